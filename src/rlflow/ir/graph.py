@@ -1,0 +1,285 @@
+"""The computation graph: immutable, so that a search may keep thousands, and cheap to edit, so that it may make them.
+
+A graph is a map from node ids to nodes. Nodes name their operands by `Ref`; an edit copies the map and replaces a
+handful of entries, so that parent and child share every untouched node. Weights are leaf nodes that refer to their
+data and never hold a copy.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from hashlib import blake2b
+from typing import NamedTuple, Protocol
+
+import numpy as np
+
+from rlflow.errors import GraphError
+from rlflow.ir.tensor_type import TensorType
+
+INPUT = "Input"
+WEIGHT = "Weight"
+LEAVES = frozenset({INPUT, WEIGHT})
+
+AttributeValue = int | float | str | bytes | tuple["AttributeValue", ...]
+Attributes = Mapping[str, AttributeValue]
+
+
+class Ref(NamedTuple):
+    """One output of one node."""
+
+    node: int
+    index: int = 0
+
+
+class Payload(Protocol):
+    """What only the ONNX boundary understands: a weight's data or an opaque node's original text.
+
+    `digest` identifies the content across processes.
+    """
+
+    @property
+    def digest(self) -> str: ...
+
+
+class WeightData(Payload, Protocol):
+    """A weight's values, loaded when asked for."""
+
+    def array(self) -> np.ndarray: ...
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Node:
+    """One operator application, or a leaf (`Input`, `Weight`).
+
+    `types` and `names` have one entry an output; a type of None is a value that is no tensor (a sequence, an
+    optional) or of which nothing is known. Names are hints for export and never part of a graph's identity.
+    `constant` says that the value is known when the model is loaded: it costs nothing at run time.
+    `signature` is a 64-bit digest of everything but the operands.
+    """
+
+    op: str
+    inputs: tuple[Ref | None, ...]
+    attributes: Attributes
+    types: tuple[TensorType | None, ...]
+    names: tuple[str, ...]
+    constant: bool = False
+    payload: Payload | None = None
+    signature: int = 0
+    sources: tuple[int, ...] = field(default=())
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "sources", tuple(dict.fromkeys(r.node for r in self.inputs if r is not None)))
+        if not self.signature:
+            object.__setattr__(self, "signature", _signature(self))
+
+    @property
+    def is_opaque(self) -> bool:
+        return self.payload is not None and self.op not in LEAVES
+
+    def with_inputs(self, inputs: tuple[Ref | None, ...]) -> Node:
+        return self._copy(inputs, self.names)
+
+    def with_names(self, names: tuple[str, ...]) -> Node:
+        return self._copy(self.inputs, names)
+
+    def _copy(self, inputs: tuple[Ref | None, ...], names: tuple[str, ...]) -> Node:
+        return Node(
+            self.op, inputs, self.attributes, self.types, names, self.constant, self.payload, self.signature
+        )
+
+
+def _signature(node: Node) -> int:
+    content = (
+        node.op,
+        sorted(node.attributes.items()),
+        tuple(str(t) for t in node.types),
+        tuple(r is None for r in node.inputs),
+        node.payload.digest if node.payload is not None else "",
+    )
+    return int.from_bytes(blake2b(repr(content).encode(), digest_size=8).digest(), "little") >> 3
+
+
+@dataclass(frozen=True, eq=False)
+class Header:
+    """What a model says about itself beside its computation. `proto` belongs to the ONNX boundary."""
+
+    opset: int
+    proto: object = None
+
+
+@dataclass(frozen=True)
+class Change:
+    """What an edit did to a graph: `touched` nodes are alive and got other operands or other consumers."""
+
+    added: tuple[int, ...]
+    removed: tuple[int, ...]
+    touched: frozenset[int]
+
+
+@dataclass(frozen=True, eq=False)
+class Graph:
+    """A model. `inputs` are ids of `Input` nodes; `consumers` lists, for each node, the nodes that read it."""
+
+    nodes: Mapping[int, Node]
+    inputs: tuple[int, ...]
+    outputs: tuple[Ref, ...]
+    output_names: tuple[str, ...]
+    consumers: Mapping[int, tuple[int, ...]]
+    header: Header
+    next_id: int
+
+    def type_of(self, ref: Ref) -> TensorType | None:
+        return self.nodes[ref.node].types[ref.index]
+
+    @cached_property
+    def output_nodes(self) -> frozenset[int]:
+        return frozenset(ref.node for ref in self.outputs)
+
+    @cached_property
+    def order(self) -> tuple[int, ...]:
+        """The nodes that run, operands first: depth first from the outputs, operands from left to right.
+
+        It depends on the structure alone, never on names or on the history of edits. Leaves and constant
+        expressions do not run and are left out.
+        """
+        nodes = self.nodes
+        done: set[int] = set()
+        order: list[int] = []
+        for output in self.outputs:
+            stack = [output.node]
+            while stack:
+                current = stack[-1]
+                if current in done:
+                    stack.pop()
+                    continue
+                node = nodes[current]
+                waiting = [s for s in node.sources if s not in done and not nodes[s].constant]
+                if waiting:
+                    stack.extend(reversed(waiting))
+                    continue
+                stack.pop()
+                done.add(current)
+                if node.op != INPUT and not node.constant:
+                    order.append(current)
+        return tuple(order)
+
+    @cached_property
+    def position(self) -> Mapping[int, int]:
+        """Node id -> its place in `order`."""
+        return {node: place for place, node in enumerate(self.order)}
+
+    def replace(self, added: Mapping[int, Node], substitution: Mapping[Ref, Ref]) -> tuple[Graph, Change]:
+        """Add nodes, let every reader of an old value read its substitute, and drop what nobody reads any more.
+
+        `added` must be numbered from `next_id` on. Types are kept: a substitute must have its value's type
+        (`GraphError` otherwise). No new node may read a value that is being replaced.
+        """
+        edit = _Edit(self)
+        for identifier, node in added.items():
+            edit.add(identifier, node)
+        for old, new in substitution.items():
+            if edit.nodes[new.node].types[new.index] != self.type_of(old):
+                raise GraphError(
+                    f"a value of type {self.type_of(old)} ({self.nodes[old.node].names[old.index]!r}) cannot be replaced "
+                    f"by one of type {edit.nodes[new.node].types[new.index]}"
+                )
+            edit.redirect(old, new)
+        outputs = tuple(substitution.get(ref, ref) for ref in self.outputs)
+        removed = edit.sweep({ref.node for ref in substitution}, {ref.node for ref in outputs})
+        child = Graph(
+            nodes=edit.nodes,
+            inputs=self.inputs,
+            outputs=outputs,
+            output_names=self.output_names,
+            consumers=edit.consumers,
+            header=self.header,
+            next_id=max(self.next_id, *(i + 1 for i in added)) if added else self.next_id,
+        )
+        touched = frozenset(i for i in edit.touched if i in edit.nodes)
+        return child, Change(tuple(i for i in added if i in edit.nodes), tuple(removed), touched)
+
+
+class _Edit:
+    """The mutable copy inside one `replace`."""
+
+    def __init__(self, graph: Graph) -> None:
+        self.nodes = dict(graph.nodes)
+        self.consumers = dict(graph.consumers)
+        self.inputs = graph.inputs
+        self.fresh: set[int] = set()
+        self.touched: set[int] = set()
+
+    def add(self, identifier: int, node: Node) -> None:
+        self.nodes[identifier] = node
+        self.consumers[identifier] = ()
+        self.fresh.add(identifier)
+        self.touched.add(identifier)
+        for source in node.sources:
+            self.consumers[source] = (*self.consumers[source], identifier)
+            self.touched.add(source)
+
+    def redirect(self, old: Ref, new: Ref) -> None:
+        for reader in self.consumers[old.node]:
+            node = self.nodes[reader]
+            if reader in self.fresh or old not in node.inputs:
+                continue
+            self.nodes[reader] = changed = node.with_inputs(tuple(new if r == old else r for r in node.inputs))
+            self.touched.add(reader)
+            if old.node not in changed.sources:
+                self._forget(old.node, reader)
+            if reader not in self.consumers[new.node]:
+                self.consumers[new.node] = (*self.consumers[new.node], reader)
+                self.touched.add(new.node)
+
+    def sweep(self, candidates: Iterable[int], outputs: set[int]) -> list[int]:
+        """Remove the candidates that nobody reads, and then their operands if these become unread."""
+        removed = []
+        stack = sorted(candidates) + sorted(self.fresh)
+        while stack:
+            identifier = stack.pop()
+            node = self.nodes.get(identifier)
+            if node is None or self.consumers[identifier] or identifier in outputs or node.op == INPUT:
+                continue
+            del self.nodes[identifier], self.consumers[identifier]
+            removed.append(identifier)
+            for source in node.sources:
+                self._forget(source, identifier)
+                stack.append(source)
+        return removed
+
+    def _forget(self, source: int, reader: int) -> None:
+        self.consumers[source] = tuple(c for c in self.consumers[source] if c != reader)
+        self.touched.add(source)
+
+
+def make_graph(
+    nodes: Mapping[int, Node],
+    inputs: Sequence[int],
+    outputs: Sequence[Ref],
+    output_names: Sequence[str],
+    header: Header,
+) -> Graph:
+    """A graph from its nodes; nodes from which no output can be reached are left out (inputs are kept)."""
+    alive: set[int] = set(inputs)
+    stack = [ref.node for ref in outputs]
+    while stack:
+        identifier = stack.pop()
+        if identifier not in alive or identifier in inputs:
+            alive.add(identifier)
+            stack.extend(s for s in nodes[identifier].sources if s not in alive)
+    kept = {i: node for i, node in nodes.items() if i in alive}
+    readers: dict[int, list[int]] = {i: [] for i in kept}
+    for identifier, node in kept.items():
+        for source in node.sources:
+            readers[source].append(identifier)
+    return Graph(
+        nodes=kept,
+        inputs=tuple(inputs),
+        outputs=tuple(outputs),
+        output_names=tuple(output_names),
+        consumers={i: tuple(r) for i, r in readers.items()},
+        header=header,
+        next_id=max(kept, default=-1) + 1,
+    )

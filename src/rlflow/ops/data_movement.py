@@ -1,0 +1,215 @@
+"""Operators that move elements and compute nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from rlflow.errors import TypeInferenceError
+from rlflow.ir.graph import Attributes
+from rlflow.ir.tensor_type import Dimension, TensorType
+from rlflow.ops.domain import Array, Domain, FloatDomain
+from rlflow.ops.schema import Operator, Types, ints, normal_axis, same_dimension, same_dtype, shape_of, static_size
+
+
+def _infer_transpose(attributes: Attributes, inputs: Types) -> tuple[TensorType, ...]:
+    shape = shape_of(inputs[0], "Transpose")
+    perm = ints(attributes["perm"])
+    if sorted(perm) != list(range(len(shape))):
+        raise TypeInferenceError(f"Transpose: {perm} does not permute {len(shape)} axes")
+    return (TensorType(inputs[0].dtype, tuple(shape[p] for p in perm)),)
+
+
+def _infer_reshape(attributes: Attributes, inputs: Types) -> tuple[TensorType, ...]:
+    shape = shape_of(inputs[0], "Reshape")
+    target = list(_copied(ints(attributes["shape"]), shape))
+    if target.count(-1) > 1:
+        raise TypeInferenceError(f"Reshape: {attributes['shape']} leaves more than one dimension open")
+    if -1 in target:
+        target[target.index(-1)] = _open_dimension(shape, [d for d in target if d != -1])
+    before, after = static_size(shape), static_size(target)
+    if before is not None and after is not None and before != after:
+        raise TypeInferenceError(f"Reshape: {shape} has {before} elements, {tuple(target)} has {after}")
+    return (TensorType(inputs[0].dtype, tuple(target)),)
+
+
+def _copied(target: tuple[int, ...], shape: tuple[Dimension, ...]) -> tuple[Dimension, ...]:
+    """A 0 copies the operand's dimension (allowzero = 0)."""
+    if any(d == 0 and i >= len(shape) for i, d in enumerate(target)):
+        raise TypeInferenceError(f"Reshape: {target} copies a dimension that {shape} does not have")
+    return tuple(shape[i] if d == 0 else d for i, d in enumerate(target))
+
+
+def _open_dimension(shape: tuple[Dimension, ...], others: list[Dimension]) -> Dimension:
+    """What -1 stands for: symbols that occur on both sides cancel, the rest must be numbers to give a number."""
+    left = list(shape)
+    for d in others:
+        if isinstance(d, str) and d in left:
+            left.remove(d)
+    right = [d for d in others if not (isinstance(d, str) and d in shape)]
+    before, after = static_size(left), static_size(right)
+    if after is None:
+        return None
+    if before is None:
+        symbols = [d for d in left if not isinstance(d, int)]
+        rest = static_size([d for d in left if isinstance(d, int)])
+        return symbols[0] if len(symbols) == 1 and rest == after else None
+    if after == 0 or before % after:
+        raise TypeInferenceError(f"Reshape: {shape} does not divide by {tuple(others)}")
+    return before // after
+
+
+def _reshape(domain: Domain, attributes: Attributes, x: Sequence[Array]) -> tuple[Array, ...]:
+    shape = _copied(ints(attributes["shape"]), x[0].shape)
+    return (domain.structural(lambda v: v.reshape(shape), x[0]),)
+
+
+def _infer_concat(attributes: Attributes, inputs: Types) -> tuple[TensorType, ...]:
+    shapes = [shape_of(t, "Concat") for t in inputs]
+    if len({len(s) for s in shapes}) != 1:
+        raise TypeInferenceError(f"Concat: operands of different ranks {[len(s) for s in shapes]}")
+    axis = normal_axis(attributes["axis"], len(shapes[0]), "Concat")
+    result = list(shapes[0])
+    for shape in shapes[1:]:
+        for i, d in enumerate(shape):
+            if i != axis:
+                result[i] = same_dimension(result[i], d, "Concat")
+    result[axis] = static_size([s[axis] for s in shapes]) and sum(s[axis] for s in shapes)  # type: ignore[misc]
+    return (TensorType(same_dtype(inputs, "Concat"), tuple(result)),)
+
+
+def _concat(domain: Domain, attributes: Attributes, x: Sequence[Array]) -> tuple[Array, ...]:
+    return (domain.structural(lambda *v: np.concatenate(v, axis=attributes["axis"]), *x),)
+
+
+def _infer_split(attributes: Attributes, inputs: Types) -> tuple[TensorType, ...]:
+    shape = shape_of(inputs[0], "Split")
+    axis = normal_axis(attributes["axis"], len(shape), "Split")
+    sizes = ints(attributes["split"])
+    if isinstance(shape[axis], int) and sum(sizes) != shape[axis]:
+        raise TypeInferenceError(f"Split: sizes {sizes} do not add up to {shape[axis]}")
+    return tuple(TensorType(inputs[0].dtype, (*shape[:axis], size, *shape[axis + 1 :])) for size in sizes)
+
+
+def _split(domain: Domain, attributes: Attributes, x: Sequence[Array]) -> tuple[Array, ...]:
+    axis = normal_axis(attributes["axis"], len(x[0].shape), "Split")
+    ends = np.cumsum(ints(attributes["split"]))
+    starts = [0, *ends[:-1]]
+    return tuple(
+        domain.structural(lambda v, a=a, b=b: v.take(range(a, b), axis=axis), x[0])
+        for a, b in zip(starts, ends, strict=True)
+    )
+
+
+def _slices(attributes: Attributes, rank: int) -> tuple[slice, ...]:
+    slices = [slice(None)] * rank
+    columns = (ints(attributes[k]) for k in ("axes", "starts", "ends", "steps"))
+    for axis, start, end, step in zip(*columns, strict=True):
+        stop = None if step < 0 and end <= -(2**31) else end
+        slices[normal_axis(axis, rank, "Slice")] = slice(start, stop, step)
+    return tuple(slices)
+
+
+def _infer_slice(attributes: Attributes, inputs: Types) -> tuple[TensorType, ...]:
+    shape = shape_of(inputs[0], "Slice")
+    result: list[Dimension] = []
+    for d, s in zip(shape, _slices(attributes, len(shape)), strict=True):
+        result.append(d if s == slice(None) else len(range(d)[s]) if isinstance(d, int) else None)
+    return (TensorType(inputs[0].dtype, tuple(result)),)
+
+
+def _slice(domain: Domain, attributes: Attributes, x: Sequence[Array]) -> tuple[Array, ...]:
+    slices = _slices(attributes, len(x[0].shape))
+    return (domain.structural(lambda v: v[slices], x[0]),)
+
+
+def _infer_gather(attributes: Attributes, inputs: Types) -> tuple[TensorType, ...]:
+    data, indices = (shape_of(t, "Gather") for t in inputs)
+    axis = normal_axis(attributes["axis"], len(data), "Gather")
+    return (TensorType(inputs[0].dtype, data[:axis] + indices + data[axis + 1 :]),)
+
+
+def _gather(domain: Domain, attributes: Attributes, x: Sequence[Array]) -> tuple[Array, ...]:
+    axis = normal_axis(attributes["axis"], len(x[0].shape), "Gather")
+    return (domain.structural(lambda v: np.take(v, x[1], axis=axis), x[0]),)
+
+
+def _infer_unsqueeze(attributes: Attributes, inputs: Types) -> tuple[TensorType, ...]:
+    shape = list(shape_of(inputs[0], "Unsqueeze"))
+    axes = ints(attributes["axes"])
+    rank = len(shape) + len(axes)
+    for axis in sorted(normal_axis(a, rank, "Unsqueeze") for a in axes):
+        shape.insert(axis, 1)
+    return (TensorType(inputs[0].dtype, tuple(shape)),)
+
+
+def _unsqueeze(domain: Domain, attributes: Attributes, x: Sequence[Array]) -> tuple[Array, ...]:
+    return (domain.structural(lambda v: np.expand_dims(v, ints(attributes["axes"])), x[0]),)
+
+
+def _infer_squeeze(attributes: Attributes, inputs: Types) -> tuple[TensorType, ...]:
+    shape = shape_of(inputs[0], "Squeeze")
+    dropped = {normal_axis(a, len(shape), "Squeeze") for a in ints(attributes["axes"])}
+    if any(isinstance(shape[a], int) and shape[a] != 1 for a in dropped):
+        raise TypeInferenceError(f"Squeeze: axes {sorted(dropped)} of {shape} are not all of length one")
+    return (TensorType(inputs[0].dtype, tuple(d for i, d in enumerate(shape) if i not in dropped)),)
+
+
+def _squeeze(domain: Domain, attributes: Attributes, x: Sequence[Array]) -> tuple[Array, ...]:
+    return (domain.structural(lambda v: v.squeeze(axis=ints(attributes["axes"])), x[0]),)
+
+
+def _infer_flatten(attributes: Attributes, inputs: Types) -> tuple[TensorType, ...]:
+    shape = shape_of(inputs[0], "Flatten")
+    axis = _flatten_axis(attributes, len(shape))
+    return (TensorType(inputs[0].dtype, (static_size(shape[:axis]), static_size(shape[axis:]))),)
+
+
+def _flatten_axis(attributes: Attributes, rank: int) -> int:
+    axis = attributes["axis"]
+    assert isinstance(axis, int)
+    return axis + rank if axis < 0 else axis
+
+
+def _flatten(domain: Domain, attributes: Attributes, x: Sequence[Array]) -> tuple[Array, ...]:
+    rows = int(np.prod(x[0].shape[: _flatten_axis(attributes, len(x[0].shape))], dtype=int))
+    return (domain.structural(lambda v: v.reshape(rows, -1), x[0]),)
+
+
+def _infer_cast(attributes: Attributes, inputs: Types) -> tuple[TensorType, ...]:
+    return (TensorType(str(attributes["to"]), inputs[0].shape),)
+
+
+def _cast(domain: Domain, attributes: Attributes, x: Sequence[Array]) -> tuple[Array, ...]:
+    if not isinstance(domain, FloatDomain):
+        raise TypeInferenceError("Cast: rounding has no exact meaning")
+    return (x[0].astype(str(attributes["to"])),)
+
+
+OPERATORS = (
+    Operator(
+        "Transpose",
+        _infer_transpose,
+        lambda domain, attributes, x: (domain.structural(lambda v: v.transpose(ints(attributes["perm"])), x[0]),),
+        since=1,
+        arity=(1, 1),
+    ),
+    Operator("Reshape", _infer_reshape, _reshape, since=5, arity=(1, 1), moves_data=False),
+    Operator("Concat", _infer_concat, _concat, since=4, arity=(1, 64)),
+    Operator("Split", _infer_split, _split, since=2, arity=(1, 1), defaults={"axis": 0}),
+    Operator("Slice", _infer_slice, _slice, since=10, arity=(1, 1)),
+    Operator("Gather", _infer_gather, _gather, since=1, arity=(2, 2), defaults={"axis": 0}),
+    Operator("Unsqueeze", _infer_unsqueeze, _unsqueeze, since=1, arity=(1, 1), moves_data=False),
+    Operator("Squeeze", _infer_squeeze, _squeeze, since=1, arity=(1, 1), moves_data=False),
+    Operator("Flatten", _infer_flatten, _flatten, since=1, arity=(1, 1), defaults={"axis": 1}, moves_data=False),
+    Operator(
+        "Identity",
+        lambda attributes, inputs: (inputs[0],),
+        lambda domain, attributes, x: (x[0],),
+        since=1,
+        arity=(1, 1),
+        moves_data=False,
+    ),
+    Operator("Cast", _infer_cast, _cast, since=6, arity=(1, 1)),
+)

@@ -1,0 +1,98 @@
+"""Reductions and normalisations: ReduceSum, ReduceMean, Softmax (13), LayerNormalization (17)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from rlflow.errors import TypeInferenceError
+from rlflow.ir.graph import Attributes
+from rlflow.ir.tensor_type import Dimension, TensorType
+from rlflow.ops.domain import Array, Domain
+from rlflow.ops.schema import Operator, Types, broadcast, elementwise_flops, ints, normal_axis, same_dtype, shape_of
+
+
+def _axes(attributes: Attributes, rank: int, name: str) -> tuple[int, ...]:
+    axes = attributes.get("axes")
+    return tuple(range(rank)) if axes is None else tuple(normal_axis(a, rank, name) for a in ints(axes))
+
+
+def _reduce(name: str, apply: Callable[[Domain, Array, tuple[int, ...]], Array]) -> Operator:
+    def infer(attributes: Attributes, inputs: Types) -> tuple[TensorType, ...]:
+        shape = shape_of(inputs[0], name)
+        axes = _axes(attributes, len(shape), name)
+        kept: list[Dimension] = [1 if i in axes else d for i, d in enumerate(shape)]
+        if not attributes["keepdims"]:
+            kept = [d for i, d in enumerate(shape) if i not in axes]
+        return (TensorType(inputs[0].dtype, tuple(kept)),)
+
+    def evaluate(domain: Domain, attributes: Attributes, x: Sequence[Array]) -> tuple[Array, ...]:
+        axes = _axes(attributes, len(x[0].shape), name)
+        reduced = apply(domain, x[0], axes) if axes else x[0]
+        if not attributes["keepdims"]:
+            reduced = domain.structural(lambda v: v.squeeze(axis=axes), reduced)
+        return (reduced,)
+
+    return Operator(
+        name,
+        infer,
+        evaluate,
+        since=1,
+        arity=(1, 1),
+        flops=lambda attributes, inputs, outputs: inputs[0].elements,
+        defaults={"keepdims": 1},
+    )
+
+
+def _infer_softmax(attributes: Attributes, inputs: Types) -> tuple[TensorType, ...]:
+    normal_axis(attributes["axis"], len(shape_of(inputs[0], "Softmax")), "Softmax")
+    return (inputs[0],)
+
+
+def _softmax(domain: Domain, attributes: Attributes, x: Sequence[Array]) -> tuple[Array, ...]:
+    return (domain.softmax(x[0], normal_axis(attributes["axis"], len(x[0].shape), "Softmax")),)
+
+
+def _infer_layer_norm(attributes: Attributes, inputs: Types) -> tuple[TensorType, ...]:
+    shape = shape_of(inputs[0], "LayerNormalization")
+    same_dtype(inputs, "LayerNormalization")
+    axis = normal_axis(attributes["axis"], len(shape), "LayerNormalization")
+    for parameter in inputs[1:]:
+        if broadcast([shape_of(parameter, "LayerNormalization"), shape[axis:]], "LayerNormalization") != shape[axis:]:
+            raise TypeInferenceError(f"LayerNormalization: {parameter} does not scale {shape[axis:]}")
+    return (inputs[0],)
+
+
+def _layer_norm(domain: Domain, attributes: Attributes, x: Sequence[Array]) -> tuple[Array, ...]:
+    rank = len(x[0].shape)
+    axes = tuple(range(normal_axis(attributes["axis"], rank, "LayerNormalization"), rank))
+    epsilon = attributes["epsilon"]
+    assert isinstance(epsilon, float)
+    centred = domain.subtract(x[0], domain.mean(x[0], axes))
+    variance = domain.mean(domain.multiply(centred, centred), axes)
+    deviation = domain.function("sqrt", domain.add(variance, domain.constant(epsilon)))
+    normal = domain.multiply(domain.divide(centred, deviation), x[1])
+    return (domain.add(normal, x[2]) if len(x) > 2 else normal,)
+
+
+OPERATORS = (
+    _reduce("ReduceSum", lambda domain, a, axes: domain.sum(a, axes)),
+    _reduce("ReduceMean", lambda domain, a, axes: domain.mean(a, axes)),
+    Operator(
+        "Softmax",
+        _infer_softmax,
+        _softmax,
+        since=13,
+        arity=(1, 1),
+        flops=elementwise_flops(5),
+        defaults={"axis": -1},
+    ),
+    Operator(
+        "LayerNormalization",
+        _infer_layer_norm,
+        _layer_norm,
+        since=17,
+        arity=(2, 3),
+        flops=elementwise_flops(8),
+        defaults={"axis": -1, "epsilon": 1e-5},
+    ),
+)

@@ -1,0 +1,44 @@
+"""The reference interpreter: a graph evaluated operator by operator, in any domain."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from rlflow.errors import GraphError
+from rlflow.ir.graph import WEIGHT, Graph, Ref
+from rlflow.ops.domain import Array, Domain, FloatDomain
+from rlflow.ops.registry import OPERATORS
+
+
+def evaluate(graph: Graph, feeds: Mapping[str, Array], domain: Domain | None = None) -> dict[str, Array]:
+    """The outputs by name, given the inputs by name. `GraphError` on an operator that is not understood."""
+    domain = domain or FloatDomain()
+    values: dict[Ref, Array] = {Ref(i): feeds[graph.nodes[i].names[0]] for i in graph.inputs}
+    return {
+        name: evaluate_value(graph, ref, values, domain)
+        for name, ref in zip(graph.output_names, graph.outputs, strict=True)
+    }
+
+
+def evaluate_value(graph: Graph, ref: Ref, values: dict[Ref, Array], domain: Domain) -> Array:
+    """One value, given some; `values` gathers what is computed on the way."""
+    stack = [ref]
+    while stack:
+        current = stack[-1]
+        if current in values:
+            stack.pop()
+            continue
+        node = graph.nodes[current.node]
+        if node.op == WEIGHT:
+            values[current] = node.payload.array()  # type: ignore[union-attr]
+            continue
+        if node.is_opaque or node.op not in OPERATORS:
+            raise GraphError(f"{node.op} ({node.names[:1]}) is not understood and cannot be evaluated")
+        waiting = [r for r in node.inputs if r is not None and r not in values]
+        if waiting:
+            stack.extend(waiting)
+            continue
+        operands = [values[r] for r in node.inputs if r is not None]
+        for index, value in enumerate(OPERATORS[node.op].evaluate(domain, node.attributes, operands)):
+            values[Ref(current.node, index)] = value
+    return values[ref]

@@ -1,0 +1,102 @@
+"""What the library knows of an operator: its type rule, its meaning, its work."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from math import prod
+
+from rlflow.errors import TypeInferenceError
+from rlflow.ir.graph import Attributes, AttributeValue
+from rlflow.ir.tensor_type import Dimension, TensorType
+from rlflow.ops.domain import Array, Domain
+
+Types = Sequence[TensorType]
+Infer = Callable[[Attributes, Types], tuple[TensorType, ...]]
+Evaluate = Callable[[Domain, Attributes, Sequence[Array]], tuple[Array, ...]]
+Flops = Callable[[Attributes, Types, Types], int]
+
+
+def elementwise_flops(per_element: int) -> Flops:
+    return lambda attributes, inputs, outputs: per_element * sum(t.elements for t in outputs)
+
+
+def no_flops(attributes: Attributes, inputs: Types, outputs: Types) -> int:
+    return 0
+
+
+@dataclass(frozen=True)
+class Operator:
+    """An operator of ai.onnx in its canonical form, in which parameters (shapes, axes, sizes) are attributes.
+
+    `since` is the first opset whose operator means what is written here; `arity` bounds the operands; `defaults`
+    are filled in at import, so that equal nodes look equal. `axis_attributes` are stored counted from the end.
+    `moves_data` is False for operators that only relabel memory (Reshape).
+    """
+
+    name: str
+    infer: Infer
+    evaluate: Evaluate
+    since: int
+    arity: tuple[int, int]
+    flops: Flops = no_flops
+    defaults: Mapping[str, AttributeValue] = field(default_factory=dict)
+    commutative: bool = False
+    moves_data: bool = True
+
+
+def same_dtype(types: Types, operator: str) -> str:
+    dtypes = {t.dtype for t in types}
+    if len(dtypes) != 1:
+        raise TypeInferenceError(f"{operator}: operands of different element types {sorted(dtypes)}")
+    return dtypes.pop()
+
+
+def shape_of(t: TensorType, operator: str) -> tuple[Dimension, ...]:
+    if t.shape is None:
+        raise TypeInferenceError(f"{operator}: an operand of unknown rank")
+    return t.shape
+
+
+def same_dimension(a: Dimension, b: Dimension, operator: str) -> Dimension:
+    """The dimension that both must be; a number tells more than a symbol, a symbol more than nothing."""
+    if isinstance(a, int) and isinstance(b, int) and a != b:
+        raise TypeInferenceError(f"{operator}: dimensions {a} and {b} must be equal")
+    return next((d for d in (a, b) if isinstance(d, int)), a if a == b or b is None else b if a is None else None)
+
+
+def broadcast(shapes: Sequence[tuple[Dimension, ...]], operator: str) -> tuple[Dimension, ...]:
+    """ONNX's multidirectional broadcasting. Two different symbols may be 1 at run time: their result is unknown."""
+    rank = max(map(len, shapes))
+    padded = [(1,) * (rank - len(s)) + tuple(s) for s in shapes]
+    return tuple(_broadcast_dimension(set(column), operator) for column in zip(*padded, strict=True))
+
+
+def _broadcast_dimension(dimensions: set[Dimension], operator: str) -> Dimension:
+    proper = dimensions - {1}
+    if not proper:
+        return 1
+    numbers = [d for d in proper if isinstance(d, int)]
+    if len(numbers) > 1:
+        raise TypeInferenceError(f"{operator}: dimensions {sorted(numbers)} do not broadcast")
+    if numbers:
+        return numbers[0]
+    return proper.pop() if len(proper) == 1 else None
+
+
+def normal_axis(axis: AttributeValue, rank: int, operator: str) -> int:
+    """The axis counted from the front."""
+    if not isinstance(axis, int) or not -rank <= axis < rank:
+        raise TypeInferenceError(f"{operator}: axis {axis!r} of a tensor of rank {rank}")
+    return axis % rank
+
+
+def ints(value: AttributeValue) -> tuple[int, ...]:
+    """An attribute that is a list of integers."""
+    if not isinstance(value, tuple) or not all(isinstance(v, int) for v in value):
+        raise TypeInferenceError(f"expected a list of integers, got {value!r}")
+    return value  # type: ignore[return-value]
+
+
+def static_size(shape: Sequence[Dimension]) -> int | None:
+    return prod(d for d in shape if isinstance(d, int)) if all(isinstance(d, int) for d in shape) else None
