@@ -1,0 +1,1 @@
+"""PyTorch building blocks; they know nothing of graph rewriting or environments."""

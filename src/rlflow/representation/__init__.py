@@ -1,0 +1,1 @@
+"""Graphs and actions as numpy arrays."""

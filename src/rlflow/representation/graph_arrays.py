@@ -1,0 +1,47 @@
+"""A graph as arrays: what the graph encoder reads."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from rlflow.errors import GraphError
+
+
+@dataclass(frozen=True)
+class GraphArrays:
+    """One graph of N nodes and E edges.
+
+    op: (N,) int64, index in the versioned operator vocabulary, 0 is padding (never a node).
+    features: (N, F) float32. edges: (E, 2) int64, sender and receiver.
+
+    Features that are the same wherever a subgraph stands (no depth, no position) let the encoder share its
+    work between repeated layers and between the graphs of a rollout.
+    """
+
+    op: np.ndarray
+    features: np.ndarray
+    edges: np.ndarray
+
+    def __post_init__(self) -> None:
+        nodes = len(self.op)
+        if self.op.ndim != 1 or self.op.dtype != np.int64 or (self.op < 1).any():
+            raise GraphError(f"graph arrays: op must be (N,) int64 and at least 1, got {_described(self.op)}")
+        if self.features.ndim != 2 or self.features.dtype != np.float32 or len(self.features) != nodes:
+            raise GraphError(
+                f"graph arrays: features must be ({nodes}, F) float32, got {_described(self.features)}"
+            )
+        if not np.isfinite(self.features).all():
+            raise GraphError("graph arrays: a feature is not finite; scale it before it comes here")
+        if self.edges.ndim != 2 or self.edges.dtype != np.int64 or self.edges.shape[1] != 2:
+            raise GraphError(f"graph arrays: edges must be (E, 2) int64, got {_described(self.edges)}")
+        if self.edges.size and not (0 <= self.edges.min() and self.edges.max() < nodes):
+            raise GraphError(f"graph arrays: an edge leaves the graph of {nodes} nodes")
+
+    @property
+    def num_nodes(self) -> int:
+        """N."""
+        return len(self.op)
+
+
+def _described(array: np.ndarray) -> str:
+    return f"{array.dtype} {array.shape}"

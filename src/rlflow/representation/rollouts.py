@@ -1,0 +1,175 @@
+"""Episodes of a random agent on the real environment: all that V and M are fitted on."""
+
+import json
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from rlflow.errors import InputError
+from rlflow.representation.action_space import ActionSpace
+from rlflow.representation.graph_arrays import GraphArrays
+
+FORMAT_VERSION = 1
+
+
+@dataclass(frozen=True)
+class Episode:
+    """T steps through T + 1 states.
+
+    graph_index: (T+1,) int64 into `Rollouts.graphs`. action: (T, 2) int64 (rule, location), terminate is
+    (R, 0). reward: (T,) float32. terminated: (T,) bool, true where the agent chose terminate; reaching the horizon is
+    not termination. counts: (T+1, R) int64 matches per rule, at most L. cost: (T+1,) float32, runtime in
+    percent of the start's.
+    """
+
+    graph_index: np.ndarray
+    action: np.ndarray
+    reward: np.ndarray
+    terminated: np.ndarray
+    counts: np.ndarray
+    cost: np.ndarray
+
+    def __post_init__(self) -> None:
+        steps = len(self.reward)
+        states = {"graph_index": self.graph_index, "counts": self.counts, "cost": self.cost}
+        wrong = [name for name, array in states.items() if len(array) != steps + 1]
+        wrong += [name for name in ("action", "terminated") if len(getattr(self, name)) != steps]
+        if wrong:
+            raise InputError(f"episode of {steps} rewards: {', '.join(wrong)} of another length")
+        if self.terminated[:-1].any():
+            raise InputError("episode: it goes on after terminate; end it there")
+
+    @property
+    def num_steps(self) -> int:
+        """T."""
+        return len(self.reward)
+
+
+@dataclass(frozen=True)
+class Rollouts:
+    """Distinct graphs and the episodes that visit them.
+
+    rule_ids: stable ids, position = rule index. vocabulary_size: of the operator vocabulary behind
+    `GraphArrays.op`. library_hash: of the rule library that the episodes were collected with.
+    """
+
+    graphs: tuple[GraphArrays, ...]
+    episodes: tuple[Episode, ...]
+    action_space: ActionSpace
+    rule_ids: tuple[str, ...]
+    vocabulary_size: int
+    library_hash: str
+
+    def __post_init__(self) -> None:
+        rules, locations = self.action_space.num_rules, self.action_space.max_locations
+        if len(self.rule_ids) != rules or len(set(self.rule_ids)) != rules:
+            raise InputError(f"rollouts: {len(self.rule_ids)} rule ids (repeated?) for {rules} rules")
+        if any(graph.op.max(initial=0) >= self.vocabulary_size for graph in self.graphs):
+            raise InputError(f"rollouts: an operator lies outside the vocabulary of {self.vocabulary_size}")
+        for number, episode in enumerate(self.episodes):
+            if not (0 <= episode.graph_index.min() and episode.graph_index.max() < len(self.graphs)):
+                raise InputError(f"rollouts: episode {number} names a graph that is not there")
+            if (
+                episode.counts.shape[1] != rules
+                or not (0 <= episode.counts.min(initial=0))
+                or (episode.counts.max(initial=0) > locations)
+            ):
+                raise InputError(
+                    f"rollouts: episode {number} has match counts outside (T+1, {rules}), 0..{locations}"
+                )
+            if not (np.isfinite(episode.reward).all() and np.isfinite(episode.cost).all()):
+                raise InputError(f"rollouts: episode {number} has a reward or cost that is not finite")
+
+    @property
+    def num_steps(self) -> int:
+        """Interactions with the real environment."""
+        return sum(episode.num_steps for episode in self.episodes)
+
+    def save(self, folder: Path) -> None:
+        """Write `rollouts.json` and `rollouts.npz`; equal rollouts give equal bytes."""
+        folder.mkdir(parents=True, exist_ok=True)
+        arrays = {**_pack_graphs(self.graphs), **_pack_episodes(self.episodes)}
+        temporary = folder / "rollouts.partial.npz"
+        np.savez_compressed(temporary, **arrays)  # type: ignore[arg-type]
+        os.replace(temporary, folder / "rollouts.npz")
+        description = {
+            "format_version": FORMAT_VERSION,
+            "max_locations": self.action_space.max_locations,
+            "rule_ids": list(self.rule_ids),
+            "vocabulary_size": self.vocabulary_size,
+            "library_hash": self.library_hash,
+            "episodes": len(self.episodes),
+            "graphs": len(self.graphs),
+            "steps": self.num_steps,
+        }
+        (folder / "rollouts.json").write_text(json.dumps(description, indent=2) + "\n")
+
+    @classmethod
+    def load(cls, folder: Path) -> "Rollouts":
+        """Read what `save` wrote. Raises InputError where the folder holds no such rollouts."""
+        try:
+            description = json.loads((folder / "rollouts.json").read_text())
+            with np.load(folder / "rollouts.npz", allow_pickle=False) as arrays:
+                packed = dict(arrays)
+        except (OSError, ValueError) as error:
+            raise InputError(f"rollouts: {folder} cannot be read ({error}); run collect_rollouts") from error
+        if description.get("format_version") != FORMAT_VERSION:
+            raise InputError(f"rollouts: {folder} is of another format version; run collect_rollouts again")
+        rule_ids = tuple(description["rule_ids"])
+        return cls(
+            graphs=_unpack_graphs(packed),
+            episodes=_unpack_episodes(packed),
+            action_space=ActionSpace(len(rule_ids), description["max_locations"]),
+            rule_ids=rule_ids,
+            vocabulary_size=description["vocabulary_size"],
+            library_hash=description["library_hash"],
+        )
+
+
+def _pack_graphs(graphs: Sequence[GraphArrays]) -> dict[str, np.ndarray]:
+    """All graphs end to end; narrow integers, since edges never reach 2**31."""
+    return {
+        "nodes": np.array([graph.num_nodes for graph in graphs], dtype=np.int64),
+        "edge_counts": np.array([len(graph.edges) for graph in graphs], dtype=np.int64),
+        "op": np.concatenate([graph.op for graph in graphs]).astype(np.int32),
+        "features": np.concatenate([graph.features for graph in graphs]),
+        "edges": np.concatenate([graph.edges for graph in graphs]).astype(np.int32),
+    }
+
+
+def _unpack_graphs(packed: dict[str, np.ndarray]) -> tuple[GraphArrays, ...]:
+    ops = _split(packed["op"].astype(np.int64), packed["nodes"])
+    features = _split(packed["features"], packed["nodes"])
+    edges = _split(packed["edges"].astype(np.int64), packed["edge_counts"])
+    return tuple(GraphArrays(*parts) for parts in zip(ops, features, edges, strict=True))
+
+
+def _pack_episodes(episodes: Sequence[Episode]) -> dict[str, np.ndarray]:
+    fields = ("graph_index", "action", "reward", "terminated", "counts", "cost")
+    steps = np.array([episode.num_steps for episode in episodes], dtype=np.int64)
+    return {"steps": steps} | {
+        name: np.concatenate([getattr(episode, name) for episode in episodes]) for name in fields
+    }
+
+
+def _unpack_episodes(packed: dict[str, np.ndarray]) -> tuple[Episode, ...]:
+    steps = packed["steps"]
+    return tuple(
+        Episode(*parts)
+        for parts in zip(
+            _split(packed["graph_index"], steps + 1),
+            _split(packed["action"], steps),
+            _split(packed["reward"], steps),
+            _split(packed["terminated"], steps),
+            _split(packed["counts"], steps + 1),
+            _split(packed["cost"], steps + 1),
+            strict=True,
+        )
+    )
+
+
+def _split(array: np.ndarray, lengths: np.ndarray) -> list[np.ndarray]:
+    return np.split(array, np.cumsum(lengths)[:-1])

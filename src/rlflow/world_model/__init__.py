@@ -1,0 +1,1 @@
+"""V and M: the learned model of the substitution environment, and the dream made of it."""
