@@ -1,0 +1,1 @@
+"""The only home of onnxruntime: opening sessions, drawing inputs, comparing outputs and measuring time."""

@@ -1,0 +1,122 @@
+"""Time of a fragment of a graph (a node or a few) as it would take inside a whole model.
+
+Protocol "cold weights, warm activations" (research/ort_cpu_headroom.md section 4): inside a model, weights
+come from memory, since all the other weights passed through the caches since their last use, while
+activations were written a moment ago. So before each timed run a buffer larger than the last-level cache is
+written, then the inputs and outputs are touched, then a session without nodes is run, which warms the
+runtime's own code. The price is the median of the timed runs, less the median time of the session without
+nodes under the same protocol: what entering and leaving the runtime costs is paid once a model, but what
+launching a node costs is paid by each node and stays in the price.
+
+Runs go through IOBinding with the outputs allocated beforehand: a plain run copies each output into a fresh
+NumPy array, which costs more (page faults, a copy) than many of the nodes that are to be priced.
+"""
+
+import math
+import time
+from functools import cache
+
+import numpy as np
+import onnxruntime as ort
+from onnx import ModelProto, TensorProto, helper
+
+from rlflow.errors import InputError
+from rlflow.runtime.inputs import draw_inputs
+from rlflow.runtime.session import Setting, open_session, run
+
+# Raised whenever the protocol changes, so that prices of different protocols are never mixed.
+PROTOCOL_VERSION = 1
+EVICTION_BYTES = 48_000_000
+MINIMUM_REPETITIONS = 3
+_OVERHEAD_REPETITIONS = 25
+
+
+def time_fragment_ms(
+    model: ModelProto,
+    *,
+    setting: Setting,
+    repetitions: int = 10,
+    threads: int = 1,
+    seed: int = 0,
+    time_cap_s: float | None = None,
+) -> float:
+    """Milliseconds that `model` adds to a model that contains it, at least 0.
+
+    Inputs are drawn by `draw_inputs` from `seed`. `repetitions` runs are timed, fewer (but at least 3) once
+    `time_cap_s` seconds have passed. The session is not kept.
+
+    Raises InputError when `repetitions` is below 1, RLFlowError when the runtime refuses the fragment.
+    """
+    if repetitions < 1:
+        raise InputError(f"repetitions is {repetitions}; at least 1 run must be timed")
+    bound = _BoundRun(open_session(model, setting, threads), draw_inputs(model, np.random.default_rng(seed)))
+    median_ns = _median_ns(bound, _empty_run(setting, threads), repetitions, time_cap_s)
+    return max(0.0, median_ns - run_overhead_ns(setting, threads)) / 1e6
+
+
+@cache
+def run_overhead_ns(setting: Setting, threads: int) -> float:
+    """Nanoseconds of a run of the session without nodes, measured once a process."""
+    empty = _empty_run(setting, threads)
+    return _median_ns(empty, empty, _OVERHEAD_REPETITIONS, None)
+
+
+class _BoundRun:
+    """A session with fixed buffers for its inputs and outputs; the first, unbound run tells the output
+    shapes.
+    """
+
+    def __init__(self, session: ort.InferenceSession, inputs: dict[str, np.ndarray]) -> None:
+        self._session = session
+        self._binding = session.io_binding()
+        self.activations: list[np.ndarray] = []
+        for name, value in inputs.items():
+            self._binding.bind_ortvalue_input(name, self._shared(value))
+        for name, value in run(session, inputs).items():
+            if isinstance(value, np.ndarray) and value.dtype != object:
+                self._binding.bind_ortvalue_output(name, self._shared(value))
+            else:
+                self._binding.bind_output(name)
+
+    def _shared(self, array: np.ndarray) -> ort.OrtValue:
+        self.activations.append(array)
+        return ort.OrtValue.ortvalue_from_numpy(array)
+
+    def __call__(self) -> None:
+        self._session.run_with_iobinding(self._binding)
+
+    def touch(self) -> None:
+        for array in self.activations:
+            array.reshape(-1).view(np.uint8).max(initial=0)
+
+
+def _median_ns(timed: _BoundRun, dummy: _BoundRun, repetitions: int, time_cap_s: float | None) -> float:
+    timed()
+    deadline = math.inf if time_cap_s is None else time.monotonic() + time_cap_s
+    times: list[int] = []
+    while len(times) < repetitions and (len(times) < MINIMUM_REPETITIONS or time.monotonic() < deadline):
+        _evict()
+        timed.touch()
+        dummy()
+        start = time.perf_counter_ns()
+        timed()
+        times.append(time.perf_counter_ns() - start)
+    return float(np.median(times))
+
+
+@cache
+def _eviction_buffer() -> np.ndarray:
+    return np.zeros(EVICTION_BYTES // 8, dtype=np.int64)
+
+
+def _evict() -> None:
+    # Read and write: a plain fill may bypass the caches (non-temporal stores) and so leave them as they are.
+    np.add(_eviction_buffer(), 1, out=_eviction_buffer())
+
+
+@cache
+def _empty_run(setting: Setting, threads: int) -> _BoundRun:
+    value = helper.make_tensor_value_info("x", TensorProto.FLOAT, [1])
+    graph = helper.make_graph([], "empty", [value], [value])
+    model = helper.make_model(graph, ir_version=10, opset_imports=[helper.make_opsetid("", 17)])
+    return _BoundRun(open_session(model, setting, threads), {"x": np.ones(1, dtype=np.float32)})
