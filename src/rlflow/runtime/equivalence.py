@@ -43,7 +43,7 @@ _REDUCTIONS = (
     "RMSNormalization RNN ReduceL1 ReduceL2 ReduceLogSum ReduceLogSumExp ReduceMean ReduceProd "
     "ReduceSum ReduceSumSquare SkipLayerNormalization Softmax Sum "
 ).split()
-# Sizes to try for symbolic dimensions that nobody named, smallest first: a convolution needs room for its kernel.
+# Sizes to try for symbolic dimensions without a value, small ones first: a convolution needs room.
 _FALLBACK_SIZES = (DEFAULT_DIMENSION, 16, 64, 224)
 
 
@@ -222,7 +222,7 @@ def _difference(output: str, expected: np.ndarray, actual: np.ndarray, tolerance
     ):
         problem = f"output {output!r} has NaN or infinity where the original has not, or the other way round"
         return _Difference(output, math.inf, math.inf, informative, problem)
-    absolute = float(np.abs(left - right, where=finite, out=np.zeros_like(left)).max(initial=0.0))
+    absolute = float(np.abs(left[finite] - right[finite]).max(initial=0.0))
     scale = float(np.abs(left[finite]).max(initial=0.0))
     relative = absolute / scale if scale else (math.inf if absolute else 0.0)
     problem = f"output {output!r} differs by {relative:.2e} of its largest value, tolerance {tolerance:.2e}"
@@ -263,7 +263,8 @@ def _signature_problem(original: ModelProto, optimised: ModelProto) -> str:
             return f"{kind}s are {right_names}, should be {left_names}"
         for expected, actual in zip(left, right, strict=True):
             if not _same_type(expected.type, actual.type):
-                return f"{kind} {expected.name!r} is declared {_type_text(actual)}, should be {_type_text(expected)}"
+                declared, wanted = _type_text(actual), _type_text(expected)
+                return f"{kind} {expected.name!r} is declared {declared}, should be {wanted}"
     return ""
 
 

@@ -139,13 +139,11 @@ def _serialise(model: ModelProto, where: str) -> bytes:
     try:
         return bytes(model.SerializeToString())
     except (EncodeError, ValueError) as error:
-        raise RLFlowError(
-            f"{where} is too large for one ONNX file beside its weights: {_first_line(error)}"
-        ) from error
+        raise RLFlowError(f"{where} cannot be written as one ONNX file: {_first_line(error)}") from error
 
 
 def _spill(model: ModelProto, folder: Path, where: str) -> Path:
-    """Write `model` to `folder` with its large weights in a file beside it, without copying the model first."""
+    """Write `model` to `folder` with its large weights in a file beside it; no copy of the model is made."""
     slim = _copy_without(model, "graph")
     slim.graph.CopyFrom(_copy_without(model.graph, "initializer"))
     with Path(folder, "weights").open("wb") as weights:

@@ -1,0 +1,97 @@
+import numpy as np
+import pytest
+from onnx import TensorProto, helper
+
+from rlflow.errors import InputError
+from rlflow.runtime import fragment_timing
+from rlflow.runtime.fragment_timing import MINIMUM_REPETITIONS, run_overhead_ns, time_fragment_ms
+from rlflow.runtime.session import SETTINGS
+
+
+@pytest.fixture
+def make_matmul(make_model):
+    def build(rows, width):
+        return make_model(
+            [helper.make_node("MatMul", ["x", "w"], ["y"])],
+            [("x", TensorProto.FLOAT, [rows, width])],
+            [("y", TensorProto.FLOAT, [rows, width])],
+            {"w": np.random.default_rng(0).standard_normal((width, width), np.float32)},
+        )
+
+    return build
+
+
+@pytest.mark.timing
+@pytest.mark.parametrize("setting", SETTINGS)
+def test_more_work_takes_longer(make_matmul, setting):
+    """The large matmul has 512 times the work of the small one; 20 leaves room for any machine."""
+    small = time_fragment_ms(make_matmul(64, 64), setting=setting, repetitions=7)
+    large = time_fragment_ms(make_matmul(512, 512), setting=setting, repetitions=7)
+    assert large > 20 * small
+
+
+@pytest.mark.timing
+def test_weights_are_cold_and_activations_warm(make_matmul, monkeypatch):
+    """One row times a 16 MB matrix does nothing but read weights, so it must be slower after an eviction."""
+    fragment = make_matmul(1, 2048)
+    cold = time_fragment_ms(fragment, setting="as_written", repetitions=9)
+    monkeypatch.setattr(fragment_timing, "_evict", lambda: None)
+    warm = time_fragment_ms(fragment, setting="as_written", repetitions=9)
+    assert cold > 1.2 * warm > 0
+
+
+@pytest.mark.timing
+@pytest.mark.parametrize("setting", SETTINGS)
+def test_an_empty_fragment_costs_less_than_a_run(make_model, setting):
+    value = [("x", TensorProto.FLOAT, [1])]
+    empty = time_fragment_ms(make_model([], value, value), setting=setting, repetitions=15)
+    assert 0 <= empty < run_overhead_ns(setting, 1) / 1e6
+
+
+@pytest.mark.parametrize("setting", SETTINGS)
+def test_indices_masks_scalars_and_integers_run(make_model, setting):
+    model = make_model(
+        [
+            helper.make_node("Gather", ["table", "ids"], ["rows"]),
+            helper.make_node("Where", ["keep_mask", "rows", "zero"], ["kept"]),
+            helper.make_node("Mul", ["kept", "scale"], ["scaled"]),
+            helper.make_node("Div", ["ids", "n"], ["quotient"]),
+        ],
+        [
+            ("ids", TensorProto.INT64, [5]),
+            ("keep_mask", TensorProto.BOOL, [5, 1]),
+            ("scale", TensorProto.FLOAT, []),
+            ("n", TensorProto.INT64, [5]),
+        ],
+        [("scaled", TensorProto.FLOAT, [5, 3]), ("quotient", TensorProto.INT64, [5])],
+        {"table": np.ones((6, 3), np.float32), "zero": np.zeros((), np.float32)},
+    )
+    assert time_fragment_ms(model, setting=setting, repetitions=3) >= 0
+
+
+def test_outputs_without_a_buffer_run(make_model):
+    model = make_model(
+        [helper.make_node("SplitToSequence", ["x"], ["y"])], [("x", TensorProto.FLOAT, [2, 3])], []
+    )
+    model.graph.output.append(helper.make_tensor_sequence_value_info("y", TensorProto.FLOAT, None))
+    assert time_fragment_ms(model, setting="as_written", repetitions=3) > 0
+
+
+@pytest.mark.parametrize(("cap", "expected"), [(0.0, MINIMUM_REPETITIONS), (None, 9), (3600.0, 9)])
+def test_the_time_cap_leaves_the_minimum(make_matmul, monkeypatch, cap, expected):
+    run_overhead_ns("as_written", 1)
+    evictions = []
+    monkeypatch.setattr(fragment_timing, "_evict", lambda: evictions.append(1))
+    time_fragment_ms(make_matmul(4, 4), setting="as_written", repetitions=9, time_cap_s=cap)
+    assert len(evictions) == expected
+
+
+def test_the_overhead_is_measured_once_a_process():
+    first = run_overhead_ns("deployed", 1)
+    assert first > 0
+    assert run_overhead_ns("deployed", 1) == first
+
+
+def test_no_repetitions_are_refused(make_matmul):
+    with pytest.raises(InputError, match="repetitions is 0"):
+        time_fragment_ms(make_matmul(4, 4), setting="as_written", repetitions=0)

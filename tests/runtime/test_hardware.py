@@ -1,0 +1,26 @@
+from dataclasses import replace
+
+import onnxruntime as ort
+
+from rlflow.runtime.hardware import fingerprint
+
+
+def test_the_fingerprint_is_stable_and_names_this_machine():
+    mark = fingerprint(1)
+    assert mark == fingerprint(1)
+    assert mark.runtime_version == ort.__version__
+    assert mark.cpu_model.strip()
+    assert len(mark.key) == 12
+    assert int(mark.key, 16) >= 0
+
+
+def test_every_field_changes_the_key():
+    mark = fingerprint(1)
+    others = [
+        fingerprint(2),
+        replace(mark, cpu_model="another"),
+        replace(mark, cores=mark.cores + 1),
+        replace(mark, runtime_version="0.0"),
+        replace(mark, pricing_protocol=mark.pricing_protocol + 1),
+    ]
+    assert len({mark.key, *(other.key for other in others)}) == 6
