@@ -17,9 +17,9 @@ def tiny_chain(
 ) -> ModelProto:
     """A chain of MatMuls by `length` constant weights, in turn width x inner and inner x width.
 
-    Input x (rows, width), output y. Weights folded at load time cost nothing at run time. Where inner is at least
-    half of width the best form is one MatMul; where it is less, folding everything makes the graph slower, and
-    the best form goes through the narrow side once.
+    Input x (rows, width), output y. Weights folded at load time cost nothing at run time. The best form is
+    one MatMul, unless inner is under half of width and the length even: then folding everything makes the
+    graph slower, and the best form is two MatMuls that pass the narrow side once.
     """
     b, x = _start("tiny_chain", (rows, width), seed, opset)
     widths = _chain_widths(width, inner, length)

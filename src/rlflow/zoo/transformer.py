@@ -56,8 +56,8 @@ def bert(
 ) -> ModelProto:
     """BERT encoder: softmax attention, residuals, LayerNorm, erf GELU; BERT-Base unless told otherwise.
 
-    Inputs input_ids, token_type_ids and, with `attention_mask`, attention_mask: int64 (batch, sequence), each a
-    number or a symbol. Output last_hidden_state (batch, sequence, hidden), or with head="cls" pooler_output
+    Inputs input_ids, token_type_ids and, with `attention_mask`, attention_mask: int64 (batch, sequence), both
+    numbers or symbols. Output last_hidden_state (batch, sequence, hidden), or with head="cls" pooler_output
     (batch, hidden), which reads token 0 alone. `layer_norm` is one LayerNormalization node (ONNX 17) or nine
     elementary ones. Every parameter is drawn: gains about 1, biases about 0, none of them exactly so. All but
     the key biases matter: they shift a row of scores by one number, which softmax takes out again.

@@ -1,0 +1,116 @@
+"""Every entry: valid ONNX, described, reproducible, and clear about what it refuses."""
+
+import numpy as np
+import onnx
+import pytest
+
+from rlflow import zoo
+from rlflow.errors import InputError
+
+SMALL_BERT = {"layers": 1, "hidden": 16, "heads": 2, "intermediate": 24, "vocabulary": 20, "positions": 128}
+EXPECTED = ["bert", "conv", "loop", "mlp", "tiny_chain", "tiny_merge", "tiny_scale", "tiny_transpose"]
+ENTRIES = [(name, SMALL_BERT if name == "bert" else {}) for name in EXPECTED]
+
+
+def test_names_are_complete_and_sorted():
+    assert zoo.names() == EXPECTED
+    assert zoo.names_with_optimum() == [name for name in EXPECTED if name.startswith("tiny")]
+
+
+@pytest.mark.parametrize("opset", [17, 19, 21])
+@pytest.mark.parametrize(("name", "settings"), ENTRIES)
+def test_models_are_valid_onnx(name, settings, opset):
+    model = zoo.build(name, **settings, opset=opset)
+    assert model.ir_version == 10
+    assert [(o.domain, o.version) for o in model.opset_import] == [("", opset)]
+    onnx.checker.check_model(model, full_check=True)
+    onnx.shape_inference.infer_shapes(model, check_type=True, strict_mode=True, data_prop=True)
+    names = [node.name for node in model.graph.node]
+    assert all(names)
+    assert len(set(names)) == len(names)
+
+
+@pytest.mark.parametrize(("name", "settings"), ENTRIES)
+def test_every_initialiser_and_node_is_used(name, settings):
+    """Nothing dead: an optimiser that removes dead code must not look good here."""
+    model = zoo.build(name, **settings)
+    graphs = [model.graph, *(a.g for node in model.graph.node for a in node.attribute if a.HasField("g"))]
+    used = {tensor for graph in graphs for node in graph.node for tensor in node.input}
+    used |= {value.name for graph in graphs for value in graph.output}
+    assert {tensor.name for tensor in model.graph.initializer} <= used
+    assert {value.name for value in model.graph.input} <= used
+    assert all(used.intersection(node.output) for node in model.graph.node)
+
+
+@pytest.mark.parametrize(
+    ("build", "name", "settings"),
+    [
+        *((zoo.build, name, settings) for name, settings in ENTRIES),
+        *((zoo.optimum, name, {}) for name in zoo.names_with_optimum()),
+    ],
+)
+def test_same_seed_same_bytes_other_seed_other_bytes(build, name, settings):
+    first, again, other = (build(name, **settings, seed=seed).SerializeToString() for seed in (1, 1, 2))
+    assert first == again
+    assert first != other
+
+
+@pytest.mark.parametrize(("name", "settings"), ENTRIES)
+def test_another_seed_changes_every_parameter_and_nothing_else(name, settings, parameters):
+    first, other = zoo.build(name, **settings, seed=1), zoo.build(name, **settings, seed=2)
+    assert list(first.graph.node) == list(other.graph.node)
+    ours, theirs = parameters(first), parameters(other)
+    assert ours.keys() == theirs.keys()
+    assert all(not np.any(ours[key] == theirs[key]) for key in ours if ours[key].size < 100)
+    assert all(not np.array_equal(ours[key], theirs[key]) for key in ours)
+
+
+@pytest.mark.parametrize("name", EXPECTED)
+def test_description_states_the_defaults(name):
+    entry = zoo.describe(name)
+    assert entry.name == name
+    assert entry.family
+    assert entry.summary.endswith(".")
+    assert entry.settings["seed"] == 0
+    assert entry.settings["opset"] == 17
+    if name in zoo.names_with_optimum():
+        defaults = zoo.build(name, **entry.settings)
+        assert defaults.SerializeToString() == zoo.build(name).SerializeToString()
+        assert (
+            zoo.optimum(name, **entry.settings).SerializeToString() == zoo.optimum(name).SerializeToString()
+        )
+
+
+@pytest.mark.parametrize("use", [zoo.build, zoo.describe, zoo.optimum])
+def test_unknown_names_are_refused_with_the_known_ones(use):
+    with pytest.raises(InputError, match="no name is 'brt'; choose from bert, conv, loop, mlp, tiny_chain"):
+        use("brt")
+
+
+@pytest.mark.parametrize("use", [zoo.build, zoo.optimum])
+def test_unknown_settings_are_refused_with_the_known_ones(use):
+    with pytest.raises(
+        InputError, match="no setting of tiny_scale is 'layers'; choose from opset, rows, seed, width"
+    ):
+        use("tiny_scale", layers=3)
+
+
+@pytest.mark.parametrize(
+    ("setting", "value", "advice"),
+    [
+        ("layers", 0, "a whole number from 1"),
+        ("layers", 2.0, "a whole number from 1"),
+        ("layers", "two", "a whole number from 1"),
+        ("layers", True, "a whole number from 1"),
+        ("seed", -1, "a whole number from 0"),
+        ("batch", "", "a whole number from 1, or the name of a dynamic dimension"),
+        ("batch", None, "a whole number from 1, or the name of a dynamic dimension"),
+        ("head", "mlm", "'none' or 'cls'"),
+        ("layer_norm", 1, "'fused' or 'decomposed'"),
+        ("attention_mask", 1, "True or False"),
+    ],
+)
+def test_impossible_values_are_refused_with_what_is_possible(setting, value, advice):
+    with pytest.raises(InputError) as refusal:
+        zoo.build("bert", **{**SMALL_BERT, setting: value})
+    assert f"bert cannot have {setting}={value!r}; give {advice}." in str(refusal.value)
