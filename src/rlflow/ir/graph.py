@@ -1,8 +1,9 @@
-"""The computation graph: immutable, so that a search may keep thousands, and cheap to edit, so that it may make them.
+"""The computation graph: immutable, so that a search may keep thousands, and cheap to edit, so that it may
+make them.
 
-A graph is a map from node ids to nodes. Nodes name their operands by `Ref`; an edit copies the map and replaces a
-handful of entries, so that parent and child share every untouched node. Weights are leaf nodes that refer to their
-data and never hold a copy.
+A graph is a map from node ids to nodes. Nodes name their operands by `Ref`; an edit copies the map and
+replaces a handful of entries, so that parent and child share every untouched node. Weights are leaf nodes
+that refer to their data and never hold a copy.
 """
 
 from __future__ import annotations
@@ -85,9 +86,7 @@ class Node:
         return self._copy(self.inputs, names)
 
     def _copy(self, inputs: tuple[Ref | None, ...], names: tuple[str, ...]) -> Node:
-        return Node(
-            self.op, inputs, self.attributes, self.types, names, self.constant, self.payload, self.signature
-        )
+        return Node(self.op, inputs, self.attributes, self.types, names, self.constant, self.payload, self.signature)
 
 
 def _signature(node: Node) -> int:
@@ -171,7 +170,8 @@ class Graph:
         return {node: place for place, node in enumerate(self.order)}
 
     def replace(self, added: Mapping[int, Node], substitution: Mapping[Ref, Ref]) -> tuple[Graph, Change]:
-        """Add nodes, let every reader of an old value read its substitute, and drop what nobody reads any more.
+        """Add nodes, let every reader of an old value read its substitute, and drop what nobody reads any
+        more.
 
         `added` must be numbered from `next_id` on. Types are kept: a substitute must have its value's type
         (`GraphError` otherwise). No new node may read a value that is being replaced.
@@ -182,8 +182,8 @@ class Graph:
         for old, new in substitution.items():
             if edit.nodes[new.node].types[new.index] != self.type_of(old):
                 raise GraphError(
-                    f"a value of type {self.type_of(old)} ({self.nodes[old.node].names[old.index]!r}) cannot be replaced "
-                    f"by one of type {edit.nodes[new.node].types[new.index]}"
+                    f"a value of type {self.type_of(old)} ({self.nodes[old.node].names[old.index]!r}) cannot be "
+                    f"replaced by one of type {edit.nodes[new.node].types[new.index]}"
                 )
             edit.redirect(old, new)
         outputs = tuple(substitution.get(ref, ref) for ref in self.outputs)

@@ -1,7 +1,9 @@
-"""A graph's identity: equal for graphs that compute the same expression from the same weights, whatever the names.
+"""A graph's identity: equal for graphs that compute the same expression from the same weights, whatever the
+names.
 
-A Merkle hash: a node's hash combines its signature with its operands' hashes. Python's hash of a tuple of integers is
-deterministic across processes (only text is salted), and an order of magnitude faster than a cryptographic digest.
+A Merkle hash: a node's hash combines its signature with its operands' hashes. Python's hash of a tuple of
+integers is deterministic across processes (only text is salted), and an order of magnitude faster than a
+cryptographic digest.
 """
 
 from __future__ import annotations

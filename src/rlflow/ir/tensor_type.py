@@ -17,7 +17,9 @@ _BYTES = {"bfloat16": 2, "bool": 1, "complex64": 8, "complex128": 16, "string": 
 
 @dataclass(frozen=True, slots=True)
 class TensorType:
-    """`dtype` is numpy's name of the element type (or ONNX's where numpy has none); a shape of None has unknown rank."""
+    """`dtype` is numpy's name of the element type (or ONNX's where numpy has none); a shape of None has
+    unknown rank.
+    """
 
     dtype: str
     shape: tuple[Dimension, ...] | None
@@ -36,7 +38,9 @@ class TensorType:
 
     @property
     def elements(self) -> int:
-        """Number of elements, counting each unknown dimension as one: a lower bound where the shape is not static."""
+        """Number of elements, counting each unknown dimension as one: a lower bound where the shape is not
+        static.
+        """
         return prod(d for d in self.shape if isinstance(d, int)) if self.shape is not None else 1
 
     @property

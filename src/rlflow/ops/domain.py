@@ -1,9 +1,9 @@
 """What numbers an operator computes with: floats, or an exact finite field in which equality can be decided.
 
-Every operator is defined once, over the small algebra below. Over floats it is the reference interpreter; over the
-field it is the arithmetic in which substitution rules are generated and verified: two expressions that are equal as
-rational functions agree at every point, and two that are not disagree at a random point except with a probability of
-degree / p (Schwartz and Zippel).
+Every operator is defined once, over the small algebra below. Over floats it is the reference interpreter;
+over the field it is the arithmetic in which substitution rules are generated and verified: two expressions
+that are equal as rational functions agree at every point, and two that are not disagree at a random point
+except with a probability of degree / p (Schwartz and Zippel).
 """
 
 from __future__ import annotations
@@ -180,7 +180,9 @@ class FieldDomain(Domain):
         )
 
     def constant(self, value: float) -> FieldArray:
-        """Rationals of small denominators are exact; any other number is a symbol of its own, drawn from its digits."""
+        """Rationals of small denominators are exact; any other number is a symbol of its own, drawn from its
+        digits.
+        """
         shape: tuple[int, ...] = ()
         numerator, denominator = float(value).as_integer_ratio()
         if denominator <= 1 << 12 and abs(numerator) <= 1 << 40:
@@ -241,11 +243,7 @@ class FieldDomain(Domain):
         return self.divide(e, self.sum(e, (axis,)))
 
     def _bilinear(
-        self,
-        operation: Callable[..., np.ndarray],
-        undefined: Callable[..., np.ndarray],
-        a: FieldArray,
-        b: FieldArray,
+        self, operation: Callable[..., np.ndarray], undefined: Callable[..., np.ndarray], a: FieldArray, b: FieldArray
     ) -> FieldArray:
         return FieldArray(
             operation(a.residue, b.residue) % P,
@@ -258,7 +256,9 @@ class FieldDomain(Domain):
         return int.from_bytes(digest, "little") % modulus
 
     def _scramble(self, name: str, x: np.ndarray) -> np.ndarray:
-        """A fixed random-looking function of Z_p: two rounds of a 64-bit mixer (Steele et al., SplitMix, 2014)."""
+        """A fixed random-looking function of Z_p: two rounds of a 64-bit mixer (Steele et al., SplitMix,
+        2014).
+        """
         z = x.astype(np.uint64) + np.uint64(self._symbol(name, 1 << 62))
         with np.errstate(over="ignore"):
             z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)

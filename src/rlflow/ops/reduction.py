@@ -78,13 +78,7 @@ OPERATORS = (
     _reduce("ReduceSum", lambda domain, a, axes: domain.sum(a, axes)),
     _reduce("ReduceMean", lambda domain, a, axes: domain.mean(a, axes)),
     Operator(
-        "Softmax",
-        _infer_softmax,
-        _softmax,
-        since=13,
-        arity=(1, 1),
-        flops=elementwise_flops(5),
-        defaults={"axis": -1},
+        "Softmax", _infer_softmax, _softmax, since=13, arity=(1, 1), flops=elementwise_flops(5), defaults={"axis": -1}
     ),
     Operator(
         "LayerNormalization",

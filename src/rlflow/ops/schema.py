@@ -29,9 +29,9 @@ def no_flops(attributes: Attributes, inputs: Types, outputs: Types) -> int:
 class Operator:
     """An operator of ai.onnx in its canonical form, in which parameters (shapes, axes, sizes) are attributes.
 
-    `since` is the first opset whose operator means what is written here; `arity` bounds the operands; `defaults`
-    are filled in at import, so that equal nodes look equal. `axis_attributes` are stored counted from the end.
-    `moves_data` is False for operators that only relabel memory (Reshape).
+    `since` is the first opset whose operator means what is written here; `arity` bounds the operands;
+    `defaults` are filled in at import, so that equal nodes look equal. `axis_attributes` are stored counted
+    from the end. `moves_data` is False for operators that only relabel memory (Reshape).
     """
 
     name: str
@@ -66,7 +66,9 @@ def same_dimension(a: Dimension, b: Dimension, operator: str) -> Dimension:
 
 
 def broadcast(shapes: Sequence[tuple[Dimension, ...]], operator: str) -> tuple[Dimension, ...]:
-    """ONNX's multidirectional broadcasting. Two different symbols may be 1 at run time: their result is unknown."""
+    """ONNX's multidirectional broadcasting. Two different symbols may be 1 at run time: their result is
+    unknown.
+    """
     rank = max(map(len, shapes))
     padded = [(1,) * (rank - len(s)) + tuple(s) for s in shapes]
     return tuple(_broadcast_dimension(set(column), operator) for column in zip(*padded, strict=True))

@@ -19,10 +19,10 @@ FORMAT_VERSION = 1
 class Episode:
     """T steps through T + 1 states.
 
-    graph_index: (T+1,) int64 into `Rollouts.graphs`. action: (T, 2) int64 (rule, location), terminate is
-    (R, 0). reward: (T,) float32. terminated: (T,) bool, true where the agent chose terminate; reaching the horizon is
-    not termination. counts: (T+1, R) int64 matches per rule, at most L. cost: (T+1,) float32, runtime in
-    percent of the start's.
+    graph_index: (T+1,) int64 into `Rollouts.graphs`. action: (T, 2) int64 (rule, location), terminate is (R,
+    0). reward: (T,) float32. terminated: (T,) bool, true where the agent chose terminate; reaching the
+    horizon is not termination. counts: (T+1, R) int64 matches per rule, at most L. cost: (T+1,) float32,
+    runtime in percent of the start's.
     """
 
     graph_index: np.ndarray

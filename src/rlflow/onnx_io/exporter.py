@@ -1,0 +1,220 @@
+"""Graph -> ONNX model, with the interface of the model that the graph came from.
+
+Constant expressions are evaluated here, once. Untouched nodes keep their names; a rewritten value that an
+output or a subgraph knows by name is given that name again.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import onnx
+from onnx import helper, numpy_helper
+
+from rlflow.errors import GraphError, InputError, RLFlowError
+from rlflow.ir.graph import WEIGHT, AttributeValue, Graph, Node, Ref
+from rlflow.ir.tensor_type import TensorType
+from rlflow.onnx_io.element_type import element_type
+from rlflow.onnx_io.opset import AXIS_ATTRIBUTES, PARAMETERS, Parameter
+from rlflow.onnx_io.payload import InitializerPayload, OpaquePayload, SparsePayload
+from rlflow.ops.domain import FloatDomain
+from rlflow.ops.reference import evaluate_value
+
+_PROTOBUF_LIMIT_BYTES = 2**31 - 2**20
+_NEGATIVE_AXES_SINCE = 13
+
+
+def to_onnx(graph: Graph) -> onnx.ModelProto:
+    """A self-contained model: same inputs, outputs, opsets, functions and metadata as the imported one.
+
+    `GraphError` if a constant expression cannot be evaluated.
+    """
+    return _Exporter(graph).model()
+
+
+def save_model(model: onnx.ModelProto, path: str | Path) -> None:
+    """Write a model whole or not at all; beyond protobuf's 2 GB the weights go to `<name>.data` beside it.
+
+    `InputError` if the folder does not exist or may not be written.
+    """
+    path = Path(path)
+    if path.is_dir():
+        raise InputError(f"{path} is a folder: name a file to write the model to")
+    try:
+        with tempfile.TemporaryDirectory(dir=path.parent, prefix=f".{path.name}.") as folder:
+            draft = Path(folder) / path.name
+            if model.ByteSize() < _PROTOBUF_LIMIT_BYTES:
+                onnx.save_model(model, str(draft))
+            else:
+                onnx.save_model(model, str(draft), save_as_external_data=True, location=f"{path.name}.data")
+            for part in sorted(Path(folder).iterdir(), key=lambda p: p.name == path.name):
+                os.replace(part, path.parent / part.name)  # the model itself last
+    except FileNotFoundError:
+        raise InputError(f"there is no folder {path.parent}: create it first") from None
+    except PermissionError:
+        raise InputError(f"{path.parent} may not be written: choose another place for {path.name}") from None
+    except OSError as error:
+        raise RLFlowError(f"{path} could not be written: {error.strerror or error}") from None
+
+
+def check_model(model: onnx.ModelProto) -> None:
+    """`GraphError` with the checker's reason if the model is not valid."""
+    try:
+        onnx.checker.check_model(model)
+    except onnx.checker.ValidationError as error:
+        raise GraphError(f"the exported model is not valid ONNX: {str(error).splitlines()[0]}") from None
+
+
+class _Exporter:
+    """The state of one export: the name of each value, and what has been emitted."""
+
+    def __init__(self, graph: Graph) -> None:
+        self.graph = graph
+        self.proto = onnx.ModelProto()
+        self.proto.CopyFrom(graph.header.proto)  # type: ignore[arg-type]
+        self.body = self.proto.graph
+        self.names: dict[Ref, str] = {}
+        self.reserved = set(_reserved_names(graph, self.body))
+        self.taken: set[str] = {i.name for i in (*self.body.input, *self.body.output)}
+        self.parameters: dict[tuple[str, tuple[int, ...], bytes], str] = {}
+        self.folded: dict[Ref, np.ndarray] = {}
+        self.fresh_count = 0
+
+    def model(self) -> onnx.ModelProto:
+        graph = self.graph
+        for identifier in graph.inputs:
+            self.names[Ref(identifier)] = graph.nodes[identifier].names[0]
+        for ref, name in zip(graph.outputs, graph.output_names, strict=True):
+            if ref not in self.names and not graph.nodes[ref.node].constant:
+                self.names[ref] = name
+        for identifier in graph.order:
+            self._emit(identifier)
+        for ref, name in zip(graph.outputs, graph.output_names, strict=True):
+            self._alias(ref, name)
+        return self.proto
+
+    def _alias(self, ref: Ref, name: str) -> None:
+        """Make sure that the value can be read under this name."""
+        present = self._name(ref)
+        if present != name:
+            self.body.node.append(helper.make_node("Identity", [present], [name], name=self._fresh("identity")))
+            self.taken.add(name)
+
+    def _name(self, ref: Ref) -> str:
+        if ref not in self.names:
+            node = self.graph.nodes[ref.node]
+            if not node.constant:
+                raise GraphError(f"value {ref} ({node.op}) is read before it is computed")
+            self._emit_constant(ref, node)
+        return self.names[ref]
+
+    def _claim(self, hint: str, kind: str) -> str:
+        name = hint if hint and hint not in self.taken else self._fresh(kind)
+        self.taken.add(name)
+        return name
+
+    def _fresh(self, kind: str) -> str:
+        while True:
+            name = f"rlflow/{kind}_{self.fresh_count}"
+            self.fresh_count += 1
+            if name not in self.taken and name not in self.reserved:
+                return name
+
+    def _emit_constant(self, ref: Ref, node: Node) -> None:
+        self.names[ref] = name = self._claim(node.names[ref.index], "weight")
+        if node.op == WEIGHT and isinstance(node.payload, SparsePayload):
+            sparse = self.body.sparse_initializer.add()
+            sparse.CopyFrom(node.payload.proto)
+            sparse.values.name = name
+            return
+        tensor = self.body.initializer.add()
+        if node.op == WEIGHT and isinstance(node.payload, InitializerPayload):
+            tensor.CopyFrom(node.payload.self_contained())
+        else:
+            value = evaluate_value(self.graph, ref, self.folded, FloatDomain())
+            tensor.CopyFrom(numpy_helper.from_array(np.ascontiguousarray(value)))
+        tensor.name = name
+
+    def _emit(self, identifier: int) -> None:
+        node = self.graph.nodes[identifier]
+        if isinstance(node.payload, OpaquePayload):
+            self._emit_opaque(identifier, node, node.payload)
+            return
+        operands = ["" if r is None else self._name(r) for r in node.inputs]
+        outputs = self._output_names(identifier, node)
+        written = dict(node.attributes)
+        opset = self.graph.header.opset
+        kinds = [self.graph.type_of(r) for r in node.inputs if r is not None]
+        _axes_for(node.op, written, opset, kinds[0] if kinds else None)
+        for parameter in PARAMETERS.get(node.op, ()):
+            if opset >= parameter.since and parameter.name in written:
+                operands += [""] * (parameter.operand - len(operands))
+                operands.append(self._parameter(written.pop(parameter.name), parameter, kinds[0]))
+        if node.op == "Cast":
+            written["to"] = element_type(str(written["to"]))
+        self.body.node.append(helper.make_node(node.op, operands, outputs, name=outputs[0], **written))
+
+    def _emit_opaque(self, identifier: int, node: Node, payload: OpaquePayload) -> None:
+        explicit = len(node.inputs) - len(payload.captures)
+        for name, ref in zip(payload.captures, node.inputs[explicit:], strict=True):
+            if ref is not None and self._name(ref) != name and name not in self.taken:
+                self._alias(ref, name)
+        copy = self.body.node.add()
+        copy.CopyFrom(payload.proto)
+        del copy.input[:], copy.output[:]
+        copy.input.extend("" if r is None else self._name(r) for r in node.inputs[:explicit])
+        copy.output.extend(self._output_names(identifier, node))
+
+    def _output_names(self, identifier: int, node: Node) -> list[str]:
+        names = []
+        for index, hint in enumerate(node.names):
+            ref = Ref(identifier, index)
+            if ref not in self.names:
+                blank = node.is_opaque and not hint
+                self.names[ref] = "" if blank else self._claim(hint, node.op.lower())
+            names.append(self.names[ref])
+        return names
+
+    def _parameter(self, value: AttributeValue, parameter: Parameter, kind: TensorType | None) -> str:
+        dtype = kind.dtype if parameter.scalar and kind is not None else "int64"
+        array = np.asarray(value, dtype=dtype)
+        key = (dtype, array.shape, array.tobytes())
+        if key not in self.parameters:
+            self.parameters[key] = name = self._fresh(parameter.name)
+            tensor = self.body.initializer.add()
+            tensor.CopyFrom(numpy_helper.from_array(array, name))
+            self.taken.add(name)
+        return self.parameters[key]
+
+
+def _axes_for(op: str, written: dict[str, AttributeValue], opset: int, kind: TensorType | None) -> None:
+    """Axes from the front for opsets that do not count from the end."""
+    name = AXIS_ATTRIBUTES.get(op)
+    if name is None or name not in written or opset >= _NEGATIVE_AXES_SINCE or kind is None or kind.rank is None:
+        return
+    value, rank = written[name], kind.rank
+    moved = tuple(int(a) % rank for a in (value if isinstance(value, tuple) else (value,)))  # type: ignore[arg-type]
+    written[name] = moved if isinstance(value, tuple) else moved[0]
+
+
+def _reserved_names(graph: Graph, body: onnx.GraphProto) -> Iterator[str]:
+    """Names that a new value may not take: the model's own, its subgraphs' included."""
+    yield from (i.name for i in (*body.input, *body.output))
+    for node in graph.nodes.values():
+        yield from node.names
+        if isinstance(node.payload, OpaquePayload):
+            yield from _names_inside(node.payload.proto)
+
+
+def _names_inside(node: onnx.NodeProto) -> Iterator[str]:
+    for attribute in node.attribute:
+        for graph in (attribute.g, *attribute.graphs):
+            yield from (t.name for t in graph.initializer)
+            yield from (i.name for i in graph.input)
+            for inner in graph.node:
+                yield from inner.output
+                yield from _names_inside(inner)

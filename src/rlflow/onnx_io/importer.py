@@ -1,0 +1,391 @@
+"""ONNX model -> graph. Nothing is skipped: what is not understood is carried verbatim."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import numpy as np
+import onnx
+from google.protobuf.message import DecodeError
+from onnx import helper, numpy_helper
+
+from rlflow.errors import InputError, ModelFormatError, TypeInferenceError
+from rlflow.ir.graph import INPUT, WEIGHT, AttributeValue, Graph, Header, Node, Ref, make_graph
+from rlflow.ir.tensor_type import TensorType
+from rlflow.onnx_io.element_type import dtype_name, from_type_proto
+from rlflow.onnx_io.opset import AXIS_ATTRIBUTES, IGNORABLE_VALUES, IGNORED_ATTRIBUTES, PARAMETERS
+from rlflow.onnx_io.payload import InitializerPayload, OpaquePayload, SparsePayload
+from rlflow.ops import registry
+
+ONNX_DOMAINS = ("", "ai.onnx")
+
+
+def load_model(path: str | Path) -> onnx.ModelProto:
+    """Read a model, leaving external data where it is. `InputError` or `ModelFormatError` in one sentence."""
+    path = Path(path)
+    if path.is_dir():
+        raise InputError(f"{path} is a folder, not an ONNX file")
+    try:
+        model = onnx.load(str(path), load_external_data=False)
+    except FileNotFoundError:
+        raise InputError(f"there is no file {path}") from None
+    except PermissionError:
+        raise InputError(f"{path} may not be read: check its permissions") from None
+    except (DecodeError, UnicodeDecodeError, ValueError) as error:
+        raise ModelFormatError(f"{path} is not an ONNX model, or is truncated ({error})") from None
+    if not model.opset_import or not model.HasField("graph"):
+        raise ModelFormatError(f"{path} is not an ONNX model: it holds no graph or names no opset")
+    try:
+        onnx.checker.check_model(str(path))
+    except (onnx.checker.ValidationError, RuntimeError, ValueError) as error:
+        raise ModelFormatError(f"{path} is not a valid ONNX model: {_first_line(error)}") from None
+    return model
+
+
+def from_onnx(source: str | Path | onnx.ModelProto) -> Graph:
+    """The graph of a model. Weights are referenced, external data stays on disk until it is needed.
+
+    Raises `InputError` if the file cannot be read and `ModelFormatError` if it is not a valid model.
+    """
+    if isinstance(source, onnx.ModelProto):
+        return _Importer(source, folder=None).graph()
+    return _Importer(load_model(source), folder=Path(source).parent).graph()
+
+
+def _first_line(error: Exception) -> str:
+    return next((line for line in str(error).splitlines() if line.strip()), type(error).__name__).strip()
+
+
+class _Importer:
+    """The state of one import: values by name, nodes by id."""
+
+    def __init__(self, model: onnx.ModelProto, folder: Path | None) -> None:
+        self.model = model
+        self.folder = folder
+        self.opsets = {o.domain: o.version for o in model.opset_import}
+        self.opset = next((self.opsets[d] for d in ONNX_DOMAINS if d in self.opsets), 0)
+        self.nodes: dict[int, Node] = {}
+        self.values: dict[str, Ref] = {}
+        self.known_types = _infer_types(model)
+
+    def graph(self) -> Graph:
+        proto = self.model.graph
+        initializers = {t.name for t in proto.initializer} | {t.values.name for t in proto.sparse_initializer}
+        inputs = [self._add_input(i, i.name in initializers) for i in proto.input]
+        for tensor in proto.initializer:
+            if tensor.name not in self.values:
+                self._add_weight(tensor)
+        for sparse in proto.sparse_initializer:
+            if sparse.values.name not in self.values:
+                kind = self.known_types.get(sparse.values.name)
+                self._add(Node(WEIGHT, (), {}, (kind,), (sparse.values.name,), True, SparsePayload(sparse)))
+        for node in proto.node:
+            self._add_node(node)
+        try:
+            outputs = [self.values[o.name] for o in proto.output]
+        except KeyError as error:
+            raise ModelFormatError(f"the model's output {error} is computed by no node") from None
+        header = Header(opset=self.opset, proto=_stripped(self.model, self.folder))
+        return make_graph(self.nodes, inputs, outputs, [o.name for o in proto.output], header)
+
+    def _add(self, node: Node) -> int:
+        identifier = len(self.nodes)
+        self.nodes[identifier] = node
+        for index, name in enumerate(node.names):
+            if name:
+                self.values[name] = Ref(identifier, index)
+        return identifier
+
+    def _add_input(self, value: onnx.ValueInfoProto, has_default: bool) -> int:
+        attributes: dict[str, AttributeValue] = {"default": 1} if has_default else {}
+        return self._add(Node(INPUT, (), attributes, (from_type_proto(value.type),), (value.name,)))
+
+    def _add_weight(self, tensor: onnx.TensorProto) -> int:
+        kind = TensorType(dtype_name(tensor.data_type), tuple(int(d) for d in tensor.dims))
+        return self._add(Node(WEIGHT, (), {}, (kind,), (tensor.name,), True, InitializerPayload(tensor, self.folder)))
+
+    def _add_node(self, proto: onnx.NodeProto) -> None:
+        if proto.op_type == "Constant" and proto.domain in ONNX_DOMAINS:
+            tensor = _constant_tensor(proto)
+            if tensor is not None:
+                self._add_weight(tensor)
+                return
+        node = self._understood(proto) if proto.domain in ONNX_DOMAINS else None
+        self._add(node if node is not None else self._opaque(proto))
+
+    def _ref(self, name: str, reader: onnx.NodeProto) -> Ref | None:
+        if not name:
+            return None
+        if name not in self.values:
+            raise ModelFormatError(
+                f"node {reader.name or reader.op_type!r} reads {name!r}, which no earlier node computes"
+            )
+        return self.values[name]
+
+    def _understood(self, proto: onnx.NodeProto) -> Node | None:
+        """The node in canonical form, or None where its operator, opset, types or parameters are not
+        understood.
+        """
+        operator = registry.OPERATORS.get(proto.op_type)
+        if operator is None or self.opset < operator.since:
+            return None
+        operands = [self._ref(name, proto) for name in proto.input]
+        attributes = self._attributes(proto, operands)
+        if attributes is None:
+            return None
+        data = [r for r in operands[: _data_operands(proto.op_type, len(operands), self.opset)]]
+        while data and data[-1] is None:
+            data.pop()
+        if any(r is None for r in data):
+            return None
+        types = [self.nodes[r.node].types[r.index] for r in data if r is not None]
+        outputs = [name for name in proto.output]
+        try:
+            _from_the_end(proto.op_type, attributes, types[0].rank if types and types[0] else None)
+            inferred = registry.infer(proto.op_type, attributes, types)
+        except (TypeInferenceError, KeyError):
+            return None
+        while len(outputs) > len(inferred) and not outputs[-1]:
+            outputs.pop()
+        if len(outputs) != len(inferred):
+            return None
+        if proto.op_type == "Reshape" and inferred[0].is_static:
+            attributes["shape"] = inferred[0].shape  # type: ignore[assignment]
+        constant = all(self.nodes[r.node].constant for r in data if r is not None)
+        final = tuple(self._refined(kind, name) for kind, name in zip(inferred, outputs, strict=True))
+        return Node(proto.op_type, tuple(data), attributes, final, tuple(outputs), constant)
+
+    def _refined(self, inferred: TensorType, name: str) -> TensorType:
+        """Our inference, with dimensions that only ONNX's own could tell."""
+        known = self.known_types.get(name)
+        if known is None or known.shape is None or inferred.shape is None or known.rank != inferred.rank:
+            return inferred
+        shape = tuple(k if i is None else i for i, k in zip(inferred.shape, known.shape, strict=True))
+        return TensorType(inferred.dtype, shape)
+
+    def _attributes(self, proto: onnx.NodeProto, operands: Sequence[Ref | None]) -> dict[str, AttributeValue] | None:
+        written = {a.name: _attribute_value(a) for a in proto.attribute}
+        for name, default in ((n, v) for (op, n), v in IGNORABLE_VALUES.items() if op == proto.op_type):
+            if written.pop(name, default) != default:
+                return None
+        for name in IGNORED_ATTRIBUTES.get(proto.op_type, ()):
+            written.pop(name, None)
+        attributes = {**registry.OPERATORS[proto.op_type].defaults, **written}
+        if any(value is None for value in attributes.values()):
+            return None
+        for parameter in PARAMETERS.get(proto.op_type, ()):
+            if self.opset < parameter.since:
+                continue
+            ref = operands[parameter.operand] if parameter.operand < len(operands) else None
+            if ref is None:
+                if parameter.required:
+                    return None
+                continue
+            array = self._constant_array(ref)
+            if array is None or (parameter.scalar and array.size != 1):
+                return None
+            attributes[parameter.name] = float(array.item()) if parameter.scalar else _int_tuple(array)
+        if proto.op_type == "Cast":
+            attributes["to"] = dtype_name(int(attributes["to"]))  # type: ignore[arg-type]
+        return self._completed(proto, attributes, operands)
+
+    def _completed(
+        self, proto: onnx.NodeProto, attributes: dict[str, AttributeValue], operands: Sequence[Ref | None]
+    ) -> dict[str, AttributeValue] | None:
+        """Parameters whose default depends on the operand: equal Split sizes, all axes, a reversing
+        Transpose.
+        """
+        kind = None if operands[0] is None else self.nodes[operands[0].node].types[operands[0].index]
+        if kind is None or kind.shape is None:
+            return None
+        rank = len(kind.shape)
+        if proto.op_type == "Transpose":
+            attributes.setdefault("perm", tuple(reversed(range(rank))))
+        if proto.op_type == "Squeeze" and "axes" not in attributes:
+            return None
+        if proto.op_type in ("ReduceSum", "ReduceMean") and "axes" not in attributes:
+            if attributes.pop("noop_with_empty_axes", 0):
+                return None
+            attributes["axes"] = tuple(range(rank))
+        attributes.pop("noop_with_empty_axes", None)
+        if proto.op_type == "Slice":
+            starts = attributes["starts"]
+            assert isinstance(starts, tuple)
+            attributes.setdefault("axes", tuple(range(len(starts))))
+            attributes.setdefault("steps", (1,) * len(starts))
+        if proto.op_type == "Split" and "split" not in attributes:
+            sizes = _equal_parts(kind, attributes["axis"], len(proto.output))
+            if sizes is None:
+                return None
+            attributes["split"] = sizes
+        return attributes
+
+    def _constant_array(self, ref: Ref) -> np.ndarray | None:
+        node = self.nodes[ref.node]
+        return node.payload.array() if isinstance(node.payload, InitializerPayload) and node.op == WEIGHT else None
+
+    def _opaque(self, proto: onnx.NodeProto) -> Node:
+        captures = tuple(n for n in dict.fromkeys(_captured_names(proto)) if n in self.values)
+        refs = [self._ref(name, proto) for name in (*proto.input, *captures)]
+        domain = "" if proto.domain in ONNX_DOMAINS else f"{proto.domain}."
+        types = tuple(self.known_types.get(name) for name in proto.output)
+        return Node(
+            op=f"{domain}{proto.op_type}",
+            inputs=tuple(refs),
+            attributes={},
+            types=types,
+            names=tuple(proto.output),
+            payload=OpaquePayload(proto, captures),
+        )
+
+
+def _data_operands(op: str, given: int, opset: int) -> int:
+    """How many of the operands carry data rather than parameters."""
+    operands = [p.operand for p in PARAMETERS.get(op, ()) if opset >= p.since]
+    return min([given, *operands])
+
+
+def _from_the_end(op: str, attributes: dict[str, AttributeValue], rank: int | None) -> None:
+    name = AXIS_ATTRIBUTES.get(op)
+    if name is None:
+        return
+    if rank is None:
+        raise TypeInferenceError(f"{op}: an operand of unknown rank")
+    value = attributes[name]
+    axes = value if isinstance(value, tuple) else (value,)
+    if any(not isinstance(a, int) or not -rank <= a < rank for a in axes):
+        raise TypeInferenceError(f"{op}: axes {axes} of a tensor of rank {rank}")
+    moved = tuple(a % rank - rank for a in axes if isinstance(a, int))
+    attributes[name] = moved if isinstance(value, tuple) else moved[0]
+
+
+def _equal_parts(kind: TensorType, axis: AttributeValue, parts: int) -> tuple[int, ...] | None:
+    assert kind.shape is not None and isinstance(axis, int)
+    size = kind.shape[axis]
+    if not isinstance(size, int):
+        return None
+    part = -(-size // parts)
+    return (*(part,) * (parts - 1), size - part * (parts - 1))
+
+
+def _int_tuple(array: np.ndarray) -> tuple[int, ...]:
+    return tuple(int(v) for v in array.reshape(-1))
+
+
+def _attribute_value(proto: onnx.AttributeProto) -> AttributeValue | None:
+    """None for what no known operator has: tensors, graphs, references to a function's attributes."""
+    if proto.ref_attr_name:
+        return None
+    value = helper.get_attribute_value(proto)
+    match proto.type:
+        case onnx.AttributeProto.FLOAT | onnx.AttributeProto.INT:
+            return value
+        case onnx.AttributeProto.STRING:
+            return value.decode()
+        case onnx.AttributeProto.INTS | onnx.AttributeProto.FLOATS:
+            return tuple(value)
+    return None
+
+
+def _constant_tensor(proto: onnx.NodeProto) -> onnx.TensorProto | None:
+    attribute = proto.attribute[0]
+    match attribute.name:
+        case "value":
+            tensor = onnx.TensorProto()
+            tensor.CopyFrom(attribute.t)
+        case "value_float":
+            tensor = numpy_helper.from_array(np.array(attribute.f, dtype=np.float32))
+        case "value_int":
+            tensor = numpy_helper.from_array(np.array(attribute.i, dtype=np.int64))
+        case "value_floats":
+            tensor = numpy_helper.from_array(np.array(attribute.floats, dtype=np.float32))
+        case "value_ints":
+            tensor = numpy_helper.from_array(np.array(attribute.ints, dtype=np.int64))
+        case _:
+            return None
+    if attribute.ref_attr_name:
+        return None
+    tensor.name = proto.output[0]
+    return tensor
+
+
+def _captured_names(proto: onnx.NodeProto) -> Iterator[str]:
+    """Names that the node's subgraphs read and do not define themselves."""
+    for attribute in proto.attribute:
+        for graph in (attribute.g, *attribute.graphs):
+            yield from free_names(graph)
+
+
+def free_names(graph: onnx.GraphProto) -> Iterator[str]:
+    """Names that a subgraph takes from outside, in the order of their first use."""
+    defined = {i.name for i in graph.input} | {t.name for t in graph.initializer}
+    defined |= {t.values.name for t in graph.sparse_initializer}
+    for node in graph.node:
+        for name in (*node.input, *_captured_names(node)):
+            if name and name not in defined:
+                yield name
+        defined.update(node.output)
+    for output in graph.output:
+        if output.name not in defined:
+            yield output.name
+
+
+def _infer_types(model: onnx.ModelProto) -> dict[str, TensorType | None]:
+    """ONNX's own inference, on a copy without the weights' data."""
+    light = onnx.ModelProto()
+    light.CopyFrom(_without_large_weights(model))
+    try:
+        light = onnx.shape_inference.infer_shapes(light, data_prop=True)
+    except (RuntimeError, ValueError, onnx.shape_inference.InferenceError):
+        light = model
+    values = (*light.graph.value_info, *light.graph.input, *light.graph.output)
+    types = {v.name: from_type_proto(v.type) for v in values}
+    for sparse in model.graph.sparse_initializer:
+        types[sparse.values.name] = TensorType(dtype_name(sparse.values.data_type), tuple(sparse.dims))
+    return types
+
+
+_SMALL_BYTES = 4096  # shapes, axes, indices: what shape inference may want to read
+
+
+def _without_large_weights(model: onnx.ModelProto) -> onnx.ModelProto:
+    light = onnx.ModelProto()
+    for field, value in model.ListFields():
+        if field.name != "graph":
+            _copy_field(light, field.name, value)
+    for field, value in model.graph.ListFields():
+        if field.name != "initializer":
+            _copy_field(light.graph, field.name, value)
+    for tensor in model.graph.initializer:
+        if tensor.ByteSize() <= _SMALL_BYTES and tensor.data_location != onnx.TensorProto.EXTERNAL:
+            light.graph.initializer.add().CopyFrom(tensor)
+        elif tensor.name not in {i.name for i in light.graph.input}:
+            info = light.graph.input.add()
+            info.CopyFrom(helper.make_tensor_value_info(tensor.name, tensor.data_type, list(tensor.dims)))
+    return light
+
+
+def _stripped(model: onnx.ModelProto, folder: Path | None) -> onnx.ModelProto:
+    """Everything but the computation: opsets, functions, metadata, inputs and outputs; defaults of inputs
+    stay.
+    """
+    stripped = onnx.ModelProto()
+    for field, value in model.ListFields():
+        if field.name != "graph":
+            _copy_field(stripped, field.name, value)
+    for field, value in model.graph.ListFields():
+        if field.name not in ("node", "initializer", "sparse_initializer", "value_info"):
+            _copy_field(stripped.graph, field.name, value)
+    overridable = {i.name for i in model.graph.input}
+    for tensor in model.graph.initializer:
+        if tensor.name in overridable:
+            stripped.graph.initializer.add().CopyFrom(InitializerPayload(tensor, folder).self_contained())
+    return stripped
+
+
+def _copy_field(target: onnx.ModelProto | onnx.GraphProto, name: str, value: object) -> None:
+    if isinstance(value, str | int):
+        setattr(target, name, value)
+    else:
+        getattr(target, name).MergeFrom(value)

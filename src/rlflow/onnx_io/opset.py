@@ -1,0 +1,69 @@
+"""How ONNX writes an operator's parameters in each opset, and how the library writes them: always as
+attributes.
+
+Reshape's shape was an attribute until opset 4 and is an operand since 5; Split's sizes moved in 13, the
+reductions' axes in 13 or 18. Rules should not have to know.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from rlflow.ir.graph import AttributeValue
+
+
+@dataclass(frozen=True, slots=True)
+class Parameter:
+    """Attribute `name`; since opset `since`, operand number `operand` (int64, or a scalar of the data's
+    type).
+    """
+
+    name: str
+    operand: int
+    since: int
+    required: bool = True
+    scalar: bool = False
+
+
+PARAMETERS: Mapping[str, tuple[Parameter, ...]] = {
+    "Reshape": (Parameter("shape", 1, since=5),),
+    "Split": (Parameter("split", 1, since=13, required=False),),
+    "Squeeze": (Parameter("axes", 1, since=13, required=False),),
+    "Unsqueeze": (Parameter("axes", 1, since=13),),
+    "ReduceSum": (Parameter("axes", 1, since=13, required=False),),
+    "ReduceMean": (Parameter("axes", 1, since=18, required=False),),
+    "Pow": (Parameter("exponent", 1, since=7, scalar=True),),
+    "Slice": (
+        Parameter("starts", 1, since=10),
+        Parameter("ends", 2, since=10),
+        Parameter("axes", 3, since=10, required=False),
+        Parameter("steps", 4, since=10, required=False),
+    ),
+}
+
+AXIS_ATTRIBUTES: Mapping[str, str] = {
+    "Softmax": "axis",
+    "Concat": "axis",
+    "Split": "axis",
+    "Gather": "axis",
+    "LayerNormalization": "axis",
+    "ReduceSum": "axes",
+    "ReduceMean": "axes",
+    "Slice": "axes",
+    "Squeeze": "axes",
+}
+"""Axes of the operand, stored from the end: -1 is the last axis whatever the rank."""
+
+IGNORED_ATTRIBUTES: Mapping[str, frozenset[str]] = {
+    "LayerNormalization": frozenset({"stash_type"}),
+    "Split": frozenset({"num_outputs"}),
+    "Cast": frozenset({"saturate"}),
+}
+"""Attributes whose default changes nothing for the types that the library handles; other values make a node opaque."""
+
+IGNORABLE_VALUES: Mapping[tuple[str, str], AttributeValue] = {
+    ("LayerNormalization", "stash_type"): 1,
+    ("Cast", "saturate"): 1,
+    ("Reshape", "allowzero"): 0,
+}

@@ -1,0 +1,1 @@
+"""Substitution rules: their notation, their verification, and where they apply."""

@@ -1,0 +1,133 @@
+"""The closed language of a rule's conditions and of the attributes that it computes: data, never code.
+
+An expression is a number, a text, a list of integers, an attribute variable ("?perm"), or a call written as a
+list whose head names one of `FUNCTIONS`: ["==", ["dim", "w", -1], 1].
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from math import prod
+from typing import Any
+
+from rlflow.errors import RuleError
+from rlflow.ir.graph import AttributeValue
+from rlflow.ir.tensor_type import TensorType
+
+Expression = Any
+"""JSON: int, float, str, or list."""
+
+
+class Unproven(Exception):
+    """The expression needs a number that the types do not give, or a dimension that does not exist."""
+
+
+@dataclass(frozen=True)
+class Scope:
+    """What an expression may speak of: types of the bound variables, bound attributes, values of literal variables."""
+
+    types: Mapping[str, TensorType]
+    attributes: Mapping[str, AttributeValue]
+    literals: Mapping[str, float] = field(default_factory=dict)
+
+
+def evaluate(expression: Expression, scope: Scope) -> Any:
+    """The value; `Unproven` where a symbolic dimension would have to be a number."""
+    if isinstance(expression, str) and expression.startswith("?"):
+        return scope.attributes[expression]
+    if not isinstance(expression, list):
+        return expression
+    if not expression or not isinstance(expression[0], str):
+        return tuple(evaluate(e, scope) for e in expression)
+    head, *arguments = expression
+    if head == "value":
+        return scope.literals[arguments[0]]
+    if head in _OF_VARIABLE:
+        return _OF_VARIABLE[head](scope.types[arguments[0]], *(evaluate(a, scope) for a in arguments[1:]))
+    if head not in FUNCTIONS:
+        raise RuleError(f"unknown function {head!r} in the expression {expression}: use one of {sorted(FUNCTIONS)}")
+    return FUNCTIONS[head](*(evaluate(a, scope) for a in arguments))
+
+
+def holds(condition: Expression, scope: Scope) -> bool:
+    """Whether the condition is proved; what cannot be proved does not hold."""
+    try:
+        return bool(evaluate(condition, scope))
+    except Unproven:
+        return False
+
+
+def describe(expression: Expression) -> str:
+    """The expression as mathematics for people."""
+    if not isinstance(expression, list):
+        return str(expression).removeprefix("?")
+    if not expression or not isinstance(expression[0], str):
+        return "[" + ", ".join(map(describe, expression)) + "]"
+    head, *arguments = expression
+    inner = [describe(a) for a in arguments]
+    if head in ("==", "!=", "<", "<=", "+", "*", "and", "or"):
+        return f" {head} ".join(inner)
+    return f"{head}({', '.join(inner)})"
+
+
+def _number(value: Any) -> int:
+    if not isinstance(value, int):
+        raise Unproven
+    return value
+
+
+def _dim(kind: TensorType, index: int) -> Any:
+    if kind.shape is None or not -len(kind.shape) <= index < len(kind.shape):
+        raise Unproven
+    if kind.shape[index] is None:
+        raise Unproven
+    return kind.shape[index]
+
+
+def _shape(kind: TensorType) -> tuple[Any, ...]:
+    if kind.shape is None:
+        raise Unproven
+    return tuple(kind.shape)
+
+
+def _compose(first: tuple[int, ...], second: tuple[int, ...]) -> tuple[int, ...]:
+    """The permutation of transposing by `first` and then by `second`."""
+    if len(first) != len(second):
+        raise Unproven
+    return tuple(first[i] for i in second)
+
+
+def _inverse(perm: tuple[int, ...]) -> tuple[int, ...]:
+    return tuple(perm.index(i) for i in range(len(perm)))
+
+
+_OF_VARIABLE: dict[str, Callable[..., Any]] = {
+    "dim": _dim,
+    "shape": _shape,
+    "rank": lambda kind: len(_shape(kind)),
+    "elements": lambda kind: prod(_number(d) for d in _shape(kind)),
+    "float": lambda kind: kind.is_float,
+}
+
+FUNCTIONS: dict[str, Callable[..., Any]] = {
+    "==": lambda a, b: a == b,
+    "!=": lambda a, b: a != b,
+    "<": lambda a, b: _number(a) < _number(b),
+    "<=": lambda a, b: _number(a) <= _number(b),
+    "and": lambda *a: all(a),
+    "or": lambda *a: any(a),
+    "not": lambda a: not a,
+    "in": lambda a, b: a in b,
+    "+": lambda *a: sum(map(_number, a)),
+    "*": lambda *a: prod(map(_number, a)),
+    "list": lambda *a: tuple(_number(x) for x in a),
+    "join": lambda *a: tuple(x for part in a for x in part),
+    "length": len,
+    "get": lambda a, i: a[i] if -len(a) <= i < len(a) else None,
+    "static": lambda a: all(isinstance(d, int) for d in a),
+    "compose": _compose,
+    "inverse": _inverse,
+    "is_identity": lambda perm: tuple(perm) == tuple(range(len(perm))),
+    "swaps_last_two": lambda perm: tuple(perm) == (*range(len(perm) - 2), len(perm) - 1, len(perm) - 2),
+}

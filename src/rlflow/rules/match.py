@@ -1,0 +1,334 @@
+"""Finding where a rule's source occurs in a graph, and what its target would be there.
+
+A rule is compiled into variants, one for each way to order the operands of its commutative operators, so that
+matching a variant is a plain walk down from a root without backtracking. A match carries its target already
+typed: a match that is listed can be applied.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import product
+from typing import Any
+
+from rlflow.errors import RuleError, TypeInferenceError
+from rlflow.ir.graph import WEIGHT, Attributes, AttributeValue, Graph, Ref
+from rlflow.ir.tensor_type import Dimension, TensorType
+from rlflow.ops import registry
+from rlflow.rules import pattern
+from rlflow.rules.expression import Scope, Unproven, evaluate, holds
+from rlflow.rules.pattern import Apply, Term, Variable
+from rlflow.rules.rule import Rule, VariableSpec
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedNode:
+    """A node that the rewrite will add. A negative `Ref.node` -1-i is output of planned node number i."""
+
+    op: str
+    attributes: Attributes
+    inputs: tuple[Ref, ...]
+    types: tuple[TensorType, ...]
+    constant: bool
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Match:
+    """One place where `rule` applies. `nodes` are the matched nodes that run, roots first."""
+
+    rule: Rule
+    roots: tuple[Ref, ...]
+    bindings: Mapping[str, Ref]
+    nodes: tuple[int, ...]
+    plan: tuple[PlannedNode, ...]
+    targets: tuple[Ref, ...]
+
+
+@dataclass(frozen=True)
+class Variant:
+    """A rule with its commutative operands in one order."""
+
+    rule: Rule
+    source: tuple[Apply, ...]
+    target: tuple[Term, ...]
+
+    @cached_property
+    def has_several_roots(self) -> bool:
+        return len({s.node for s in self.source}) > 1
+
+    @cached_property
+    def depth(self) -> int:
+        return max(map(_depth, self.source))
+
+    @cached_property
+    def climbs(self) -> tuple[tuple[str, tuple[str, ...]], ...]:
+        """For each further root: a variable that the first root binds, and the operators from it up to that
+        root.
+        """
+        return tuple(self._climb(s) for s in self.source[1:] if s.node != self.source[0].node)
+
+    @cached_property
+    def symmetric(self) -> bool:
+        """Whether the roots look alike, so that every set of roots is found once in each order."""
+        return self.has_several_roots and len({repr(_up_to_names((s,), ())) for s in self.source}) == 1
+
+    def _climb(self, root: Apply) -> tuple[str, tuple[str, ...]]:
+        shared = [v for v in pattern.variables(self.source[0]) if v in pattern.variables(root)]
+        for name in shared:
+            path = _path_to(root, name)
+            if path is not None:
+                return name, path
+        raise RuleError(f"rule {self.rule.name!r}: its outputs share no variable, so they are separate rules")
+
+
+def _depth(term: Term) -> int:
+    return 1 + max(map(_depth, term.arguments), default=0) if isinstance(term, Apply) else 0
+
+
+def _path_to(term: Term, name: str) -> tuple[str, ...] | None:
+    """Operators from the variable (exclusive) up to the term (inclusive)."""
+    if isinstance(term, Variable):
+        return () if term.name == name else None
+    for argument in term.arguments:
+        below = _path_to(argument, name)
+        if below is not None:
+            return (*below, term.op)
+    return None
+
+
+def compile_variants(rule: Rule) -> tuple[Variant, ...]:
+    """All orders of commutative operands that are not the same rule again.
+
+    `RuleError` if the rule has several roots that could feed each other: whatever not all of them read must
+    be constant, so that merging them can never close a cycle.
+    """
+    if len({s.node for s in rule.source if isinstance(s, Apply)}) > 1:
+        shared = set.intersection(*(set(pattern.variables(s)) for s in rule.source))
+        loose = [v for v in pattern.variables(*rule.source) if v not in shared and not rule.spec(v).constant]
+        if loose:
+            raise RuleError(f"rule {rule.name!r}: {loose} must be constant, or its outputs might feed each other")
+    seen: set[Any] = set()
+    variants = []
+    for source in product(*(_orders(s) for s in rule.source)):
+        key = _up_to_names(source, rule.target)
+        if key not in seen:
+            seen.add(key)
+            variants.append(Variant(rule, tuple(s for s in source if isinstance(s, Apply)), rule.target))
+    return tuple(variants)
+
+
+def _orders(term: Term) -> Iterator[Term]:
+    if isinstance(term, Variable):
+        yield term
+        return
+    for arguments in product(*(tuple(_orders(a)) for a in term.arguments)):
+        yield Apply(term.op, term.attributes, arguments, term.output)
+        if registry.OPERATORS[term.op].commutative and len(arguments) == 2 and arguments[0] != arguments[1]:
+            yield Apply(term.op, term.attributes, arguments[::-1], term.output)
+
+
+def _up_to_names(source: Sequence[Term], target: Sequence[Term]) -> Any:
+    names = {v: i for i, v in enumerate(pattern.variables(*source))}
+
+    def key(term: Term, sort: bool) -> Any:
+        if isinstance(term, Variable):
+            return (0, names[term.name])
+        arguments = [key(a, sort) for a in term.arguments]
+        if sort and registry.OPERATORS[term.op].commutative:
+            arguments.sort(key=repr)
+        return (1, term.op, term.attributes, tuple(arguments), term.output)
+
+    return tuple(key(s, False) for s in source), tuple(key(t, True) for t in target)
+
+
+class _Binding:
+    """What one attempt has bound so far."""
+
+    def __init__(self, graph: Graph) -> None:
+        self.graph = graph
+        self.tensors: dict[str, Ref] = {}
+        self.attributes: dict[str, AttributeValue] = {}
+        self.matched: dict[Apply, int] = {}
+
+    def term(self, term: Term, ref: Ref) -> bool:
+        if isinstance(term, Variable):
+            return self.tensors.setdefault(term.name, ref) == ref
+        if ref.index != term.output:
+            return False
+        node = self.graph.nodes[ref.node]
+        if node.op != term.op or len(node.inputs) != len(term.arguments) or node.is_opaque:
+            return False
+        if self.matched.setdefault(term.node, ref.node) != ref.node:
+            return False
+        for name, wanted in term.attributes:
+            if not self._attribute(wanted, node.attributes.get(name)):
+                return False
+        for argument, operand in zip(term.arguments, node.inputs, strict=True):
+            if operand is None or not self.term(argument, operand):
+                return False
+        return True
+
+    def _attribute(self, wanted: Any, present: AttributeValue | None) -> bool:
+        if present is None:
+            return False
+        if isinstance(wanted, str) and wanted.startswith("?"):
+            return self.attributes.setdefault(wanted, present) == present
+        return bool(wanted == present)
+
+
+def matches_at(variant: Variant, graph: Graph, root: int) -> Iterator[Match]:
+    """All matches of the variant whose first root is the node `root`.
+
+    For rules with several outputs, one match for each choice of the further roots, in either order.
+    """
+    first = variant.source[0]
+    binding = _Binding(graph)
+    if graph.nodes[root].op != first.op or not binding.term(first, Ref(root, first.output)):
+        return
+    same = [s for s in variant.source[1:] if s.node == first.node]
+    others = [s for s in variant.source[1:] if s.node != first.node]
+    candidates = [list(_climb(graph, binding.tensors[name], path)) for name, path in variant.climbs]
+    for choice in product(*candidates):
+        if root in choice or len(set(choice)) < len(choice):
+            continue
+        attempt = _Binding(graph)
+        roots = [Ref(root, first.output)]
+        ok = attempt.term(first, roots[0])
+        for term in same:
+            roots.append(Ref(root, term.output))
+            ok = ok and attempt.term(term, roots[-1])
+        for term, node in zip(others, choice, strict=True):
+            roots.append(Ref(node, term.output))
+            ok = ok and attempt.term(term, roots[-1])
+        match = _complete(variant, graph, attempt, tuple(roots)) if ok else None
+        if match is not None:
+            yield match
+
+
+def _climb(graph: Graph, start: Ref, path: Sequence[str]) -> Iterator[int]:
+    if not path:
+        yield start.node
+        return
+    for reader in graph.consumers[start.node]:
+        node = graph.nodes[reader]
+        if node.op == path[0] and start in node.inputs:
+            yield from _climb(graph, Ref(reader), path[1:])
+
+
+def _complete(variant: Variant, graph: Graph, binding: _Binding, roots: tuple[Ref, ...]) -> Match | None:
+    """The match, if its variables are admitted, its inside is private, its condition holds and its target is
+    typed.
+    """
+    rule = variant.rule
+    if graph.header.opset < rule.opset or graph.nodes[roots[0].node].constant:
+        return None
+    inside = set(binding.matched.values())
+    if not _private(graph, inside, {r.node for r in roots}):
+        return None
+    types = {}
+    for name, ref in binding.tensors.items():
+        kind = graph.type_of(ref)
+        if kind is None:
+            return None
+        types[name] = kind
+    if not admitted(rule, types, {n: graph.nodes[r.node].constant for n, r in binding.tensors.items()}):
+        return None
+    literals = _literals(rule, graph, binding)
+    if literals is None:
+        return None
+    scope = Scope(types, binding.attributes, literals)
+    if not all(holds(condition, scope) for condition in rule.where):
+        return None
+    try:
+        plan, targets = _plan(variant.target, graph, binding, scope)
+    except (Unproven, TypeInferenceError):
+        return None
+    for ref, target in zip(roots, targets, strict=True):
+        kind = plan[-1 - target.node].types[target.index] if target.node < 0 else graph.type_of(target)
+        if kind != graph.type_of(ref):
+            return None
+    running = [r.node for r in roots]
+    running += sorted(n for n in inside if n not in running and not graph.nodes[n].constant)
+    return Match(rule, roots, dict(binding.tensors), tuple(dict.fromkeys(running)), tuple(plan), targets)
+
+
+def _private(graph: Graph, inside: set[int], roots: set[int]) -> bool:
+    """Nobody outside reads an inner value: otherwise the rewrite would compute it twice. Constants are free."""
+    for identifier in inside - roots:
+        if graph.nodes[identifier].constant:
+            continue
+        if identifier in graph.output_nodes or not inside.issuperset(graph.consumers[identifier]):
+            return False
+    return True
+
+
+def _literals(rule: Rule, graph: Graph, binding: _Binding) -> dict[str, float] | None:
+    """The numbers of literal variables; None if one of them is not a stored scalar."""
+    literals = {}
+    for name, ref in binding.tensors.items():
+        if not rule.spec(name).literal:
+            continue
+        node, kind = graph.nodes[ref.node], graph.type_of(ref)
+        if node.op != WEIGHT or kind is None or not kind.is_static or kind.elements != 1:
+            return None
+        literals[name] = float(node.payload.array().reshape(())[()])  # type: ignore[union-attr]
+    return literals
+
+
+def admitted(rule: Rule, types: Mapping[str, TensorType], constant: Mapping[str, bool]) -> bool:
+    """Whether the bound tensors are of the kinds that the rule's variables stand for. Arithmetic rules are
+    for floats.
+    """
+    symbols: dict[str, Dimension | tuple[Dimension, ...]] = {}
+    for name, kind in types.items():
+        spec = rule.spec(name)
+        if not kind.is_float or (spec.constant and not constant[name]):
+            return False
+        if spec.shape is not None and (kind.shape is None or not _fits(spec, kind.shape, symbols)):
+            return False
+    return True
+
+
+def _fits(
+    spec: VariableSpec, shape: tuple[Dimension, ...], symbols: dict[str, Dimension | tuple[Dimension, ...]]
+) -> bool:
+    template = spec.shape or ()
+    if template and isinstance(template[0], str) and template[0].startswith("..."):
+        leading = len(shape) - (len(template) - 1)
+        if leading < 0 or symbols.setdefault(template[0], shape[:leading]) != shape[:leading]:
+            return False
+        template, shape = template[1:], shape[leading:]
+    if len(template) != len(shape):
+        return False
+    for wanted, present in zip(template, shape, strict=True):
+        if present is None:
+            return False
+        if (wanted if isinstance(wanted, int) else symbols.setdefault(wanted, present)) != present:
+            return False
+    return True
+
+
+def _plan(
+    target: Sequence[Term], graph: Graph, binding: _Binding, scope: Scope
+) -> tuple[list[PlannedNode], tuple[Ref, ...]]:
+    """The target's nodes, common subterms once, each typed from its operands."""
+    plan: list[PlannedNode] = []
+    done: dict[Apply, int] = {}
+
+    def place(term: Term) -> Ref:
+        if isinstance(term, Variable):
+            return binding.tensors[term.name]
+        if term.node not in done:
+            inputs = tuple(place(a) for a in term.arguments)
+            attributes = {name: evaluate(pattern.thaw(value), scope) for name, value in term.attributes}
+            kinds = [plan[-1 - r.node].types[r.index] if r.node < 0 else graph.type_of(r) for r in inputs]
+            constant = all(plan[-1 - r.node].constant if r.node < 0 else graph.nodes[r.node].constant for r in inputs)
+            types = registry.infer(term.op, attributes, kinds)
+            done[term.node] = len(plan)
+            plan.append(PlannedNode(term.op, attributes, inputs, types, constant))
+        return Ref(-1 - done[term.node], term.output)
+
+    targets = tuple(place(t) for t in target)
+    return plan, targets

@@ -1,0 +1,180 @@
+"""A substitution rule: source and target terms, what the variables may be, and under which condition it
+holds.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from hashlib import sha256
+from typing import Any
+
+from rlflow.errors import RuleError
+from rlflow.rules import pattern
+from rlflow.rules.expression import Expression, describe
+from rlflow.rules.pattern import Apply, Term
+
+
+@dataclass(frozen=True)
+class VariableSpec:
+    """What a variable may be bound to.
+
+    `shape` is a template: numbers, symbols that must agree wherever they occur, and at most one "...name" in front
+    that stands for any number of leading dimensions; None is any shape. `constant` demands a value that is known
+    when the model is loaded: then work moved to it is done once. `literal` demands a stored scalar, whose number the
+    rule may use in an attribute as ["value", name].
+    """
+
+    shape: tuple[int | str, ...] | None = None
+    constant: bool = False
+    literal: bool = False
+
+    def to_json(self) -> dict[str, Any]:
+        written: dict[str, Any] = {} if self.shape is None else {"shape": list(self.shape)}
+        return written | {flag: True for flag in ("constant", "literal") if getattr(self, flag)}
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """What the verifier did and found (rules/verify.py). `digest` binds it to one rule and to its own
+    content.
+    """
+
+    method: str
+    trials: int
+    shapes: int
+    refuted_without_condition: int
+    float_cases: int
+    max_relative_error: float
+    semantics: str
+    digest: str
+
+    def to_json(self) -> dict[str, Any]:
+        return {k: getattr(self, k) for k in self.__dataclass_fields__}
+
+
+@dataclass(frozen=True)
+class Rule:
+    """`source[i]` may be replaced by `target[i]`, all outputs together.
+
+    `attributes` says what each attribute variable may be, for drawing instances (rules/instances.py).
+    `opset` is the first opset that has every operator of the target.
+    """
+
+    name: str
+    family: str
+    source: tuple[Term, ...]
+    target: tuple[Term, ...]
+    variables: Mapping[str, VariableSpec] = field(default_factory=dict)
+    attributes: Mapping[str, Any] = field(default_factory=dict)
+    where: tuple[Expression, ...] = ()
+    opset: int = 0
+    origin: str = "declared"
+    certificate: Certificate | None = None
+
+    def __post_init__(self) -> None:
+        if len(self.source) != len(self.target) or not self.source:
+            raise RuleError(f"rule {self.name!r}: {len(self.source)} source and {len(self.target)} target outputs")
+        if not all(isinstance(s, Apply) for s in self.source):
+            raise RuleError(f"rule {self.name!r}: a source that is a bare variable would match everything")
+        unbound = set(pattern.variables(*self.target)) - set(pattern.variables(*self.source))
+        if unbound:
+            raise RuleError(f"rule {self.name!r}: the target uses {sorted(unbound)}, which the source does not bind")
+
+    @cached_property
+    def id(self) -> str:
+        """Stable: the family and 12 hexadecimal digits of the canonical form, whatever the variables are
+        called.
+        """
+        digest = sha256(json.dumps(canonical(self), sort_keys=True).encode()).hexdigest()
+        return f"{self.family}-{digest[:12]}"
+
+    def spec(self, variable: str) -> VariableSpec:
+        return self.variables.get(variable, _ANY)
+
+    def reversed(self, name: str) -> Rule:
+        return replace(self, name=name, source=self.target, target=self.source, certificate=None)
+
+    def equation(self) -> str:
+        """Both sides and the condition in one line."""
+        sides = ["; ".join(map(pattern.show, side)) for side in (self.source, self.target)]
+        condition = " and ".join(map(describe, self.where))
+        return " => ".join(sides) + (f"  if {condition}" if condition else "")
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "id": self.id,
+            "name": self.name,
+            "family": self.family,
+            "variables": {k: v.to_json() for k, v in self.variables.items()},
+            "attributes": dict(self.attributes),
+            "source": [pattern.to_json(t) for t in self.source],
+            "target": [pattern.to_json(t) for t in self.target],
+            "where": list(self.where),
+            "opset": self.opset,
+            "origin": self.origin,
+            "certificate": self.certificate.to_json() if self.certificate else None,
+        }
+
+
+_ANY = VariableSpec()
+
+
+def declare(
+    name: str,
+    family: str,
+    source: list[Any],
+    target: list[Any],
+    variables: Mapping[str, Mapping[str, Any]] | None = None,
+    **rest: Any,
+) -> Rule:
+    """A rule from its JSON notation; `source` and `target` are lists of terms, one an output."""
+    specs = {
+        k: VariableSpec(
+            shape=tuple(v["shape"]) if v.get("shape") is not None else None,
+            constant=bool(v.get("constant")),
+            literal=bool(v.get("literal")),
+        )
+        for k, v in (variables or {}).items()
+    }
+    if "where" in rest:
+        rest["where"] = tuple(rest["where"])
+    return Rule(
+        name=name,
+        family=family,
+        source=tuple(pattern.parse(t) for t in source),
+        target=tuple(pattern.parse(t) for t in target),
+        variables=specs,
+        **rest,
+    )
+
+
+def canonical(rule: Rule) -> dict[str, Any]:
+    """The rule with variables renamed in the order of their occurrence: equal for rules that say the same."""
+    tensors = {name: f"v{i}" for i, name in enumerate(pattern.variables(*rule.source))}
+    rename = {**tensors, **{name: f"?a{i}" for i, name in enumerate(_attribute_variables(rule))}}
+    return {
+        "source": [_renamed(pattern.to_json(t), rename) for t in rule.source],
+        "target": [_renamed(pattern.to_json(t), rename) for t in rule.target],
+        "variables": {tensors[k]: v.to_json() for k, v in sorted(rule.variables.items()) if k in tensors},
+        "where": sorted((_renamed(w, rename) for w in rule.where), key=json.dumps),
+        "opset": rule.opset,
+    }
+
+
+def _attribute_variables(rule: Rule) -> tuple[str, ...]:
+    found: dict[str, None] = {}
+    for term in (t for side in rule.source for t in pattern.subterms(side)):
+        if isinstance(term, Apply):
+            found.update((v, None) for _, v in term.attributes if isinstance(v, str) and v.startswith("?"))
+    return tuple(found)
+
+
+def _renamed(value: Any, rename: Mapping[str, str]) -> Any:
+    if isinstance(value, list):
+        return [_renamed(v, rename) for v in value]
+    if isinstance(value, dict):
+        return {k: _renamed(v, rename) for k, v in value.items()}
+    return rename.get(value, value) if isinstance(value, str) else value
