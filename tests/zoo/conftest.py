@@ -68,9 +68,9 @@ def reorder() -> Callable[[onnx.ModelProto, str], onnx.ModelProto]:
 def assert_close() -> Callable[..., None]:
     """Equality of float32 results that were computed in different orders.
 
-    Each of `depth` operators on a path rounds sums of up to `terms` terms, an error of about sqrt(terms) units
-    in the last place (the probabilistic bound of Higham and Mary 2019); errors add along the path. Relative to
-    the largest value.
+    Each of `depth` operators on a path rounds sums of up to `terms` terms, an error of about sqrt(terms)
+    units in the last place (the probabilistic bound of Higham and Mary 2019); errors add along the path.
+    Relative to the largest value.
     """
 
     def check(actual: np.ndarray, expected: np.ndarray, *, depth: int, terms: int) -> None:

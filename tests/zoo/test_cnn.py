@@ -16,10 +16,7 @@ def reference(parameters: dict[str, np.ndarray], image: np.ndarray, blocks: int)
     weights = {name: torch.tensor(values) for name, values in parameters.items()}
     x = torch.tensor(image)
     for block in range(blocks):
-        w = {
-            part: weights[f"conv/block_{block}/{part}"]
-            for part in "weight bias gain shift mean variance".split()
-        }
+        w = {part: weights[f"conv/block_{block}/{part}"] for part in "weight bias gain shift mean variance".split()}
         x = functional.conv2d(x, w["weight"], w["bias"], padding=1)
         x = functional.batch_norm(x, w["mean"], w["variance"], w["gain"], w["shift"], eps=1e-5)
         x = functional.max_pool2d(functional.relu(x), 2)

@@ -76,9 +76,7 @@ def test_description_states_the_defaults(name):
     if name in zoo.names_with_optimum():
         defaults = zoo.build(name, **entry.settings)
         assert defaults.SerializeToString() == zoo.build(name).SerializeToString()
-        assert (
-            zoo.optimum(name, **entry.settings).SerializeToString() == zoo.optimum(name).SerializeToString()
-        )
+        assert zoo.optimum(name, **entry.settings).SerializeToString() == zoo.optimum(name).SerializeToString()
 
 
 @pytest.mark.parametrize("use", [zoo.build, zoo.describe, zoo.optimum])
@@ -89,9 +87,7 @@ def test_unknown_names_are_refused_with_the_known_ones(use):
 
 @pytest.mark.parametrize("use", [zoo.build, zoo.optimum])
 def test_unknown_settings_are_refused_with_the_known_ones(use):
-    with pytest.raises(
-        InputError, match="no setting of tiny_scale is 'layers'; choose from opset, rows, seed, width"
-    ):
+    with pytest.raises(InputError, match="no setting of tiny_scale is 'layers'; choose from opset, rows, seed, width"):
         use("tiny_scale", layers=3)
 
 

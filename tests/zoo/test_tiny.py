@@ -69,9 +69,7 @@ def test_chain_is_the_product_of_its_weights(run, parameters, assert_close):
     assert_close(run(model, feeds)["y"], expected.astype(np.float32), depth=DEPTH, terms=TERMS)
 
 
-@pytest.mark.parametrize(
-    "settings", [{}, {"inner": 16}, {"inner": 32}, {"inner": 5, "width": 9, "length": 6}]
-)
+@pytest.mark.parametrize("settings", [{}, {"inner": 16}, {"inner": 32}, {"inner": 5, "width": 9, "length": 6}])
 def test_chain_optimum_beats_every_other_way_to_fold(settings):
     """Against all sets of cuts: none has fewer multiplications, or as few in fewer MatMuls."""
     model, best = zoo.build("tiny_chain", **settings), zoo.optimum("tiny_chain", **settings)
@@ -111,7 +109,5 @@ def test_operators(name, written, best):
 
 
 def test_models_of_unknown_optimum_are_refused():
-    with pytest.raises(
-        InputError, match=r"'bert'; choose from tiny_chain, tiny_merge, tiny_scale, tiny_transpose"
-    ):
+    with pytest.raises(InputError, match=r"'bert'; choose from tiny_chain, tiny_merge, tiny_scale, tiny_transpose"):
         zoo.optimum("bert")

@@ -112,14 +112,10 @@ def test_without_a_mask_every_token_is_visible(run, parameters, assert_close):
     del feeds["attention_mask"]
     expected = reference(parameters(model), visible, "none")
     assert [i.name for i in model.graph.input] == list(feeds)
-    assert_close(
-        run(model, feeds)["last_hidden_state"], expected["last_hidden_state"], depth=DEPTH, terms=TERMS
-    )
+    assert_close(run(model, feeds)["last_hidden_state"], expected["last_hidden_state"], depth=DEPTH, terms=TERMS)
 
 
-@pytest.mark.parametrize(
-    "dynamic", [{"batch": "batch"}, {"sequence": "sequence"}, {"batch": "b", "sequence": "s"}]
-)
+@pytest.mark.parametrize("dynamic", [{"batch": "batch"}, {"sequence": "sequence"}, {"batch": "b", "sequence": "s"}])
 @pytest.mark.parametrize("head", ["none", "cls"])
 def test_symbolic_dimensions_serve_every_size(dynamic, head, run, parameters, assert_close):
     model = small_bert(head=head, **dynamic)
@@ -143,7 +139,7 @@ def test_symbols_survive_shape_inference():
 
 
 def test_hidden_tokens_do_not_reach_visible_ones_and_visible_ones_do(run, assert_close, assert_differs):
-    """The mask is alive in both directions; without the second half a mask that hides everything would pass."""
+    """The mask is alive in both directions: a mask that hides everything passes the first half alone."""
     model = small_bert()
     feeds = draw_feeds()
     expected = run(model, feeds)["last_hidden_state"]
@@ -153,9 +149,7 @@ def test_hidden_tokens_do_not_reach_visible_ones_and_visible_ones_do(run, assert
     visible = feeds["attention_mask"] == 1
     assert_close(run(model, other)["last_hidden_state"][visible], expected[visible], depth=1, terms=1)
     other["attention_mask"][hidden_row, hidden_token] = 1
-    assert_differs(
-        run(model, other)["last_hidden_state"][visible], expected[visible], depth=DEPTH, terms=TERMS
-    )
+    assert_differs(run(model, other)["last_hidden_state"][visible], expected[visible], depth=DEPTH, terms=TERMS)
 
 
 @pytest.mark.parametrize("layer_norm", ["fused", "decomposed"])
@@ -229,9 +223,7 @@ def test_layers_of_a_shallow_model_are_those_of_a_deep_one(parameters):
     assert all(np.array_equal(values, deep[name]) for name, values in shallow.items())
 
 
-LAYER = Counter(
-    Add=10, MatMul=8, Reshape=4, Transpose=4, Div=2, Mul=2, LayerNormalization=2, Softmax=1, Erf=1
-)
+LAYER = Counter(Add=10, MatMul=8, Reshape=4, Transpose=4, Div=2, Mul=2, LayerNormalization=2, Softmax=1, Erf=1)
 
 
 @pytest.mark.slow

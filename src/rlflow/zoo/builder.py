@@ -80,9 +80,7 @@ class GraphBuilder:
         """Append a node of one output, which bears its name: scope, operator, a number if needed."""
         return self.multi_output_node(operator, *inputs, scope=scope, outputs=1, **attributes)[0]
 
-    def multi_output_node(
-        self, operator: str, *inputs: str, scope: str, outputs: int, **attributes: Any
-    ) -> list[str]:
+    def multi_output_node(self, operator: str, *inputs: str, scope: str, outputs: int, **attributes: Any) -> list[str]:
         """Append a node of several outputs; those after the first carry their index."""
         name = self._unique(f"{scope}/{operator}")
         names = [name, *(f"{name}:{index}" for index in range(1, outputs))]
@@ -113,9 +111,7 @@ class GraphBuilder:
             if len(weight.raw_data) <= _SMALL_BYTES:
                 graph.initializer.append(weight)
             else:
-                graph.input.append(
-                    helper.make_tensor_value_info(weight.name, weight.data_type, list(weight.dims))
-                )
+                graph.input.append(helper.make_tensor_value_info(weight.name, weight.data_type, list(weight.dims)))
         return onnx.ModelProto(
             ir_version=IR_VERSION,
             opset_import=self._model.opset_import,

@@ -30,9 +30,7 @@ def conv(
     Channels double from block to block, each of which halves the image. Raises InputError if nothing is left.
     """
     if image >> blocks == 0:
-        raise InputError(
-            f"conv: {blocks} blocks halve an image of {image} pixels to nothing; use fewer blocks."
-        )
+        raise InputError(f"conv: {blocks} blocks halve an image of {image} pixels to nothing; use fewer blocks.")
     b = GraphBuilder("conv", seed=seed, opset=opset)
     x = b.input("image", (batch, 3, image, image))
     widths = [3, *(channels << block for block in range(blocks))]

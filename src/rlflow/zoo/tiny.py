@@ -43,9 +43,7 @@ def tiny_chain_optimum(
     return b.finish()
 
 
-def tiny_merge(
-    *, rows: int = 8, width: int = 64, branches: int = 3, seed: int = 0, opset: int = 17
-) -> ModelProto:
+def tiny_merge(*, rows: int = 8, width: int = 64, branches: int = 3, seed: int = 0, opset: int = 17) -> ModelProto:
     """Matmuls that share an input, as query, key and value do; the best form is one MatMul and one Split.
 
     Input x (rows, width), outputs y_0, y_1, ... (rows, width). Best in launches: two, as no single operator

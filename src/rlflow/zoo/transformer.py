@@ -81,13 +81,9 @@ def bert(
     return b.finish()
 
 
-def _check(
-    hidden: int, heads: int, sequence: Dimension, positions: int, layer_norm: LayerNorm, opset: int
-) -> None:
+def _check(hidden: int, heads: int, sequence: Dimension, positions: int, layer_norm: LayerNorm, opset: int) -> None:
     if hidden % heads:
-        raise InputError(
-            f"bert: hidden={hidden} is not a multiple of heads={heads}; choose sizes that divide."
-        )
+        raise InputError(f"bert: hidden={hidden} is not a multiple of heads={heads}; choose sizes that divide.")
     if isinstance(sequence, int) and sequence > positions:
         raise InputError(f"bert: sequence={sequence} exceeds positions={positions}; raise positions.")
     if layer_norm == "fused" and opset < _FUSED_LAYER_NORM_OPSET:
@@ -119,9 +115,7 @@ def _embeddings(
     words = embed("word", vocabulary, input_ids)
     types = embed("token_type", 2, token_type_ids)
     x = b.node("Add", words, types, scope=scope)
-    x = b.node(
-        "Add", x, embed("position", positions, _position_ids(b, sizes, input_ids, positions)), scope=scope
-    )
+    x = b.node("Add", x, embed("position", positions, _position_ids(b, sizes, input_ids, positions)), scope=scope)
     return _layer_norm(b, sizes, f"{scope}/layer_norm", x)
 
 
@@ -133,9 +127,7 @@ def _position_ids(b: GraphBuilder, sizes: _Sizes, input_ids: str, positions: int
     length = b.node("Shape", input_ids, scope=scope, start=1, end=2)
     start = b.constant("first_position", np.array([0]))
     axis = b.constant("sequence_axis", np.array([1]))
-    ids = b.node(
-        "Slice", b.constant("position_ids", np.arange(positions)[None]), start, length, axis, scope=scope
-    )
+    ids = b.node("Slice", b.constant("position_ids", np.arange(positions)[None]), start, length, axis, scope=scope)
     b.declare(ids, (1, sizes.sequence), TensorProto.INT64)
     return ids
 
@@ -198,9 +190,7 @@ def _layer_norm(b: GraphBuilder, sizes: _Sizes, scope: str, x: str) -> str:
         return b.node("LayerNormalization", x, gain, bias, scope=scope, axis=-1, epsilon=_EPSILON)
     centred = b.node("Sub", x, _mean(b, scope, x), scope=scope)
     square = b.node("Pow", centred, b.constant("two", np.float32(2)), scope=scope)
-    variance = b.node(
-        "Add", _mean(b, scope, square), b.constant("epsilon", np.float32(_EPSILON)), scope=scope
-    )
+    variance = b.node("Add", _mean(b, scope, square), b.constant("epsilon", np.float32(_EPSILON)), scope=scope)
     y = b.node("Div", centred, b.node("Sqrt", variance, scope=scope), scope=scope)
     return b.node("Add", b.node("Mul", y, gain, scope=scope), bias, scope=scope)
 
