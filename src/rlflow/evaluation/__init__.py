@@ -1,0 +1,1 @@
+"""From measured numbers to tables, figures and words."""

@@ -1,0 +1,137 @@
+"""Figures, each drawn from a results document and from nothing else. The only home of matplotlib.
+
+Figures are built without pyplot, so nothing is global and no display is needed.
+"""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from rlflow.evaluation.statistics import NOISE
+from rlflow.evaluation.tables import METHODS, Metrics
+from rlflow.runtime.session import SETTINGS
+
+_TITLES = {
+    "as_written": "as written (ORT optimisation off)",
+    "deployed": "deployed (ORT_ENABLE_ALL)",
+}
+_PANEL_INCHES = (5.0, 3.4)
+_CELL_INCHES = 0.45
+_DOTS_PER_INCH = 150
+
+
+def save(figure: Figure, path: Path) -> None:
+    """Write `figure` in the format that the suffix of `path` names (png, svg, pdf); folders are made."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    figure.savefig(path, dpi=_DOTS_PER_INCH)
+
+
+def latency_ratios(metrics: Metrics) -> Figure:
+    """Bars of the measured latency ratio per graph and method, a panel per setting, with 95 % intervals.
+
+    `metrics` follows schema `evaluate`. The line at 1 is the original, the band the 2 % that count as noise.
+    """
+    figure = _figure(columns=len(SETTINGS))
+    for axes, setting in zip(figure.subplots(1, len(SETTINGS), sharey=True), SETTINGS, strict=True):
+        _ratio_bars(axes, metrics, f"latency_ratio_{setting}")
+        axes.set_title(_TITLES[setting])
+    figure.axes[0].set_ylabel("latency ratio, original / optimised")
+    figure.axes[-1].legend(fontsize="small")
+    return figure
+
+
+def training_curves(curves: Mapping[str, Mapping[str, Any]]) -> Figure:
+    """One panel per curve, in the order of `curves` (schema `curves`)."""
+    figure = _figure(columns=len(curves))
+    panels = np.atleast_1d(figure.subplots(1, len(curves)))
+    for axes, (name, curve) in zip(panels, curves.items(), strict=True):
+        axes.plot(curve["step"], curve["value"])
+        axes.set(title=name, xlabel=curve["step_name"], ylabel=curve["unit"])
+    return figure
+
+
+def temperature_sweep(metrics: Mapping[str, Any]) -> Figure:
+    """Score in the dream and in the real environment against temperature, and the random agent's real score.
+
+    `metrics` follows schema `temperature_sweep` (paper Table 3).
+    """
+    figure = _figure(columns=1)
+    axes = figure.subplots()
+    points = sorted(metrics["points"], key=lambda point: point["temperature"])
+    temperatures = [point["temperature"] for point in points]
+    for world in ("dream", "real"):
+        scores = np.array([point[f"{world}_score_percent"] for point in points])
+        intervals = np.array([point[f"{world}_score_percent_ci95"] for point in points])
+        axes.errorbar(temperatures, scores, yerr=_arms(scores, intervals), marker="o", capsize=3, label=world)
+    axes.axhline(metrics["random_score_percent"], color="grey", linestyle="--", label="real, random agent")
+    axes.set(xlabel="temperature", ylabel="improvement, %")
+    axes.legend()
+    return figure
+
+
+def rule_heat_map(rules_applied: Mapping[str, Mapping[str, Mapping[str, int]]], method: str) -> Figure:
+    """Times each rule was applied by `method` on each graph (paper Fig. 10); schema `rules_applied`.
+
+    Rules in the order of their total, the most used first. Raises ValueError when `method` applied none.
+    """
+    graphs = [graph for graph, methods in rules_applied.items() if method in methods]
+    counts = rule_counts(rules_applied, method)
+    if not counts:
+        raise ValueError(f"{method} applied no rule on any graph")
+    figure = Figure(
+        figsize=(4 + _CELL_INCHES * len(graphs), 2 + _CELL_INCHES * len(counts)), layout="constrained"
+    )
+    axes = figure.subplots()
+    cells = np.array(list(counts.values()))
+    image = axes.imshow(cells, aspect="auto", cmap="Blues", vmin=0)
+    for (row, column), count in np.ndenumerate(cells):
+        shade = "white" if count > cells.max() / 2 else "black"
+        axes.text(column, row, str(count), ha="center", va="center", color=shade)
+    axes.set_xticks(range(len(graphs)), graphs, rotation=45, ha="right")
+    axes.set_yticks(range(len(counts)), list(counts))
+    axes.set_title(f"times applied by {method}")
+    figure.colorbar(image)
+    return figure
+
+
+def rule_counts(
+    rules_applied: Mapping[str, Mapping[str, Mapping[str, int]]], method: str
+) -> dict[str, list[int]]:
+    """Rule id -> times applied by `method` on each graph that has it, most used first; unused rules are left
+    out.
+    """
+    by_graph = [methods[method] for methods in rules_applied.values() if method in methods]
+    rules = sorted({rule for counts in by_graph for rule, count in counts.items() if count})
+    rows = {rule: [counts.get(rule, 0) for counts in by_graph] for rule in rules}
+    return dict(sorted(rows.items(), key=lambda row: -sum(row[1])))
+
+
+def _ratio_bars(axes: Axes, metrics: Metrics, key: str) -> None:
+    width = 0.8 / len(METHODS)
+    for offset, method in enumerate(METHODS):
+        shown = [
+            (place, methods[method]) for place, methods in enumerate(metrics.values()) if method in methods
+        ]
+        if not shown:
+            continue
+        places = np.array([place for place, _ in shown]) + (offset - (len(METHODS) - 1) / 2) * width
+        ratios = np.array([result[key] for _, result in shown])
+        intervals = np.array([result[f"{key}_ci95"] for _, result in shown])
+        axes.bar(places, ratios, width, yerr=_arms(ratios, intervals), capsize=2, label=method)
+    axes.axhspan(1 - NOISE, 1 + NOISE, color="grey", alpha=0.25)
+    axes.axhline(1, color="black", linewidth=0.8)
+    axes.set_xticks(range(len(metrics)), list(metrics), rotation=20)
+
+
+def _arms(values: np.ndarray, intervals: np.ndarray) -> np.ndarray:
+    """Error bars (2, n) below and above `values` (n,) for `intervals` (n, 2)."""
+    return np.stack([values - intervals[:, 0], intervals[:, 1] - values]).clip(min=0)
+
+
+def _figure(columns: int) -> Figure:
+    width, height = _PANEL_INCHES
+    return Figure(figsize=(width * columns, height), layout="constrained")

@@ -1,0 +1,155 @@
+"""What one optimisation did, for a person (summary) and for a program (to_json, schema `optimise`)."""
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+from importlib.metadata import version
+from typing import Any, Literal
+
+from rlflow import schemas
+from rlflow.evaluation.statistics import beyond_noise
+from rlflow.runtime.equivalence import EquivalenceReport
+from rlflow.runtime.latency import Ratio
+from rlflow.runtime.session import Setting
+
+_SETTING_WORDS: dict[Setting, str] = {
+    "deployed": "as deployed (ONNX Runtime's own optimisation on)",
+    "as_written": "as written (ONNX Runtime's own optimisation off)",
+}
+_MOST_RULES = 5
+
+
+@dataclass(frozen=True)
+class LatencyChange:
+    """Measured milliseconds of a run before and after, and the ratio before/after over paired rounds."""
+
+    before_ms: float
+    after_ms: float
+    ratio: Ratio
+
+
+@dataclass(frozen=True)
+class Step:
+    """One substitution on the way to the best graph, and the graph's cost after it."""
+
+    rule: str
+    location: int
+    cost_ms: float
+
+
+@dataclass(frozen=True)
+class OptimisationReport:
+    """Everything that is said about one optimisation.
+
+    When `written` is "original", the figures "after" belong to the candidate that was turned down, and
+    `reason` says why. Ratios are old over new: above 1 is better.
+    """
+
+    input: str
+    output: str
+    method: str
+    written: Literal["optimised", "original"]
+    reason: str
+    nodes_before: int
+    nodes_after: int
+    cost_before_ms: float
+    cost_after_ms: float
+    flops_ratio: float
+    launches_ratio: float
+    peak_memory_ratio: float
+    latency: Mapping[Setting, LatencyChange]
+    equivalence: EquivalenceReport
+    steps: tuple[Step, ...]
+    optimisation_s: float
+    real_interactions: int
+    budget_s: float | None
+    threads: int
+    hardware: str
+    seed: int
+
+    @property
+    def improvement_percent(self) -> float:
+        """Drop of the cost model's runtime, in percent of the start."""
+        if not self.cost_before_ms:
+            return 0.0
+        return 100 * (self.cost_before_ms - self.cost_after_ms) / self.cost_before_ms
+
+    def to_json(self) -> dict[str, Any]:
+        """The document of schema `optimise`, checked against it (RLFlowError when a figure is not
+        publishable).
+        """
+        plain = (
+            "input output method written reason nodes_before nodes_after cost_before_ms cost_after_ms "
+            "improvement_percent flops_ratio launches_ratio peak_memory_ratio optimisation_s real_interactions "
+            "budget_s threads hardware seed"
+        ).split()
+        document = {"rlflow_version": version("rlflow")} | {name: getattr(self, name) for name in plain}
+        document["latency"] = {setting: _latency_json(change) for setting, change in self.latency.items()}
+        document["equivalence"] = _equivalence_json(self.equivalence)
+        document["steps"] = [vars(step) for step in self.steps]
+        schemas.validate("optimise", document)
+        return document
+
+    def summary(self) -> str:
+        """A few lines of text: what was written and why, how much faster, how it was checked, what was done."""
+        lines = [
+            f"Wrote {self.output}: the {self.written} model ({self.reason}).",
+            *(
+                _latency_words(setting, self.latency[setting])
+                for setting in _SETTING_WORDS
+                if setting in self.latency
+            ),
+            f"Predicted cost {self.cost_before_ms:.3f} ms -> {self.cost_after_ms:.3f} ms "
+            f"({self.improvement_percent:+.1f} %), nodes {self.nodes_before} -> {self.nodes_after}, "
+            f"FLOPs ratio {self.flops_ratio:.3f}, launches ratio {self.launches_ratio:.3f}, "
+            f"peak memory ratio {self.peak_memory_ratio:.3f}.",
+            f"Checked: {self.equivalence.summary}.",
+            f"{self.method}: {_steps_words(self.steps)} in {self.optimisation_s:.1f} s, "
+            f"{self.real_interactions} steps of search.",
+        ]
+        return "\n".join(lines)
+
+
+def _latency_json(change: LatencyChange) -> dict[str, Any]:
+    return {
+        "latency_before_ms": change.before_ms,
+        "latency_after_ms": change.after_ms,
+        "ratio": change.ratio.value,
+        "ratio_ci95": change.ratio.ci95,
+    }
+
+
+def _equivalence_json(report: EquivalenceReport) -> dict[str, Any]:
+    kept = (
+        "equivalent",
+        "max_absolute_error",
+        "max_relative_error",
+        "tolerance",
+        "draws",
+        "non_vacuous_draws",
+    )
+    return {name: getattr(report, name) for name in kept}
+
+
+def _latency_words(setting: Setting, change: LatencyChange) -> str:
+    ratio = change.ratio
+    if not beyond_noise(ratio):
+        verdict = "no difference beyond noise"
+    elif ratio.value > 1:
+        verdict = f"{ratio.value:.3f} times as fast"
+    else:
+        verdict = f"slower, {ratio.value:.3f} times as fast"
+    return (
+        f"Latency {_SETTING_WORDS[setting]}: {change.before_ms:.3f} ms -> {change.after_ms:.3f} ms, {verdict} "
+        f"(ratio {ratio.value:.3f}, 95 % interval {ratio.ci95_low:.3f} to {ratio.ci95_high:.3f})."
+    )
+
+
+def _steps_words(steps: tuple[Step, ...]) -> str:
+    if not steps:
+        return "no substitution"
+    counts = Counter(step.rule for step in steps)
+    shown = ", ".join(f"{rule} x{count}" for rule, count in counts.most_common(_MOST_RULES))
+    more = f" and {len(counts) - _MOST_RULES} more" if len(counts) > _MOST_RULES else ""
+    noun = "substitution" if len(steps) == 1 else "substitutions"
+    return f"{len(steps)} {noun} ({shown}{more})"

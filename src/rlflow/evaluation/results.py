@@ -1,0 +1,143 @@
+"""Reading, writing and checking results files: what is published is what a schema admits."""
+
+import json
+import os
+from collections.abc import Iterable, Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, NoReturn
+
+from rlflow import schemas
+from rlflow.errors import InputError, RLFlowError
+
+STAGES = (
+    "generate_rules",
+    "collect_rollouts",
+    "fit_world_model",
+    "train_controller",
+    "evaluate",
+    "temperature_sweep",
+)
+# Published numbers are rounded; percentages agree with the costs beside them to this many points.
+_PERCENT_POINTS = 0.05
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A published figure beside its trivial baseline and the number of non-vacuous cases behind it."""
+
+    value: float
+    baseline: float
+    baseline_name: str
+    cases: int
+
+    def to_json(self) -> dict[str, Any]:
+        """The form that the schemas call `figure`."""
+        return asdict(self)
+
+
+def write_results(path: Path, document: Any) -> None:
+    """Write `document` as JSON to `path` after checking it; a refused document leaves the file as it was.
+
+    The schema follows from the path (`schema_of`). Raises RLFlowError when the document is at fault,
+    InputError when no schema belongs to the path.
+    """
+    name = schema_of(path)
+    if name is None:
+        raise InputError(
+            f"no schema belongs to a results file at {path}; see rlflow.evaluation.results.schema_of"
+        )
+    schemas.validate(name, document)
+    if problems := list(_inconsistencies(name, document)):
+        raise RLFlowError(f"refused to write {path}: " + "; ".join(problems))
+    path.parent.mkdir(parents=True, exist_ok=True)
+    _replace(path, json.dumps(document, indent=2, allow_nan=False) + "\n")
+
+
+def read_results(path: Path) -> Any:
+    """The JSON document at `path`. Raises InputError when it is missing or not strict JSON (NaN is not)."""
+    try:
+        return json.loads(path.read_text(encoding="utf-8"), parse_constant=_refuse_constant)
+    except (OSError, ValueError) as error:
+        raise InputError(f"cannot read {path} as JSON: {error}") from error
+
+
+def schema_of(path: Path) -> str | None:
+    """Name of the schema for a results file: by stage for metrics.json, else by its own name; None if there
+    is none.
+    """
+    if path.name == "metrics.json":
+        return path.parent.name if path.parent.name in STAGES else None
+    name = path.stem if path.suffix == ".json" else ""
+    return name if name in ("bench", "curves", "rules_applied") else None
+
+
+def check_results(folder: Path) -> list[str]:
+    """Problems of the results files under `folder`, one sentence each with the file's path; none means all
+    are sound.
+
+    Every .json file below `folder` must have a schema and follow it, and figures that depend on each other
+    must agree. A folder that is missing or holds no results file is a problem too.
+    """
+    paths = sorted(folder.rglob("*.json"))
+    if not paths:
+        return [f"{folder}: no results file"]
+    return [f"{path}: {problem}" for path in paths for problem in _problems(path)]
+
+
+def _problems(path: Path) -> Iterator[str]:
+    name = schema_of(path)
+    if name is None:
+        yield "no schema belongs to this file"
+        return
+    try:
+        document = read_results(path)
+        schemas.validate(name, document)
+    except RLFlowError as error:
+        yield str(error)
+        return
+    yield from _inconsistencies(name, document)
+
+
+def _inconsistencies(name: str, document: Any) -> Iterator[str]:
+    """What a schema cannot say."""
+    yield from _unordered_intervals(document, "")
+    if name == "evaluate":
+        for graph, methods in document.items():
+            for method, result in methods.items():
+                yield from _improvement_problem(f"/{graph}/{method}", result)
+    if name == "curves":
+        for curve, points in document.items():
+            if len(points["step"]) != len(points["value"]):
+                yield f"at /{curve}: {len(points['step'])} steps but {len(points['value'])} values"
+
+
+def _unordered_intervals(document: Any, path: str) -> Iterator[str]:
+    for key, value in _children(document):
+        if isinstance(key, str) and key.endswith("_ci95") and value[0] > value[1]:
+            yield f"at {path}/{key}: the low end {value[0]} lies above the high end {value[1]}"
+        yield from _unordered_intervals(value, f"{path}/{key}")
+
+
+def _children(document: Any) -> Iterable[tuple[str | int, Any]]:
+    if isinstance(document, dict):
+        return document.items()
+    return enumerate(document) if isinstance(document, list) else ()
+
+
+def _improvement_problem(path: str, result: dict[str, Any]) -> Iterator[str]:
+    before, after = result["cost_before_ms"], result["cost_after_ms"]
+    expected = 100 * (before - after) / before if before else 0.0
+    if abs(expected - result["improvement_percent"]) > _PERCENT_POINTS:
+        yield f"at {path}/improvement_percent: {result['improvement_percent']}, but the costs give {expected:.2f}"
+
+
+def _refuse_constant(constant: str) -> NoReturn:
+    raise ValueError(f"{constant} is not JSON")
+
+
+def _replace(path: Path, text: str) -> None:
+    """Write beside `path` first, so that a crash leaves the old file or the new one, never half of one."""
+    temporary = path.with_name(f".{path.name}.tmp")
+    temporary.write_text(text, encoding="utf-8")
+    os.replace(temporary, path)

@@ -1,0 +1,79 @@
+"""The table of the evaluation (paper Fig. 6, Fig. 7 and Table 2 in one), from evaluate/metrics.json and
+nothing else.
+"""
+
+import csv
+import io
+from collections.abc import Callable, Mapping
+from typing import Any
+
+Metrics = Mapping[str, Mapping[str, Mapping[str, Any]]]
+
+METHODS = ("original", "random", "greedy", "backtracking", "rlflow")
+
+
+def _ratio_with_interval(key: str) -> Callable[[Mapping[str, Any]], str]:
+    def cell(result: Mapping[str, Any]) -> str:
+        low, high = result[f"{key}_ci95"]
+        return f"{result[key]:.3f} [{low:.3f}, {high:.3f}]"
+
+    return cell
+
+
+_COLUMNS: dict[str, Callable[[Mapping[str, Any]], str]] = {
+    "cost ms": lambda result: f"{result['cost_after_ms']:.3f}",
+    "improvement %": lambda result: f"{result['improvement_percent']:.2f}",
+    "latency ratio, as written": _ratio_with_interval("latency_ratio_as_written"),
+    "latency ratio, deployed": _ratio_with_interval("latency_ratio_deployed"),
+    "peak memory ratio": lambda result: f"{result['peak_memory_ratio']:.3f}",
+    "FLOPs ratio": lambda result: f"{result['flops_ratio']:.3f}",
+    "launches ratio": lambda result: f"{result['launches_ratio']:.3f}",
+    "max relative error": lambda result: f"{result['max_relative_error']:.1e}",
+    "optimisation s": lambda result: f"{result['optimisation_s']:.1f}",
+    "training s": lambda result: f"{result['training_s']:.1f}",
+    "real interactions": lambda result: str(result["real_interactions"]),
+    "seeds": lambda result: str(len(result["seeds"])),
+}
+
+
+def markdown_table(metrics: Metrics) -> str:
+    """One row per graph and method; ratios are old over new with their 95 % interval, above 1 is better."""
+    header = ["graph", "method", *_COLUMNS]
+    rows = [
+        [graph, method, *(cell(result) for cell in _COLUMNS.values())]
+        for graph, method, result in _results(metrics)
+    ]
+    alignment = [":--", ":--", *("--:" for _ in _COLUMNS)]
+    return "".join("| " + " | ".join(row) + " |\n" for row in [header, alignment, *rows])
+
+
+def csv_table(metrics: Metrics) -> str:
+    """Every number of `metrics` unrounded, one row per graph and method; intervals take two columns, lists a
+    `;`.
+    """
+    rows = [{"graph": graph, "method": method} | _flat(result) for graph, method, result in _results(metrics)]
+    columns = list(dict.fromkeys(column for row in rows for column in row))
+    stream = io.StringIO()
+    writer = csv.DictWriter(stream, columns, restval="", lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows)
+    return stream.getvalue()
+
+
+def _results(metrics: Metrics) -> list[tuple[str, str, Mapping[str, Any]]]:
+    return [
+        (graph, method, methods[method])
+        for graph, methods in metrics.items()
+        for method in METHODS
+        if method in methods
+    ]
+
+
+def _flat(result: Mapping[str, Any]) -> dict[str, Any]:
+    flat: dict[str, Any] = {}
+    for key, value in result.items():
+        if key.endswith("_ci95"):
+            flat[f"{key}_low"], flat[f"{key}_high"] = value
+        else:
+            flat[key] = ";".join(map(str, value)) if isinstance(value, list) else value
+    return flat
