@@ -63,39 +63,41 @@ class Variant:
         return max(map(_depth, self.source))
 
     @cached_property
-    def climbs(self) -> tuple[tuple[str, tuple[str, ...]], ...]:
-        """For each further root: a variable that the first root binds, and the operators from it up to that
-        root.
-        """
-        return tuple(self._climb(s) for s in self.source[1:] if s.node != self.source[0].node)
+    def anchor(self) -> str:
+        """A variable that every root reads: from one root the others are found through its consumers."""
+        shared = set.intersection(*(set(pattern.variables(s)) for s in self.source))
+        anchors = [v for v in pattern.variables(self.source[0]) if v in shared]
+        if not anchors:
+            raise RuleError(f"rule {self.rule.name!r}: its outputs share no variable, so they are separate rules")
+        return anchors[0]
+
+    @cached_property
+    def ascents(self) -> tuple[tuple[str, ...], ...]:
+        """For each root, the operators from the anchor (exclusive) up to the root (inclusive)."""
+        return tuple(_path(s, self.anchor)[0] for s in self.source)
+
+    @cached_property
+    def descents(self) -> tuple[tuple[int, ...], ...]:
+        """For each root, the operand numbers from the root down to the anchor."""
+        return tuple(_path(s, self.anchor)[1] for s in self.source)
 
     @cached_property
     def symmetric(self) -> bool:
         """Whether the roots look alike, so that every set of roots is found once in each order."""
         return self.has_several_roots and len({repr(_up_to_names((s,), ())) for s in self.source}) == 1
 
-    def _climb(self, root: Apply) -> tuple[str, tuple[str, ...]]:
-        shared = [v for v in pattern.variables(self.source[0]) if v in pattern.variables(root)]
-        for name in shared:
-            path = _path_to(root, name)
-            if path is not None:
-                return name, path
-        raise RuleError(f"rule {self.rule.name!r}: its outputs share no variable, so they are separate rules")
-
 
 def _depth(term: Term) -> int:
     return 1 + max(map(_depth, term.arguments), default=0) if isinstance(term, Apply) else 0
 
 
-def _path_to(term: Term, name: str) -> tuple[str, ...] | None:
-    """Operators from the variable (exclusive) up to the term (inclusive)."""
+def _path(term: Term, name: str) -> tuple[tuple[str, ...], tuple[int, ...]]:
+    """Operators up from the variable's first occurrence, and operand numbers down to it."""
     if isinstance(term, Variable):
-        return () if term.name == name else None
-    for argument in term.arguments:
-        below = _path_to(argument, name)
-        if below is not None:
-            return (*below, term.op)
-    return None
+        return (), ()
+    place, argument = next((i, a) for i, a in enumerate(term.arguments) if name in pattern.variables(a))
+    above, below = _path(argument, name)
+    return (*above, term.op), (place, *below)
 
 
 def compile_variants(rule: Rule) -> tuple[Variant, ...]:
@@ -189,7 +191,8 @@ def matches_at(variant: Variant, graph: Graph, root: int) -> Iterator[Match]:
         return
     same = [s for s in variant.source[1:] if s.node == first.node]
     others = [s for s in variant.source[1:] if s.node != first.node]
-    candidates = [list(_climb(graph, binding.tensors[name], path)) for name, path in variant.climbs]
+    ascents = [path for s, path in zip(variant.source, variant.ascents, strict=True) if s.node != first.node]
+    candidates = [list(climb(graph, binding.tensors[variant.anchor], path)) for path in ascents] if others else []
     for choice in product(*candidates):
         if root in choice or len(set(choice)) < len(choice):
             continue
@@ -207,14 +210,24 @@ def matches_at(variant: Variant, graph: Graph, root: int) -> Iterator[Match]:
             yield match
 
 
-def _climb(graph: Graph, start: Ref, path: Sequence[str]) -> Iterator[int]:
+def climb(graph: Graph, start: Ref, path: Sequence[str]) -> Iterator[int]:
+    """Nodes that are reached from a value through consumers of these operators, one after another."""
     if not path:
         yield start.node
         return
     for reader in graph.consumers[start.node]:
         node = graph.nodes[reader]
         if node.op == path[0] and start in node.inputs:
-            yield from _climb(graph, Ref(reader), path[1:])
+            yield from climb(graph, Ref(reader), path[1:])
+
+
+def descend(graph: Graph, node: int, path: Sequence[int]) -> Ref | None:
+    """The value that is reached through these operands, one after another; None if there is none."""
+    ref: Ref | None = Ref(node)
+    for place in path:
+        inputs = graph.nodes[ref.node].inputs if ref is not None else ()
+        ref = inputs[place] if place < len(inputs) else None
+    return ref
 
 
 def _complete(variant: Variant, graph: Graph, binding: _Binding, roots: tuple[Ref, ...]) -> Match | None:

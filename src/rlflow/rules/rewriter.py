@@ -9,13 +9,23 @@ from itertools import pairwise
 from typing import NamedTuple
 from weakref import WeakKeyDictionary
 
-from rlflow.ir.graph import Graph
+from rlflow.ir.graph import Change, Graph
 from rlflow.rules.apply import apply
-from rlflow.rules.match import Match, Variant, compile_variants, matches_at
+from rlflow.rules.match import Match, Variant, climb, compile_variants, descend, matches_at
 from rlflow.rules.rule import Rule
 
-_Entries = Mapping[int, tuple[tuple[int, Match], ...]]
-"""First root -> (rule's index, match) pairs, in the order of rules and variants."""
+
+@dataclass(frozen=True, slots=True)
+class _Entry:
+    """A match, its rule's index, and its number among that rule's matches at the same root."""
+
+    rule: int
+    serial: int
+    match: Match
+
+
+_Entries = Mapping[int, tuple[_Entry, ...]]
+"""First root -> its matches."""
 
 _Variants = Mapping[str, Sequence[tuple[int, Variant]]]
 """Operator of the first root -> (rule's index, variant)."""
@@ -49,10 +59,12 @@ class Rewriter:
     def __init__(self, rules: Sequence[Rule]) -> None:
         self.rules = tuple(rules)
         variants = [(i, v) for i, rule in enumerate(self.rules) for v in compile_variants(rule)]
+        several = [(i, v) for i, v in variants if v.has_several_roots]
         self._single = _by_operator([(i, v) for i, v in variants if not v.has_several_roots])
-        self._several = _by_operator([(i, v) for i, v in variants if v.has_several_roots])
-        self._symmetric = {i for i, v in variants if v.symmetric}
-        self._reach = max((v.depth for _, v in variants), default=1)
+        self._several = _by_operator(several)
+        self._relations = _relations([v for _, v in several])
+        self._symmetric = {i for i, v in several if v.symmetric}
+        self._depth = [max(v.depth for i, v in variants if i == index) for index in range(len(self.rules))]
         self._tables: WeakKeyDictionary[Graph, _Table] = WeakKeyDictionary()
 
     def matches(self, graph: Graph) -> tuple[tuple[Match, ...], ...]:
@@ -61,35 +73,64 @@ class Rewriter:
         position = graph.position
         table = self._table(graph)
         for entries in (*table.single.values(), *table.several.values()):
-            for serial, (index, match) in enumerate(entries):
+            for entry in entries:
+                match = entry.match
                 roots = tuple(position[n] for n in dict.fromkeys(r.node for r in match.roots))
-                if index in self._symmetric and any(a > b for a, b in pairwise(roots)):
+                if entry.rule in self._symmetric and any(a > b for a, b in pairwise(roots)):
                     continue  # the same roots in another order
                 inner = sorted(position[n] for n in match.nodes[len(roots) :])
-                found[index].append(((*roots, *inner), serial, match))
+                found[entry.rule].append(((*roots, *inner), entry.serial, match))
         return tuple(tuple(match for *_, match in sorted(group, key=lambda e: e[:2])) for group in found)
 
     def apply(self, graph: Graph, match: Match) -> Graph:
         """The rewritten graph; `match` must come from `matches(graph)`."""
         table = self._table(graph)
         child, change = apply(graph, match)
-        readers = _upwards(child, change.touched, self._reach)
-        relatives = _upwards(child, _downwards(child, readers, self._reach), self._reach)
         self._tables[child] = _Table(
-            _updated(table.single, child, readers, self._single),
-            _updated(table.several, child, relatives, self._several),
+            self._updated_single(table.single, child, change), self._updated_several(table.several, child, change)
         )
         return child
 
     def _table(self, graph: Graph) -> _Table:
         table = self._tables.get(graph)
         if table is None:
-            everywhere = frozenset(graph.order)
             table = _Table(
-                _updated({}, graph, everywhere, self._single), _updated({}, graph, everywhere, self._several)
+                {i: found for i in graph.order if (found := _matches_at(graph, i, self._single))},
+                {i: found for i in graph.order if (found := _matches_at(graph, i, self._several))},
             )
             self._tables[graph] = table
         return table
+
+    def _updated_single(self, entries: _Entries, graph: Graph, change: Change) -> _Entries:
+        """A match is affected if a changed node lies less than the rule's depth below its root."""
+        updated = dict(entries)
+        for removed in change.removed:
+            updated.pop(removed, None)
+        for identifier, distance in _distances(graph, change.touched, max(self._depth, default=0)).items():
+            if graph.nodes[identifier].constant:
+                continue
+            kept = [e for e in updated.pop(identifier, ()) if self._depth[e.rule] <= distance]
+            found = (*kept, *_matches_at(graph, identifier, self._single, deeper_than=distance))
+            if found:
+                updated[identifier] = found
+        return updated
+
+    def _updated_several(self, entries: _Entries, graph: Graph, change: Change) -> _Entries:
+        """Matches through a changed node are looked for again, and so are those that a changed root may now join."""
+        if not self._several:
+            return {}
+        dirty = change.touched.union(change.removed)
+        stale = {root for root, found in entries.items() if any(not dirty.isdisjoint(e.match.nodes) for e in found)}
+        for identifier in _distances(graph, change.touched, max(self._depth)):
+            for descent, ascent in self._relations.get(graph.nodes[identifier].op, ()):
+                anchor = descend(graph, identifier, descent)
+                if anchor is not None:
+                    stale.update(climb(graph, anchor, ascent))
+        updated = {root: found for root, found in entries.items() if root not in stale}
+        for identifier in stale:
+            if identifier in graph.nodes and (found := _matches_at(graph, identifier, self._several)):
+                updated[identifier] = found
+        return updated
 
 
 def _by_operator(variants: Sequence[tuple[int, Variant]]) -> _Variants:
@@ -99,41 +140,34 @@ def _by_operator(variants: Sequence[tuple[int, Variant]]) -> _Variants:
     return grouped
 
 
-def _updated(entries: _Entries, graph: Graph, stale: Set[int], variants: _Variants) -> _Entries:
-    if not variants:
-        return {}
-    updated = {i: found for i, found in entries.items() if i in graph.nodes and i not in stale}
-    for identifier in stale:
-        if not graph.nodes[identifier].constant and (found := _matches_at(graph, identifier, variants)):
-            updated[identifier] = found
-    return updated
+def _relations(variants: Sequence[Variant]) -> Mapping[str, set[tuple[tuple[int, ...], tuple[str, ...]]]]:
+    """Operator of any root -> the ways down to the anchor and up again to the first root."""
+    related: dict[str, set[tuple[tuple[int, ...], tuple[str, ...]]]] = defaultdict(set)
+    for variant in variants:
+        for root, descent in zip(variant.source, variant.descents, strict=True):
+            related[root.op].add((descent, variant.ascents[0]))
+    return related
 
 
-def _matches_at(graph: Graph, root: int, variants: _Variants) -> tuple[tuple[int, Match], ...]:
-    entries: list[tuple[int, Match]] = []
+def _matches_at(graph: Graph, root: int, variants: _Variants, deeper_than: int = -1) -> tuple[_Entry, ...]:
+    entries: list[_Entry] = []
     seen = set()
     for index, variant in variants.get(graph.nodes[root].op, ()):
+        if variant.depth <= deeper_than:
+            continue
         for match in matches_at(variant, graph, root):
             key = (index, match.roots, tuple(sorted(match.bindings.items())))
             if key not in seen and match.targets != match.roots:
                 seen.add(key)
-                entries.append((index, match))
+                entries.append(_Entry(index, len(entries), match))
     return tuple(entries)
 
 
-def _upwards(graph: Graph, start: Set[int], reach: int) -> set[int]:
-    """The nodes that have one of `start` at most `reach` operands below them: roots of matches through it."""
-    frontier, reached = set(start), set(start)
-    for _ in range(reach):
-        frontier = {c for i in frontier for c in graph.consumers[i]} - reached
-        reached |= frontier
-    return reached
-
-
-def _downwards(graph: Graph, start: Set[int], reach: int) -> set[int]:
-    """Operands of `start`, down to `reach` levels: where another root of a match may hang."""
-    frontier, reached = set(start), set(start)
-    for _ in range(reach):
-        frontier = {s for i in frontier for s in graph.nodes[i].sources if not graph.nodes[s].constant} - reached
-        reached |= frontier
-    return reached
+def _distances(graph: Graph, start: Set[int], limit: int) -> dict[int, int]:
+    """Node -> how few consumers it is away from one of `start`, below `limit`."""
+    distances = dict.fromkeys(start, 0)
+    frontier = list(distances)
+    for distance in range(1, limit):
+        frontier = [c for c in dict.fromkeys(c for i in frontier for c in graph.consumers[i]) if c not in distances]
+        distances.update(dict.fromkeys(frontier, distance))
+    return distances
