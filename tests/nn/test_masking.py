@@ -25,7 +25,8 @@ def test_invalid_choices_have_probability_exactly_zero_and_finite_gradients() ->
     p = torch.softmax(torch.tensor([0.0, 1.0]), 0)
     torch.testing.assert_close(entropy[0], -(p * p.log()).sum())
     (entropy.sum() + log_probability[0, 1]).backward()
-    assert logits.grad is not None and torch.isfinite(logits.grad).all()
+    assert logits.grad is not None
+    assert torch.isfinite(logits.grad).all()
     assert logits.grad[0, 0] == 0
 
 

@@ -15,9 +15,7 @@ def mixture(*batch: int) -> GaussianMixture:
     logits = torch.tensor([0.25, 0.75]).log()
     mean = torch.tensor([[-2.0, 0.0], [2.0, 1.0]])
     log_sigma = torch.tensor([[0.5, 0.5], [1.0, 1.0]]).log()
-    return GaussianMixture(
-        logits.expand(*batch, 2), mean.expand(*batch, 2, 2), log_sigma.expand(*batch, 2, 2)
-    )
+    return GaussianMixture(logits.expand(*batch, 2), mean.expand(*batch, 2, 2), log_sigma.expand(*batch, 2, 2))
 
 
 def weights(temperature: float) -> tuple[float, float]:
@@ -39,9 +37,9 @@ def test_log_prob_is_the_density_of_the_mixture() -> None:
 def test_moments_of_samples_follow_from_the_temperature(temperature: float, scale_sigma: bool) -> None:
     """Tau divides the logits and, by the switch, multiplies the variance; sigma is really drawn (a prototype
     returned the mean). Five standard errors of mean and variance are allowed."""
-    sample = mixture(DRAWS).sample(
-        temperature, scale_sigma=scale_sigma, generator=torch.Generator().manual_seed(0)
-    )[:, 0]
+    sample = mixture(DRAWS).sample(temperature, scale_sigma=scale_sigma, generator=torch.Generator().manual_seed(0))[
+        :, 0
+    ]
     low, high = weights(temperature)
     factor = temperature if scale_sigma else 1.0
     mean = 2 * (high - low)

@@ -28,8 +28,6 @@ def test_a_graph_is_accepted_also_without_edges() -> None:
         (OP, FEATURES, EDGES - 1, "leaves the graph"),
     ],
 )
-def test_broken_arrays_are_refused(
-    op: np.ndarray, features: np.ndarray, edges: np.ndarray, reason: str
-) -> None:
+def test_broken_arrays_are_refused(op: np.ndarray, features: np.ndarray, edges: np.ndarray, reason: str) -> None:
     with pytest.raises(GraphError, match=reason):
         GraphArrays(op, features, edges)

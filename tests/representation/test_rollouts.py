@@ -42,9 +42,7 @@ def test_save_and_load_give_every_array_back(rollouts: Rollouts, tmp_path: Path)
     assert (loaded.rule_ids, loaded.vocabulary_size, loaded.library_hash) == (("merge", "fold"), 6, "abc")
     assert loaded.action_space == rollouts.action_space
     assert loaded.num_steps == 9
-    for old, new in zip(
-        (*rollouts.graphs, *rollouts.episodes), (*loaded.graphs, *loaded.episodes), strict=True
-    ):
+    for old, new in zip((*rollouts.graphs, *rollouts.episodes), (*loaded.graphs, *loaded.episodes), strict=True):
         for name, array in vars(old).items():
             np.testing.assert_array_equal(array, getattr(new, name), strict=True)
 

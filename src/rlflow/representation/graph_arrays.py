@@ -27,9 +27,7 @@ class GraphArrays:
         if self.op.ndim != 1 or self.op.dtype != np.int64 or (self.op < 1).any():
             raise GraphError(f"graph arrays: op must be (N,) int64 and at least 1, got {_described(self.op)}")
         if self.features.ndim != 2 or self.features.dtype != np.float32 or len(self.features) != nodes:
-            raise GraphError(
-                f"graph arrays: features must be ({nodes}, F) float32, got {_described(self.features)}"
-            )
+            raise GraphError(f"graph arrays: features must be ({nodes}, F) float32, got {_described(self.features)}")
         if not np.isfinite(self.features).all():
             raise GraphError("graph arrays: a feature is not finite; scale it before it comes here")
         if self.edges.ndim != 2 or self.edges.dtype != np.int64 or self.edges.shape[1] != 2:

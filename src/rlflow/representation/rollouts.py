@@ -77,9 +77,7 @@ class Rollouts:
                 or not (0 <= episode.counts.min(initial=0))
                 or (episode.counts.max(initial=0) > locations)
             ):
-                raise InputError(
-                    f"rollouts: episode {number} has match counts outside (T+1, {rules}), 0..{locations}"
-                )
+                raise InputError(f"rollouts: episode {number} has match counts outside (T+1, {rules}), 0..{locations}")
             if not (np.isfinite(episode.reward).all() and np.isfinite(episode.cost).all()):
                 raise InputError(f"rollouts: episode {number} has a reward or cost that is not finite")
 

@@ -1,0 +1,24 @@
+"""Settings of the controller and of its training; their values live in conf/."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class ControllerConfig:
+    """MaskablePPO in the dream. Steps are imagined ones, over all dreams of the batch."""
+
+    total_steps: int = 400_000
+    steps_per_update: int = 64  # of each dream
+    batch_size: int = 1024
+    epochs: int = 4
+    learning_rate: float = 1e-3  # decays linearly to 0
+    discount: float = 0.995  # the objective is the undiscounted sum
+    gae_lambda: float = 0.95
+    clip_range: float = 0.2
+    entropy_weight: float = 0.01
+    value_weight: float = 0.5
+    max_gradient_norm: float = 0.5
+    reward_scale: float = 0.1  # rewards come in percent; ten percent are one
+    width: int = 128
+    rule_embedding: int = 16
+    terminate_bias: float = -2.0  # initial logit: look around before leaving

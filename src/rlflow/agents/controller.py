@@ -1,0 +1,97 @@
+"""C: a trained policy that acts on (z, h, counts, cost), in a dream and on real graphs alike."""
+
+import dataclasses
+import json
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from gymnasium import spaces
+from safetensors import SafetensorError
+from safetensors.torch import load_model, save_model
+
+from rlflow.agents.config import ControllerConfig
+from rlflow.agents.factored_policy import FactoredPolicy
+from rlflow.errors import InputError
+from rlflow.world_model.config import read_config
+from rlflow.world_model.latent_state import ObservationLayout
+
+
+@dataclass(frozen=True)
+class ControllerArguments:
+    """All that the weights need to be given a network again; stored beside them as JSON."""
+
+    rule_ids: tuple[str, ...]
+    library_hash: str
+    max_locations: int
+    layout: ObservationLayout
+    config: ControllerConfig
+
+
+@dataclass(frozen=True)
+class Controller:
+    """A policy and the rules, by stable id, that its actions mean."""
+
+    policy: FactoredPolicy
+    arguments: ControllerArguments
+
+    @torch.no_grad()
+    def act(
+        self,
+        observation: np.ndarray,
+        deterministic: bool = True,
+        generator: torch.Generator | None = None,
+    ) -> np.ndarray:
+        """Observation (..., size) -> actions (..., 2) int64; not deterministic: drawn with the generator."""
+        flat = torch.from_numpy(observation).reshape(-1, self.arguments.layout.size)
+        distribution = self.policy.distribution(flat)
+        actions = distribution.mode() if deterministic else distribution.sample(generator)
+        return actions.numpy().reshape(*observation.shape[:-1], 2)
+
+    def save(self, folder: Path) -> None:
+        """Write `controller.safetensors` and `controller.json`; equal policies give equal bytes."""
+        folder.mkdir(parents=True, exist_ok=True)
+        temporary = folder / "controller.partial"
+        save_model(self.policy, str(temporary))  # not save_file: it refuses shared tensors
+        os.replace(temporary, folder / "controller.safetensors")
+        description = dataclasses.asdict(self.arguments)
+        (folder / "controller.json").write_text(json.dumps(description, indent=2) + "\n")
+
+    @classmethod
+    def load(cls, folder: Path) -> "Controller":
+        """Read what `save` wrote. Raises InputError where the folder holds no controller."""
+        try:
+            description = json.loads((folder / "controller.json").read_text())
+            description["rule_ids"] = tuple(description["rule_ids"])
+            description["layout"] = ObservationLayout(**description["layout"])
+            description["config"] = read_config(ControllerConfig, description["config"])
+            arguments = ControllerArguments(**description)
+            policy = new_policy(arguments)
+            load_model(policy, str(folder / "controller.safetensors"))
+        except (OSError, ValueError, KeyError, TypeError, RuntimeError, SafetensorError) as error:
+            raise InputError(f"controller: {folder} cannot be read ({error}); run train_controller") from error
+        return cls(policy.eval().requires_grad_(False), arguments)
+
+
+def new_policy(arguments: ControllerArguments) -> FactoredPolicy:
+    """An untrained policy of the right shape."""
+    return FactoredPolicy(
+        spaces.Box(-np.inf, np.inf, (arguments.layout.size,), np.float32),
+        spaces.MultiDiscrete([len(arguments.rule_ids) + 1, arguments.max_locations]),
+        lambda _: arguments.config.learning_rate,
+        **policy_settings(arguments),
+    )
+
+
+def policy_settings(arguments: ControllerArguments) -> dict[str, Any]:
+    """The keywords of `FactoredPolicy`."""
+    config = arguments.config
+    return {
+        "layout": arguments.layout,
+        "width": config.width,
+        "rule_embedding": config.rule_embedding,
+        "terminate_bias": config.terminate_bias,
+    }

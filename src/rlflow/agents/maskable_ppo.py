@@ -1,0 +1,212 @@
+"""Train the controller by MaskablePPO (Huang and Ontañón 2022), usually inside the dream."""
+
+import dataclasses
+import hashlib
+import json
+import logging
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from sb3_contrib import MaskablePPO
+from sb3_contrib.common.maskable.buffers import MaskableRolloutBuffer
+from stable_baselines3.common.callbacks import BaseCallback
+from stable_baselines3.common.logger import Logger
+from stable_baselines3.common.vec_env import VecEnv, VecEnvWrapper
+
+from rlflow.agents.config import ControllerConfig
+from rlflow.agents.controller import Controller, ControllerArguments, policy_settings
+from rlflow.agents.factored_policy import FactoredPolicy
+from rlflow.world_model.checkpoint import read_checkpoint, write_checkpoint
+
+log = logging.getLogger(__name__)
+
+OnUpdate = Callable[[int, dict[str, float]], None]
+
+
+def train_controller(
+    env: VecEnv,
+    config: ControllerConfig,
+    *,
+    seed: int,
+    on_update: OnUpdate | None = None,
+    checkpoint: Path | None = None,
+) -> Controller:
+    """A controller trained in env, a `DreamEnv` or any VecEnv with its `layout`, `rule_ids`,
+    `library_hash`, `fingerprint`, `state_dict` and `load_state_dict`. The same seed gives the same weights.
+
+    on_update(update, metrics) after every update: mean return in percent and length of the episodes that ended,
+    losses, entropy, approximate KL. checkpoint: a file written before every rollout; where it is there and of
+    the same run, the training goes on from it.
+    """
+    scaled = EpisodeStatistics(env, config.reward_scale)
+    arguments = ControllerArguments(
+        rule_ids=tuple(env.get_attr("rule_ids")[0]),
+        library_hash=env.get_attr("library_hash")[0],
+        max_locations=int(env.action_space.nvec[1]),  # type: ignore[attr-defined]
+        layout=env.get_attr("layout")[0],
+        config=config,
+    )
+    model = MaskablePPO(
+        FactoredPolicy,
+        scaled,
+        learning_rate=lambda remaining: config.learning_rate * remaining,
+        n_steps=config.steps_per_update,
+        batch_size=config.batch_size,
+        n_epochs=config.epochs,
+        gamma=config.discount,
+        gae_lambda=config.gae_lambda,
+        clip_range=config.clip_range,
+        ent_coef=config.entropy_weight,
+        vf_coef=config.value_weight,
+        max_grad_norm=config.max_gradient_norm,
+        rollout_buffer_class=MaskFreeBuffer,
+        policy_kwargs=policy_settings(arguments),
+        seed=seed,
+        device="cpu",
+    )
+    model.set_logger(Logger(folder=None, output_formats=[]))
+    progress = _Progress(scaled, _fingerprint(arguments, seed, env), checkpoint, on_update)
+    progress.init_callback(model)
+    progress.restore()
+    remaining = config.total_steps - model.num_timesteps
+    if remaining > 0:
+        model.learn(remaining, callback=progress, reset_num_timesteps=False, log_interval=None, use_masking=False)  # type: ignore[arg-type]
+    return Controller(model.policy.eval().requires_grad_(False), arguments)  # type: ignore[arg-type]
+
+
+class MaskFreeBuffer(MaskableRolloutBuffer):
+    """A rollout buffer that keeps no masks: they are in the observations. One column satisfies the interface."""
+
+    def reset(self) -> None:
+        """Empty the buffer."""
+        super().reset()
+        self.mask_dims = 1
+        self.action_masks = np.ones((self.buffer_size, self.n_envs, 1), dtype=np.float32)
+
+
+class EpisodeStatistics(VecEnvWrapper):
+    """Scales rewards for the critic, and sums up unscaled returns of the episodes that end."""
+
+    def __init__(self, venv: VecEnv, reward_scale: float) -> None:
+        super().__init__(venv)
+        self.reward_scale = reward_scale
+        self.totals = np.zeros(venv.num_envs)
+        self.lengths = np.zeros(venv.num_envs, dtype=np.int64)
+        self.finished: list[tuple[float, int]] = []
+
+    def reset(self) -> np.ndarray:
+        """Begin all episodes anew."""
+        self.totals[:], self.lengths[:] = 0, 0
+        return self.venv.reset()  # type: ignore[return-value]
+
+    def step_wait(self) -> Any:
+        """As the environment's, with scaled rewards."""
+        observation, reward, done, infos = self.venv.step_wait()
+        self.totals += reward
+        self.lengths += 1
+        for index in np.flatnonzero(done):
+            self.finished.append((float(self.totals[index]), int(self.lengths[index])))
+            self.totals[index], self.lengths[index] = 0, 0
+        return observation, reward * self.reward_scale, done, infos
+
+    def take(self) -> dict[str, float]:
+        """Mean return in percent and length of the episodes finished since the last call."""
+        finished, self.finished = self.finished, []
+        if not finished:
+            return {"episodes": 0.0}
+        returns, lengths = zip(*finished, strict=True)
+        return {
+            "episodes": float(len(finished)),
+            "return_percent": float(np.mean(returns)),
+            "episode_length": float(np.mean(lengths)),
+        }
+
+
+class _Progress(BaseCallback):
+    """Reports and checkpoints between an update and the next rollout, where nothing is in flight."""
+
+    def __init__(self, env: EpisodeStatistics, run: str, checkpoint: Path | None, on_update: OnUpdate | None) -> None:
+        super().__init__()
+        self.env, self.run, self.checkpoint, self.on_update = env, run, checkpoint, on_update
+        self.updates = 0
+
+    def _on_step(self) -> bool:
+        return True
+
+    def _on_rollout_start(self) -> None:
+        self._report()
+
+    def _on_training_end(self) -> None:
+        self._report()
+
+    def _report(self) -> None:
+        """Once per finished update."""
+        finished = self.model._n_updates // self.model.n_epochs  # type: ignore[attr-defined]
+        if finished == self.updates:
+            return
+        self.updates = finished
+        values = self.model.logger.name_to_value
+        metrics = self.env.take() | {name: float(value) for name, value in values.items()}
+        log.info("update %d: %s", finished, {name: round(value, 4) for name, value in metrics.items()})
+        if self.checkpoint is not None:
+            write_checkpoint(self.checkpoint, self.run, finished, self._state())
+        if self.on_update is not None:
+            self.on_update(finished, metrics)
+
+    def _state(self) -> dict[str, Any]:
+        model, env = self.model, self.env
+        return {
+            "policy": model.policy.state_dict(),
+            "optimiser": model.policy.optimizer.state_dict(),
+            "num_timesteps": model.num_timesteps,
+            "n_updates": model._n_updates,
+            "last_observation": torch.from_numpy(np.array(model._last_obs)),
+            "last_starts": torch.from_numpy(np.array(model._last_episode_starts)),
+            "env": env.get_attr("state_dict")[0](),
+            "totals": torch.from_numpy(env.totals),
+            "lengths": torch.from_numpy(env.lengths),
+            "torch_random": torch.get_rng_state(),
+            "numpy_random": _numpy_state(),
+        }
+
+    def restore(self) -> None:
+        """Go on from the checkpoint, if there is one of this run."""
+        found = read_checkpoint(self.checkpoint, self.run) if self.checkpoint is not None else None
+        if found is None:
+            return
+        self.updates, state = found
+        model, env = self.model, self.env
+        model.policy.load_state_dict(state["policy"])
+        model.policy.optimizer.load_state_dict(state["optimiser"])
+        model.num_timesteps = state["num_timesteps"]
+        model._n_updates = state["n_updates"]
+        model._last_obs = state["last_observation"].numpy()
+        model._last_episode_starts = state["last_starts"].numpy()
+        env.get_attr("load_state_dict")[0](state["env"])
+        env.totals, env.lengths = state["totals"].numpy(), state["lengths"].numpy()
+        torch.set_rng_state(state["torch_random"])
+        _set_numpy_state(state["numpy_random"])
+
+
+def _numpy_state() -> dict[str, Any]:
+    """State of numpy's global generator, which shuffles PPO's minibatches, as plain values."""
+    name, keys, position, has_gauss, cached = np.random.get_state()  # noqa: NPY002
+    return {
+        "name": name,
+        "keys": torch.from_numpy(np.asarray(keys).astype(np.int64)),
+        "tail": [int(position), int(has_gauss), float(cached)],
+    }
+
+
+def _set_numpy_state(state: dict[str, Any]) -> None:
+    keys = state["keys"].numpy().astype(np.uint32)
+    np.random.set_state((state["name"], keys, *state["tail"]))  # noqa: NPY002
+
+
+def _fingerprint(arguments: ControllerArguments, seed: int, env: VecEnv) -> str:
+    """Hash of all that a training depends on."""
+    settings = dataclasses.asdict(arguments) | {"seed": seed, "env": env.get_attr("fingerprint")[0]}
+    return hashlib.sha256(json.dumps(settings, sort_keys=True).encode()).hexdigest()

@@ -1,0 +1,39 @@
+"""Checkpoints that a kill at any moment leaves whole."""
+
+import logging
+import os
+import pickle
+from pathlib import Path
+from typing import Any
+
+import torch
+
+log = logging.getLogger(__name__)
+
+
+def write_checkpoint(path: Path, run: str, position: int, state: dict[str, Any]) -> None:
+    """Store state, at `position` of the run with fingerprint `run`, in one atomic step."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    temporary = path.with_name(path.name + ".partial")
+    with temporary.open("wb") as file:
+        torch.save({"run": run, "position": position, "state": state}, file)
+        file.flush()
+        os.fsync(file.fileno())
+    temporary.replace(path)
+
+
+def read_checkpoint(path: Path, run: str) -> tuple[int, dict[str, Any]] | None:
+    """(position, state), or None where path holds no checkpoint of this run. Loads tensors and plain values
+    only.
+    """
+    if not path.exists():
+        return None
+    try:
+        content = torch.load(path, weights_only=True)
+    except (RuntimeError, EOFError, pickle.UnpicklingError) as error:
+        log.warning("checkpoint %s cannot be read (%s); starting afresh", path, error)
+        return None
+    if content["run"] != run:
+        log.warning("checkpoint %s is of another run (data, settings or seed differ); starting afresh", path)
+        return None
+    return content["position"], content["state"]

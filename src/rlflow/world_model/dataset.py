@@ -1,0 +1,116 @@
+"""Episodes as padded tensors with a validity mask."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, fields
+from typing import TypeVar
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from rlflow.representation.rollouts import Episode
+from rlflow.world_model.mdn_rnn import Change, State
+
+Record = TypeVar("Record", State, Change)
+
+
+@dataclass(frozen=True)
+class Sequences:
+    """E episodes padded to T steps.
+
+    graph_index, cost (E, T+1), counts (E, T+1, R); action (E, T, 2), reward, terminated, valid (E, T).
+    Padding repeats the last state under rule 0 and is not valid.
+    """
+
+    graph_index: Tensor
+    counts: Tensor
+    cost: Tensor
+    action: Tensor
+    reward: Tensor
+    terminated: Tensor
+    valid: Tensor
+
+    @property
+    def num_steps(self) -> int:
+        """T."""
+        return self.valid.shape[1]
+
+    def rows(self, index: Tensor) -> "Sequences":
+        """The episodes at index (B,)."""
+        return Sequences(*(getattr(self, entry.name)[index] for entry in fields(self)))
+
+    def chunks(self, length: int) -> Iterator["Sequences"]:
+        """Consecutive stretches of at most `length` steps; the states at a seam belong to both sides."""
+        for start in range(0, self.num_steps, length):
+            stop = min(start + length, self.num_steps)
+            states = {name: getattr(self, name)[:, start : stop + 1] for name in ("graph_index", "counts", "cost")}
+            steps = {name: getattr(self, name)[:, start:stop] for name in ("action", "reward", "terminated", "valid")}
+            yield Sequences(**states, **steps)
+
+    def states(self, latents: Tensor) -> State:
+        """All T + 1 states, with the latents (G, Z) of the distinct graphs."""
+        return State(latents[self.graph_index], self.counts, self.cost)
+
+    def transitions(self, latents: Tensor) -> tuple[State, Change]:
+        """The T states that were left, and what the step changed."""
+        z = latents[self.graph_index]
+        state = State(z[:, :-1], self.counts[:, :-1], self.cost[:, :-1])
+        change = Change(
+            latent=z[:, 1:] - z[:, :-1],
+            reward=self.reward,
+            terminated=self.terminated,
+            counts=self.counts[:, 1:] - self.counts[:, :-1],
+            cost=self.cost[:, 1:] - self.cost[:, :-1],
+            rule=self.action[..., 0],
+        )
+        return state, change
+
+    def valid_transitions(self, latents: Tensor) -> tuple[State, Change]:
+        """The M steps that are no padding, episode by episode: (M, ...)."""
+        state, change = self.transitions(latents)
+        return _where(state, self.valid), _where(change, self.valid)
+
+
+def _where(record: Record, valid: Tensor) -> Record:
+    return type(record)(*(getattr(record, entry.name)[valid] for entry in fields(record)))
+
+
+def pad_episodes(episodes: Sequence[Episode], length: int | None = None) -> Sequences:
+    """Episodes padded to the longest of them, or to `length` steps."""
+    steps = max([episode.num_steps for episode in episodes] + [length or 0])
+
+    def states(name: str, dtype: type[np.generic]) -> Tensor:
+        return torch.from_numpy(
+            np.stack([_pad(getattr(e, name).astype(dtype), steps + 1, mode="edge") for e in episodes])
+        )
+
+    def step(name: str, dtype: type[np.generic]) -> Tensor:
+        return torch.from_numpy(
+            np.stack([_pad(getattr(e, name).astype(dtype), steps, mode="constant") for e in episodes])
+        )
+
+    lengths = torch.tensor([episode.num_steps for episode in episodes])
+    return Sequences(
+        graph_index=states("graph_index", np.int64),
+        counts=states("counts", np.float32),
+        cost=states("cost", np.float32),
+        action=step("action", np.int64),
+        reward=step("reward", np.float32),
+        terminated=step("terminated", np.bool_),
+        valid=torch.arange(steps) < lengths[:, None],
+    )
+
+
+def _pad(array: np.ndarray, length: int, mode: str) -> np.ndarray:
+    widths = [(0, length - len(array))] + [(0, 0)] * (array.ndim - 1)
+    return np.pad(array, widths, mode=mode)  # type: ignore[call-overload, no-any-return]
+
+
+def split_episodes(episodes: int, held_out_fraction: float, seed: int) -> tuple[list[int], list[int]]:
+    """Indices of the training and of the held-out episodes: whole episodes, so that no state is in both by
+    being a neighbour. One at least is held out where the fraction is positive and two are there."""
+    order = np.random.default_rng(seed).permutation(episodes)
+    held_out = round(held_out_fraction * episodes)
+    if held_out_fraction > 0 and episodes > 1:
+        held_out = min(max(held_out, 1), episodes - 1)
+    return sorted(order[held_out:].tolist()), sorted(order[:held_out].tolist())

@@ -1,0 +1,214 @@
+"""The dream: a batched environment that M imagines, with no real step in it."""
+
+import hashlib
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from gymnasium import spaces
+from stable_baselines3.common.vec_env import VecEnv
+from torch import Tensor
+
+from rlflow.errors import InputError
+from rlflow.nn.masking import rule_mask
+from rlflow.representation.rollouts import Rollouts
+from rlflow.world_model.config import DreamConfig
+from rlflow.world_model.dataset import pad_episodes
+from rlflow.world_model.imagination import imagine
+from rlflow.world_model.latent_state import layout_of
+from rlflow.world_model.mdn_rnn import Hidden, State
+from rlflow.world_model.model import WorldModel
+
+INVALID_ACTION_REWARD = -100.0  # paper.md section 2
+
+
+@dataclass(frozen=True)
+class Starts:
+    """S states where a dream may begin, as M remembers the way to them; initial (S,) bool: an episode began here."""
+
+    state: State
+    hidden: Hidden
+    initial: Tensor
+
+
+@torch.no_grad()
+def visited_states(model: WorldModel, rollouts: Rollouts) -> Starts:
+    """Every state of the rollouts in which an action was taken."""
+    latents = model.encoder.encode(rollouts.graphs)
+    sequences = pad_episodes(rollouts.episodes)
+    state, _ = sequences.transitions(latents)
+    zero = model.memory.initial_hidden(len(rollouts.episodes))
+    _, _, after = model.memory.sequence(state, sequences.action, zero)
+    before = torch.cat([torch.zeros_like(after[:, :1]), after[:, :-1]], dim=1)
+    valid = sequences.valid
+    initial = torch.zeros_like(valid)
+    initial[:, 0] = True
+    return Starts(
+        state=State(state.z[valid], state.counts[valid], state.cost[valid]),
+        hidden=(before[valid][:, 0], before[valid][:, 1]),
+        initial=initial[valid],
+    )
+
+
+class DreamEnv(VecEnv):
+    """B dreams side by side, stepped together in torch.
+
+    Observation: flat float32 `ObservationLayout`. Action: (rule, location) in MultiDiscrete([R + 1, L]). Rewards
+    in percent. An episode ends by terminate (or where M predicts it), and is truncated at `max_steps` with
+    `TimeLimit.truncated` and `terminal_observation` in its info. An invalid action costs 100 and changes nothing.
+    """
+
+    render_mode = None
+
+    def __init__(self, model: WorldModel, starts: Starts, config: DreamConfig, *, seed: int) -> None:
+        if not starts.initial.any():
+            raise InputError("dream: no start state; give rollouts with at least one step")
+        self.memory, self.starts, self.config = model.memory, starts, config
+        self.layout = layout_of(model)
+        self.rule_ids = model.arguments.rule_ids
+        self.library_hash = model.arguments.library_hash
+        self.generator = torch.Generator().manual_seed(seed)
+        self._initial = torch.nonzero(starts.initial).squeeze(-1)
+        space = spaces.Box(-np.inf, np.inf, (self.layout.size,), np.float32)
+        actions = spaces.MultiDiscrete([self.memory.num_rules + 1, self.memory.max_locations])
+        super().__init__(config.num_envs, space, actions)
+        self._actions = np.zeros((config.num_envs, 2), dtype=np.int64)
+        self.state, self.hidden = self._draw(config.num_envs)
+        self.steps = torch.zeros(config.num_envs, dtype=torch.int64)
+
+    def reset(self) -> np.ndarray:
+        """Begin all dreams anew; observations (B, size)."""
+        self.state, self.hidden = self._draw(self.num_envs)
+        self.steps.zero_()
+        return self._observation()
+
+    def step_async(self, actions: np.ndarray) -> None:
+        """Take note of actions (B, 2)."""
+        self._actions = actions
+
+    @torch.no_grad()
+    def step_wait(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, list[dict[str, Any]]]:
+        """Imagine the actions' outcome; dreams that end begin anew in the same call."""
+        action = torch.from_numpy(np.asarray(self._actions, dtype=np.int64))
+        valid = self._valid(action)
+        # an invalid action is imagined as terminate, then undone
+        safe = torch.where(valid[:, None], action, torch.tensor([self.memory.num_rules, 0]))
+        state, reward, terminated, hidden = imagine(
+            self.memory, self.state, safe, self.hidden, self.config, self.generator
+        )
+        self.state = _where(valid, state, self.state)
+        self.hidden = (
+            torch.where(valid[:, None], hidden[0], self.hidden[0]),
+            torch.where(valid[:, None], hidden[1], self.hidden[1]),
+        )
+        reward = torch.where(valid, reward, INVALID_ACTION_REWARD)
+        self.steps += 1
+        terminated = terminated & valid
+        done = terminated | (self.steps >= self.config.max_steps)
+        infos: list[dict[str, Any]] = [{} for _ in range(self.num_envs)]
+        if done.any():
+            last = self._observation()
+            for index in torch.nonzero(done).flatten().tolist():
+                infos[index] = {
+                    "terminal_observation": last[index],
+                    "TimeLimit.truncated": not bool(terminated[index]),
+                }
+            self._restart(done)
+        return self._observation(), reward.numpy(), done.numpy(), infos
+
+    def rule_masks(self) -> np.ndarray:
+        """Valid rules (B, R + 1) of the present states, from the predicted counts."""
+        return rule_mask(self.state.counts).numpy()
+
+    @property
+    def fingerprint(self) -> str:
+        """Hash of the dream: model, starts and settings."""
+        digest = hashlib.sha256(repr(self.config).encode())
+        starts = (*vars(self.starts.state).values(), *self.starts.hidden, self.starts.initial)
+        for tensor in (*self.memory.state_dict().values(), *starts):
+            digest.update(tensor.numpy().tobytes())
+        return digest.hexdigest()
+
+    def state_dict(self) -> dict[str, Tensor]:
+        """All that a dream carries from step to step."""
+        return {
+            "z": self.state.z,
+            "counts": self.state.counts,
+            "cost": self.state.cost,
+            "h": self.hidden[0],
+            "c": self.hidden[1],
+            "steps": self.steps,
+            "generator": self.generator.get_state(),
+        }
+
+    def load_state_dict(self, state: dict[str, Tensor]) -> None:
+        """Go on from what `state_dict` returned."""
+        self.state = State(state["z"], state["counts"], state["cost"])
+        self.hidden = (state["h"], state["c"])
+        self.steps = state["steps"].clone()
+        self.generator.set_state(state["generator"])
+
+    def seed(self, seed: int | None = None) -> Sequence[int | None]:
+        """Seed the noise of the dream."""
+        if seed is not None:
+            self.generator.manual_seed(seed)
+        return [seed] * self.num_envs
+
+    def close(self) -> None:
+        """Nothing to release."""
+
+    def get_attr(self, attr_name: str, indices: int | Iterable[int] | None = None) -> list[Any]:
+        """An attribute, once per dream; they share it."""
+        return [getattr(self, attr_name) for _ in self._get_indices(indices)]
+
+    def set_attr(self, attr_name: str, value: Any, indices: int | Iterable[int] | None = None) -> None:
+        """Refused: the dreams of a batch share everything."""
+        raise NotImplementedError("the dreams of a batch share their settings; build another DreamEnv")
+
+    def env_method(
+        self, method_name: str, *method_args: Any, indices: int | Iterable[int] | None = None, **method_kwargs: Any
+    ) -> list[Any]:
+        """Refused: a dream has no environment inside."""
+        raise NotImplementedError(f"a dream has no environment inside on which to call {method_name}")
+
+    def env_is_wrapped(self, wrapper_class: type, indices: int | Iterable[int] | None = None) -> list[bool]:
+        """Never: a dream has no environment inside."""
+        return [False for _ in self._get_indices(indices)]
+
+    def _valid(self, action: Tensor) -> Tensor:
+        """Which actions (B, 2) the masks admit."""
+        rule, location = action.unbind(dim=-1)
+        matches = torch.nn.functional.pad(self.state.counts, (0, 1), value=1.0)
+        return location < matches.gather(-1, rule[:, None]).squeeze(-1)
+
+    def _draw(self, number: int) -> tuple[State, Hidden]:
+        """Start states: an episode's first one with probability `initial_fraction`, else any visited one."""
+        everywhere = torch.randint(len(self.starts.initial), (number,), generator=self.generator)
+        chosen = torch.randint(len(self._initial), (number,), generator=self.generator)
+        at_start = torch.rand(number, generator=self.generator) < self.config.initial_fraction
+        index = torch.where(at_start, self._initial[chosen], everywhere)
+        state, hidden = self.starts.state, self.starts.hidden
+        return State(state.z[index], state.counts[index], state.cost[index]), (hidden[0][index], hidden[1][index])
+
+    def _restart(self, done: Tensor) -> None:
+        state, hidden = self._draw(self.num_envs)
+        self.state = _where(done, state, self.state)
+        self.hidden = (
+            torch.where(done[:, None], hidden[0], self.hidden[0]),
+            torch.where(done[:, None], hidden[1], self.hidden[1]),
+        )
+        self.steps[done] = 0
+
+    def _observation(self) -> np.ndarray:
+        return self.layout.flatten(self.state, self.hidden).numpy()
+
+
+def _where(condition: Tensor, yes: State, no: State) -> State:
+    """Choose between two states by row."""
+    return State(
+        z=torch.where(condition[:, None], yes.z, no.z),
+        counts=torch.where(condition[:, None], yes.counts, no.counts),
+        cost=torch.where(condition, yes.cost, no.cost),
+    )

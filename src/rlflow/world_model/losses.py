@@ -1,0 +1,55 @@
+"""The losses of M. Each is (B, T) before it is averaged over the valid steps: padding never counts."""
+
+from collections.abc import Mapping
+
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+from rlflow.errors import InputError, RLFlowError
+from rlflow.world_model.mdn_rnn import MDNRNN, Change, Prediction
+
+
+def step_losses(prediction: Prediction, change: Change, model: MDNRNN) -> dict[str, Tensor]:
+    """Negative log-likelihoods (B, T) of latent (per dimension), terminated and counts (per rule); Huber
+    losses (B, T) of reward and cost in units of the applied rule's spread."""
+    unit = model.latent_change_scale.log().sum()  # densities in units of each dimension's spread
+    changes = change.counts.clamp(-model.max_change, model.max_change).long() + model.max_change
+    reward_scale, cost_scale = model.reward_scale[change.rule], model.cost_change_scale[change.rule]
+    return {
+        "latent": -(prediction.latent_change.log_prob(change.latent) + unit) / model.latent,
+        "reward": functional.smooth_l1_loss(
+            prediction.reward / reward_scale, change.reward / reward_scale, reduction="none"
+        ),
+        "terminated": functional.binary_cross_entropy_with_logits(
+            prediction.terminated_logit, change.terminated.float(), reduction="none"
+        ),
+        "counts": functional.cross_entropy(
+            prediction.count_change_logits.movedim(-1, 1), changes, reduction="none"
+        ).mean(dim=-1),
+        "cost": functional.smooth_l1_loss(
+            prediction.cost_change / cost_scale, change.cost / cost_scale, reduction="none"
+        ),
+    }
+
+
+def masked_mean(loss: Tensor, valid: Tensor) -> Tensor:
+    """Mean of loss (B, T) over the steps where valid (B, T)."""
+    if loss.shape != valid.shape:
+        raise RLFlowError(f"loss of shape {tuple(loss.shape)} under a mask of shape {tuple(valid.shape)}")
+    # where, not a product: a padded step may be infinite
+    return torch.where(valid, loss, 0.0).sum() / valid.sum().clamp_min(1)
+
+
+def world_model_loss(
+    prediction: Prediction, change: Change, valid: Tensor, model: MDNRNN, weights: Mapping[str, float]
+) -> tuple[Tensor, dict[str, float]]:
+    """Weighted sum, and each term. Raises InputError where the weights are not of exactly these losses."""
+    losses = step_losses(prediction, change, model)
+    if set(losses) != set(weights):
+        raise InputError(
+            f"loss_weights name {sorted(weights)}, the losses are {sorted(losses)}; give each of them a weight"
+        )
+    means = {name: masked_mean(loss, valid) for name, loss in losses.items()}
+    total = sum((weights[name] * mean for name, mean in means.items()), torch.zeros(()))
+    return total, {name: mean.item() for name, mean in means.items()}
