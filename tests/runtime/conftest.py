@@ -59,14 +59,9 @@ def make_dense() -> ModelBuilder:
 def float_pair(make_model: ModelBuilder) -> Callable[..., ModelProto]:
     """x (2, 3) through one node each to outputs `first` and `second`."""
 
-    def build(
-        operators: tuple[str, str] = ("Relu", "Neg"), names: tuple[str, str] = ("first", "second")
-    ) -> ModelProto:
+    def build(operators: tuple[str, str] = ("Relu", "Neg"), names: tuple[str, str] = ("first", "second")) -> ModelProto:
         return make_model(
-            [
-                helper.make_node(operator, ["x"], [name])
-                for operator, name in zip(operators, names, strict=True)
-            ],
+            [helper.make_node(operator, ["x"], [name]) for operator, name in zip(operators, names, strict=True)],
             [("x", TensorProto.FLOAT, [2, 3])],
             [(name, TensorProto.FLOAT, [2, 3]) for name in names],
         )

@@ -186,8 +186,7 @@ def test_integers_and_booleans_agree_exactly(make_model):
     identity = one_node(make_model, "Identity", element=TensorProto.BOOL)
     assert compare(identity, identity).equivalent
     assert (
-        "(bool) differs in 20 of 20"
-        in compare(identity, one_node(make_model, "Not", element=TensorProto.BOOL)).reason
+        "(bool) differs in 20 of 20" in compare(identity, one_node(make_model, "Not", element=TensorProto.BOOL)).reason
     )
 
 

@@ -25,9 +25,7 @@ def draw(model, seed=0, dimensions=None, **settings):
 
 
 def identity(make_model, name="x", element=TensorProto.FLOAT, shape=(3,)):
-    return make_model(
-        [helper.make_node("Identity", [name], ["y"])], [(name, element, shape)], [("y", element, shape)]
-    )
+    return make_model([helper.make_node("Identity", [name], ["y"])], [(name, element, shape)], [("y", element, shape)])
 
 
 @pytest.mark.parametrize("element", ELEMENTS)
@@ -64,9 +62,7 @@ def gather_model(make_model, carrier=(), rows=(40, 7), axis=0):
     tables = {f"table{i}": np.ones((n, 3) if axis == 0 else (3, n), np.float32) for i, n in enumerate(rows)}
     names = ["ids", *(f"ids{i}" for i in range(len(carrier)))]
     nodes = [helper.make_node(op, [names[i]], [names[i + 1]]) for i, op in enumerate(carrier)]
-    nodes += [
-        helper.make_node("Gather", [table, names[-1]], [f"y{i}"], axis=axis) for i, table in enumerate(tables)
-    ]
+    nodes += [helper.make_node("Gather", [table, names[-1]], [f"y{i}"], axis=axis) for i, table in enumerate(tables)]
     outputs = [(f"y{i}", TensorProto.FLOAT, None) for i in range(len(rows))]
     return make_model(nodes, [("ids", TensorProto.INT64, [600])], outputs, tables)
 

@@ -74,6 +74,4 @@ def test_refusals(make_dense, make_model):
         [("y", TensorProto.FLOAT, [1])],
     )
     with pytest.raises(RLFlowError, match=r"other takes inputs \['z'\], original takes \['x'\]"):
-        compare_latency(
-            {"original": make_dense(), "other": other}, setting="deployed", rounds=1, runs_per_round=1
-        )
+        compare_latency({"original": make_dense(), "other": other}, setting="deployed", rounds=1, runs_per_round=1)

@@ -81,9 +81,7 @@ def test_a_path_is_opened_with_its_own_external_data(make_dense, tmp_path: Path)
 
 
 def test_refusals_say_what_and_where(make_dense, make_model, tmp_path: Path):
-    with pytest.raises(
-        InputError, match="unknown runtime setting 'fast'; choose one of as_written, deployed"
-    ):
+    with pytest.raises(InputError, match="unknown runtime setting 'fast'; choose one of as_written, deployed"):
         open_session(make_dense(), "fast")
     with pytest.raises(InputError, match="threads is 0"):
         open_session(make_dense(), "deployed", threads=0)

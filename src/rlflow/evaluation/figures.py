@@ -82,9 +82,7 @@ def rule_heat_map(rules_applied: Mapping[str, Mapping[str, Mapping[str, int]]], 
     counts = rule_counts(rules_applied, method)
     if not counts:
         raise ValueError(f"{method} applied no rule on any graph")
-    figure = Figure(
-        figsize=(4 + _CELL_INCHES * len(graphs), 2 + _CELL_INCHES * len(counts)), layout="constrained"
-    )
+    figure = Figure(figsize=(4 + _CELL_INCHES * len(graphs), 2 + _CELL_INCHES * len(counts)), layout="constrained")
     axes = figure.subplots()
     cells = np.array(list(counts.values()))
     image = axes.imshow(cells, aspect="auto", cmap="Blues", vmin=0)
@@ -98,9 +96,7 @@ def rule_heat_map(rules_applied: Mapping[str, Mapping[str, Mapping[str, int]]], 
     return figure
 
 
-def rule_counts(
-    rules_applied: Mapping[str, Mapping[str, Mapping[str, int]]], method: str
-) -> dict[str, list[int]]:
+def rule_counts(rules_applied: Mapping[str, Mapping[str, Mapping[str, int]]], method: str) -> dict[str, list[int]]:
     """Rule id -> times applied by `method` on each graph that has it, most used first; unused rules are left
     out.
     """
@@ -113,9 +109,7 @@ def rule_counts(
 def _ratio_bars(axes: Axes, metrics: Metrics, key: str) -> None:
     width = 0.8 / len(METHODS)
     for offset, method in enumerate(METHODS):
-        shown = [
-            (place, methods[method]) for place, methods in enumerate(metrics.values()) if method in methods
-        ]
+        shown = [(place, methods[method]) for place, methods in enumerate(metrics.values()) if method in methods]
         if not shown:
             continue
         places = np.array([place for place, _ in shown]) + (offset - (len(METHODS) - 1) / 2) * width

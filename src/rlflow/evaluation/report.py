@@ -17,6 +17,11 @@ _SETTING_WORDS: dict[Setting, str] = {
     "as_written": "as written (ONNX Runtime's own optimisation off)",
 }
 _MOST_RULES = 5
+_PLAIN_FIELDS = (
+    "input output method written reason nodes_before nodes_after cost_before_ms cost_after_ms "
+    "improvement_percent  flops_ratio launches_ratio peak_memory_ratio optimisation_s "
+    "real_interactions budget_s threads hardware seed "
+).split()
 
 
 @dataclass(frozen=True)
@@ -78,12 +83,7 @@ class OptimisationReport:
         """The document of schema `optimise`, checked against it (RLFlowError when a figure is not
         publishable).
         """
-        plain = (
-            "input output method written reason nodes_before nodes_after cost_before_ms cost_after_ms "
-            "improvement_percent flops_ratio launches_ratio peak_memory_ratio optimisation_s real_interactions "
-            "budget_s threads hardware seed"
-        ).split()
-        document = {"rlflow_version": version("rlflow")} | {name: getattr(self, name) for name in plain}
+        document = {"rlflow_version": version("rlflow")} | {name: getattr(self, name) for name in _PLAIN_FIELDS}
         document["latency"] = {setting: _latency_json(change) for setting, change in self.latency.items()}
         document["equivalence"] = _equivalence_json(self.equivalence)
         document["steps"] = [vars(step) for step in self.steps]
@@ -91,14 +91,10 @@ class OptimisationReport:
         return document
 
     def summary(self) -> str:
-        """A few lines of text: what was written and why, how much faster, how it was checked, what was done."""
+        """A few lines: what was written and why, how much faster, how it was checked, what was done."""
         lines = [
             f"Wrote {self.output}: the {self.written} model ({self.reason}).",
-            *(
-                _latency_words(setting, self.latency[setting])
-                for setting in _SETTING_WORDS
-                if setting in self.latency
-            ),
+            *(_latency_words(setting, self.latency[setting]) for setting in _SETTING_WORDS if setting in self.latency),
             f"Predicted cost {self.cost_before_ms:.3f} ms -> {self.cost_after_ms:.3f} ms "
             f"({self.improvement_percent:+.1f} %), nodes {self.nodes_before} -> {self.nodes_after}, "
             f"FLOPs ratio {self.flops_ratio:.3f}, launches ratio {self.launches_ratio:.3f}, "
@@ -140,8 +136,8 @@ def _latency_words(setting: Setting, change: LatencyChange) -> str:
     else:
         verdict = f"slower, {ratio.value:.3f} times as fast"
     return (
-        f"Latency {_SETTING_WORDS[setting]}: {change.before_ms:.3f} ms -> {change.after_ms:.3f} ms, {verdict} "
-        f"(ratio {ratio.value:.3f}, 95 % interval {ratio.ci95_low:.3f} to {ratio.ci95_high:.3f})."
+        f"Latency {_SETTING_WORDS[setting]}: {change.before_ms:.3f} ms -> {change.after_ms:.3f} ms, "
+        f"{verdict} (ratio {ratio.value:.3f}, 95 % interval {ratio.ci95_low:.3f} to {ratio.ci95_high:.3f})."
     )
 
 

@@ -44,9 +44,7 @@ def write_results(path: Path, document: Any) -> None:
     """
     name = schema_of(path)
     if name is None:
-        raise InputError(
-            f"no schema belongs to a results file at {path}; see rlflow.evaluation.results.schema_of"
-        )
+        raise InputError(f"no schema belongs to a results file at {path}; see rlflow.evaluation.results.schema_of")
     schemas.validate(name, document)
     if problems := list(_inconsistencies(name, document)):
         raise RLFlowError(f"refused to write {path}: " + "; ".join(problems))
@@ -126,10 +124,10 @@ def _children(document: Any) -> Iterable[tuple[str | int, Any]]:
 
 
 def _improvement_problem(path: str, result: dict[str, Any]) -> Iterator[str]:
-    before, after = result["cost_before_ms"], result["cost_after_ms"]
+    before, after, stated = (result[key] for key in ("cost_before_ms", "cost_after_ms", "improvement_percent"))
     expected = 100 * (before - after) / before if before else 0.0
-    if abs(expected - result["improvement_percent"]) > _PERCENT_POINTS:
-        yield f"at {path}/improvement_percent: {result['improvement_percent']}, but the costs give {expected:.2f}"
+    if abs(expected - stated) > _PERCENT_POINTS:
+        yield f"at {path}/improvement_percent: {stated:.2f}, but the costs give {expected:.2f}"
 
 
 def _refuse_constant(constant: str) -> NoReturn:

@@ -39,7 +39,7 @@ class Estimate:
 
 
 def estimate(values: Sequence[float] | np.ndarray, *, seed: int = 0) -> Estimate:
-    """Median of `values` (n,) and its interval. Raises ValueError when there are none or one is not finite."""
+    """Median of `values` (n,) and its interval. Raises ValueError on none and on non-finite ones."""
     array = np.asarray(values, dtype=np.float64)
     if array.size == 0 or not np.isfinite(array).all():
         raise ValueError(f"an estimate needs finite values, got {array.tolist()}")

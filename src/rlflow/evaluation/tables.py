@@ -40,8 +40,7 @@ def markdown_table(metrics: Metrics) -> str:
     """One row per graph and method; ratios are old over new with their 95 % interval, above 1 is better."""
     header = ["graph", "method", *_COLUMNS]
     rows = [
-        [graph, method, *(cell(result) for cell in _COLUMNS.values())]
-        for graph, method, result in _results(metrics)
+        [graph, method, *(cell(result) for cell in _COLUMNS.values())] for graph, method, result in _results(metrics)
     ]
     alignment = [":--", ":--", *("--:" for _ in _COLUMNS)]
     return "".join("| " + " | ".join(row) + " |\n" for row in [header, alignment, *rows])

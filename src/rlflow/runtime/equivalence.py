@@ -71,9 +71,7 @@ class EquivalenceReport:
     @property
     def in_doubt(self) -> bool:
         """Not equivalent, but by so little that rounding in a badly conditioned model could explain it."""
-        return (
-            not self.equivalent and self.tolerance < self.max_relative_error <= DOUBT_FACTOR * self.tolerance
-        )
+        return not self.equivalent and self.tolerance < self.max_relative_error <= DOUBT_FACTOR * self.tolerance
 
     @property
     def summary(self) -> str:
@@ -170,9 +168,7 @@ def _reference_runs(
     """
     free = [name for name in symbolic_dimensions(structure) if name not in named]
     distinct = {name: size for size, name in enumerate(free, start=DEFAULT_DIMENSION)}
-    attempts = [(distinct, DEFAULT_DIMENSION)] + [
-        (dict.fromkeys(free, size), size) for size in _FALLBACK_SIZES
-    ]
+    attempts = [(distinct, DEFAULT_DIMENSION)] + [(dict.fromkeys(free, size), size) for size in _FALLBACK_SIZES]
     failure: RLFlowError | None = None
     for sizes, default in attempts:
         rng = np.random.default_rng(seed)
@@ -185,9 +181,7 @@ def _reference_runs(
     raise RLFlowError(f"the original model runs on no drawn input{advice}: {failure}") from failure
 
 
-def _differences(
-    expected: Mapping[str, Any], actual: Mapping[str, Any], tolerance: float
-) -> list[_Difference]:
+def _differences(expected: Mapping[str, Any], actual: Mapping[str, Any], tolerance: float) -> list[_Difference]:
     return [
         _difference(label, left, right, tolerance)
         for name in expected
@@ -216,10 +210,7 @@ def _difference(output: str, expected: np.ndarray, actual: np.ndarray, tolerance
         return _exact_difference(output, expected, actual, informative)
     left, right = expected.astype(np.float64), actual.astype(np.float64)
     finite = np.isfinite(left)
-    if (
-        not np.array_equal(left[~finite], right[~finite], equal_nan=True)
-        or not np.isfinite(right[finite]).all()
-    ):
+    if not np.array_equal(left[~finite], right[~finite], equal_nan=True) or not np.isfinite(right[finite]).all():
         problem = f"output {output!r} has NaN or infinity where the original has not, or the other way round"
         return _Difference(output, math.inf, math.inf, informative, problem)
     absolute = float(np.abs(left[finite] - right[finite]).max(initial=0.0))
@@ -229,15 +220,9 @@ def _difference(output: str, expected: np.ndarray, actual: np.ndarray, tolerance
     return _Difference(output, absolute, relative, informative, problem if relative > tolerance else "")
 
 
-def _exact_difference(
-    output: str, expected: np.ndarray, actual: np.ndarray, informative: bool
-) -> _Difference:
+def _exact_difference(output: str, expected: np.ndarray, actual: np.ndarray, informative: bool) -> _Difference:
     wrong = int((expected != actual).sum())
-    problem = (
-        f"output {output!r} ({expected.dtype}) differs in {wrong} of {expected.size} elements"
-        if wrong
-        else ""
-    )
+    problem = f"output {output!r} ({expected.dtype}) differs in {wrong} of {expected.size} elements" if wrong else ""
     error = math.inf if wrong else 0.0
     return _Difference(output, error, error, informative, problem)
 
@@ -278,8 +263,7 @@ def _same_type(expected: TypeProto, actual: TypeProto) -> bool:
     if not left.HasField("shape"):
         return True
     return len(left.shape.dim) == len(right.shape.dim) and all(
-        ours.WhichOneof("value") is None
-        or (ours.dim_value, ours.dim_param) == (theirs.dim_value, theirs.dim_param)
+        ours.WhichOneof("value") is None or (ours.dim_value, ours.dim_param) == (theirs.dim_value, theirs.dim_param)
         for ours, theirs in zip(left.shape.dim, right.shape.dim, strict=True)
     )
 
@@ -300,9 +284,7 @@ def _element_types(graph: GraphProto) -> Iterator[int]:
     for tensor in graph.initializer:
         yield tensor.data_type
     for node in graph.node:
-        yield from (
-            attribute.i for attribute in node.attribute if node.op_type == "Cast" and attribute.name == "to"
-        )
+        yield from (attribute.i for attribute in node.attribute if node.op_type == "Cast" and attribute.name == "to")
         for body in _bodies(node):
             yield from _element_types(body)
 

@@ -114,9 +114,7 @@ def _prefix_mask(shape: tuple[int, ...], rng: np.random.Generator) -> np.ndarray
 def _dtype(value: ValueInfoProto) -> np.dtype:
     kind = value.type.WhichOneof("value")
     if kind != "tensor_type":
-        raise RLFlowError(
-            f"input {value.name!r} is a {kind or 'value of no type'}; only tensors can be drawn"
-        )
+        raise RLFlowError(f"input {value.name!r} is a {kind or 'value of no type'}; only tensors can be drawn")
     element = value.type.tensor_type.elem_type
     name = onnx.TensorProto.DataType.Name(element)
     dtype = onnx.helper.tensor_dtype_to_np_dtype(element) if element else np.dtype(object)

@@ -63,9 +63,7 @@ def compare_latency(
     not run.
     """
     if not models or rounds < 1 or runs_per_round < 1:
-        raise InputError(
-            f"nothing to time: {len(models)} models, {rounds} rounds, {runs_per_round} runs per round"
-        )
+        raise InputError(f"nothing to time: {len(models)} models, {rounds} rounds, {runs_per_round} runs per round")
     inputs = _shared_inputs(models, np.random.default_rng(seed), dimensions)
     names = list(models)
     times: dict[str, list[float]] = {name: [] for name in names}

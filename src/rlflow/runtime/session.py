@@ -58,9 +58,7 @@ def fused_model(model: ModelProto | Path, setting: Setting = "deployed") -> Mode
     with tempfile.TemporaryDirectory(prefix="rlflow-", ignore_cleanup_errors=True) as folder:
         options = _options(setting, threads=1)
         options.optimized_model_filepath = str(Path(folder, "fused.onnx"))
-        options.add_session_config_entry(
-            "session.optimized_model_external_initializers_file_name", "fused.weights"
-        )
+        options.add_session_config_entry("session.optimized_model_external_initializers_file_name", "fused.weights")
         options.add_session_config_entry(
             "session.optimized_model_external_initializers_min_size_in_bytes", str(_SPILL_FROM_BYTES)
         )
@@ -75,9 +73,7 @@ def run(session: ort.InferenceSession, inputs: Mapping[str, np.ndarray]) -> dict
         values: Sequence[Any] = session.run(names, dict(inputs))
     except Exception as error:
         drawn = ", ".join(f"{name} {value.dtype}{list(value.shape)}" for name, value in inputs.items())
-        raise RLFlowError(
-            f"ONNX Runtime could not run the model on inputs {drawn}: {_first_line(error)}"
-        ) from error
+        raise RLFlowError(f"ONNX Runtime could not run the model on inputs {drawn}: {_first_line(error)}") from error
     return dict(zip(names, values, strict=True))
 
 
@@ -111,9 +107,7 @@ def _options(setting: Setting, threads: int) -> ort.SessionOptions:
     return options
 
 
-def _open(
-    model: ModelProto | Path, options: ort.SessionOptions, inline_limit_bytes: int
-) -> ort.InferenceSession:
+def _open(model: ModelProto | Path, options: ort.SessionOptions, inline_limit_bytes: int) -> ort.InferenceSession:
     if isinstance(model, Path):
         if not model.is_file():
             raise InputError(f"no model file at {model}")
@@ -130,9 +124,7 @@ def _load(source: str | bytes, options: ort.SessionOptions, where: str) -> ort.I
     try:
         return ort.InferenceSession(source, options, providers=["CPUExecutionProvider"])
     except Exception as error:
-        raise RLFlowError(
-            f"ONNX Runtime {ort.__version__} could not load {where}: {_first_line(error)}"
-        ) from error
+        raise RLFlowError(f"ONNX Runtime {ort.__version__} could not load {where}: {_first_line(error)}") from error
 
 
 def _serialise(model: ModelProto, where: str) -> bytes:

@@ -19,11 +19,7 @@ _SHARED = "common"
 @cache
 def names() -> tuple[str, ...]:
     """Names of the schemas that a document can be checked against, sorted."""
-    found = (
-        entry.name.removesuffix(_SUFFIX)
-        for entry in files(__package__).iterdir()
-        if entry.name.endswith(_SUFFIX)
-    )
+    found = (entry.name.removesuffix(_SUFFIX) for entry in files(__package__).iterdir() if entry.name.endswith(_SUFFIX))
     return tuple(sorted(name for name in found if name != _SHARED))
 
 
@@ -56,9 +52,7 @@ def _validator(name: str) -> Draft202012Validator:
 
 
 def _read(name: str) -> dict[str, Any]:
-    content: dict[str, Any] = json.loads(
-        files(__package__).joinpath(name + _SUFFIX).read_text(encoding="utf-8")
-    )
+    content: dict[str, Any] = json.loads(files(__package__).joinpath(name + _SUFFIX).read_text(encoding="utf-8"))
     return content
 
 

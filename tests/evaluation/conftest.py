@@ -1,0 +1,176 @@
+"""A results document for each schema, with numbers of the shape that the stages produce."""
+
+from typing import Any
+
+import pytest
+
+FIGURE = {"value": 0.9, "baseline": 0.5, "baseline_name": "majority", "cases": 120}
+HASH = "0123456789abcdef"
+
+
+def result(cost_after_ms: float = 10.0, ratio: float = 1.0, **others: Any) -> dict[str, Any]:
+    return {
+        "cost_before_ms": 10.0,
+        "cost_after_ms": cost_after_ms,
+        "improvement_percent": 10 * (10.0 - cost_after_ms),
+        "latency_ratio_as_written": ratio,
+        "latency_ratio_as_written_ci95": [ratio - 0.01, ratio + 0.02],
+        "latency_ratio_deployed": ratio + 0.05,
+        "latency_ratio_deployed_ci95": [ratio + 0.03, ratio + 0.06],
+        "peak_memory_ratio": 1.0,
+        "flops_ratio": 1.0,
+        "launches_ratio": 1.2,
+        "max_relative_error": 1.5e-7,
+        "optimisation_s": 12.3,
+        "training_s": 0.0,
+        "real_interactions": 300,
+        "seeds": [0],
+    } | others
+
+
+@pytest.fixture
+def evaluation() -> dict[str, Any]:
+    return {
+        "bert": {
+            "original": result(),
+            "random": result(9.9, 1.01),
+            "greedy": result(9.2, 1.06),
+            "backtracking": result(9.1, 1.07),
+            "rlflow": result(9.0, 1.08, training_s=200.0, seeds=[0, 1, 2], steps=11, distinct_rules=10),
+        },
+        "tiny": {"original": result(), "greedy": result(8.0, 1.2)},
+    }
+
+
+@pytest.fixture
+def rules_applied() -> dict[str, Any]:
+    return {
+        "bert": {"rlflow": {"merge": 12, "sum": 25, "never": 0}, "greedy": {"sum": 25}},
+        "tiny": {"rlflow": {"merge": 1, "cancel": 2}},
+        "untouched": {"greedy": {}},
+    }
+
+
+@pytest.fixture
+def sweep() -> dict[str, Any]:
+    return {
+        "points": [
+            {
+                "temperature": temperature,
+                "dream_score_percent": dream,
+                "dream_score_percent_ci95": [dream - 1, dream + 1],
+                "real_score_percent": real,
+                "real_score_percent_ci95": [real - 2, real + 2],
+                "episodes": 5,
+                "seeds": [0, 1],
+            }
+            for temperature, dream, real in [(1.5, 5.0, 7.0), (0.5, 9.0, 3.0)]
+        ],
+        "random_score_percent": 1.0,
+        "random_episodes": 20,
+    }
+
+
+@pytest.fixture
+def documents(evaluation, rules_applied, sweep) -> dict[str, Any]:
+    return {
+        "evaluate": evaluation,
+        "rules_applied": rules_applied,
+        "temperature_sweep": sweep,
+        "curves": {"loss": {"unit": "nats", "step_name": "epoch", "step": [0, 1], "value": [2.0, 1.0]}},
+        "bench": [
+            {
+                "name": "real step",
+                "value": 4.1,
+                "unit": "ms",
+                "baseline": "bound of issue 2",
+                "baseline_value": 10,
+                "cases": 200,
+            }
+        ],
+        "generate_rules": {
+            "generated": {
+                "operators": ["MatMul", "Add"],
+                "max_operators": 2,
+                "graphs_enumerated": 900,
+                "distinct_fingerprints": 700,
+                "candidate_pairs": 90,
+                "after_renaming": 40,
+                "after_common_subgraph": 20,
+                "verified": 20,
+                "rejected": 0,
+            },
+            "declared": {"rules": 9, "verified": 9, "rejected": 0},
+            "library": {"rules": 29, "selected": 15, "hash": HASH},
+            "unsound_rules_accepted": FIGURE | {"value": 0, "baseline": 12, "baseline_name": "unchecked"},
+            "shapes_checked": 300,
+            "float_checks": 29,
+            "float_checks_non_vacuous": 29,
+            "max_relative_error": 3e-7,
+            "generation_s": 8.0,
+            "seed": 0,
+        },
+        "collect_rollouts": {
+            "bert": {
+                "episodes": 50,
+                "steps": 900,
+                "distinct_graphs": 700,
+                "terminated": 30,
+                "truncated": 20,
+                "rules_available": 12,
+                "rules_applied": 11,
+                "matches_beyond_limit": 0,
+                "mean_improvement_percent": FIGURE | {"baseline_name": "do_nothing"},
+                "best_improvement_percent": FIGURE | {"baseline_name": "do_nothing"},
+                "steps_per_s": 120.5,
+                "wall_time_s": 8.0,
+                "seed": 0,
+            }
+        },
+        "fit_world_model": {
+            "training_episodes": 40,
+            "held_out_episodes": 10,
+            "parameters": 100000,
+            "epochs": 30,
+            "losses": {"mixture": -3.0},
+            "open_loop": [{"target": "z", "horizon": 5, "error": FIGURE | {"baseline_name": "copy"}}],
+            "rule_mask_accuracy": FIGURE,
+            "terminated_accuracy": FIGURE,
+            "training_s": 100.0,
+            "seed": 0,
+        },
+        "train_controller": {
+            "updates": 20,
+            "dream_steps": 40000,
+            "dream_steps_per_s": 2000.0,
+            "temperature": 1.0,
+            "dream_score_percent": FIGURE | {"baseline_name": "untrained"},
+            "real_score_percent": FIGURE | {"baseline_name": "random"},
+            "real_interactions": 0,
+            "training_s": 20.0,
+            "seed": 0,
+        },
+        "rules_list": {
+            "library_hash": HASH,
+            "rules": [
+                {
+                    "id": "merge-3",
+                    "source": "declared",
+                    "family": "merge",
+                    "summary": "MatMul(x, a), MatMul(x, b) -> Split(MatMul(x, Concat(a, b)))",
+                    "certificate": HASH,
+                    "shapes_checked": 20,
+                    "selected": True,
+                }
+            ],
+        },
+        "replay": {
+            "trajectory": "t.jsonl",
+            "model": "m.onnx",
+            "faithful": True,
+            "start_hash": HASH,
+            "final_hash": HASH,
+            "steps": [{"rule": "merge-3", "location": 0, "hash": HASH, "cost_ms": 1.0}],
+        },
+        "zoo_list": [{"name": "bert", "family": "transformer", "summary": "BERT", "settings": {"layers": 12}}],
+    }

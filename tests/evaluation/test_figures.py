@@ -1,0 +1,68 @@
+import numpy as np
+import pytest
+
+from rlflow.evaluation.figures import (
+    latency_ratios,
+    rule_counts,
+    rule_heat_map,
+    save,
+    temperature_sweep,
+    training_curves,
+)
+
+
+def test_bars_are_the_stored_ratios_and_arms_the_stored_intervals(evaluation):
+    figure = latency_ratios(evaluation)
+    assert len(figure.axes) == 2
+    for axes, setting in zip(figure.axes, ("as_written", "deployed"), strict=True):
+        drawn = {container.get_label(): container for container in axes.containers if hasattr(container, "patches")}
+        for method, container in drawn.items():
+            stored = [graph[method] for graph in evaluation.values() if method in graph]
+            heights = [bar.get_height() for bar in container.patches]
+            assert heights == [result[f"latency_ratio_{setting}"] for result in stored]
+            arms = container.errorbar.lines[2][0].get_segments()
+            ends = [[arm[0, 1], arm[1, 1]] for arm in arms]
+            np.testing.assert_allclose(ends, [result[f"latency_ratio_{setting}_ci95"] for result in stored])
+        assert set(drawn) == {"original", "random", "greedy", "backtracking", "rlflow"}
+
+
+def test_curves_are_the_stored_points():
+    curves = {
+        "loss": {"unit": "nats", "step_name": "epoch", "step": [0, 1, 2], "value": [3.0, 2.0, 1.5]},
+        "reward": {"unit": "%", "step_name": "update", "step": [0, 10], "value": [0.0, 4.0]},
+    }
+    figure = training_curves(curves)
+    for axes, (name, curve) in zip(figure.axes, curves.items(), strict=True):
+        assert (axes.get_title(), axes.get_xlabel(), axes.get_ylabel()) == (
+            name,
+            curve["step_name"],
+            curve["unit"],
+        )
+        np.testing.assert_array_equal(axes.lines[0].get_xydata().T, [curve["step"], curve["value"]])
+    assert len(training_curves({"loss": curves["loss"]}).axes) == 1
+
+
+def test_the_sweep_is_drawn_by_rising_temperature_with_its_baseline(sweep):
+    axes = temperature_sweep(sweep).axes[0]
+    points = {container.get_label(): container.lines[0].get_xydata() for container in axes.containers}
+    np.testing.assert_array_equal(points["dream"], [[0.5, 9.0], [1.5, 5.0]])
+    np.testing.assert_array_equal(points["real"], [[0.5, 3.0], [1.5, 7.0]])
+    baseline = next(line for line in axes.lines if line.get_label() == "real, random agent")
+    assert set(baseline.get_ydata()) == {1.0}
+
+
+def test_the_heat_map_counts_every_rule_once_per_graph(rules_applied):
+    assert rule_counts(rules_applied, "rlflow") == {"sum": [25, 0], "merge": [12, 1], "cancel": [0, 2]}
+    axes = rule_heat_map(rules_applied, "rlflow").axes[0]
+    np.testing.assert_array_equal(axes.images[0].get_array(), [[25, 0], [12, 1], [0, 2]])
+    assert [label.get_text() for label in axes.get_xticklabels()] == ["bert", "tiny"]
+    assert [label.get_text() for label in axes.get_yticklabels()] == ["sum", "merge", "cancel"]
+    with pytest.raises(ValueError, match="random applied no rule"):
+        rule_heat_map(rules_applied, "random")
+
+
+@pytest.mark.parametrize("suffix", ["png", "svg"])
+def test_figures_are_written(sweep, tmp_path, suffix):
+    path = tmp_path / "new" / f"sweep.{suffix}"
+    save(temperature_sweep(sweep), path)
+    assert path.read_bytes()[:4] == {"png": b"\x89PNG", "svg": b"<?xm"}[suffix]

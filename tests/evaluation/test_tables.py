@@ -1,0 +1,35 @@
+import csv
+import io
+
+from rlflow.evaluation.tables import METHODS, csv_table, markdown_table
+
+
+def test_the_markdown_table_says_what_the_metrics_say(evaluation):
+    lines = markdown_table(evaluation).splitlines()
+    cells = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
+    assert len({len(row) for row in cells}) == 1
+    assert [tuple(row[:2]) for row in cells[2:]] == [
+        *(("bert", method) for method in METHODS),
+        ("tiny", "original"),
+        ("tiny", "greedy"),
+    ]
+    greedy = dict(zip(cells[0], cells[4], strict=True))
+    assert greedy["improvement %"] == "8.00"
+    assert greedy["latency ratio, as written"] == "1.060 [1.050, 1.080]"
+    assert greedy["latency ratio, deployed"] == "1.110 [1.090, 1.120]"
+    assert greedy["max relative error"] == "1.5e-07"
+    assert dict(zip(cells[0], cells[6], strict=True))["seeds"] == "3"
+
+
+def test_the_csv_table_loses_no_number(evaluation):
+    rows = list(csv.DictReader(io.StringIO(csv_table(evaluation))))
+    assert len(rows) == 7
+    learned = next(row for row in rows if (row["graph"], row["method"]) == ("bert", "rlflow"))
+    for key, value in evaluation["bert"]["rlflow"].items():
+        if key == "seeds":
+            assert learned[key] == "0;1;2"
+        elif key.endswith("_ci95"):
+            assert [float(learned[f"{key}_low"]), float(learned[f"{key}_high"])] == value
+        else:
+            assert float(learned[key]) == value
+    assert rows[0]["distinct_rules"] == ""
