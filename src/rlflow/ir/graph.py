@@ -8,6 +8,7 @@ that refer to their data and never hold a copy.
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -118,6 +119,17 @@ class Change:
 
 
 @dataclass(frozen=True, eq=False)
+class Edit:
+    """How a graph came out of another: for whoever keeps something about graphs and would rather update than redo it.
+
+    The parent is referred to weakly, so that a graph never keeps its ancestors alive.
+    """
+
+    parent: weakref.ref[Graph]
+    change: Change
+
+
+@dataclass(frozen=True, eq=False)
 class Graph:
     """A model. `inputs` are ids of `Input` nodes; `consumers` lists, for each node, the nodes that read it."""
 
@@ -128,6 +140,7 @@ class Graph:
     consumers: Mapping[int, tuple[int, ...]]
     header: Header
     next_id: int
+    edit: Edit | None = None
 
     def type_of(self, ref: Ref) -> TensorType | None:
         return self.nodes[ref.node].types[ref.index]
@@ -169,39 +182,40 @@ class Graph:
         """Node id -> its place in `order`."""
         return {node: place for place, node in enumerate(self.order)}
 
-    def replace(self, added: Mapping[int, Node], substitution: Mapping[Ref, Ref]) -> tuple[Graph, Change]:
+    def replace(self, added: Mapping[int, Node], substitution: Mapping[Ref, Ref]) -> Graph:
         """Add nodes, let every reader of an old value read its substitute, and drop what nobody reads any
         more.
 
         `added` must be numbered from `next_id` on. Types are kept: a substitute must have its value's type
         (`GraphError` otherwise). No new node may read a value that is being replaced.
         """
-        edit = _Edit(self)
+        draft = _Draft(self)
         for identifier, node in added.items():
-            edit.add(identifier, node)
+            draft.add(identifier, node)
         for old, new in substitution.items():
-            if edit.nodes[new.node].types[new.index] != self.type_of(old):
+            if draft.nodes[new.node].types[new.index] != self.type_of(old):
                 raise GraphError(
                     f"a value of type {self.type_of(old)} ({self.nodes[old.node].names[old.index]!r}) cannot be "
-                    f"replaced by one of type {edit.nodes[new.node].types[new.index]}"
+                    f"replaced by one of type {draft.nodes[new.node].types[new.index]}"
                 )
-            edit.redirect(old, new)
+            draft.redirect(old, new)
         outputs = tuple(substitution.get(ref, ref) for ref in self.outputs)
-        removed = edit.sweep({ref.node for ref in substitution}, {ref.node for ref in outputs})
-        child = Graph(
-            nodes=edit.nodes,
+        removed = draft.sweep({ref.node for ref in substitution}, {ref.node for ref in outputs})
+        touched = frozenset(i for i in draft.touched if i in draft.nodes)
+        change = Change(tuple(i for i in added if i in draft.nodes), tuple(removed), touched)
+        return Graph(
+            nodes=draft.nodes,
             inputs=self.inputs,
             outputs=outputs,
             output_names=self.output_names,
-            consumers=edit.consumers,
+            consumers=draft.consumers,
             header=self.header,
             next_id=max(self.next_id, *(i + 1 for i in added)) if added else self.next_id,
+            edit=Edit(weakref.ref(self), change),
         )
-        touched = frozenset(i for i in edit.touched if i in edit.nodes)
-        return child, Change(tuple(i for i in added if i in edit.nodes), tuple(removed), touched)
 
 
-class _Edit:
+class _Draft:
     """The mutable copy inside one `replace`."""
 
     def __init__(self, graph: Graph) -> None:

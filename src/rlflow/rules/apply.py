@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from rlflow.ir.graph import Change, Graph, Node, Ref
+from rlflow.ir.graph import Graph, Node, Ref
 from rlflow.rules.match import Match, PlannedNode
 
 
-def apply(graph: Graph, match: Match) -> tuple[Graph, Change]:
+def apply(graph: Graph, match: Match) -> Graph:
     """A new graph that shares all other nodes. The match must have been found in this very graph.
 
     The target's outputs take the names of the source's.

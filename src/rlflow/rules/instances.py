@@ -4,22 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from math import prod
 from typing import Any
 
 import numpy as np
 
 from rlflow.errors import RuleError, TypeInferenceError
-from rlflow.ir.graph import INPUT, AttributeValue, Graph, Header, Node, Ref, make_graph
+from rlflow.ir.graph import INPUT, Attributes, AttributeValue, Graph, Header, Node, Ref, make_graph
 from rlflow.ir.tensor_type import TensorType
 from rlflow.ops import registry
+from rlflow.ops.domain import Array, Domain
 from rlflow.rules import pattern
 from rlflow.rules.expression import Scope, Unproven, evaluate, holds
 from rlflow.rules.pattern import Apply, Term, Variable
-from rlflow.rules.rule import Rule, VariableSpec
+from rlflow.rules.rule import Rule
 
 DIMENSIONS = (1, 2, 3, 4)
 _MAX_RANK = 4
+_MAX_LEADING = 2
 
 
 @dataclass(frozen=True)
@@ -40,7 +41,7 @@ def draw(rule: Rule, rng: np.random.Generator, *, attempts: int = 2000, respect_
     for _ in range(attempts):
         try:
             instance = _attempt(rule, rng)
-            side(rule.source, instance)
+            plan(rule.source, instance)
         except (TypeInferenceError, Unproven):
             continue
         if not respect_condition or all(holds(condition, instance.scope) for condition in rule.where):
@@ -50,24 +51,43 @@ def draw(rule: Rule, rng: np.random.Generator, *, attempts: int = 2000, respect_
 
 def _attempt(rule: Rule, rng: np.random.Generator) -> Instance:
     symbols: dict[str, tuple[int, ...]] = {}
-    names = pattern.variables(*rule.source)
-    types = {name: TensorType("float32", _draw_shape(rule.spec(name), symbols, rng)) for name in names}
-    literals = {name: float(np.float32(rng.uniform(1e-6, 1e-1))) for name in names if rule.spec(name).literal}
+    whole = _draw_dimensions(rng, int(rng.integers(0, _MAX_RANK + 1)))
+    leading = _draw_dimensions(rng, int(rng.integers(0, _MAX_LEADING + 1)))
+    types = {}
+    for name in pattern.variables(*rule.source):
+        template = rule.spec(name).shape
+        shape = _broadcastable(whole, rng) if template is None else _fill(template, symbols, leading, rng)
+        types[name] = TensorType("float32", shape)
+    literals = {name: float(np.float32(rng.uniform(1e-6, 1e-1))) for name in types if rule.spec(name).literal}
     attributes = {name: _draw_attribute(kind, types, rng) for name, kind in rule.attributes.items()}
     return Instance(types, attributes, literals)
 
 
-def _draw_shape(spec: VariableSpec, symbols: dict[str, tuple[int, ...]], rng: np.random.Generator) -> tuple[int, ...]:
-    if spec.shape is None:
-        return tuple(int(d) for d in rng.choice(DIMENSIONS, rng.integers(0, _MAX_RANK + 1)))
+def _draw_dimensions(rng: np.random.Generator, count: int) -> tuple[int, ...]:
+    return tuple(int(d) for d in rng.choice(DIMENSIONS, count))
+
+
+def _broadcastable(shape: tuple[int, ...], rng: np.random.Generator) -> tuple[int, ...]:
+    """The shape, or the end of it with some dimensions 1: operands drawn so often fit each other."""
+    if rng.random() < 0.5:
+        return shape
+    ones = rng.choice((0.2, 1.0))
+    return tuple(1 if rng.random() < ones else d for d in shape[int(rng.integers(0, len(shape) + 1)) :])
+
+
+def _fill(
+    template: Sequence[int | str],
+    symbols: dict[str, tuple[int, ...]],
+    leading: tuple[int, ...],
+    rng: np.random.Generator,
+) -> tuple[int, ...]:
     shape: list[int] = []
-    for part in spec.shape:
+    for part in template:
         if isinstance(part, int):
             shape.append(part)
             continue
         if part not in symbols:
-            count = int(rng.integers(0, 3)) if part.startswith("...") else 1
-            symbols[part] = tuple(int(d) for d in rng.choice(DIMENSIONS, count))
+            symbols[part] = _broadcastable(leading, rng) if part.startswith("...") else _draw_dimensions(rng, 1)
         shape.extend(symbols[part])
     return tuple(shape)
 
@@ -117,38 +137,76 @@ def _draw_partition(kind: TensorType, axis: int, parts: int, rng: np.random.Gene
     return tuple(b - a for a, b in zip([0, *cuts], [*cuts, size], strict=True))
 
 
-def side(terms: Sequence[Term], instance: Instance) -> Graph:
-    """One side of the rule as a graph whose inputs are the variables, in the order of the instance.
-
-    `TypeInferenceError` if it is not well typed, `Unproven` if an attribute cannot be computed.
+@dataclass(frozen=True)
+class Step:
+    """One operator of a side. A `Ref.node` counts the variables first, in the order of the instance, then the
+    steps.
     """
-    nodes: dict[int, Node] = {}
-    variables: dict[str, Ref] = {}
-    for name, kind in instance.types.items():
-        variables[name] = Ref(len(nodes))
-        nodes[len(nodes)] = Node(INPUT, (), {}, (kind,), (name,))
+
+    op: str
+    attributes: Attributes
+    inputs: tuple[Ref, ...]
+    types: tuple[TensorType, ...]
+
+
+@dataclass(frozen=True)
+class Plan:
+    """One side of a rule at an instance, operands first, common subterms once."""
+
+    steps: tuple[Step, ...]
+    outputs: tuple[Ref, ...]
+    types: tuple[TensorType, ...]
+
+
+def plan(terms: Sequence[Term], instance: Instance) -> Plan:
+    """`TypeInferenceError` if a term is not well typed, `Unproven` if an attribute cannot be computed."""
+    places = {name: Ref(place) for place, name in enumerate(instance.types)}
+    types: dict[Ref, TensorType] = {places[name]: kind for name, kind in instance.types.items()}
+    steps: list[Step] = []
     done: dict[Apply, int] = {}
 
     def place(term: Term) -> Ref:
         if isinstance(term, Variable):
-            return variables[term.name]
+            return places[term.name]
         if term.node not in done:
-            inputs = [place(a) for a in term.arguments]
+            inputs = tuple(place(a) for a in term.arguments)
             attributes = {k: evaluate(pattern.thaw(v), instance.scope) for k, v in term.attributes}
-            operands = [(r, nodes[r.node].types[r.index], False) for r in inputs]
-            done[term.node] = len(nodes)
-            nodes[len(nodes)] = registry.apply(term.op, attributes, operands)
+            done[term.node] = identifier = len(places) + len(steps)
+            steps.append(
+                Step(term.op, attributes, inputs, registry.infer(term.op, attributes, [types[r] for r in inputs]))
+            )
+            types.update({Ref(identifier, i): kind for i, kind in enumerate(steps[-1].types)})
         ref = Ref(done[term.node], term.output)
-        if ref.index >= len(nodes[ref.node].types):
+        if ref not in types:
             raise TypeInferenceError(f"{term.op} has no output {ref.index}")
         return ref
 
-    outputs = [place(t) for t in terms]
+    outputs = tuple(place(t) for t in terms)
+    return Plan(tuple(steps), outputs, tuple(types[r] for r in outputs))
+
+
+def run(plan: Plan, operands: Sequence[Array], domain: Domain) -> list[Array]:
+    """The outputs, given the variables' values in the order of the instance."""
+    values: list[Sequence[Array]] = [(operand,) for operand in operands]
+    for step in plan.steps:
+        arguments = [values[r.node][r.index] for r in step.inputs]
+        values.append(registry.OPERATORS[step.op].evaluate(domain, step.attributes, arguments))
+    return [values[r.node][r.index] for r in plan.outputs]
+
+
+def as_graph(plans: Sequence[Plan], instance: Instance) -> Graph:
+    """The sides together as one graph over the variables; outputs of one side after those of the other."""
+    nodes = {i: Node(INPUT, (), {}, (kind,), (name,)) for i, (name, kind) in enumerate(instance.types.items())}
+    inputs, outputs = list(nodes), []
+    for one in plans:
+        shift = len(nodes) - len(inputs)
+
+        def moved(ref: Ref, shift: int = shift) -> Ref:
+            return ref if ref.node < len(inputs) else Ref(ref.node + shift, ref.index)
+
+        for step in one.steps:
+            names = ("",) * len(step.types)
+            nodes[len(nodes)] = Node(step.op, tuple(map(moved, step.inputs)), step.attributes, step.types, names)
+        outputs += map(moved, one.outputs)
     names = [f"output_{i}" for i in range(len(outputs))]
-    return make_graph(nodes, [r.node for r in variables.values()], outputs, names, Header(opset=21))
-
-
-def elements(graph: Graph) -> int:
-    """How many numbers one evaluation compares."""
-    kinds = [graph.type_of(ref) for ref in graph.outputs]
-    return sum(prod(d for d in kind.shape or () if isinstance(d, int)) for kind in kinds if kind)
+    return make_graph(nodes, inputs, outputs, names, Header(opset=21))

@@ -66,6 +66,7 @@ class Rewriter:
         self._symmetric = {i for i, v in several if v.symmetric}
         self._depth = [max(v.depth for i, v in variants if i == index) for index in range(len(self.rules))]
         self._tables: WeakKeyDictionary[Graph, _Table] = WeakKeyDictionary()
+        self._pending: WeakKeyDictionary[Graph, _Table] = WeakKeyDictionary()  # tables of parents
 
     def matches(self, graph: Graph) -> tuple[tuple[Match, ...], ...]:
         """For each rule, all its matches, ordered by the topological positions of their nodes, roots first."""
@@ -84,20 +85,25 @@ class Rewriter:
 
     def apply(self, graph: Graph, match: Match) -> Graph:
         """The rewritten graph; `match` must come from `matches(graph)`."""
-        table = self._table(graph)
-        child, change = apply(graph, match)
-        self._tables[child] = _Table(
-            self._updated_single(table.single, child, change), self._updated_several(table.several, child, change)
-        )
+        child = apply(graph, match)
+        self._pending[child] = self._table(graph)
         return child
 
     def _table(self, graph: Graph) -> _Table:
+        """What is known of the graph, brought up to date from its parent's when it is first asked for."""
         table = self._tables.get(graph)
         if table is None:
-            table = _Table(
-                {i: found for i in graph.order if (found := _matches_at(graph, i, self._single))},
-                {i: found for i in graph.order if (found := _matches_at(graph, i, self._several))},
-            )
+            parents = self._pending.pop(graph, None)
+            if parents is None or graph.edit is None:
+                table = _Table(
+                    {i: found for i in graph.order if (found := _matches_at(graph, i, self._single))},
+                    {i: found for i in graph.order if (found := _matches_at(graph, i, self._several))},
+                )
+            else:
+                table = _Table(
+                    self._updated_single(parents.single, graph, graph.edit.change),
+                    self._updated_several(parents.several, graph, graph.edit.change),
+                )
             self._tables[graph] = table
         return table
 

@@ -14,14 +14,11 @@ from dataclasses import dataclass, replace
 from hashlib import sha256
 
 import numpy as np
-import onnx
 
 from rlflow.errors import CertificateError, RuleError, TypeInferenceError
-from rlflow.ir.graph import Graph, Header
-from rlflow.onnx_io import to_onnx
-from rlflow.onnx_io.element_type import to_value_info
+from rlflow.ir.graph import Graph
+from rlflow.onnx_io.standalone import standalone_model
 from rlflow.ops.domain import FieldArray, FieldDomain, NestedExponentialError
-from rlflow.ops.reference import evaluate
 from rlflow.rules import instances
 from rlflow.rules.expression import Unproven
 from rlflow.rules.instances import Instance
@@ -34,6 +31,8 @@ SEMANTICS = "1"
 
 _ROUNDINGS = 1000
 """Float check: the largest difference allowed, in units of rounding of the largest reference value."""
+
+_DRAWS_PER_INSTANCE = 4
 
 
 @dataclass(frozen=True)
@@ -65,39 +64,49 @@ class Refutation:
 def verify(rule: Rule, config: VerificationConfig) -> Certificate | Refutation:
     """A certificate, or the counter-example that refutes the rule."""
     rng = np.random.default_rng(config.seed)
-    tested: dict[str, Instance] = {}
-    for _ in range(20 * config.shapes):
-        if len(tested) >= config.shapes:
-            break
-        instance = instances.draw(rule, rng)
-        tested.setdefault(repr((instance.types, instance.attributes)), instance)
-    compared = 0
-    for instance in tested.values():
+    compared: list[Instance] = []
+    for instance in distinct_instances(rule, rng, config.shapes):
         reason = field_difference(rule, instance, rng, config)
-        if reason == _TARGET_UNTYPED:
+        if reason == TARGET_UNTYPED:
             continue
-        compared += 1
         if reason:
             return Refutation(reason, instance)
-    if compared == 0:
+        compared.append(instance)
+    if not compared:
         return Refutation("the target is well typed at none of the drawn shapes", None)
     largest = 0.0
-    for instance in list(tested.values())[-config.float_cases :]:
+    cases = sorted(compared, key=_size)[-config.float_cases :]
+    for instance in cases:
         error = float_difference(rule, instance, rng)
-        if error is not None and not error <= _ROUNDINGS * float(np.finfo(np.float32).eps):
+        if not error <= _ROUNDINGS * float(np.finfo(np.float32).eps):
             return Refutation(f"ONNX Runtime's outputs differ by {error:.2e} of the largest value", instance)
-        largest = max(largest, error or 0.0)
+        largest = max(largest, error)
     certificate = Certificate(
         method=METHOD,
         trials=config.trials,
-        shapes=compared,
+        shapes=len(compared),
         refuted_without_condition=_refuted_without_condition(rule, config, rng),
-        float_cases=config.float_cases,
+        float_cases=len(cases),
         max_relative_error=float(f"{largest:.3e}"),
         semantics=SEMANTICS,
         digest="",
     )
     return replace(certificate, digest=digest(rule, certificate))
+
+
+def distinct_instances(rule: Rule, rng: np.random.Generator, count: int) -> list[Instance]:
+    """At most `count` instances that differ in shapes or attributes, in the order in which they were drawn."""
+    found: dict[str, Instance] = {}
+    for _ in range(_DRAWS_PER_INSTANCE * count):
+        if len(found) == count:
+            break
+        instance = instances.draw(rule, rng)
+        found.setdefault(repr((instance.types, instance.attributes)), instance)
+    return list(found.values())
+
+
+def _size(instance: Instance) -> int:
+    return sum(kind.elements for kind in instance.types.values())
 
 
 def certified(rule: Rule, config: VerificationConfig) -> Rule:
@@ -125,30 +134,27 @@ def check_certificate(rule: Rule) -> None:
         raise CertificateError(f"{where}: the rule or its certificate was changed after verification")
 
 
-_TARGET_UNTYPED = "the target is not well typed"
+TARGET_UNTYPED = "the target is not well typed"
 
 
 def field_difference(rule: Rule, instance: Instance, rng: np.random.Generator, config: VerificationConfig) -> str:
     """Empty if both sides agree exactly in every trial, else the reason why not."""
-    source = instances.side(rule.source, instance)
+    source = instances.plan(rule.source, instance)
     try:
-        target = instances.side(rule.target, instance)
+        target = instances.plan(rule.target, instance)
     except (TypeInferenceError, Unproven):
-        return _TARGET_UNTYPED
-    if [source.type_of(r) for r in source.outputs] != [target.type_of(r) for r in target.outputs]:
-        return _TARGET_UNTYPED  # the matcher refuses such a place
-    trials = max(config.trials, -(-config.min_elements // max(1, instances.elements(source))))
-    for _ in range(trials):
-        domain = FieldDomain(seed=int(rng.integers(1 << 62)))
-        feeds = {n: _field_value(domain, instance, n, rng) for n in instance.types}
-        try:
-            left, right = evaluate(source, feeds, domain), evaluate(target, feeds, domain)
-        except NestedExponentialError as error:
-            return str(error)
-        for name in left:
-            if difference := _differ(left[name], right[name]):
-                return difference
-    return ""
+        return TARGET_UNTYPED
+    if source.types != target.types:
+        return TARGET_UNTYPED  # the matcher refuses such a place
+    elements = sum(kind.elements for kind in source.types)
+    trials = max(config.trials, -(-config.min_elements // max(1, elements)))
+    domain = FieldDomain(seeds=rng.integers(1 << 62, size=trials).tolist())
+    values = [_field_value(domain, instance, name, rng) for name in instance.types]
+    try:
+        sides = [instances.run(side, values, domain) for side in (source, target)]
+    except NestedExponentialError as error:
+        return str(error)
+    return next(filter(None, map(_differ, *sides)), "")
 
 
 def _field_value(domain: FieldDomain, instance: Instance, name: str, rng: np.random.Generator) -> FieldArray:
@@ -168,24 +174,20 @@ def _differ(a: FieldArray, b: FieldArray) -> str:
     return ""
 
 
-def float_difference(rule: Rule, instance: Instance, rng: np.random.Generator) -> float | None:
-    """Largest difference of the two sides in ONNX Runtime over the largest reference value.
-
-    None if the target is not well typed here; infinity if the sides are undefined at different points.
+def float_difference(rule: Rule, instance: Instance, rng: np.random.Generator) -> float:
+    """Largest difference of the two sides in ONNX Runtime over the largest reference value; infinity if the sides
+    are undefined at different points. Both sides must be well typed at the instance.
     """
-    try:
-        sides = [instances.side(terms, instance) for terms in (rule.source, rule.target)]
-    except (TypeInferenceError, Unproven):
-        return None
+    sides = [instances.plan(terms, instance) for terms in (rule.source, rule.target)]
     feeds = {
         name: np.full(kind.shape, instance.literals[name], np.float32)
         if name in instance.literals
         else rng.standard_normal(kind.shape, dtype=np.float32)
         for name, kind in instance.types.items()
     }
-    left, right = (_run(graph, feeds) for graph in sides)
+    outputs = _run(instances.as_graph(sides, instance), feeds)
     worst = 0.0
-    for a, b in zip(left, right, strict=True):
+    for a, b in zip(outputs[: len(rule.source)], outputs[len(rule.source) :], strict=True):
         defined = np.isfinite(a)
         if (defined != np.isfinite(b)).any():
             return float("inf")
@@ -196,25 +198,9 @@ def float_difference(rule: Rule, instance: Instance, rng: np.random.Generator) -
 
 
 def _run(graph: Graph, feeds: dict[str, np.ndarray]) -> list[np.ndarray]:
-    session = open_session(as_model(graph), "as_written")
+    session = open_session(standalone_model(graph), "as_written")
     wanted = {i.name for i in session.get_inputs()}
     return list(session.run(None, {k: v for k, v in feeds.items() if k in wanted}))
-
-
-def as_model(graph: Graph) -> onnx.ModelProto:
-    """A graph that was built here rather than imported, as an ONNX model (IR version 10)."""
-    model = onnx.ModelProto(ir_version=10)
-    model.opset_import.add(version=graph.header.opset)
-    model.graph.name = "rule"
-    for identifier in graph.inputs:
-        node = graph.nodes[identifier]
-        assert node.types[0] is not None
-        model.graph.input.append(to_value_info(node.names[0], node.types[0]))
-    for ref, name in zip(graph.outputs, graph.output_names, strict=True):
-        kind = graph.type_of(ref)
-        assert kind is not None
-        model.graph.output.append(to_value_info(name, kind))
-    return to_onnx(replace(graph, header=Header(graph.header.opset, model)))
 
 
 def _refuted_without_condition(rule: Rule, config: VerificationConfig, rng: np.random.Generator) -> int:
@@ -224,7 +210,7 @@ def _refuted_without_condition(rule: Rule, config: VerificationConfig, rng: np.r
     refuted = 0
     for _ in range(config.shapes):
         instance = instances.draw(rule, rng, respect_condition=False)
-        refuted += field_difference(rule, instance, rng, config) not in ("", _TARGET_UNTYPED)
+        refuted += field_difference(rule, instance, rng, config) not in ("", TARGET_UNTYPED)
     return refuted
 
 

@@ -1,0 +1,1 @@
+"""What a graph costs: counted, or measured on the runtime that will run it."""

@@ -1,0 +1,47 @@
+"""What a graph costs, and what a cost model is."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Protocol
+
+from rlflow.ir.graph import Graph
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """One inference of a graph (paper.md 2, metrics of a graph).
+
+    `launches` counts the nodes that run; `peak_memory_bytes` the weights plus the largest set of activations alive at
+    once, in the graph's order; `load_time_flops` the work on constant expressions, done once when the model is made.
+    """
+
+    runtime_ms: float
+    flops: int
+    bytes_moved: int
+    launches: int
+    peak_memory_bytes: int
+    load_time_flops: int
+
+    def to_json(self) -> dict[str, float]:
+        return asdict(self)
+
+
+class CostModel(Protocol):
+    """Prices graphs; the same graph always gets the same cost."""
+
+    @property
+    def name(self) -> str: ...
+
+    def runtime_ms(self, graph: Graph) -> float: ...
+
+    def cost(self, graph: Graph) -> Cost: ...
+
+
+def percent_of(cost: Cost, start: Cost) -> Mapping[str, float]:
+    """Runtime and memory in percent of the start."""
+    return {
+        "runtime": 100.0 * cost.runtime_ms / start.runtime_ms if start.runtime_ms else 100.0,
+        "memory": 100.0 * cost.peak_memory_bytes / start.peak_memory_bytes if start.peak_memory_bytes else 100.0,
+    }

@@ -1,0 +1,148 @@
+"""A few nodes of a graph as a graph of their own: what is timed, and under which name its price is kept."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from hashlib import blake2b
+
+import numpy as np
+
+from rlflow.ir.graph import INPUT, WEIGHT, Graph, Header, Node, Ref, make_graph
+from rlflow.ops.domain import FloatDomain
+from rlflow.ops.reference import evaluate_value
+
+_LITERAL_ELEMENTS = 8  # constants this small steer fusions (an exponent, an epsilon); larger ones are just weights
+
+
+@dataclass(frozen=True)
+class _Drawn:
+    """A weight of the right type with arbitrary values."""
+
+    seed: str
+    dtype: str
+    shape: tuple[int, ...]
+
+    @property
+    def digest(self) -> str:
+        return f"{self.seed}:{self.dtype}:{self.shape}"
+
+    def array(self) -> np.ndarray:
+        rng = np.random.default_rng(int(blake2b(self.digest.encode(), digest_size=4).hexdigest(), 16))
+        return (0.05 * rng.standard_normal(self.shape)).astype(self.dtype)
+
+
+@dataclass(frozen=True)
+class Fragment:
+    """`signature` is equal for fragments that do the same work: weights' values do not count, small constants' do."""
+
+    signature: str
+    description: str
+    nodes: tuple[int, ...]
+
+
+def describe(graph: Graph, identifiers: Sequence[int]) -> Fragment:
+    """Operators, attributes, types and wiring of the nodes, without names or ids."""
+    local = {identifier: place for place, identifier in enumerate(identifiers)}
+    inside = set(identifiers)
+    external: dict[Ref, int] = {}
+    lines = [f"opset {graph.header.opset}"]
+    for identifier in identifiers:
+        node = graph.nodes[identifier]
+        operands = []
+        for ref in node.inputs:
+            if ref is None:
+                operands.append("-")
+            elif ref.node in local:
+                operands.append(f"%{local[ref.node]}.{ref.index}")
+            else:
+                operands.append(f"{_outside(graph, ref)}#{external.setdefault(ref, len(external))}")
+        used = [i for i in range(len(node.types)) if _leaves(graph, Ref(identifier, i), inside)]
+        payload = node.payload.digest if node.payload else ""
+        lines.append(
+            f"{node.op}{sorted(node.attributes.items())}({', '.join(operands)})"
+            f" -> {[str(t) for t in node.types]} {used} {payload}"
+        )
+    signature = blake2b("\n".join(lines).encode(), digest_size=10).hexdigest()
+    return Fragment(signature, _in_words(graph, identifiers), tuple(identifiers))
+
+
+def _in_words(graph: Graph, identifiers: Sequence[int]) -> str:
+    return ", ".join(f"{graph.nodes[i].op} {graph.nodes[i].types[0]}" for i in identifiers)
+
+
+def _outside(graph: Graph, ref: Ref) -> str:
+    node, kind = graph.nodes[ref.node], graph.type_of(ref)
+    if not node.constant:
+        return f"in {kind}"
+    if kind is not None and kind.is_static and kind.elements <= _LITERAL_ELEMENTS:
+        return f"literal {kind} {literal(graph, ref)}"
+    return f"weight {kind}"
+
+
+def literal(graph: Graph, ref: Ref) -> list[float]:
+    """The values of a small constant."""
+    value = evaluate_value(graph, ref, {}, FloatDomain())
+    return [float(v) for v in np.asarray(value).reshape(-1)]
+
+
+def _leaves(graph: Graph, ref: Ref, inside: set[int]) -> bool:
+    """Whether a value is read outside the fragment."""
+    if ref in graph.outputs:
+        return True
+    readers = (graph.nodes[c] for c in graph.consumers[ref.node] if c not in inside)
+    return any(ref in reader.inputs for reader in readers)
+
+
+def extract(graph: Graph, fragment: Fragment) -> Graph:
+    """The fragment as a graph; operands from outside become inputs, large weights get arbitrary values."""
+    inside = set(fragment.nodes)
+    nodes: dict[int, Node] = {}
+    renamed: dict[Ref, Ref] = {}
+    inputs: list[int] = []
+
+    def outside(ref: Ref) -> Ref:
+        if ref not in renamed:
+            identifier = len(nodes)
+            renamed[ref] = Ref(identifier)
+            nodes[identifier] = _leaf(graph, ref, f"value_{identifier}")
+            if nodes[identifier].op == INPUT:
+                inputs.append(identifier)
+        return renamed[ref]
+
+    for identifier in fragment.nodes:
+        node = graph.nodes[identifier]
+        operands = tuple(None if r is None else renamed[r] if r.node in inside else outside(r) for r in node.inputs)
+        place = len(nodes)
+        nodes[place] = node.with_inputs(operands)
+        renamed.update({Ref(identifier, i): Ref(place, i) for i in range(len(node.types))})
+    values = [Ref(i, k) for i in fragment.nodes for k in range(len(graph.nodes[i].types))]
+    outputs = [renamed[v] for v in values if _leaves(graph, v, inside)]
+    header = Header(graph.header.opset, graph.header.proto)
+    return make_graph(nodes, inputs, outputs, [f"output_{i}" for i in range(len(outputs))], header)
+
+
+def _leaf(graph: Graph, ref: Ref, name: str) -> Node:
+    node, kind = graph.nodes[ref.node], graph.type_of(ref)
+    if not node.constant:
+        return Node(INPUT, (), {}, (kind,), (name,))
+    if node.op == WEIGHT and (kind is None or not kind.is_static or not kind.is_float):
+        return node.with_names((name,))
+    assert kind is not None
+    shape = tuple(d for d in kind.shape or () if isinstance(d, int))
+    if kind.elements <= _LITERAL_ELEMENTS:
+        values = np.asarray(literal(graph, ref), dtype=kind.dtype).reshape(shape)
+        return Node(WEIGHT, (), {}, (kind,), (name,), True, _Literal(values))
+    return Node(WEIGHT, (), {}, (kind,), (name,), True, _Drawn(name, kind.dtype, shape))
+
+
+@dataclass(frozen=True, eq=False)
+class _Literal:
+    values: np.ndarray
+
+    @property
+    def digest(self) -> str:
+        return f"{self.values.dtype}{self.values.shape}{self.values.tobytes().hex()}"
+
+    def array(self) -> np.ndarray:
+        return self.values

@@ -1,0 +1,138 @@
+"""Measured cost: the sum of what a graph's fragments take, each timed once on ONNX Runtime with cold weights.
+
+`as_written` prices every node by itself, with the runtime's own graph optimisation off. `deployed` prices regions as
+ONNX Runtime fuses them at its highest level, so that a rewrite is judged by what will run (design.md 3.5).
+"""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass
+from math import fsum
+from weakref import WeakKeyDictionary
+
+from rlflow.cost.analytic import AnalyticConfig
+from rlflow.cost.base import Cost
+from rlflow.cost.fragment import Fragment, describe, extract
+from rlflow.cost.price_list import Price, PriceList
+from rlflow.cost.regions import Partition, partition, updated
+from rlflow.cost.work import WorkCounter
+from rlflow.errors import PriceError, RLFlowError
+from rlflow.ir.graph import Graph, Node
+from rlflow.onnx_io.standalone import standalone_model
+from rlflow.runtime.fragment_timing import time_fragment_ms
+from rlflow.runtime.hardware import fingerprint
+from rlflow.runtime.session import Setting
+
+_LOGGER = logging.getLogger(__name__)
+_MAX_REMEMBERED = 200_000
+
+
+@dataclass(frozen=True)
+class PricingConfig:
+    """How a fragment is timed."""
+
+    repetitions: int = 15
+    time_cap_s: float = 2.0
+    threads: int = 1
+    seed: int = 0
+
+
+def empty_price_list(threads: int) -> PriceList:
+    """A list for this machine, without prices."""
+    hardware = fingerprint(threads)
+    return PriceList(hardware.key, str(hardware))
+
+
+class MeasuredCost:
+    """Prices from a list; what is missing is measured and appended, or refused if `pricing` is None."""
+
+    def __init__(self, setting: Setting, price_list: PriceList, pricing: PricingConfig | None) -> None:
+        self.setting: Setting = setting
+        self.price_list = price_list
+        self.pricing = pricing
+        self._work = WorkCounter()
+        self._partitions: WeakKeyDictionary[Graph, Partition] = WeakKeyDictionary()
+        self._remembered: dict[tuple[Node, ...], float] = {}
+
+    @property
+    def name(self) -> str:
+        return self.setting
+
+    def runtime_ms(self, graph: Graph) -> float:
+        """The part that searches and rewards look at all the time; `PriceError` if a price may not be measured.
+
+        The sum is exact and rounded once, so that it does not depend on the history of the graph.
+        """
+        return fsum(self._fragment_ms(graph, nodes) for nodes in self._partition(graph).regions)
+
+    def cost(self, graph: Graph) -> Cost:
+        """`PriceError` if a price is missing and may not be measured."""
+        work = self._work.graph(graph)
+        return Cost(
+            self.runtime_ms(graph),
+            work.flops,
+            work.bytes_moved,
+            work.launches,
+            work.peak_memory_bytes,
+            work.load_time_flops,
+        )
+
+    def _partition(self, graph: Graph) -> Partition:
+        known = self._partitions.get(graph)
+        if known is None:
+            parent = graph.edit.parent() if graph.edit else None
+            before = self._partitions.get(parent) if parent is not None else None
+            if self.setting == "as_written":
+                known = Partition({i: (i,) for i in graph.order})
+            elif before is None or graph.edit is None:
+                known = partition(graph)
+            else:
+                known = updated(before, graph, graph.edit.change)
+            self._partitions[graph] = known
+        return known
+
+    def _fragment_ms(self, graph: Graph, nodes: tuple[int, ...]) -> float:
+        # A node object is shared by all graphs that contain it unchanged, with the operands it had: it names the price.
+        key = tuple(graph.nodes[i] for i in nodes)
+        known = self._remembered.get(key)
+        if known is None:
+            known = self._priced(graph, describe(graph, nodes))
+            if len(self._remembered) >= _MAX_REMEMBERED:
+                self._remembered.clear()
+            self._remembered[key] = known
+        return known
+
+    def _priced(self, graph: Graph, fragment: Fragment) -> float:
+        price = self.price_list.get(self.setting, fragment.signature)
+        if price is None:
+            if self.pricing is None:
+                raise PriceError(
+                    f"the price list has no {self.setting} price for {fragment.description}: let a pricing run add it"
+                )
+            price = _measure(graph, fragment, self.setting, self.pricing, self._work)
+            self.price_list.add(self.setting, fragment.signature, price)
+        return price.ms
+
+
+def _measure(graph: Graph, fragment: Fragment, setting: Setting, pricing: PricingConfig, work: WorkCounter) -> Price:
+    try:
+        ms = time_fragment_ms(
+            standalone_model(extract(graph, fragment)),
+            setting=setting,
+            repetitions=pricing.repetitions,
+            threads=pricing.threads,
+            seed=pricing.seed,
+            time_cap_s=pricing.time_cap_s,
+        )
+        return Price(round(ms, 6), fragment.description)
+    except RLFlowError as error:
+        _LOGGER.warning("%s cannot be timed by itself and is estimated (%s)", fragment.description, error)
+        return Price(_estimate_ms(graph, fragment, work), fragment.description, estimated=True)
+
+
+def _estimate_ms(graph: Graph, fragment: Fragment, work: WorkCounter) -> float:
+    machine = AnalyticConfig()
+    parts = [work.node(graph, i) for i in fragment.nodes]
+    traffic_ms = sum(p.bytes_moved for p in parts) / machine.gbytes_per_s / 1e6
+    return traffic_ms + machine.launch_us / 1e3 * len(parts)

@@ -1,0 +1,70 @@
+"""Measured prices, frozen in a readable file: with the same list, the same seed gives the same trajectory.
+
+A list belongs to one machine, one runtime version and one thread count. Only pricing appends to it; a price once taken
+is never measured again.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from rlflow.errors import PriceError
+
+
+@dataclass(frozen=True, slots=True)
+class Price:
+    """Milliseconds of one execution; `description` is for people; `estimated` if the fragment could not be run."""
+
+    ms: float
+    description: str
+    estimated: bool = False
+
+
+@dataclass
+class PriceList:
+    """Prices by (setting, signature); `hardware` is the fingerprint's key."""
+
+    hardware: str
+    machine: str
+    prices: dict[str, Price] = field(default_factory=dict)
+
+    def get(self, setting: str, signature: str) -> Price | None:
+        return self.prices.get(f"{setting}/{signature}")
+
+    def add(self, setting: str, signature: str, price: Price) -> None:
+        self.prices.setdefault(f"{setting}/{signature}", price)
+
+    def save(self, path: Path) -> None:
+        """Write whole or not at all; sorted, so that equal lists are equal files."""
+        content = {
+            "hardware": self.hardware,
+            "machine": self.machine,
+            "prices": {
+                key: {"ms": price.ms, "description": price.description, "estimated": price.estimated}
+                for key, price in sorted(self.prices.items())
+            },
+        }
+        path.parent.mkdir(parents=True, exist_ok=True)
+        draft = path.with_suffix(".draft")
+        draft.write_text(json.dumps(content, indent=1) + "\n")
+        os.replace(draft, path)
+
+
+def load(path: Path, hardware: str) -> PriceList:
+    """`PriceError` if the file is no price list or belongs to another machine."""
+    try:
+        content = json.loads(path.read_text())
+        prices = {key: Price(**price) for key, price in content["prices"].items()}
+        found, machine = content["hardware"], content["machine"]
+    except FileNotFoundError:
+        raise PriceError(f"there is no price list {path}: run the stage that takes the prices first") from None
+    except (ValueError, KeyError, TypeError) as error:
+        raise PriceError(f"{path} is not a price list ({error}): delete it, and it will be measured again") from None
+    if found != hardware:
+        raise PriceError(
+            f"{path} was measured on other hardware ({machine}): delete it, and it will be measured again here"
+        )
+    return PriceList(found, machine, prices)

@@ -1,0 +1,123 @@
+"""Cutting a graph into regions across whose borders ONNX Runtime fuses nothing.
+
+A region is a maximal set of nodes that ONNX Runtime *might* fuse with each other; what it really makes of a region is
+left to ONNX Runtime itself, when the region is timed. So the cut must only never separate what would be fused. After a
+rewrite only regions that contain a changed node are new, and identical layers share their regions' prices.
+
+The borders follow the CPU optimisers at ORT_ENABLE_ALL: MatMul + Add -> Gemm, scale and transpose into FusedMatMul,
+Gelu and BiasGelu, LayerNormalization and SkipLayerNormalization, Conv + BatchNormalization + activation
+(research/ort_cpu_headroom.md, 3 and 4).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from rlflow.ir.graph import Change, Graph, Node
+
+_PRODUCTS = frozenset({"MatMul", "Gemm", "Conv", "ConvTranspose"})
+_NORMALISATIONS = frozenset({"LayerNormalization", "BatchNormalization"})
+_POINTWISE = frozenset(
+    "Add Sub Mul Div Sum Pow Neg Relu Erf Tanh Sqrt Exp Log Sigmoid Reciprocal Clip LeakyRelu HardSigmoid Gelu".split()
+)
+_REDUCTIONS = frozenset({"ReduceMean", "ReduceSum"})
+_SUMS = frozenset({"Add", "Sum"})
+
+
+Region = tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Partition:
+    """`region_of` names for each running node its region, whose nodes are in the graph's order."""
+
+    region_of: Mapping[int, Region]
+
+    @property
+    def regions(self) -> set[Region]:
+        return set(self.region_of.values())
+
+
+def partition(graph: Graph) -> Partition:
+    """Every node that runs, in exactly one region."""
+    return Partition(_grouped(graph, graph.order))
+
+
+def updated(parent: Partition, graph: Graph, change: Change) -> Partition:
+    """The partition of a graph from its parent's: only regions next to the change are cut again."""
+    near = set(change.touched)
+    for identifier in change.touched:
+        near.update(graph.nodes[identifier].sources, graph.consumers[identifier])
+    near.update(change.removed)
+    affected = {parent.region_of[i] for i in near if i in parent.region_of}
+    region_of = dict(parent.region_of)
+    for region in affected:
+        for identifier in region:
+            del region_of[identifier]
+    position = graph.position
+    again = {i for region in affected for i in region} | near
+    region_of.update(_grouped(graph, sorted((i for i in again if i in position), key=position.__getitem__)))
+    return Partition(region_of)
+
+
+def _grouped(graph: Graph, ordered: Sequence[int]) -> dict[int, Region]:
+    """Regions among these nodes, which are in the graph's order."""
+    rank = {identifier: place for place, identifier in enumerate(ordered)}
+    parent = {i: i for i in ordered}
+
+    def root(i: int) -> int:
+        while parent[i] != i:
+            parent[i] = parent[parent[i]]
+            i = parent[i]
+        return i
+
+    for identifier in ordered:
+        for source in graph.nodes[identifier].sources:
+            if source in rank and _may_fuse(graph, source, identifier):
+                first, second = sorted((root(source), root(identifier)), key=rank.__getitem__)
+                parent[second] = first
+    members: dict[int, list[int]] = {}
+    for identifier in ordered:
+        members.setdefault(root(identifier), []).append(identifier)
+    return {i: region for region in map(tuple, members.values()) for i in region}
+
+
+def _may_fuse(graph: Graph, producer: int, consumer: int) -> bool:
+    first, second = graph.nodes[producer], graph.nodes[consumer]
+    if second.op in _PRODUCTS:
+        return first.op == "Transpose" or (first.op in ("Mul", "Div") and _scales_a_tensor(graph, first))
+    if second.op in _NORMALISATIONS:
+        return first.op in _SUMS or first.op == "Conv"
+    if second.op in _REDUCTIONS:
+        return first.op in _POINTWISE
+    if second.op not in _POINTWISE or not _stays_local(graph, producer, consumer):
+        return False
+    return (
+        first.op in _POINTWISE or first.op in _PRODUCTS or first.op in _REDUCTIONS or first.op == "BatchNormalization"
+    )
+
+
+def _stays_local(graph: Graph, producer: int, consumer: int) -> bool:
+    """Not what runs through the whole model: a residual stream, or a mask that every layer adds to its scores."""
+    first, second = graph.nodes[producer], graph.nodes[consumer]
+    if first.op in _SUMS and second.op in _SUMS and len(graph.consumers[producer]) > 1:
+        return False
+    given, made = first.types[0], second.types[0]
+    if given is None or made is None or given.shape is None or made.shape is None:
+        return False
+    return given.shape == made.shape or given.shape[-1:] == (1,)  # statistics of a row are broadcast and fused
+
+
+def _scales_a_tensor(graph: Graph, node: Node) -> bool:
+    """Whether it multiplies what is not itself pointwise work (the end of a Gelu) by a constant scalar."""
+    scalar = False
+    for ref in node.inputs:
+        operand, kind = (None, None) if ref is None else (graph.nodes[ref.node], graph.type_of(ref))
+        if operand is None or kind is None:
+            return False
+        if operand.constant and kind.is_static and kind.elements == 1:
+            scalar = True
+        elif operand.op in _POINTWISE:
+            return False
+    return scalar
