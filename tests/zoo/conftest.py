@@ -68,9 +68,9 @@ def reorder() -> Callable[[onnx.ModelProto, str], onnx.ModelProto]:
 def assert_close() -> Callable[..., None]:
     """Equality of float32 results that were computed in different orders.
 
-    Each of `depth` operators on a path rounds sums of up to `terms` terms, an error of about sqrt(terms)
-    units in the last place (the probabilistic bound of Higham and Mary 2019); errors add along the path.
-    Relative to the largest value.
+    Each of `depth` operators on a path rounds sums of up to `terms` terms. Rounding errors are independent and
+    add in quadrature (the probabilistic bound of Higham and Mary 2019), so about sqrt(depth * terms) units in
+    the last place are expected, here relative to the largest value.
     """
 
     def check(actual: np.ndarray, expected: np.ndarray, *, depth: int, terms: int) -> None:
@@ -92,7 +92,7 @@ def assert_differs() -> Callable[..., None]:
 
 
 def tolerance_of(depth: int, terms: int) -> float:
-    return depth * float(np.sqrt(terms) * np.finfo(np.float32).eps)
+    return float(np.sqrt(depth * terms) * np.finfo(np.float32).eps)
 
 
 def error(actual: np.ndarray, expected: np.ndarray) -> float:

@@ -1,5 +1,7 @@
 """Every entry: valid ONNX, described, reproducible, and clear about what it refuses."""
 
+from itertools import combinations
+
 import numpy as np
 import onnx
 import pytest
@@ -63,6 +65,15 @@ def test_another_seed_changes_every_parameter_and_nothing_else(name, settings, p
     assert ours.keys() == theirs.keys()
     assert all(not np.any(ours[key] == theirs[key]) for key in ours if ours[key].size < 100)
     assert all(not np.array_equal(ours[key], theirs[key]) for key in ours)
+
+
+@pytest.mark.parametrize(("name", "settings"), ENTRIES)
+def test_no_two_parameters_share_their_draws(name, settings, parameters):
+    """Query and key of one matrix, or two branches of one weight, would be merged by a rewriter for a wrong reason."""
+    values = list(parameters(zoo.build(name, **settings)).values())
+    for first, second in combinations(values, 2):
+        length = min(first.size, second.size)
+        assert abs(np.corrcoef(first.flat[:length], second.flat[:length])[0, 1]) < 0.9 or length < 8
 
 
 @pytest.mark.parametrize("name", EXPECTED)
