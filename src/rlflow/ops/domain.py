@@ -9,9 +9,11 @@ except with a probability of degree / p (Schwartz and Zippel).
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cache
 from hashlib import blake2b
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -135,10 +137,12 @@ _FLOAT_FUNCTIONS: dict[str, Callable[[np.ndarray], np.ndarray]] = {
 
 @dataclass(frozen=True, slots=True)
 class FieldArray:
-    """Elements of Z_p, each with its residue modulo q for use as an exponent, and whether it is undefined.
+    """A batch of tensors over Z_p, each element with its residue modulo q for use as an exponent, and whether it
+    is undefined.
 
-    `residue` (int64 in [0, p)); `exponent` (int64 in [0, q)), or None behind an exponential, which has no
-    exponent of its own; `undefined` (bool): the element depends on a division by zero.
+    All three parts have shape (batch, *shape); a batch of 1 stands for any. `residue` (int64 in [0, p)); `exponent`
+    (int64 in [0, q)), or None behind an exponential, which has no exponent of its own; `undefined` (bool): the
+    element depends on a division by zero.
     """
 
     residue: np.ndarray
@@ -147,7 +151,7 @@ class FieldArray:
 
     @property
     def shape(self) -> tuple[int, ...]:
-        return self.residue.shape
+        return self.residue.shape[1:]
 
 
 class NestedExponentialError(ValueError):
@@ -159,73 +163,92 @@ Q = 524171
 """P = 2 Q + 1 is a safe prime just under 2**20, with P = Q = 3 mod 4 and P = 7 mod 8, so that -1 is a non-residue, 2 is
 a residue, and sums of up to 2**23 products fit into 64 bits."""
 _GENERATOR = 4  # of order Q: exp(x) = 4 ** x is well defined for exponents modulo Q
+_ROOTS = {P: 5, Q: 6}  # the smallest primitive roots
 
 
 class FieldDomain(Domain):
     """The exact model. The sign of a number is modelled by its quadratic character, which is multiplicative.
 
-    `function` is a random function of the residue that `seed` fixes; erf and tanh are odd. A sign or a random
-    function makes a wrong equality survive one element with probability about one half, so that verification
-    must look at many elements (research/rule_generation.md, 1.1).
+    Values are batches of independent trials. `function` is a random function of the residue, another one for each
+    seed; erf and tanh are odd. A sign or a random function makes a wrong equality survive one element with
+    probability about one half, so that verification must look at many elements (research/rule_generation.md, 1.1).
+
+    The batch is `repeats` times the trials of `seeds`, trials running fastest: many expressions at once.
     """
 
-    def __init__(self, seed: int) -> None:
-        self._seed = seed
+    def __init__(self, seeds: Sequence[int], repeats: int = 1) -> None:
+        self._seeds = tuple(int(s) for s in seeds)
+        self._repeats = repeats
 
     def draw(self, shape: tuple[int, ...], rng: np.random.Generator) -> FieldArray:
+        batch = (len(self._seeds) * self._repeats, *shape)
         return FieldArray(
-            rng.integers(0, P, shape, dtype=np.int64),
-            rng.integers(0, Q, shape, dtype=np.int64),
-            np.zeros(shape, dtype=bool),
+            rng.integers(0, P, batch, dtype=np.int64),
+            rng.integers(0, Q, batch, dtype=np.int64),
+            np.zeros(batch, dtype=bool),
         )
 
     def constant(self, value: float) -> FieldArray:
         """Rationals of small denominators are exact; any other number is a symbol of its own, drawn from its
         digits.
         """
-        shape: tuple[int, ...] = ()
         numerator, denominator = float(value).as_integer_ratio()
         if denominator <= 1 << 12 and abs(numerator) <= 1 << 40:
-            residue = numerator * pow(denominator, -1, P) % P
-            exponent = numerator * pow(denominator, -1, Q) % Q
+            residue = np.array([numerator * pow(denominator, -1, P) % P])
+            exponent = np.array([numerator * pow(denominator, -1, Q) % Q])
         else:
             residue, exponent = self._symbol(repr(value), P), self._symbol(repr(value) + "e", Q)
-        return FieldArray(np.full(shape, residue), np.full(shape, exponent), np.zeros(shape, dtype=bool))
+        return FieldArray(residue, exponent, np.zeros(residue.shape, dtype=bool))
 
     def structural(self, function: Callable[..., np.ndarray], *values: FieldArray) -> FieldArray:
+        """`function` says where each element goes: it is asked once, about the elements' numbers."""
+        numbers, start = [], 0
+        for v in values:
+            size = prod(v.shape)
+            numbers.append(np.arange(start, start + size).reshape(v.shape))
+            start += size
+        moved = function(*numbers)
+        batch = max(v.residue.shape[0] for v in values)
+
+        def take(parts: Sequence[np.ndarray]) -> np.ndarray:
+            flat = [np.broadcast_to(p.reshape(p.shape[0], -1), (batch, prod(p.shape[1:]))) for p in parts]
+            return (flat[0] if len(flat) == 1 else np.concatenate(flat, axis=1))[:, moved]
+
+        exponents = [v.exponent for v in values if v.exponent is not None]
         return FieldArray(
-            function(*(v.residue for v in values)),
-            None if any(v.exponent is None for v in values) else function(*(v.exponent for v in values)),
-            function(*(v.undefined for v in values)),
+            take([v.residue for v in values]),
+            take(exponents) if len(exponents) == len(values) else None,
+            take([v.undefined for v in values]),
         )
 
     def add(self, a: FieldArray, b: FieldArray) -> FieldArray:
-        return self._bilinear(np.add, np.logical_or, a, b)
+        return self._bilinear(_aligned(np.add), _aligned(np.logical_or), a, b)
 
     def multiply(self, a: FieldArray, b: FieldArray) -> FieldArray:
-        return self._bilinear(np.multiply, np.logical_or, a, b)
+        return self._bilinear(_aligned(np.multiply), _aligned(np.logical_or), a, b)
 
     def matmul(self, a: FieldArray, b: FieldArray) -> FieldArray:
-        return self._bilinear(np.matmul, _contaminate, a, b)
+        return self._bilinear(_matmul, _contaminate, a, b)
 
     def sum(self, a: FieldArray, axes: tuple[int, ...]) -> FieldArray:
+        behind = tuple(1 + axis for axis in axes)
         return FieldArray(
-            a.residue.sum(axis=axes, keepdims=True) % P,
-            None if a.exponent is None else a.exponent.sum(axis=axes, keepdims=True) % Q,
-            a.undefined.any(axis=axes, keepdims=True),
+            a.residue.sum(axis=behind, keepdims=True) % P,
+            None if a.exponent is None else a.exponent.sum(axis=behind, keepdims=True) % Q,
+            a.undefined.any(axis=behind, keepdims=True),
         )
 
     def reciprocal(self, a: FieldArray) -> FieldArray:
-        exponent = None if a.exponent is None else _power(a.exponent, Q - 2, Q)
-        return FieldArray(_power(a.residue, P - 2, P), exponent, a.undefined | (a.residue == 0))
+        exponent = None if a.exponent is None else _inverses(Q)[a.exponent]
+        return FieldArray(_inverses(P)[a.residue], exponent, a.undefined | (a.residue == 0))
 
     def exp(self, a: FieldArray) -> FieldArray:
         if a.exponent is None:
             raise NestedExponentialError("an exponential of an exponential cannot be modelled in the field")
-        return FieldArray(_power(np.full_like(a.exponent, _GENERATOR), a.exponent, P), None, a.undefined)
+        return FieldArray(_powers(_GENERATOR, Q)[a.exponent], None, a.undefined)
 
     def relu(self, a: FieldArray) -> FieldArray:
-        positive = _power(a.residue, Q, P) == 1  # Euler's criterion, as Q = (P - 1) / 2
+        positive = _squares()[a.residue]
         exponent = None if a.exponent is None else np.where(positive, a.exponent, 0)
         return FieldArray(np.where(positive, a.residue, 0), exponent, a.undefined)
 
@@ -236,7 +259,7 @@ class FieldDomain(Domain):
             residue = np.where(a.residue == 0, 0, np.where(a.residue == magnitude, value, P - value)) % P
         else:
             residue = self._scramble(name, a.residue)
-        return FieldArray(residue, residue % Q, a.undefined)
+        return FieldArray(residue, residue % Q, np.broadcast_to(a.undefined, residue.shape))
 
     def softmax(self, a: FieldArray, axis: int) -> FieldArray:
         e = self.exp(a)
@@ -251,34 +274,75 @@ class FieldDomain(Domain):
             undefined(a.undefined, b.undefined),
         )
 
-    def _symbol(self, text: str, modulus: int) -> int:
-        digest = blake2b(f"{self._seed}/{text}".encode(), digest_size=8).digest()
-        return int.from_bytes(digest, "little") % modulus
+    def _symbol(self, text: str, modulus: int) -> np.ndarray:
+        """A number for each element of the batch (batch,), fixed by the trial's seed."""
+        digests = [blake2b(f"{seed}/{text}".encode(), digest_size=8).digest() for seed in self._seeds]
+        return np.tile([int.from_bytes(d, "little") % modulus for d in digests], self._repeats)
 
     def _scramble(self, name: str, x: np.ndarray) -> np.ndarray:
         """A fixed random-looking function of Z_p: two rounds of a 64-bit mixer (Steele et al., SplitMix,
         2014).
         """
-        z = x.astype(np.uint64) + np.uint64(self._symbol(name, 1 << 62))
+        key = self._symbol(name, 1 << 62).astype(np.uint64)
+        z = x.astype(np.uint64) + key.reshape(-1, *(1,) * (x.ndim - 1))
         with np.errstate(over="ignore"):
             z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
             z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
         return ((z ^ (z >> np.uint64(31))) % np.uint64(P)).astype(np.int64)
 
 
-def _power(base: np.ndarray, exponent: np.ndarray | int, modulus: int) -> np.ndarray:
-    result = np.ones_like(base)
-    remaining = np.broadcast_to(np.asarray(exponent, dtype=np.int64), base.shape).copy()
-    square = base % modulus
-    while remaining.any():
-        result = np.where(remaining & 1, result * square % modulus, result)
-        square = square * square % modulus
-        remaining >>= 1
-    return result
+@cache
+def _powers(base: int, count: int, modulus: int = P) -> np.ndarray:
+    """base ** i for i below `count`."""
+    table = np.ones(count, dtype=np.int64)
+    filled = 1
+    while filled < count:
+        step = min(filled, count - filled)
+        table[filled : filled + step] = table[:step] * pow(base, filled, modulus) % modulus
+        filled += step
+    return table
+
+
+@cache
+def _inverses(modulus: int) -> np.ndarray:
+    """The reciprocal of each element of Z_modulus, and 0 for 0."""
+    powers = _powers(_ROOTS[modulus], modulus - 1, modulus)
+    table = np.zeros(modulus, dtype=np.int64)
+    table[powers] = np.roll(powers[::-1], 1)
+    return table
+
+
+@cache
+def _squares() -> np.ndarray:
+    """Which elements of Z_p are squares of others than 0: the even powers of a primitive root."""
+    table = np.zeros(P, dtype=bool)
+    table[_powers(_ROOTS[P], P - 1)[::2]] = True
+    return table
+
+
+def _of_rank(value: np.ndarray, rank: int) -> np.ndarray:
+    """The value with axes of length one put in behind the batch axis."""
+    missing = rank + 1 - value.ndim
+    return value.reshape(value.shape[0], *(1,) * missing, *value.shape[1:]) if missing else value
+
+
+def _aligned(operation: Callable[..., np.ndarray]) -> Callable[[np.ndarray, np.ndarray], np.ndarray]:
+    def applied(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+        rank = max(a.ndim, b.ndim) - 1
+        return operation(_of_rank(a, rank), _of_rank(b, rank))
+
+    return applied
+
+
+def _matmul(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """numpy's product behind the batch axis, vectors included."""
+    if a.ndim == 2:
+        return _matmul(a[:, None, :], b)[..., 0, :]
+    if b.ndim == 2:
+        return _matmul(a, b[..., None])[..., 0]
+    return _aligned(np.matmul)(a, b)
 
 
 def _contaminate(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     """A product is undefined where any of its terms is."""
-    left = np.matmul(a.astype(np.int64), np.ones(b.shape, dtype=np.int64))
-    right = np.matmul(np.ones(a.shape, dtype=np.int64), b.astype(np.int64))
-    return (left + right) > 0
+    return _matmul(a, np.ones(b.shape, dtype=bool)) | _matmul(np.ones(a.shape, dtype=bool), b)
