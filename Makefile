@@ -1,0 +1,56 @@
+# Every target does its own set-up on a machine that has Python 3.11 and git.
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+
+RECENT := import sys; sys.exit(sys.version_info < (3, 11))
+PYTHON ?= $(shell for p in python3.11 python3 python; do $$p -c '$(RECENT)' 2>/dev/null && echo $$p && break; done)
+VENV ?= .venv
+STAMP := $(VENV)/.installed
+PORT ?= 5000
+
+export PATH := $(abspath $(VENV))/bin:$(PATH)
+export DVC_NO_ANALYTICS := 1
+export MLFLOW_DISABLE_TELEMETRY := true
+
+.PHONY: help setup repro test test-slow check smoke bench ui clean
+
+help: ## this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+$(STAMP): pyproject.toml constraints.txt
+	@test -n '$(PYTHON)' || { echo 'RLFlow needs Python 3.11 or newer: make PYTHON=/path/to/python3.11'; exit 1; }
+	test -x $(VENV)/bin/python || $(PYTHON) -m venv $(VENV)
+	$(VENV)/bin/python -m pip install --quiet -c constraints.txt -e '.[dev,launchers]'
+	touch $@
+
+setup: $(STAMP) ## create .venv and install, once
+
+repro: setup ## the whole experiment: dvc repro
+	dvc repro
+
+test: setup ## every test that takes no more than seconds
+	pytest -m 'not slow and not timing'
+
+test-slow: setup ## the tests that take longer or want a quiet machine
+	pytest -m 'slow or timing'
+
+check: setup ## format, lint, types, import contracts, fast tests
+	ruff format --check .
+	ruff check .
+	mypy src pipelines
+	lint-imports
+	pytest -q -m 'not slow and not timing'
+
+smoke: setup ## the whole pipeline on a tiny graph, through DVC, outside the workspace
+	dvc exp run --temp -S experiment=smoke
+
+bench: setup ## timings, to data/results/bench.json
+	python benchmarks/run.py
+
+ui: setup ## MLflow's user interface on the runs
+	python -m rlflow.tracking.ui --port $(PORT)
+
+clean: ## remove caches and unfinished work; results and checkpoints stay
+	rm -rf .staging outputs multirun .pytest_cache .mypy_cache .ruff_cache .import_linter_cache
+	find src tests pipelines -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,0 +1,6 @@
+"""Experiments: configuration (Hydra), stages (DVC) and runs (MLflow). The library below knows none of them."""
+
+import os
+
+os.environ.setdefault("MLFLOW_DISABLE_TELEMETRY", "true")  # read when mlflow is imported
+os.environ.setdefault("DVC_NO_ANALYTICS", "1")

@@ -1,0 +1,110 @@
+"""A run: `log` for figures that change by step, `artifact` for files. Nothing else of MLflow leaves this module."""
+
+import math
+import re
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from mlflow.entities import Metric, Param
+
+from rlflow.tracking.provenance import process_tag
+from rlflow.tracking.store import PROCESS_TAG, Store
+
+FLUSH_SIZE = 500  # metrics of one request; the store takes 1,000
+FLUSH_INTERVAL_S = 5.0
+
+
+class Run:
+    """An MLflow run that is open. Metrics are buffered: one request costs more than fifty metrics."""
+
+    def __init__(self, store: Store, run_id: str, name: str):
+        self.store, self.run_id, self.name = store, run_id, name
+        self._buffer: list[Metric] = []
+        self._flushed_at = time.monotonic()
+
+    def log(self, step: int, metrics: Mapping[str, float]) -> None:
+        """Record `metrics` at `step`; a name that MLflow refuses is spelled with underscores."""
+        now = int(time.time() * 1000)
+        self._buffer += [Metric(_metric_name(name), float(value), now, step) for name, value in metrics.items()]
+        if len(self._buffer) >= FLUSH_SIZE or time.monotonic() - self._flushed_at > FLUSH_INTERVAL_S:
+            self.flush()
+
+    def artifact(self, path: Path) -> None:
+        """Copy a file, or a folder's content, to the run."""
+        if path.is_dir():
+            self.store.client.log_artifacts(self.run_id, str(path), path.name)
+        else:
+            self.store.client.log_artifact(self.run_id, str(path))
+
+    def flush(self) -> None:
+        """Send what `log` holds back."""
+        for start in range(0, len(self._buffer), FLUSH_SIZE):
+            self.store.client.log_batch(self.run_id, metrics=self._buffer[start : start + FLUSH_SIZE])
+        self._buffer, self._flushed_at = [], time.monotonic()
+
+
+@contextmanager
+def open_run(
+    store: Store,
+    name: str,
+    *,
+    parameters: Mapping[str, Any],
+    tags: Mapping[str, str],
+    parent_id: str | None = None,
+) -> Iterator[Run]:
+    """A run from start to end: FINISHED, FAILED after an error, KILLED when interrupted.
+
+    parameters: nested; MLflow shows them as `section.key`.
+    """
+    parent = {"mlflow.parentRunId": parent_id} if parent_id else {}
+    created = store.client.create_run(
+        store.experiment_id, tags={**tags, **parent, PROCESS_TAG: process_tag()}, run_name=name
+    )
+    run = Run(store, created.info.run_id, name)
+    status = "FAILED"
+    try:
+        entries = [Param(key, str(value)) for key, value in flatten(parameters).items()]
+        store.client.log_batch(run.run_id, params=entries)
+        yield run
+        status = "FINISHED"
+    except KeyboardInterrupt:
+        status = "KILLED"
+        raise
+    finally:
+        run.flush()
+        store.client.set_terminated(run.run_id, status=status)
+
+
+@contextmanager
+def open_child(parent: Run, name: str, *, parameters: Mapping[str, Any]) -> Iterator[Run]:
+    """A run below `parent`, of the same stage."""
+    tags = {"stage": parent.name.split("/")[0]}
+    with open_run(parent.store, name, parameters=parameters, tags=tags, parent_id=parent.run_id) as child:
+        yield child
+
+
+def flatten(nested: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+    """{"a": {"b": 1}} -> {"a.b": 1}; numbers that are not finite are kept, lists are leaves."""
+    flat: dict[str, Any] = {}
+    for key, value in nested.items():
+        if isinstance(value, Mapping):
+            flat |= flatten(value, f"{prefix}{key}.")
+        else:
+            flat[f"{prefix}{key}"] = value
+    return flat
+
+
+def numbers(nested: Mapping[str, Any]) -> dict[str, float]:
+    """The finite numbers among the leaves of `nested`, with `/` between levels: MLflow groups charts by it."""
+    return {
+        key.replace(".", "/"): float(value)
+        for key, value in flatten(nested).items()
+        if isinstance(value, int | float) and math.isfinite(value)
+    }
+
+
+def _metric_name(name: str) -> str:
+    return re.sub(r"[^\w\-. :/]", "_", name)

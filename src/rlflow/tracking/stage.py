@@ -1,0 +1,166 @@
+"""What every pipeline script is: one function of one `Stage`, run by Hydra, watched by MLflow, declared in dvc.yaml.
+
+dvc.yaml is the only list of what a stage reads and writes. A `Stage` hands out the declared sections of the
+configuration, the declared inputs and the declared outputs; anything else is an error. Outputs appear all at once, when
+the function has returned.
+"""
+
+import functools
+import hashlib
+import json
+import os
+import shutil
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import hydra
+from hydra.core.hydra_config import HydraConfig
+from hydra.types import RunMode
+from omegaconf import DictConfig, OmegaConf
+from rich.console import Console
+from rich.progress import Progress
+
+from rlflow.errors import InputError, RLFlowError
+from rlflow.tracking.composition import complete_graph
+from rlflow.tracking.declaration import StageDeclaration, read_declaration
+from rlflow.tracking.provenance import source_tags
+from rlflow.tracking.run import Run, numbers, open_run
+from rlflow.tracking.store import main_root, open_store
+from rlflow.tracking.sweep import PARENT_VARIABLE
+
+
+class Settings(dict[str, Any]):
+    """The sections of the configuration that dvc.yaml declares for the stage."""
+
+    def __missing__(self, section: str) -> Any:
+        raise InputError(f"section {section} is read but not declared; add it to the stage's params in dvc.yaml")
+
+
+@dataclass(frozen=True)
+class Stage:
+    """A stage while it runs.
+
+    root: of the repository, where inputs are. checkpoint: a folder that outlives the process until the stage has
+    ended well, the same one for the same settings, inputs and code.
+    """
+
+    declaration: StageDeclaration
+    settings: Settings
+    root: Path
+    staging: Path
+    checkpoint: Path
+    run: Run
+
+    @property
+    def seed(self) -> int:
+        """Of everything that the stage draws."""
+        seed: int = self.settings["seed"]
+        return seed
+
+    def input(self, path: str) -> Path:
+        """A declared dependency, or a file inside one."""
+        if not any(Path(path).is_relative_to(declared) for declared in self.declaration.dependencies):
+            raise InputError(f"{self.declaration.name} reads {path}; add it to the stage's deps in dvc.yaml")
+        return self.root / path
+
+    def output(self, path: str) -> Path:
+        """Where to write a declared output, or a file inside one; its folder exists."""
+        if not any(Path(path).is_relative_to(declared) for declared in self.declaration.outputs):
+            raise InputError(f"{self.declaration.name} writes {path}; add it to the stage's outs in dvc.yaml")
+        staged = self.staging / path
+        staged.parent.mkdir(parents=True, exist_ok=True)
+        return staged
+
+    def write_metrics(self, metrics: dict[str, Any]) -> None:
+        """data/results/<stage>/metrics.json, and its numbers in MLflow."""
+        path = self.output(f"data/results/{self.declaration.name}/metrics.json")
+        path.write_text(json.dumps(metrics, indent=2, sort_keys=True) + "\n")
+        self.run.log(0, numbers(metrics))
+
+    @contextmanager
+    def progress(self, description: str, total: int) -> Iterator[Callable[[], None]]:
+        """A progress bar; call what it gives once for each of `total` parts."""
+        with Progress(console=Console(stderr=True), transient=True) as bars:
+            bar = bars.add_task(description, total=total)
+            yield lambda: bars.advance(bar)
+
+
+def pipeline_stage(function: Callable[[Stage], None]) -> Callable[[], None]:
+    """Make `function` a Hydra program; script, function and stage have one name."""
+
+    @functools.wraps(function)
+    def task(config: DictConfig) -> None:
+        job = HydraConfig.get()
+        root = Path.cwd()
+        sweeping = job.mode == RunMode.MULTIRUN
+        output_root = Path(job.runtime.output_dir) if sweeping else root
+        run_stage(function, config, root=root, output_root=output_root, overrides=job.overrides.task)
+
+    program: Callable[[], None] = hydra.main(version_base="1.3", config_path="../conf", config_name="config")(task)
+    return program
+
+
+def run_stage(
+    function: Callable[[Stage], None],
+    config: DictConfig,
+    *,
+    root: Path,
+    output_root: Path,
+    overrides: list[str],
+) -> None:
+    """Run `function` on what its stage declares; publish its outputs below `output_root` if it succeeds."""
+    declaration = read_declaration(function.__name__, root)
+    config = complete_graph(config)
+    everything: Any = OmegaConf.to_container(config, resolve=True)
+    settings = Settings({section: everything[section] for section in declaration.sections})
+    checkpoint = main_root() / ".checkpoints" / declaration.name / _digest(declaration, settings, root)
+    staging = output_root / ".staging" / declaration.name
+    shutil.rmtree(staging, ignore_errors=True)
+    staging.mkdir(parents=True)
+    checkpoint.mkdir(parents=True, exist_ok=True)
+    tags = {
+        "stage": declaration.name,
+        "graph": str(config.graph.name),
+        "mlflow.source.name": f"pipelines/{declaration.name}.py",
+        **source_tags(root, overrides),
+    }
+    name = f"{declaration.name}/{config.graph.name}/{config.seed}"
+    parent = os.environ.get(PARENT_VARIABLE)
+    with open_run(open_store(), name, parameters=settings, tags=tags, parent_id=parent) as run:
+        function(Stage(declaration, settings, root, staging, checkpoint, run))
+        _publish(declaration, staging, output_root)
+    shutil.rmtree(checkpoint)
+
+
+def _publish(declaration: StageDeclaration, staging: Path, output_root: Path) -> None:
+    """Move every declared output in place. Raises RLFlowError, and moves none, where one is missing."""
+    missing = [path for path in declaration.outputs if not (staging / path).exists()]
+    if missing:
+        raise RLFlowError(f"{declaration.name} ended without writing {', '.join(missing)}, its outs in dvc.yaml")
+    for path in declaration.outputs:
+        target = output_root / path
+        target.parent.mkdir(parents=True, exist_ok=True)
+        if target.is_dir():
+            shutil.rmtree(target)
+        os.replace(staging / path, target)
+    shutil.rmtree(staging)
+
+
+def _digest(declaration: StageDeclaration, settings: Settings, root: Path) -> str:
+    """Of the settings and of every file that the stage depends on: what DVC compares, too."""
+    digest = hashlib.sha256(json.dumps(settings, sort_keys=True).encode())
+    for dependency in declaration.dependencies:
+        for path in _files(root / dependency):
+            digest.update(str(path.relative_to(root)).encode())
+            digest.update(path.read_bytes())
+    return digest.hexdigest()[:16]
+
+
+def _files(path: Path) -> list[Path]:
+    """The file itself, or all files of a folder in order, without compiled Python."""
+    if path.is_file():
+        return [path]
+    return [file for file in sorted(path.rglob("*")) if file.is_file() and file.suffix != ".pyc"]

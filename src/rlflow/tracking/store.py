@@ -1,0 +1,71 @@
+"""The MLflow store: one SQLite file in the main checkout, or whatever MLFLOW_TRACKING_URI names."""
+
+import logging
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+from filelock import FileLock
+from mlflow import MlflowClient
+from mlflow.entities import ViewType
+
+from rlflow.tracking.provenance import is_gone
+
+EXPERIMENT = "rlflow"
+PROCESS_TAG = "rlflow.process"
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Store:
+    """A client and the one experiment that all runs belong to."""
+
+    uri: str
+    client: MlflowClient
+    experiment_id: str
+
+
+def main_root() -> Path:
+    """The checkout that keeps store and checkpoints: DVC's copies under .dvc/tmp are thrown away."""
+    return Path(os.environ.get("DVC_ROOT", Path.cwd())).resolve()
+
+
+def open_store(root: Path | None = None) -> Store:
+    """The store of `root` (default: the main checkout), created on first use; runs of dead processes end as KILLED.
+
+    The first touch migrates an empty database and is not safe for several processes: a lock file orders them.
+    """
+    root = root or main_root()
+    uri = os.environ.get("MLFLOW_TRACKING_URI") or f"sqlite:///{root / 'mlflow.db'}"
+    with FileLock(root / "mlflow.db.lock"):
+        logging.getLogger("alembic").setLevel(logging.WARNING)
+        client = MlflowClient(uri)
+        experiment = client.get_experiment_by_name(EXPERIMENT)
+        identifier = experiment.experiment_id if experiment else _create_experiment(client, uri, root)
+        store = Store(uri, client, identifier)
+        close_abandoned_runs(store)
+    return store
+
+
+def close_abandoned_runs(store: Store) -> list[str]:
+    """Mark as KILLED the runs whose process has ended without saying so (kill -9, power); returns their ids."""
+    running = store.client.search_runs(
+        [store.experiment_id], "attributes.status = 'RUNNING'", run_view_type=ViewType.ALL
+    )
+    abandoned = [
+        run.info.run_id for run in running if PROCESS_TAG in run.data.tags and is_gone(run.data.tags[PROCESS_TAG])
+    ]
+    for run_id in abandoned:
+        store.client.set_terminated(run_id, status="KILLED")
+        log.warning("MLflow run %s was left running by a process that has ended; marked KILLED", run_id)
+    return abandoned
+
+
+def _create_experiment(client: MlflowClient, uri: str, root: Path) -> str:
+    """A local store keeps artifacts beside it; a server has its own place for them."""
+    local = uri.startswith("sqlite")
+    identifier: str = client.create_experiment(
+        EXPERIMENT, artifact_location=(root / "mlartifacts").as_uri() if local else None
+    )
+    return identifier

@@ -1,0 +1,56 @@
+"""Fixtures that several parts of the tests share."""
+
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+os.environ.setdefault("MLFLOW_DISABLE_TELEMETRY", "true")
+os.environ.setdefault("DVC_NO_ANALYTICS", "1")
+
+REPOSITORY = Path(__file__).parents[1]
+
+
+@pytest.fixture(scope="session")
+def repository() -> Path:
+    """The root of this checkout."""
+    return REPOSITORY
+
+
+@pytest.fixture(scope="session")
+def migrated_database(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """An empty MLflow database; its migration takes seconds, a copy of it none."""
+    root = tmp_path_factory.mktemp("mlflow")
+    script = "from pathlib import Path; from mlflow import MlflowClient; MlflowClient('sqlite:///mlflow.db')"
+    script += ".search_experiments()"
+    subprocess.run([sys.executable, "-c", script], cwd=root, check=True, capture_output=True)
+    return root / "mlflow.db"
+
+
+@pytest.fixture
+def store_root(tmp_path: Path, migrated_database: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with a store of its own, which is where everything of this test looks for one."""
+    shutil.copy(migrated_database, tmp_path / "mlflow.db")
+    monkeypatch.delenv("MLFLOW_TRACKING_URI", raising=False)
+    monkeypatch.delenv("RLFLOW_PARENT_RUN", raising=False)
+    monkeypatch.setenv("DVC_ROOT", str(tmp_path))
+    return tmp_path
+
+
+@pytest.fixture
+def command(repository: Path) -> Callable[..., subprocess.CompletedProcess[str]]:
+    """Run a program of this environment in a folder, as a user would, and not as a part of a DVC stage."""
+    inherited = {key: value for key, value in os.environ.items() if not key.startswith(("DVC_", "RLFLOW_", "HYDRA_"))}
+    inherited |= {"PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}", "DVC_NO_ANALYTICS": "1"}
+
+    def run(*arguments: str, cwd: Path, check: bool = True) -> subprocess.CompletedProcess[str]:
+        answer = subprocess.run(arguments, cwd=cwd, env=inherited, capture_output=True, text=True)
+        assert not check or answer.returncode == 0, f"{arguments}: {answer.stdout}\n{answer.stderr}"
+        return answer
+
+    return run
