@@ -78,10 +78,28 @@ def test_outputs_without_a_buffer_run(make_model):
 @pytest.mark.parametrize(("cap", "expected"), [(0.0, MINIMUM_REPETITIONS), (None, 9), (3600.0, 9)])
 def test_the_time_cap_leaves_the_minimum(make_matmul, monkeypatch, cap, expected):
     run_overhead_ns("as_written", 1)
+    monkeypatch.setattr(fragment_timing, "_preemptions", lambda: 0)
     evictions = []
     monkeypatch.setattr(fragment_timing, "_evict", lambda: evictions.append(1))
     time_fragment_ms(make_matmul(4, 4), setting="as_written", repetitions=9, time_cap_s=cap)
     assert len(evictions) == expected
+
+
+@pytest.mark.parametrize(("preempted", "attempts"), [(lambda run: run < 4, 13), (lambda run: True, 27)])
+def test_preempted_runs_are_repeated_but_not_for_ever(make_matmul, monkeypatch, preempted, attempts):
+    """9 clean runs are asked for: 4 spoilt ones come on top, but a machine that spoils all gets 27 attempts."""
+    run_overhead_ns("as_written", 1)
+    calls = []
+
+    def preemptions():
+        """Called before and after each run; the count rises in between when the run is to be spoilt."""
+        run, after = divmod(len(calls), 2)
+        calls.append(run)
+        return run + 1 if after and preempted(run) else run
+
+    monkeypatch.setattr(fragment_timing, "_preemptions", preemptions)
+    assert time_fragment_ms(make_matmul(64, 64), setting="as_written", repetitions=9) > 0
+    assert len(calls) == 2 * attempts
 
 
 def test_the_overhead_is_measured_once_a_process():
