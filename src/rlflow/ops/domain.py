@@ -95,16 +95,21 @@ class FloatDomain(Domain):
         return a * self._like(b, a)
 
     def divide(self, a: np.ndarray, b: np.ndarray) -> np.ndarray:
-        return a // b if np.issubdtype(a.dtype, np.integer) else a / b
+        """Integers are divided towards zero, as in C and so in ONNX; numpy's own division goes down."""
+        if not np.issubdtype(a.dtype, np.integer):
+            return a / b
+        quotient, rest = np.divmod(a, b)
+        return quotient + ((rest != 0) & ((a < 0) != (b < 0))).astype(a.dtype)
 
     def matmul(self, a: np.ndarray, b: np.ndarray) -> np.ndarray:
         return np.matmul(a, b)
 
     def sum(self, a: np.ndarray, axes: tuple[int, ...]) -> np.ndarray:
-        return a.sum(axis=axes, keepdims=True, dtype=a.dtype)
+        return a.sum(axis=axes, keepdims=True, dtype=_accumulator(a)).astype(a.dtype)
 
     def mean(self, a: np.ndarray, axes: tuple[int, ...]) -> np.ndarray:
-        return a.mean(axis=axes, keepdims=True, dtype=a.dtype)
+        count = np.asarray(prod(a.shape[axis] for axis in axes), dtype=_accumulator(a))
+        return self.divide(a.sum(axis=axes, keepdims=True, dtype=_accumulator(a)), count).astype(a.dtype)
 
     def reciprocal(self, a: np.ndarray) -> np.ndarray:
         return (1 / a).astype(a.dtype)
@@ -116,15 +121,20 @@ class FloatDomain(Domain):
         return np.maximum(a, np.zeros((), a.dtype))
 
     def function(self, name: str, a: np.ndarray) -> np.ndarray:
-        return _FLOAT_FUNCTIONS[name](a)
+        return _FLOAT_FUNCTIONS[name](a.astype(_accumulator(a))).astype(a.dtype)
 
     def softmax(self, a: np.ndarray, axis: int) -> np.ndarray:
-        return special.softmax(a, axis=axis).astype(a.dtype)
+        return special.softmax(a.astype(_accumulator(a)), axis=axis).astype(a.dtype)
 
     @staticmethod
     def _like(b: np.ndarray, a: np.ndarray) -> np.ndarray:
         """A literal takes the element type of the tensor that it meets."""
         return b.astype(a.dtype) if b.ndim == 0 and b.dtype == np.float64 and a.dtype != np.float64 else b
+
+
+def _accumulator(a: np.ndarray) -> np.dtype:
+    """Half-precision numbers are summed and fed to functions in single precision."""
+    return np.dtype(np.float32) if a.dtype.itemsize <= 2 and not np.issubdtype(a.dtype, np.integer) else a.dtype
 
 
 _FLOAT_FUNCTIONS: dict[str, Callable[[np.ndarray], np.ndarray]] = {
@@ -235,7 +245,7 @@ class FieldDomain(Domain):
         return FieldArray(
             a.residue.sum(axis=behind, keepdims=True) % P,
             None if a.exponent is None else a.exponent.sum(axis=behind, keepdims=True) % Q,
-            a.undefined.any(axis=behind, keepdims=True),
+            np.logical_or.reduce(a.undefined, axis=behind, keepdims=True),
         )
 
     def reciprocal(self, a: FieldArray) -> FieldArray:

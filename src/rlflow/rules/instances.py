@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -14,8 +15,8 @@ from rlflow.ir.tensor_type import TensorType
 from rlflow.ops import registry
 from rlflow.ops.domain import Array, Domain
 from rlflow.rules import pattern
-from rlflow.rules.expression import Scope, Unproven, evaluate, holds
-from rlflow.rules.pattern import Apply, Term, Variable
+from rlflow.rules.expression import Expression, Scope, Unproven, evaluate, holds
+from rlflow.rules.pattern import Term, Variable
 from rlflow.rules.rule import Rule
 
 DIMENSIONS = (1, 2, 3, 4)
@@ -34,6 +35,9 @@ class Instance:
     @property
     def scope(self) -> Scope:
         return Scope(self.types, self.attributes, self.literals)
+
+    def shape(self, name: str) -> tuple[int, ...]:
+        return tuple(d for d in self.types[name].shape or () if isinstance(d, int))
 
 
 def draw(rule: Rule, rng: np.random.Generator, *, attempts: int = 2000, respect_condition: bool = True) -> Instance:
@@ -64,14 +68,14 @@ def _attempt(rule: Rule, rng: np.random.Generator) -> Instance:
 
 
 def _draw_dimensions(rng: np.random.Generator, count: int) -> tuple[int, ...]:
-    return tuple(int(d) for d in rng.choice(DIMENSIONS, count))
+    return tuple(DIMENSIONS[i] for i in rng.integers(len(DIMENSIONS), size=count))
 
 
 def _broadcastable(shape: tuple[int, ...], rng: np.random.Generator) -> tuple[int, ...]:
     """The shape, or the end of it with some dimensions 1: operands drawn so often fit each other."""
     if rng.random() < 0.5:
         return shape
-    ones = rng.choice((0.2, 1.0))
+    ones = 1.0 if rng.random() < 0.5 else 0.2
     return tuple(1 if rng.random() < ones else d for d in shape[int(rng.integers(0, len(shape) + 1)) :])
 
 
@@ -158,31 +162,45 @@ class Plan:
     types: tuple[TensorType, ...]
 
 
-def plan(terms: Sequence[Term], instance: Instance) -> Plan:
+def plan(terms: tuple[Term, ...], instance: Instance) -> Plan:
     """`TypeInferenceError` if a term is not well typed, `Unproven` if an attribute cannot be computed."""
-    places = {name: Ref(place) for place, name in enumerate(instance.types)}
-    types: dict[Ref, TensorType] = {places[name]: kind for name, kind in instance.types.items()}
-    steps: list[Step] = []
-    done: dict[Apply, int] = {}
+    applications, outputs = _layout(terms, tuple(instance.types))
+    types: list[tuple[TensorType, ...]] = [(kind,) for kind in instance.types.values()]
+    steps = []
+    for op, written, inputs in applications:
+        attributes = {k: evaluate(v, instance.scope) for k, v in written}
+        result = registry.infer(op, attributes, [_output(types, r) for r in inputs])
+        steps.append(Step(op, attributes, inputs, result))
+        types.append(result)
+    return Plan(tuple(steps), outputs, tuple(_output(types, r) for r in outputs))
+
+
+def _output(types: Sequence[tuple[TensorType, ...]], ref: Ref) -> TensorType:
+    if ref.index >= len(types[ref.node]):
+        raise TypeInferenceError(f"an operator of {len(types[ref.node])} outputs has no output {ref.index}")
+    return types[ref.node][ref.index]
+
+
+_Application = tuple[str, tuple[tuple[str, Expression], ...], tuple[Ref, ...]]
+
+
+@lru_cache(maxsize=1024)
+def _layout(terms: tuple[Term, ...], variables: tuple[str, ...]) -> tuple[tuple[_Application, ...], tuple[Ref, ...]]:
+    """The operators of a side, operands first, as (operator, attributes, operands), and where its outputs are."""
+    places: dict[Term, int] = {Variable(name): place for place, name in enumerate(variables)}
+    applications: list[_Application] = []
 
     def place(term: Term) -> Ref:
         if isinstance(term, Variable):
-            return places[term.name]
-        if term.node not in done:
+            return Ref(places[term])
+        if term.node not in places:
             inputs = tuple(place(a) for a in term.arguments)
-            attributes = {k: evaluate(pattern.thaw(v), instance.scope) for k, v in term.attributes}
-            done[term.node] = identifier = len(places) + len(steps)
-            steps.append(
-                Step(term.op, attributes, inputs, registry.infer(term.op, attributes, [types[r] for r in inputs]))
-            )
-            types.update({Ref(identifier, i): kind for i, kind in enumerate(steps[-1].types)})
-        ref = Ref(done[term.node], term.output)
-        if ref not in types:
-            raise TypeInferenceError(f"{term.op} has no output {ref.index}")
-        return ref
+            applications.append((term.op, tuple((k, pattern.thaw(v)) for k, v in term.attributes), inputs))
+            places[term.node] = len(places)
+        return Ref(places[term.node], term.output)
 
     outputs = tuple(place(t) for t in terms)
-    return Plan(tuple(steps), outputs, tuple(types[r] for r in outputs))
+    return tuple(applications), outputs
 
 
 def run(plan: Plan, operands: Sequence[Array], domain: Domain) -> list[Array]:
@@ -197,7 +215,7 @@ def run(plan: Plan, operands: Sequence[Array], domain: Domain) -> list[Array]:
 def as_graph(plans: Sequence[Plan], instance: Instance) -> Graph:
     """The sides together as one graph over the variables; outputs of one side after those of the other."""
     nodes = {i: Node(INPUT, (), {}, (kind,), (name,)) for i, (name, kind) in enumerate(instance.types.items())}
-    inputs, outputs = list(nodes), []
+    inputs, outputs = list(nodes), list[Ref]()
     for one in plans:
         shift = len(nodes) - len(inputs)
 
@@ -205,8 +223,8 @@ def as_graph(plans: Sequence[Plan], instance: Instance) -> Graph:
             return ref if ref.node < len(inputs) else Ref(ref.node + shift, ref.index)
 
         for step in one.steps:
-            names = ("",) * len(step.types)
-            nodes[len(nodes)] = Node(step.op, tuple(map(moved, step.inputs)), step.attributes, step.types, names)
+            blank = ("",) * len(step.types)
+            nodes[len(nodes)] = Node(step.op, tuple(map(moved, step.inputs)), step.attributes, step.types, blank)
         outputs += map(moved, one.outputs)
     names = [f"output_{i}" for i in range(len(outputs))]
     return make_graph(nodes, inputs, outputs, names, Header(opset=21))

@@ -158,7 +158,7 @@ def field_difference(rule: Rule, instance: Instance, rng: np.random.Generator, c
 
 
 def _field_value(domain: FieldDomain, instance: Instance, name: str, rng: np.random.Generator) -> FieldArray:
-    shape = tuple(d for d in instance.types[name].shape or () if isinstance(d, int))
+    shape = instance.shape(name)
     if name in instance.literals:
         constant = domain.constant(instance.literals[name])
         broadcast: Callable[[np.ndarray], np.ndarray] = lambda v: np.broadcast_to(v, shape)  # noqa: E731
@@ -179,11 +179,11 @@ def float_difference(rule: Rule, instance: Instance, rng: np.random.Generator) -
     are undefined at different points. Both sides must be well typed at the instance.
     """
     sides = [instances.plan(terms, instance) for terms in (rule.source, rule.target)]
-    feeds = {
-        name: np.full(kind.shape, instance.literals[name], np.float32)
+    feeds: dict[str, np.ndarray] = {
+        name: np.full(instance.shape(name), instance.literals[name], np.float32)
         if name in instance.literals
-        else rng.standard_normal(kind.shape, dtype=np.float32)
-        for name, kind in instance.types.items()
+        else rng.standard_normal(instance.shape(name), dtype=np.float32)
+        for name in instance.types
     }
     outputs = _run(instances.as_graph(sides, instance), feeds)
     worst = 0.0
