@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Protocol
 
@@ -37,11 +36,3 @@ class CostModel(Protocol):
     def runtime_ms(self, graph: Graph) -> float: ...
 
     def cost(self, graph: Graph) -> Cost: ...
-
-
-def percent_of(cost: Cost, start: Cost) -> Mapping[str, float]:
-    """Runtime and memory in percent of the start."""
-    return {
-        "runtime": 100.0 * cost.runtime_ms / start.runtime_ms if start.runtime_ms else 100.0,
-        "memory": 100.0 * cost.peak_memory_bytes / start.peak_memory_bytes if start.peak_memory_bytes else 100.0,
-    }

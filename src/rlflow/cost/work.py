@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from rlflow.ir.graph import Graph, Node
@@ -21,10 +22,11 @@ class Work:
 
 @dataclass(frozen=True, slots=True)
 class NodeWork:
-    """One execution of one node."""
+    """One execution of one node; `result_bytes` is what it leaves in memory."""
 
     flops: int
     bytes_moved: int
+    result_bytes: int
 
 
 class WorkCounter:
@@ -38,50 +40,42 @@ class WorkCounter:
         work = self._by_node.get(node)
         if work is None:
             kinds = [graph.type_of(ref) for ref in node.inputs if ref is not None]
-            work = NodeWork(registry.flops(node, kinds), registry.bytes_moved(node, kinds))
+            result_bytes = sum(kind.nbytes for kind in node.types if kind is not None)
+            work = NodeWork(registry.flops(node, kinds), registry.bytes_moved(node, kinds), result_bytes)
             self._by_node[node] = work
         return work
 
     def graph(self, graph: Graph) -> Work:
-        parts = [self.node(graph, i) for i in graph.order]
-        constants = [i for i, n in graph.nodes.items() if n.constant]
+        parts = {i: self.node(graph, i) for i in graph.nodes}
+        running = graph.position
+        folded = [i for i, n in graph.nodes.items() if n.constant and _is_read(graph, i)]
         return Work(
-            flops=sum(p.flops for p in parts),
-            bytes_moved=sum(p.bytes_moved for p in parts),
-            launches=len(parts),
-            peak_memory_bytes=_weight_bytes(graph, constants) + _peak_activation_bytes(graph),
-            load_time_flops=sum(self.node(graph, i).flops for i in constants if graph.nodes[i].inputs),
+            flops=sum(parts[i].flops for i in running),
+            bytes_moved=sum(parts[i].bytes_moved for i in running),
+            launches=len(running),
+            peak_memory_bytes=sum(parts[i].result_bytes for i in folded) + _peak_activation_bytes(graph, parts),
+            load_time_flops=sum(parts[i].flops for i, n in graph.nodes.items() if n.constant),
         )
 
 
-def _nbytes(node: Node) -> int:
-    return sum(kind.nbytes for kind in node.types if kind is not None)
+def _is_read(graph: Graph, constant: int) -> bool:
+    """By a node that runs: then it is in memory after constant expressions have been folded."""
+    return constant in graph.output_nodes or any(c in graph.position for c in graph.consumers[constant])
 
 
-def _weight_bytes(graph: Graph, constants: list[int]) -> int:
-    """Constants that a running node reads: what is in memory after constant expressions have been folded."""
-    running = graph.position
-    return sum(
-        _nbytes(graph.nodes[i])
-        for i in constants
-        if i in graph.output_nodes or any(c in running for c in graph.consumers[i])
-    )
-
-
-def _peak_activation_bytes(graph: Graph) -> int:
+def _peak_activation_bytes(graph: Graph, parts: Mapping[int, NodeWork]) -> int:
     """Each activation lives from its computation to its last reader."""
-    last_read: dict[int, int] = {}
-    for place, identifier in enumerate(graph.order):
+    last_reader: dict[int, int] = {}
+    for identifier in graph.order:
         for source in graph.nodes[identifier].sources:
-            last_read[source] = place
-    dying: dict[int, list[int]] = {}
-    for identifier, place in last_read.items():
+            last_reader[source] = identifier
+    dying: dict[int, int] = {}
+    for identifier, reader in last_reader.items():
         if not graph.nodes[identifier].constant and identifier not in graph.output_nodes:
-            dying.setdefault(place, []).append(identifier)
-    alive = sum(_nbytes(graph.nodes[i]) for i in graph.inputs)
-    peak = alive
-    for place, identifier in enumerate(graph.order):
-        alive += _nbytes(graph.nodes[identifier])
+            dying[reader] = dying.get(reader, 0) + parts[identifier].result_bytes
+    alive = peak = sum(parts[i].result_bytes for i in graph.inputs)
+    for identifier in graph.order:
+        alive += parts[identifier].result_bytes
         peak = max(peak, alive)
-        alive -= sum(_nbytes(graph.nodes[i]) for i in dying.get(place, ()))
+        alive -= dying.get(identifier, 0)
     return peak

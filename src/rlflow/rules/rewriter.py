@@ -65,6 +65,7 @@ class Rewriter:
         self._relations = _relations([v for _, v in several])
         self._symmetric = {i for i, v in several if v.symmetric}
         self._depth = [max(v.depth for i, v in variants if i == index) for index in range(len(self.rules))]
+        self._several_depth = max((v.depth for _, v in several), default=0)
         self._tables: WeakKeyDictionary[Graph, _Table] = WeakKeyDictionary()
         self._pending: WeakKeyDictionary[Graph, _Table] = WeakKeyDictionary()  # tables of parents
 
@@ -127,7 +128,7 @@ class Rewriter:
             return {}
         dirty = change.touched.union(change.removed)
         stale = {root for root, found in entries.items() if any(not dirty.isdisjoint(e.match.nodes) for e in found)}
-        for identifier in _distances(graph, change.touched, max(self._depth)):
+        for identifier in _distances(graph, change.touched, self._several_depth):
             for descent, ascent in self._relations.get(graph.nodes[identifier].op, ()):
                 anchor = descend(graph, identifier, descent)
                 if anchor is not None:

@@ -1,0 +1,44 @@
+"""Environments from plain values, for `gymnasium.make`: a model instead of a graph, a name instead of a cost model."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from rlflow import zoo
+from rlflow.cost.analytic import AnalyticCost
+from rlflow.cost.base import CostModel
+from rlflow.environments.rewards import RewardConfig
+from rlflow.environments.substitution_env import EnvironmentConfig, SubstitutionEnv
+from rlflow.ir.graph import Graph
+from rlflow.onnx_io import from_onnx
+from rlflow.rules import library as rule_library
+from rlflow.rules.library import Library
+
+
+def substitution_env(
+    model: Any = "tiny_chain",
+    library: Library | Path | None = None,
+    cost_model: CostModel | None = None,
+    reward: str = "incremental",
+    render_mode: str | None = None,
+    **settings: Any,
+) -> SubstitutionEnv:
+    """`rlflow/Substitution-v0`.
+
+    `model` is a `Graph`, an `onnx.ModelProto`, a path, or the name of a zoo model; `library` a rule library or its
+    file, the shipped one by default; the cost model is `AnalyticCost` unless given. `settings` are those of
+    `EnvironmentConfig`. Raises `InputError` for what cannot be used.
+    """
+    if isinstance(model, str) and model in zoo.names():
+        model = zoo.build(model)
+    graph = model if isinstance(model, Graph) else from_onnx(model)
+    rules = library if isinstance(library, Library) else rule_library.load(library)
+    return SubstitutionEnv(
+        graph,
+        rules,
+        cost_model or AnalyticCost(),
+        config=EnvironmentConfig(**settings),
+        reward_config=RewardConfig(kind=reward),
+        render_mode=render_mode,
+    )

@@ -1,0 +1,245 @@
+"""Graph substitution as a Gymnasium environment: choose a rule and where, or stop."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import gymnasium
+import numpy as np
+from gymnasium import spaces
+
+from rlflow.cost.base import Cost, CostModel
+from rlflow.environments.rewards import RewardConfig, Transition, reward
+from rlflow.errors import InputError
+from rlflow.ir.graph import Graph
+from rlflow.ir.structural_hash import structural_hash
+from rlflow.representation.action_space import ActionSpace
+from rlflow.representation.features import NUM_FEATURES, VOCABULARY_SIZE, Featuriser
+from rlflow.representation.graph_arrays import GraphArrays
+from rlflow.rules.library import Library
+from rlflow.rules.match import Match
+from rlflow.rules.rewriter import Rewriter
+from rlflow.trajectory.record import Step, Trajectory
+
+Observation = dict[str, np.ndarray]
+
+
+@dataclass(frozen=True)
+class EnvironmentConfig:
+    """`max_locations` is L; `max_steps` the horizon; `start_rewrites` up to how many random rewrites an episode starts
+    behind; `max_nodes` and `max_edges` bound the observation (0: twice what the first graph has).
+    """
+
+    max_locations: int = 200
+    max_steps: int = 100
+    start_rewrites: int = 0
+    max_nodes: int = 0
+    max_edges: int = 0
+
+
+@dataclass(frozen=True, eq=False)
+class _State:
+    """Where an episode stands."""
+
+    graph: Graph
+    cost: Cost
+    matches: tuple[tuple[Match, ...], ...]
+    hash: str
+
+
+class SubstitutionEnv(gymnasium.Env[Observation, np.ndarray]):
+    """The environment of paper.md section 2.
+
+    Observation: `op` (N,), `features` (N, F), `edges` (E, 2) of the graph, zero beyond `num_nodes` and `num_edges`;
+    `counts` (R,) matches a rule, at most L; `rule_mask` (R + 1,) and `location_mask` (R, L), which follow from the
+    counts; `cost` (1,) runtime in percent of the start. Action: (rule, location); rule R terminates.
+
+    An action outside the masks leaves the graph as it is and earns `reward.invalid`. The horizon truncates. `info` has
+    the graph's hash, its runtime, and how many matches lie beyond L.
+    """
+
+    metadata: dict[str, Any] = {"render_modes": ["ansi"]}  # noqa: RUF012
+
+    def __init__(
+        self,
+        graph: Graph,
+        library: Library,
+        cost_model: CostModel,
+        *,
+        config: EnvironmentConfig | None = None,
+        reward_config: RewardConfig | None = None,
+        rewriter: Rewriter | None = None,
+        render_mode: str | None = None,
+    ) -> None:
+        if render_mode not in (None, "ansi"):
+            raise InputError(f"there is no render mode {render_mode!r}: choose 'ansi' or none")
+        self.config = config or EnvironmentConfig()
+        self.reward_config = reward_config or RewardConfig()
+        self.library = library
+        self.render_mode = render_mode
+        self.actions = ActionSpace(len(library.rules), self.config.max_locations)
+        self._origin = graph
+        self._rewriter = rewriter or Rewriter(library.rules)
+        self._cost_model = cost_model
+        self._featuriser = Featuriser()
+        self._max_nodes = self.config.max_nodes or 2 * (len(graph.order) + len(graph.inputs))
+        self._max_edges = self.config.max_edges or 2 * sum(len(n.sources) for n in graph.nodes.values())
+        self.action_space = spaces.MultiDiscrete([self.actions.num_rules + 1, self.actions.max_locations])
+        self.observation_space = self._observation_space()
+        self._state: _State | None = None
+        self._start: _State | None = None
+        self._steps: list[Step] = []
+        self._seed: int | None = None
+
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Observation, dict]:
+        """Back to the graph, or to up to `start_rewrites` random rewrites away from it.
+
+        `options["start_rewrites"]` asks for exactly so many.
+        """
+        super().reset(seed=seed)
+        state = self._look(self._origin)
+        wanted = (options or {}).get("start_rewrites")
+        if wanted is None and self.config.start_rewrites:
+            wanted = int(self.np_random.integers(self.config.start_rewrites + 1))
+        for _ in range(wanted or 0):
+            choices = [match for found in state.matches for match in found]
+            if not choices:
+                break
+            state = self._look(self._rewriter.apply(state.graph, choices[int(self.np_random.integers(len(choices)))]))
+        self._state = self._start = state
+        self._steps = []
+        self._seed = seed
+        return self._observation(), self._info()
+
+    def step(self, action: Sequence[int] | np.ndarray) -> tuple[Observation, float, bool, bool, dict[str, Any]]:
+        rule, location = int(action[0]), int(action[1])
+        before, start = self._now, self._began
+        terminated = rule == self.actions.terminate
+        valid = terminated or self.actions.is_valid(self.counts(), rule, location)
+        truncated = not terminated and len(self._steps) + 1 >= self.config.max_steps
+        if valid and not terminated:
+            self._state = self._look(self._rewriter.apply(before.graph, before.matches[rule][location]))
+        if valid:
+            transition = Transition(start.cost, before.cost, self._now.cost, terminated or truncated)
+            earned = reward(transition, self.reward_config)
+        else:
+            earned = self.reward_config.invalid
+        if not terminated:
+            name = self.library.rules[rule].id if valid else ""
+            self._steps.append(Step(name, location, self._now.hash, self._now.cost.runtime_ms, earned))
+        return self._observation(), earned, terminated, truncated, self._info() | {"valid": valid}
+
+    def counts(self) -> np.ndarray:
+        """(R,) int64: matches of each rule that can be chosen."""
+        return np.array([min(len(m), self.actions.max_locations) for m in self._now.matches], dtype=np.int64)
+
+    def action_masks(self) -> np.ndarray:
+        """(R + 1 + L,) bool for stock MaskablePPO: the rules, and the locations that at least one rule has.
+
+        The two parts are independent, so that stock masking still admits pairs that do not exist; they earn
+        `reward.invalid`. `agents.factored_policy` masks the location given the rule instead.
+        """
+        counts = self.counts()
+        widest = np.arange(self.actions.max_locations) < max(1, counts.max(initial=0))
+        return np.concatenate([self.actions.rule_mask(counts), widest])
+
+    def graph_arrays(self) -> GraphArrays:
+        """The current graph, not padded."""
+        return self._featuriser.arrays(self._now.graph)
+
+    @property
+    def graph(self) -> Graph:
+        return self._now.graph
+
+    @property
+    def cost(self) -> Cost:
+        return self._now.cost
+
+    @property
+    def start_cost(self) -> Cost:
+        return self._began.cost
+
+    def trajectory(self) -> Trajectory:
+        """The episode so far; rejected actions are left out, as they changed nothing."""
+        steps = tuple(step for step in self._steps if step.rule)
+        start = self._began
+        return Trajectory(
+            start.hash, start.cost.runtime_ms, self._cost_model.name, self.library.hash, steps, self._seed
+        )
+
+    def render(self) -> str | None:  # type: ignore[override]
+        if self.render_mode is None:
+            return None
+        state = self._now
+        lines = [f"graph {state.hash}: {len(state.graph.order)} nodes, {state.cost.runtime_ms:.4f} ms"]
+        lines += [
+            f"{'/'.join(state.graph.nodes[i].names)} = {state.graph.nodes[i].op} {state.graph.nodes[i].types[0]}"
+            for i in state.graph.order
+        ]
+        rules = zip(self.library.rules, state.matches, strict=True)
+        lines += [f"  {rule.name}: {len(found)} matches" for rule, found in rules if found]
+        return "\n".join(lines)
+
+    @property
+    def _now(self) -> _State:
+        if self._state is None:
+            raise InputError("call reset() before anything else")
+        return self._state
+
+    @property
+    def _began(self) -> _State:
+        assert self._start is not None
+        return self._start
+
+    def _look(self, graph: Graph) -> _State:
+        return _State(graph, self._cost_model.cost(graph), self._rewriter.matches(graph), structural_hash(graph))
+
+    def _info(self) -> dict[str, Any]:
+        state = self._now
+        beyond = sum(max(0, len(found) - self.actions.max_locations) for found in state.matches)
+        return {"hash": state.hash, "runtime_ms": state.cost.runtime_ms, "matches_beyond_limit": beyond}
+
+    def _observation(self) -> Observation:
+        arrays = self.graph_arrays()
+        if arrays.num_nodes > self._max_nodes or len(arrays.edges) > self._max_edges:
+            raise InputError(
+                f"the graph has grown to {arrays.num_nodes} nodes and {len(arrays.edges)} edges, the observation holds "
+                f"{self._max_nodes} and {self._max_edges}: raise environment.max_nodes and environment.max_edges"
+            )
+        counts = self.counts()
+        start_ms = self._began.cost.runtime_ms
+        return {
+            "op": _padded(arrays.op, self._max_nodes),
+            "features": _padded(arrays.features, self._max_nodes),
+            "edges": _padded(arrays.edges, self._max_edges),
+            "num_nodes": np.array([arrays.num_nodes], dtype=np.int64),
+            "num_edges": np.array([len(arrays.edges)], dtype=np.int64),
+            "counts": counts,
+            "rule_mask": self.actions.rule_mask(counts).astype(np.int8),
+            "location_mask": self.actions.location_mask(counts).astype(np.int8),
+            "cost": np.array([100.0 * self._now.cost.runtime_ms / start_ms if start_ms else 100.0], dtype=np.float32),
+        }
+
+    def _observation_space(self) -> spaces.Dict:
+        nodes, edges, rules = self._max_nodes, self._max_edges, self.actions.num_rules
+        return spaces.Dict(
+            {
+                "op": spaces.Box(0, VOCABULARY_SIZE - 1, (nodes,), np.int64),
+                "features": spaces.Box(0.0, np.inf, (nodes, NUM_FEATURES), np.float32),
+                "edges": spaces.Box(0, max(1, nodes - 1), (edges, 2), np.int64),
+                "num_nodes": spaces.Box(0, nodes, (1,), np.int64),
+                "num_edges": spaces.Box(0, edges, (1,), np.int64),
+                "counts": spaces.Box(0, self.actions.max_locations, (rules,), np.int64),
+                "rule_mask": spaces.MultiBinary(rules + 1),
+                "location_mask": spaces.MultiBinary([rules, self.actions.max_locations]),
+                "cost": spaces.Box(0.0, np.inf, (1,), np.float32),
+            }
+        )
+
+
+def _padded(array: np.ndarray, length: int) -> np.ndarray:
+    padded = np.zeros((length, *array.shape[1:]), dtype=array.dtype)
+    padded[: len(array)] = array
+    return padded

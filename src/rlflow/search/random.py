@@ -1,0 +1,43 @@
+"""Random search: episodes of random rewrites, the best graph of all. The baseline that any method has to beat."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from rlflow.ir.graph import Graph
+from rlflow.optimiser import Budget, OnProgress, OptimisationResult
+from rlflow.rules.rewriter import Location
+from rlflow.search.base import Search
+
+
+@dataclass(frozen=True)
+class RandomSearch(Search):
+    """Uniform over the rules that match, then over the rule's locations. One expansion is one rewrite.
+
+    `episode_steps` rewrites an episode, then again from the start.
+    """
+
+    episode_steps: int = 100
+    seed: int = 0
+    name: str = "random"
+
+    def optimise(self, graph: Graph, budget: Budget, on_progress: OnProgress | None = None) -> OptimisationResult:
+        rng = np.random.default_rng(self.seed)
+        work = self.begin(graph, budget)
+        best = state = work.start
+        while not work.is_spent(work.interactions):
+            counts = [len(found) for found in work.rewriter.matches(state.graph)]
+            valid = [rule for rule, count in enumerate(counts) if count]
+            if not valid and not state.depth:
+                break
+            if not valid or state.depth >= self.episode_steps:
+                state = work.start
+                continue
+            rule = valid[int(rng.integers(len(valid)))]
+            state = work.step(state, Location(rule, int(rng.integers(counts[rule]))))
+            best = min(best, state, key=lambda s: s.runtime_ms)
+            if on_progress and work.interactions % 10 == 0:
+                on_progress(work.fraction(work.interactions), f"{best.runtime_ms:.3f} ms")
+        return work.result(best)

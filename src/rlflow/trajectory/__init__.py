@@ -1,0 +1,1 @@
+"""Recorded rewrites and their replay."""

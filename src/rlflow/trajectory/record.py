@@ -1,0 +1,75 @@
+"""What happened to a graph: enough to do it again, and to notice if it does not come out the same."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from rlflow.errors import ReplayError
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One rewrite: the rule, which of its matches, and the graph that came of it."""
+
+    rule: str
+    location: int
+    hash: str
+    runtime_ms: float
+    reward: float
+
+
+@dataclass(frozen=True)
+class Trajectory:
+    """`library` is the hash of the rules in whose order locations are counted; `seed` that of the episode, if any."""
+
+    start_hash: str
+    start_runtime_ms: float
+    cost_model: str
+    library: str
+    steps: tuple[Step, ...]
+    seed: int | None = None
+
+    def upto(self, length: int) -> Trajectory:
+        """The first `length` steps."""
+        return Trajectory(
+            self.start_hash, self.start_runtime_ms, self.cost_model, self.library, self.steps[:length], self.seed
+        )
+
+    def to_json(self) -> str:
+        return json.dumps(asdict(self))
+
+    @classmethod
+    def from_json(cls, text: str) -> Trajectory:
+        """`ReplayError` if the text is no trajectory."""
+        try:
+            content = json.loads(text)
+            return cls(**{**content, "steps": tuple(Step(**step) for step in content["steps"])})
+        except (ValueError, KeyError, TypeError) as error:
+            raise ReplayError(f"not a trajectory: {error}") from None
+
+
+def save(trajectories: Iterable[Trajectory], path: Path) -> None:
+    """One trajectory a line; written whole or not at all."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    draft = path.with_suffix(".draft")
+    draft.write_text("".join(t.to_json() + "\n" for t in trajectories))
+    os.replace(draft, path)
+
+
+def load(path: Path) -> list[Trajectory]:
+    """`ReplayError` naming the line that cannot be read."""
+    try:
+        lines = path.read_text().splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise ReplayError(f"{path} cannot be read: {error}") from None
+    trajectories = []
+    for number, line in enumerate(lines, start=1):
+        try:
+            trajectories.append(Trajectory.from_json(line))
+        except ReplayError as error:
+            raise ReplayError(f"{path}, line {number}: {error}") from None
+    return trajectories

@@ -1,0 +1,39 @@
+"""Doing a trajectory again, step by step, on the graph that it started from."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from rlflow.errors import ReplayError
+from rlflow.ir.graph import Graph
+from rlflow.ir.structural_hash import structural_hash
+from rlflow.rules.match import Match
+from rlflow.rules.rewriter import Rewriter
+from rlflow.trajectory.record import Trajectory
+
+
+def replay(graph: Graph, trajectory: Trajectory, rewriter: Rewriter) -> Iterator[Graph]:
+    """The graphs along the trajectory, the start first.
+
+    `ReplayError` naming the step if the graph, the rules or a hash are not what was recorded.
+    """
+    found = structural_hash(graph)
+    if found != trajectory.start_hash:
+        raise ReplayError(f"the trajectory starts from graph {trajectory.start_hash}, this model is {found}")
+    yield graph
+    for number, step in enumerate(trajectory.steps, start=1):
+        graph = rewriter.apply(graph, _match(graph, rewriter, step.rule, step.location, number))
+        found = structural_hash(graph)
+        if found != step.hash:
+            raise ReplayError(f"step {number} ({step.rule}@{step.location}) led to {found} instead of {step.hash}")
+        yield graph
+
+
+def _match(graph: Graph, rewriter: Rewriter, rule: str, location: int, number: int) -> Match:
+    index = next((i for i, r in enumerate(rewriter.rules) if r.id == rule), None)
+    if index is None:
+        raise ReplayError(f"step {number} applies rule {rule}, which is not in the library given")
+    matches = rewriter.matches(graph)[index]
+    if location >= len(matches):
+        raise ReplayError(f"step {number} applies {rule} at location {location}, but it matches {len(matches)} times")
+    return matches[location]
