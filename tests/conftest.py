@@ -48,8 +48,8 @@ def command(repository: Path) -> Callable[..., subprocess.CompletedProcess[str]]
     inherited = {key: value for key, value in os.environ.items() if not key.startswith(("DVC_", "RLFLOW_", "HYDRA_"))}
     inherited |= {"PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}", "DVC_NO_ANALYTICS": "1"}
 
-    def run(*arguments: str, cwd: Path, check: bool = True) -> subprocess.CompletedProcess[str]:
-        answer = subprocess.run(arguments, cwd=cwd, env=inherited, capture_output=True, text=True)
+    def run(*arguments: str, cwd: Path, check: bool = True, **variables: str) -> subprocess.CompletedProcess[str]:
+        answer = subprocess.run(arguments, cwd=cwd, env=inherited | variables, capture_output=True, text=True)
         assert not check or answer.returncode == 0, f"{arguments}: {answer.stdout}\n{answer.stderr}"
         return answer
 

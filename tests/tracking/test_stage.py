@@ -1,0 +1,154 @@
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from omegaconf import OmegaConf
+
+from rlflow.errors import InputError, RLFlowError
+from rlflow.tracking.stage import Stage, run_stage
+from rlflow.tracking.store import open_store
+
+CONFIG = OmegaConf.create(
+    {
+        "seed": 7,
+        "temperature": 1.0,
+        "first": {"size": 3},
+        "graph": {"kind": "zoo", "name": "small", "path": "conf/graph/small.yaml"},
+    }
+)
+
+
+@pytest.fixture
+def start(project: Path, store_root: Path) -> Callable:
+    """Run a function as a stage of the project, its outputs in the project."""
+
+    def start(function: Callable[[Stage], None]) -> None:
+        run_stage(function, CONFIG, root=project, output_root=project, overrides=[])
+
+    return start
+
+
+def test_outputs_appear_together_and_the_run_tells_them(start, project: Path, store_root: Path):
+    def first(stage: Stage) -> None:
+        stage.output("data/first").mkdir()
+        stage.write_metrics({"size": stage.settings["first"]["size"], "seed": stage.seed})
+        assert not (project / "data").exists()
+
+    start(first)
+    assert (project / "data/first").is_dir()
+    assert json.loads((project / "data/results/first/metrics.json").read_text()) == {"size": 3, "seed": 7}
+    assert not list((store_root / ".checkpoints/first").iterdir())
+    (run,) = open_store(store_root).client.search_runs(["1"])
+    assert run.info.run_name == "first/small/7"
+    assert run.data.metrics["size"] == 3
+
+
+def test_section_that_is_not_declared_cannot_be_read(start):
+    def first(stage: Stage) -> None:
+        stage.settings["temperature"]
+
+    with pytest.raises(InputError, match="section temperature is read but not declared"):
+        start(first)
+
+
+def test_input_that_is_not_declared_cannot_be_read(start):
+    def second(stage: Stage) -> None:
+        assert stage.input("data/first/size.txt").name == "size.txt"
+        stage.input("data/first_and_more")
+
+    with pytest.raises(InputError, match="second reads data/first_and_more; add it to the stage's deps"):
+        start(second)
+
+
+def test_output_that_is_not_declared_cannot_be_written(start):
+    def second(stage: Stage) -> None:
+        stage.output("data/first")
+
+    with pytest.raises(InputError, match="second writes data/first; add it to the stage's outs"):
+        start(second)
+
+
+def test_missing_output_publishes_none(start, project: Path):
+    def first(stage: Stage) -> None:
+        stage.output("data/first").mkdir()
+
+    with pytest.raises(RLFlowError, match=r"first ended without writing data/results/first/metrics\.json"):
+        start(first)
+    assert not (project / "data").exists()
+
+
+def test_failed_stage_keeps_the_outputs_of_the_last_good_one(start, project: Path):
+    def second(stage: Stage) -> None:
+        stage.output("data/second.txt").write_text("good")
+
+    start(second)
+
+    def failing(stage: Stage) -> None:
+        stage.output("data/second.txt").write_text("half")
+        raise RLFlowError("in the middle")
+
+    failing.__name__ = "second"
+    with pytest.raises(RLFlowError, match="in the middle"):
+        start(failing)
+    assert (project / "data/second.txt").read_text() == "good"
+
+
+def test_checkpoint_belongs_to_settings_inputs_and_code(project: Path, store_root: Path):
+    """Each of the three changed in turn gives another folder; nothing changed gives the same one."""
+    (project / "data/first").mkdir(parents=True)
+    size = project / "data/first/size.txt"
+    size.write_text("3")
+    seen: list[Path] = []
+
+    def second(stage: Stage) -> None:
+        seen.append(stage.checkpoint)
+        stage.output("data/second.txt").write_text("")
+
+    def run(**changes: float) -> Path:
+        run_stage(second, OmegaConf.merge(CONFIG, changes), root=project, output_root=project, overrides=[])
+        return seen[-1]
+
+    reference = run()
+    assert run() == reference
+    assert run(temperature=0.5) != reference
+    size.write_text("4")
+    changed_input = run()
+    assert changed_input != reference
+    script = project / "pipelines/second.py"
+    script.write_text(script.read_text() + "\n")
+    assert run() not in (reference, changed_input)
+
+
+def test_stage_that_dvc_does_not_know_is_refused(start):
+    def third(stage: Stage) -> None:
+        raise AssertionError("never called")
+
+    with pytest.raises(InputError, match="has no stage third; the stages are config, first, second"):
+        start(third)
+
+
+def test_hand_run_and_killed_stage_goes_on(project: Path, command: Callable):
+    command("python", "pipelines/first.py", cwd=project)
+    killed = command("python", "pipelines/second.py", cwd=project, check=False, KILL_AT="1")
+    assert killed.returncode == -9
+    assert not (project / "data/second.txt").exists()
+    command("python", "pipelines/second.py", cwd=project)
+    assert (project / "data/second.txt").read_text() == "1.0 from 2"
+    statuses = [run.info.status for run in open_store(project).client.search_runs(["1"])]
+    assert sorted(statuses) == ["FINISHED", "FINISHED", "KILLED"]
+
+
+def test_multirun_gives_children_and_leaves_the_outputs_alone(project: Path, command: Callable):
+    command("python", "pipelines/first.py", cwd=project)
+    command("python", "pipelines/second.py", cwd=project)
+    command("python", "pipelines/second.py", "--multirun", "temperature=0.5,2.0", cwd=project)
+    assert (project / "data/second.txt").read_text() == "1.0 from 0"
+    written = sorted(path.read_text() for path in (project / "multirun").rglob("second.txt"))
+    assert written == ["0.5 from 0", "2.0 from 0"]
+    client = open_store(project).client
+    (parent,) = client.search_runs(["1"], "attributes.run_name = 'second/small/sweep'")
+    children = client.search_runs(["1"], f"tags.mlflow.parentRunId = '{parent.info.run_id}'")
+    assert sorted(run.data.params["temperature"] for run in children) == ["0.5", "2.0"]
+    assert {run.info.run_name for run in children} == {"second/small/0"}
+    assert {run.info.status for run in (parent, *children)} == {"FINISHED"}
