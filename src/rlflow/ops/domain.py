@@ -346,10 +346,10 @@ def _aligned(operation: Callable[..., np.ndarray]) -> Callable[[np.ndarray, np.n
 
 def _matmul(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     """numpy's product behind the batch axis, vectors included."""
-    if a.ndim == 2:
-        return _matmul(a[:, None, :], b)[..., 0, :]
     if b.ndim == 2:
         return _matmul(a, b[..., None])[..., 0]
+    if a.ndim == 2:
+        return _matmul(a[:, None, :], b)[..., 0, :]
     return _aligned(np.matmul)(a, b)
 
 
