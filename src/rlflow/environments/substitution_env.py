@@ -87,7 +87,7 @@ class SubstitutionEnv(gymnasium.Env[Observation, np.ndarray]):
         self._max_nodes = self.config.max_nodes or 2 * (len(graph.order) + len(graph.inputs))
         self._max_edges = self.config.max_edges or 2 * sum(len(n.sources) for n in graph.nodes.values())
         self.action_space = spaces.MultiDiscrete([self.actions.num_rules + 1, self.actions.max_locations])
-        self.observation_space = self._observation_space()
+        self.observation_space: spaces.Space[Observation] = self._observation_space()  # type: ignore[assignment]
         self._state: _State | None = None
         self._start: _State | None = None
         self._steps: list[Step] = []

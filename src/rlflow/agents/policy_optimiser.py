@@ -1,0 +1,96 @@
+"""The trained controller as an optimiser: it acts on the real graph as it learned to act in the dream."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+
+import torch
+
+from rlflow.agents.controller import Controller
+from rlflow.cost.base import CostModel
+from rlflow.environments.substitution_env import EnvironmentConfig, SubstitutionEnv
+from rlflow.errors import InputError
+from rlflow.ir.graph import Graph
+from rlflow.optimiser import Budget, OnProgress, OptimisationResult
+from rlflow.rules.library import Library
+from rlflow.rules.rewriter import Rewriter
+from rlflow.trajectory.record import Trajectory
+from rlflow.world_model import latent_state
+from rlflow.world_model.model import WorldModel
+from rlflow.world_model.rule_alignment import RuleAlignment
+
+
+@dataclass(frozen=True)
+class _Best:
+    """The cheapest graph so far and the way to it."""
+
+    graph: Graph
+    runtime_ms: float
+    trajectory: Trajectory
+
+
+@dataclass(frozen=True)
+class PolicyOptimiser:
+    """One episode in which the controller takes its most probable actions, then `sampled_episodes` drawn ones.
+
+    The real masks rule out what the dream's would have allowed. The best graph of all episodes is the result: a
+    temporary loss costs nothing. One expansion of the budget is one episode.
+    """
+
+    library: Library
+    rewriter: Rewriter
+    cost_model: CostModel
+    world_model: WorldModel
+    controller: Controller
+    environment: EnvironmentConfig
+    sampled_episodes: int = 4
+    seed: int = 0
+    name: str = "rlflow"
+
+    def optimise(self, graph: Graph, budget: Budget, on_progress: OnProgress | None = None) -> OptimisationResult:
+        """`InputError` if controller and world model were trained on different rules."""
+        if self.controller.arguments.rule_ids != self.world_model.arguments.rule_ids:
+            raise InputError("the controller and the world model were trained on different rules: train them together")
+        started = time.perf_counter()
+        env = SubstitutionEnv(graph, self.library, self.cost_model, config=self.environment, rewriter=self.rewriter)
+        generator = torch.Generator().manual_seed(self.seed)
+        env.reset()
+        start_ms = env.cost.runtime_ms
+        best = _Best(graph, start_ms, env.trajectory())
+        interactions = 0
+        episodes = 1 + self.sampled_episodes
+        for episode in range(min(episodes, budget.expansions or episodes)):
+            if budget.time_s is not None and time.perf_counter() - started >= budget.time_s:
+                break
+            found, steps = self._episode(env, None if episode == 0 else generator)
+            interactions += steps
+            best = min(best, found, key=lambda b: b.runtime_ms)
+            if on_progress:
+                on_progress((episode + 1) / episodes, f"best {best.runtime_ms:.3f} ms after {episode + 1} episodes")
+        wall_time_s = time.perf_counter() - started
+        return OptimisationResult(best.graph, best.runtime_ms, start_ms, best.trajectory, wall_time_s, interactions)
+
+    def _episode(self, env: SubstitutionEnv, generator: torch.Generator | None) -> tuple[_Best, int]:
+        """The best graph of one episode and its number of steps; with a generator actions are drawn."""
+        env.reset()
+        alignment = RuleAlignment.of(self.world_model.arguments.rule_ids, [r.id for r in self.library.rules])
+        layout = latent_state.layout_of(self.world_model)
+        state = latent_state.begin(self.world_model, env.graph_arrays(), alignment.counts(env.counts()), 100.0)
+        best = _Best(env.graph, env.cost.runtime_ms, env.trajectory())
+        steps = 0
+        ended = False
+        while not ended:
+            chosen = self.controller.act(state.observation(layout), generator is None, generator)
+            action = (int(chosen[0]), int(chosen[1]))
+            _, _, terminated, truncated, _ = env.step(alignment.action(*action))
+            ended = terminated or truncated
+            if terminated:
+                break
+            steps += 1
+            if env.cost.runtime_ms < best.runtime_ms:
+                best = _Best(env.graph, env.cost.runtime_ms, env.trajectory())
+            percent = 100.0 * env.cost.runtime_ms / env.start_cost.runtime_ms
+            counts = alignment.counts(env.counts())
+            state = latent_state.advance(self.world_model, state, action, env.graph_arrays(), counts, percent)
+        return best, steps
