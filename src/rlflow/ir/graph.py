@@ -32,7 +32,7 @@ class Ref(NamedTuple):
     """One output of one node."""
 
     node: int
-    index: int = 0
+    index: int = 0  # type: ignore[assignment]  # hides tuple.index, which nobody needs here
 
 
 class Payload(Protocol):
@@ -58,7 +58,8 @@ class Node:
     `types` and `names` have one entry an output; a type of None is a value that is no tensor (a sequence, an
     optional) or of which nothing is known. Names are hints for export and never part of a graph's identity.
     `constant` says that the value is known when the model is loaded: it costs nothing at run time.
-    `signature` is a 64-bit digest of everything but the operands.
+    `label` is the node's own name in the model that it came from, a hint as well.
+    `signature` is a 64-bit digest of everything but the operands, names and label.
     """
 
     op: str
@@ -70,6 +71,7 @@ class Node:
     payload: Payload | None = None
     signature: int = 0
     sources: tuple[int, ...] = field(default=())
+    label: str = ""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "sources", tuple(dict.fromkeys(r.node for r in self.inputs if r is not None)))
@@ -87,7 +89,17 @@ class Node:
         return self._copy(self.inputs, names)
 
     def _copy(self, inputs: tuple[Ref | None, ...], names: tuple[str, ...]) -> Node:
-        return Node(self.op, inputs, self.attributes, self.types, names, self.constant, self.payload, self.signature)
+        return Node(
+            self.op,
+            inputs,
+            self.attributes,
+            self.types,
+            names,
+            self.constant,
+            self.payload,
+            self.signature,
+            label=self.label,
+        )
 
 
 def _signature(node: Node) -> int:
@@ -154,9 +166,10 @@ class Graph:
         """The nodes that run, operands first: depth first from the outputs, operands from left to right.
 
         It depends on the structure alone, never on names or on the history of edits. Leaves and constant
-        expressions do not run and are left out.
+        expressions do not run and are left out. `GraphError` on a cycle.
         """
         nodes = self.nodes
+        entered: set[int] = set()
         done: set[int] = set()
         order: list[int] = []
         for output in self.outputs:
@@ -169,6 +182,9 @@ class Graph:
                 node = nodes[current]
                 waiting = [s for s in node.sources if s not in done and not nodes[s].constant]
                 if waiting:
+                    if current in entered:
+                        raise GraphError(f"the graph has a cycle through node {current} ({node.op})")
+                    entered.add(current)
                     stack.extend(reversed(waiting))
                     continue
                 stack.pop()
@@ -190,6 +206,8 @@ class Graph:
         (`GraphError` otherwise). No new node may read a value that is being replaced.
         """
         draft = _Draft(self)
+        if added and min(added) < self.next_id:
+            raise GraphError(f"new nodes are numbered from {self.next_id} on, not {min(added)}")
         for identifier, node in added.items():
             draft.add(identifier, node)
         for old, new in substitution.items():

@@ -7,7 +7,7 @@ from onnx import TensorProto, helper
 
 from rlflow.ir.tensor_type import Dimension, TensorType
 
-_NAMES = {
+_NAMES: dict[int, str] = {
     TensorProto.FLOAT: "float32",
     TensorProto.DOUBLE: "float64",
     TensorProto.STRING: "string",

@@ -6,6 +6,7 @@ output or a subgraph knows by name is given that name again.
 
 from __future__ import annotations
 
+import errno
 import os
 import tempfile
 from collections.abc import Iterator
@@ -19,12 +20,15 @@ from rlflow.errors import GraphError, InputError, RLFlowError
 from rlflow.ir.graph import WEIGHT, AttributeValue, Graph, Node, Ref
 from rlflow.ir.tensor_type import TensorType
 from rlflow.onnx_io.element_type import element_type
+from rlflow.onnx_io.importer import declares_weights
 from rlflow.onnx_io.opset import AXIS_ATTRIBUTES, PARAMETERS, Parameter
-from rlflow.onnx_io.payload import InitializerPayload, OpaquePayload, SparsePayload
+from rlflow.onnx_io.payload import InitializerPayload, OpaquePayload, SparsePayload, copy_fields
 from rlflow.ops.domain import FloatDomain
 from rlflow.ops.reference import evaluate_value
 
 _PROTOBUF_LIMIT_BYTES = 2**31 - 2**20
+_EXTERNAL_FROM_BYTES = 1024
+_REFUSALS = {errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOENT}
 _NEGATIVE_AXES_SINCE = 13
 
 
@@ -44,21 +48,38 @@ def save_model(model: onnx.ModelProto, path: str | Path) -> None:
     path = Path(path)
     if path.is_dir():
         raise InputError(f"{path} is a folder: name a file to write the model to")
+    if not path.parent.is_dir():
+        raise InputError(f"there is no folder {path.parent}: create it first")
     try:
         with tempfile.TemporaryDirectory(dir=path.parent, prefix=f".{path.name}.") as folder:
-            draft = Path(folder) / path.name
-            if model.ByteSize() < _PROTOBUF_LIMIT_BYTES:
-                onnx.save_model(model, str(draft))
-            else:
-                onnx.save_model(model, str(draft), save_as_external_data=True, location=f"{path.name}.data")
+            if model.ByteSize() >= _PROTOBUF_LIMIT_BYTES:
+                model = _with_weights_beside(model, Path(folder) / f"{path.name}.data")
+            onnx.save_model(model, str(Path(folder) / path.name), format="protobuf")
             for part in sorted(Path(folder).iterdir(), key=lambda p: p.name == path.name):
                 os.replace(part, path.parent / part.name)  # the model itself last
-    except FileNotFoundError:
-        raise InputError(f"there is no folder {path.parent}: create it first") from None
-    except PermissionError:
-        raise InputError(f"{path.parent} may not be written: choose another place for {path.name}") from None
     except OSError as error:
+        if error.errno in _REFUSALS:
+            raise InputError(f"{path.parent} may not be written: choose another place for {path.name}") from None
         raise RLFlowError(f"{path} could not be written: {error.strerror or error}") from None
+
+
+def _with_weights_beside(model: onnx.ModelProto, data: Path) -> onnx.ModelProto:
+    """The model with its large weights in the file `data`; `model` itself is left as it is."""
+    slim = onnx.ModelProto()
+    copy_fields(model, slim, skipped={"graph"})
+    copy_fields(model.graph, slim.graph, skipped={"initializer"})
+    with data.open("wb") as file:
+        for tensor in model.graph.initializer:
+            if not tensor.HasField("raw_data") or len(tensor.raw_data) < _EXTERNAL_FROM_BYTES:
+                slim.graph.initializer.add().CopyFrom(tensor)
+                continue
+            outside = slim.graph.initializer.add()
+            copy_fields(tensor, outside, skipped={"raw_data"})
+            outside.data_location = onnx.TensorProto.EXTERNAL
+            entries = {"location": data.name, "offset": file.tell(), "length": file.write(tensor.raw_data)}
+            for key, value in entries.items():
+                outside.external_data.add(key=key, value=str(value))
+    return slim
 
 
 def check_model(model: onnx.ModelProto) -> None:
@@ -78,7 +99,9 @@ class _Exporter:
         self.proto.CopyFrom(graph.header.proto)  # type: ignore[arg-type]
         self.body = self.proto.graph
         self.names: dict[Ref, str] = {}
-        self.reserved = set(_reserved_names(graph, self.body))
+        self.bound: dict[str, Ref] = {}
+        self.inner = set(_names_in_subgraphs(graph))
+        self.reserved = self.inner | set(_reserved_names(graph, self.body))
         self.taken: set[str] = {i.name for i in (*self.body.input, *self.body.output)}
         self.parameters: dict[tuple[str, tuple[int, ...], bytes], str] = {}
         self.folded: dict[Ref, np.ndarray] = {}
@@ -87,9 +110,9 @@ class _Exporter:
     def model(self) -> onnx.ModelProto:
         graph = self.graph
         for identifier in graph.inputs:
-            self.names[Ref(identifier)] = graph.nodes[identifier].names[0]
+            self._bind(Ref(identifier), graph.nodes[identifier].names[0])
         for ref, name in zip(graph.outputs, graph.output_names, strict=True):
-            if ref not in self.names and not graph.nodes[ref.node].constant:
+            if ref not in self.names:
                 self.names[ref] = name
         for identifier in graph.order:
             self._emit(identifier)
@@ -97,23 +120,34 @@ class _Exporter:
             self._alias(ref, name)
         return self.proto
 
+    def _bind(self, ref: Ref, name: str) -> None:
+        """From here on the value is computed and can be read under this name."""
+        self.names.setdefault(ref, name)
+        self.bound[name] = ref
+        self.taken.add(name)
+
     def _alias(self, ref: Ref, name: str) -> None:
         """Make sure that the value can be read under this name."""
         present = self._name(ref)
-        if present != name:
+        if name not in self.bound:
             self.body.node.append(helper.make_node("Identity", [present], [name], name=self._fresh("identity")))
-            self.taken.add(name)
+            self._bind(ref, name)
+        elif self.bound[name] != ref:
+            raise GraphError(f"two values want the name {name!r}, by which a subgraph or the caller knows one of them")
 
     def _name(self, ref: Ref) -> str:
-        if ref not in self.names:
-            node = self.graph.nodes[ref.node]
-            if not node.constant:
-                raise GraphError(f"value {ref} ({node.op}) is read before it is computed")
-            self._emit_constant(ref, node)
+        name = self.names.get(ref, "")
+        if self.bound.get(name) == ref:
+            return name
+        node = self.graph.nodes[ref.node]
+        if not node.constant:
+            raise GraphError(f"value {ref} ({node.op}) is read before it is computed")
+        self._emit_constant(ref, node, name or self._claim(node.names[ref.index], "weight"))
         return self.names[ref]
 
     def _claim(self, hint: str, kind: str) -> str:
-        name = hint if hint and hint not in self.taken else self._fresh(kind)
+        free = hint and hint not in self.taken and hint not in self.inner
+        name = hint if free else self._fresh(kind)
         self.taken.add(name)
         return name
 
@@ -124,20 +158,24 @@ class _Exporter:
             if name not in self.taken and name not in self.reserved:
                 return name
 
-    def _emit_constant(self, ref: Ref, node: Node) -> None:
-        self.names[ref] = name = self._claim(node.names[ref.index], "weight")
+    def _emit_constant(self, ref: Ref, node: Node, name: str) -> None:
+        self._bind(ref, name)
         if node.op == WEIGHT and isinstance(node.payload, SparsePayload):
             sparse = self.body.sparse_initializer.add()
             sparse.CopyFrom(node.payload.proto)
             sparse.values.name = name
-            return
-        tensor = self.body.initializer.add()
-        if node.op == WEIGHT and isinstance(node.payload, InitializerPayload):
-            tensor.CopyFrom(node.payload.self_contained())
+        elif node.op == WEIGHT and isinstance(node.payload, InitializerPayload):
+            self._add_weight(node.payload.self_contained(), name)
         else:
             value = evaluate_value(self.graph, ref, self.folded, FloatDomain())
-            tensor.CopyFrom(numpy_helper.from_array(np.ascontiguousarray(value)))
-        tensor.name = name
+            self._add_weight(numpy_helper.from_array(np.asarray(value)), name)
+
+    def _add_weight(self, tensor: onnx.TensorProto, name: str) -> None:
+        copy = self.body.initializer.add()
+        copy.CopyFrom(tensor)
+        copy.name = name
+        if declares_weights(self.proto):
+            self.body.input.append(helper.make_tensor_value_info(name, copy.data_type, list(copy.dims)))
 
     def _emit(self, identifier: int) -> None:
         node = self.graph.nodes[identifier]
@@ -156,12 +194,14 @@ class _Exporter:
                 operands.append(self._parameter(written.pop(parameter.name), parameter, kinds[0]))
         if node.op == "Cast":
             written["to"] = element_type(str(written["to"]))
-        self.body.node.append(helper.make_node(node.op, operands, outputs, name=outputs[0], **written))
+        proto = helper.make_node(node.op, operands, outputs, name=node.label or outputs[0])
+        proto.attribute.extend(_attribute(name, value) for name, value in sorted(written.items()))
+        self.body.node.append(proto)
 
     def _emit_opaque(self, identifier: int, node: Node, payload: OpaquePayload) -> None:
         explicit = len(node.inputs) - len(payload.captures)
         for name, ref in zip(payload.captures, node.inputs[explicit:], strict=True):
-            if ref is not None and self._name(ref) != name and name not in self.taken:
+            if ref is not None:
                 self._alias(ref, name)
         copy = self.body.node.add()
         copy.CopyFrom(payload.proto)
@@ -173,10 +213,11 @@ class _Exporter:
         names = []
         for index, hint in enumerate(node.names):
             ref = Ref(identifier, index)
-            if ref not in self.names:
-                blank = node.is_opaque and not hint
-                self.names[ref] = "" if blank else self._claim(hint, node.op.lower())
-            names.append(self.names[ref])
+            if node.is_opaque and not hint and ref not in self.names:
+                names.append("")
+                continue
+            names.append(self.names.get(ref) or self._claim(hint, node.op.lower()))
+            self._bind(ref, names[-1])
         return names
 
     def _parameter(self, value: AttributeValue, parameter: Parameter, kind: TensorType | None) -> str:
@@ -185,10 +226,14 @@ class _Exporter:
         key = (dtype, array.shape, array.tobytes())
         if key not in self.parameters:
             self.parameters[key] = name = self._fresh(parameter.name)
-            tensor = self.body.initializer.add()
-            tensor.CopyFrom(numpy_helper.from_array(array, name))
-            self.taken.add(name)
+            self._add_weight(numpy_helper.from_array(array), name)
         return self.parameters[key]
+
+
+def _attribute(name: str, value: AttributeValue) -> onnx.AttributeProto:
+    if value == ():
+        return onnx.AttributeProto(name=name, type=onnx.AttributeProto.INTS)
+    return helper.make_attribute(name, value)
 
 
 def _axes_for(op: str, written: dict[str, AttributeValue], opset: int, kind: TensorType | None) -> None:
@@ -202,10 +247,15 @@ def _axes_for(op: str, written: dict[str, AttributeValue], opset: int, kind: Ten
 
 
 def _reserved_names(graph: Graph, body: onnx.GraphProto) -> Iterator[str]:
-    """Names that a new value may not take: the model's own, its subgraphs' included."""
+    """Names that the model uses already."""
     yield from (i.name for i in (*body.input, *body.output))
     for node in graph.nodes.values():
         yield from node.names
+
+
+def _names_in_subgraphs(graph: Graph) -> Iterator[str]:
+    """Names that no outer value may take, as the order of nodes decides whether the subgraph would see it."""
+    for node in graph.nodes.values():
         if isinstance(node.payload, OpaquePayload):
             yield from _names_inside(node.payload.proto)
 
@@ -214,6 +264,7 @@ def _names_inside(node: onnx.NodeProto) -> Iterator[str]:
     for attribute in node.attribute:
         for graph in (attribute.g, *attribute.graphs):
             yield from (t.name for t in graph.initializer)
+            yield from (t.values.name for t in graph.sparse_initializer)
             yield from (i.name for i in graph.input)
             for inner in graph.node:
                 yield from inner.output

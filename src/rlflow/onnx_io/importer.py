@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
@@ -15,7 +16,7 @@ from rlflow.ir.graph import INPUT, WEIGHT, AttributeValue, Graph, Header, Node, 
 from rlflow.ir.tensor_type import TensorType
 from rlflow.onnx_io.element_type import dtype_name, from_type_proto
 from rlflow.onnx_io.opset import AXIS_ATTRIBUTES, IGNORABLE_VALUES, IGNORED_ATTRIBUTES, PARAMETERS
-from rlflow.onnx_io.payload import InitializerPayload, OpaquePayload, SparsePayload
+from rlflow.onnx_io.payload import InitializerPayload, OpaquePayload, SparsePayload, copy_fields
 from rlflow.ops import registry
 
 ONNX_DOMAINS = ("", "ai.onnx")
@@ -27,20 +28,26 @@ def load_model(path: str | Path) -> onnx.ModelProto:
     if path.is_dir():
         raise InputError(f"{path} is a folder, not an ONNX file")
     try:
-        model = onnx.load(str(path), load_external_data=False)
-    except FileNotFoundError:
+        model = onnx.load(str(path), format="protobuf", load_external_data=False)
+    except (FileNotFoundError, NotADirectoryError):
         raise InputError(f"there is no file {path}") from None
     except PermissionError:
         raise InputError(f"{path} may not be read: check its permissions") from None
+    except OSError as error:
+        raise InputError(f"{path} cannot be read: {error.strerror or error}") from None
     except (DecodeError, UnicodeDecodeError, ValueError) as error:
         raise ModelFormatError(f"{path} is not an ONNX model, or is truncated ({error})") from None
-    if not model.opset_import or not model.HasField("graph"):
-        raise ModelFormatError(f"{path} is not an ONNX model: it holds no graph or names no opset")
-    try:
-        onnx.checker.check_model(str(path))
-    except (onnx.checker.ValidationError, RuntimeError, ValueError) as error:
-        raise ModelFormatError(f"{path} is not a valid ONNX model: {_first_line(error)}") from None
+    _check(model, str(path), where=str(path))
     return model
+
+
+def _check(model: onnx.ModelProto, checked: str | onnx.ModelProto, where: str) -> None:
+    if not model.opset_import or not model.HasField("graph"):
+        raise ModelFormatError(f"{where} is not an ONNX model: it holds no graph or names no opset")
+    try:
+        onnx.checker.check_model(checked)
+    except (onnx.checker.ValidationError, RuntimeError, ValueError) as error:
+        raise ModelFormatError(f"{where} is not a valid ONNX model: {_first_line(error)}") from None
 
 
 def from_onnx(source: str | Path | onnx.ModelProto) -> Graph:
@@ -49,8 +56,12 @@ def from_onnx(source: str | Path | onnx.ModelProto) -> Graph:
     Raises `InputError` if the file cannot be read and `ModelFormatError` if it is not a valid model.
     """
     if isinstance(source, onnx.ModelProto):
+        _check(source, _without_large_weights(source), where="the model")
         return _Importer(source, folder=None).graph()
-    return _Importer(load_model(source), folder=Path(source).parent).graph()
+    try:
+        return _Importer(load_model(source), folder=Path(source).parent).graph()
+    except UnicodeDecodeError:
+        raise ModelFormatError(f"{source} is not a valid ONNX model: a name in it is no text") from None
 
 
 def _first_line(error: Exception) -> str:
@@ -65,14 +76,15 @@ class _Importer:
         self.folder = folder
         self.opsets = {o.domain: o.version for o in model.opset_import}
         self.opset = next((self.opsets[d] for d in ONNX_DOMAINS if d in self.opsets), 0)
+        self.functions = {(f.domain, f.name) for f in model.functions}
         self.nodes: dict[int, Node] = {}
         self.values: dict[str, Ref] = {}
         self.known_types = _infer_types(model)
 
     def graph(self) -> Graph:
         proto = self.model.graph
-        initializers = {t.name for t in proto.initializer} | {t.values.name for t in proto.sparse_initializer}
-        inputs = [self._add_input(i, i.name in initializers) for i in proto.input]
+        defaults = {} if declares_weights(self.model) else {t.name: t for t in proto.initializer}
+        inputs = [self._add_input(i, defaults.get(i.name)) for i in interface_inputs(self.model)]
         for tensor in proto.initializer:
             if tensor.name not in self.values:
                 self._add_weight(tensor)
@@ -97,9 +109,12 @@ class _Importer:
                 self.values[name] = Ref(identifier, index)
         return identifier
 
-    def _add_input(self, value: onnx.ValueInfoProto, has_default: bool) -> int:
-        attributes: dict[str, AttributeValue] = {"default": 1} if has_default else {}
-        return self._add(Node(INPUT, (), attributes, (from_type_proto(value.type),), (value.name,)))
+    def _add_input(self, value: onnx.ValueInfoProto, default: onnx.TensorProto | None) -> int:
+        """An input with a default may be given another value when the model runs: it is no weight."""
+        attributes: dict[str, AttributeValue] = {}
+        if default is not None:
+            attributes["default"] = InitializerPayload(default, self.folder).digest
+        return self._add(Node(INPUT, (), attributes, (self.known_types[value.name],), (value.name,)))
 
     def _add_weight(self, tensor: onnx.TensorProto) -> int:
         kind = TensorType(dtype_name(tensor.data_type), tuple(int(d) for d in tensor.dims))
@@ -111,7 +126,8 @@ class _Importer:
             if tensor is not None:
                 self._add_weight(tensor)
                 return
-        node = self._understood(proto) if proto.domain in ONNX_DOMAINS else None
+        known = proto.domain in ONNX_DOMAINS and (proto.domain, proto.op_type) not in self.functions
+        node = self._understood(proto) if known else None
         self._add(node if node is not None else self._opaque(proto))
 
     def _ref(self, name: str, reader: onnx.NodeProto) -> Ref | None:
@@ -150,11 +166,11 @@ class _Importer:
             outputs.pop()
         if len(outputs) != len(inferred):
             return None
-        if proto.op_type == "Reshape" and inferred[0].is_static:
+        if proto.op_type == "Reshape" and inferred[0].is_static and 0 not in (inferred[0].shape or ()):
             attributes["shape"] = inferred[0].shape  # type: ignore[assignment]
         constant = all(self.nodes[r.node].constant for r in data if r is not None)
         final = tuple(self._refined(kind, name) for kind, name in zip(inferred, outputs, strict=True))
-        return Node(proto.op_type, tuple(data), attributes, final, tuple(outputs), constant)
+        return Node(proto.op_type, tuple(data), attributes, final, tuple(outputs), constant, label=proto.name)
 
     def _refined(self, inferred: TensorType, name: str) -> TensorType:
         """Our inference, with dimensions that only ONNX's own could tell."""
@@ -171,9 +187,10 @@ class _Importer:
                 return None
         for name in IGNORED_ATTRIBUTES.get(proto.op_type, ()):
             written.pop(name, None)
-        attributes = {**registry.OPERATORS[proto.op_type].defaults, **written}
-        if any(value is None for value in attributes.values()):
+        given = {name: value for name, value in written.items() if value is not None}
+        if len(given) < len(written):
             return None
+        attributes: dict[str, AttributeValue] = {**registry.OPERATORS[proto.op_type].defaults, **given}
         for parameter in PARAMETERS.get(proto.op_type, ()):
             if self.opset < parameter.since:
                 continue
@@ -183,7 +200,7 @@ class _Importer:
                     return None
                 continue
             array = self._constant_array(ref)
-            if array is None or (parameter.scalar and array.size != 1):
+            if array is None or (parameter.scalar and not self._is_scalar_of(array, operands[0])):
                 return None
             attributes[parameter.name] = float(array.item()) if parameter.scalar else _int_tuple(array)
         if proto.op_type == "Cast":
@@ -202,13 +219,14 @@ class _Importer:
         rank = len(kind.shape)
         if proto.op_type == "Transpose":
             attributes.setdefault("perm", tuple(reversed(range(rank))))
-        if proto.op_type == "Squeeze" and "axes" not in attributes:
+        if proto.op_type == "Squeeze" and not attributes.get("axes"):
             return None
-        if proto.op_type in ("ReduceSum", "ReduceMean") and "axes" not in attributes:
-            if attributes.pop("noop_with_empty_axes", 0):
-                return None
-            attributes["axes"] = tuple(range(rank))
-        attributes.pop("noop_with_empty_axes", None)
+        if proto.op_type in ("ReduceSum", "ReduceMean"):
+            keep_all = attributes.pop("noop_with_empty_axes", 0)
+            if not attributes.get("axes"):
+                if keep_all:
+                    return None
+                attributes["axes"] = tuple(range(rank))
         if proto.op_type == "Slice":
             starts = attributes["starts"]
             assert isinstance(starts, tuple)
@@ -220,6 +238,13 @@ class _Importer:
                 return None
             attributes["split"] = sizes
         return attributes
+
+    def _is_scalar_of(self, array: np.ndarray, operand: Ref | None) -> bool:
+        """Whether an array of one element neither widens nor deepens the operand that it meets."""
+        kind = None if operand is None else self.nodes[operand.node].types[operand.index]
+        if kind is None or kind.rank is None:
+            return False
+        return array.size == 1 and array.ndim <= kind.rank and array.dtype.name == kind.dtype
 
     def _constant_array(self, ref: Ref) -> np.ndarray | None:
         node = self.nodes[ref.node]
@@ -260,13 +285,30 @@ def _from_the_end(op: str, attributes: dict[str, AttributeValue], rank: int | No
     attributes[name] = moved if isinstance(value, tuple) else moved[0]
 
 
+def declares_weights(model: onnx.ModelProto) -> bool:
+    """Before version 4 of the file format every weight had to be listed among the inputs, and could not be overridden
+    in ONNX Runtime.
+    """
+    return model.ir_version < 4
+
+
+def interface_inputs(model: onnx.ModelProto) -> list[onnx.ValueInfoProto]:
+    """The inputs that a caller may feed."""
+    if not declares_weights(model):
+        return list(model.graph.input)
+    weights = {t.name for t in model.graph.initializer}
+    return [i for i in model.graph.input if i.name not in weights]
+
+
 def _equal_parts(kind: TensorType, axis: AttributeValue, parts: int) -> tuple[int, ...] | None:
-    assert kind.shape is not None and isinstance(axis, int)
-    size = kind.shape[axis]
-    if not isinstance(size, int):
+    """Parts of equal size, the last one smaller if need be; None where that is not possible or not known."""
+    shape = kind.shape or ()
+    size = shape[axis] if isinstance(axis, int) and -len(shape) <= axis < len(shape) else None
+    if not isinstance(size, int) or not parts:
         return None
     part = -(-size // parts)
-    return (*(part,) * (parts - 1), size - part * (parts - 1))
+    last = size - part * (parts - 1)
+    return (*(part,) * (parts - 1), last) if last >= 0 else None
 
 
 def _int_tuple(array: np.ndarray) -> tuple[int, ...]:
@@ -290,6 +332,8 @@ def _attribute_value(proto: onnx.AttributeProto) -> AttributeValue | None:
 
 def _constant_tensor(proto: onnx.NodeProto) -> onnx.TensorProto | None:
     attribute = proto.attribute[0]
+    if attribute.ref_attr_name:
+        return None
     match attribute.name:
         case "value":
             tensor = onnx.TensorProto()
@@ -304,8 +348,6 @@ def _constant_tensor(proto: onnx.NodeProto) -> onnx.TensorProto | None:
             tensor = numpy_helper.from_array(np.array(attribute.ints, dtype=np.int64))
         case _:
             return None
-    if attribute.ref_attr_name:
-        return None
     tensor.name = proto.output[0]
     return tensor
 
@@ -333,12 +375,10 @@ def free_names(graph: onnx.GraphProto) -> Iterator[str]:
 
 def _infer_types(model: onnx.ModelProto) -> dict[str, TensorType | None]:
     """ONNX's own inference, on a copy without the weights' data."""
-    light = onnx.ModelProto()
-    light.CopyFrom(_without_large_weights(model))
-    try:
+    light = _without_large_weights(model)
+    _name_dimensions(light)
+    with suppress(RuntimeError, ValueError, onnx.shape_inference.InferenceError):
         light = onnx.shape_inference.infer_shapes(light, data_prop=True)
-    except (RuntimeError, ValueError, onnx.shape_inference.InferenceError):
-        light = model
     values = (*light.graph.value_info, *light.graph.input, *light.graph.output)
     types = {v.name: from_type_proto(v.type) for v in values}
     for sparse in model.graph.sparse_initializer:
@@ -346,21 +386,31 @@ def _infer_types(model: onnx.ModelProto) -> dict[str, TensorType | None]:
     return types
 
 
+def _name_dimensions(model: onnx.ModelProto) -> None:
+    """Give each unnamed dimension of an input a symbol of its own, so that it can be recognised downstream."""
+    unnamed = (
+        dimension
+        for value in model.graph.input
+        if value.type.WhichOneof("value") == "tensor_type"
+        for dimension in value.type.tensor_type.shape.dim
+        if dimension.WhichOneof("value") is None
+    )
+    for number, dimension in enumerate(unnamed):
+        dimension.dim_param = f"#{number}"
+
+
 _SMALL_BYTES = 4096  # shapes, axes, indices: what shape inference may want to read
 
 
 def _without_large_weights(model: onnx.ModelProto) -> onnx.ModelProto:
     light = onnx.ModelProto()
-    for field, value in model.ListFields():
-        if field.name != "graph":
-            _copy_field(light, field.name, value)
-    for field, value in model.graph.ListFields():
-        if field.name != "initializer":
-            _copy_field(light.graph, field.name, value)
+    copy_fields(model, light, skipped={"graph"})
+    copy_fields(model.graph, light.graph, skipped={"initializer"})
+    declared = {i.name for i in model.graph.input}
     for tensor in model.graph.initializer:
         if tensor.ByteSize() <= _SMALL_BYTES and tensor.data_location != onnx.TensorProto.EXTERNAL:
             light.graph.initializer.add().CopyFrom(tensor)
-        elif tensor.name not in {i.name for i in light.graph.input}:
+        elif tensor.name not in declared:
             info = light.graph.input.add()
             info.CopyFrom(helper.make_tensor_value_info(tensor.name, tensor.data_type, list(tensor.dims)))
     return light
@@ -371,21 +421,12 @@ def _stripped(model: onnx.ModelProto, folder: Path | None) -> onnx.ModelProto:
     stay.
     """
     stripped = onnx.ModelProto()
-    for field, value in model.ListFields():
-        if field.name != "graph":
-            _copy_field(stripped, field.name, value)
-    for field, value in model.graph.ListFields():
-        if field.name not in ("node", "initializer", "sparse_initializer", "value_info"):
-            _copy_field(stripped.graph, field.name, value)
-    overridable = {i.name for i in model.graph.input}
+    copy_fields(model, stripped, skipped={"graph"})
+    computation = {"node", "input", "initializer", "sparse_initializer", "value_info"}
+    copy_fields(model.graph, stripped.graph, skipped=computation)
+    stripped.graph.input.extend(interface_inputs(model))
+    overridable = {i.name for i in stripped.graph.input}
     for tensor in model.graph.initializer:
         if tensor.name in overridable:
             stripped.graph.initializer.add().CopyFrom(InitializerPayload(tensor, folder).self_contained())
     return stripped
-
-
-def _copy_field(target: onnx.ModelProto | onnx.GraphProto, name: str, value: object) -> None:
-    if isinstance(value, str | int):
-        setattr(target, name, value)
-    else:
-        getattr(target, name).MergeFrom(value)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Set
 from dataclasses import dataclass
 from functools import cached_property
 from hashlib import blake2b
@@ -9,9 +10,8 @@ from pathlib import Path
 
 import numpy as np
 import onnx
+from google.protobuf.message import Message
 from onnx import external_data_helper, numpy_helper
-
-_INT4_TYPES = {onnx.TensorProto.INT4, onnx.TensorProto.UINT4, onnx.TensorProto.FLOAT4E2M1}
 
 
 @dataclass(frozen=True, eq=False)
@@ -23,18 +23,15 @@ class InitializerPayload:
 
     @cached_property
     def digest(self) -> str:
+        """The same for equal values, wherever and in whichever of ONNX's fields they are stored."""
         hasher = blake2b(f"{self.proto.data_type}{list(self.proto.dims)}".encode(), digest_size=16)
-        if self.proto.HasField("raw_data"):
-            hasher.update(self.proto.raw_data)
-        elif self.proto.data_location == onnx.TensorProto.EXTERNAL or self.proto.data_type in _INT4_TYPES:
-            hasher.update(str([(e.key, e.value) for e in self.proto.external_data]).encode())
-            hasher.update(self.array().tobytes())
+        loaded = self.self_contained()
+        if loaded.data_type == onnx.TensorProto.STRING:
+            hasher.update(repr(list(loaded.string_data)).encode())
+        elif loaded.HasField("raw_data"):
+            hasher.update(loaded.raw_data)
         else:
-            anonymous = onnx.TensorProto()
-            anonymous.CopyFrom(self.proto)
-            anonymous.ClearField("name")
-            anonymous.ClearField("doc_string")
-            hasher.update(anonymous.SerializeToString(deterministic=True))
+            hasher.update(numpy_helper.from_array(self.array()).raw_data)
         return hasher.hexdigest()
 
     def array(self) -> np.ndarray:
@@ -54,7 +51,7 @@ class InitializerPayload:
 
 @dataclass(frozen=True, eq=False)
 class SparsePayload:
-    """A sparse weight, carried verbatim."""
+    """A sparse weight, carried verbatim; coordinates are linear or one row an element."""
 
     proto: onnx.SparseTensorProto
 
@@ -64,6 +61,16 @@ class SparsePayload:
         anonymous.CopyFrom(self.proto)
         anonymous.values.ClearField("name")
         return blake2b(anonymous.SerializeToString(deterministic=True), digest_size=16).hexdigest()
+
+    def array(self) -> np.ndarray:
+        values = numpy_helper.to_array(self.proto.values)
+        indices = numpy_helper.to_array(self.proto.indices)
+        dense = np.zeros(tuple(self.proto.dims), dtype=values.dtype)
+        if indices.ndim == 1:
+            dense.reshape(-1)[indices] = values
+        else:
+            dense[tuple(indices.T)] = values
+        return dense
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,8 +86,22 @@ class OpaquePayload:
     def digest(self) -> str:
         anonymous = onnx.NodeProto()
         anonymous.CopyFrom(self.proto)
-        for field in ("name", "doc_string", "input", "output"):
+        for field in ("name", "doc_string", "input", "output", "attribute", "metadata_props"):
             anonymous.ClearField(field)
+        anonymous.attribute.extend(sorted(self.proto.attribute, key=lambda a: a.name))
         return blake2b(
             anonymous.SerializeToString(deterministic=True) + repr(self.captures).encode(), digest_size=16
         ).hexdigest()
+
+
+def copy_fields(source: Message, target: Message, skipped: Set[str]) -> None:
+    """Copy a message but for some fields, which may be too large to copy."""
+    for field, value in source.ListFields():
+        if field.name in skipped:
+            continue
+        if field.is_repeated:
+            getattr(target, field.name).MergeFrom(value)
+        elif field.message_type is not None:
+            getattr(target, field.name).CopyFrom(value)
+        else:
+            setattr(target, field.name, value)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import prod
 
 import numpy as np
 
@@ -10,7 +11,18 @@ from rlflow.errors import TypeInferenceError
 from rlflow.ir.graph import Attributes
 from rlflow.ir.tensor_type import Dimension, TensorType
 from rlflow.ops.domain import Array, Domain, FloatDomain
-from rlflow.ops.schema import Operator, Types, ints, normal_axis, same_dimension, same_dtype, shape_of, static_size
+from rlflow.ops.schema import (
+    Operator,
+    Types,
+    ints,
+    normal_axis,
+    product,
+    same_dimension,
+    same_dtype,
+    shape_of,
+    static_size,
+    total,
+)
 
 
 def _infer_transpose(attributes: Attributes, inputs: Types) -> tuple[TensorType, ...]:
@@ -23,11 +35,15 @@ def _infer_transpose(attributes: Attributes, inputs: Types) -> tuple[TensorType,
 
 def _infer_reshape(attributes: Attributes, inputs: Types) -> tuple[TensorType, ...]:
     shape = shape_of(inputs[0], "Reshape")
-    target = list(_copied(ints(attributes["shape"]), shape))
-    if target.count(-1) > 1:
-        raise TypeInferenceError(f"Reshape: {attributes['shape']} leaves more than one dimension open")
+    wanted = ints(attributes["shape"])
+    target = list(_copied(wanted, shape))
+    if target.count(-1) > 1 or any(d < -1 for d in wanted):
+        raise TypeInferenceError(f"Reshape: the shape {wanted} leaves more than one dimension open")
     if -1 in target:
-        target[target.index(-1)] = _open_dimension(shape, [d for d in target if d != -1])
+        copied = [i for i, d in enumerate(wanted) if d == 0]
+        left = [d for i, d in enumerate(shape) if i not in copied or d == 0]
+        right = [d for i, d in enumerate(target) if d != -1 and (i not in copied or d == 0)]
+        target[target.index(-1)] = _open_dimension(left, right)
     before, after = static_size(shape), static_size(target)
     if before is not None and after is not None and before != after:
         raise TypeInferenceError(f"Reshape: {shape} has {before} elements, {tuple(target)} has {after}")
@@ -41,13 +57,8 @@ def _copied(target: tuple[int, ...], shape: tuple[Dimension, ...]) -> tuple[Dime
     return tuple(shape[i] if d == 0 else d for i, d in enumerate(target))
 
 
-def _open_dimension(shape: tuple[Dimension, ...], others: list[Dimension]) -> Dimension:
-    """What -1 stands for: symbols that occur on both sides cancel, the rest must be numbers to give a number."""
-    left = list(shape)
-    for d in others:
-        if isinstance(d, str) and d in left:
-            left.remove(d)
-    right = [d for d in others if not (isinstance(d, str) and d in shape)]
+def _open_dimension(left: list[Dimension], right: list[Dimension]) -> Dimension:
+    """What -1 stands for, given what is to be divided and by what; copied dimensions cancel before."""
     before, after = static_size(left), static_size(right)
     if after is None:
         return None
@@ -56,7 +67,7 @@ def _open_dimension(shape: tuple[Dimension, ...], others: list[Dimension]) -> Di
         rest = static_size([d for d in left if isinstance(d, int)])
         return symbols[0] if len(symbols) == 1 and rest == after else None
     if after == 0 or before % after:
-        raise TypeInferenceError(f"Reshape: {shape} does not divide by {tuple(others)}")
+        raise TypeInferenceError(f"Reshape: {tuple(left)} does not divide by {tuple(right)}")
     return before // after
 
 
@@ -75,18 +86,21 @@ def _infer_concat(attributes: Attributes, inputs: Types) -> tuple[TensorType, ..
         for i, d in enumerate(shape):
             if i != axis:
                 result[i] = same_dimension(result[i], d, "Concat")
-    result[axis] = static_size([s[axis] for s in shapes]) and sum(s[axis] for s in shapes)  # type: ignore[misc]
+    result[axis] = total([s[axis] for s in shapes])
     return (TensorType(same_dtype(inputs, "Concat"), tuple(result)),)
 
 
 def _concat(domain: Domain, attributes: Attributes, x: Sequence[Array]) -> tuple[Array, ...]:
-    return (domain.structural(lambda *v: np.concatenate(v, axis=attributes["axis"]), *x),)
+    axis = normal_axis(attributes["axis"], len(x[0].shape), "Concat")
+    return (domain.structural(lambda *v: np.concatenate(v, axis=axis), *x),)
 
 
 def _infer_split(attributes: Attributes, inputs: Types) -> tuple[TensorType, ...]:
     shape = shape_of(inputs[0], "Split")
     axis = normal_axis(attributes["axis"], len(shape), "Split")
     sizes = ints(attributes["split"])
+    if any(size < 0 for size in sizes):
+        raise TypeInferenceError(f"Split: negative sizes {sizes}")
     if isinstance(shape[axis], int) and sum(sizes) != shape[axis]:
         raise TypeInferenceError(f"Split: sizes {sizes} do not add up to {shape[axis]}")
     return tuple(TensorType(inputs[0].dtype, (*shape[:axis], size, *shape[axis + 1 :])) for size in sizes)
@@ -103,11 +117,14 @@ def _split(domain: Domain, attributes: Attributes, x: Sequence[Array]) -> tuple[
 
 
 def _slices(attributes: Attributes, rank: int) -> tuple[slice, ...]:
+    axes, starts, ends, steps = (ints(attributes[k]) for k in ("axes", "starts", "ends", "steps"))
+    if not len(axes) == len(starts) == len(ends) == len(steps):
+        raise TypeInferenceError(f"Slice: {len(axes)} axes, {len(starts)} starts, {len(ends)} ends, {len(steps)} steps")
+    if 0 in steps:
+        raise TypeInferenceError("Slice: a step of zero")
     slices = [slice(None)] * rank
-    columns = (ints(attributes[k]) for k in ("axes", "starts", "ends", "steps"))
-    for axis, start, end, step in zip(*columns, strict=True):
-        stop = None if step < 0 and end <= -(2**31) else end
-        slices[normal_axis(axis, rank, "Slice")] = slice(start, stop, step)
+    for axis, start, end, step in zip(axes, starts, ends, steps, strict=True):
+        slices[normal_axis(axis, rank, "Slice")] = slice(start, end, step)
     return tuple(slices)
 
 
@@ -139,7 +156,10 @@ def _infer_unsqueeze(attributes: Attributes, inputs: Types) -> tuple[TensorType,
     shape = list(shape_of(inputs[0], "Unsqueeze"))
     axes = ints(attributes["axes"])
     rank = len(shape) + len(axes)
-    for axis in sorted(normal_axis(a, rank, "Unsqueeze") for a in axes):
+    places = sorted({normal_axis(a, rank, "Unsqueeze") for a in axes})
+    if len(places) != len(axes):
+        raise TypeInferenceError(f"Unsqueeze: axes {axes} name one axis twice")
+    for axis in places:
         shape.insert(axis, 1)
     return (TensorType(inputs[0].dtype, tuple(shape)),)
 
@@ -157,27 +177,37 @@ def _infer_squeeze(attributes: Attributes, inputs: Types) -> tuple[TensorType, .
 
 
 def _squeeze(domain: Domain, attributes: Attributes, x: Sequence[Array]) -> tuple[Array, ...]:
-    return (domain.structural(lambda v: v.squeeze(axis=ints(attributes["axes"])), x[0]),)
+    axes = tuple({normal_axis(a, len(x[0].shape), "Squeeze") for a in ints(attributes["axes"])})
+    return (domain.structural(lambda v: v.squeeze(axis=axes), x[0]),)
 
 
 def _infer_flatten(attributes: Attributes, inputs: Types) -> tuple[TensorType, ...]:
     shape = shape_of(inputs[0], "Flatten")
     axis = _flatten_axis(attributes, len(shape))
-    return (TensorType(inputs[0].dtype, (static_size(shape[:axis]), static_size(shape[axis:]))),)
+    return (TensorType(inputs[0].dtype, (product(shape[:axis]), product(shape[axis:]))),)
 
 
 def _flatten_axis(attributes: Attributes, rank: int) -> int:
+    """The axis counted from the front; unlike other axes it may be the rank itself."""
     axis = attributes["axis"]
-    assert isinstance(axis, int)
-    return axis + rank if axis < 0 else axis
+    return rank if axis == rank else normal_axis(axis, rank, "Flatten")
 
 
 def _flatten(domain: Domain, attributes: Attributes, x: Sequence[Array]) -> tuple[Array, ...]:
-    rows = int(np.prod(x[0].shape[: _flatten_axis(attributes, len(x[0].shape))], dtype=int))
-    return (domain.structural(lambda v: v.reshape(rows, -1), x[0]),)
+    axis = _flatten_axis(attributes, len(x[0].shape))
+    shape = (prod(x[0].shape[:axis]), prod(x[0].shape[axis:]))
+    return (domain.structural(lambda v: v.reshape(shape), x[0]),)
+
+
+_CASTABLE = frozenset(
+    {"bool", "float16", "float32", "float64", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"}
+)
+"""Element types between which numpy converts as ONNX does."""
 
 
 def _infer_cast(attributes: Attributes, inputs: Types) -> tuple[TensorType, ...]:
+    if not {attributes["to"], inputs[0].dtype} <= _CASTABLE:
+        raise TypeInferenceError(f"Cast: from {inputs[0].dtype} to {attributes['to']!r} is not understood")
     return (TensorType(str(attributes["to"]), inputs[0].shape),)
 
 

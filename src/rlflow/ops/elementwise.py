@@ -57,6 +57,12 @@ def _sum(domain: Domain, attributes: Attributes, x: Sequence[Array]) -> tuple[Ar
     return (total,)
 
 
+def _infer_power(attributes: Attributes, inputs: Types) -> tuple[TensorType, ...]:
+    if not inputs[0].is_float:
+        raise TypeInferenceError(f"Pow: integer powers of {inputs[0].dtype} are not understood")
+    return (inputs[0],)
+
+
 def _power(domain: Domain, attributes: Attributes, x: Sequence[Array]) -> tuple[Array, ...]:
     exponent = attributes["exponent"]
     if exponent == 2.0:
@@ -82,7 +88,7 @@ OPERATORS = (
         flops=lambda attributes, inputs, outputs: (len(inputs) - 1) * outputs[0].elements,
         commutative=True,
     ),
-    Operator("Pow", _infer_same, _power, since=7, arity=(1, 1), flops=elementwise_flops(1)),
+    Operator("Pow", _infer_power, _power, since=7, arity=(1, 1), flops=elementwise_flops(1)),
     _unary("Relu", 6, lambda d, x: d.relu(x)),
     _unary("Neg", 6, lambda d, x: d.negate(x)),
     _unary("Reciprocal", 6, lambda d, x: d.reciprocal(x)),

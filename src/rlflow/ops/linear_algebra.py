@@ -48,7 +48,8 @@ def _gemm(domain: Domain, attributes: Attributes, x: Sequence[Array]) -> tuple[A
     b = _transpose(domain, x[1], attributes["transB"])
     product = domain.matmul(a, b)
     alpha, beta = attributes["alpha"], attributes["beta"]
-    assert isinstance(alpha, float) and isinstance(beta, float)
+    assert isinstance(alpha, float)
+    assert isinstance(beta, float)
     if alpha != 1.0:
         product = domain.multiply(product, domain.constant(alpha))
     if len(x) < 3:

@@ -13,7 +13,7 @@ from rlflow.ops.schema import Operator, Types, broadcast, elementwise_flops, int
 
 def _axes(attributes: Attributes, rank: int, name: str) -> tuple[int, ...]:
     axes = attributes.get("axes")
-    return tuple(range(rank)) if axes is None else tuple(normal_axis(a, rank, name) for a in ints(axes))
+    return tuple(range(rank)) if axes is None else tuple(dict.fromkeys(normal_axis(a, rank, name) for a in ints(axes)))
 
 
 def _reduce(name: str, apply: Callable[[Domain, Array, tuple[int, ...]], Array]) -> Operator:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+import numpy as np
+
 from rlflow.errors import GraphError
 from rlflow.ir.graph import WEIGHT, Graph, Ref
 from rlflow.ops.domain import Array, Domain, FloatDomain
@@ -39,6 +41,7 @@ def evaluate_value(graph: Graph, ref: Ref, values: dict[Ref, Array], domain: Dom
             stack.extend(waiting)
             continue
         operands = [values[r] for r in node.inputs if r is not None]
-        for index, value in enumerate(OPERATORS[node.op].evaluate(domain, node.attributes, operands)):
-            values[Ref(current.node, index)] = value
+        with np.errstate(all="ignore"):  # infinities and NaN are values here as in ONNX
+            results = OPERATORS[node.op].evaluate(domain, node.attributes, operands)
+        values.update({Ref(current.node, index): value for index, value in enumerate(results)})
     return values[ref]

@@ -102,3 +102,21 @@ def ints(value: AttributeValue) -> tuple[int, ...]:
 
 def static_size(shape: Sequence[Dimension]) -> int | None:
     return prod(d for d in shape if isinstance(d, int)) if all(isinstance(d, int) for d in shape) else None
+
+
+def product(dimensions: Sequence[Dimension]) -> Dimension:
+    """The dimension that several make together; a symbol survives beside ones."""
+    open_ones = [d for d in dimensions if not isinstance(d, int)]
+    numbers = prod(d for d in dimensions if isinstance(d, int))
+    if not open_ones or numbers == 0:
+        return numbers
+    return open_ones[0] if numbers == len(open_ones) == 1 else None
+
+
+def total(dimensions: Sequence[Dimension]) -> Dimension:
+    """The dimension that several make end to end; a symbol survives beside zeros."""
+    open_ones = [d for d in dimensions if not isinstance(d, int)]
+    numbers = sum(d for d in dimensions if isinstance(d, int))
+    if not open_ones:
+        return numbers
+    return open_ones[0] if numbers == 0 and len(open_ones) == 1 else None
