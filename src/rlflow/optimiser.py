@@ -54,6 +54,9 @@ class Optimiser(Protocol):
     @property
     def name(self) -> str: ...
 
+    @property
+    def rewriter(self) -> Rewriter: ...
+
     def optimise(self, graph: Graph, budget: Budget, on_progress: OnProgress | None = None) -> OptimisationResult: ...
 
 

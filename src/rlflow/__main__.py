@@ -1,0 +1,3 @@
+from rlflow.cli import main
+
+main()

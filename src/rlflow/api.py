@@ -1,0 +1,210 @@
+"""A faster, checked model from a model, in one call: the searches, the trained policy and the last gate together."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import onnx
+from onnx import ModelProto
+
+from rlflow.cost import price_list
+from rlflow.cost.measured import MeasuredCost, PricingConfig, empty_price_list
+from rlflow.cost.price_list import PriceList
+from rlflow.errors import InputError, PriceError
+from rlflow.evaluation.delivery import DeliveryConfig, check, is_faster, latency_changes, time_models
+from rlflow.evaluation.report import LatencyChange, OptimisationReport, Step
+from rlflow.ir.graph import Graph
+from rlflow.onnx_io import check_model, from_onnx, load_model, to_onnx
+from rlflow.optimiser import Budget, OnProgress, OptimisationResult, Optimiser
+from rlflow.rules import library as rule_library
+from rlflow.rules.library import Library
+from rlflow.rules.rewriter import Rewriter
+from rlflow.runtime.equivalence import EquivalenceReport, compare
+from rlflow.runtime.hardware import fingerprint
+from rlflow.runtime.session import SETTINGS, Setting
+from rlflow.search.backtracking import Backtracking
+from rlflow.search.greedy import Greedy
+from rlflow.search.random import RandomSearch
+
+METHODS = ("rlflow", "backtracking", "greedy", "random")
+
+
+@dataclass(frozen=True)
+class OptimiseConfig:
+    """What `rlflow.optimise` takes beside the model.
+
+    `setting` is what is optimised for: `deployed` is ONNX Runtime as people run it, `as_written` with its own
+    optimisation off. `disabled` are ids or names of rules. `policy` is the folder with `world_models` and `policies`
+    that `dvc repro` leaves behind. `prices` is a price list file that is read and extended.
+    """
+
+    method: str = "backtracking"
+    budget_s: float | None = 60.0
+    setting: Setting = "deployed"
+    disabled: tuple[str, ...] = ()
+    policy: Path = Path("data")
+    prices: Path | None = None
+    pricing: PricingConfig = field(default_factory=PricingConfig)
+    delivery: DeliveryConfig = field(default_factory=DeliveryConfig)
+
+    def __post_init__(self) -> None:
+        if self.method not in METHODS:
+            raise InputError(f"there is no method {self.method!r}: choose one of {', '.join(METHODS)}")
+        if self.setting not in SETTINGS:
+            raise InputError(f"there is no setting {self.setting!r}: choose one of {', '.join(SETTINGS)}")
+
+
+@dataclass(frozen=True)
+class Optimised:
+    """`model` is what to use: the optimised model, or the original where that was not faster beyond noise."""
+
+    model: ModelProto
+    result: OptimisationResult
+    written: str
+    reason: str
+    equivalence: EquivalenceReport
+    latency: dict[Setting, LatencyChange]
+    report: OptimisationReport
+
+
+def optimise(
+    model: ModelProto | Path | str,
+    config: OptimiseConfig | None = None,
+    *,
+    output: str = "",
+    on_progress: OnProgress | None = None,
+) -> Optimised:
+    """A model with the same interface and the same outputs within rounding that runs faster, or the original.
+
+    Raises `InputError` for what cannot be used (nothing is written), `EquivalenceError` naming the rule and the step
+    if a result computes something else.
+    """
+    config = config or OptimiseConfig()
+    original, graph = _load(model)
+    library = rule_library.load().without(config.disabled)
+    prices = _prices(config)
+    cost_model = MeasuredCost(config.setting, prices, config.pricing)
+    method = _method(config, library, cost_model)
+    result = method.optimise(graph, Budget(time_s=config.budget_s), on_progress)
+    if config.prices is not None:
+        prices.save(config.prices)
+    candidate, equivalence = original, _unchanged(original, config.delivery)
+    if result.trajectory.steps:
+        candidate = to_onnx(result.best)
+        check_model(candidate)
+        equivalence = check(original, candidate, graph, result, method.rewriter, config.delivery)
+    latency = _timed(original, candidate, config.delivery, on_progress)
+    faster = bool(result.trajectory.steps) and is_faster(latency, config.setting)
+    reason = _reason(result, faster)
+    report = OptimisationReport(
+        input=str(model) if isinstance(model, str | Path) else "a model in memory",
+        output=output or "memory",
+        method=config.method,
+        written="optimised" if faster else "original",
+        reason=reason,
+        nodes_before=len(graph.order),
+        nodes_after=len(result.best.order),
+        cost_before_ms=result.start_ms,
+        cost_after_ms=result.best_ms,
+        latency=latency,
+        equivalence=equivalence,
+        steps=tuple(Step(s.rule, s.location, s.runtime_ms) for s in result.trajectory.steps),
+        optimisation_s=result.wall_time_s,
+        real_interactions=result.interactions,
+        budget_s=config.budget_s,
+        threads=config.delivery.threads,
+        hardware=prices.hardware,
+        seed=config.delivery.seed,
+        **_work_ratios(cost_model, graph, result.best),
+    )
+    chosen = candidate if faster else original
+    return Optimised(chosen, result, report.written, reason, equivalence, latency, report)
+
+
+def _load(model: ModelProto | Path | str) -> tuple[ModelProto, Graph]:
+    """The whole model, weights included, and its graph."""
+    if isinstance(model, ModelProto):
+        return model, from_onnx(model)
+    path = Path(model)
+    original = load_model(path)
+    graph = from_onnx(path)
+    onnx.load_external_data_for_model(original, str(path.parent))
+    return original, graph
+
+
+def _prices(config: OptimiseConfig) -> PriceList:
+    fresh = empty_price_list(config.pricing.threads)
+    if config.prices is None or not config.prices.exists():
+        return fresh
+    try:
+        return price_list.load(config.prices, fingerprint(config.pricing.threads).key)
+    except PriceError as error:
+        raise InputError(str(error)) from None
+
+
+def _method(config: OptimiseConfig, library: Library, cost_model: MeasuredCost) -> Optimiser:
+    if config.method == "rlflow":
+        return _policy(config, library, cost_model)
+    rewriter = Rewriter(library.rules)
+    kind = {"backtracking": Backtracking, "greedy": Greedy, "random": RandomSearch}[config.method]
+    return kind(library, rewriter, cost_model)
+
+
+def _policy(config: OptimiseConfig, library: Library, cost_model: MeasuredCost) -> Optimiser:
+    # torch takes a second to import and only this method needs it
+    from rlflow.agents.controller import Controller
+    from rlflow.agents.policy_optimiser import PolicyOptimiser
+    from rlflow.environments import EnvironmentConfig
+    from rlflow.world_model.model import WorldModel
+
+    try:
+        world_model = WorldModel.load(config.policy / "world_models")
+        controller = Controller.load(config.policy / "policies")
+    except InputError as error:
+        raise InputError(
+            f"no trained policy in {config.policy} ({error}): train one with `dvc repro`, name its folder with "
+            "--policy, or choose --method backtracking"
+        ) from None
+    known = [i for i in world_model.arguments.rule_ids if any(r.id == i for r in library.rules)]
+    rules = library.select(known)
+    environment = EnvironmentConfig(max_locations=world_model.arguments.max_locations, max_steps=200)
+    return PolicyOptimiser(
+        rules, Rewriter(rules.rules), cost_model, world_model, controller, environment, seed=config.delivery.seed
+    )
+
+
+def _unchanged(original: ModelProto, config: DeliveryConfig) -> EquivalenceReport:
+    return compare(original, original, draws=1, seed=config.seed, dimensions=config.dimensions)
+
+
+def _timed(
+    original: ModelProto, candidate: ModelProto, config: DeliveryConfig, on_progress: OnProgress | None
+) -> dict[Setting, LatencyChange]:
+    def on_round(done: int) -> None:
+        if on_progress:
+            on_progress(done / config.rounds, "timing the result against the original")
+
+    models = {"original": original, "candidate": candidate}
+    return latency_changes(time_models(models, config, on_round), "original", "candidate")
+
+
+def _reason(result: OptimisationResult, faster: bool) -> str:
+    if not result.trajectory.steps:
+        return "no sequence of rewrites lowered its predicted cost"
+    if faster:
+        return "faster beyond noise and equal within rounding"
+    return "the rewritten model was not faster beyond noise"
+
+
+def _work_ratios(cost_model: MeasuredCost, before: Graph, after: Graph) -> dict[str, float]:
+    old, new = cost_model.cost(before), cost_model.cost(after)
+    return {
+        "flops_ratio": _ratio(old.flops, new.flops),
+        "launches_ratio": _ratio(old.launches, new.launches),
+        "peak_memory_ratio": _ratio(old.peak_memory_bytes, new.peak_memory_bytes),
+    }
+
+
+def _ratio(old: float, new: float) -> float:
+    return old / new if new else 1.0

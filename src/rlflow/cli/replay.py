@@ -1,0 +1,56 @@
+"""`rlflow replay TRAJECTORY MODEL`: do recorded rewrites again."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from rlflow import schemas
+from rlflow.errors import ReplayError
+from rlflow.onnx_io import check_model, from_onnx, save_model, to_onnx
+from rlflow.rules import library as rule_library
+from rlflow.rules.rewriter import Rewriter
+from rlflow.trajectory import record
+from rlflow.trajectory.replay import replay as replay_trajectory
+
+
+def replay(
+    trajectory: Annotated[Path, typer.Argument(help="A trajectory file, one trajectory a line.")],
+    model: Annotated[Path, typer.Argument(help="The ONNX model that it started from.")],
+    number: Annotated[int, typer.Option(help="Which line, from 1.")] = 1,
+    output: Annotated[Path | None, typer.Option("--output", "-o", help="Write the last graph as a model.")] = None,
+    rules: Annotated[Path | None, typer.Option(help="The library it was recorded with; the shipped one.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the steps as JSON.")] = False,
+) -> None:
+    """Apply a recorded trajectory to its model and check the hash after every step."""
+    recorded = record.load(trajectory)
+    if not 1 <= number <= len(recorded):
+        raise ReplayError(f"{trajectory} has {len(recorded)} trajectories, not number {number}")
+    chosen = recorded[number - 1]
+    library = rule_library.load(rules)
+    names = {r.id: r.name for r in library.rules}
+    *_, last = replay_trajectory(from_onnx(model), chosen, Rewriter(library.rules))
+    if output:
+        rewritten = to_onnx(last)
+        check_model(rewritten)
+        save_model(rewritten, output)
+    if as_json:
+        document = {
+            "trajectory": str(trajectory),
+            "model": str(model),
+            "faithful": True,
+            "start_hash": chosen.start_hash,
+            "final_hash": chosen.steps[-1].hash if chosen.steps else chosen.start_hash,
+            "steps": [
+                {"rule": s.rule, "location": s.location, "hash": s.hash, "cost_ms": s.runtime_ms} for s in chosen.steps
+            ],
+        }
+        schemas.validate("replay", document)
+        typer.echo(json.dumps(document, indent=1))
+        return
+    for place, step in enumerate(chosen.steps, start=1):
+        typer.echo(f"{place:4d}  {names[step.rule]:32s} @{step.location:<4d} {step.hash}  {step.runtime_ms:10.4f} ms")
+    typer.echo(f"{len(chosen.steps)} steps replayed; every hash agrees.")
