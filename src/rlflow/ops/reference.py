@@ -23,7 +23,10 @@ def evaluate(graph: Graph, feeds: Mapping[str, Array], domain: Domain | None = N
 
 
 def evaluate_value(graph: Graph, ref: Ref, values: dict[Ref, Array], domain: Domain) -> Array:
-    """One value, given some; `values` gathers what is computed on the way."""
+    """One value, given some; `values` gathers what is computed on the way.
+
+    `GraphError` on an operator that is not understood, and where there is no value (an index out of range).
+    """
     stack = [ref]
     while stack:
         current = stack[-1]
@@ -41,7 +44,10 @@ def evaluate_value(graph: Graph, ref: Ref, values: dict[Ref, Array], domain: Dom
             stack.extend(waiting)
             continue
         operands = [values[r] for r in node.inputs if r is not None]
-        with np.errstate(all="ignore"):  # infinities and NaN are values here as in ONNX
-            results = OPERATORS[node.op].evaluate(domain, node.attributes, operands)
+        try:
+            with np.errstate(all="ignore"):  # infinities and NaN are values here as in ONNX
+                results = OPERATORS[node.op].evaluate(domain, node.attributes, operands)
+        except (IndexError, TypeError) as error:
+            raise GraphError(f"{node.op} {node.names[:1]} cannot be evaluated: {error}") from None
         values.update({Ref(current.node, index): value for index, value in enumerate(results)})
     return values[ref]

@@ -1,0 +1,233 @@
+"""Bad input: one clear sentence that names the file, and nothing half-written."""
+
+from pathlib import Path
+
+import numpy as np
+import onnx
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from onnx import helper
+from onnx_io.conftest import Build, build_model, floats
+
+from rlflow import zoo
+from rlflow.errors import GraphError, InputError, ModelFormatError, RLFlowError
+from rlflow.ir import validate
+from rlflow.onnx_io import check_model, exporter, from_onnx, load_model, save_model, to_onnx
+
+TINY = zoo.build("tiny_chain").SerializeToString()
+
+
+@pytest.fixture(scope="module")
+def scratch(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("scratch")
+
+
+def _one_sentence(error: RLFlowError, path: Path) -> None:
+    message = str(error)
+    assert error.exit_code == 2
+    assert str(path) in message
+    assert "\n" not in message
+    assert len(message) < 400
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        (None, "there is no file"),
+        (b"", "holds no graph or names no opset"),
+        (b"This is a text file.\nWith two lines.\n", "is not an ONNX model"),
+        (b"{}", "is not an ONNX model"),
+        (np.random.default_rng(0).bytes(200), "is not a"),
+    ],
+)
+@pytest.mark.parametrize("suffix", [".onnx", ".json", ".txt", ".onnxtxt", ".pbtxt"])
+def test_files_that_are_no_models(tmp_path: Path, content: bytes | None, words: str, suffix: str) -> None:
+    path = tmp_path / f"model{suffix}"
+    if content is not None:
+        path.write_bytes(content)
+    with pytest.raises(InputError, match=words) as caught:
+        from_onnx(path)
+    _one_sentence(caught.value, path)
+    assert isinstance(caught.value, ModelFormatError) == (content is not None)
+
+
+def test_a_folder(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="is a folder, not an ONNX file") as caught:
+        load_model(tmp_path)
+    _one_sentence(caught.value, tmp_path)
+
+
+def test_a_path_below_a_file(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("x")
+    with pytest.raises(InputError, match="there is no file"):
+        load_model(tmp_path / "file" / "model.onnx")
+
+
+def test_external_weights_that_are_missing(model: Build, tmp_path: Path) -> None:
+    before = model(
+        [helper.make_node("Add", ["x", "w"], ["y"])],
+        [floats("x", 3)],
+        [floats("y", 3)],
+        weights={"w": np.ones(3, "f4")},
+    )
+    path = tmp_path / "model.onnx"
+    onnx.save_model(before, path, save_as_external_data=True, location="w.bin", size_threshold=0)
+    (tmp_path / "w.bin").unlink()
+    with pytest.raises(ModelFormatError, match=r"is not a valid ONNX model: .*w\.bin") as caught:
+        from_onnx(path)
+    _one_sentence(caught.value, path)
+
+
+def _no_opset(model: onnx.ModelProto) -> None:
+    del model.opset_import[:]
+
+
+def _no_graph(model: onnx.ModelProto) -> None:
+    model.ClearField("graph")
+
+
+def _unknown_operator(model: onnx.ModelProto) -> None:
+    model.graph.node[0].op_type = "NoSuchOperator"
+
+
+def _reads_nothing(model: onnx.ModelProto) -> None:
+    model.graph.node[0].input[0] = "nowhere"
+
+
+def _computes_nothing(model: onnx.ModelProto) -> None:
+    model.graph.output[0].name = "nowhere"
+
+
+def _two_of_a_name(model: onnx.ModelProto) -> None:
+    model.graph.node.add().CopyFrom(model.graph.node[0])
+
+
+def _wrong_attribute(model: onnx.ModelProto) -> None:
+    model.graph.node[0].attribute.append(helper.make_attribute("perm", "text"))
+
+
+def _short_weight(model: onnx.ModelProto) -> None:
+    model.graph.initializer[0].raw_data = b"\0\0"
+
+
+def _text_for_an_axis(model: onnx.ModelProto) -> None:
+    node = helper.make_node("Softmax", [model.graph.node[0].input[0]], ["s"], axis="last")
+    model.graph.node.insert(0, node)
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        _no_opset,
+        _no_graph,
+        _unknown_operator,
+        _reads_nothing,
+        _computes_nothing,
+        _two_of_a_name,
+        _wrong_attribute,
+        _short_weight,
+        _text_for_an_axis,
+    ],
+)
+@pytest.mark.parametrize("in_memory", [False, True])
+def test_invalid_models(tmp_path: Path, damage, in_memory: bool) -> None:  # type: ignore[no-untyped-def]
+    model = onnx.ModelProto.FromString(TINY)
+    from_onnx(model)
+    damage(model)
+    path = tmp_path / "model.onnx"
+    path.write_bytes(model.SerializeToString())
+    with pytest.raises(ModelFormatError) as caught:
+        from_onnx(model if in_memory else path)
+    assert "\n" not in str(caught.value)
+    if not in_memory:
+        _one_sentence(caught.value, path)
+
+
+def _loads_or_says_why(path: Path) -> bool:
+    reason = None
+    try:
+        validate(from_onnx(path))
+    except ModelFormatError as error:
+        reason = str(error)
+    assert reason is None or ("\n" not in reason and str(path) in reason)
+    return reason is None
+
+
+@settings(max_examples=200, deadline=None)
+@given(cut=st.integers(0, len(TINY) - 1))
+def test_truncated_files(scratch: Path, cut: int) -> None:
+    path = scratch / "truncated.onnx"
+    path.write_bytes(TINY[:cut])
+    assert not _loads_or_says_why(path)
+
+
+@settings(max_examples=300, deadline=None)
+@given(place=st.integers(0, len(TINY) - 1), value=st.integers(0, 255), length=st.integers(1, 3))
+def test_mutated_files(scratch: Path, place: int, value: int, length: int) -> None:
+    """A changed byte may leave the model valid (a weight's digit); if not, the reason is given."""
+    path = scratch / "mutated.onnx"
+    path.write_bytes(TINY[:place] + bytes([value]) * length + TINY[place + length :])
+    _loads_or_says_why(path)
+
+
+@pytest.mark.parametrize(
+    ("folder", "words"),
+    [("missing", "there is no folder"), ("file/below", "there is no folder"), ("/proc/self", "may not be written")],
+)
+def test_places_where_nothing_can_be_written(tmp_path: Path, folder: str, words: str) -> None:
+    (tmp_path / "file").write_text("x")
+    path = tmp_path / folder / "out.onnx"
+    with pytest.raises(InputError, match=words) as caught:
+        save_model(onnx.ModelProto.FromString(TINY), path)
+    assert "\n" not in str(caught.value)
+    assert str(path.parent) in str(caught.value)
+    assert [p.name for p in tmp_path.iterdir()] == ["file"]
+
+
+def test_a_folder_is_not_overwritten(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="is a folder: name a file"):
+        save_model(onnx.ModelProto.FromString(TINY), tmp_path)
+
+
+@pytest.mark.parametrize("beside", [False, True])
+def test_a_write_that_fails_leaves_what_was_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, beside: bool
+) -> None:
+    """The disk is full: the file of the same name from before is whole, and no draft is left."""
+
+    def full(*args: object, **options: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    path = tmp_path / "out.onnx"
+    path.write_bytes(b"precious")
+    if beside:
+        monkeypatch.setattr(exporter, "_PROTOBUF_LIMIT_BYTES", 1)
+    monkeypatch.setattr(exporter.onnx, "save_model", full)
+    with pytest.raises(RLFlowError, match="could not be written: No space left on device"):
+        save_model(onnx.ModelProto.FromString(TINY), path)
+    assert path.read_bytes() == b"precious"
+    assert [p.name for p in tmp_path.iterdir()] == ["out.onnx"]
+
+
+def test_save_replaces_a_file_and_writes_onnx_whatever_the_suffix(tmp_path: Path) -> None:
+    path = tmp_path / "out.json"
+    path.write_text("old")
+    save_model(onnx.ModelProto.FromString(TINY), path)
+    assert onnx.ModelProto.FromString(path.read_bytes()) == onnx.ModelProto.FromString(TINY)
+
+
+def test_a_constant_expression_that_has_no_value() -> None:
+    """An index out of range among weights: the model could never run, and export says which node it is."""
+    nodes = [helper.make_node("Gather", ["w", "i"], ["g"]), helper.make_node("Add", ["x", "g"], ["y"])]
+    weights = {"w": np.ones((2, 3), np.float32), "i": np.array([5])}
+    before = build_model(nodes, [floats("x", 1, 3)], [floats("y", 1, 3)], weights=weights)
+    with pytest.raises(GraphError, match=r"Gather.*'g'.*cannot be evaluated"):
+        to_onnx(from_onnx(before))
+
+
+def test_check_model_names_the_reason() -> None:
+    model = onnx.ModelProto.FromString(TINY)
+    _unknown_operator(model)
+    with pytest.raises(GraphError, match=r"not valid ONNX: .*NoSuchOperator"):
+        check_model(model)

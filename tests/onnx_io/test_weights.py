@@ -1,0 +1,157 @@
+"""Weights of every element type and storage come through unchanged; what they are identified by."""
+
+from pathlib import Path
+
+import ml_dtypes
+import numpy as np
+import onnx
+import pytest
+from onnx import TensorProto, external_data_helper, helper, numpy_helper
+from onnx_io.conftest import Build, Survives, floats
+
+from rlflow.ir import structural_hash
+from rlflow.onnx_io import exporter, from_onnx, load_model, save_model, to_onnx
+from rlflow.onnx_io.payload import InitializerPayload, SparsePayload
+from rlflow.runtime.session import open_session, run
+
+PLAIN = (
+    "bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 float16 float32 float64 bfloat16 int4 uint4 "
+    "float8_e4m3fn float8_e5m2"
+).split()
+
+
+def _array(dtype: str) -> np.ndarray:
+    kind = getattr(ml_dtypes, dtype) if hasattr(ml_dtypes, dtype) else np.dtype(dtype)
+    return np.array([[0, 1, 3], [5, 7, 2]]).astype(kind)
+
+
+@pytest.mark.parametrize("dtype", PLAIN)
+def test_every_element_type(model: Build, survives: Survives, dtype: str) -> None:
+    tensor = numpy_helper.from_array(_array(dtype))
+    output = helper.make_tensor_value_info("y", tensor.data_type, [2, 3])
+    before = model([helper.make_node("Identity", ["w"], ["y"])], [], [output], weights={"w": tensor}, opset=21)
+    after = survives(before, runs=False)
+    kept = numpy_helper.to_array(after.graph.initializer[0])
+    assert kept.dtype == _array(dtype).dtype
+    assert kept.tobytes() == _array(dtype).tobytes()
+
+
+def test_strings(model: Build, survives: Survives) -> None:
+    tensor = helper.make_tensor("", TensorProto.STRING, [2], [b"one", "zwölf".encode()])
+    output = helper.make_tensor_value_info("y", TensorProto.STRING, [2])
+    nodes = [helper.make_node("Identity", ["w"], ["i"]), helper.make_node("Concat", ["i"], ["y"], axis=0)]
+    survives(model(nodes, [], [output], weights={"w": tensor}), {})
+
+
+@pytest.mark.parametrize("shape", [(), (0,), (2, 0, 3)])
+def test_scalars_and_empty_tensors(model: Build, survives: Survives, shape: tuple[int, ...]) -> None:
+    weights = {"w": np.zeros(shape, np.float32)}
+    nodes = [helper.make_node("Add", ["x", "w"], ["y"])]
+    survives(model(nodes, [floats("x", *shape)], [floats("y", *shape)], weights=weights), {"x": np.ones(shape, "f4")})
+
+
+@pytest.mark.parametrize("rank", [1, 2])
+def test_sparse_weights(model: Build, survives: Survives, rank: int) -> None:
+    indices = [[1, 0], [2, 1]] if rank == 2 else [2, 5]
+    coordinates = numpy_helper.from_array(np.array(indices, np.int64))
+    values = helper.make_tensor("w", TensorProto.FLOAT, [2], [5.0, 7.0])
+    sparse = helper.make_sparse_tensor(values, coordinates, [3, 2])
+    assert SparsePayload(sparse).array().tolist() == [[0, 0], [5, 0], [0, 7]]
+    nodes = [helper.make_node("MatMul", ["x", "w"], ["y"])]
+    before = model(nodes, [floats("x", 1, 3)], [floats("y", 1, 2)], sparse_initializer=[sparse])
+    after = survives(before, {"x": np.ones((1, 3), np.float32)})
+    assert len(after.graph.sparse_initializer) == 1
+
+
+def test_sparse_weights_are_folded(model: Build, survives: Survives) -> None:
+    values = helper.make_tensor("w", TensorProto.FLOAT, [1], [5.0])
+    sparse = helper.make_sparse_tensor(values, helper.make_tensor("", TensorProto.INT64, [1], [1]), [3])
+    nodes = [helper.make_node("Neg", ["w"], ["n"]), helper.make_node("Add", ["x", "n"], ["y"])]
+    after = survives(model(nodes, [floats("x", 3)], [floats("y", 3)], sparse_initializer=[sparse]))
+    assert [n.op_type for n in after.graph.node] == ["Add"]
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float16", "bfloat16", "int64", "int4", "uint8", "bool"])
+def test_a_digest_does_not_depend_on_storage(dtype: str) -> None:
+    array = _array(dtype)
+    raw = numpy_helper.from_array(array, "raw")
+    typed = helper.make_tensor("typed", raw.data_type, array.shape, array.reshape(-1).tolist())
+    assert raw.HasField("raw_data") != typed.HasField("raw_data")
+    assert InitializerPayload(raw).digest == InitializerPayload(typed).digest
+    other = numpy_helper.from_array(array.reshape(-1)[::-1].reshape(2, 3))
+    assert InitializerPayload(other).digest != InitializerPayload(raw).digest
+    assert InitializerPayload(numpy_helper.from_array(array.reshape(3, 2))).digest != InitializerPayload(raw).digest
+
+
+def _external(build: Build, folder: Path) -> tuple[onnx.ModelProto, Path]:
+    draw = np.random.default_rng(0).standard_normal
+    weights = {"w": draw((3, 400)).astype(np.float32), "v": draw((3, 400)).astype(np.float32)}
+    nodes = [
+        helper.make_node("Add", ["w", "v"], ["s"]),
+        helper.make_node("MatMul", ["x", "s"], ["m"]),
+        helper.make_node("MatMul", ["x", "w"], ["n"]),
+        helper.make_node("Add", ["m", "n"], ["y"]),
+    ]
+    inline = build(nodes, [floats("x", 2, 3)], [floats("y", 2, 400)], weights=weights)
+    outside = onnx.ModelProto()
+    outside.CopyFrom(inline)
+    external_data_helper.convert_model_to_external_data(outside, location="weights.bin", size_threshold=0)
+    folder.mkdir()
+    onnx.save_model(outside, folder / "model.onnx")
+    return inline, folder / "model.onnx"
+
+
+def test_weights_beside_the_model(model: Build, survives: Survives, tmp_path: Path) -> None:
+    inline, path = _external(model, tmp_path / "here")
+    after = survives(path)
+    assert all(t.data_location == TensorProto.DEFAULT for t in after.graph.initializer)
+    assert structural_hash(from_onnx(path)) == structural_hash(from_onnx(inline))
+
+
+def test_a_model_with_weights_beside_it_is_exported_elsewhere(model: Build, tmp_path: Path) -> None:
+    inline, path = _external(model, tmp_path / "here")
+    (tmp_path / "there").mkdir()
+    copy = tmp_path / "there" / "copy.onnx"
+    save_model(to_onnx(from_onnx(path)), copy)
+    (path.parent / "weights.bin").unlink()
+    feeds = {"x": np.ones((2, 3), np.float32)}
+    expected, actual = (run(open_session(m, "as_written"), feeds)["y"] for m in (inline, copy))
+    assert np.array_equal(expected, actual)
+
+
+def test_beyond_the_limit_of_one_file_weights_go_beside(
+    model: Build, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With the limit lowered, as two gigabytes take minutes; the caller's model must keep its weights."""
+    inline, _ = _external(model, tmp_path / "here")
+    before = inline.SerializeToString(deterministic=True)
+    monkeypatch.setattr(exporter, "_PROTOBUF_LIMIT_BYTES", 4096)
+    path = tmp_path / "large.onnx"
+    save_model(inline, path)
+    assert inline.SerializeToString(deterministic=True) == before
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["here", "large.onnx", "large.onnx.data"]
+    assert path.stat().st_size < 4096
+    onnx.checker.check_model(str(path))
+    assert structural_hash(from_onnx(path)) == structural_hash(from_onnx(inline))
+    feeds = {"x": np.ones((2, 3), np.float32)}
+    expected, actual = (run(open_session(m, "as_written"), feeds)["y"] for m in (inline, path))
+    assert np.array_equal(expected, actual)
+
+
+def test_import_refers_to_weights_and_does_not_copy_them(model: Build) -> None:
+    before = model(
+        [helper.make_node("Add", ["x", "w"], ["y"])],
+        [floats("x", 3)],
+        [floats("y", 3)],
+        weights={"w": np.ones(3, np.float32)},
+    )
+    graph = from_onnx(before)
+    payload = next(n.payload for n in graph.nodes.values() if n.op == "Weight")
+    assert isinstance(payload, InitializerPayload)
+    before.graph.initializer[0].raw_data = np.full(3, 9, np.float32).tobytes()
+    assert payload.array().tolist() == [9, 9, 9]
+
+
+def test_load_model_leaves_external_data_outside(model: Build, tmp_path: Path) -> None:
+    _, path = _external(model, tmp_path / "here")
+    assert all(t.data_location == TensorProto.EXTERNAL for t in load_model(path).graph.initializer)
