@@ -55,20 +55,35 @@ def draw(rule: Rule, rng: np.random.Generator, *, attempts: int = 2000, respect_
 
 def _attempt(rule: Rule, rng: np.random.Generator) -> Instance:
     symbols: dict[str, tuple[int, ...]] = {}
-    whole = _draw_dimensions(rng, int(rng.integers(0, _MAX_RANK + 1)))
-    leading = _draw_dimensions(rng, int(rng.integers(0, _MAX_LEADING + 1)))
+    sizes = _draw_sizes(rng)
+    whole = _draw_dimensions(sizes, rng, int(rng.integers(0, _MAX_RANK + 1)))
+    leading = _draw_dimensions(sizes, rng, int(rng.integers(0, _MAX_LEADING + 1)))
     types = {}
     for name in pattern.variables(*rule.source):
         template = rule.spec(name).shape
-        shape = _broadcastable(whole, rng) if template is None else _fill(template, symbols, leading, rng)
+        for part in template or ():
+            if isinstance(part, str) and part not in symbols:
+                ellipsis = part.startswith("...")
+                symbols[part] = _broadcastable(leading, rng) if ellipsis else _draw_dimensions(sizes, rng, 1)
+        shape = _broadcastable(whole, rng) if template is None else _filled(template, symbols)
         types[name] = TensorType("float32", shape)
     literals = {name: float(np.float32(rng.uniform(1e-6, 1e-1))) for name in types if rule.spec(name).literal}
     attributes = {name: _draw_attribute(kind, types, rng) for name, kind in rule.attributes.items()}
     return Instance(types, attributes, literals)
 
 
-def _draw_dimensions(rng: np.random.Generator, count: int) -> tuple[int, ...]:
-    return tuple(DIMENSIONS[i] for i in rng.integers(len(DIMENSIONS), size=count))
+def _draw_sizes(rng: np.random.Generator) -> tuple[int, ...]:
+    """The dimensions of one instance: one, two or all. Where all dimensions are equal, types no longer tell a
+    transposed tensor from another, so that only the values can agree or not.
+    """
+    count = (1, 2, len(DIMENSIONS))[rng.integers(3)]
+    if count == 1:
+        return (DIMENSIONS[rng.integers(1, len(DIMENSIONS))],)
+    return tuple(DIMENSIONS[i] for i in rng.permutation(len(DIMENSIONS))[:count])
+
+
+def _draw_dimensions(sizes: Sequence[int], rng: np.random.Generator, count: int) -> tuple[int, ...]:
+    return tuple(sizes[i] for i in rng.integers(len(sizes), size=count))
 
 
 def _broadcastable(shape: tuple[int, ...], rng: np.random.Generator) -> tuple[int, ...]:
@@ -79,29 +94,18 @@ def _broadcastable(shape: tuple[int, ...], rng: np.random.Generator) -> tuple[in
     return tuple(1 if rng.random() < ones else d for d in shape[int(rng.integers(0, len(shape) + 1)) :])
 
 
-def _fill(
-    template: Sequence[int | str],
-    symbols: dict[str, tuple[int, ...]],
-    leading: tuple[int, ...],
-    rng: np.random.Generator,
-) -> tuple[int, ...]:
-    shape: list[int] = []
-    for part in template:
-        if isinstance(part, int):
-            shape.append(part)
-            continue
-        if part not in symbols:
-            symbols[part] = _broadcastable(leading, rng) if part.startswith("...") else _draw_dimensions(rng, 1)
-        shape.extend(symbols[part])
-    return tuple(shape)
+def _filled(template: Sequence[int | str], symbols: Mapping[str, tuple[int, ...]]) -> tuple[int, ...]:
+    return tuple(d for part in template for d in ((part,) if isinstance(part, int) else symbols[part]))
 
 
 def _draw_attribute(kind: Sequence[Any], types: Mapping[str, TensorType], rng: np.random.Generator) -> AttributeValue:
-    """["permutation", "x"], ["axis", "x"], ["reshape", "x"], ["partition", "x", axis, parts], ["uniform"], or
-    ["choice", a, b, ...]."""
+    """["permutation", "x", ...] of the highest rank, ["axis", "x"], ["reshape", "x"], ["partition", "x", axis, parts],
+    ["uniform"], or ["choice", a, b, ...].
+    """
     match kind:
-        case ["permutation", name]:
-            return tuple(int(i) for i in rng.permutation(len(types[name].shape or ())))
+        case ["permutation", *names]:
+            rank = max(len(types[name].shape or ()) for name in names)
+            return tuple(int(i) for i in rng.permutation(rank))
         case ["axis", name]:
             rank = len(types[name].shape or ())
             if rank == 0:

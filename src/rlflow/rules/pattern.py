@@ -8,7 +8,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -82,6 +82,19 @@ def subterms(term: Term) -> Iterator[Term]:
         for argument in term.arguments:
             yield from subterms(argument)
     yield term
+
+
+def rebuilt(term: Term, change: Callable[[Term], Term]) -> Term:
+    """The term with `change` made to each part, operands first and from left to right."""
+    if isinstance(term, Variable):
+        return change(term)
+    arguments = tuple(rebuilt(a, change) for a in term.arguments)
+    return change(Apply(term.op, term.attributes, arguments, term.output))
+
+
+def substitute(term: Term, bindings: Mapping[str, Term]) -> Term:
+    """Terms in place of variables."""
+    return rebuilt(term, lambda part: bindings.get(part.name, part) if isinstance(part, Variable) else part)
 
 
 def variables(*terms: Term) -> tuple[str, ...]:

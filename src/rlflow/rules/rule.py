@@ -152,16 +152,47 @@ def declare(
 
 
 def canonical(rule: Rule) -> dict[str, Any]:
-    """The rule with variables renamed in the order of their occurrence: equal for rules that say the same."""
-    tensors = {name: f"v{i}" for i, name in enumerate(pattern.variables(*rule.source))}
+    """The rule with variables and dimensions renamed in the order of their occurrence: equal for rules that say
+    the same.
+    """
+    names = pattern.variables(*rule.source)
+    tensors = {name: f"v{i}" for i, name in enumerate(names)}
     rename = {**tensors, **{name: f"?a{i}" for i, name in enumerate(_attribute_variables(rule))}}
+    parts = dict.fromkeys(d for name in names for d in rule.spec(name).shape or () if isinstance(d, str))
+    symbols = {d: ("..." if d.startswith("...") else "") + f"d{i}" for i, d in enumerate(parts)}
+    specs = {tensors[name]: rule.spec(name).to_json() for name in names if name in rule.variables}
     return {
         "source": [_renamed(pattern.to_json(t), rename) for t in rule.source],
         "target": [_renamed(pattern.to_json(t), rename) for t in rule.target],
-        "variables": {tensors[k]: v.to_json() for k, v in sorted(rule.variables.items()) if k in tensors},
+        "variables": {name: _renamed(spec, symbols) for name, spec in specs.items()},
         "where": sorted((_renamed(w, rename) for w in rule.where), key=json.dumps),
         "opset": rule.opset,
     }
+
+
+def with_short_names(rule: Rule) -> Rule:
+    """Variables called a, b, c and dimensions called by their variable, named by the equation."""
+    names = pattern.variables(*rule.source)
+    short = {name: chr(ord("a") + i) for i, name in enumerate(names)}
+    rename = short | {a: f"?p{i}" for i, a in enumerate(_attribute_variables(rule))}
+    symbols: dict[str, str] = {}
+    for name in names:
+        for axis, d in enumerate(rule.spec(name).shape or ()):
+            if isinstance(d, str):
+                symbols.setdefault(d, f"...{short[name]}" if d.startswith("...") else f"{short[name]}{axis}")
+    written = _renamed(rule.to_json(), rename)
+    renamed = declare(
+        rule.name,
+        rule.family,
+        written["source"],
+        written["target"],
+        {short[name]: _renamed(spec.to_json(), symbols) for name, spec in rule.variables.items()},
+        attributes={rename[name]: kind for name, kind in written["attributes"].items()},
+        where=written["where"],
+        opset=rule.opset,
+        origin=rule.origin,
+    )
+    return replace(renamed, name=renamed.equation())
 
 
 def _attribute_variables(rule: Rule) -> tuple[str, ...]:

@@ -22,7 +22,7 @@ from rlflow.ops.domain import FieldArray, FieldDomain, NestedExponentialError
 from rlflow.rules import instances
 from rlflow.rules.expression import Unproven
 from rlflow.rules.instances import Instance
-from rlflow.rules.rule import Certificate, Rule, canonical
+from rlflow.rules.rule import Certificate, Rule
 from rlflow.runtime.session import open_session
 
 METHOD = "field-random+float"
@@ -32,7 +32,7 @@ SEMANTICS = "1"
 _ROUNDINGS = 1000
 """Float check: the largest difference allowed, in units of rounding of the largest reference value."""
 
-_DRAWS_PER_INSTANCE = 4
+_DRAWS_PER_SHAPE = 4
 
 
 @dataclass(frozen=True)
@@ -64,18 +64,22 @@ class Refutation:
 def verify(rule: Rule, config: VerificationConfig) -> Certificate | Refutation:
     """A certificate, or the counter-example that refutes the rule."""
     rng = np.random.default_rng(config.seed)
-    compared: list[Instance] = []
-    for instance in distinct_instances(rule, rng, config.shapes):
-        reason = field_difference(rule, instance, rng, config)
+    compared: dict[str, Instance] = {}
+    for _ in range(_DRAWS_PER_SHAPE * config.shapes):
+        if len(compared) == config.shapes:
+            break
+        instance = instances.draw(rule, rng)
+        key = repr((instance.types, instance.attributes))
+        reason = TARGET_UNTYPED if key in compared else field_difference(rule, instance, rng, config)
         if reason == TARGET_UNTYPED:
             continue
         if reason:
             return Refutation(reason, instance)
-        compared.append(instance)
+        compared[key] = instance
     if not compared:
         return Refutation("the target is well typed at none of the drawn shapes", None)
     largest = 0.0
-    cases = sorted(compared, key=_size)[-config.float_cases :]
+    cases = sorted(compared.values(), key=_size)[-config.float_cases :]
     for instance in cases:
         error = float_difference(rule, instance, rng)
         if not error <= _ROUNDINGS * float(np.finfo(np.float32).eps):
@@ -94,17 +98,6 @@ def verify(rule: Rule, config: VerificationConfig) -> Certificate | Refutation:
     return replace(certificate, digest=digest(rule, certificate))
 
 
-def distinct_instances(rule: Rule, rng: np.random.Generator, count: int) -> list[Instance]:
-    """At most `count` instances that differ in shapes or attributes, in the order in which they were drawn."""
-    found: dict[str, Instance] = {}
-    for _ in range(_DRAWS_PER_INSTANCE * count):
-        if len(found) == count:
-            break
-        instance = instances.draw(rule, rng)
-        found.setdefault(repr((instance.types, instance.attributes)), instance)
-    return list(found.values())
-
-
 def _size(instance: Instance) -> int:
     return sum(kind.elements for kind in instance.types.values())
 
@@ -119,7 +112,7 @@ def certified(rule: Rule, config: VerificationConfig) -> Rule:
 
 def digest(rule: Rule, certificate: Certificate) -> str:
     """Binds a certificate to its rule and to its own figures."""
-    content = {"rule": canonical(rule), "certificate": certificate.to_json() | {"digest": ""}}
+    content = {"rule": rule.to_json() | {"certificate": certificate.to_json() | {"digest": ""}}}
     return sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
 
 

@@ -1,0 +1,296 @@
+"""From an equality that was seen at one shape to a rule as general as verification admits.
+
+Each step widens what the variables and attributes may be; where the wider rule is refuted, a condition in the closed
+language of `expression` is mined that tells the good instances from the bad ones. A step that still does not verify is
+not taken.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from itertools import combinations, islice, permutations, product
+from typing import Any
+
+import numpy as np
+
+from rlflow.errors import RuleError, TypeInferenceError
+from rlflow.ir.tensor_type import TensorType
+from rlflow.ops import elementwise
+from rlflow.rules import instances, pattern
+from rlflow.rules.expression import Expression, holds
+from rlflow.rules.pattern import Apply, Term, Variable
+from rlflow.rules.prune import type_of
+from rlflow.rules.rule import Certificate, Rule, VariableSpec
+from rlflow.rules.verify import TARGET_UNTYPED, Refutation, VerificationConfig, field_difference, verify
+
+_MINING_DRAWS = 96
+_THOROUGHLY = 4
+"""How many times more shapes a rule is tested at before it is accepted."""
+
+_MIN_POSITIVES = 3
+_MAX_ATTEMPTS = 24
+"""Combinations of attributes that are tried for one rule."""
+
+_SHAPE_BLIND = frozenset(o.name for o in elementwise.OPERATORS) | {"Transpose"}
+"""Operators that ask nothing of their operands' shapes but that they broadcast."""
+
+
+@dataclass(frozen=True)
+class Certifier:
+    """Gives rules their certificates: after a quick test, which refutes most, a thorough one."""
+
+    quick: VerificationConfig
+
+    @property
+    def thorough(self) -> VerificationConfig:
+        return replace(self.quick, shapes=_THOROUGHLY * self.quick.shapes, seed=self.quick.seed + 1)
+
+    def certify(self, rule: Rule) -> Rule | None:
+        """The rule with its certificate; None if it is refuted, or if no instance of it can be drawn."""
+        try:
+            if isinstance(verify(rule, self.quick), Refutation):
+                return None
+            outcome = verify(rule, self.thorough)
+        except RuleError:
+            return None
+        return replace(rule, certificate=outcome) if isinstance(outcome, Certificate) else None
+
+    def certify_on_condition(self, rule: Rule) -> Rule | None:
+        """The rule under what condition makes it true, if the language has one."""
+        try:
+            where = mine(rule, np.random.default_rng(self.quick.seed), self.quick)
+        except RuleError:
+            return None
+        return self.certify(replace(rule, where=(*rule.where, *where))) if where else None
+
+    def first(self, rules: Sequence[Rule]) -> Rule | None:
+        """The first rule that holds, or else the first for which there is a condition."""
+        for attempt in (self.certify, self.certify_on_condition):
+            accepted = next(filter(None, map(attempt, rules)), None)
+            if accepted is not None:
+                return accepted
+        return None
+
+
+def mine(rule: Rule, rng: np.random.Generator, config: VerificationConfig) -> tuple[Expression, ...] | None:
+    """A conjunction that no counter-example among drawn instances satisfies; None if the language has none.
+
+    Of all predicates, those are taken that rule out most counter-examples and fewest good instances.
+    """
+    good, bad = _sorted_instances(rule, rng, config)
+    predicates = list(_predicates(rule))
+    chosen: list[Expression] = []
+    while bad:
+        best, best_score = None, 0.0
+        for predicate in predicates:
+            kept = sum(holds(predicate, i.scope) for i in good)
+            excluded = sum(not holds(predicate, i.scope) for i in bad)
+            score = kept / max(1, len(good)) + excluded / len(bad)
+            if excluded and kept >= _MIN_POSITIVES and score > best_score:
+                best, best_score = predicate, score
+        if best is None:
+            return None
+        chosen.append(best)
+        good = [i for i in good if holds(best, i.scope)]
+        bad = [i for i in bad if holds(best, i.scope)]
+    return tuple(chosen)
+
+
+def _sorted_instances(
+    rule: Rule, rng: np.random.Generator, config: VerificationConfig
+) -> tuple[list[instances.Instance], list[instances.Instance]]:
+    good, bad = [], []
+    for _ in range(_MINING_DRAWS):
+        instance = instances.draw(rule, rng)
+        difference = field_difference(rule, instance, rng, config)
+        if difference == "":
+            good.append(instance)
+        elif difference != TARGET_UNTYPED:
+            bad.append(instance)
+    return good, bad
+
+
+def _predicates(rule: Rule) -> Iterator[Expression]:
+    names = pattern.variables(*rule.source)
+    attributes = [a for a, kind in rule.attributes.items() if kind[0] == "permutation"]
+    for a in attributes:
+        yield ["swaps_last_two", a]
+    for a, b in combinations(attributes, 2):
+        yield ["is_identity", ["compose", a, b]]
+        yield ["==", a, b]
+    for name in names:
+        yield ["==", ["elements", name], 1]
+    dimensions = [["dim", name, axis] for name in names for axis in (-1, -2)]
+    for dimension in dimensions:
+        yield ["==", dimension, 1]
+    for one, other in combinations(dimensions, 2):
+        yield ["==", one, other]
+
+
+def generalised(rule: Rule, certifier: Certifier, dimensions: Mapping[str, int]) -> Rule | None:
+    """The certified rule, widened as far as it verifies; None if it is refuted as it stands.
+
+    `dimensions` numbers the symbols of the rule's templates.
+    """
+    certified = certifier.first([rule])
+    if certified is None:
+        return None
+    for widen in (_with_distinct_variables, _with_distinct_symbols, _of_any_shape, _of_any_permutation):
+        certified = certifier.first(list(widen(replace(certified, certificate=None), dimensions))) or certified
+    for name in pattern.variables(*certified.source):
+        certified = _of_any_rank(certified, name, certifier) or certified
+    return certified
+
+
+def _with_distinct_variables(rule: Rule, dimensions: Mapping[str, int]) -> Iterator[Rule]:
+    """Each occurrence its own variable: a + (a + b) = b + (a + a) is an instance of associativity."""
+    sides = (rule.source[0], rule.target[0])
+    counts = [_occurrences(side) for side in sides]
+    repeated = [name for name, count in counts[0].items() if count > 1 and count == counts[1].get(name)]
+    if not repeated:
+        return
+    fresh = {name: [f"{name}{i}" for i in range(counts[0][name])] for name in repeated}
+    specs = dict(rule.variables) | {new: rule.spec(name) for name, made in fresh.items() for new in made}
+    source = _relabelled(sides[0], {name: list(made) for name, made in fresh.items()})
+    for orders in product(*(permutations(fresh[name]) for name in repeated)):
+        target = _relabelled(sides[1], {name: list(order) for name, order in zip(repeated, orders, strict=True)})
+        yield replace(rule, source=(source,), target=(target,), variables=_used(specs, source))
+
+
+def _occurrences(term: Term) -> dict[str, int]:
+    counts: dict[str, int] = {}
+    for part in pattern.subterms(term):
+        if isinstance(part, Variable):
+            counts[part.name] = counts.get(part.name, 0) + 1
+    return counts
+
+
+def _relabelled(term: Term, names: dict[str, list[str]]) -> Term:
+    """Variables by the names that are left for them, which are used up from left to right."""
+
+    def renamed(part: Term) -> Term:
+        return Variable(names[part.name].pop(0)) if isinstance(part, Variable) and part.name in names else part
+
+    return pattern.rebuilt(term, renamed)
+
+
+def _used(specs: Mapping[str, VariableSpec], source: Term) -> dict[str, VariableSpec]:
+    return {name: specs[name] for name in pattern.variables(source) if name in specs}
+
+
+def _with_distinct_symbols(rule: Rule, dimensions: Mapping[str, int]) -> Iterator[Rule]:
+    """Dimensions that no operator needs to be equal, each a symbol of its own."""
+    numbers = dict(dimensions)
+    changed = rule
+    for name, spec in rule.variables.items():
+        for axis, symbol in enumerate(spec.shape or ()):
+            fresh = f"{symbol}_{name}"
+            if not isinstance(symbol, str) or _count(changed, symbol) < 2:
+                continue
+            candidate = _with_symbol(changed, name, axis, fresh)
+            trial = numbers | {fresh: max(numbers.values()) + 1}
+            if _is_typed(candidate, trial):
+                changed, numbers = candidate, trial
+    if changed is not rule:
+        yield changed
+
+
+def _count(rule: Rule, symbol: str) -> int:
+    return sum((spec.shape or ()).count(symbol) for spec in rule.variables.values())
+
+
+def _with_symbol(rule: Rule, name: str, axis: int, symbol: str) -> Rule:
+    shape = rule.spec(name).shape or ()
+    spec = VariableSpec(shape=(*shape[:axis], symbol, *shape[axis + 1 :]))
+    return replace(rule, variables={**rule.variables, name: spec})
+
+
+def _is_typed(rule: Rule, numbers: Mapping[str, int]) -> bool:
+    types = {
+        name: TensorType("float32", tuple(numbers[d] if isinstance(d, str) else d for d in spec.shape or ()))
+        for name, spec in rule.variables.items()
+    }
+    try:
+        return type_of(rule.source[0], types) == type_of(rule.target[0], types)
+    except TypeInferenceError:
+        return False
+
+
+def _of_any_shape(rule: Rule, dimensions: Mapping[str, int]) -> Iterator[Rule]:
+    """No templates at all where all operators only broadcast; what was a scalar may at least be of any rank."""
+    if all(node.op in _SHAPE_BLIND for node in pattern.operators(*rule.source, *rule.target)):
+        yield replace(rule, variables={})
+        scalars = [name for name, spec in rule.variables.items() if spec.shape == ()]
+        if scalars:
+            yield replace(rule, variables={}, where=tuple(["==", ["elements", s], 1] for s in scalars))
+
+
+def _of_any_permutation(rule: Rule, dimensions: Mapping[str, int]) -> Iterator[Rule]:
+    """Transposes by any permutation of any rank, those of the target by one of the source's or its inverse."""
+    attributes: dict[str, Any] = {}
+
+    def name(part: Apply) -> str:
+        attributes[f"?p{len(attributes)}"] = ["permutation", *pattern.variables(part)]
+        return f"?p{len(attributes) - 1}"
+
+    source = _transposed(rule.source[0], name)
+    places = sum(isinstance(t, Apply) and t.op == "Transpose" for t in pattern.subterms(rule.target[0]))
+    options = [*attributes, *(["inverse", a] for a in attributes)]
+    wider = _leading(rule, [name for name, spec in rule.variables.items() if spec.shape])
+    for choice in islice(product(options, repeat=places), _MAX_ATTEMPTS if attributes else 0):
+        target = _transposed(rule.target[0], partial(_next, iter(choice)))
+        yield replace(wider, source=(source,), target=(target,), attributes=attributes)
+
+
+def _of_any_rank(rule: Rule, name: str, certifier: Certifier) -> Rule | None:
+    """The rule with leading dimensions before this variable's template, or with a scalar of any rank."""
+    template = rule.spec(name).shape
+    if template is None or str(next(iter(template), "")).startswith("..."):
+        return None
+    wider = _leading(rule, [name])
+    if template:
+        return certifier.certify(wider)
+    single: Expression = ["==", ["elements", name], 1]
+    return certifier.certify(wider) or certifier.certify(replace(wider, where=(*wider.where, single)))
+
+
+def _next(expressions: Iterator[Expression], part: Apply) -> Expression:
+    return next(expressions)
+
+
+def _transposed(term: Term, permutation: Callable[[Apply], Any]) -> Term:
+    """The term with the permutations of its transposes given anew, operands first."""
+
+    def change(part: Term) -> Term:
+        if isinstance(part, Variable) or part.op != "Transpose":
+            return part
+        return replace(part, attributes=(("perm", pattern.freeze(permutation(part))),))
+
+    return pattern.rebuilt(term, change)
+
+
+def _leading(rule: Rule, names: Iterable[str]) -> Rule:
+    """Any number of leading dimensions before the templates of these variables; a scalar may have any shape."""
+    specs = dict(rule.variables)
+    for name in names:
+        template = specs[name].shape
+        if template:
+            specs[name] = VariableSpec(shape=(f"...{name}", *template))
+        else:
+            del specs[name]
+    return replace(rule, variables=specs, certificate=None)
+
+
+def shared_parts(left: Term, right: Term) -> Iterator[tuple[Term, Term, Term]]:
+    """The pair with a common part replaced by the variable `shared`, and that part."""
+    parts = {t for t in pattern.subterms(left) if isinstance(t, Apply)}
+    for part in sorted(parts & set(pattern.subterms(right)), key=repr):
+        if part not in (left, right):
+            hide = partial(_hidden, part)
+            yield pattern.rebuilt(left, hide), pattern.rebuilt(right, hide), part
+
+
+def _hidden(part: Term, term: Term) -> Term:
+    return Variable("shared") if term == part else term

@@ -1,0 +1,221 @@
+"""All expressions up to a number of operators, told apart by their values.
+
+Only the first expression of a value class is built upon: whatever can be said of another follows by congruence, so
+that equalities with a common part, and all that extend a smaller one, never come up (Bansal and Aiken, 2006).
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import islice
+from typing import NamedTuple
+
+import numpy as np
+
+from rlflow.errors import InputError, TypeInferenceError
+from rlflow.ir.graph import AttributeValue
+from rlflow.ir.tensor_type import TensorType
+from rlflow.ops import registry
+from rlflow.ops.domain import FieldArray, NestedExponentialError
+from rlflow.rules.fingerprint import Trials, stacked, taken
+from rlflow.rules.pattern import Apply, Term, Variable, freeze
+
+_BLOCK = 4096
+"""Expressions evaluated together: bounds the memory."""
+
+
+@dataclass(frozen=True)
+class Leaf:
+    """A tensor variable; its dimensions are symbols or numbers."""
+
+    name: str
+    shape: tuple[int | str, ...]
+
+
+@dataclass(frozen=True)
+class OperatorChoice:
+    """An operator with its attributes, its number of operands (1 or 2), and the rank that these must have."""
+
+    op: str
+    arity: int
+    attributes: Mapping[str, AttributeValue] = field(default_factory=dict)
+    min_rank: int = 0
+
+    @property
+    def written(self) -> tuple[tuple[str, AttributeValue], ...]:
+        complete = {**registry.OPERATORS[self.op].defaults, **self.attributes}
+        return tuple(sorted((name, freeze(value)) for name, value in complete.items()))
+
+    @property
+    def commutative(self) -> bool:
+        return self.arity == 2 and registry.OPERATORS[self.op].commutative
+
+
+class Pair(NamedTuple):
+    """Two expressions of equal fingerprint: the first of its class, and another."""
+
+    first: Term
+    other: Term
+
+
+@dataclass(frozen=True)
+class Enumeration:
+    """What was found: `pairs` in the order of their discovery."""
+
+    pairs: tuple[Pair, ...]
+    enumerated: int
+    classes: int
+    types: Mapping[str, TensorType]
+
+
+@dataclass(frozen=True)
+class _Entry:
+    """The first expression of a value class. `operators` are its distinct applications."""
+
+    term: Term
+    kind: tuple[TensorType, bool]
+    operators: frozenset[int]
+
+
+_Combination = tuple[int, ...]
+"""Entries that an operator is applied to."""
+
+
+class _Search:
+    def __init__(
+        self, leaves: Sequence[Leaf], dimensions: Mapping[str, int], trials: int, rng: np.random.Generator
+    ) -> None:
+        self.trials = Trials.draw(trials, rng)
+        self.entries: list[_Entry] = []
+        self.values: list[FieldArray] = []
+        self.classes: dict[tuple[TensorType, bytes], int | Term] = {}
+        self.by_size: dict[int, list[int]] = defaultdict(list)
+        self.seen: set[tuple[str, tuple[tuple[str, AttributeValue], ...], _Combination]] = set()
+        self.pairs: list[Pair] = []
+        self.enumerated = 0
+        self.types: dict[str, TensorType] = {}
+        for leaf in leaves:
+            shape = tuple(dimensions[d] if isinstance(d, str) else d for d in leaf.shape)
+            self.types[leaf.name] = kind = TensorType("float32", shape)
+            value = self.trials.leaf(shape, rng)
+            self._keep(Variable(leaf.name), kind, value, self.trials.digests(value)[0], frozenset(), size=0)
+
+    def level(self, size: int, choices: Sequence[OperatorChoice], last: bool) -> Iterator[None]:
+        """All expressions of `size` operators; yields after each block."""
+        stacks, places = self._stacks()
+        for choice in choices:
+            grouped: dict[tuple[tuple[TensorType, bool], ...], list[_Combination]] = defaultdict(list)
+            for combination in self._combinations(choice, size):
+                grouped[tuple(self.entries[i].kind for i in combination)].append(combination)
+            for kinds, combinations in grouped.items():
+                kind = _inferred(choice, [k for k, _ in kinds])
+                if kind is None:
+                    continue
+                remaining = iter(combinations)
+                while block := list(islice(remaining, _BLOCK)):
+                    operands = [
+                        taken(stacks[k], np.array([places[c[slot]] for c in block]), len(self.trials.seeds))
+                        for slot, k in enumerate(kinds)
+                    ]
+                    try:
+                        value = self.trials.evaluate(choice.op, dict(choice.written), operands)
+                    except NestedExponentialError:
+                        break
+                    self._sort_in(choice, block, kind, value, size, last)
+                    yield
+
+    def _stacks(self) -> tuple[dict[tuple[TensorType, bool], FieldArray], dict[int, int]]:
+        members: dict[tuple[TensorType, bool], list[int]] = defaultdict(list)
+        for index, entry in enumerate(self.entries):
+            members[entry.kind].append(index)
+        stacks = {kind: stacked([self.values[i] for i in indices]) for kind, indices in members.items()}
+        return stacks, {i: place for indices in members.values() for place, i in enumerate(indices)}
+
+    def _combinations(self, choice: OperatorChoice, size: int) -> Iterator[_Combination]:
+        for combination in self._ordered(choice, size):
+            key = (choice.op, choice.written, combination)
+            if key not in self.seen:
+                self.seen.add(key)
+                yield combination
+
+    def _ordered(self, choice: OperatorChoice, size: int) -> Iterator[_Combination]:
+        """Commutative operands come in one order, but for single operators, where commutativity shows itself. With
+        an expression and one of its own parts as operands, the common part counts once.
+        """
+        one_order = choice.commutative and size > 1
+        if choice.arity == 1:
+            yield from ((i,) for i in self.by_size[size - 1])
+            return
+        for left in range(size):
+            for i in self.by_size[left]:
+                yield from ((i, j) for j in self.by_size[size - 1 - left] if i <= j or not one_order)
+        for i in self.by_size[size - 1] if size > 1 else ():
+            for j in sorted(self.entries[i].operators):
+                yield (min(i, j), max(i, j))
+                if not one_order and i != j:
+                    yield (max(i, j), min(i, j))
+
+    def _sort_in(
+        self,
+        choice: OperatorChoice,
+        block: Sequence[_Combination],
+        kind: TensorType,
+        value: FieldArray,
+        size: int,
+        last: bool,
+    ) -> None:
+        self.enumerated += len(block)
+        for number, (combination, digest) in enumerate(zip(block, self.trials.digests(value), strict=True)):
+            term = Apply(choice.op, choice.written, tuple(self.entries[i].term for i in combination))
+            known = self.classes.get((kind, digest))
+            if known is None and last:
+                self.classes[kind, digest] = term
+            elif known is None:
+                operators = frozenset().union(*(self.entries[i].operators for i in combination))
+                own = taken(value, np.array([number]), len(self.trials.seeds))
+                self._keep(term, kind, own, digest, operators | {len(self.entries)}, size)
+            else:
+                first = self.entries[known].term if isinstance(known, int) else known
+                self.pairs.append(Pair(first, term))
+
+    def _keep(
+        self, term: Term, kind: TensorType, value: FieldArray, digest: bytes, operators: frozenset[int], size: int
+    ) -> None:
+        self.classes[kind, digest] = len(self.entries)
+        self.by_size[size].append(len(self.entries))
+        self.entries.append(_Entry(term, (kind, value.exponent is not None), operators))
+        self.values.append(value)
+
+
+def _inferred(choice: OperatorChoice, kinds: Sequence[TensorType]) -> TensorType | None:
+    if any(len(kind.shape or ()) < choice.min_rank for kind in kinds):
+        return None
+    try:
+        return registry.infer(choice.op, dict(choice.written), kinds)[0]
+    except TypeInferenceError:
+        return None
+
+
+def enumerate_pairs(
+    leaves: Sequence[Leaf],
+    choices: Sequence[OperatorChoice],
+    dimensions: Mapping[str, int],
+    max_operators: int,
+    trials: int,
+    rng: np.random.Generator,
+    on_block: Callable[[], None] = lambda: None,
+) -> Enumeration:
+    """All pairs of expressions over `leaves` with at most `max_operators` operators and equal fingerprints.
+
+    `dimensions` gives each symbol its number: different ones, none of them 1, or accidents come up.
+    """
+    missing = {d for leaf in leaves for d in leaf.shape if isinstance(d, str)} - dimensions.keys()
+    if missing:
+        raise InputError(f"the leaves use dimensions {sorted(missing)} that have no number")
+    search = _Search(leaves, dimensions, trials, rng)
+    for size in range(1, max_operators + 1):
+        for _ in search.level(size, choices, last=size == max_operators):
+            on_block()
+    return Enumeration(tuple(search.pairs), search.enumerated, len(search.classes), search.types)

@@ -1,0 +1,206 @@
+"""Substitution rules from nothing but the meaning of operators (TASO, section 2; `rules/verify.py` is the judge).
+
+Expressions of equal value are found by enumeration, each equality that says something new is verified at many shapes,
+widened, and kept in every direction that is sound.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from time import process_time
+from typing import Any
+
+import numpy as np
+
+from rlflow.ir.tensor_type import TensorType
+from rlflow.rules import curated, pattern, prune
+from rlflow.rules.conditions import Certifier, generalised
+from rlflow.rules.enumeration import Leaf, OperatorChoice, Pair, enumerate_pairs
+from rlflow.rules.library import Library
+from rlflow.rules.pattern import Apply
+from rlflow.rules.rule import Rule, VariableSpec, with_short_names
+from rlflow.rules.verify import VerificationConfig, certified, check_false_controls
+
+LINEAR_LEAVES = (
+    *(Leaf(name, ("m", "k")) for name in "abc"),
+    *(Leaf(name, ("k", "n")) for name in "vw"),
+    Leaf("u", ("n", "n")),
+    *(Leaf(name, ()) for name in "st"),
+    Leaf("r", ("k",)),
+    Leaf("q", ("n",)),
+    Leaf("p", ("m", 1)),
+)
+LINEAR_OPERATORS = (
+    OperatorChoice("MatMul", 2, min_rank=2),
+    OperatorChoice("Add", 2),
+    OperatorChoice("Mul", 2),
+    OperatorChoice("Relu", 1),
+    OperatorChoice("Transpose", 1, {"perm": (1, 0)}),
+)
+
+
+@dataclass(frozen=True)
+class GeneratorConfig:
+    """One family of rules. `dimensions` numbers the symbols of the leaves' shapes for the search: all different, none
+    of them 1. `trials` points tell expressions apart.
+    """
+
+    family: str = "algebra"
+    operators: tuple[OperatorChoice, ...] = LINEAR_OPERATORS
+    leaves: tuple[Leaf, ...] = LINEAR_LEAVES
+    dimensions: Mapping[str, int] = field(default_factory=lambda: {"m": 2, "k": 3, "n": 4})
+    max_operators: int = 2
+    trials: int = 8
+    seed: int = 0
+    verification: VerificationConfig = field(default_factory=VerificationConfig)
+
+
+@dataclass(frozen=True)
+class GenerationReport:
+    """Rules found, and how many of what: `duplicate_pairs` >= `after_renaming` >= `after_instance` = equalities that
+    are new; `refuted` of these fail at some shape, `kept` rules come out of the others.
+    """
+
+    rules: tuple[Rule, ...]
+    enumerated: int
+    classes: int
+    duplicate_pairs: int
+    after_renaming: int
+    after_instance: int
+    refuted: int
+    kept: int
+    false_controls_refused: int
+    cpu_s: float
+
+    def to_json(self) -> dict[str, Any]:
+        return {k: getattr(self, k) for k in self.__dataclass_fields__ if k != "rules"}
+
+
+Progress = Callable[[int, int], None]
+"""Called with (equalities done, equalities to do)."""
+
+
+def generate(config: GeneratorConfig, *, on_progress: Progress | None = None) -> GenerationReport:
+    """All rules of a family; the same configuration gives the same rules in the same order.
+
+    `RuleError` if the verifier accepts a rule that is known to be false.
+    """
+    start = process_time()
+    refused = check_false_controls(curated.false_controls(), config.verification)
+    found = enumerate_pairs(
+        config.leaves,
+        config.operators,
+        config.dimensions,
+        config.max_operators,
+        config.trials,
+        np.random.default_rng(config.seed),
+    )
+    pairs = distinct(found.pairs, found.types)
+    certifier = Certifier(config.verification)
+    known = prune.KnownRules()
+    rules: dict[str, Rule] = {}
+    new = refuted = 0
+    for done, pair in enumerate(pairs, start=1):
+        if not known.explain(*pair, found.types):
+            new += 1
+            accepted = list(_rules(pair, config, certifier))
+            refuted += not accepted
+            for rule in accepted:
+                known.add(rule)
+                rules.setdefault(rule.id, rule)
+        if on_progress is not None:
+            on_progress(done, len(pairs))
+    return GenerationReport(
+        rules=tuple(rules.values()),
+        enumerated=found.enumerated,
+        classes=found.classes,
+        duplicate_pairs=len(found.pairs),
+        after_renaming=len(pairs),
+        after_instance=new,
+        refuted=refuted,
+        kept=len(rules),
+        false_controls_refused=refused,
+        cpu_s=process_time() - start,
+    )
+
+
+def distinct(pairs: tuple[Pair, ...], types: Mapping[str, TensorType]) -> list[Pair]:
+    """One pair of each that differ in names alone, general ones first: small trees, then many variables, so that an
+    instance like T(a + a) never comes before its rule.
+    """
+    quick = {prune.quick_pair(*pair, types): pair for pair in reversed(pairs)}
+    canonical_pairs = {prune.canonical_pair(*pair, types): pair for pair in reversed(quick.values())}
+    return sorted(
+        canonical_pairs.values(),
+        key=lambda pair: (prune.tree_size(*pair), -len(pattern.variables(*pair)), repr(pair)),
+    )
+
+
+def _rules(pair: Pair, config: GeneratorConfig, certifier: Certifier) -> Iterator[Rule]:
+    """The pair as certified rules, one for each sound direction; none if it is refuted."""
+    templates = {leaf.name: VariableSpec(shape=leaf.shape) for leaf in config.leaves}
+    for source, target in (pair, reversed(pair)):
+        if not isinstance(source, Apply) or prune.contains(target, source):
+            continue  # it would match everything, or grow for ever
+        if set(pattern.variables(target)) - set(pattern.variables(source)):
+            continue
+        rule = Rule(
+            name=f"{pattern.show(source)} => {pattern.show(target)}",
+            family=config.family,
+            source=(source,),
+            target=(target,),
+            variables={name: templates[name] for name in pattern.variables(source)},
+            origin=f"enumerated n={config.max_operators} seed={config.seed}",
+        )
+        wide = generalised(rule, certifier, config.dimensions)
+        if wide is not None:
+            yield certified(with_short_names(wide), certifier.thorough)
+
+
+@dataclass(frozen=True)
+class LibraryConfig:
+    """What a library is made of: declared rules, and families of enumerated ones."""
+
+    families: tuple[GeneratorConfig, ...] = (GeneratorConfig(),)
+    declared: bool = True
+    verification: VerificationConfig = field(default_factory=VerificationConfig)
+
+
+@dataclass(frozen=True)
+class LibraryReport:
+    declared: int
+    families: Mapping[str, GenerationReport]
+    false_controls_refused: int
+    cpu_s: float
+
+    def to_json(self) -> dict[str, Any]:
+        families = {name: report.to_json() for name, report in self.families.items()}
+        return {"declared": self.declared, "families": families} | {
+            "false_controls_refused": self.false_controls_refused,
+            "cpu_s": self.cpu_s,
+        }
+
+
+def build_library(config: LibraryConfig, *, on_progress: Progress | None = None) -> tuple[Library, LibraryReport]:
+    """Declared and enumerated rules, each certified, none twice: an equality that was declared keeps that name.
+
+    `RuleError` if a declared rule is refuted or a false one accepted.
+    """
+    start = process_time()
+    refused = check_false_controls(curated.false_controls(), config.verification)
+    declared = [certified(r, config.verification) for r in curated.curated_rules()] if config.declared else []
+    reports = {family.family: generate(family, on_progress=on_progress) for family in config.families}
+    rules: dict[str, Rule] = {}
+    for rule in (*declared, *(r for report in reports.values() for r in report.rules)):
+        rules.setdefault(rule.id.removeprefix(f"{rule.family}-"), rule)
+    report = LibraryReport(len(declared), reports, refused, process_time() - start)
+    return Library(tuple(rules.values())), report
+
+
+def write_library(path: Path, config: LibraryConfig, *, on_progress: Progress | None = None) -> LibraryReport:
+    """Build a library and save it, whole or not at all."""
+    library, report = build_library(config, on_progress=on_progress)
+    library.save(path)
+    return report
