@@ -41,7 +41,8 @@ RULES = (
     TokenRule("idle", "X", "X'", 0.0),
     TokenRule("idle-back", "X'", "X", 0.0),
 )
-LAYER = ("A", "-", "A", "B", "-", "C", "D", "-", "F", "G", "H", "H", "H", "-", "X", "-")
+# a run of three H matches twice and is used up by one merge, a run of two matches once: the location decides
+LAYER = ("A", "-", "A", "B", "-", "C", "D", "H", "H", "-", "F", "G", "H", "H", "H", "-", "X", "-")
 
 
 @dataclass

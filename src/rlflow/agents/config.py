@@ -7,7 +7,7 @@ from dataclasses import dataclass
 class ControllerConfig:
     """MaskablePPO in the dream. Steps are imagined ones, over all dreams of the batch."""
 
-    total_steps: int = 400_000
+    total_steps: int = 300_000
     steps_per_update: int = 64  # of each dream
     batch_size: int = 1024
     epochs: int = 4

@@ -8,7 +8,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from rlflow.representation.rollouts import Episode
+from rlflow.representation.rollouts import Episode, Rollouts
 from rlflow.world_model.mdn_rnn import Change, State
 
 Record = TypeVar("Record", State, Change)
@@ -114,3 +114,9 @@ def split_episodes(episodes: int, held_out_fraction: float, seed: int) -> tuple[
     if held_out_fraction > 0 and episodes > 1:
         held_out = min(max(held_out, 1), episodes - 1)
     return sorted(order[held_out:].tolist()), sorted(order[:held_out].tolist())
+
+
+def held_out_episodes(rollouts: Rollouts, held_out_fraction: float, seed: int) -> list[Episode]:
+    """The episodes that a fit with these settings never trains on."""
+    _, held_out = split_episodes(len(rollouts.episodes), held_out_fraction, seed)
+    return [rollouts.episodes[index] for index in held_out]

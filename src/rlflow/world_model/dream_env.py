@@ -39,15 +39,13 @@ def visited_states(model: WorldModel, rollouts: Rollouts) -> Starts:
     latents = model.encoder.encode(rollouts.graphs)
     sequences = pad_episodes(rollouts.episodes)
     state, _ = sequences.transitions(latents)
-    zero = model.memory.initial_hidden(len(rollouts.episodes))
-    _, _, after = model.memory.sequence(state, sequences.action, zero)
-    before = torch.cat([torch.zeros_like(after[:, :1]), after[:, :-1]], dim=1)
+    h, c = model.memory.recall(state, sequences.action)
     valid = sequences.valid
     initial = torch.zeros_like(valid)
     initial[:, 0] = True
     return Starts(
         state=State(state.z[valid], state.counts[valid], state.cost[valid]),
-        hidden=(before[valid][:, 0], before[valid][:, 1]),
+        hidden=(h[valid], c[valid]),
         initial=initial[valid],
     )
 

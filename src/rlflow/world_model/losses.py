@@ -14,7 +14,7 @@ def step_losses(prediction: Prediction, change: Change, model: MDNRNN) -> dict[s
     """Negative log-likelihoods (B, T) of latent (per dimension), terminated and counts (per rule); Huber
     losses (B, T) of reward and cost in units of the applied rule's spread."""
     unit = model.latent_change_scale.log().sum()  # densities in units of each dimension's spread
-    changes = change.counts.clamp(-model.max_change, model.max_change).long() + model.max_change
+    changes = model.change_index(change.counts)
     reward_scale, cost_scale = model.reward_scale[change.rule], model.cost_change_scale[change.rule]
     return {
         "latent": -(prediction.latent_change.log_prob(change.latent) + unit) / model.latent,

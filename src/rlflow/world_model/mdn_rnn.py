@@ -9,6 +9,7 @@ from rlflow.nn.mixture import GaussianMixture, MixtureHead
 from rlflow.nn.mlp import mlp
 from rlflow.world_model.config import WorldModelConfig
 
+PRIOR = 0.1  # of an observation: what a rule has never done stays possible
 Hidden = tuple[Tensor, Tensor]  # output h and cell c of the LSTM, each (B, H)
 
 
@@ -86,7 +87,7 @@ class MDNRNN(nn.Module):
         self.scalar_heads = nn.Linear(width, 2)
         changes = num_rules * (2 * self.max_change + 1)
         self.count_head = nn.Linear(width, changes)
-        # what a rule does wherever it is applied; the heads learn the exceptions
+        # log-odds of what a rule does wherever it is applied; the heads learn the exceptions
         self.count_table = nn.Embedding(num_rules + 1, changes)
         self.terminated_table = nn.Embedding(num_rules + 1, 1)
         for table in (self.count_table, self.terminated_table):
@@ -106,21 +107,30 @@ class MDNRNN(nn.Module):
 
     @torch.no_grad()
     def set_scale(self, state: State, change: Change) -> None:
-        """Take ranges and spreads from M transitions of the rollouts: state (M, ...), change (M, ...)."""
+        """Take ranges, spreads and what each rule usually does from M transitions: state, change (M, ...)."""
         inputs = self.state_inputs(state)
         self.state_low.copy_(inputs.amin(dim=0))
         self.state_high.copy_(inputs.amax(dim=0))
         spread = change.latent.std(dim=0, correction=0)
         self.latent_change_scale.copy_(spread.clamp_min(1e-3))
-        for name, values in (("reward", change.reward), ("cost_change", change.cost)):
-            # a rule that always does the same must not turn rounding noise into signal
-            floor = max(0.05 * values.std(correction=0).item(), 1e-6)
-            for rule in change.rule.unique().tolist():
-                own = values[change.rule == rule]
-                getattr(self, f"{name}_mean")[rule] = own.mean()
-                getattr(self, f"{name}_scale")[rule] = own.std(correction=0).clamp_min(floor)
-                if name == "reward":
-                    self.reward_low[rule], self.reward_high[rule] = own.min(), own.max()
+        # a rule that always does the same must not turn rounding noise into signal
+        reward_floor = max(0.05 * change.reward.std(correction=0).item(), 1e-6)
+        cost_floor = max(0.05 * change.cost.std(correction=0).item(), 1e-6)
+        for rule in sorted(set(change.rule.tolist())):
+            own = change.rule == rule
+            reward, cost = change.reward[own], change.cost[own]
+            self.reward_mean[rule], self.cost_change_mean[rule] = reward.mean(), cost.mean()
+            self.reward_scale[rule] = reward.std(correction=0).clamp_min(reward_floor)
+            self.cost_change_scale[rule] = cost.std(correction=0).clamp_min(cost_floor)
+            self.reward_low[rule], self.reward_high[rule] = reward.min(), reward.max()
+            seen = nn.functional.one_hot(self.change_index(change.counts[own]), 2 * self.max_change + 1)
+            self.count_table.weight[rule] = torch.log(seen.sum(dim=0) + PRIOR).flatten()
+            ended = change.terminated[own].sum()
+            self.terminated_table.weight[rule] = torch.log((ended + PRIOR) / (own.sum() - ended + PRIOR))
+
+    def change_index(self, counts: Tensor) -> Tensor:
+        """Changes of the counts (..., R) -> index 0 .. 2 D into their distribution; larger ones are clipped."""
+        return counts.clamp(-self.max_change, self.max_change).long() + self.max_change
 
     def state_inputs(self, state: State) -> Tensor:
         """The state as M reads it, (..., Z + 2 R + 1), before it is clamped to the visited range."""
@@ -159,6 +169,12 @@ class MDNRNN(nn.Module):
             trace.append(torch.stack(hidden, dim=1))
         hiddens = torch.stack(trace, dim=1)
         return self._predict(inputs, hiddens[:, :, 0], actions[..., 0]), hidden, hiddens
+
+    def recall(self, states: State, actions: Tensor) -> Hidden:
+        """The recurrent state before each step of episodes from their start: (B, T, H), zero at the first."""
+        _, _, after = self.sequence(states, actions, self.initial_hidden(len(actions)))
+        before = torch.cat([torch.zeros_like(after[:, :1]), after[:, :-1]], dim=1)
+        return before[:, :, 0], before[:, :, 1]
 
     def _inputs(self, state: State, action: Tensor) -> Tensor:
         """State and action as features; a location counts as its place among the rule's matches and as such."""

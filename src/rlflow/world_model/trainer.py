@@ -114,6 +114,7 @@ class _Fit:
         self.encoder_fit.optimiser.load_state_dict(state["encoder_optimiser"])
         if state["memory_optimiser"] is not None:
             self.finish_encoder().optimiser.load_state_dict(state["memory_optimiser"])
+            self.model.load_state_dict(state["model"])  # the turn to M has set M's tables afresh
         self.generator.set_state(state["generator"])
         return epoch
 

@@ -1,0 +1,74 @@
+"""A controller on disk carries no code, and acts as the one that was saved."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from rlflow.agents.config import ControllerConfig
+from rlflow.agents.controller import Controller, ControllerArguments, new_policy
+from rlflow.errors import InputError
+from rlflow.world_model.config import read_config
+from rlflow.world_model.latent_state import ObservationLayout
+
+ARGUMENTS = ControllerArguments(
+    rule_ids=("merge", "fold"),
+    library_hash="abc",
+    max_locations=5,
+    layout=ObservationLayout(latent=2, hidden=3, num_rules=2),
+    config=ControllerConfig(width=8, rule_embedding=3),
+)
+
+
+@pytest.fixture
+def controller() -> Controller:
+    torch.manual_seed(0)
+    return Controller(new_policy(ARGUMENTS), ARGUMENTS)
+
+
+def observations(number: int) -> np.ndarray:
+    rng = np.random.default_rng(0)
+    flat = rng.normal(size=(number, ARGUMENTS.layout.size)).astype(np.float32)
+    flat[:, 5:7] = rng.integers(0, 6, (number, 2))
+    return flat
+
+
+def test_a_loaded_controller_acts_as_the_saved_one(controller: Controller, tmp_path: Path) -> None:
+    controller.save(tmp_path)
+    loaded = Controller.load(tmp_path)
+    assert loaded.arguments == ARGUMENTS
+    batch = observations(50)
+    np.testing.assert_array_equal(loaded.act(batch), controller.act(batch))
+    drawn = [c.act(batch, False, torch.Generator().manual_seed(1)) for c in (loaded, controller)]
+    np.testing.assert_array_equal(drawn[0], drawn[1])
+    assert (drawn[0] != controller.act(batch, False, torch.Generator().manual_seed(2))).any()
+
+
+def test_one_observation_gives_one_action(controller: Controller) -> None:
+    batch = observations(3)
+    assert controller.act(batch[0]).shape == (2,)
+    np.testing.assert_array_equal(controller.act(batch)[1], controller.act(batch[1]))
+
+
+def test_equal_controllers_are_equal_files_without_a_pickle(controller: Controller, tmp_path: Path) -> None:
+    for name in ("a", "b"):
+        controller.save(tmp_path / name)
+    files = sorted(path.name for path in (tmp_path / "a").iterdir())
+    assert files == ["controller.json", "controller.safetensors"]
+    for name in files:
+        assert (tmp_path / "a" / name).read_bytes() == (tmp_path / "b" / name).read_bytes()
+
+
+def test_a_broken_folder_is_refused(controller: Controller, tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="run train_controller"):
+        Controller.load(tmp_path)
+    controller.save(tmp_path)
+    (tmp_path / "controller.safetensors").write_bytes(b"cbuiltins\neval\n.")
+    with pytest.raises(InputError, match="run train_controller"):
+        Controller.load(tmp_path)
+
+
+def test_an_unknown_setting_is_refused() -> None:
+    with pytest.raises(InputError, match="ControllerConfig: unknown setting gamma"):
+        read_config(ControllerConfig, {"gamma": 0.9})
