@@ -22,8 +22,8 @@ from rlflow.rules import instances, pattern
 from rlflow.rules.expression import Expression, holds
 from rlflow.rules.pattern import Apply, Term, Variable
 from rlflow.rules.prune import type_of
-from rlflow.rules.rule import Certificate, Rule, VariableSpec
-from rlflow.rules.verify import TARGET_UNTYPED, Refutation, VerificationConfig, field_difference, verify
+from rlflow.rules.rule import Certificate, Rule, VariableSpec, with_short_names
+from rlflow.rules.verify import TARGET_UNTYPED, VerificationConfig, field_difference, verify
 
 _MINING_DRAWS = 96
 _THOROUGHLY = 4
@@ -39,20 +39,14 @@ _SHAPE_BLIND = frozenset(o.name for o in elementwise.OPERATORS) | {"Transpose"}
 
 @dataclass(frozen=True)
 class Certifier:
-    """Gives rules their certificates: after a quick test, which refutes most, a thorough one."""
+    """Tests rules in the exact field, and gives those that hold a certificate."""
 
-    quick: VerificationConfig
-
-    @property
-    def thorough(self) -> VerificationConfig:
-        return replace(self.quick, shapes=_THOROUGHLY * self.quick.shapes, seed=self.quick.seed + 1)
+    config: VerificationConfig
 
     def certify(self, rule: Rule) -> Rule | None:
         """The rule with its certificate; None if it is refuted, or if no instance of it can be drawn."""
         try:
-            if isinstance(verify(rule, self.quick), Refutation):
-                return None
-            outcome = verify(rule, self.thorough)
+            outcome = verify(rule, self.config)
         except RuleError:
             return None
         return replace(rule, certificate=outcome) if isinstance(outcome, Certificate) else None
@@ -60,7 +54,7 @@ class Certifier:
     def certify_on_condition(self, rule: Rule) -> Rule | None:
         """The rule under what condition makes it true, if the language has one."""
         try:
-            where = mine(rule, np.random.default_rng(self.quick.seed), self.quick)
+            where = mine(rule, np.random.default_rng(self.config.seed), self.config)
         except RuleError:
             return None
         return self.certify(replace(rule, where=(*rule.where, *where))) if where else None
@@ -129,19 +123,31 @@ def _predicates(rule: Rule) -> Iterator[Expression]:
         yield ["==", one, other]
 
 
-def generalised(rule: Rule, certifier: Certifier, dimensions: Mapping[str, int]) -> Rule | None:
+def generalised(rule: Rule, config: VerificationConfig, dimensions: Mapping[str, int]) -> Rule | None:
     """The certified rule, widened as far as it verifies; None if it is refuted as it stands.
 
-    `dimensions` numbers the symbols of the rule's templates.
+    Each step is tested quickly and the outcome thoroughly; where a quick test was deceived, all is done again with
+    thorough ones. `dimensions` numbers the symbols of the rule's templates.
     """
-    certified = certifier.first([rule])
-    if certified is None:
+    thorough = Certifier(replace(config, shapes=_THOROUGHLY * config.shapes, seed=config.seed + 1))
+    quick = Certifier(replace(config, float_cases=0))
+    for certifier in (quick, thorough):
+        widest = _widened(rule, certifier, dimensions)
+        accepted = thorough.certify(with_short_names(widest)) if widest is not None else None
+        if accepted is not None:
+            return accepted
+    return None
+
+
+def _widened(rule: Rule, certifier: Certifier, dimensions: Mapping[str, int]) -> Rule | None:
+    widest = certifier.first([rule])
+    if widest is None:
         return None
     for widen in (_with_distinct_variables, _with_distinct_symbols, _of_any_shape, _of_any_permutation):
-        certified = certifier.first(list(widen(replace(certified, certificate=None), dimensions))) or certified
-    for name in pattern.variables(*certified.source):
-        certified = _of_any_rank(certified, name, certifier) or certified
-    return certified
+        widest = certifier.first(list(widen(replace(widest, certificate=None), dimensions))) or widest
+    for name in pattern.variables(*widest.source):
+        widest = _of_any_rank(widest, name, certifier) or widest
+    return widest
 
 
 def _with_distinct_variables(rule: Rule, dimensions: Mapping[str, int]) -> Iterator[Rule]:
@@ -228,20 +234,28 @@ def _of_any_shape(rule: Rule, dimensions: Mapping[str, int]) -> Iterator[Rule]:
 
 
 def _of_any_permutation(rule: Rule, dimensions: Mapping[str, int]) -> Iterator[Rule]:
-    """Transposes by any permutation of any rank, those of the target by one of the source's or its inverse."""
+    """Transposes by any permutation of any rank: each of the source by its own or all by one, those of the target by
+    one of the source's or its inverse.
+    """
+    wider = _leading(rule, [name for name, spec in rule.variables.items() if spec.shape])
+    for shared in (False, True):
+        source, attributes = _with_permutations(rule.source[0], shared)
+        places = sum(isinstance(t, Apply) and t.op == "Transpose" for t in pattern.subterms(rule.target[0]))
+        options = [*attributes, *(["inverse", a] for a in attributes)]
+        for choice in islice(product(options, repeat=places), _MAX_ATTEMPTS if attributes else 0):
+            target = _transposed(rule.target[0], partial(_next, iter(choice)))
+            yield replace(wider, source=(source,), target=(target,), attributes=attributes)
+
+
+def _with_permutations(source: Term, shared: bool) -> tuple[Term, dict[str, Any]]:
     attributes: dict[str, Any] = {}
 
     def name(part: Apply) -> str:
-        attributes[f"?p{len(attributes)}"] = ["permutation", *pattern.variables(part)]
-        return f"?p{len(attributes) - 1}"
+        chosen = f"?p{0 if shared else len(attributes)}"
+        attributes[chosen] = ["permutation", *pattern.variables(part)]
+        return chosen
 
-    source = _transposed(rule.source[0], name)
-    places = sum(isinstance(t, Apply) and t.op == "Transpose" for t in pattern.subterms(rule.target[0]))
-    options = [*attributes, *(["inverse", a] for a in attributes)]
-    wider = _leading(rule, [name for name, spec in rule.variables.items() if spec.shape])
-    for choice in islice(product(options, repeat=places), _MAX_ATTEMPTS if attributes else 0):
-        target = _transposed(rule.target[0], partial(_next, iter(choice)))
-        yield replace(wider, source=(source,), target=(target,), attributes=attributes)
+    return _transposed(source, name), attributes
 
 
 def _of_any_rank(rule: Rule, name: str, certifier: Certifier) -> Rule | None:

@@ -16,11 +16,11 @@ import numpy as np
 
 from rlflow.ir.tensor_type import TensorType
 from rlflow.rules import curated, pattern, prune
-from rlflow.rules.conditions import Certifier, generalised
+from rlflow.rules.conditions import generalised
 from rlflow.rules.enumeration import Leaf, OperatorChoice, Pair, enumerate_pairs
 from rlflow.rules.library import Library
 from rlflow.rules.pattern import Apply
-from rlflow.rules.rule import Rule, VariableSpec, with_short_names
+from rlflow.rules.rule import Rule, VariableSpec
 from rlflow.rules.verify import VerificationConfig, certified, check_false_controls
 
 LINEAR_LEAVES = (
@@ -98,14 +98,13 @@ def generate(config: GeneratorConfig, *, on_progress: Progress | None = None) ->
         np.random.default_rng(config.seed),
     )
     pairs = distinct(found.pairs, found.types)
-    certifier = Certifier(config.verification)
     known = prune.KnownRules()
     rules: dict[str, Rule] = {}
     new = refuted = 0
     for done, pair in enumerate(pairs, start=1):
         if not known.explain(*pair, found.types):
             new += 1
-            accepted = list(_rules(pair, config, certifier))
+            accepted = list(_rules(pair, config))
             refuted += not accepted
             for rule in accepted:
                 known.add(rule)
@@ -138,7 +137,7 @@ def distinct(pairs: tuple[Pair, ...], types: Mapping[str, TensorType]) -> list[P
     )
 
 
-def _rules(pair: Pair, config: GeneratorConfig, certifier: Certifier) -> Iterator[Rule]:
+def _rules(pair: Pair, config: GeneratorConfig) -> Iterator[Rule]:
     """The pair as certified rules, one for each sound direction; none if it is refuted."""
     templates = {leaf.name: VariableSpec(shape=leaf.shape) for leaf in config.leaves}
     for source, target in (pair, reversed(pair)):
@@ -154,9 +153,9 @@ def _rules(pair: Pair, config: GeneratorConfig, certifier: Certifier) -> Iterato
             variables={name: templates[name] for name in pattern.variables(source)},
             origin=f"enumerated n={config.max_operators} seed={config.seed}",
         )
-        wide = generalised(rule, certifier, config.dimensions)
+        wide = generalised(rule, config.verification, config.dimensions)
         if wide is not None:
-            yield certified(with_short_names(wide), certifier.thorough)
+            yield wide
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
-from itertools import product
+from itertools import islice, product
 
 from rlflow.errors import RuleError, TypeInferenceError
 from rlflow.ir.graph import AttributeValue
@@ -20,6 +20,10 @@ from rlflow.rules.expression import Scope, Unproven, evaluate, holds
 from rlflow.rules.match import admitted
 from rlflow.rules.pattern import Apply, Term, Variable
 from rlflow.rules.rule import Rule
+
+_MAX_REWRITES = 2
+_MAX_TERMS = 32
+"""How far known rules are followed from each side of an equality: rewrites, and terms kept of each."""
 
 Types = Mapping[str, TensorType]
 """Variable -> its type."""
@@ -105,13 +109,17 @@ class KnownRules:
             self._by_operator[source.op].append(rule)
 
     def explain(self, left: Term, right: Term, types: Types) -> bool:
-        """Whether one rule leads from one side to the other, or one rule from each side to the same term."""
-        start, goal = normal(left), normal(right)
-        from_left = set(map(normal, self.rewrites(left, types)))
-        if goal in from_left:
-            return True
-        from_right = set(map(normal, self.rewrites(right, types)))
-        return start in from_right or not from_left.isdisjoint(from_right)
+        """Whether the sides are instances of one rule, or both lead to one term in a few rewrites."""
+        reached = [{normal(side)} for side in (left, right)]
+        frontiers = [list(side) for side in reached]
+        for _ in range(_MAX_REWRITES):
+            for own, frontier in zip(reached, frontiers, strict=True):
+                changed = (normal(t) for term in frontier for t in self.rewrites(term, types))
+                frontier[:] = list(islice((t for t in dict.fromkeys(changed) if t not in own), _MAX_TERMS))
+                own.update(frontier)
+                if not reached[0].isdisjoint(reached[1]):
+                    return True
+        return False
 
     def rewrites(self, term: Term, types: Types) -> Iterator[Term]:
         """The term after one rewrite, at each place where a rule applies."""

@@ -79,7 +79,7 @@ def verify(rule: Rule, config: VerificationConfig) -> Certificate | Refutation:
     if not compared:
         return Refutation("the target is well typed at none of the drawn shapes", None)
     largest = 0.0
-    cases = sorted(compared.values(), key=_size)[-config.float_cases :]
+    cases = sorted(compared.values(), key=_size, reverse=True)[: config.float_cases]
     for instance in cases:
         error = float_difference(rule, instance, rng)
         if not error <= _ROUNDINGS * float(np.finfo(np.float32).eps):
