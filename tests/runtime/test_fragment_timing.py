@@ -1,3 +1,5 @@
+import time
+
 import numpy as np
 import pytest
 from onnx import TensorProto, helper
@@ -111,3 +113,34 @@ def test_the_overhead_is_measured_once_a_process():
 def test_no_repetitions_are_refused(make_matmul):
     with pytest.raises(InputError, match="repetitions is 0"):
         time_fragment_ms(make_matmul(4, 4), setting="as_written", repetitions=0)
+
+
+@pytest.mark.parametrize(("threads", "is_charged"), [(1, False), (2, True)])
+def test_a_thread_that_does_not_run_is_not_charged(make_matmul, monkeypatch, threads, is_charged):
+    """Each run sleeps 30 ms, hundreds of times what it takes. Of several threads only the wall clock tells."""
+    run_overhead_ns("as_written", threads)
+    original = fragment_timing._BoundRun.__call__
+
+    def interrupted(self):
+        time.sleep(0.03)
+        original(self)
+
+    monkeypatch.setattr(fragment_timing._BoundRun, "__call__", interrupted)
+    price = time_fragment_ms(make_matmul(16, 16), setting="as_written", repetitions=3, threads=threads)
+    assert (price > 29) == is_charged
+
+
+def test_one_undisturbed_run_is_enough(make_matmul, monkeypatch):
+    """All runs but one are made to compute 20 ms longer: the median would be charged with it."""
+    run_overhead_ns("as_written", 1)
+    original, calls = fragment_timing._BoundRun.__call__, []
+
+    def disturbed(self):
+        calls.append(1)
+        until = time.thread_time() + (0 if len(calls) in (5, 6) else 0.02)  # a timed run and the dummy before it
+        while time.thread_time() < until:
+            pass
+        original(self)
+
+    monkeypatch.setattr(fragment_timing._BoundRun, "__call__", disturbed)
+    assert time_fragment_ms(make_matmul(16, 16), setting="as_written", repetitions=9) < 10
