@@ -53,6 +53,18 @@ def test_node_names_are_kept(model: Build, survives: Survives) -> None:
     assert [list(n.output) for n in after.graph.node] == [["r"], ["y"]]
 
 
+def test_node_names_stay_distinct(model: Build, survives: Survives) -> None:
+    """ONNX Runtime wants them so; a node without a name is called after its output, which may be another's name."""
+    nodes = [
+        helper.make_node("Relu", ["x"], ["taken"]),
+        helper.make_node("Neg", ["taken"], ["n"], name="taken"),
+        helper.make_node("Hardmax", ["n"], ["h"]),
+        helper.make_node("Hardmax", ["h"], ["y"]),
+    ]
+    after = survives(model(nodes, [floats("x", 2, 3)], [floats("y", 2, 3)]))
+    assert [n.name for n in after.graph.node][2:] == ["", ""]
+
+
 def test_symbolic_and_unknown_dimensions_are_kept(model: Build, survives: Survives) -> None:
     nodes = [helper.make_node("Transpose", ["x"], ["y"], perm=[1, 0, 2])]
     before = model(nodes, [floats("x", "batch", "time", None)], [floats("y", "time", "batch", None)])

@@ -31,19 +31,23 @@ def node_hashes(graph: Graph) -> dict[int, int]:
         node = nodes[identifier]
         for source in node.sources:
             if source not in hashes:
-                _constant_hash(nodes[source], source, graph, hashes)
+                _add_constant(source, graph, hashes)
         hashes[identifier] = _combine(node, hashes)
     for ref in graph.outputs:
         if ref.node not in hashes:
-            _constant_hash(nodes[ref.node], ref.node, graph, hashes)
+            _add_constant(ref.node, graph, hashes)
     return hashes
 
 
-def _constant_hash(node: Node, identifier: int, graph: Graph, hashes: dict[int, int]) -> None:
-    for source in node.sources:
-        if source not in hashes:
-            _constant_hash(graph.nodes[source], source, graph, hashes)
-    hashes[identifier] = _combine(node, hashes)
+def _add_constant(identifier: int, graph: Graph, hashes: dict[int, int]) -> None:
+    stack = [identifier]
+    while stack:
+        node = graph.nodes[stack[-1]]
+        waiting = [s for s in node.sources if s not in hashes]
+        if waiting:
+            stack.extend(waiting)
+        else:
+            hashes[stack.pop()] = _combine(node, hashes)
 
 
 def _combine(node: Node, hashes: dict[int, int]) -> int:

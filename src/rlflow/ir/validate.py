@@ -3,37 +3,70 @@
 from __future__ import annotations
 
 from rlflow.errors import GraphError
-from rlflow.ir.graph import INPUT, LEAVES, Graph
+from rlflow.ir.graph import INPUT, LEAVES, Graph, Node
 
 
 def validate(graph: Graph) -> None:
     """Raise `GraphError` naming the first broken invariant and its node; cost linear in the graph."""
+    if graph.consumers.keys() != graph.nodes.keys():
+        raise GraphError("the consumer index and the nodes disagree")
     for identifier, node in graph.nodes.items():
-        where = f"node {identifier} ({node.op} {node.names[:1]})"
+        _check_operands(graph, identifier, node, _words(identifier, node))
+    for identifier, node in graph.nodes.items():
+        where = _words(identifier, node)
+        _check_readers(graph, identifier, where)
         if len(node.types) != len(node.names):
             raise GraphError(f"{where}: {len(node.types)} types for {len(node.names)} outputs")
-        for ref in node.inputs:
-            if ref is None:
-                continue
-            if ref.node not in graph.nodes:
-                raise GraphError(f"{where} reads node {ref.node}, which is not in the graph")
-            if not 0 <= ref.index < len(graph.nodes[ref.node].types):
-                raise GraphError(f"{where} reads output {ref.index} of node {ref.node}, which has fewer")
-            if identifier not in graph.consumers[ref.node]:
-                raise GraphError(f"{where} is missing from the consumers of node {ref.node}")
-        for reader in graph.consumers[identifier]:
-            if reader not in graph.nodes or identifier not in graph.nodes[reader].sources:
-                raise GraphError(f"{where} lists {reader} as a consumer, which does not read it")
-        if node.constant and any(not graph.nodes[s].constant for s in node.sources):
+        if node.op in LEAVES and node.inputs:
+            raise GraphError(f"{where} is a leaf and has operands")
+        if (node.op == INPUT) != (identifier in graph.inputs):
+            raise GraphError(f"{where}: the graph's inputs are its Input nodes and no others")
+        if node.constant and (node.op == INPUT or any(not graph.nodes[s].constant for s in node.sources)):
             raise GraphError(f"{where} is marked constant but depends on an input")
         if node.op != INPUT and not graph.consumers[identifier] and identifier not in graph.output_nodes:
             raise GraphError(f"{where} is dead: nobody reads it and it is no output")
-    if graph.consumers.keys() != graph.nodes.keys():
-        raise GraphError("the consumer index and the nodes disagree")
+    _check_interface(graph)
+    _check_acyclic(graph)
+
+
+def _words(identifier: int, node: Node) -> str:
+    return f"node {identifier} ({node.op} {node.names[:1]})"
+
+
+def _check_operands(graph: Graph, identifier: int, node: Node, where: str) -> None:
+    for ref in node.inputs:
+        if ref is None:
+            continue
+        if ref.node not in graph.nodes:
+            raise GraphError(f"{where} reads node {ref.node}, which is not in the graph")
+        if not 0 <= ref.index < len(graph.nodes[ref.node].types):
+            raise GraphError(f"{where} reads output {ref.index} of node {ref.node}, which has fewer")
+        if identifier not in graph.consumers[ref.node]:
+            raise GraphError(f"{where} is missing from the consumers of node {ref.node}")
+
+
+def _check_readers(graph: Graph, identifier: int, where: str) -> None:
+    readers = graph.consumers[identifier]
+    if len(set(readers)) != len(readers):
+        raise GraphError(f"{where} lists a consumer twice")
+    for reader in readers:
+        if reader not in graph.nodes or identifier not in graph.nodes[reader].sources:
+            raise GraphError(f"{where} lists {reader} as a consumer, which does not read it")
+
+
+def _check_interface(graph: Graph) -> None:
+    if len(graph.outputs) != len(graph.output_names) or len(set(graph.output_names)) != len(graph.output_names):
+        raise GraphError(f"{len(graph.outputs)} outputs under the names {graph.output_names}")
+    for identifier in graph.inputs:
+        if identifier not in graph.nodes:
+            raise GraphError(f"input {identifier} is not in the graph")
     for ref, name in zip(graph.outputs, graph.output_names, strict=True):
         if ref.node not in graph.nodes:
             raise GraphError(f"output {name!r} is node {ref.node}, which is not in the graph")
-    _check_acyclic(graph)
+        if not 0 <= ref.index < len(graph.nodes[ref.node].types):
+            raise GraphError(f"output {name!r} is output {ref.index} of node {ref.node}, which has fewer")
+    if graph.nodes and graph.next_id <= max(graph.nodes):
+        raise GraphError(f"the next node would be {graph.next_id}, which is taken or has been")
 
 
 def _check_acyclic(graph: Graph) -> None:

@@ -105,6 +105,7 @@ class _Exporter:
         self.taken: set[str] = {i.name for i in (*self.body.input, *self.body.output)}
         self.parameters: dict[tuple[str, tuple[int, ...], bytes], str] = {}
         self.folded: dict[Ref, np.ndarray] = {}
+        self.labels: set[str] = set()
         self.fresh_count = 0
 
     def model(self) -> onnx.ModelProto:
@@ -130,7 +131,7 @@ class _Exporter:
         """Make sure that the value can be read under this name."""
         present = self._name(ref)
         if name not in self.bound:
-            self.body.node.append(helper.make_node("Identity", [present], [name], name=self._fresh("identity")))
+            self.body.node.append(helper.make_node("Identity", [present], [name], name=self._label(name)))
             self._bind(ref, name)
         elif self.bound[name] != ref:
             raise GraphError(f"two values want the name {name!r}, by which a subgraph or the caller knows one of them")
@@ -194,7 +195,7 @@ class _Exporter:
                 operands.append(self._parameter(written.pop(parameter.name), parameter, kinds[0]))
         if node.op == "Cast":
             written["to"] = element_type(str(written["to"]))
-        proto = helper.make_node(node.op, operands, outputs, name=node.label or outputs[0])
+        proto = helper.make_node(node.op, operands, outputs, name=self._label(node.label or outputs[0]))
         proto.attribute.extend(_attribute(name, value) for name, value in sorted(written.items()))
         self.body.node.append(proto)
 
@@ -205,6 +206,7 @@ class _Exporter:
                 self._alias(ref, name)
         copy = self.body.node.add()
         copy.CopyFrom(payload.proto)
+        copy.name = self._label(node.label)
         del copy.input[:], copy.output[:]
         copy.input.extend("" if r is None else self._name(r) for r in node.inputs[:explicit])
         copy.output.extend(self._output_names(identifier, node))
@@ -219,6 +221,15 @@ class _Exporter:
             names.append(self.names.get(ref) or self._claim(hint, node.op.lower()))
             self._bind(ref, names[-1])
         return names
+
+    def _label(self, wanted: str) -> str:
+        """A node's name; ONNX Runtime refuses a model in which two nodes have the same."""
+        label = wanted
+        while label in self.labels:
+            label = f"{wanted}_{len(self.labels)}"
+        if label:
+            self.labels.add(label)
+        return label
 
     def _parameter(self, value: AttributeValue, parameter: Parameter, kind: TensorType | None) -> str:
         dtype = kind.dtype if parameter.scalar and kind is not None else "int64"

@@ -262,6 +262,7 @@ class _Importer:
             types=types,
             names=tuple(proto.output),
             payload=OpaquePayload(proto, captures),
+            label=proto.name,
         )
 
 
