@@ -104,11 +104,9 @@ def generate(config: GeneratorConfig, *, on_progress: Progress | None = None) ->
     for done, pair in enumerate(pairs, start=1):
         if not known.explain(*pair, found.types):
             new += 1
-            accepted = list(_rules(pair, config))
+            accepted = list(_rules(pair, config, known, found.types))
             refuted += not accepted
-            for rule in accepted:
-                known.add(rule)
-                rules.setdefault(rule.id, rule)
+            rules.update({rule.id: rule for rule in accepted})
         if on_progress is not None:
             on_progress(done, len(pairs))
     return GenerationReport(
@@ -137,13 +135,15 @@ def distinct(pairs: tuple[Pair, ...], types: Mapping[str, TensorType]) -> list[P
     )
 
 
-def _rules(pair: Pair, config: GeneratorConfig) -> Iterator[Rule]:
-    """The pair as certified rules, one for each sound direction; none if it is refuted."""
+def _rules(
+    pair: Pair, config: GeneratorConfig, known: prune.KnownRules, types: Mapping[str, TensorType]
+) -> Iterator[Rule]:
+    """The pair as certified rules, one for each sound direction; none if it is refuted. They become known."""
     templates = {leaf.name: VariableSpec(shape=leaf.shape) for leaf in config.leaves}
     for source, target in (pair, reversed(pair)):
         if not isinstance(source, Apply) or prune.contains(target, source):
             continue  # it would match everything, or grow for ever
-        if set(pattern.variables(target)) - set(pattern.variables(source)):
+        if set(pattern.variables(target)) - set(pattern.variables(source)) or known.lead(source, target, types):
             continue
         rule = Rule(
             name=f"{pattern.show(source)} => {pattern.show(target)}",
@@ -155,6 +155,7 @@ def _rules(pair: Pair, config: GeneratorConfig) -> Iterator[Rule]:
         )
         wide = generalised(rule, config.verification, config.dimensions)
         if wide is not None:
+            known.add(wide)
             yield wide
 
 

@@ -110,6 +110,8 @@ class KnownRules:
 
     def explain(self, left: Term, right: Term, types: Types) -> bool:
         """Whether the sides are instances of one rule, or both lead to one term in a few rewrites."""
+        if is_commutativity(left, right):
+            return self.lead(left, right, types)
         reached = [{normal(side)} for side in (left, right)]
         frontiers = [list(side) for side in reached]
         for _ in range(_MAX_REWRITES):
@@ -120,6 +122,12 @@ class KnownRules:
                 if not reached[0].isdisjoint(reached[1]):
                     return True
         return False
+
+    def lead(self, source: Term, target: Term, types: Types) -> bool:
+        """Whether one rule leads from the source to the target, but for the order of commutative operands."""
+        if is_commutativity(source, target):
+            return target in self.rewrites(source, types)
+        return normal(target) in map(normal, self.rewrites(source, types))
 
     def rewrites(self, term: Term, types: Types) -> Iterator[Term]:
         """The term after one rewrite, at each place where a rule applies."""
