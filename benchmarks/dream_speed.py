@@ -1,7 +1,7 @@
 """Throughput of the dream: imagined steps a second without a policy, and with PPO's policy and updates.
 
 Prints one JSON object. The model is untrained and of the default size, as fast as a fitted one; 20 rules that
-always match and 200 locations. Run on a quiet machine, one thread: `OMP_NUM_THREADS=1 python benchmarks/dream_speed.py`.
+always match and 200 locations. Run on a quiet machine: `OMP_NUM_THREADS=1 python benchmarks/dream_speed.py`.
 """
 
 import json
