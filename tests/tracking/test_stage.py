@@ -32,12 +32,18 @@ def start(project: Path, store_root: Path) -> Callable:
 def test_outputs_appear_together_and_the_run_tells_them(start, project: Path, store_root: Path):
     def first(stage: Stage) -> None:
         stage.output("data/first").mkdir()
-        stage.write_metrics({"size": stage.settings["first"]["size"], "seed": stage.seed})
+        figures = {"size": stage.settings["first"]["size"], "seed": stage.seed, "graph": stage.graph}
+        stage.metrics.write_text(json.dumps(figures))
+        stage.report(figures)
         assert not (project / "data").exists()
 
     start(first)
     assert (project / "data/first").is_dir()
-    assert json.loads((project / "data/results/first/metrics.json").read_text()) == {"size": 3, "seed": 7}
+    assert json.loads((project / "data/results/first/metrics.json").read_text()) == {
+        "size": 3,
+        "seed": 7,
+        "graph": "small",
+    }
     assert not list((store_root / ".checkpoints/first").iterdir())
     (run,) = open_store(store_root).client.search_runs(["1"])
     assert run.info.run_name == "first/small/7"

@@ -24,6 +24,7 @@ from rich.console import Console
 from rich.progress import Progress
 
 from rlflow.errors import InputError, RLFlowError
+from rlflow.optimiser import OnProgress
 from rlflow.tracking.composition import complete_graph
 from rlflow.tracking.declaration import StageDeclaration, read_declaration
 from rlflow.tracking.provenance import source_tags
@@ -43,12 +44,13 @@ class Settings(dict[str, Any]):
 class Stage:
     """A stage while it runs.
 
-    root: of the repository, where inputs are. checkpoint: a folder that outlives the process until the stage has
-    ended well, the same one for the same settings, inputs and code.
+    graph: its name. root: of the repository, where inputs are. checkpoint: a folder that outlives the process until
+    the stage has ended well, the same one for the same settings, inputs and code.
     """
 
     declaration: StageDeclaration
     settings: Settings
+    graph: str
     root: Path
     staging: Path
     checkpoint: Path
@@ -74,18 +76,30 @@ class Stage:
         staged.parent.mkdir(parents=True, exist_ok=True)
         return staged
 
-    def write_metrics(self, metrics: dict[str, Any]) -> None:
-        """data/results/<stage>/metrics.json, and its numbers in MLflow."""
-        path = self.output(f"data/results/{self.declaration.name}/metrics.json")
-        path.write_text(json.dumps(metrics, indent=2, sort_keys=True) + "\n")
-        self.run.log(0, numbers(metrics))
+    @property
+    def scratch(self) -> Path:
+        """A folder for large files that nobody wants afterwards."""
+        folder = self.staging / "scratch"
+        folder.mkdir(exist_ok=True)
+        return folder
+
+    @property
+    def metrics(self) -> Path:
+        """Where to write data/results/<stage>/metrics.json."""
+        return self.output(f"data/results/{self.declaration.name}/metrics.json")
+
+    def report(self, figures: dict[str, Any]) -> None:
+        """Record the numbers among nested figures in MLflow."""
+        self.run.log(0, numbers(figures))
 
     @contextmanager
-    def progress(self, description: str, total: int) -> Iterator[Callable[[], None]]:
-        """A progress bar; call what it gives once for each of `total` parts."""
+    def progress(self, description: str) -> Iterator[OnProgress]:
+        """A progress bar; call what it gives with the fraction done and a line of text."""
         with Progress(console=Console(stderr=True), transient=True) as bars:
-            bar = bars.add_task(description, total=total)
-            yield lambda: bars.advance(bar)
+            bar = bars.add_task(description, total=1.0)
+            yield lambda fraction, text: bars.update(
+                bar, completed=fraction, description=f"{description}: {text}" if text else description
+            )
 
 
 def pipeline_stage(function: Callable[[Stage], None]) -> Callable[[], None]:
@@ -130,7 +144,7 @@ def run_stage(
     name = f"{declaration.name}/{config.graph.name}/{config.seed}"
     parent = os.environ.get(PARENT_VARIABLE)
     with open_run(open_store(), name, parameters=settings, tags=tags, parent_id=parent) as run:
-        function(Stage(declaration, settings, root, staging, checkpoint, run))
+        function(Stage(declaration, settings, str(config.graph.name), root, staging, checkpoint, run))
         _publish(declaration, staging, output_root)
     shutil.rmtree(checkpoint)
 

@@ -1,0 +1,109 @@
+"""Optimise the graph by every method; check and time what each found; deliver the policy's model, if it is faster."""
+
+import shutil
+from collections import Counter
+from typing import Any
+
+from rlflow.agents.controller import Controller
+from rlflow.agents.policy_optimiser import PolicyOptimiser
+from rlflow.cost.base import CostModel
+from rlflow.environments import EnvironmentConfig
+from rlflow.evaluation import comparison, figures
+from rlflow.evaluation.comparison import Contender
+from rlflow.evaluation.delivery import DeliveryConfig
+from rlflow.evaluation.results import read_results, write_results
+from rlflow.evaluation.statistics import beyond_noise
+from rlflow.evaluation.tables import markdown_table
+from rlflow.optimiser import Budget
+from rlflow.rules.library import Library
+from rlflow.rules.rewriter import Rewriter
+from rlflow.search.backtracking import Backtracking
+from rlflow.search.greedy import Greedy
+from rlflow.search.random import RandomSearch
+from rlflow.tracking.materials import agent_rules, cost_model_of, graph_of, model_file_of, save_prices
+from rlflow.tracking.registry import register_onnx
+from rlflow.tracking.stage import Stage, pipeline_stage
+from rlflow.trajectory import record
+from rlflow.world_model.model import WorldModel
+
+RESULTS = "data/results/evaluate"
+
+
+@pipeline_stage
+def evaluate(stage: Stage) -> None:
+    settings = stage.settings
+    cost_model = cost_model_of(settings["cost"], stage.input("data/rollouts/prices.json"))
+    rules = agent_rules(stage.input("data/rules"))
+    graph = graph_of(settings["graph"])
+    delivery = DeliveryConfig(**settings["evaluation"]["delivery"], seed=stage.seed)
+    original = model_file_of(settings["graph"], stage.scratch / "original.onnx")
+    contenders = _contenders(stage, rules, cost_model)
+    outcomes = {}
+    for name, contender in contenders.items():
+        with stage.progress(name) as on_progress:
+            outcomes[name] = comparison.compete(contender, graph, original, stage.scratch, delivery, on_progress)
+    with stage.progress("timing") as on_progress:
+        timing = comparison.time_all(original, outcomes, delivery, on_progress)
+    rows = {comparison.ORIGINAL: comparison.original_row(graph, original, cost_model, timing, delivery)}
+    rows |= {name: comparison.row(graph, outcome, cost_model, timing) for name, outcome in outcomes.items()}
+    metrics = {stage.graph: rows}
+    applied = {name: dict(Counter(s.rule for s in o.result.trajectory.steps)) for name, o in outcomes.items()}
+    write_results(stage.metrics, metrics)
+    write_results(stage.output(f"{RESULTS}/rules_applied.json"), {stage.graph: applied})
+    stage.output(f"{RESULTS}/table.md").write_text(markdown_table(metrics))
+    figures.save(figures.latency_ratios(metrics), stage.output(f"{RESULTS}/latency_ratios.png"))
+    record.save([outcomes["rlflow"].result.trajectory], stage.output("data/models/optimised.jsonl"))
+    save_prices(cost_model, stage.output("data/prices/evaluate.json"))
+    setting = settings["evaluation"]["deliver_if_faster"]
+    measured = timing.ratio(setting, "rlflow")
+    faster = beyond_noise(measured) and measured.value > 1.0
+    optimised = stage.output("data/models/optimised.onnx")
+    shutil.copyfile(outcomes["rlflow"].model if faster else original, optimised)
+    stage.report(rows)
+    for path in ("table.md", "latency_ratios.png"):
+        stage.run.artifact(stage.output(f"{RESULTS}/{path}"))
+    register_onnx(stage.run, optimised, f"rlflow-{stage.graph}")
+
+
+def _contenders(stage: Stage, rules: Library, cost_model: CostModel) -> dict[str, Contender]:
+    """Random, greedy to its fixpoint, TASO's backtracking, and the policy with what its training has cost."""
+    settings = stage.settings["evaluation"]
+    rewriter = Rewriter(rules.rules)
+    environment = EnvironmentConfig(**stage.settings["environment"])
+    random = RandomSearch(rules, rewriter, cost_model, episode_steps=environment.max_steps, seed=stage.seed)
+    policy = PolicyOptimiser(
+        rules,
+        rewriter,
+        cost_model,
+        WorldModel.load(stage.input("data/world_models")),
+        Controller.load(stage.input("data/policies")),
+        environment,
+        sampled_episodes=settings["sampled_episodes"],
+        seed=stage.seed,
+    )
+    rollouts = _metrics(stage, "collect_rollouts")[stage.graph]
+    training_s = rollouts["wall_time_s"]
+    training_s += sum(_metrics(stage, name)["training_s"] for name in ("fit_world_model", "train_controller"))
+    seeds = (stage.seed,)
+    return {
+        "random": Contender(random, _budget(settings["random"]), seeds),
+        "greedy": Contender(Greedy(rules, rewriter, cost_model), _budget(settings["greedy"]), seeds),
+        "backtracking": Contender(
+            Backtracking(rules, rewriter, cost_model, alpha=settings["backtracking"]["alpha"]),
+            _budget(settings["backtracking"]),
+            seeds,
+        ),
+        "rlflow": Contender(policy, Budget(), seeds, training_s, rollouts["steps"]),
+    }
+
+
+def _metrics(stage: Stage, name: str) -> Any:
+    return read_results(stage.input(f"data/results/{name}/metrics.json"))
+
+
+def _budget(section: dict[str, Any]) -> Budget:
+    return Budget(time_s=section["time_s"], expansions=section["expansions"])
+
+
+if __name__ == "__main__":
+    evaluate()

@@ -1,0 +1,70 @@
+"""Fit V, then M, on the rollouts; say how far the dream can be trusted."""
+
+import time
+
+from rlflow.evaluation.results import Figure, write_results
+from rlflow.representation.rollouts import Rollouts
+from rlflow.tracking.stage import Stage, pipeline_stage
+from rlflow.world_model import trainer
+from rlflow.world_model.config import DreamConfig, WorldModelConfig
+from rlflow.world_model.dataset import split_episodes
+from rlflow.world_model.diagnostics import latent_spread, open_loop
+
+TARGETS = {
+    "z": ("latent", "latent_copy", "copy"),
+    "counts": ("counts", "counts_copy", "copy"),
+    "cost": ("cost", "cost_copy", "copy"),
+    "reward": ("reward", "reward_mean", "mean"),
+}
+
+
+@pipeline_stage
+def fit_world_model(stage: Stage) -> None:
+    rollouts = Rollouts.load(stage.input("data/rollouts"))
+    config = WorldModelConfig(**stage.settings["world_model"])
+    history: dict[str, float] = {}
+    started = time.perf_counter()
+    epochs = config.encoder_epochs + config.epochs
+    with stage.progress("epochs") as on_progress:
+
+        def on_epoch(epoch: int, metrics: dict[str, float]) -> None:
+            history.update(metrics)
+            stage.run.log(epoch, metrics)
+            on_progress((epoch + 1) / epochs, str(epoch + 1))
+
+        model = trainer.fit_world_model(
+            rollouts, config, seed=stage.seed, checkpoint=stage.checkpoint / "fit.pt", on_epoch=on_epoch
+        )
+    training_s = time.perf_counter() - started
+    model.save(stage.output("data/world_models"))
+    training, held_out = split_episodes(len(rollouts.episodes), config.held_out_fraction, stage.seed)
+    episodes = [rollouts.episodes[i] for i in held_out or training]
+    horizons = open_loop(model, rollouts, episodes, DreamConfig(num_envs=1), seed=stage.seed)
+    nearest = horizons[min(horizons)]
+    metrics = {
+        "training_episodes": len(training),
+        "held_out_episodes": len(held_out),
+        "parameters": sum(weight.numel() for weight in model.parameters()),
+        "epochs": epochs,
+        "losses": history,
+        "open_loop": [
+            {
+                "target": target,
+                "horizon": horizon,
+                "error": Figure(errors[value], errors[baseline], name, int(errors["cases"])).to_json(),
+            }
+            for horizon, errors in horizons.items()
+            for target, (value, baseline, name) in TARGETS.items()
+        ],
+        "rule_mask_accuracy": Figure(
+            nearest["rule_mask"], nearest["rule_mask_majority"], "majority", int(nearest["cases"])
+        ).to_json(),
+        "training_s": training_s,
+        "seed": stage.seed,
+    }
+    write_results(stage.metrics, metrics)
+    stage.report(metrics | latent_spread(model, rollouts.graphs))
+
+
+if __name__ == "__main__":
+    fit_world_model()

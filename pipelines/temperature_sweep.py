@@ -1,0 +1,87 @@
+"""Table 3 of the paper: train at several temperatures of the dream, score each policy there and in reality."""
+
+import dataclasses
+import itertools
+from collections import defaultdict
+from typing import Any
+
+from rlflow.agents.config import ControllerConfig
+from rlflow.agents.dream_training import best_improvement_percent, train_in_dream
+from rlflow.agents.policy_optimiser import PolicyOptimiser
+from rlflow.environments import EnvironmentConfig
+from rlflow.evaluation import figures
+from rlflow.evaluation.results import write_results
+from rlflow.evaluation.statistics import estimate
+from rlflow.optimiser import Budget
+from rlflow.representation.rollouts import Rollouts
+from rlflow.rules.rewriter import Rewriter
+from rlflow.tracking.materials import agent_rules, cost_model_of, graph_of, save_prices
+from rlflow.tracking.run import open_child
+from rlflow.tracking.stage import Stage, pipeline_stage
+from rlflow.world_model.config import DreamConfig
+from rlflow.world_model.model import WorldModel
+
+
+@pipeline_stage
+def temperature_sweep(stage: Stage) -> None:
+    settings = stage.settings
+    model = WorldModel.load(stage.input("data/world_models"))
+    rollouts = Rollouts.load(stage.input("data/rollouts"))
+    rules = agent_rules(stage.input("data/rules"))
+    rewriter = Rewriter(rules.rules)
+    cost_model = cost_model_of(settings["cost"], stage.input("data/rollouts/prices.json"))
+    environment = EnvironmentConfig(**settings["environment"])
+    graph = graph_of(settings["graph"])
+    dream = DreamConfig(**settings["controller"]["dream"])
+    sweep = settings["sweep"]
+    config = ControllerConfig(**(settings["controller"]["ppo"] | {"total_steps": sweep["total_steps"]}))
+    scores: dict[float, list[tuple[float, float]]] = defaultdict(list)
+    jobs = list(itertools.product(sweep["temperatures"], sweep["seeds"]))
+    with stage.progress("trainings") as on_progress:
+        for number, (temperature, seed) in enumerate(jobs):
+            on_progress(number / len(jobs), f"temperature {temperature}, seed {seed}")
+            name = f"temperature={temperature}/seed={seed}"
+            with open_child(stage.run, name, parameters={"temperature": temperature, "seed": seed}) as child:
+                training = train_in_dream(
+                    model,
+                    rollouts,
+                    dataclasses.replace(dream, temperature=temperature),
+                    config,
+                    seed=seed,
+                    checkpoint=stage.checkpoint / f"{temperature}-{seed}.pt",
+                    on_update=child.log,
+                )
+                optimiser = PolicyOptimiser(
+                    rules, rewriter, cost_model, model, training.controller, environment, sampled_episodes=0, seed=seed
+                )
+                real = optimiser.optimise(graph, Budget()).improvement_percent
+                child.log(0, {"dream_score_percent": training.score_percent, "real_score_percent": real})
+                scores[temperature].append((training.score_percent, real))
+    metrics = {
+        "points": [_point(temperature, scores[temperature], sweep["seeds"]) for temperature in sweep["temperatures"]],
+        "random_score_percent": best_improvement_percent(rollouts.episodes),
+        "random_episodes": len(rollouts.episodes),
+    }
+    write_results(stage.metrics, metrics)
+    figures.save(
+        figures.temperature_sweep(metrics), stage.output("data/results/temperature_sweep/temperature_sweep.png")
+    )
+    save_prices(cost_model, stage.output("data/prices/temperature_sweep.json"))
+    stage.report({str(point["temperature"]): point for point in metrics["points"]})
+
+
+def _point(temperature: float, scores: list[tuple[float, float]], seeds: list[int]) -> dict[str, Any]:
+    dream, real = estimate([score[0] for score in scores]), estimate([score[1] for score in scores])
+    return {
+        "temperature": temperature,
+        "dream_score_percent": dream.value,
+        "dream_score_percent_ci95": dream.ci95,
+        "real_score_percent": real.value,
+        "real_score_percent_ci95": real.ci95,
+        "episodes": len(scores),
+        "seeds": list(seeds),
+    }
+
+
+if __name__ == "__main__":
+    temperature_sweep()

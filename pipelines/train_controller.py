@@ -1,0 +1,74 @@
+"""Train the policy inside the dream; then see what it does to the real graph."""
+
+from rlflow.agents.config import ControllerConfig
+from rlflow.agents.dream_training import best_improvement_percent, train_in_dream
+from rlflow.agents.policy_optimiser import PolicyOptimiser
+from rlflow.environments import EnvironmentConfig
+from rlflow.evaluation.results import Figure, write_results
+from rlflow.optimiser import Budget
+from rlflow.representation.rollouts import Rollouts
+from rlflow.rules.rewriter import Rewriter
+from rlflow.tracking.materials import agent_rules, cost_model_of, graph_of, save_prices
+from rlflow.tracking.stage import Stage, pipeline_stage
+from rlflow.world_model.config import DreamConfig
+from rlflow.world_model.model import WorldModel
+
+
+@pipeline_stage
+def train_controller(stage: Stage) -> None:
+    settings = stage.settings
+    model = WorldModel.load(stage.input("data/world_models"))
+    rollouts = Rollouts.load(stage.input("data/rollouts"))
+    dream = DreamConfig(**settings["controller"]["dream"])
+    config = ControllerConfig(**settings["controller"]["ppo"])
+    updates = -(-config.total_steps // (dream.num_envs * config.steps_per_update))
+    with stage.progress("updates") as on_progress:
+
+        def on_update(update: int, metrics: dict[str, float]) -> None:
+            stage.run.log(update, metrics)
+            on_progress(update / updates, f"{metrics.get('return_percent', 0.0):.1f} %")
+
+        training = train_in_dream(
+            model,
+            rollouts,
+            dream,
+            config,
+            seed=stage.seed,
+            checkpoint=stage.checkpoint / "training.pt",
+            on_update=on_update,
+        )
+    training.controller.save(stage.output("data/policies"))
+    rules = agent_rules(stage.input("data/rules"))
+    cost_model = cost_model_of(settings["cost"], stage.input("data/rollouts/prices.json"))
+    optimiser = PolicyOptimiser(
+        rules,
+        Rewriter(rules.rules),
+        cost_model,
+        model,
+        training.controller,
+        EnvironmentConfig(**settings["environment"]),
+        sampled_episodes=0,
+        seed=stage.seed,
+    )
+    result = optimiser.optimise(graph_of(settings["graph"]), Budget())
+    save_prices(cost_model, stage.output("data/prices/train_controller.json"))
+    random = best_improvement_percent(rollouts.episodes)
+    metrics = {
+        "updates": training.updates,
+        "dream_steps": training.steps,
+        "dream_steps_per_s": training.steps_per_s,
+        "temperature": dream.temperature,
+        "dream_score_percent": Figure(
+            training.score_percent, training.untrained_percent, "untrained", dream.num_envs
+        ).to_json(),
+        "real_score_percent": Figure(result.improvement_percent, random, "random", 1).to_json(),
+        "real_interactions": 0,
+        "training_s": training.wall_time_s,
+        "seed": stage.seed,
+    }
+    write_results(stage.metrics, metrics)
+    stage.report(metrics)
+
+
+if __name__ == "__main__":
+    train_controller()

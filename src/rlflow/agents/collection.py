@@ -1,0 +1,158 @@
+"""Episodes of a random agent in the real environment: what the world model is fitted on."""
+
+import json
+import logging
+import os
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+
+from rlflow.agents.random_agent import RandomAgent
+from rlflow.environments.substitution_env import SubstitutionEnv
+from rlflow.errors import InputError, RLFlowError
+from rlflow.representation.features import VOCABULARY_SIZE
+from rlflow.representation.graph_arrays import GraphArrays
+from rlflow.representation.rollouts import Episode, Rollouts
+from rlflow.trajectory import record
+from rlflow.trajectory.record import Trajectory
+
+CHECKPOINT_INTERVAL_S = 60.0
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class CollectionConfig:
+    """How many episodes, for how long at most (None: no limit), and of which random agent."""
+
+    episodes: int = 200
+    time_limit_s: float | None = None
+    terminate_probability: float = 0.0
+    concentration: float | None = None
+
+
+@dataclass
+class Collection:
+    """What has been collected: distinct graphs, where each hash is among them, episodes, and how to repeat them."""
+
+    graphs: list[GraphArrays] = field(default_factory=list)
+    places: dict[str, int] = field(default_factory=dict)
+    episodes: list[Episode] = field(default_factory=list)
+    trajectories: list[Trajectory] = field(default_factory=list)
+    matches_beyond_limit: int = 0
+
+    def rollouts(self, env: SubstitutionEnv) -> Rollouts:
+        """As V and M read them."""
+        return Rollouts(
+            graphs=tuple(self.graphs),
+            episodes=tuple(self.episodes),
+            action_space=env.actions,
+            rule_ids=tuple(rule.id for rule in env.library.rules),
+            vocabulary_size=VOCABULARY_SIZE,
+            library_hash=env.library.hash,
+        )
+
+    def save(self, folder: Path, env: SubstitutionEnv) -> None:
+        """Rollouts, trajectories and what belongs to neither."""
+        self.rollouts(env).save(folder)
+        record.save(self.trajectories, folder / "trajectories.jsonl")
+        details = {"hashes": list(self.places), "matches_beyond_limit": self.matches_beyond_limit}
+        draft = folder / "collection.draft"
+        draft.write_text(json.dumps(details) + "\n")
+        os.replace(draft, folder / "collection.json")
+
+    @classmethod
+    def load(cls, folder: Path) -> "Collection":
+        """What `save` wrote. Raises InputError where that is incomplete."""
+        rollouts = Rollouts.load(folder)
+        trajectories = record.load(folder / "trajectories.jsonl")
+        try:
+            details = json.loads((folder / "collection.json").read_text())
+        except (OSError, ValueError) as error:
+            raise InputError(f"collection: {folder} cannot be read ({error}); run collect_rollouts") from error
+        lengths = len(rollouts.graphs), len(rollouts.episodes)
+        if lengths != (len(details["hashes"]), len(trajectories)):
+            raise InputError(f"collection: the files of {folder} do not belong together; run collect_rollouts")
+        places = {name: place for place, name in enumerate(details["hashes"])}
+        beyond = details["matches_beyond_limit"]
+        return cls(list(rollouts.graphs), places, list(rollouts.episodes), trajectories, beyond)
+
+
+def collect(
+    env: SubstitutionEnv,
+    config: CollectionConfig,
+    *,
+    seed: int,
+    checkpoint: Path | None = None,
+    on_episode: Callable[[int, Episode], None] | None = None,
+) -> Collection:
+    """Episodes one after another; episode k depends on (seed, k) alone, so that a resumed collection is the same.
+
+    checkpoint: a folder; where it holds a collection, episodes are added to that.
+    """
+    agent = RandomAgent(env.actions, config.terminate_probability, config.concentration)
+    collection = _resumed(checkpoint)
+    started = saved = time.monotonic()
+    for number in range(len(collection.episodes), config.episodes):
+        if config.time_limit_s is not None and time.monotonic() - started >= config.time_limit_s:
+            log.info("time limit of %.0f s reached after %d episodes", config.time_limit_s, number)
+            break
+        episode = _play(env, agent, collection, np.random.default_rng([seed, number]))
+        if on_episode is not None:
+            on_episode(number, episode)
+        if checkpoint is not None and time.monotonic() - saved >= CHECKPOINT_INTERVAL_S:
+            collection.save(checkpoint, env)
+            saved = time.monotonic()
+    return collection
+
+
+def _resumed(checkpoint: Path | None) -> Collection:
+    if checkpoint is None or not (checkpoint / "collection.json").exists():
+        return Collection()
+    try:
+        return Collection.load(checkpoint)
+    except RLFlowError as error:
+        log.warning("%s; starting afresh", error)
+        return Collection()
+
+
+def _play(env: SubstitutionEnv, agent: RandomAgent, collection: Collection, rng: np.random.Generator) -> Episode:
+    """One episode, added to the collection."""
+    _, info = env.reset(seed=int(rng.integers(2**31)))
+    taste = agent.draw_taste(rng)
+    index, counts, cost = [_index(env, collection, info)], [env.counts()], [100.0]
+    actions: list[tuple[int, int]] = []
+    rewards: list[float] = []
+    ended = terminated = False
+    while not ended:
+        action = agent.act(counts[-1], taste, rng)
+        _, reward, terminated, truncated, info = env.step(action)
+        ended = terminated or truncated
+        actions.append(action)
+        rewards.append(reward)
+        index.append(_index(env, collection, info))
+        counts.append(env.counts())
+        cost.append(100.0 * env.cost.runtime_ms / env.start_cost.runtime_ms)
+        collection.matches_beyond_limit += info["matches_beyond_limit"]
+    episode = Episode(
+        graph_index=np.array(index, dtype=np.int64),
+        action=np.array(actions, dtype=np.int64),
+        reward=np.array(rewards, dtype=np.float32),
+        terminated=np.array([False] * (len(rewards) - 1) + [terminated]),
+        counts=np.array(counts, dtype=np.int64),
+        cost=np.array(cost, dtype=np.float32),
+    )
+    collection.episodes.append(episode)
+    collection.trajectories.append(env.trajectory())
+    return episode
+
+
+def _index(env: SubstitutionEnv, collection: Collection, info: dict[str, str]) -> int:
+    """Place of the present graph among the distinct ones, where it is put if it is new."""
+    place = collection.places.setdefault(info["hash"], len(collection.graphs))
+    if place == len(collection.graphs):
+        collection.graphs.append(env.graph_arrays())
+    return place

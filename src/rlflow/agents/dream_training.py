@@ -1,0 +1,92 @@
+"""A controller trained in the dream, and how good it is there."""
+
+import dataclasses
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import torch
+
+from rlflow.agents.config import ControllerConfig
+from rlflow.agents.controller import Controller, ControllerArguments, new_policy
+from rlflow.agents.maskable_ppo import train_controller
+from rlflow.representation.rollouts import Episode, Rollouts
+from rlflow.world_model.config import DreamConfig
+from rlflow.world_model.dream_env import DreamEnv, Starts, visited_states
+from rlflow.world_model.model import WorldModel
+
+
+@dataclass(frozen=True)
+class DreamTraining:
+    """The controller with its scores in percent, before and after; `updates` and `steps` of this process alone."""
+
+    controller: Controller
+    score_percent: float
+    untrained_percent: float
+    wall_time_s: float
+    updates: int
+    steps: int
+
+    @property
+    def steps_per_s(self) -> float:
+        """Dreamed steps a second, updates included."""
+        return self.steps / self.wall_time_s
+
+
+def train_in_dream(
+    model: WorldModel,
+    rollouts: Rollouts,
+    dream: DreamConfig,
+    config: ControllerConfig,
+    *,
+    seed: int,
+    checkpoint: Path | None = None,
+    on_update: Callable[[int, dict[str, float]], None] = lambda update, metrics: None,
+) -> DreamTraining:
+    """Train in dreams that start where the rollouts went; no real step is taken."""
+    starts = visited_states(model, rollouts)
+    done: list[int] = []
+
+    def count(update: int, metrics: dict[str, float]) -> None:
+        done.append(update)
+        on_update(update, metrics)
+
+    started = time.perf_counter()
+    env = DreamEnv(model, starts, dream, seed=seed)
+    controller = train_controller(env, config, seed=seed, on_update=count, checkpoint=checkpoint)
+    wall_time_s = time.perf_counter() - started
+    return DreamTraining(
+        controller,
+        score_percent=dream_score(model, starts, controller, dream, seed=seed),
+        untrained_percent=dream_score(model, starts, untrained(controller.arguments, seed=seed), dream, seed=seed),
+        wall_time_s=wall_time_s,
+        updates=len(done),
+        steps=len(done) * config.steps_per_update * dream.num_envs,
+    )
+
+
+def dream_score(model: WorldModel, starts: Starts, controller: Controller, config: DreamConfig, *, seed: int) -> float:
+    """Mean return in percent of one dreamed episode in each of `num_envs`, from real starts, most probable actions."""
+    env = DreamEnv(model, starts, dataclasses.replace(config, initial_fraction=1.0), seed=seed)
+    observation = np.asarray(env.reset())
+    returns, running = np.zeros(env.num_envs), np.ones(env.num_envs, dtype=bool)
+    while running.any():
+        after, reward, done, _ = env.step(controller.act(observation))
+        observation = np.asarray(after)
+        returns += reward * running
+        running &= ~done
+    return float(returns.mean())
+
+
+def untrained(arguments: ControllerArguments, *, seed: int) -> Controller:
+    """The same network as it is before training: the baseline of a score."""
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        return Controller(new_policy(arguments).eval().requires_grad_(False), arguments)
+
+
+def best_improvement_percent(episodes: Sequence[Episode]) -> float:
+    """Mean over episodes of the improvement of the best graph met, which is what an optimiser would deliver."""
+    return float(np.mean([100.0 - episode.cost.min() for episode in episodes]))

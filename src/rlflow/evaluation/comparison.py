@@ -1,0 +1,183 @@
+"""Every method on one graph: the same rules, prices, checks and timing for all (paper.md section 6)."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from rlflow.cost.base import CostModel
+from rlflow.errors import EquivalenceError
+from rlflow.evaluation.delivery import DeliveryConfig
+from rlflow.ir.graph import Graph
+from rlflow.onnx_io import check_model, save_model, to_onnx
+from rlflow.optimiser import Budget, OnProgress, OptimisationResult, Optimiser
+from rlflow.runtime.equivalence import EquivalenceReport, compare
+from rlflow.runtime.latency import Ratio, compare_latency, ratio
+from rlflow.runtime.session import SETTINGS, Setting
+from rlflow.trajectory.bisect import first_wrong_step
+
+ORIGINAL = "original"
+
+
+@dataclass(frozen=True)
+class Contender:
+    """A method, and what it may spend."""
+
+    optimiser: Optimiser
+    budget: Budget
+    seeds: tuple[int, ...] = (0,)
+    training_s: float = 0.0
+    training_interactions: int = 0
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a method found: a checked model in a file."""
+
+    contender: Contender
+    result: OptimisationResult
+    model: Path
+    equivalence: EquivalenceReport
+
+
+@dataclass(frozen=True)
+class Timing:
+    """Milliseconds (rounds,) by setting and model; `ORIGINAL` was timed twice, to show the noise."""
+
+    times_ms: Mapping[Setting, Mapping[str, np.ndarray]]
+
+    def ratio(self, setting: Setting, name: str) -> Ratio:
+        """Original over `name`; of the original itself, over its second timing."""
+        times = self.times_ms[setting]
+        return ratio(times[ORIGINAL], times[_again(name)])
+
+    def median_ms(self, setting: Setting, name: str) -> float:
+        """Of all rounds."""
+        return float(np.median(self.times_ms[setting][name]))
+
+
+def compete(
+    contender: Contender,
+    graph: Graph,
+    original: Path,
+    folder: Path,
+    config: DeliveryConfig,
+    on_progress: OnProgress | None = None,
+) -> Outcome:
+    """Optimise, export, check. `EquivalenceError` naming rule and step where the result computes something else."""
+    result = contender.optimiser.optimise(graph, contender.budget, on_progress)
+    candidate = to_onnx(result.best)
+    check_model(candidate)
+    path = folder / f"{contender.optimiser.name}.onnx"
+    save_model(candidate, path)
+    report = compare(original, path, draws=config.draws, seed=config.seed, threads=config.threads)
+    if not report.equivalent:
+        wrong = first_wrong_step(graph, result.trajectory, contender.optimiser.rewriter, draws=config.draws)
+        place = f"step {wrong[0]}, rule {wrong[1].rule} at location {wrong[1].location}" if wrong else "the export"
+        raise EquivalenceError(f"{contender.optimiser.name}: the model is {report.summary}; it broke at {place}")
+    return Outcome(contender, result, path, report)
+
+
+def time_all(
+    original: Path, outcomes: Mapping[str, Outcome], config: DeliveryConfig, on_progress: OnProgress
+) -> Timing:
+    """All models in alternating fresh sessions, in both settings."""
+    models = {ORIGINAL: original, _again(ORIGINAL): original} | {name: o.model for name, o in outcomes.items()}
+
+    def on_round(setting: Setting, done: int) -> None:
+        on_progress((SETTINGS.index(setting) + done / config.rounds) / len(SETTINGS), f"{setting}, round {done}")
+
+    return Timing(
+        {
+            setting: compare_latency(
+                models,
+                setting=setting,
+                rounds=config.rounds,
+                runs_per_round=config.runs_per_round,
+                threads=config.threads,
+                seed=config.seed,
+                on_round=partial(on_round, setting),
+            )
+            for setting in SETTINGS
+        }
+    )
+
+
+def original_row(
+    graph: Graph, original: Path, cost_model: CostModel, timing: Timing, config: DeliveryConfig
+) -> dict[str, Any]:
+    """The trivial baseline: nothing is done."""
+    report = compare(original, original, draws=config.draws, seed=config.seed, threads=config.threads)
+    runtime_ms = cost_model.runtime_ms(graph)
+    return {
+        **_costs(cost_model, graph, graph),
+        "cost_before_ms": runtime_ms,
+        "cost_after_ms": runtime_ms,
+        "improvement_percent": 0.0,
+        **_latency(timing, ORIGINAL),
+        **_evidence(report),
+        "optimisation_s": 0.0,
+        "training_s": 0.0,
+        "real_interactions": 0,
+        "seeds": [config.seed],
+        "steps": 0,
+        "distinct_rules": 0,
+    }
+
+
+def row(graph: Graph, outcome: Outcome, cost_model: CostModel, timing: Timing) -> dict[str, Any]:
+    """One method's figures, schema `evaluate`."""
+    result, contender = outcome.result, outcome.contender
+    steps = result.trajectory.steps
+    return {
+        **_costs(cost_model, graph, result.best),
+        "cost_before_ms": result.start_ms,
+        "cost_after_ms": result.best_ms,
+        "improvement_percent": result.improvement_percent,
+        **_latency(timing, contender.optimiser.name),
+        **_evidence(outcome.equivalence),
+        "optimisation_s": result.wall_time_s,
+        "training_s": contender.training_s,
+        "real_interactions": contender.training_interactions + result.interactions,
+        "seeds": list(contender.seeds),
+        "steps": len(steps),
+        "distinct_rules": len({step.rule for step in steps}),
+    }
+
+
+def _again(name: str) -> str:
+    return f"{name} again" if name == ORIGINAL else name
+
+
+def _costs(cost_model: CostModel, before: Graph, after: Graph) -> dict[str, float]:
+    old, new = cost_model.cost(before), cost_model.cost(after)
+    return {
+        "peak_memory_ratio": _over(old.peak_memory_bytes, new.peak_memory_bytes),
+        "flops_ratio": _over(old.flops, new.flops),
+        "launches_ratio": _over(old.launches, new.launches),
+    }
+
+
+def _over(old: float, new: float) -> float:
+    return old / new if new else 1.0
+
+
+def _latency(timing: Timing, name: str) -> dict[str, Any]:
+    figures: dict[str, Any] = {}
+    for setting in SETTINGS:
+        measured = timing.ratio(setting, name)
+        figures[f"latency_ratio_{setting}"] = measured.value
+        figures[f"latency_ratio_{setting}_ci95"] = measured.ci95
+        figures[f"latency_{setting}_ms"] = timing.median_ms(setting, name)
+    return figures
+
+
+def _evidence(report: EquivalenceReport) -> dict[str, float]:
+    return {
+        "max_relative_error": report.max_relative_error,
+        "tolerance": report.tolerance,
+        "non_vacuous_draws": report.non_vacuous_draws,
+    }

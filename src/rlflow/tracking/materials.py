@@ -1,0 +1,60 @@
+"""What several stages work with, from their sections of the configuration: graph, rules, prices."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from rlflow import zoo
+from rlflow.cost import price_list
+from rlflow.cost.analytic import AnalyticConfig, AnalyticCost
+from rlflow.cost.base import CostModel
+from rlflow.cost.measured import MeasuredCost, PricingConfig, empty_price_list
+from rlflow.errors import InputError
+from rlflow.ir.graph import Graph
+from rlflow.onnx_io import from_onnx, save_model
+from rlflow.rules import library
+from rlflow.rules.library import Library
+from rlflow.runtime.hardware import fingerprint
+from rlflow.search.rule_selection import RuleSet
+
+Section = Mapping[str, Any]
+
+
+def graph_of(graph: Section) -> Graph:
+    """The graph of section `graph`: a model in a file, or one that the zoo builds."""
+    if graph["kind"] == "file":
+        return from_onnx(Path(graph["path"]))
+    return from_onnx(zoo.build(graph["entry"], **graph["settings"]))
+
+
+def model_file_of(graph: Section, place: Path) -> Path:
+    """The file of that model, which is written to `place` if there is none."""
+    if graph["kind"] == "file":
+        return Path(graph["path"])
+    save_model(zoo.build(graph["entry"], **graph["settings"]), place)
+    return place
+
+
+def cost_model_of(cost: Section, prices: Path | None = None) -> CostModel:
+    """The cost model of section `cost`, which measures what is missing from the prices of a file."""
+    kind, settings = cost["kind"], {key: value for key, value in cost.items() if key != "kind"}
+    if kind == "analytic":
+        return AnalyticCost(AnalyticConfig(**settings))
+    if kind != "measured":
+        raise InputError(f"cost.kind: there is no cost model {kind!r}; choose analytic or measured")
+    setting = settings.pop("setting")
+    pricing = PricingConfig(**settings)
+    if prices is None:
+        return MeasuredCost(setting, empty_price_list(pricing.threads), pricing)
+    return MeasuredCost(setting, price_list.load(prices, fingerprint(pricing.threads).key), pricing)
+
+
+def save_prices(cost_model: CostModel, path: Path) -> None:
+    """All prices that the model knows; a model that measures nothing leaves an empty list."""
+    listed = cost_model.price_list if isinstance(cost_model, MeasuredCost) else empty_price_list(threads=1)
+    listed.save(path)
+
+
+def agent_rules(folder: Path) -> Library:
+    """The rules that agents act with, as generate_rules chose them."""
+    return RuleSet.load(folder / "rule_set.json").rules(library.load(folder / "library.jsonl"))
