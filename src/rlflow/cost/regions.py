@@ -4,6 +4,10 @@ A region is a maximal set of nodes that ONNX Runtime *might* fuse with each othe
 left to ONNX Runtime itself, when the region is timed. So the cut must only never separate what would be fused. After a
 rewrite only regions that contain a changed node are new, and identical layers share their regions' prices.
 
+Two things are not regions' business, because ONNX Runtime decides them by looking at the whole model: which of several
+views in a row it merges (microseconds), and between which convolutions it keeps its blocked layout (ReorderInput and
+ReorderOutput, which a convolution that is timed by itself always has).
+
 The borders follow the CPU optimisers at ORT_ENABLE_ALL: MatMul + Add -> Gemm, scale and transpose into FusedMatMul,
 Gelu and BiasGelu, LayerNormalization and SkipLayerNormalization, Conv + BatchNormalization + activation
 (research/ort_cpu_headroom.md, 3 and 4).
@@ -15,6 +19,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from rlflow.ir.graph import Change, Graph, Node
+from rlflow.ops import registry
+
+VIEWS = frozenset(name for name, operator in registry.OPERATORS.items() if not operator.moves_data)
+"""Operators that only relabel memory."""
 
 _PRODUCTS = frozenset({"MatMul", "Gemm", "Conv", "ConvTranspose"})
 _NORMALISATIONS = frozenset({"LayerNormalization", "BatchNormalization"})
@@ -85,6 +93,8 @@ def _grouped(graph: Graph, ordered: Sequence[int]) -> dict[int, Region]:
 
 def _may_fuse(graph: Graph, producer: int, consumer: int) -> bool:
     first, second = graph.nodes[producer], graph.nodes[consumer]
+    if second.op in VIEWS or second.op == "Transpose":
+        return first.op == second.op or (first.op in VIEWS and second.op in VIEWS)
     if second.op in _PRODUCTS:
         return first.op == "Transpose" or (first.op in ("Mul", "Div") and _scales_a_tensor(graph, first))
     if second.op in _NORMALISATIONS:
@@ -110,7 +120,7 @@ def _stays_local(graph: Graph, producer: int, consumer: int) -> bool:
 
 
 def _scales_a_tensor(graph: Graph, node: Node) -> bool:
-    """Whether it multiplies what is not itself pointwise work (the end of a Gelu) by a constant scalar."""
+    """Whether it multiplies by a constant scalar, and is not the end of a Gelu, which keeps its factor."""
     scalar = False
     for ref in node.inputs:
         operand, kind = (None, None) if ref is None else (graph.nodes[ref.node], graph.type_of(ref))
@@ -118,6 +128,13 @@ def _scales_a_tensor(graph: Graph, node: Node) -> bool:
             return False
         if operand.constant and kind.is_static and kind.elements == 1:
             scalar = True
-        elif operand.op in _POINTWISE:
+        elif _comes_from_gelu(graph, operand):
             return False
     return scalar
+
+
+def _comes_from_gelu(graph: Graph, node: Node) -> bool:
+    """x (1 + erf(x / sqrt(2))), in whichever order it is multiplied; without the quotient it is not recognised."""
+    near = [graph.nodes[s] for s in node.sources] if node.op == "Mul" else []
+    far = [graph.nodes[s] for operand in near if operand.op in _SUMS for s in operand.sources]
+    return any(operand.op == "Erf" and graph.nodes[operand.sources[0]].op == "Div" for operand in far)
