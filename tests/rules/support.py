@@ -1,0 +1,89 @@
+"""Graphs around rules, and outputs to compare."""
+
+from collections.abc import Callable, Mapping, Sequence
+
+import numpy as np
+from strategies import weight
+
+from rlflow.ir import INPUT, Graph, Header, Node, Ref, make_graph, validate
+from rlflow.ops.domain import FloatDomain
+from rlflow.ops.reference import evaluate_value
+from rlflow.rules import instances
+from rlflow.rules.instances import Instance
+from rlflow.rules.rule import Rule
+
+_ROUNDINGS = 1000
+"""A value may be off by so many roundings of the largest number that occurred on the way to it."""
+
+
+def draw_feeds(graph: Graph, rng: np.random.Generator) -> dict[str, np.ndarray]:
+    """Normal numbers for float inputs, zeros and ones for others."""
+    feeds = {}
+    for identifier in graph.inputs:
+        node = graph.nodes[identifier]
+        kind = node.types[0]
+        assert kind is not None
+        shape = tuple(d for d in kind.shape or () if isinstance(d, int))
+        drawn = rng.standard_normal(shape) if kind.is_float else rng.integers(0, 2, shape)
+        feeds[node.names[0]] = np.asarray(drawn, dtype=kind.dtype)
+    return feeds
+
+
+def compute(graph: Graph, feeds: Mapping[str, np.ndarray]) -> tuple[dict[str, np.ndarray], float]:
+    """The outputs by the reference interpreter, and the largest number that occurred."""
+    values = {Ref(i): feeds[graph.nodes[i].names[0]] for i in graph.inputs}
+    outputs = {
+        name: evaluate_value(graph, ref, values, FloatDomain())
+        for name, ref in zip(graph.output_names, graph.outputs, strict=True)
+    }
+    finite = [np.abs(v[np.isfinite(v)]) for v in values.values() if v.dtype.kind == "f"]
+    return outputs, max((float(v.max()) for v in finite if v.size), default=1.0)
+
+
+def assert_same_outputs(before: Graph, after: Graph, rng: np.random.Generator) -> None:
+    """Valid, of the same interface, and equal up to rounding."""
+    validate(after)
+    assert after.output_names == before.output_names
+    assert [after.type_of(r) for r in after.outputs] == [before.type_of(r) for r in before.outputs]
+    feeds = draw_feeds(before, rng)
+    (wanted, scale), (found, other_scale) = compute(before, feeds), compute(after, feeds)
+    tolerance = _ROUNDINGS * float(np.finfo(np.float32).eps) * max(1.0, scale, other_scale)
+    for name, value in wanted.items():
+        np.testing.assert_allclose(found[name], value, rtol=0, atol=tolerance, err_msg=name)
+
+
+def embed(rule: Rule, instance: Instance, rng: np.random.Generator) -> tuple[Graph, tuple[Ref, ...]]:
+    """The rule's source in a graph whose variables are inputs, or weights where they must be, and its roots there.
+
+    A Relu reads each root, so that the roots are no outputs.
+    """
+    plan = instances.plan(rule.source, instance)
+    nodes: list[Node] = []
+    for name, kind in instance.types.items():
+        spec = rule.spec(name)
+        if spec.literal:
+            nodes.append(weight(np.full(instance.shape(name), instance.literals[name], np.float32), name))
+        elif spec.constant:
+            nodes.append(weight(rng.standard_normal(instance.shape(name)).astype(np.float32), name))
+        else:
+            nodes.append(Node(INPUT, (), {}, (kind,), (name,)))
+    for step in plan.steps:
+        constant = all(nodes[r.node].constant for r in step.inputs)
+        blank = ("",) * len(step.types)
+        nodes.append(Node(step.op, step.inputs, step.attributes, step.types, blank, constant))
+    outputs = []
+    for ref in plan.outputs:
+        nodes.append(Node("Relu", (ref,), {}, (nodes[ref.node].types[ref.index],), ("",)))
+        outputs.append(Ref(len(nodes) - 1))
+    inputs = [i for i, node in enumerate(nodes) if node.op == INPUT]
+    names = [f"y{i}" for i in range(len(outputs))]
+    return make_graph(dict(enumerate(nodes)), inputs, outputs, names, Header(21)), plan.outputs
+
+
+def graph_of(build: Callable[[list[Node]], Sequence[Ref]], opset: int = 17) -> Graph:
+    """A graph of the nodes that `build` appends, with the outputs that it returns."""
+    nodes: list[Node] = []
+    outputs = build(nodes)
+    inputs = [i for i, node in enumerate(nodes) if node.op == INPUT]
+    names = [f"y{i}" for i in range(len(outputs))]
+    return make_graph(dict(enumerate(nodes)), inputs, outputs, names, Header(opset))

@@ -1,0 +1,124 @@
+"""Every rule of the shipped library, by machine: drawn shapes and attributes, both sides, and inside a graph."""
+
+import numpy as np
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+from rules.support import assert_same_outputs, embed
+
+from rlflow.errors import TypeInferenceError
+from rlflow.ir import Graph, Ref, structural_hash
+from rlflow.ops.domain import FloatDomain
+from rlflow.rules import instances
+from rlflow.rules.expression import Unproven
+from rlflow.rules.instances import Instance
+from rlflow.rules.library import load
+from rlflow.rules.pattern import Apply, variables
+from rlflow.rules.rewriter import Rewriter
+from rlflow.rules.rule import Rule
+from rlflow.rules.verify import VerificationConfig, field_difference, float_difference
+
+RULES = load().rules
+SEEDS = st.integers(0, 2**32 - 1)
+each_rule = pytest.mark.parametrize("rule", RULES, ids=[r.id for r in RULES])
+few_examples = settings(max_examples=8, deadline=None)
+_TOLERANCE = 1000 * float(np.finfo(np.float32).eps)
+
+
+def typed_instance(rule: Rule, rng: np.random.Generator) -> Instance:
+    """An instance at which both sides are well typed and of equal types."""
+    instance = instances.draw(rule, rng)
+    try:
+        target = instances.plan(rule.target, instance)
+    except (TypeInferenceError, Unproven):
+        assume(False)
+    assume(target.types == instances.plan(rule.source, instance).types)
+    return instance
+
+
+@each_rule
+@few_examples
+@given(seed=SEEDS)
+def test_sides_agree_in_the_field_and_in_onnx_runtime(rule: Rule, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    instance = typed_instance(rule, rng)
+    assert field_difference(rule, instance, rng, VerificationConfig()) == ""
+    assert float_difference(rule, instance, rng) <= _TOLERANCE
+
+
+@each_rule
+@few_examples
+@given(seed=SEEDS)
+def test_sides_agree_in_the_reference_interpreter(rule: Rule, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    instance = typed_instance(rule, rng)
+    values = [
+        np.full(instance.shape(name), instance.literals[name], np.float32)
+        if name in instance.literals
+        else rng.standard_normal(instance.shape(name), dtype=np.float32)
+        for name in instance.types
+    ]
+    with np.errstate(all="ignore"):
+        left, right = (
+            instances.run(instances.plan(side, instance), values, FloatDomain()) for side in (rule.source, rule.target)
+        )
+    for a, b in zip(left, right, strict=True):
+        finite = np.isfinite(a)
+        assert (finite == np.isfinite(b)).all()
+        scale = max(1.0, float(np.abs(a[finite]).max(initial=0.0)))
+        np.testing.assert_allclose(b[finite], a[finite], rtol=0, atol=_TOLERANCE * scale)
+
+
+@each_rule
+@few_examples
+@given(seed=SEEDS)
+def test_rewriter_finds_and_applies_the_rule(rule: Rule, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    graph, roots = embedded(rule, rng)
+    rewriter = Rewriter([rule])
+    found = [m for m in rewriter.matches(graph)[0] if set(m.roots) == set(roots)]
+    assert found
+    for match in found:
+        assert_same_outputs(graph, rewriter.apply(graph, match), rng)
+
+
+def embedded(rule: Rule, rng: np.random.Generator) -> tuple[Graph, tuple[Ref, ...]]:
+    graph, roots = embed(rule, typed_instance(rule, rng), rng)
+    assume(not any(graph.nodes[r.node].constant for r in roots))
+    return graph, roots
+
+
+def inverses() -> list[tuple[Rule, Rule]]:
+    """Rules whose two sides, exchanged, are another rule of the library."""
+    by_content = {content(r): r for r in RULES}
+    exchangeable = [
+        r
+        for r in RULES
+        if all(isinstance(t, Apply) for t in r.target) and set(variables(*r.source)) == set(variables(*r.target))
+    ]
+    back = {r.id: by_content.get(content(r.reversed("back"))) for r in exchangeable}
+    return [(r, found) for r in exchangeable if (found := back[r.id]) is not None]
+
+
+def content(rule: Rule) -> str:
+    return rule.id.removeprefix(f"{rule.family}-")
+
+
+INVERSES = inverses()
+
+
+def test_there_are_inverses() -> None:
+    assert len(INVERSES) >= 10
+
+
+@pytest.mark.parametrize(("rule", "back"), INVERSES, ids=[r.id for r, _ in INVERSES])
+@few_examples
+@given(seed=SEEDS)
+def test_a_rule_and_its_inverse_return_to_the_same_graph(rule: Rule, back: Rule, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    graph, roots = embedded(rule, rng)
+    rewriter = Rewriter([rule, back])
+    match = next(m for m in rewriter.matches(graph)[0] if set(m.roots) == set(roots))
+    child = rewriter.apply(graph, match)
+    returned = {structural_hash(rewriter.apply(child, m)) for m in rewriter.matches(child)[1]}
+    assert structural_hash(graph) in returned
