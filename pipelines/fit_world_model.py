@@ -9,6 +9,7 @@ from rlflow.world_model import trainer
 from rlflow.world_model.config import DreamConfig, WorldModelConfig
 from rlflow.world_model.dataset import split_episodes
 from rlflow.world_model.diagnostics import latent_spread, open_loop
+from rlflow.world_model.termination import termination_accuracy
 
 TARGETS = {
     "z": ("latent", "latent_copy", "copy"),
@@ -40,6 +41,7 @@ def fit_world_model(stage: Stage) -> None:
     training, held_out = split_episodes(len(rollouts.episodes), config.held_out_fraction, stage.seed)
     episodes = [rollouts.episodes[i] for i in held_out or training]
     horizons = open_loop(model, rollouts, episodes, DreamConfig(num_envs=1), seed=stage.seed)
+    accuracy, majority, cases = termination_accuracy(model, rollouts, episodes)
     nearest = horizons[min(horizons)]
     metrics = {
         "training_episodes": len(training),
@@ -59,6 +61,7 @@ def fit_world_model(stage: Stage) -> None:
         "rule_mask_accuracy": Figure(
             nearest["rule_mask"], nearest["rule_mask_majority"], "majority", int(nearest["cases"])
         ).to_json(),
+        "terminated_accuracy": Figure(accuracy, majority, "majority", cases).to_json(),
         "training_s": training_s,
         "seed": stage.seed,
     }
