@@ -116,28 +116,38 @@ def _split(domain: Domain, attributes: Attributes, x: Sequence[Array]) -> tuple[
     )
 
 
-def _slices(attributes: Attributes, rank: int) -> tuple[slice, ...]:
+_LARGEST = 2**31 - 1
+
+
+def _slices(attributes: Attributes, shape: Sequence[Dimension]) -> tuple[slice, ...]:
+    """Python's slices, which are ONNX's but for two cases. Backwards from before the first element, ONNX starts at the
+    first element; backwards to the largest integer, ONNX Runtime goes to the first element, which ONNX does not say.
+    """
     axes, starts, ends, steps = (ints(attributes[k]) for k in ("axes", "starts", "ends", "steps"))
     if not len(axes) == len(starts) == len(ends) == len(steps):
         raise TypeInferenceError(f"Slice: {len(axes)} axes, {len(starts)} starts, {len(ends)} ends, {len(steps)} steps")
-    if 0 in steps:
-        raise TypeInferenceError("Slice: a step of zero")
-    slices = [slice(None)] * rank
+    slices = [slice(None)] * len(shape)
     for axis, start, end, step in zip(axes, starts, ends, steps, strict=True):
-        slices[normal_axis(axis, rank, "Slice")] = slice(start, end, step)
+        if step == 0 or (step < 0 and end >= _LARGEST):
+            raise TypeInferenceError(f"Slice: from {start} to {end} in steps of {step}")
+        place = normal_axis(axis, len(shape), "Slice")
+        size = shape[place]
+        if step < 0 and start < 0 and isinstance(size, int):
+            start = max(start + size, 0)
+        slices[place] = slice(start, end, step)
     return tuple(slices)
 
 
 def _infer_slice(attributes: Attributes, inputs: Types) -> tuple[TensorType, ...]:
     shape = shape_of(inputs[0], "Slice")
     result: list[Dimension] = []
-    for d, s in zip(shape, _slices(attributes, len(shape)), strict=True):
+    for d, s in zip(shape, _slices(attributes, shape), strict=True):
         result.append(d if s == slice(None) else len(range(d)[s]) if isinstance(d, int) else None)
     return (TensorType(inputs[0].dtype, tuple(result)),)
 
 
 def _slice(domain: Domain, attributes: Attributes, x: Sequence[Array]) -> tuple[Array, ...]:
-    slices = _slices(attributes, len(x[0].shape))
+    slices = _slices(attributes, x[0].shape)
     return (domain.structural(lambda v: v[slices], x[0]),)
 
 

@@ -38,7 +38,7 @@ def evaluate_value(graph: Graph, ref: Ref, values: dict[Ref, Array], domain: Dom
             values[current] = node.payload.array()  # type: ignore[union-attr]
             continue
         if node.is_opaque or node.op not in OPERATORS:
-            raise GraphError(f"{node.op} ({node.names[:1]}) is not understood and cannot be evaluated")
+            raise GraphError(f"{node.op} {node.names[:1]} is not understood and cannot be evaluated")
         waiting = [r for r in node.inputs if r is not None and r not in values]
         if waiting:
             stack.extend(waiting)
