@@ -7,6 +7,7 @@ is never measured again.
 from __future__ import annotations
 
 import json
+import math
 import os
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -21,6 +22,10 @@ class Price:
     ms: float
     description: str
     estimated: bool = False
+
+    def __post_init__(self) -> None:
+        if not (math.isfinite(self.ms) and self.ms >= 0):
+            raise ValueError(f"a price of {self.ms} ms for {self.description}")
 
 
 @dataclass
@@ -61,7 +66,7 @@ def load(path: Path, hardware: str) -> PriceList:
         found, machine = content["hardware"], content["machine"]
     except FileNotFoundError:
         raise PriceError(f"there is no price list {path}: run the stage that takes the prices first") from None
-    except (ValueError, KeyError, TypeError) as error:
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise PriceError(f"{path} is not a price list ({error}): delete it, and it will be measured again") from None
     if found != hardware:
         raise PriceError(

@@ -1,0 +1,31 @@
+"""Small graphs whose work can be counted by hand, and the shipped rules."""
+
+from collections.abc import Callable
+
+import pytest
+
+from rlflow import zoo
+from rlflow.ir.graph import Graph
+from rlflow.onnx_io import from_onnx
+from rlflow.rules import library as rule_library
+from rlflow.rules.library import Library
+
+SMALL_BERT = {
+    "hidden": 32,
+    "heads": 2,
+    "intermediate": 64,
+    "sequence": 8,
+    "vocabulary": 50,
+    "positions": 16,
+}
+
+
+@pytest.fixture(scope="session")
+def bert() -> Callable[..., Graph]:
+    """A small BERT, of two layers unless told otherwise."""
+    return lambda **settings: from_onnx(zoo.build("bert", **{"layers": 2, **SMALL_BERT, **settings}))
+
+
+@pytest.fixture(scope="session")
+def shipped() -> Library:
+    return rule_library.load()

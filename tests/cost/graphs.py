@@ -1,0 +1,37 @@
+"""Graphs for these tests, from one line an operator."""
+
+import numpy as np
+from onnx import TensorProto, helper, numpy_helper
+
+from rlflow.ir.graph import Graph
+from rlflow.onnx_io import from_onnx
+
+Shape = tuple[int, ...]
+
+
+def graph(
+    nodes: list[tuple],
+    inputs: dict[str, Shape],
+    outputs: dict[str, Shape],
+    weights: dict[str, np.ndarray] | None = None,
+) -> Graph:
+    """`nodes` are (operator, operands, results) and optionally attributes; names separated by spaces; all float32."""
+    made = [
+        helper.make_node(op, operands.split(), results.split(), **(rest[0] if rest else {}))
+        for op, operands, results, *rest in nodes
+    ]
+    values = [
+        [helper.make_tensor_value_info(name, TensorProto.FLOAT, shape) for name, shape in group.items()]
+        for group in (inputs, outputs)
+    ]
+    initialisers = [numpy_helper.from_array(value, name) for name, value in (weights or {}).items()]
+    model = helper.make_model(
+        helper.make_graph(made, "test", *values, initializer=initialisers),
+        ir_version=10,
+        opset_imports=[helper.make_opsetid("", 17)],
+    )
+    return from_onnx(model)
+
+
+def weight(*shape: int, seed: int = 0) -> np.ndarray:
+    return np.random.default_rng(seed).standard_normal(shape, np.float32)

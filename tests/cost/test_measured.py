@@ -1,0 +1,142 @@
+"""Measured cost: priced once, frozen, independent of how a graph was reached."""
+
+import random
+
+import pytest
+from cost.graphs import graph, weight
+
+from rlflow.cost import measured
+from rlflow.cost.measured import MeasuredCost, PricingConfig, empty_price_list
+from rlflow.cost.price_list import Price, PriceList
+from rlflow.errors import PriceError, RLFlowError
+from rlflow.ir.structural_hash import structural_hash
+from rlflow.rules.rewriter import Rewriter
+from rlflow.runtime.session import SETTINGS
+
+FAST = PricingConfig(repetitions=3, time_cap_s=0.05)
+
+
+class DrawnPrices(PriceList):
+    """Answers to every signature with a price of its own, so that nothing has to be timed."""
+
+    def get(self, setting, signature):
+        return Price(random.Random(setting + signature).uniform(0.001, 3.0), signature)
+
+
+def drawn(setting="deployed"):
+    return MeasuredCost(setting, DrawnPrices("none", "none"), None)
+
+
+@pytest.fixture
+def linear():
+    return graph(
+        [("MatMul", "x w", "u"), ("Add", "u c", "y")],
+        {"x": (3, 4)},
+        {"y": (3, 5)},
+        {"w": weight(4, 5), "c": weight(5)},
+    )
+
+
+@pytest.mark.parametrize("setting", SETTINGS)
+def test_a_missing_price_is_taken_once_and_kept(linear, setting):
+    prices = empty_price_list(1)
+    model = MeasuredCost(setting, prices, FAST)
+    cost = model.cost(linear)
+    # as written, product and sum run one after the other; deployed, they are one Gemm
+    assert len(prices.prices) == {"as_written": 2, "deployed": 1}[setting]
+    assert cost.runtime_ms == pytest.approx(sum(p.ms for p in prices.prices.values()), rel=1e-12)
+    assert cost.launches == 2
+    taken = dict(prices.prices)
+    assert MeasuredCost(setting, prices, FAST).cost(linear) == cost
+    assert prices.prices == taken
+
+
+@pytest.mark.parametrize("setting", SETTINGS)
+def test_a_frozen_list_refuses_what_it_does_not_know(linear, setting):
+    with pytest.raises(PriceError, match=rf"no {setting} price for MatMul float32\[3, 5\].*let a pricing run add it"):
+        MeasuredCost(setting, empty_price_list(1), None).runtime_ms(linear)
+
+
+def test_a_frozen_list_needs_no_runtime(linear, monkeypatch):
+    prices = empty_price_list(1)
+    cost = MeasuredCost("deployed", prices, FAST).cost(linear)
+
+    def refuse(*arguments, **settings):
+        raise AssertionError("a frozen price list was timed again")
+
+    monkeypatch.setattr(measured, "time_fragment_ms", refuse)
+    assert MeasuredCost("deployed", prices, None).cost(linear) == cost
+
+
+def test_settings_have_prices_of_their_own(linear):
+    prices = empty_price_list(1)
+    for setting in SETTINGS:
+        MeasuredCost(setting, prices, FAST).runtime_ms(linear)
+    assert {key.split("/")[0] for key in prices.prices} == set(SETTINGS)
+
+
+def test_views_cost_one_launch_whatever_their_size_and_kind():
+    """Alone they would be charged for copying their operand to the model's output: 4 MB against 4 bytes here."""
+    large = graph([("Relu", "x", "r"), ("Flatten", "r", "y", {"axis": 1})], {"x": (2, 512, 1024)}, {"y": (2, 2**19)})
+    small = graph([("Relu", "x", "r"), ("Identity", "r", "y")], {"x": (2, 2)}, {"y": (2, 2)})
+    for setting in SETTINGS:
+        prices = empty_price_list(1)
+        model = MeasuredCost(setting, prices, FAST)
+        model.runtime_ms(large)
+        model.runtime_ms(small)
+        views = [p for p in prices.prices.values() if "view" in p.description]
+        assert len(views) == 1
+        assert len(prices.prices) == 3
+        relu = max(p.ms for p in prices.prices.values())  # reads and writes 4 MB
+        assert views[0].ms < relu / 3
+
+
+def test_a_fragment_that_cannot_run_is_estimated_and_says_so(linear, monkeypatch, caplog):
+    def refuse(*arguments, **settings):
+        raise RLFlowError("no kernel")
+
+    monkeypatch.setattr(measured, "time_fragment_ms", refuse)
+    prices = empty_price_list(1)
+    assert MeasuredCost("deployed", prices, FAST).runtime_ms(linear) > 0
+    assert all(p.estimated for p in prices.prices.values())
+    assert "is estimated (no kernel)" in caplog.text
+
+
+@pytest.mark.parametrize("setting", SETTINGS)
+@pytest.mark.parametrize("seed", range(2))
+def test_the_runtime_does_not_depend_on_the_history(bert, shipped, setting, seed):
+    """Along random rewrites a model that follows them and a fresh one agree to the last bit."""
+    rewriter, rng, follows = Rewriter(shipped.rules), random.Random(seed), drawn(setting)
+    g = bert()
+    runtimes = [follows.runtime_ms(g)]
+    for _ in range(20):
+        g = rewriter.apply(g, rng.choice(rng.choice([found for found in rewriter.matches(g) if found])))
+        runtimes.append(follows.runtime_ms(g))
+        assert runtimes[-1] == drawn(setting).runtime_ms(g)
+    assert len(set(runtimes)) > 10
+
+
+def test_two_ways_to_one_graph_have_one_price(bert, shipped):
+    """The same two rewrites in either order: other node ids, other sharing, the same hash and the same cost."""
+    rewriter, model = Rewriter(shipped.rules), drawn()
+    g = bert()
+    index = next(i for i, r in enumerate(shipped.rules) if r.name == "residual-add-to-sum")
+    first, last = rewriter.matches(g)[index][0], rewriter.matches(g)[index][-1]
+
+    def then(match, place):
+        child = rewriter.apply(g, match)
+        return rewriter.apply(child, rewriter.matches(child)[index][place])
+
+    one, other = then(first, -1), then(last, 0)
+    assert structural_hash(one) == structural_hash(other)
+    assert one.order != other.order
+    assert model.cost(one) == model.cost(other)
+    assert model.runtime_ms(one) != model.runtime_ms(g)
+
+
+def test_equal_layers_cost_the_same(bert):
+    """Two layers more cost the same each time, as equal regions share one price; measured apart they would differ."""
+    model = MeasuredCost("deployed", empty_price_list(1), FAST)
+    two, four, six = (model.runtime_ms(bert(layers=n)) for n in (2, 4, 6))
+    assert six - four == pytest.approx(four - two, rel=1e-9)
+    assert four > two

@@ -1,0 +1,89 @@
+import json
+
+import pytest
+
+from rlflow.cost.price_list import Price, PriceList, load
+from rlflow.errors import PriceError
+
+
+@pytest.fixture
+def prices() -> PriceList:
+    made = PriceList("abc", "a machine")
+    made.add("deployed", "f2", Price(0.5, "MatMul"))
+    made.add("as_written", "f1", Price(0.25, "Add", estimated=True))
+    return made
+
+
+def test_a_saved_list_is_the_same_list(prices, tmp_path):
+    path = tmp_path / "new" / "prices.json"
+    prices.save(path)
+    assert load(path, "abc") == prices
+    assert [p.name for p in path.parent.iterdir()] == ["prices.json"]
+
+
+def test_equal_lists_are_equal_files(prices, tmp_path):
+    other = PriceList("abc", "a machine")
+    for key, price in reversed(prices.prices.items()):
+        other.prices[key] = price
+    prices.save(tmp_path / "a.json")
+    other.save(tmp_path / "b.json")
+    assert (tmp_path / "a.json").read_bytes() == (tmp_path / "b.json").read_bytes()
+
+
+def test_a_price_is_never_replaced_and_settings_do_not_mix(prices):
+    prices.add("deployed", "f2", Price(9.0, "again"))
+    assert prices.get("deployed", "f2") == Price(0.5, "MatMul")
+    assert prices.get("as_written", "f2") is None
+
+
+def test_another_machine_is_refused_by_name(prices, tmp_path):
+    prices.save(tmp_path / "p.json")
+    with pytest.raises(PriceError, match=r"p\.json was measured on other hardware \(a machine\): delete it"):
+        load(tmp_path / "p.json", "abd")
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        "",
+        "no json",
+        "[]",
+        "{}",
+        '{"hardware": "abc", "machine": "m", "prices": {"k": {"ms": 1}}}',
+        '{"hardware": "abc", "machine": "m", "prices": {"k": 1}}',
+        '{"hardware": "abc", "machine": "m", "prices": [1]}',
+        '{"hardware": "abc", "machine": "m", "prices": {"k": {"ms": "fast", "description": "d"}}}',
+        '{"hardware": "abc", "machine": "m", "prices": {"k": {"ms": -1.0, "description": "d"}}}',
+        '{"hardware": "abc", "machine": "m", "prices": {"k": {"ms": NaN, "description": "d"}}}',
+    ],
+)
+def test_a_damaged_file_is_refused(content, tmp_path):
+    (tmp_path / "p.json").write_text(content)
+    with pytest.raises(PriceError, match=r"p\.json is not a price list .* delete it"):
+        load(tmp_path / "p.json", "abc")
+
+
+def test_a_truncated_file_is_refused(prices, tmp_path):
+    prices.save(tmp_path / "p.json")
+    whole = (tmp_path / "p.json").read_bytes()
+    (tmp_path / "p.json").write_bytes(whole[: len(whole) // 2])
+    with pytest.raises(PriceError, match="is not a price list"):
+        load(tmp_path / "p.json", "abc")
+    (tmp_path / "p.json").write_bytes(b"\xff\xfe")
+    with pytest.raises(PriceError, match="is not a price list"):
+        load(tmp_path / "p.json", "abc")
+
+
+def test_a_missing_file_says_what_to_run(tmp_path):
+    with pytest.raises(PriceError, match="run the stage that takes the prices"):
+        load(tmp_path / "none.json", "abc")
+
+
+def test_a_failed_save_leaves_the_old_list(prices, tmp_path, monkeypatch):
+    path = tmp_path / "p.json"
+    prices.save(path)
+    before = path.read_bytes()
+    monkeypatch.setattr(json, "dumps", lambda *a, **k: (_ for _ in ()).throw(OSError("disk full")))
+    with pytest.raises(OSError, match="disk full"):
+        PriceList("abc", "m").save(path)
+    assert path.read_bytes() == before

@@ -1,0 +1,170 @@
+"""The one criterion of regions: what ONNX Runtime fuses in the whole model, it fuses in the regions one by one."""
+
+import random
+from collections import Counter
+
+import numpy as np
+import pytest
+from cost.conftest import SMALL_BERT
+from cost.graphs import graph, weight
+from onnx import ModelProto
+
+from rlflow import zoo
+from rlflow.cost.fragment import describe, extract
+from rlflow.cost.regions import VIEWS, partition, updated
+from rlflow.ir.graph import Graph
+from rlflow.onnx_io import from_onnx, to_onnx
+from rlflow.onnx_io.standalone import standalone_model
+from rlflow.rules.curated import curated_rules
+from rlflow.rules.rewriter import Rewriter
+from rlflow.runtime.session import fused_model
+
+# Decided by ONNX Runtime with a view to the whole model: merging views, and the layout between convolutions.
+GLOBAL = VIEWS | {"ReorderInput", "ReorderOutput"}
+
+
+def operators(model: ModelProto) -> Counter[str]:
+    return Counter(n.op_type for n in model.graph.node if n.op_type not in GLOBAL)
+
+
+def fused_by_regions(g: Graph, known: dict[str, Counter[str]]) -> Counter[str]:
+    total: Counter[str] = Counter()
+    for region in partition(g).regions:
+        fragment = describe(g, region)
+        if fragment.signature not in known:
+            known[fragment.signature] = operators(fused_model(standalone_model(extract(g, fragment))))
+        total += known[fragment.signature]
+    return total
+
+
+MODELS = {
+    "bert": ("bert", {**SMALL_BERT, "layers": 2}, {"Gemm", "FusedMatMul", "SkipLayerNormalization", "Gelu"}),
+    "bert-decomposed": (
+        "bert",
+        {**SMALL_BERT, "layers": 2, "layer_norm": "decomposed"},
+        {"Gemm", "FusedMatMul", "SkipLayerNormalization", "Gelu"},
+    ),
+    "bert-without-mask": ("bert", {**SMALL_BERT, "layers": 1, "attention_mask": False}, {"FusedMatMul"}),
+    "bert-head": ("bert", {**SMALL_BERT, "layers": 1, "head": "cls"}, {"FusedGemm"}),
+    "conv": ("conv", {}, {"FusedConv", "Conv"}),
+    "mlp": ("mlp", {}, {"Gemm", "FusedGemm"}),
+    "tiny_scale": ("tiny_scale", {}, {"FusedMatMul"}),
+    "tiny_transpose": ("tiny_transpose", {}, {"MatMul"}),
+}
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_regions_fuse_to_what_the_model_fuses_to(name):
+    """Not vacuous: the model does fuse (some of `expected` are there), and has more than one region."""
+    entry, settings, expected = MODELS[name]
+    g = from_onnx(zoo.build(entry, **settings))
+    whole = operators(fused_model(to_onnx(g)))
+    assert expected & set(whole), whole
+    assert fused_by_regions(g, {}) == whole
+
+
+def test_regions_fuse_to_what_the_model_fuses_to_while_it_is_rewritten(bert):
+    """30 rewrites by the declared rules; every graph on the way fuses alike, and the fusions really change."""
+    rules = [r for r in curated_rules() if r.family != "control"]
+    rewriter, g, rng = Rewriter(rules), bert(layers=1), random.Random(1)
+    known: dict[str, Counter[str]] = {}
+    seen = set()
+    for _ in range(30):
+        choices = [m for found in rewriter.matches(g) for m in found]
+        g = rewriter.apply(g, rng.choice(choices))
+        whole = operators(fused_model(to_onnx(g)))
+        assert fused_by_regions(g, known) == whole
+        seen.add(frozenset(whole.items()))
+    assert len(seen) > 5
+
+
+def assert_partition(g: Graph) -> None:
+    found = partition(g)
+    members = [i for region in found.regions for i in region]
+    assert sorted(members) == sorted(g.order), "every running node in exactly one region"
+    for region in found.regions:
+        assert all(found.region_of[i] == region for i in region)
+        assert [g.position[i] for i in region] == sorted(g.position[i] for i in region)
+
+
+@pytest.mark.parametrize("name", zoo.names())
+def test_every_running_node_is_in_exactly_one_region(name):
+    assert_partition(from_onnx(zoo.build(name, **({**SMALL_BERT, "layers": 2} if name == "bert" else {}))))
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("layer_norm", ["fused", "decomposed"])
+def test_the_updated_partition_is_the_partition(bert, shipped, seed, layer_norm):
+    """After every one of 25 random rewrites; without the update, or with one that misses a region, they differ."""
+    rewriter, rng = Rewriter(shipped.rules), random.Random(seed)
+    g = bert(layer_norm=layer_norm)
+    known = partition(g)
+    shared = 0
+    for _ in range(25):
+        matches = [found for found in rewriter.matches(g) if found]
+        child = rewriter.apply(g, rng.choice(rng.choice(matches)))
+        assert child.edit is not None
+        after = updated(known, child, child.edit.change)
+        assert after.region_of == partition(child).region_of
+        shared += len(after.regions & known.regions)
+        g, known = child, after
+    assert_partition(g)
+    assert shared > 25 * 10, "regions far from the rewrite are kept as they are"
+
+
+def regions_in_words(g: Graph) -> Counter[tuple[str, ...]]:
+    return Counter(tuple(g.nodes[i].op for i in region) for region in partition(g).regions)
+
+
+@pytest.mark.parametrize("layer_norm", ["fused", "decomposed"])
+def test_layers_are_not_glued_together(bert, layer_norm):
+    """A layer more adds the same regions each time, and no region grows: neither stream nor mask joins layers."""
+    one, two, four = (regions_in_words(bert(layers=n, layer_norm=layer_norm)) for n in (1, 2, 4))
+    assert four - two == two - one + (two - one)
+    assert max(map(len, four)) == max(map(len, one))
+    assert sum((two - one).values()) > 5
+
+
+def pre_norm_model(layers: int) -> Graph:
+    """x <- x + f(LayerNorm(x)), in which the stream of sums runs through all layers, with a shared mask."""
+    n = 8
+    weights = {"g": weight(n), "c": weight(n), "w": weight(n, n), "v": weight(n, n)}
+    nodes: list[tuple] = []
+    stream = "x"
+    for layer in range(layers):
+        a, b, m, s, r = (f"{letter}{layer}" for letter in "abmsr")
+        nodes += [
+            ("LayerNormalization", f"{stream} g c", a),
+            ("MatMul", f"{a} w", b),
+            ("Add", f"{b} mask", m),
+            ("MatMul", f"{m} v", s),
+            ("Add", f"{s} {stream}", r),
+        ]
+        stream = r
+    nodes.append(("Relu", stream, "y"))
+    return graph(nodes, {"x": (1, 4, n), "mask": (1, 1, n)}, {"y": (1, 4, n)}, weights)
+
+
+def test_a_residual_stream_before_the_normalisation_does_not_glue_layers():
+    two, three, six = (regions_in_words(pre_norm_model(n)) for n in (2, 3, 6))
+    assert max(map(len, six)) == max(map(len, two))
+    assert len(partition(pre_norm_model(6)).regions) == len(partition(pre_norm_model(3)).regions) + 3 * sum(
+        (three - two).values()
+    )
+
+
+def test_a_gelu_is_one_region_and_keeps_its_factor():
+    """Its last factor is a scalar before a product, which would otherwise look like FusedMatMul's."""
+    half, one, root = (np.array(v, np.float32) for v in (0.5, 1.0, 2**0.5))
+    gelu = [
+        ("MatMul", "x w", "u"),
+        ("Div", "u root", "d"),
+        ("Erf", "d", "e"),
+        ("Add", "e one", "f"),
+        ("Mul", "u f", "p"),
+        ("Mul", "p half", "q"),
+        ("MatMul", "q v", "y"),
+    ]
+    weights = {"w": weight(4, 6), "v": weight(6, 4), "half": half, "one": one, "root": root}
+    g = graph(gelu, {"x": (3, 4)}, {"y": (3, 4)}, weights)
+    assert regions_in_words(g) == {("MatMul", "Div", "Erf", "Add", "Mul", "Mul"): 1, ("MatMul",): 1}
