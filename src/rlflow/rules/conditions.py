@@ -26,8 +26,8 @@ from rlflow.rules.rule import Certificate, Rule, VariableSpec, with_short_names
 from rlflow.rules.verify import TARGET_UNTYPED, VerificationConfig, field_difference, verify
 
 _MINING_DRAWS = 96
-_THOROUGHLY = 4
-"""How many times more shapes a rule is tested at before it is accepted."""
+_QUICKLY = 3
+"""How many times fewer shapes each step of widening is tested at."""
 
 _MIN_POSITIVES = 3
 _MAX_ATTEMPTS = 24
@@ -129,8 +129,8 @@ def generalised(rule: Rule, config: VerificationConfig, dimensions: Mapping[str,
     Each step is tested quickly and the outcome thoroughly; where a quick test was deceived, all is done again with
     thorough ones. `dimensions` numbers the symbols of the rule's templates.
     """
-    thorough = Certifier(replace(config, shapes=_THOROUGHLY * config.shapes, seed=config.seed + 1))
-    quick = Certifier(replace(config, float_cases=0))
+    thorough = Certifier(config)
+    quick = Certifier(replace(config, shapes=-(-config.shapes // _QUICKLY), float_cases=0, seed=config.seed + 1))
     for certifier in (quick, thorough):
         widest = _widened(rule, certifier, dimensions)
         accepted = thorough.certify(with_short_names(widest)) if widest is not None else None

@@ -20,7 +20,9 @@ from rlflow.rules.pattern import Term, Variable
 from rlflow.rules.rule import Rule
 
 DIMENSIONS = (1, 2, 3, 4)
-_MAX_RANK = 4
+_RANKS = (0, 1, 2, 2, 3, 3, 3, 4, 4)
+"""From rank 3 on a permutation may differ from its inverse: high ranks are drawn more often."""
+
 _MAX_LEADING = 2
 
 
@@ -56,7 +58,7 @@ def draw(rule: Rule, rng: np.random.Generator, *, attempts: int = 2000, respect_
 def _attempt(rule: Rule, rng: np.random.Generator) -> Instance:
     symbols: dict[str, tuple[int, ...]] = {}
     sizes = _draw_sizes(rng)
-    whole = _draw_dimensions(sizes, rng, int(rng.integers(0, _MAX_RANK + 1)))
+    whole = _draw_dimensions(sizes, rng, _RANKS[rng.integers(len(_RANKS))])
     leading = _draw_dimensions(sizes, rng, int(rng.integers(0, _MAX_LEADING + 1)))
     types = {}
     for name in pattern.variables(*rule.source):
@@ -76,7 +78,7 @@ def _draw_sizes(rng: np.random.Generator) -> tuple[int, ...]:
     """The dimensions of one instance: one, two or all. Where all dimensions are equal, types no longer tell a
     transposed tensor from another, so that only the values can agree or not.
     """
-    count = (1, 2, len(DIMENSIONS))[rng.integers(3)]
+    count = (1, 1, 2, len(DIMENSIONS))[rng.integers(4)]
     if count == 1:
         return (DIMENSIONS[rng.integers(1, len(DIMENSIONS))],)
     return tuple(DIMENSIONS[i] for i in rng.permutation(len(DIMENSIONS))[:count])

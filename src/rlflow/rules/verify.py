@@ -39,7 +39,7 @@ _DRAWS_PER_SHAPE = 4
 class VerificationConfig:
     """How much is drawn. `min_elements` is per shape, over all its trials."""
 
-    shapes: int = 24
+    shapes: int = 64
     trials: int = 3
     min_elements: int = 64
     float_cases: int = 4
