@@ -57,7 +57,7 @@ def temperature_sweep(stage: Stage) -> None:
                 real = optimiser.optimise(graph, Budget()).improvement_percent
                 child.log(0, {"dream_score_percent": training.score_percent, "real_score_percent": real})
                 scores[temperature].append((training.score_percent, real))
-    metrics = {
+    metrics: dict[str, Any] = {
         "points": [_point(temperature, scores[temperature], sweep["seeds"]) for temperature in sweep["temperatures"]],
         "random_score_percent": best_improvement_percent(rollouts.episodes),
         "random_episodes": len(rollouts.episodes),
