@@ -1,0 +1,74 @@
+"""A rule whose target is perturbed is another equation, and false: the verifier must refuse it."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import pytest
+
+from rlflow.errors import RuleError
+from rlflow.ops.registry import OPERATORS
+from rlflow.rules import pattern
+from rlflow.rules.library import load
+from rlflow.rules.pattern import Apply, Term
+from rlflow.rules.rule import Rule
+from rlflow.rules.verify import TARGET_UNTYPED, Certificate, VerificationConfig, verify
+
+RULES = load().rules
+CONFIG = VerificationConfig(float_cases=0)
+OTHER_OPERATOR = {"Add": "Mul", "Mul": "Add", "Sub": "Add", "Div": "Mul", "Sum": "Mul", "Relu": "Tanh", "MatMul": "Add"}
+OTHER_OPERATOR |= {"Reciprocal": "Neg", "Softmax": "Relu"}
+
+
+def at_each_place(term: Term) -> Iterator[tuple[Apply, str]]:
+    for place, part in enumerate(pattern.subterms(term)):
+        if isinstance(part, Apply):
+            yield part, f"{place} {part.op}"
+
+
+def replaced(term: Term, part: Term, by: Term) -> Term:
+    return pattern.rebuilt(term, lambda t: by if t == part else t)
+
+
+def mutants(target: Term) -> Iterator[tuple[str, Term]]:
+    for part, where in at_each_place(target):
+        if part.op in OTHER_OPERATOR and len(part.arguments) <= 2:
+            yield f"operator at {where}", replaced(target, part, replace(part, op=OTHER_OPERATOR[part.op]))
+        if len(part.arguments) == 2 and not OPERATORS[part.op].commutative and part.op != "Concat":
+            swapped = replace(part, arguments=part.arguments[::-1])
+            yield f"operands at {where}", replaced(target, part, swapped)
+        if part.op in ("Add", "Mul", "MatMul", "Sum"):
+            for kept in part.arguments:
+                yield f"only {pattern.show(kept)} at {where}", replaced(target, part, kept)
+        if part.op == "Transpose":
+            reverse = ["inverse", pattern.thaw(dict(part.attributes)["perm"])]
+            turned = replace(part, attributes=(("perm", pattern.freeze(reverse)),))
+            yield f"permutation at {where}", replaced(target, part, turned)
+
+
+def mutated(rule: Rule) -> Iterator[tuple[str, Rule]]:
+    bound = set(pattern.variables(*rule.source))
+    for index, target in enumerate(rule.target):
+        for what, mutant in (("negated", Apply("Neg", (), (target,))), *mutants(target)):
+            targets = (*rule.target[:index], mutant, *rule.target[index + 1 :])
+            if mutant != target and set(pattern.variables(*targets)) <= bound:
+                yield f"output {index}, {what}", replace(rule, target=targets, certificate=None)
+
+
+def is_true_anyway(rule: Rule, what: str) -> bool:
+    """A permutation that swaps two axes is its own inverse: with either, the rule says the same."""
+    return "permutation" in what and "swaps_last_two" in str(rule.where)
+
+
+@pytest.mark.parametrize("rule", RULES, ids=[r.id for r in RULES])
+def test_a_perturbed_target_is_refused(rule: Rule) -> None:
+    refuted_by_value = 0
+    for what, mutant in mutated(rule):
+        if is_true_anyway(rule, what):
+            continue
+        try:
+            outcome = verify(mutant, CONFIG)
+        except RuleError:
+            continue
+        assert not isinstance(outcome, Certificate), f"{what}: {mutant.equation()}"
+        refuted_by_value += outcome.instance is not None and TARGET_UNTYPED not in outcome.reason
+    assert refuted_by_value, "no mutant was well typed, so that nothing was tested"
