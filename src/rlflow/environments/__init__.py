@@ -1,4 +1,7 @@
-"""Gymnasium environments; importing this package registers them."""
+"""Gymnasium environments; importing this package registers them.
+
+`gymnasium.make("rlflow.environments:rlflow/Substitution-v0")` imports it by itself: Gymnasium 1 loads no plug-ins.
+"""
 
 import gymnasium
 
@@ -10,7 +13,7 @@ SUBSTITUTION = "rlflow/Substitution-v0"
 
 
 def register() -> None:
-    """Make the environments known to `gymnasium.make`; also called by Gymnasium's plug-in mechanism."""
+    """Make the environments known to `gymnasium.make`."""
     if SUBSTITUTION not in gymnasium.registry:
         gymnasium.register(SUBSTITUTION, entry_point="rlflow.environments.make:substitution_env")
 

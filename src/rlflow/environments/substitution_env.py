@@ -60,7 +60,7 @@ class SubstitutionEnv(gymnasium.Env[Observation, np.ndarray]):
     the graph's hash, its runtime, and how many matches lie beyond L.
     """
 
-    metadata: dict[str, Any] = {"render_modes": ["ansi"]}  # noqa: RUF012
+    metadata: dict[str, Any] = {"render_modes": ["ansi"], "render_fps": 1}  # noqa: RUF012
 
     def __init__(
         self,
@@ -190,7 +190,8 @@ class SubstitutionEnv(gymnasium.Env[Observation, np.ndarray]):
 
     @property
     def _began(self) -> _State:
-        assert self._start is not None
+        if self._start is None:
+            raise InputError("call reset() before anything else")
         return self._start
 
     def _look(self, graph: Graph) -> _State:
