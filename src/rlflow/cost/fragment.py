@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
 
@@ -11,6 +12,7 @@ import numpy as np
 from rlflow.ir.graph import INPUT, WEIGHT, Graph, Header, Node, Ref, make_graph
 from rlflow.ops.domain import FloatDomain
 from rlflow.ops.reference import evaluate_value
+from rlflow.ops.registry import OPERATORS
 
 _LITERAL_ELEMENTS = 8  # constants this small steer fusions (an exponent, an epsilon); larger ones are just weights
 
@@ -42,29 +44,39 @@ class Fragment:
 
 
 def describe(graph: Graph, identifiers: Sequence[int]) -> Fragment:
-    """Operators, attributes, types and wiring of the nodes, without names or ids."""
-    local = {identifier: place for place, identifier in enumerate(identifiers)}
+    """Operators, attributes, types and wiring of the nodes, without names or ids.
+
+    The order of a commutative operator's operands does not count, as it does not for the work: otherwise every
+    reordering of a sum would be timed again, and a search would collect the luckiest timings.
+    """
     inside = set(identifiers)
-    external: dict[Ref, int] = {}
-    lines = [f"opset {graph.header.opset}"]
+    reads = Counter(ref for i in identifiers for ref in graph.nodes[i].inputs if ref and ref.node not in inside)
+    digests: dict[int, str] = {}
     for identifier in identifiers:
         node = graph.nodes[identifier]
-        operands = []
-        for ref in node.inputs:
-            if ref is None:
-                operands.append("-")
-            elif ref.node in local:
-                operands.append(f"%{local[ref.node]}.{ref.index}")
-            else:
-                operands.append(f"{_outside(graph, ref)}#{external.setdefault(ref, len(external))}")
+        operands = [_operand(graph, ref, digests, reads) for ref in node.inputs]
+        operator = OPERATORS.get(node.op)
+        if operator is not None and operator.commutative and not node.is_opaque:
+            operands.sort()
         used = [i for i in range(len(node.types)) if _leaves(graph, Ref(identifier, i), inside)]
         payload = node.payload.digest if node.payload else ""
-        lines.append(
-            f"{node.op}{sorted(node.attributes.items())}({', '.join(operands)})"
-            f" -> {[str(t) for t in node.types]} {used} {payload}"
-        )
-    signature = blake2b("\n".join(lines).encode(), digest_size=10).hexdigest()
+        content = (node.op, sorted(node.attributes.items()), operands, [str(t) for t in node.types], used, payload)
+        digests[identifier] = _digest(repr(content))
+    signature = _digest(repr((graph.header.opset, sorted(digests.values()))))
     return Fragment(signature, _in_words(graph, identifiers), tuple(identifiers))
+
+
+def _operand(graph: Graph, ref: Ref | None, digests: Mapping[int, str], reads: Mapping[Ref, int]) -> str:
+    """A value from inside by what computes it, one from outside by its type and by how often it is read."""
+    if ref is None:
+        return "-"
+    if ref.node in digests:
+        return f"{digests[ref.node]}.{ref.index}"
+    return f"{_outside(graph, ref)} x{reads[ref]}"
+
+
+def _digest(text: str) -> str:
+    return blake2b(text.encode(), digest_size=10).hexdigest()
 
 
 def _in_words(graph: Graph, identifiers: Sequence[int]) -> str:

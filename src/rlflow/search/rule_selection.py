@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+import zlib
 from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
@@ -14,7 +15,7 @@ from pathlib import Path
 
 from rlflow.cost.base import CostModel
 from rlflow.errors import InputError
-from rlflow.ir.graph import Graph
+from rlflow.ir.graph import Graph, Ref
 from rlflow.optimiser import Budget, OnProgress, OptimisationResult, Optimiser
 from rlflow.rules.library import Library
 from rlflow.rules.rewriter import Rewriter
@@ -27,9 +28,10 @@ FORMAT_VERSION = 1
 
 @dataclass(frozen=True)
 class SelectionConfig:
-    """`size` rules at most; the budgets of the searches that vote."""
+    """`size` rules at most; the budgets of the searches that vote; what a step must save to count as a use."""
 
-    size: int = 16
+    size: int = 14
+    least_gain_percent: float = 0.005
     backtracking_expansions: int = 30
     random_rewrites: int = 300
     random_searches: int = 3
@@ -39,14 +41,17 @@ class SelectionConfig:
 
 @dataclass(frozen=True)
 class Choice:
-    """Why a rule is in the set. `uses` on the ways to the searches' best graphs; `gain_percent` what these uses saved
-    together, in percent of the start; `matches` on the original graph.
+    """Why a rule is in the set, all in percent of the start's runtime.
+
+    `uses`: steps on the ways to the searches' best graphs that saved something; `gain_percent` what these saved
+    together; `effect_percent` the largest saving or loss of a single rewrite of the original graph; `matches` there.
     """
 
     id: str
     name: str
     uses: int
     gain_percent: float
+    effect_percent: float
     matches: int
 
 
@@ -88,7 +93,12 @@ def select_rules(
     config: SelectionConfig,
     on_progress: OnProgress | None = None,
 ) -> RuleSet:
-    """Rules that match the graph or were used, by uses, then by gain, then by matches; inverses have no privilege."""
+    """The rules that the searches used, by uses and gain, then those that change the price of the graph most.
+
+    A rule that was never used and changes no price cannot help and is left out. Of two rules that undo each other one
+    is chosen, preferably one that matches the graph as it is: an agent that may walk in circles learns to, as soon as
+    its world model thinks that a circle pays.
+    """
     rewriter = Rewriter(library.rules)
     uses: Counter[str] = Counter()
     gains: dict[str, float] = defaultdict(float)
@@ -98,16 +108,71 @@ def select_rules(
             on_progress(number / len(searches), f"choosing rules by {search.name} search")
         result: OptimisationResult = search.optimise(graph, budget)
         for step in result.trajectory.steps:
-            uses[step.rule] += 1
-            gains[step.rule] += step.reward
+            if step.reward >= config.least_gain_percent:
+                uses[step.rule] += 1
+                gains[step.rule] += step.reward
+    effects = _effects(graph, rewriter, cost_model)
     matches = {r.id: len(found) for r, found in zip(library.rules, rewriter.matches(graph), strict=True)}
     choices = [
-        Choice(r.id, r.name, uses[r.id], round(gains[r.id], 4), matches[r.id])
+        Choice(r.id, r.name, uses[r.id], round(gains[r.id], 4), round(effects[r.id], 4), matches[r.id])
         for r in library.rules
-        if uses[r.id] or matches[r.id]
+        if uses[r.id] or abs(effects[r.id]) >= config.least_gain_percent
     ]
-    choices.sort(key=lambda c: (-c.uses, -c.gain_percent, -c.matches, c.id))
-    return RuleSet(library.hash, tuple(choices[: config.size]))
+    choices.sort(key=lambda c: (-c.uses, -c.gain_percent, -abs(c.effect_percent), -c.matches, c.id))
+    undone = _undoing_rules(graph, rewriter)
+    kept: list[Choice] = []
+    for choice in sorted(choices, key=lambda c: c.matches == 0):
+        if not any(frozenset((choice.id, other.id)) in undone for other in kept):
+            kept.append(choice)
+    chosen = sorted(kept, key=choices.index)[: config.size]
+    return RuleSet(library.hash, tuple(chosen))
+
+
+_TRIED_MATCHES = 3
+
+
+def _effects(graph: Graph, rewriter: Rewriter, cost_model: CostModel) -> dict[str, float]:
+    """Rule -> the largest saving (or loss, below 0) of one rewrite, among its first matches."""
+    start_ms = cost_model.runtime_ms(graph)
+    effects = {}
+    for rule, matches in zip(rewriter.rules, rewriter.matches(graph), strict=True):
+        after_ms = [cost_model.runtime_ms(rewriter.apply(graph, m)) for m in matches[:_TRIED_MATCHES]]
+        savings = [100.0 * (start_ms - ms) / (start_ms or 1.0) for ms in after_ms]
+        effects[rule.id] = max(savings, key=abs, default=0.0)
+    return effects
+
+
+def _undoing_rules(graph: Graph, rewriter: Rewriter) -> set[frozenset[str]]:
+    """Pairs of rules of which one, right after the other and where that was applied, leads back."""
+    before = _skeleton(graph)
+    pairs = set()
+    for first, matches in zip(rewriter.rules, rewriter.matches(graph), strict=True):
+        if not matches:
+            continue
+        changed = rewriter.apply(graph, matches[0])
+        fresh = set(changed.edit.change.added) if changed.edit else set()
+        for second, found in zip(rewriter.rules, rewriter.matches(changed), strict=True):
+            local = (m for m in found if second is not first and fresh.intersection(m.nodes))
+            if any(_skeleton(rewriter.apply(changed, m)) == before for m in local):
+                pairs.add(frozenset((first.id, second.id)))
+    return pairs
+
+
+def _skeleton(graph: Graph) -> int:
+    """A hash of what runs: weights count by their type alone, however they were put together."""
+    hashes: dict[int, int] = {i: hash((graph.nodes[i].signature, place)) for place, i in enumerate(graph.inputs)}
+
+    def value(ref: Ref | None) -> int:
+        if ref is None:
+            return 0
+        if graph.nodes[ref.node].constant:
+            return zlib.crc32(str(graph.type_of(ref)).encode())
+        return hash((hashes[ref.node], ref.index))
+
+    for identifier in graph.order:
+        node = graph.nodes[identifier]
+        hashes[identifier] = hash((node.signature, *map(value, node.inputs)))
+    return hash(tuple(map(value, graph.outputs)))
 
 
 def _searches(
