@@ -116,6 +116,30 @@ def _text_for_an_axis(model: onnx.ModelProto) -> None:
     model.graph.node.insert(0, node)
 
 
+def _replaced(old: bytes, new: bytes) -> bytes:
+    assert TINY.count(old) >= 1
+    assert len(old) == len(new)
+    return TINY.replace(old, new)
+
+
+def test_names_that_are_no_text(tmp_path: Path) -> None:
+    """Protobuf reads them, the checker lets them pass, and Python gets bytes."""
+    path = tmp_path / "model.onnx"
+    name = onnx.ModelProto.FromString(TINY).graph.node[0].output[0].encode()
+    path.write_bytes(_replaced(name, b"\xff" * len(name)))
+    with pytest.raises(ModelFormatError, match="is not UTF-8") as caught:
+        from_onnx(path)
+    _one_sentence(caught.value, path)
+
+
+def test_an_element_type_that_does_not_exist() -> None:
+    node = helper.make_node("Cast", ["x"], ["y"], to=99)
+    graph = helper.make_graph([node], "g", [floats("x", 3)], [floats("y", 3)])
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=10)
+    with pytest.raises(ModelFormatError, match="there is no element type 99"):
+        from_onnx(model)
+
+
 @pytest.mark.parametrize(
     "damage",
     [

@@ -5,6 +5,7 @@ from __future__ import annotations
 import onnx
 from onnx import TensorProto, helper
 
+from rlflow.errors import ModelFormatError
 from rlflow.ir.tensor_type import Dimension, TensorType
 
 _NAMES: dict[int, str] = {
@@ -17,6 +18,9 @@ _CODES = {name: code for code, name in _NAMES.items()}
 
 
 def dtype_name(element_type: int) -> str:
+    """`ModelFormatError` for a number that stands for no type."""
+    if element_type not in TensorProto.DataType.values():
+        raise ModelFormatError(f"there is no element type {element_type}")
     return _NAMES.get(element_type) or TensorProto.DataType.Name(element_type).lower()
 
 
@@ -38,7 +42,8 @@ def _dimension(proto: onnx.TensorShapeProto.Dimension) -> Dimension:
     kind = proto.WhichOneof("value")
     if kind == "dim_value" and proto.dim_value >= 0:
         return int(proto.dim_value)
-    return proto.dim_param or None if kind == "dim_param" else None
+    symbol = proto.dim_param if kind == "dim_param" else ""
+    return symbol if symbol and isinstance(symbol, str) else None
 
 
 def to_value_info(name: str, tensor_type: TensorType) -> onnx.ValueInfoProto:

@@ -57,11 +57,18 @@ def from_onnx(source: str | Path | onnx.ModelProto) -> Graph:
     """
     if isinstance(source, onnx.ModelProto):
         _check(source, _without_large_weights(source), where="the model")
-        return _Importer(source, folder=None).graph()
+        return _imported(source, None, where="the model")
+    return _imported(load_model(source), Path(source).parent, where=str(source))
+
+
+def _imported(model: onnx.ModelProto, folder: Path | None, where: str) -> Graph:
+    """What the checker lets through and no model can be made of is found on the way."""
     try:
-        return _Importer(load_model(source), folder=Path(source).parent).graph()
+        return _Importer(model, folder).graph()
     except UnicodeDecodeError:
-        raise ModelFormatError(f"{source} is not a valid ONNX model: a name in it is no text") from None
+        raise ModelFormatError(f"{where} is not a valid ONNX model: a text in it is not UTF-8") from None
+    except ModelFormatError as error:
+        raise ModelFormatError(f"{where} is not a valid ONNX model: {error}") from None
 
 
 def _first_line(error: Exception) -> str:
@@ -97,11 +104,13 @@ class _Importer:
         try:
             outputs = [self.values[o.name] for o in proto.output]
         except KeyError as error:
-            raise ModelFormatError(f"the model's output {error} is computed by no node") from None
+            raise ModelFormatError(f"its output {error} is computed by no node") from None
         header = Header(opset=self.opset, proto=_stripped(self.model, self.folder))
         return make_graph(self.nodes, inputs, outputs, [o.name for o in proto.output], header)
 
     def _add(self, node: Node) -> int:
+        if not all(isinstance(name, str) for name in (node.label, *node.names)):
+            raise ModelFormatError(f"a name beside {node.op!r} is not UTF-8")  # protobuf hands such names out as bytes
         identifier = len(self.nodes)
         self.nodes[identifier] = node
         for index, name in enumerate(node.names):
@@ -188,7 +197,7 @@ class _Importer:
         for name in IGNORED_ATTRIBUTES.get(proto.op_type, ()):
             written.pop(name, None)
         given = {name: value for name, value in written.items() if value is not None}
-        if len(given) < len(written):
+        if len(given) < len(written) or not all(isinstance(name, str) for name in given):
             return None
         attributes: dict[str, AttributeValue] = {**registry.OPERATORS[proto.op_type].defaults, **given}
         for parameter in PARAMETERS.get(proto.op_type, ()):
