@@ -132,6 +132,16 @@ def test_names_that_are_no_text(tmp_path: Path) -> None:
     _one_sentence(caught.value, path)
 
 
+def test_a_weight_that_is_too_long(model: Build) -> None:
+    """The checker counts only what is missing."""
+    weights = {"w": np.ones(3, np.float32), "s": np.array([3])}
+    nodes = [helper.make_node("Reshape", ["w", "s"], ["r"]), helper.make_node("Add", ["x", "r"], ["y"])]
+    before = model(nodes, [floats("x", 3)], [floats("y", 3)], weights=weights)
+    before.graph.initializer[1].raw_data *= 2
+    with pytest.raises(ModelFormatError, match=r"the model is not a valid ONNX model: weight 's' of shape \[1\]"):
+        from_onnx(before)
+
+
 def test_an_element_type_that_does_not_exist() -> None:
     node = helper.make_node("Cast", ["x"], ["y"], to=99)
     graph = helper.make_graph([node], "g", [floats("x", 3)], [floats("y", 3)])

@@ -13,6 +13,8 @@ import onnx
 from google.protobuf.message import Message
 from onnx import external_data_helper, numpy_helper
 
+from rlflow.errors import ModelFormatError
+
 
 @dataclass(frozen=True, eq=False)
 class InitializerPayload:
@@ -35,7 +37,11 @@ class InitializerPayload:
         return hasher.hexdigest()
 
     def array(self) -> np.ndarray:
-        return numpy_helper.to_array(self.proto, base_dir=str(self.folder) if self.folder else "")
+        """The values; `ModelFormatError` where they do not fill the shape."""
+        try:
+            return numpy_helper.to_array(self.proto, base_dir=str(self.folder) if self.folder else "")
+        except ValueError as error:
+            raise ModelFormatError(f"weight {self.proto.name!r} of shape {list(self.proto.dims)}: {error}") from None
 
     def self_contained(self) -> onnx.TensorProto:
         """The tensor with its data inside, read from the model's folder where it lies outside."""
@@ -88,7 +94,7 @@ class OpaquePayload:
         anonymous.CopyFrom(self.proto)
         for field in ("name", "doc_string", "input", "output", "attribute", "metadata_props"):
             anonymous.ClearField(field)
-        anonymous.attribute.extend(sorted(self.proto.attribute, key=lambda a: a.name))
+        anonymous.attribute.extend(sorted(self.proto.attribute, key=lambda a: str(a.name)))
         return blake2b(
             anonymous.SerializeToString(deterministic=True) + repr(self.captures).encode(), digest_size=16
         ).hexdigest()
