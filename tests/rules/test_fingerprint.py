@@ -1,0 +1,65 @@
+"""Fingerprints of many expressions at once are those of each alone."""
+
+import numpy as np
+import pytest
+
+from rlflow.ops.domain import FieldArray
+from rlflow.rules.fingerprint import Trials, stacked, taken
+
+TRIALS = 5
+
+
+@pytest.fixture
+def trials() -> Trials:
+    return Trials.draw(TRIALS, np.random.default_rng(0))
+
+
+@pytest.fixture
+def leaves(trials: Trials) -> list[FieldArray]:
+    rng = np.random.default_rng(1)
+    return [trials.leaf((3, 3), rng) for _ in range(4)]
+
+
+@pytest.mark.parametrize(
+    ("op", "attributes", "arity"),
+    [
+        ("Add", {}, 2),
+        ("MatMul", {}, 2),
+        ("Mul", {}, 2),
+        ("Relu", {}, 1),
+        ("Erf", {}, 1),
+        ("Exp", {}, 1),
+        ("Reciprocal", {}, 1),
+        ("Transpose", {"perm": (1, 0)}, 1),
+        ("Softmax", {"axis": -1}, 1),
+    ],
+)
+def test_a_stack_is_evaluated_as_its_members(
+    trials: Trials, leaves: list[FieldArray], op: str, attributes: dict[str, object], arity: int
+) -> None:
+    left, right = stacked(leaves), stacked(leaves[::-1])
+    together = trials.evaluate(op, attributes, [left, right][:arity])  # type: ignore[arg-type]
+    alone = [
+        trials.evaluate(op, attributes, [a, b][:arity])  # type: ignore[arg-type]
+        for a, b in zip(leaves, leaves[::-1], strict=True)
+    ]
+    assert trials.digests(together) == [trials.digests(value)[0] for value in alone]
+
+
+def test_taking_members_of_a_stack(trials: Trials, leaves: list[FieldArray]) -> None:
+    chosen = taken(stacked(leaves), np.array([2, 0, 2]), TRIALS)
+    wanted = [trials.digests(leaves[i])[0] for i in (2, 0, 2)]
+    assert trials.digests(chosen) == wanted
+
+
+def test_one_different_element_in_one_trial_shows(trials: Trials, leaves: list[FieldArray]) -> None:
+    residue = leaves[0].residue.copy()
+    residue[-1, -1, -1] += 1
+    changed = FieldArray(residue, leaves[0].exponent, leaves[0].undefined)
+    assert trials.digests(changed) != trials.digests(leaves[0])
+
+
+def test_where_a_value_is_undefined_is_part_of_it(trials: Trials, leaves: list[FieldArray]) -> None:
+    undefined = leaves[0].undefined.copy()
+    undefined[0, 0, 0] = True
+    assert trials.digests(FieldArray(leaves[0].residue, leaves[0].exponent, undefined)) != trials.digests(leaves[0])

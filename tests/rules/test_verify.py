@@ -1,0 +1,140 @@
+"""The verifier refuses what is false, however it is false, and says at what instance."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from rlflow.errors import RuleError
+from rlflow.rules import instances
+from rlflow.rules.conditions import Certifier, generalised, mine
+from rlflow.rules.curated import curated_rules, false_controls
+from rlflow.rules.expression import holds
+from rlflow.rules.rule import Certificate, Rule, declare
+from rlflow.rules.verify import (
+    Refutation,
+    VerificationConfig,
+    certified,
+    check_false_controls,
+    field_difference,
+    float_difference,
+    verify,
+)
+
+CONFIG = VerificationConfig()
+SCALE = declare(
+    "scale",
+    "test",
+    [["Mul", ["MatMul", "x", "w"], "s"]],
+    [["MatMul", "x", ["Mul", "w", "s"]]],
+    {"x": {"shape": ["m", "k"]}, "w": {"shape": ["k", "n"]}},
+)
+
+
+@pytest.mark.parametrize("control", false_controls(), ids=lambda r: r.name)
+@pytest.mark.parametrize("seed", range(3))
+def test_false_controls_are_refuted_by_a_counter_example(control: Rule, seed: int) -> None:
+    outcome = verify(control, replace(CONFIG, seed=seed))
+    assert isinstance(outcome, Refutation)
+    assert outcome.instance is not None
+    rng = np.random.default_rng(seed)
+    assert field_difference(control, outcome.instance, rng, CONFIG) or (
+        float_difference(control, outcome.instance, rng) > 1e-3
+    )
+
+
+def test_a_control_that_passes_is_an_alarm() -> None:
+    with pytest.raises(RuleError, match="which is false"):
+        check_false_controls([curated_rules()[0]], CONFIG)
+
+
+def test_domain_errors_are_seen() -> None:
+    """sqrt(x) * sqrt(x) = x fails for negative x, and in the exact field as well, where sqrt is only a name."""
+    rule = declare("sqrt", "test", [["Mul", ["Sqrt", "x"], ["Sqrt", "x"]]], ["x"], {"x": {"shape": ["n"]}})
+    assert isinstance(verify(rule, CONFIG), Refutation)
+
+
+def test_division_by_zero_is_not_cancelled() -> None:
+    """relu(x) / relu(x) = 1 where it is defined."""
+    rule = declare("cancel", "test", [["Div", ["Relu", "x"], ["Relu", "x"]]], [["Div", "x", "x"]])
+    outcome = verify(rule, CONFIG)
+    assert isinstance(outcome, Refutation)
+    assert "undefined" in outcome.reason
+
+
+def test_a_target_that_is_never_typed_is_refuted() -> None:
+    rule = declare("untyped", "test", [["Relu", "x"]], [["Transpose", {"perm": [1, 0]}, "x"]], {"x": {"shape": [2, 3]}})
+    outcome = verify(rule, CONFIG)
+    assert isinstance(outcome, Refutation)
+    assert "well typed at only 0" in outcome.reason
+
+
+def test_a_refuted_rule_says_where(library: object) -> None:
+    rule = declare(
+        "wrong", "test", [["MatMul", "a", "b"]], [["MatMul", "b", "a"]], {n: {"shape": ["n", "n"]} for n in "ab"}
+    )
+    with pytest.raises(RuleError, match=r"rule test-[0-9a-f]{12} \(wrong\) is refuted.*'a': \[[234], [234]\]"):
+        certified(rule, CONFIG)
+
+
+def test_without_its_condition_a_rule_is_refuted() -> None:
+    assert isinstance(verify(SCALE, CONFIG), Refutation)
+    conditional = replace(SCALE, where=(["==", ["elements", "s"], 1],))
+    outcome = verify(conditional, CONFIG)
+    assert isinstance(outcome, Certificate)
+    assert outcome.refuted_without_condition > 0
+
+
+def test_a_condition_is_mined() -> None:
+    where = mine(SCALE, np.random.default_rng(0), CONFIG)
+    assert where
+    assert isinstance(verify(replace(SCALE, where=where), CONFIG), Certificate)
+    scalar = next(
+        i for i in (instances.draw(SCALE, np.random.default_rng(k)) for k in range(200)) if i.types["s"].elements == 1
+    )
+    assert all(holds(condition, scalar.scope) for condition in where)
+
+
+def test_what_no_condition_can_save_stays_refuted() -> None:
+    rule = declare("exp", "test", [["Exp", ["Add", "a", "b"]]], [["Add", ["Exp", "a"], ["Exp", "b"]]])
+    assert mine(rule, np.random.default_rng(0), CONFIG) is None
+    assert Certifier(CONFIG).first([rule]) is None
+
+
+def test_an_equality_is_widened_as_far_as_it_is_true() -> None:
+    matrix = {"shape": ["m", "k"]}
+    seen = declare(
+        "seen",
+        "test",
+        [["Add", "a", ["Add", "a", "b"]]],
+        [["Add", "b", ["Add", "a", "a"]]],
+        {"a": matrix, "b": matrix},
+    )
+    wide = generalised(seen, CONFIG, {"m": 2, "k": 3})
+    assert wide is not None
+    assert wide.equation() == "Add(a, Add(b, c)) => Add(c, Add(a, b))"
+    assert not wide.variables
+    assert isinstance(wide.certificate, Certificate)
+
+
+def test_an_equality_is_widened_no_further_than_it_is_true() -> None:
+    """A vector that scales the columns of a product may have no leading dimensions: they would scale other things."""
+    variables = {"x": {"shape": ["m", "k"]}, "w": {"shape": ["k", "n"]}, "q": {"shape": ["n"]}}
+    seen = declare(
+        "seen", "test", [["MatMul", "x", ["Mul", "w", "q"]]], [["Mul", "q", ["MatMul", "x", "w"]]], variables
+    )
+    wide = generalised(seen, CONFIG, {"m": 2, "k": 3, "n": 4})
+    assert wide is not None
+    shapes = [wide.spec(name).shape for name in "abc"]
+    assert shapes == [("...a", "a1", "a2"), ("...b", "a2", "b2"), ("b2",)]
+
+
+def test_instances_are_varied() -> None:
+    """Shapes where all dimensions are equal and shapes where they differ, of low and high rank."""
+    rule = declare("any", "test", [["Relu", "x"]], [["Relu", "x"]])
+    rng = np.random.default_rng(0)
+    drawn = [instances.draw(rule, rng).shape("x") for _ in range(300)]
+    assert {len(s) for s in drawn} == {0, 1, 2, 3, 4}
+    high = [s for s in drawn if len(s) >= 3]
+    assert sum(len(set(s)) == 1 and s[0] > 1 for s in high) > len(high) // 10
+    assert sum(len(set(s)) == 3 for s in high) > len(high) // 10
