@@ -13,10 +13,10 @@ export PATH := $(abspath $(VENV))/bin:$(PATH)
 export DVC_NO_ANALYTICS := 1
 export MLFLOW_DISABLE_TELEMETRY := true
 
-.PHONY: help setup repro test test-slow check smoke bench ui clean
+.PHONY: help setup repro test test-slow check check-results smoke bench ui clean
 
 help: ## this list
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 $(STAMP): pyproject.toml constraints.txt
 	@test -n '$(PYTHON)' || { echo 'RLFlow needs Python 3.11 or newer: make PYTHON=/path/to/python3.11'; exit 1; }
@@ -29,18 +29,21 @@ setup: $(STAMP) ## create .venv and install, once
 repro: setup ## the whole experiment: dvc repro
 	dvc repro
 
-test: setup ## every test that takes no more than seconds
-	pytest -m 'not slow and not timing'
+test: setup ## all tests but those that want a quiet machine
+	pytest -m 'not timing'
 
-test-slow: setup ## the tests that take longer or want a quiet machine
+test-slow: setup ## the tests that take long or want a quiet machine
 	pytest -m 'slow or timing'
 
 check: setup ## format, lint, types, import contracts, fast tests
 	ruff format --check .
 	ruff check .
 	mypy src pipelines
-	lint-imports
-	pytest -q -m 'not slow and not timing'
+	lint-imports --no-cache
+	pytest -q -n 2 -m 'not slow and not timing'
+
+check-results: setup ## the published figures against their schemas
+	rlflow check-results
 
 smoke: setup ## the whole pipeline on a tiny graph, through DVC, outside the workspace
 	dvc exp run --temp -S experiment=smoke

@@ -134,6 +134,7 @@ def test_stage_that_dvc_does_not_know_is_refused(start):
         start(third)
 
 
+@pytest.mark.slow
 def test_hand_run_and_killed_stage_goes_on(project: Path, command: Callable):
     command("python", "pipelines/first.py", cwd=project)
     killed = command("python", "pipelines/second.py", cwd=project, check=False, KILL_AT="1")
@@ -145,6 +146,7 @@ def test_hand_run_and_killed_stage_goes_on(project: Path, command: Callable):
     assert sorted(statuses) == ["FINISHED", "FINISHED", "KILLED"]
 
 
+@pytest.mark.slow
 def test_multirun_gives_children_and_leaves_the_outputs_alone(project: Path, command: Callable):
     command("python", "pipelines/first.py", cwd=project)
     command("python", "pipelines/second.py", cwd=project)

@@ -1,0 +1,112 @@
+"""conf/: everything composes, params.yaml is what it composes to, and its numbers are those that the library takes."""
+
+import shutil
+from dataclasses import fields
+from pathlib import Path
+
+import pytest
+from omegaconf import DictConfig, OmegaConf
+
+from rlflow.agents.collection import CollectionConfig
+from rlflow.agents.config import ControllerConfig
+from rlflow.cost.measured import PricingConfig
+from rlflow.environments import EnvironmentConfig, RewardConfig
+from rlflow.errors import InputError
+from rlflow.evaluation.delivery import DeliveryConfig
+from rlflow.rules.verify import VerificationConfig
+from rlflow.search.rule_selection import SelectionConfig
+from rlflow.tracking import composition
+from rlflow.tracking.composition import complete_graph, compose_configuration
+from rlflow.world_model.config import DreamConfig, WorldModelConfig
+
+CONF = Path(__file__).parents[2] / "conf"
+GROUPS = sorted(folder for folder in CONF.iterdir() if folder.is_dir())
+OPTIONS = sorted(f"{file.parent.name}={file.stem}" for folder in GROUPS for file in folder.glob("*.yaml"))
+
+
+def compose(*overrides: str) -> DictConfig:
+    return compose_configuration(overrides, CONF)
+
+
+@pytest.mark.parametrize("option", OPTIONS)
+def test_every_option_composes(option: str):
+    overrides = [option, "graph.path=my.onnx"] if option == "graph=file" else [option]
+    plain = OmegaConf.to_container(compose(*overrides), resolve=True, throw_on_missing=True)
+    assert "experiment" not in plain, "a group that is written into params.yaml would run every stage again"
+
+
+def test_every_group_of_the_design_is_there():
+    names = {folder.name for folder in GROUPS}
+    design = "rules rollouts world_model controller evaluation sweep graph cost reward environment experiment"
+    assert names == set(design.split())
+
+
+def test_params_yaml_is_what_conf_composes_to(repository: Path):
+    composed = OmegaConf.to_yaml(complete_graph(compose()), resolve=True)
+    assert (repository / "params.yaml").read_text() == composed, "run `python -m rlflow.tracking.composition`"
+
+
+@pytest.mark.parametrize(
+    ("section", "kind", "elsewhere"),
+    [
+        ("world_model", WorldModelConfig, set()),
+        ("controller.dream", DreamConfig, set()),
+        ("controller.ppo", ControllerConfig, set()),
+        ("environment", EnvironmentConfig, set()),
+        ("rollouts", CollectionConfig, set()),
+        ("rules.verification", VerificationConfig, {"seed"}),
+        ("rules.selection", SelectionConfig, {"seed"}),
+        ("evaluation.delivery", DeliveryConfig, {"seed", "dimensions"}),
+    ],
+)
+def test_a_section_gives_every_setting_of_its_dataclass(section: str, kind: type, elsewhere: set[str]):
+    """So that no number of the experiment is a default in the source. elsewhere: given by the stage."""
+    written = set(OmegaConf.select(compose(), section))
+    assert written == {entry.name for entry in fields(kind)} - elsewhere
+
+
+@pytest.mark.parametrize("option", [option for option in OPTIONS if option.startswith("reward=")])
+def test_every_reward_is_one_that_the_environment_knows(option: str):
+    assert RewardConfig(**compose(option).reward).kind == option.removeprefix("reward=")
+
+
+@pytest.mark.parametrize("option", ["cost=fused", "cost=as_written"])
+def test_pricing_is_all_in_conf(option: str):
+    written = set(compose(option).cost) - {"kind", "setting"}
+    assert written == {entry.name for entry in fields(PricingConfig)}
+
+
+def test_temperature_reaches_the_dream_and_no_other_stage():
+    """The issue's multirun varies it; it must not run the world model again."""
+    plain = [OmegaConf.to_container(compose(f"temperature={t}"), resolve=True) for t in (0.5, 1.0)]
+    changed = {section for section in plain[0] if plain[0][section] != plain[1][section]}
+    assert changed == {"temperature", "controller"}
+
+
+def test_graph_from_a_file_is_known_by_its_content(tmp_path: Path):
+    model = tmp_path / "my.onnx"
+    model.write_bytes(b"first")
+    config = compose("graph=file", f"graph.path={model}")
+    first = complete_graph(config).graph
+    assert (first.name, len(first.sha256)) == ("my", 64)
+    assert complete_graph(config).graph == first
+    model.write_bytes(b"second")
+    assert complete_graph(config).graph.sha256 != first.sha256
+
+
+def test_graph_from_a_file_that_is_not_there_is_refused():
+    with pytest.raises(InputError, match=r"graph\.path: nowhere\.onnx does not exist; give the path"):
+        complete_graph(compose("graph=file", "graph.path=nowhere.onnx"))
+
+
+def test_overrides_of_an_experiment_survive_the_config_stage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """`dvc exp run` writes params.yaml, then runs the stages."""
+    shutil.copytree(CONF, tmp_path / "conf")
+    monkeypatch.chdir(tmp_path)
+    Path("params.yaml").write_text(OmegaConf.to_yaml(compose("temperature=0.25"), resolve=True))
+    monkeypatch.setenv("DVC_EXP_NAME", "cold")
+    composition.main([])
+    assert OmegaConf.load("params.yaml").temperature == 0.25
+    monkeypatch.delenv("DVC_EXP_NAME")
+    composition.main([])
+    assert OmegaConf.load("params.yaml").temperature == 1.0
