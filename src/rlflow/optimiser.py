@@ -28,7 +28,7 @@ class Budget:
     expansions: int | None = None
 
     def __post_init__(self) -> None:
-        if (self.time_s is not None and self.time_s <= 0) or (self.expansions is not None and self.expansions < 1):
+        if (self.time_s is not None and not self.time_s > 0) or (self.expansions is not None and self.expansions < 1):
             raise InputError(f"a budget must be positive, not {self.time_s} s and {self.expansions} expansions")
 
 
@@ -75,11 +75,14 @@ class State:
 
     def path(self) -> list[State]:
         """From the start to here."""
-        return [*(self.parent.path() if self.parent else []), self]
+        backwards = [self]
+        while backwards[-1].parent is not None:
+            backwards.append(backwards[-1].parent)
+        return backwards[::-1]
 
     @property
     def depth(self) -> int:
-        return self.parent.depth + 1 if self.parent else 0
+        return len(self.path()) - 1
 
 
 @dataclass
@@ -105,9 +108,12 @@ class Workspace:
     def elapsed_s(self) -> float:
         return time.perf_counter() - self.started
 
+    @property
+    def is_out_of_time(self) -> bool:
+        return self.budget.time_s is not None and self.elapsed_s >= self.budget.time_s
+
     def is_spent(self, expansions: int) -> bool:
-        out_of_time = self.budget.time_s is not None and self.elapsed_s >= self.budget.time_s
-        return out_of_time or (self.budget.expansions is not None and expansions >= self.budget.expansions)
+        return self.is_out_of_time or (self.budget.expansions is not None and expansions >= self.budget.expansions)
 
     def fraction(self, expansions: int) -> float:
         """How much of the budget is used."""

@@ -41,8 +41,6 @@ class Backtracking(Search):
                 serial += 1
                 best = min(best, child, key=lambda s: s.runtime_ms)
                 heapq.heappush(queue, (child.runtime_ms, serial, child))
-                if work.budget.time_s is not None and work.is_spent(expansions):
-                    break
             if len(queue) > 2 * self.queue_limit:
                 queue = heapq.nsmallest(self.queue_limit, queue)
             if on_progress:

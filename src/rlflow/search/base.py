@@ -25,7 +25,9 @@ class Search:
 
 
 def children(work: Workspace, state: State) -> Iterator[State]:
-    """Every graph that is one rewrite away, priced."""
+    """Every graph that is one rewrite away, priced, until the time is over."""
     for rule, matches in enumerate(work.rewriter.matches(state.graph)):
         for location, match in enumerate(matches):
+            if work.is_out_of_time:
+                return
             yield work.rewritten(state, Location(rule, location), work.rewriter.apply(state.graph, match))

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from rlflow.errors import InputError
 from rlflow.ir.graph import Graph
 from rlflow.optimiser import Budget, OnProgress, OptimisationResult
 from rlflow.rules.rewriter import Location
@@ -24,6 +25,9 @@ class RandomSearch(Search):
     name: str = "random"
 
     def optimise(self, graph: Graph, budget: Budget, on_progress: OnProgress | None = None) -> OptimisationResult:
+        """`InputError` without a budget: nothing else would end it."""
+        if budget.time_s is None and budget.expansions is None:
+            raise InputError("random search needs a budget: give a time or a number of rewrites")
         rng = np.random.default_rng(self.seed)
         work = self.begin(graph, budget)
         best = state = work.start

@@ -70,6 +70,7 @@ class RuleSet:
 
     def save(self, path: Path) -> None:
         content = {"version": FORMAT_VERSION, "library": self.library, "rules": [asdict(c) for c in self.choices]}
+        path.parent.mkdir(parents=True, exist_ok=True)
         draft = path.with_suffix(".draft")
         draft.write_text(json.dumps(content, indent=1) + "\n")
         os.replace(draft, path)
