@@ -34,6 +34,6 @@ def _match(graph: Graph, rewriter: Rewriter, rule: str, location: int, number: i
     if index is None:
         raise ReplayError(f"step {number} applies rule {rule}, which is not in the library given")
     matches = rewriter.matches(graph)[index]
-    if location >= len(matches):
+    if not 0 <= location < len(matches):
         raise ReplayError(f"step {number} applies {rule} at location {location}, but it matches {len(matches)} times")
     return matches[location]

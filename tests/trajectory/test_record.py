@@ -1,0 +1,60 @@
+import pytest
+
+from rlflow.errors import ReplayError
+from rlflow.trajectory.record import Trajectory, load, save
+
+
+def test_text_and_back(episode):
+    assert Trajectory.from_json(episode.to_json()) == episode
+    assert "\n" not in episode.to_json()
+
+
+def test_a_file_and_back(episode, tmp_path):
+    path = tmp_path / "new" / "trajectories.jsonl"
+    several = [episode, episode.upto(3), episode.upto(0)]
+    save(several, path)
+    assert load(path) == several
+    assert [p.name for p in path.parent.iterdir()] == ["trajectories.jsonl"]
+
+
+def test_upto_keeps_the_first_steps(episode):
+    short = episode.upto(4)
+    assert short.steps == episode.steps[:4]
+    assert short.start_hash == episode.start_hash
+    assert len(episode.steps) == 12
+
+
+@pytest.mark.parametrize(
+    "text", ["", "no json", "[]", "{}", '{"steps": 1}', '{"steps": []}', '{"steps": [{"rule": "r"}]}', '"text"', "3"]
+)
+def test_what_is_no_trajectory_is_refused(text):
+    with pytest.raises(ReplayError, match="not a trajectory"):
+        Trajectory.from_json(text)
+
+
+def test_the_line_that_cannot_be_read_is_named(episode, tmp_path):
+    path = tmp_path / "t.jsonl"
+    path.write_text(f"{episode.to_json()}\n{episode.to_json()[:-20]}\n")
+    with pytest.raises(ReplayError, match=r"t\.jsonl, line 2: not a trajectory"):
+        load(path)
+
+
+def test_a_missing_file_and_one_that_is_no_text_are_refused(tmp_path):
+    with pytest.raises(ReplayError, match="cannot be read"):
+        load(tmp_path / "none.jsonl")
+    (tmp_path / "t.jsonl").write_bytes(b"\xff\xfe\x00")
+    with pytest.raises(ReplayError, match="cannot be read"):
+        load(tmp_path / "t.jsonl")
+
+
+def test_a_failed_save_leaves_the_old_file(episode, tmp_path):
+    path = tmp_path / "t.jsonl"
+    save([episode], path)
+
+    def broken():
+        yield episode.upto(1)
+        raise RuntimeError("interrupted")
+
+    with pytest.raises(RuntimeError, match="interrupted"):
+        save(broken(), path)
+    assert load(path) == [episode]
