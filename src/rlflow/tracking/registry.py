@@ -16,7 +16,7 @@ REQUIREMENTS = ["onnx", "onnxruntime"]
 def register_onnx(run: Run, path: Path, name: str) -> str:
     """Register the model of a file under `name` with its signature; returns the version.
 
-    The weights are written once, beside the model: a large model costs a second, not a copy in memory.
+    MLflow keeps one copy, its weights beside the graph: BERT-Base takes seconds, and its 436 MB of disk.
     """
     model = onnx.load(path)
     signature = ModelSignature(_schema(model.graph.input), _schema(model.graph.output))

@@ -39,7 +39,8 @@ def open_store(root: Path | None = None) -> Store:
     root = root or main_root()
     uri = os.environ.get("MLFLOW_TRACKING_URI") or f"sqlite:///{root / 'mlflow.db'}"
     with FileLock(root / "mlflow.db.lock"):
-        logging.getLogger("alembic").setLevel(logging.WARNING)
+        for chatty in ("alembic", "mlflow.store.db.utils"):
+            logging.getLogger(chatty).setLevel(logging.WARNING)
         client = MlflowClient(uri)
         experiment = client.get_experiment_by_name(EXPERIMENT)
         identifier = experiment.experiment_id if experiment else _create_experiment(client, uri, root)
