@@ -1,14 +1,13 @@
 """A rule that is wrong is found by the first graph that computes something else."""
 
 import pytest
-from trajectory.conftest import record
 
 from rlflow.cost.analytic import AnalyticCost
 from rlflow.optimiser import Budget, Workspace
 from rlflow.rules.rewriter import Rewriter
 from rlflow.rules.rule import declare
+from rlflow.trajectory import bisect
 from rlflow.trajectory.bisect import first_wrong_step
-from rlflow.trajectory.replay import replay
 
 # Looks like a rule that merges two biases, and loses one of them. No certificate: it could not be in a library.
 WRONG = declare(
@@ -57,17 +56,9 @@ def test_a_right_trajectory_has_no_wrong_step(bert, episode, shipped):
 
 
 def test_halving_compares_logarithmically(bert, shipped, monkeypatch):
-    from rlflow.trajectory import bisect
-
     trajectory, rewriter = with_a_wrong_step(bert, shipped, 6, 8)
     calls = []
     original = bisect.compare
     monkeypatch.setattr(bisect, "compare", lambda *a, **k: calls.append(1) or original(*a, **k))
     assert first_wrong_step(bert, trajectory, rewriter)[0] == 7
     assert len(calls) <= 1 + 4  # the end, then log2(15)
-
-
-def test_bisecting_leaves_the_graph_alone(bert, shipped):
-    trajectory = record(bert, Rewriter(shipped.rules), shipped.hash, 4, seed=1)
-    first_wrong_step(bert, trajectory, Rewriter(shipped.rules))
-    assert list(replay(bert, trajectory, Rewriter(shipped.rules)))[0] is bert
