@@ -22,8 +22,8 @@ from rlflow.rules.generate import (
 )
 from rlflow.rules.library import Library, load
 from rlflow.rules.pattern import parse
-from rlflow.rules.rule import declare
-from rlflow.rules.verify import Certificate, VerificationConfig, certified, verify
+from rlflow.rules.rule import Certificate, declare
+from rlflow.rules.verify import VerificationConfig, certified, verify
 
 TRANSPOSE = OperatorChoice("Transpose", 1, {"perm": (1, 0)})
 SMALL = GeneratorConfig(
@@ -209,6 +209,7 @@ def test_fingerprints_of_unequal_terms_differ() -> None:
 # Libraries
 
 
+@pytest.mark.slow
 def test_the_shipped_library_is_what_the_generator_builds(library: Library) -> None:
     built, report = build_library(LibraryConfig())
     assert [(r.id, r.name, r.origin) for r in built.rules] == [(r.id, r.name, r.origin) for r in library.rules]

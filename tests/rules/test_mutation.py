@@ -10,8 +10,8 @@ from rlflow.ops.registry import OPERATORS
 from rlflow.rules import pattern
 from rlflow.rules.library import load
 from rlflow.rules.pattern import Apply, Term
-from rlflow.rules.rule import Rule
-from rlflow.rules.verify import TARGET_UNTYPED, Certificate, VerificationConfig, verify
+from rlflow.rules.rule import Certificate, Rule
+from rlflow.rules.verify import TARGET_UNTYPED, VerificationConfig, verify
 
 RULES = load().rules
 CONFIG = VerificationConfig(float_cases=0)

@@ -33,6 +33,7 @@ _ROUNDINGS = 1000
 """Float check: the largest difference allowed, in units of rounding of the largest reference value."""
 
 _DRAWS_PER_SHAPE = 4
+_UNCONDITIONAL_DRAWS = 24
 _LEAST_COMPARED = 0.25
 """Where the target is seldom well typed, it may be so at degenerate shapes alone, which prove nothing."""
 
@@ -207,7 +208,7 @@ def _refuted_without_condition(rule: Rule, config: VerificationConfig, rng: np.r
     if not rule.where:
         return 0
     refuted = 0
-    for _ in range(config.shapes):
+    for _ in range(_UNCONDITIONAL_DRAWS):
         instance = instances.draw(rule, rng, respect_condition=False)
         refuted += field_difference(rule, instance, rng, config) not in ("", TARGET_UNTYPED)
     return refuted
