@@ -1,0 +1,178 @@
+"""The arrays of a graph: its nodes and edges, and nothing that tells where in the model a node stands."""
+
+import random
+
+import numpy as np
+import pytest
+
+from rlflow import zoo
+from rlflow.ir.graph import INPUT, Graph
+from rlflow.onnx_io import from_onnx
+from rlflow.ops import registry
+from rlflow.representation.features import (
+    FEATURES,
+    NUM_FEATURES,
+    VOCABULARY,
+    VOCABULARY_SIZE,
+    Featuriser,
+)
+from rlflow.rules import library as rule_library
+from rlflow.rules.rewriter import Rewriter
+
+SMALL_BERT = {"hidden": 32, "heads": 2, "intermediate": 64, "sequence": 8, "vocabulary": 50, "positions": 16}
+
+
+def build(name: str, **settings: object) -> Graph:
+    return from_onnx(zoo.build(name, **(SMALL_BERT | settings if name == "bert" else settings)))
+
+
+def column(name: str) -> int:
+    return FEATURES.index(name)
+
+
+def random_graphs(steps: int, seed: int) -> list[Graph]:
+    rewriter, rng = Rewriter(rule_library.load().rules), random.Random(seed)
+    graphs = [build("bert", layers=2)]
+    for _ in range(steps):
+        matches = [found for found in rewriter.matches(graphs[-1]) if found]
+        graphs.append(rewriter.apply(graphs[-1], rng.choice(rng.choice(matches))))
+    return graphs
+
+
+@pytest.mark.parametrize("name", zoo.names())
+def test_edges_are_those_of_the_graph(name):
+    """Between nodes that run and inputs; constants are features of their readers, not nodes."""
+    graph = build(name)
+    arrays = Featuriser().arrays(graph)
+    identifiers = [*graph.inputs, *graph.order]
+    assert arrays.num_nodes == len(identifiers)
+    given = sorted((identifiers[s], identifiers[r]) for s, r in arrays.edges)
+    expected = sorted((s, i) for i in identifiers for s in graph.nodes[i].sources if not graph.nodes[s].constant)
+    assert given == expected
+    assert all(s < r for s, r in arrays.edges)
+
+
+def test_the_operator_is_an_index_and_never_a_scalar_feature():
+    """The prototype fed the operator's number to the network as if Add were half of Mul. Here two operators of equal
+    work differ in the index alone.
+    """
+    assert "op" not in FEATURES
+    assert NUM_FEATURES == len(FEATURES)
+    rows = {}
+    for op in ("Add", "Mul"):
+        graph = build("tiny_scale")
+        scale = next(i for i in graph.order if graph.nodes[i].op == "Mul")
+        node = graph.nodes[scale]
+        operands = [(r, graph.type_of(r), graph.nodes[r.node].constant) for r in node.inputs]
+        nodes = dict(graph.nodes) | {scale: registry.apply(op, {}, operands)}
+        changed = Graph(
+            nodes, graph.inputs, graph.outputs, graph.output_names, graph.consumers, graph.header, graph.next_id
+        )
+        arrays = Featuriser().arrays(changed)
+        place = [*changed.inputs, *changed.order].index(scale)
+        rows[op] = (int(arrays.op[place]), arrays.features[place].tolist())
+    assert rows["Add"][0] != rows["Mul"][0]
+    assert rows["Add"][1] == rows["Mul"][1]
+    assert any(rows["Add"][1])
+
+
+def test_the_vocabulary_has_every_operator_once():
+    assert VOCABULARY[0] == "<padding>"
+    assert len(set(VOCABULARY)) == VOCABULARY_SIZE
+    assert {*registry.OPERATORS, INPUT} < set(VOCABULARY)
+
+
+def test_what_is_not_understood_is_opaque_and_not_padding():
+    graph = build("conv")
+    arrays = Featuriser().arrays(graph)
+    opaque = {graph.nodes[i].op for i in graph.order if graph.nodes[i].is_opaque}
+    assert "Conv" in opaque
+    names = [VOCABULARY[op] for op in arrays.op]
+    assert names.count("<opaque>") == sum(graph.nodes[i].is_opaque for i in graph.order)
+    assert "<padding>" not in names
+
+
+def test_equal_layers_look_equal():
+    """No feature tells the depth: the rows of a layer occur once more with every layer more."""
+
+    def rows(layers: int) -> dict[tuple, int]:
+        arrays = Featuriser().arrays(build("bert", layers=layers))
+        found: dict[tuple, int] = {}
+        for op, features in zip(arrays.op, arrays.features, strict=True):
+            key = (int(op), *features.tolist())
+            found[key] = found.get(key, 0) + 1
+        return found
+
+    two, three, five = rows(2), rows(3), rows(5)
+    assert two.keys() == three.keys() == five.keys()
+    assert all(five[key] - three[key] == 2 * (three[key] - two[key]) for key in two)
+    assert sum(three[key] > two[key] for key in two) > 8
+
+
+def test_features_in_closed_form():
+    """tiny_scale's product: 32 x 64 by a constant 64 x 64."""
+    graph = build("tiny_scale")
+    arrays = Featuriser().arrays(graph)
+    product = next(i for i in graph.order if graph.nodes[i].op == "MatMul")
+    row = arrays.features[[*graph.inputs, *graph.order].index(product)]
+
+    def log(value: int) -> float:
+        return float(np.float32(np.log2(1 + value) / 32))
+
+    expected = {
+        "log2_elements": log(32 * 64),
+        "rank": 2 / 4,
+        "log2_last_dimension": log(64),
+        "log2_flops": log(2 * 32 * 64 * 64),
+        "log2_bytes": log(4 * (32 * 64 + 64 * 64 + 32 * 64)),
+        "log2_constant_elements": log(64 * 64),
+        "operands": 2 / 4,
+        "constant_operands": 1 / 4,
+        "consumers": 1 / 4,
+        "is_output": 0.0,
+    }
+    assert dict(zip(FEATURES, row.tolist(), strict=True)) == pytest.approx(expected, rel=1e-6)
+    assert arrays.features[-1, column("is_output")] == 1.0
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_what_is_remembered_does_not_show(seed):
+    """One featuriser over a whole trajectory, against a fresh one for every graph."""
+    kept = Featuriser()
+    seen = set()
+    for graph in random_graphs(15, seed):
+        one, other = kept.arrays(graph), Featuriser().arrays(graph)
+        for field in ("op", "features", "edges"):
+            assert np.array_equal(getattr(one, field), getattr(other, field))
+        seen.add(one.features.tobytes())
+    assert len(seen) > 5
+
+
+def test_dynamic_and_unknown_shapes_have_finite_features():
+    for name, settings in (
+        ("bert", {"layers": 1, "sequence": "s", "batch": "b"}),
+        ("loop", {}),
+        ("mlp", {"batch": "n"}),
+    ):
+        arrays = Featuriser().arrays(build(name, **settings))
+        assert np.isfinite(arrays.features).all()
+        assert (arrays.features >= 0).all()
+        assert arrays.features.max() < 4
+
+
+def test_a_graph_without_nodes_has_arrays():
+    """An input that is passed on as it is."""
+    graph = build("tiny_scale")
+    empty = Graph(
+        {graph.inputs[0]: graph.nodes[graph.inputs[0]]},
+        graph.inputs,
+        (next(r for r in graph.nodes[graph.order[0]].inputs if r and r.node in graph.inputs),),
+        ("y",),
+        {graph.inputs[0]: ()},
+        graph.header,
+        100,
+    )
+    arrays = Featuriser().arrays(empty)
+    assert arrays.num_nodes == 1
+    assert arrays.edges.shape == (0, 2)
+    assert arrays.features.shape == (1, NUM_FEATURES)
