@@ -104,9 +104,10 @@ def test_equal_layers_look_equal():
         return found
 
     two, three, five = rows(2), rows(3), rows(5)
-    assert two.keys() == three.keys() == five.keys()
-    assert all(five[key] - three[key] == 2 * (three[key] - two[key]) for key in two)
-    assert sum(three[key] > two[key] for key in two) > 8
+    common = two.keys() & three.keys() & five.keys()
+    assert len(common) == len(two) - 1 == len(five) - 1, "all but the mask, whose readers are the layers"
+    assert all(five[key] - three[key] == 2 * (three[key] - two[key]) for key in common)
+    assert sum(three[key] > two[key] for key in common) > 8
 
 
 def test_features_in_closed_form():
