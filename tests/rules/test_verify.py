@@ -138,3 +138,16 @@ def test_instances_are_varied() -> None:
     high = [s for s in drawn if len(s) >= 3]
     assert sum(len(set(s)) == 1 and s[0] > 1 for s in high) > len(high) // 10
     assert sum(len(set(s)) == 3 for s in high) > len(high) // 10
+
+
+def test_a_common_part_becomes_a_variable() -> None:
+    """The outer product of two columns was seen with a transpose, which has nothing to do with it."""
+    transposed = ["Transpose", {"perm": [1, 0]}, "b"]
+    column = {"shape": ["m", 1]}
+    seen = declare(
+        "seen", "test", [["Mul", "a", transposed]], [["MatMul", "a", transposed]], {"a": column, "b": column}
+    )
+    wide = generalised(seen, CONFIG, {"m": 2})
+    assert wide is not None
+    assert wide.equation() == "Mul(a, b) => MatMul(a, b)"
+    assert [wide.spec(name).shape for name in "ab"] == [("...a", "a1", 1), ("...b", 1, "b2")]

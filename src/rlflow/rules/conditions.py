@@ -143,7 +143,7 @@ def _widened(rule: Rule, certifier: Certifier, dimensions: Mapping[str, int]) ->
     widest = certifier.first([rule])
     if widest is None:
         return None
-    for widen in (_with_distinct_variables, _with_distinct_symbols, _of_any_shape, _of_any_permutation):
+    for widen in _WIDENINGS:
         widest = certifier.first(list(widen(replace(widest, certificate=None), dimensions))) or widest
     for name in pattern.variables(*widest.source):
         widest = _of_any_rank(widest, name, certifier) or widest
@@ -163,6 +163,29 @@ def _with_distinct_variables(rule: Rule, dimensions: Mapping[str, int]) -> Itera
     for orders in product(*(permutations(fresh[name]) for name in repeated)):
         target = _relabelled(sides[1], {name: list(order) for name, order in zip(repeated, orders, strict=True)})
         yield replace(rule, source=(source,), target=(target,), variables=_used(specs, source))
+
+
+def _with_shared_parts(rule: Rule, dimensions: Mapping[str, int]) -> Iterator[Rule]:
+    """A part that both sides have, but are not, replaced by a variable: then it does not matter."""
+    source, target = rule.source[0], rule.target[0]
+    symbols = {number: symbol for symbol, number in dimensions.items()}
+    types = {name: _sized(spec, dimensions) for name, spec in rule.variables.items()}
+    for part in dict.fromkeys(pattern.subterms(source)):
+        if isinstance(part, Apply) and part not in (source, target) and part in pattern.subterms(target):
+            shape = type_of(part, types).shape or ()
+            shared = VariableSpec(shape=tuple(symbols.get(d, d) if isinstance(d, int) else 1 for d in shape))
+            sides = [pattern.rebuilt(side, partial(_hidden, part)) for side in (source, target)]
+            variables = _used({**rule.variables, "shared": shared}, sides[0])
+            if set(pattern.variables(sides[1])) <= variables.keys():
+                yield replace(rule, source=(sides[0],), target=(sides[1],), variables=variables)
+
+
+def _hidden(part: Term, term: Term) -> Term:
+    return Variable("shared") if term == part else term
+
+
+def _sized(spec: VariableSpec, dimensions: Mapping[str, int]) -> TensorType:
+    return TensorType("float32", tuple(dimensions[d] if isinstance(d, str) else d for d in spec.shape or ()))
 
 
 def _occurrences(term: Term) -> dict[str, int]:
@@ -214,10 +237,7 @@ def _with_symbol(rule: Rule, name: str, axis: int, symbol: str) -> Rule:
 
 
 def _is_typed(rule: Rule, numbers: Mapping[str, int]) -> bool:
-    types = {
-        name: TensorType("float32", tuple(numbers[d] if isinstance(d, str) else d for d in spec.shape or ()))
-        for name, spec in rule.variables.items()
-    }
+    types = {name: _sized(spec, numbers) for name, spec in rule.variables.items()}
     try:
         return type_of(rule.source[0], types) == type_of(rule.target[0], types)
     except TypeInferenceError:
@@ -297,14 +317,10 @@ def _leading(rule: Rule, names: Iterable[str]) -> Rule:
     return replace(rule, variables=specs, certificate=None)
 
 
-def shared_parts(left: Term, right: Term) -> Iterator[tuple[Term, Term, Term]]:
-    """The pair with a common part replaced by the variable `shared`, and that part."""
-    parts = {t for t in pattern.subterms(left) if isinstance(t, Apply)}
-    for part in sorted(parts & set(pattern.subterms(right)), key=repr):
-        if part not in (left, right):
-            hide = partial(_hidden, part)
-            yield pattern.rebuilt(left, hide), pattern.rebuilt(right, hide), part
-
-
-def _hidden(part: Term, term: Term) -> Term:
-    return Variable("shared") if term == part else term
+_WIDENINGS = (
+    _with_shared_parts,
+    _with_distinct_variables,
+    _with_distinct_symbols,
+    _of_any_shape,
+    _of_any_permutation,
+)
