@@ -1,7 +1,5 @@
 """Episodes of a random agent in the real environment: what the world model is fitted on."""
 
-import time
-
 import numpy as np
 
 from rlflow.agents.collection import CollectionConfig, collect
@@ -26,16 +24,17 @@ def collect_rollouts(stage: Stage) -> None:
         reward_config=RewardConfig(**settings["reward"]),
     )
     config = CollectionConfig(**settings["rollouts"])
-    started = time.perf_counter()
+    stopwatch = stage.stopwatch
     with stage.progress("episodes") as on_progress:
 
         def on_episode(number: int, episode: Episode) -> None:
+            stopwatch.tick()
             improvement = 100.0 - float(episode.cost[-1])
             stage.run.log(number, {"return": float(episode.reward.sum()), "improvement_percent": improvement})
             on_progress((number + 1) / config.episodes, f"{number + 1}, {improvement:.1f} %")
 
         collection = collect(env, config, seed=stage.seed, checkpoint=stage.checkpoint, on_episode=on_episode)
-    wall_time_s = time.perf_counter() - started
+    wall_time_s = stopwatch.tick()
     folder = stage.output("data/rollouts")
     collection.save(folder, env)
     save_prices(cost_model, folder / "prices.json")

@@ -1,7 +1,5 @@
 """Fit V, then M, on the rollouts; say how far the dream can be trusted."""
 
-import time
-
 from rlflow.evaluation.results import Figure, write_results
 from rlflow.representation.rollouts import Rollouts
 from rlflow.tracking.stage import Stage, pipeline_stage
@@ -24,19 +22,20 @@ def fit_world_model(stage: Stage) -> None:
     rollouts = Rollouts.load(stage.input("data/rollouts"))
     config = WorldModelConfig(**stage.settings["world_model"])
     history: dict[str, float] = {}
-    started = time.perf_counter()
+    stopwatch = stage.stopwatch
     epochs = config.encoder_epochs + config.epochs
     with stage.progress("epochs") as on_progress:
 
         def on_epoch(epoch: int, metrics: dict[str, float]) -> None:
             history.update(metrics)
+            stopwatch.tick()
             stage.run.log(epoch, metrics)
             on_progress((epoch + 1) / epochs, str(epoch + 1))
 
         model = trainer.fit_world_model(
             rollouts, config, seed=stage.seed, checkpoint=stage.checkpoint / "fit.pt", on_epoch=on_epoch
         )
-    training_s = time.perf_counter() - started
+    training_s = stopwatch.tick()
     model.save(stage.output("data/world_models"))
     training, held_out = split_episodes(len(rollouts.episodes), config.held_out_fraction, stage.seed)
     episodes = [rollouts.episodes[i] for i in held_out or training]

@@ -21,10 +21,12 @@ def train_controller(stage: Stage) -> None:
     rollouts = Rollouts.load(stage.input("data/rollouts"))
     dream = DreamConfig(**settings["controller"]["dream"])
     config = ControllerConfig(**settings["controller"]["ppo"])
+    stopwatch = stage.stopwatch
     updates = -(-config.total_steps // (dream.num_envs * config.steps_per_update))
     with stage.progress("updates") as on_progress:
 
         def on_update(update: int, metrics: dict[str, float]) -> None:
+            stopwatch.tick()
             stage.run.log(update, metrics)
             on_progress(update / updates, f"{metrics.get('return_percent', 0.0):.1f} %")
 
@@ -37,6 +39,7 @@ def train_controller(stage: Stage) -> None:
             checkpoint=stage.checkpoint / "training.pt",
             on_update=on_update,
         )
+    training_s = stopwatch.tick()
     training.controller.save(stage.output("data/policies"))
     rules = agent_rules(stage.input("data/rules"))
     cost_model = cost_model_of(settings["cost"], stage.input("data/rollouts/prices.json"))
@@ -52,18 +55,19 @@ def train_controller(stage: Stage) -> None:
     )
     result = optimiser.optimise(graph_of(settings["graph"]), Budget())
     save_prices(cost_model, stage.output("data/prices/train_controller.json"))
+    steps = updates * dream.num_envs * config.steps_per_update
     random = best_improvement_percent(rollouts.episodes)
     metrics = {
-        "updates": training.updates,
-        "dream_steps": training.steps,
-        "dream_steps_per_s": training.steps_per_s,
+        "updates": updates,
+        "dream_steps": steps,
+        "dream_steps_per_s": steps / training_s,
         "temperature": dream.temperature,
         "dream_score_percent": Figure(
             training.score_percent, training.untrained_percent, "untrained", dream.num_envs
         ).to_json(),
         "real_score_percent": Figure(result.improvement_percent, random, "random", 1).to_json(),
         "real_interactions": 0,
-        "training_s": training.wall_time_s,
+        "training_s": training_s,
         "seed": stage.seed,
     }
     write_results(stage.metrics, metrics)

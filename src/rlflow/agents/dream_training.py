@@ -1,8 +1,7 @@
 """A controller trained in the dream, and how good it is there."""
 
 import dataclasses
-import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -11,7 +10,7 @@ import torch
 
 from rlflow.agents.config import ControllerConfig
 from rlflow.agents.controller import Controller, ControllerArguments, new_policy
-from rlflow.agents.maskable_ppo import train_controller
+from rlflow.agents.maskable_ppo import OnUpdate, train_controller
 from rlflow.representation.rollouts import Episode, Rollouts
 from rlflow.world_model.config import DreamConfig
 from rlflow.world_model.dream_env import DreamEnv, Starts, visited_states
@@ -20,19 +19,11 @@ from rlflow.world_model.model import WorldModel
 
 @dataclass(frozen=True)
 class DreamTraining:
-    """The controller with its scores in percent, before and after; `updates` and `steps` of this process alone."""
+    """The controller with its scores in percent, before and after."""
 
     controller: Controller
     score_percent: float
     untrained_percent: float
-    wall_time_s: float
-    updates: int
-    steps: int
-
-    @property
-    def steps_per_s(self) -> float:
-        """Dreamed steps a second, updates included."""
-        return self.steps / self.wall_time_s
 
 
 def train_in_dream(
@@ -43,27 +34,16 @@ def train_in_dream(
     *,
     seed: int,
     checkpoint: Path | None = None,
-    on_update: Callable[[int, dict[str, float]], None] = lambda update, metrics: None,
+    on_update: OnUpdate | None = None,
 ) -> DreamTraining:
     """Train in dreams that start where the rollouts went; no real step is taken."""
     starts = visited_states(model, rollouts)
-    done: list[int] = []
-
-    def count(update: int, metrics: dict[str, float]) -> None:
-        done.append(update)
-        on_update(update, metrics)
-
-    started = time.perf_counter()
     env = DreamEnv(model, starts, dream, seed=seed)
-    controller = train_controller(env, config, seed=seed, on_update=count, checkpoint=checkpoint)
-    wall_time_s = time.perf_counter() - started
+    controller = train_controller(env, config, seed=seed, on_update=on_update, checkpoint=checkpoint)
     return DreamTraining(
         controller,
         score_percent=dream_score(model, starts, controller, dream, seed=seed),
         untrained_percent=dream_score(model, starts, untrained(controller.arguments, seed=seed), dream, seed=seed),
-        wall_time_s=wall_time_s,
-        updates=len(done),
-        steps=len(done) * config.steps_per_update * dream.num_envs,
     )
 
 

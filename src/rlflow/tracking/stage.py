@@ -13,6 +13,7 @@ import shutil
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +30,7 @@ from rlflow.tracking.composition import complete_graph
 from rlflow.tracking.declaration import StageDeclaration, read_declaration
 from rlflow.tracking.provenance import source_tags
 from rlflow.tracking.run import Run, numbers, open_run
+from rlflow.tracking.stopwatch import Stopwatch
 from rlflow.tracking.store import main_root, open_store
 from rlflow.tracking.sweep import PARENT_VARIABLE
 
@@ -75,6 +77,11 @@ class Stage:
         staged = self.staging / path
         staged.parent.mkdir(parents=True, exist_ok=True)
         return staged
+
+    @cached_property
+    def stopwatch(self) -> Stopwatch:
+        """Started when first asked for; it counts the processes that were killed, too."""
+        return Stopwatch(self.checkpoint / "elapsed.txt")
 
     @property
     def scratch(self) -> Path:
