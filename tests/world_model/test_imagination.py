@@ -29,7 +29,7 @@ def first_valid(counts: torch.Tensor) -> torch.Tensor:
 def test_predictions_stay_within_what_was_seen(world_model: WorldModel, starts: Starts, temperature: float) -> None:
     memory, generator = world_model.memory, torch.Generator().manual_seed(0)
     state, hidden = starts.state, starts.hidden
-    config = replace(CONFIG, temperature=temperature, count_changes="sample")
+    config = replace(CONFIG, temperature=temperature, count_changes="sample", pessimism=0.0)
     for _ in range(20):
         action = first_valid(state.counts)
         state, reward, _, hidden = imagine(memory, state, action, hidden, config, generator)
@@ -39,6 +39,19 @@ def test_predictions_stay_within_what_was_seen(world_model: WorldModel, starts: 
         assert (state.counts == state.counts.round()).all()
         assert (state.z >= memory.state_low[: memory.latent]).all()
         assert (state.z <= memory.state_high[: memory.latent]).all()
+
+
+def test_pessimism_takes_the_expected_error_off_a_reward(world_model: WorldModel, starts: Starts) -> None:
+    """Not vacuous: the model expects to be off by something everywhere."""
+    action = first_valid(starts.state.counts)
+    rewards = []
+    for pessimism in (0.0, 1.0, 2.0):
+        config = replace(CONFIG, pessimism=pessimism)
+        rewards.append(imagine(world_model.memory, starts.state, action, starts.hidden, config, None)[1])
+    sigma = world_model.memory.step(starts.state, action, starts.hidden)[0].reward_sigma
+    assert (sigma > 0).all()
+    torch.testing.assert_close(rewards[0] - rewards[1], sigma)
+    torch.testing.assert_close(rewards[0] - rewards[2], 2 * sigma)
 
 
 def test_an_absurd_reward_head_cannot_be_exploited(world_model: WorldModel, starts: Starts) -> None:

@@ -14,7 +14,8 @@ def imagine(
     """Next state, reward (B,) in percent, terminated (B,) bool and recurrent state, for valid actions (B, 2).
 
     An imperfect model invites exploitation (paper section 2.4): a reward is clipped to the range seen under its
-    rule, z to the range of the visited states, counts to 0 .. L. Terminate leaves the graph as it is.
+    rule and reduced by `pessimism` times its expected error (Yu et al. 2020, MOPO), z is clipped to the range of the
+    visited states, counts to 0 .. L. Terminate leaves the graph as it is.
     """
     prediction, hidden = memory.step(state, action, hidden)
     rule = action[..., 0]
@@ -32,6 +33,7 @@ def imagine(
         cost=torch.where(terminate, state.cost, moved.cost),
     )
     reward = torch.clamp(prediction.reward, memory.reward_low[rule], memory.reward_high[rule])
+    reward = torch.where(terminate, reward, reward - config.pessimism * prediction.reward_sigma)
     return following, reward, terminate | (prediction.terminated_logit > 0), hidden
 
 

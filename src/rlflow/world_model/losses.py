@@ -11,15 +11,15 @@ from rlflow.world_model.mdn_rnn import MDNRNN, Change, Prediction
 
 
 def step_losses(prediction: Prediction, change: Change, model: MDNRNN) -> dict[str, Tensor]:
-    """Negative log-likelihoods (B, T) of latent (per dimension), terminated and counts (per rule); Huber
-    losses (B, T) of reward and cost in units of the applied rule's spread."""
+    """Negative log-likelihoods (B, T) of latent (per dimension), reward, terminated and counts (per rule); Huber
+    loss (B, T) of cost. Reward and cost are in units of the applied rule's spread."""
     unit = model.latent_change_scale.log().sum()  # densities in units of each dimension's spread
     changes = model.change_index(change.counts)
     reward_scale, cost_scale = model.reward_scale[change.rule], model.cost_change_scale[change.rule]
     return {
         "latent": -(prediction.latent_change.log_prob(change.latent) + unit) / model.latent,
-        "reward": functional.smooth_l1_loss(
-            prediction.reward / reward_scale, change.reward / reward_scale, reduction="none"
+        "reward": _gaussian(
+            (prediction.reward - change.reward) / reward_scale, prediction.reward_sigma / reward_scale
         ),
         "terminated": functional.binary_cross_entropy_with_logits(
             prediction.terminated_logit, change.terminated.float(), reduction="none"
@@ -31,6 +31,11 @@ def step_losses(prediction: Prediction, change: Change, model: MDNRNN) -> dict[s
             prediction.cost_change / cost_scale, change.cost / cost_scale, reduction="none"
         ),
     }
+
+
+def _gaussian(error: Tensor, sigma: Tensor) -> Tensor:
+    """Negative log-likelihood without its constant."""
+    return 0.5 * (error / sigma) ** 2 + sigma.log()
 
 
 def masked_mean(loss: Tensor, valid: Tensor) -> Tensor:

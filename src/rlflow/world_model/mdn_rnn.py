@@ -9,6 +9,7 @@ from rlflow.nn.mixture import GaussianMixture, MixtureHead
 from rlflow.nn.mlp import mlp
 from rlflow.world_model.config import WorldModelConfig
 
+LOG_SIGMA_RANGE = (-4.0, 2.0)  # of a reward, in units of its rule's spread
 PRIOR = 0.1  # of an observation: what a rule has never done stays possible
 Hidden = tuple[Tensor, Tensor]  # output h and cell c of the LSTM, each (B, H)
 
@@ -26,13 +27,15 @@ class State:
 class Prediction:
     """What M expects of one step; every change is from the present state, so that no change is the baseline.
 
-    latent_change: mixture over (..., Z). reward, cost_change (...) in percent. terminated_logit (...).
+    latent_change: mixture over (..., Z). reward, cost_change (...) in percent; reward_sigma (...), how far the
+    reward may be off: what a location does depends on its surroundings, which z only sums up. terminated_logit (...).
     count_change_logits (..., R, 2 D + 1): of the changes -D .. D. The rule mask and the location masks follow
     from the counts: a rule is valid where it matches, its locations are a prefix.
     """
 
     latent_change: GaussianMixture
     reward: Tensor
+    reward_sigma: Tensor
     terminated_logit: Tensor
     count_change_logits: Tensor
     cost_change: Tensor
@@ -83,7 +86,7 @@ class MDNRNN(nn.Module):
         self.lstm = nn.LSTMCell(features, config.hidden)
         self.trunk = nn.Sequential(nn.Linear(features + config.hidden, width), nn.SiLU())
         self.latent_head = MixtureHead(width, config.mixtures, config.latent)
-        self.reward_head = mlp([features, width, width, 1]) if self.separate_reward else nn.Linear(width, 1)
+        self.reward_head = mlp([features, width, width, 2]) if self.separate_reward else nn.Linear(width, 2)
         self.scalar_heads = nn.Linear(width, 2)
         changes = num_rules * (2 * self.max_change + 1)
         self.count_head = nn.Linear(width, changes)
@@ -194,7 +197,7 @@ class MDNRNN(nn.Module):
     def _predict(self, inputs: Tensor, hidden: Tensor, rule: Tensor) -> Prediction:
         features = self.trunk(torch.cat([inputs, hidden], dim=-1))
         mixture = self.latent_head(features)
-        reward = self.reward_head(inputs if self.separate_reward else features).squeeze(-1)
+        reward, log_sigma = self.reward_head(inputs if self.separate_reward else features).unbind(dim=-1)
         terminated, cost = self.scalar_heads(features).unbind(dim=-1)
         changes = self.count_head(features) + self.count_table(rule)
         return Prediction(
@@ -204,6 +207,7 @@ class MDNRNN(nn.Module):
                 mixture.log_sigma + self.latent_change_scale.log(),
             ),
             reward=self.reward_mean[rule] + self.reward_scale[rule] * reward,
+            reward_sigma=self.reward_scale[rule] * log_sigma.clamp(*LOG_SIGMA_RANGE).exp(),
             terminated_logit=terminated + self.terminated_table(rule).squeeze(-1),
             count_change_logits=changes.unflatten(-1, (self.num_rules, 2 * self.max_change + 1)),
             cost_change=self.cost_change_mean[rule] + self.cost_change_scale[rule] * cost,
