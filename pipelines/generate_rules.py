@@ -8,7 +8,7 @@ from rlflow.rules.generate import GeneratorConfig, LibraryConfig, LibraryReport,
 from rlflow.rules.library import Library
 from rlflow.rules.verify import VerificationConfig
 from rlflow.search.rule_selection import SelectionConfig, select_rules
-from rlflow.tracking.materials import cost_model_of, graph_of, save_prices
+from rlflow.tracking.materials import cost_model_of, save_prices, selection_graph_of
 from rlflow.tracking.stage import Stage, pipeline_stage
 
 
@@ -33,7 +33,7 @@ def generate_rules(stage: Stage) -> None:
             save_prices(cost_model, prices)
             on_progress(fraction, text)
 
-        chosen = select_rules(library, graph_of(stage.settings["graph"]), cost_model, selection, on_search)
+        chosen = select_rules(library, selection_graph_of(stage.settings["graph"]), cost_model, selection, on_search)
     folder = stage.output("data/rules")
     folder.mkdir()
     library.save(folder / "library.jsonl")

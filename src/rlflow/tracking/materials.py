@@ -27,6 +27,13 @@ def graph_of(graph: Section) -> Graph:
     return from_onnx(zoo.build(graph["entry"], **graph["settings"]))
 
 
+def selection_graph_of(graph: Section) -> Graph:
+    """The graph on which rules are chosen: the model itself, or the smaller one of its kind that `selection` names."""
+    if graph["kind"] == "file":
+        return graph_of(graph)
+    return graph_of({**graph, "settings": {**graph["settings"], **graph.get("selection", {})}})
+
+
 def model_file_of(graph: Section, place: Path) -> Path:
     """The file of that model, which is written to `place` if there is none."""
     if graph["kind"] == "file":
