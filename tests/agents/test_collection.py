@@ -1,0 +1,127 @@
+"""Rollouts of real rewrites: what the world model is fitted on must be what happened."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from rlflow import zoo
+from rlflow.agents import collection
+from rlflow.agents.collection import Collection, CollectionConfig, collect
+from rlflow.cost.analytic import AnalyticCost
+from rlflow.environments import EnvironmentConfig, SubstitutionEnv
+from rlflow.errors import InputError
+from rlflow.ir.structural_hash import structural_hash
+from rlflow.onnx_io import from_onnx
+from rlflow.rules import library
+from rlflow.rules.rewriter import Rewriter
+from rlflow.trajectory.replay import replay
+
+CONFIG = CollectionConfig(episodes=6, terminate_probability=0.1)
+
+
+def new_env() -> SubstitutionEnv:
+    graph = from_onnx(zoo.build("tiny_merge"))
+    return SubstitutionEnv(graph, library.load(), AnalyticCost(), config=EnvironmentConfig(max_steps=8))
+
+
+@pytest.fixture(scope="module")
+def collected() -> Collection:
+    return collect(new_env(), CONFIG, seed=3)
+
+
+def same(first: Collection, second: Collection) -> bool:
+    """Equal episodes and trajectories; graphs follow from the hashes."""
+    episodes = zip(first.episodes, second.episodes, strict=True)
+    equal = all(np.array_equal(a, b) for x, y in episodes for a, b in zip(vars(x).values(), vars(y).values()))  # noqa: B905
+    return equal and first.trajectories == second.trajectories and first.places == second.places
+
+
+def test_episodes_are_not_vacuous(collected: Collection):
+    """Both ways to end, rewrites that change the cost, and graphs that are met twice."""
+    ends = [bool(episode.terminated[-1]) for episode in collected.episodes]
+    assert len(ends) == CONFIG.episodes
+    assert set(ends) == {True, False}
+    assert any(np.ptp(episode.cost) > 0 for episode in collected.episodes)
+    visits = sum(len(episode.cost) for episode in collected.episodes)
+    assert 3 < len(collected.graphs) < visits
+
+
+def test_rewards_add_up_to_the_improvement(collected: Collection):
+    for episode in collected.episodes:
+        assert episode.reward.sum() == pytest.approx(100.0 - episode.cost[-1], abs=1e-3)
+
+
+def test_trajectories_replay_to_the_graphs_of_the_episodes(collected: Collection):
+    """Hash by hash, on a graph and a rewriter that know nothing of the collection."""
+    graph, rewriter = from_onnx(zoo.build("tiny_merge")), Rewriter(library.load().rules)
+    for episode, trajectory in zip(collected.episodes, collected.trajectories, strict=True):
+        places = [collected.places[structural_hash(g)] for g in replay(graph, trajectory, rewriter)]
+        ended = [places[-1]] if episode.terminated[-1] else []
+        assert places + ended == episode.graph_index.tolist()
+
+
+def test_actions_are_valid_under_the_counts(collected: Collection):
+    env = new_env()
+    for episode in collected.episodes:
+        for (rule, location), counts in zip(episode.action, episode.counts[:-1], strict=True):
+            assert env.actions.is_valid(counts, int(rule), int(location))
+
+
+def test_the_same_seed_gives_the_same_episodes(collected: Collection):
+    assert same(collect(new_env(), CONFIG, seed=3), collected)
+    assert not same(collect(new_env(), CONFIG, seed=4), collected)
+
+
+def test_an_interrupted_collection_goes_on(collected: Collection, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """Killed in the fourth episode; the checkpoint has the first three or fewer."""
+    monkeypatch.setattr(collection, "CHECKPOINT_INTERVAL_S", 0.0)
+
+    def kill(number: int, episode: object) -> None:
+        if number == 3:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        collect(new_env(), CONFIG, seed=3, checkpoint=tmp_path, on_episode=kill)
+    assert len(Collection.load(tmp_path).episodes) == 3
+    numbers: list[int] = []
+    resumed = collect(
+        new_env(), CONFIG, seed=3, checkpoint=tmp_path, on_episode=lambda number, episode: numbers.append(number)
+    )
+    assert numbers == [3, 4, 5]
+    assert same(resumed, collected)
+
+
+def test_a_checkpoint_that_cannot_be_read_is_not_continued(
+    collected: Collection, tmp_path: Path, caplog: pytest.LogCaptureFixture
+):
+    collected.save(tmp_path, new_env())
+    (tmp_path / "rollouts.npz").write_bytes(b"half")
+    assert same(collect(new_env(), CONFIG, seed=3, checkpoint=tmp_path), collected)
+    assert "starting afresh" in caplog.text
+
+
+def test_files_that_do_not_belong_together_are_refused(collected: Collection, tmp_path: Path):
+    collected.save(tmp_path, new_env())
+    trajectories = tmp_path / "trajectories.jsonl"
+    trajectories.write_text("".join(trajectories.read_text().splitlines(keepends=True)[:-1]))
+    with pytest.raises(InputError, match="do not belong together; run collect_rollouts"):
+        Collection.load(tmp_path)
+
+
+def test_no_episode_begins_after_the_time_limit():
+    limited = CollectionConfig(episodes=1000, time_limit_s=0.2, terminate_probability=0.1)
+    assert 0 < len(collect(new_env(), limited, seed=0).episodes) < 1000
+
+
+def test_rollouts_carry_the_rules_and_round_trip(collected: Collection, tmp_path: Path):
+    env = new_env()
+    collected.save(tmp_path, env)
+    again = Collection.load(tmp_path)
+    assert same(again, collected)
+    rollouts = again.rollouts(env)
+    assert rollouts.rule_ids == tuple(rule.id for rule in env.library.rules)
+    assert rollouts.library_hash == env.library.hash
+    assert rollouts.num_steps == sum(len(trajectory.steps) for trajectory in again.trajectories) + sum(
+        bool(episode.terminated[-1]) for episode in again.episodes
+    )

@@ -1,0 +1,102 @@
+"""Methods side by side on real files: what each row says is what was found, checked and timed."""
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+import onnx
+import pytest
+
+from rlflow import schemas, zoo
+from rlflow.cost.analytic import AnalyticCost
+from rlflow.errors import EquivalenceError
+from rlflow.evaluation import comparison
+from rlflow.evaluation.comparison import Contender, Timing
+from rlflow.evaluation.delivery import DeliveryConfig
+from rlflow.onnx_io import from_onnx, save_model
+from rlflow.optimiser import Budget
+from rlflow.rules import library
+from rlflow.rules.rewriter import Rewriter
+from rlflow.search.greedy import Greedy
+
+CONFIG = DeliveryConfig(draws=2, rounds=2, runs_per_round=2)
+
+
+@dataclass(frozen=True)
+class Case:
+    """A model in a file, and greedy search on it."""
+
+    path: Path
+    greedy: Greedy
+    cost_model: AnalyticCost
+
+
+@pytest.fixture(scope="module")
+def case(tmp_path_factory: pytest.TempPathFactory) -> Case:
+    path = tmp_path_factory.mktemp("comparison") / "original.onnx"
+    save_model(zoo.build("tiny_scale"), path)
+    rules, cost_model = library.load(), AnalyticCost()
+    return Case(path, Greedy(rules, Rewriter(rules.rules), cost_model), cost_model)
+
+
+@pytest.fixture(scope="module")
+def rows(case: Case) -> dict[str, dict]:
+    graph = from_onnx(case.path)
+    contender = Contender(case.greedy, Budget(), (0,), training_s=3.0, training_interactions=100)
+    outcomes = {"greedy": comparison.compete(contender, graph, case.path, case.path.parent, CONFIG)}
+    timing = comparison.time_all(case.path, outcomes, CONFIG, lambda fraction, text: None)
+    original = comparison.original_row(graph, case.path, case.cost_model, timing, CONFIG)
+    return {"original": original, "greedy": comparison.row(graph, outcomes["greedy"], case.cost_model, timing)}
+
+
+def test_rows_follow_the_schema(rows: dict[str, dict]):
+    schemas.validate("evaluate", {"tiny_scale": rows})
+
+
+def test_the_original_changes_nothing(rows: dict[str, dict]):
+    original = rows["original"]
+    assert original["improvement_percent"] == original["max_relative_error"] == original["steps"] == 0
+    assert {original[f"{name}_ratio"] for name in ("flops", "launches", "peak_memory")} == {1.0}
+
+
+def test_a_row_tells_what_the_search_found(rows: dict[str, dict], case: Case):
+    """Read off the files: the nodes that are gone, and that something is gone at all."""
+    row = rows["greedy"]
+    before, after = (len(onnx.load(path).graph.node) for path in (case.path, case.path.parent / "greedy.onnx"))
+    assert row["launches_ratio"] == before / after > 1
+    assert row["improvement_percent"] > 0
+    assert row["steps"] >= row["distinct_rules"] > 0
+    assert 0 < row["max_relative_error"] <= row["tolerance"]
+    assert row["real_interactions"] > 100
+
+
+def test_a_wrong_model_is_no_result(case: Case, monkeypatch: pytest.MonkeyPatch):
+    """An exporter that spoils a weight: the export is named, since every step by itself is right."""
+    graph = from_onnx(case.path)
+    export = comparison.to_onnx
+
+    def spoiled(best):
+        model = export(best)
+        weight = model.graph.initializer[0]
+        values = onnx.numpy_helper.to_array(weight) * 1.01
+        weight.CopyFrom(onnx.numpy_helper.from_array(values.astype(np.float32), weight.name))
+        return model
+
+    monkeypatch.setattr(comparison, "to_onnx", spoiled)
+    with pytest.raises(EquivalenceError, match=r"greedy: the model is not equivalent.*it broke at the export"):
+        comparison.compete(Contender(case.greedy, Budget()), graph, case.path, case.path.parent, CONFIG)
+
+
+def test_a_ratio_is_original_over_other():
+    times = {"original": np.array([2.0, 4.0]), "original again": np.array([2.0, 4.0]), "fast": np.array([1.0, 2.0])}
+    timing = Timing({"deployed": times})
+    assert timing.ratio("deployed", "fast").value == 2.0
+    assert timing.ratio("deployed", "original").value == 1.0
+    assert timing.median_ms("deployed", "fast") == 1.5
+
+
+def test_a_budget_is_kept(case: Case):
+    graph = from_onnx(case.path)
+    contender = Contender(replace(case.greedy), Budget(expansions=1))
+    outcome = comparison.compete(contender, graph, case.path, case.path.parent, CONFIG)
+    assert len(outcome.result.trajectory.steps) <= 1
