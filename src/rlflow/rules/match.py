@@ -46,6 +46,33 @@ class Match:
     targets: tuple[Ref, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class _Step:
+    """A term as it is walked: an operator's application, or a variable (`variable` is its name then).
+
+    Equal applications have equal serial numbers, so that nothing needs to compare terms while matching.
+    """
+
+    variable: str
+    op: str = ""
+    output: int = 0
+    serial: int = 0
+    attributes: tuple[tuple[str, Any], ...] = ()
+    arguments: tuple[_Step, ...] = ()
+
+
+def _steps(terms: Sequence[Term]) -> tuple[_Step, ...]:
+    serials: dict[Apply, int] = {}
+
+    def step(term: Term) -> _Step:
+        if isinstance(term, Variable):
+            return _Step(term.name)
+        serial = serials.setdefault(term.node, len(serials))
+        return _Step("", term.op, term.output, serial, term.attributes, tuple(map(step, term.arguments)))
+
+    return tuple(map(step, terms))
+
+
 @dataclass(frozen=True)
 class Variant:
     """A rule with its commutative operands in one order."""
@@ -61,6 +88,19 @@ class Variant:
     @cached_property
     def depth(self) -> int:
         return max(map(_depth, self.source))
+
+    @cached_property
+    def source_steps(self) -> tuple[_Step, ...]:
+        return _steps(self.source)
+
+    @cached_property
+    def target_steps(self) -> tuple[_Step, ...]:
+        return _steps(self.target)
+
+    @cached_property
+    def operand_operators(self) -> tuple[tuple[int, str], ...]:
+        """Operand numbers of the first root and the operators that must be there."""
+        return tuple((i, step.op) for i, step in enumerate(self.source_steps[0].arguments) if step.op)
 
     @cached_property
     def anchor(self) -> str:
@@ -148,27 +188,29 @@ def _up_to_names(source: Sequence[Term], target: Sequence[Term]) -> Any:
 class _Binding:
     """What one attempt has bound so far."""
 
+    __slots__ = ("attributes", "graph", "matched", "tensors")
+
     def __init__(self, graph: Graph) -> None:
         self.graph = graph
         self.tensors: dict[str, Ref] = {}
         self.attributes: dict[str, AttributeValue] = {}
-        self.matched: dict[Apply, int] = {}
+        self.matched: dict[int, int] = {}
 
-    def term(self, term: Term, ref: Ref) -> bool:
-        if isinstance(term, Variable):
-            return self.tensors.setdefault(term.name, ref) == ref
-        if ref.index != term.output:
+    def follow(self, step: _Step, ref: Ref) -> bool:
+        if step.variable:
+            return self.tensors.setdefault(step.variable, ref) == ref
+        if ref.index != step.output:
             return False
         node = self.graph.nodes[ref.node]
-        if node.op != term.op or len(node.inputs) != len(term.arguments) or node.is_opaque:
+        if node.op != step.op or len(node.inputs) != len(step.arguments) or node.is_opaque:
             return False
-        if self.matched.setdefault(term.node, ref.node) != ref.node:
+        if self.matched.setdefault(step.serial, ref.node) != ref.node:
             return False
-        for name, wanted in term.attributes:
+        for name, wanted in step.attributes:
             if not self._attribute(wanted, node.attributes.get(name)):
                 return False
-        for argument, operand in zip(term.arguments, node.inputs, strict=True):
-            if operand is None or not self.term(argument, operand):
+        for argument, operand in zip(step.arguments, node.inputs, strict=True):
+            if operand is None or not self.follow(argument, operand):
                 return False
         return True
 
@@ -185,29 +227,25 @@ def matches_at(variant: Variant, graph: Graph, root: int) -> Iterator[Match]:
 
     For rules with several outputs, one match for each choice of the further roots, in either order.
     """
-    first = variant.source[0]
+    first, *rest = variant.source_steps
     binding = _Binding(graph)
-    if graph.nodes[root].op != first.op or not binding.term(first, Ref(root, first.output)):
+    if not binding.follow(first, Ref(root, first.output)):
         return
-    same = [s for s in variant.source[1:] if s.node == first.node]
-    others = [s for s in variant.source[1:] if s.node != first.node]
-    ascents = [path for s, path in zip(variant.source, variant.ascents, strict=True) if s.node != first.node]
-    candidates = [list(climb(graph, binding.tensors[variant.anchor], path)) for path in ascents] if others else []
+    others = [i for i, step in enumerate(variant.source_steps) if step.serial != first.serial]
+    anchor = binding.tensors[variant.anchor] if others else None
+    candidates = [list(climb(graph, anchor, variant.ascents[i])) for i in others] if anchor else []
     for choice in product(*candidates):
         if root in choice or len(set(choice)) < len(choice):
             continue
-        attempt = _Binding(graph)
-        roots = [Ref(root, first.output)]
-        ok = attempt.term(first, roots[0])
-        for term in same:
-            roots.append(Ref(root, term.output))
-            ok = ok and attempt.term(term, roots[-1])
-        for term, node in zip(others, choice, strict=True):
-            roots.append(Ref(node, term.output))
-            ok = ok and attempt.term(term, roots[-1])
-        match = _complete(variant, graph, attempt, tuple(roots)) if ok else None
-        if match is not None:
-            yield match
+        attempt = _Binding(graph) if others else binding
+        where = iter(choice)
+        further = [Ref(root if s.serial == first.serial else next(where), s.output) for s in rest]
+        roots = (Ref(root, first.output), *further)
+        pairs = zip(variant.source_steps, roots, strict=True) if others else zip(rest, further, strict=True)
+        if all(attempt.follow(step, ref) for step, ref in pairs):
+            match = _complete(variant, graph, attempt, roots)
+            if match is not None:
+                yield match
 
 
 def climb(graph: Graph, start: Ref, path: Sequence[str]) -> Iterator[int]:
@@ -255,7 +293,7 @@ def _complete(variant: Variant, graph: Graph, binding: _Binding, roots: tuple[Re
     if not all(holds(condition, scope) for condition in rule.where):
         return None
     try:
-        plan, targets = _plan(variant.target, graph, binding, scope)
+        plan, targets = _plan(variant.target_steps, graph, binding, scope)
     except (Unproven, TypeInferenceError):
         return None
     for ref, target in zip(roots, targets, strict=True):
@@ -324,24 +362,24 @@ def _fits(
 
 
 def _plan(
-    target: Sequence[Term], graph: Graph, binding: _Binding, scope: Scope
+    target: Sequence[_Step], graph: Graph, binding: _Binding, scope: Scope
 ) -> tuple[list[PlannedNode], tuple[Ref, ...]]:
     """The target's nodes, common subterms once, each typed from its operands."""
     plan: list[PlannedNode] = []
-    done: dict[Apply, int] = {}
+    done: dict[int, int] = {}
 
-    def place(term: Term) -> Ref:
-        if isinstance(term, Variable):
-            return binding.tensors[term.name]
-        if term.node not in done:
-            inputs = tuple(place(a) for a in term.arguments)
-            attributes = {name: evaluate(pattern.thaw(value), scope) for name, value in term.attributes}
+    def place(step: _Step) -> Ref:
+        if step.variable:
+            return binding.tensors[step.variable]
+        if step.serial not in done:
+            inputs = tuple(place(a) for a in step.arguments)
+            attributes = {name: evaluate(pattern.thaw(value), scope) for name, value in step.attributes}
             kinds = [plan[-1 - r.node].types[r.index] if r.node < 0 else graph.type_of(r) for r in inputs]
             constant = all(plan[-1 - r.node].constant if r.node < 0 else graph.nodes[r.node].constant for r in inputs)
-            types = registry.infer(term.op, attributes, kinds)
-            done[term.node] = len(plan)
-            plan.append(PlannedNode(term.op, attributes, inputs, types, constant))
-        return Ref(-1 - done[term.node], term.output)
+            types = registry.infer(step.op, attributes, kinds)
+            done[step.serial] = len(plan)
+            plan.append(PlannedNode(step.op, attributes, inputs, types, constant))
+        return Ref(-1 - done[step.serial], step.output)
 
     targets = tuple(place(t) for t in target)
     return plan, targets

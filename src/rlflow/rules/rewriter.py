@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import NamedTuple
@@ -24,11 +24,16 @@ class _Entry:
     match: Match
 
 
-_Entries = Mapping[int, tuple[_Entry, ...]]
-"""First root -> its matches."""
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """The matches of one first root. Those of one rule, and of a symmetric one, are ordered by where they lie."""
 
-_Variants = Mapping[str, Sequence[tuple[int, Variant]]]
-"""Operator of the first root -> (rule's index, variant)."""
+    entries: tuple[_Entry, ...]
+    need_order: bool
+
+
+_Entries = Mapping[int, _Found]
+"""First root -> its matches."""
 
 
 class Location(NamedTuple):
@@ -60,8 +65,8 @@ class Rewriter:
         self.rules = tuple(rules)
         variants = [(i, v) for i, rule in enumerate(self.rules) for v in compile_variants(rule)]
         several = [(i, v) for i, v in variants if v.has_several_roots]
-        self._single = _by_operator([(i, v) for i, v in variants if not v.has_several_roots])
-        self._several = _by_operator(several)
+        self._single = _Matcher([(i, v) for i, v in variants if not v.has_several_roots])
+        self._several = _Matcher(several)
         self._relations = _relations([v for _, v in several])
         self._symmetric = {i for i, v in several if v.symmetric}
         self._depth = [max(v.depth for i, v in variants if i == index) for index in range(len(self.rules))]
@@ -71,18 +76,30 @@ class Rewriter:
 
     def matches(self, graph: Graph) -> tuple[tuple[Match, ...], ...]:
         """For each rule, all its matches, ordered by the topological positions of their nodes, roots first."""
-        found: list[list[tuple[tuple[int, ...], int, Match]]] = [[] for _ in self.rules]
+        found: list[list[Match]] = [[] for _ in self.rules]
         position = graph.position
         table = self._table(graph)
-        for entries in (*table.single.values(), *table.several.values()):
-            for entry in entries:
-                match = entry.match
-                roots = tuple(position[n] for n in dict.fromkeys(r.node for r in match.roots))
-                if entry.rule in self._symmetric and any(a > b for a, b in pairwise(roots)):
-                    continue  # the same roots in another order
-                inner = sorted(position[n] for n in match.nodes[len(roots) :])
-                found[entry.rule].append(((*roots, *inner), entry.serial, match))
-        return tuple(tuple(match for *_, match in sorted(group, key=lambda e: e[:2])) for group in found)
+        for roots in (table.single, table.several):  # a rule's matches are all in the same one
+            for root in sorted(roots, key=position.__getitem__):
+                here = roots[root]
+                for entry in self._in_order(here.entries, position) if here.need_order else here.entries:
+                    found[entry.rule].append(entry.match)
+        return tuple(map(tuple, found))
+
+    def _in_order(self, entries: tuple[_Entry, ...], position: Mapping[int, int]) -> Iterable[_Entry]:
+        keyed = []
+        for entry in entries:
+            match = entry.match
+            roots = list(dict.fromkeys(position[r.node] for r in match.roots))
+            if entry.rule in self._symmetric and any(a > b for a, b in pairwise(roots)):
+                continue  # the same roots in another order
+            inner = sorted(position[n] for n in match.nodes[len(roots) :])
+            keyed.append(((*roots, *inner), entry.serial, entry))
+        return (entry for *_, entry in sorted(keyed, key=lambda e: e[:2]))
+
+    def _found(self, entries: tuple[_Entry, ...]) -> _Found:
+        rules = {e.rule for e in entries}
+        return _Found(entries, len(rules) < len(entries) or not self._symmetric.isdisjoint(rules))
 
     def apply(self, graph: Graph, match: Match) -> Graph:
         """The rewritten graph; `match` must come from `matches(graph)`."""
@@ -97,8 +114,8 @@ class Rewriter:
             parents = self._pending.pop(graph, None)
             if parents is None or graph.edit is None:
                 table = _Table(
-                    {i: found for i in graph.order if (found := _matches_at(graph, i, self._single))},
-                    {i: found for i in graph.order if (found := _matches_at(graph, i, self._several))},
+                    {i: self._found(found) for i in graph.order if (found := self._single.at(graph, i))},
+                    {i: self._found(found) for i in graph.order if (found := self._several.at(graph, i))},
                 )
             else:
                 table = _Table(
@@ -116,18 +133,21 @@ class Rewriter:
         for identifier, distance in _distances(graph, change.touched, max(self._depth, default=0)).items():
             if graph.nodes[identifier].constant:
                 continue
-            kept = [e for e in updated.pop(identifier, ()) if self._depth[e.rule] <= distance]
-            found = (*kept, *_matches_at(graph, identifier, self._single, deeper_than=distance))
+            before = updated.pop(identifier, None)
+            kept = [e for e in before.entries if self._depth[e.rule] <= distance] if before else []
+            found = (*kept, *self._single.at(graph, identifier, deeper_than=distance))
             if found:
-                updated[identifier] = found
+                updated[identifier] = self._found(found)
         return updated
 
     def _updated_several(self, entries: _Entries, graph: Graph, change: Change) -> _Entries:
         """Matches through a changed node are looked for again, and so are those that a changed root may now join."""
-        if not self._several:
-            return {}
+        if not self._relations:
+            return entries
         dirty = change.touched.union(change.removed)
-        stale = {root for root, found in entries.items() if any(not dirty.isdisjoint(e.match.nodes) for e in found)}
+        stale = {
+            root for root, found in entries.items() if any(not dirty.isdisjoint(e.match.nodes) for e in found.entries)
+        }
         for identifier in _distances(graph, change.touched, self._several_depth):
             for descent, ascent in self._relations.get(graph.nodes[identifier].op, ()):
                 anchor = descend(graph, identifier, descent)
@@ -135,16 +155,9 @@ class Rewriter:
                     stale.update(climb(graph, anchor, ascent))
         updated = {root: found for root, found in entries.items() if root not in stale}
         for identifier in stale:
-            if identifier in graph.nodes and (found := _matches_at(graph, identifier, self._several)):
-                updated[identifier] = found
+            if identifier in graph.nodes and (matches := self._several.at(graph, identifier)):
+                updated[identifier] = self._found(matches)
         return updated
-
-
-def _by_operator(variants: Sequence[tuple[int, Variant]]) -> _Variants:
-    grouped: dict[str, list[tuple[int, Variant]]] = defaultdict(list)
-    for index, variant in variants:
-        grouped[variant.source[0].op].append((index, variant))
-    return grouped
 
 
 def _relations(variants: Sequence[Variant]) -> Mapping[str, set[tuple[tuple[int, ...], tuple[str, ...]]]]:
@@ -156,18 +169,43 @@ def _relations(variants: Sequence[Variant]) -> Mapping[str, set[tuple[tuple[int,
     return related
 
 
-def _matches_at(graph: Graph, root: int, variants: _Variants, deeper_than: int = -1) -> tuple[_Entry, ...]:
-    entries: list[_Entry] = []
-    seen = set()
-    for index, variant in variants.get(graph.nodes[root].op, ()):
-        if variant.depth <= deeper_than:
-            continue
-        for match in matches_at(variant, graph, root):
-            key = (index, match.roots, tuple(sorted(match.bindings.items())))
-            if key not in seen and match.targets != match.roots:
-                seen.add(key)
-                entries.append(_Entry(index, len(entries), match))
-    return tuple(entries)
+class _Matcher:
+    """Looks for matches at a node, among the variants whose first root has its operator and its operands'."""
+
+    def __init__(self, variants: Sequence[tuple[int, Variant]]) -> None:
+        self._by_operator: dict[str, list[tuple[int, Variant]]] = defaultdict(list)
+        for index, variant in variants:
+            self._by_operator[variant.source[0].op].append((index, variant))
+        self._fitting: dict[tuple[str, ...], list[tuple[int, Variant]]] = {}
+
+    def at(self, graph: Graph, root: int, deeper_than: int = -1) -> tuple[_Entry, ...]:
+        """Matches of the variants of more than this depth."""
+        entries: list[_Entry] = []
+        seen = set()
+        for index, variant in self._candidates(graph, root):
+            if variant.depth <= deeper_than:
+                continue
+            for match in matches_at(variant, graph, root):
+                key = (index, match.roots, tuple(sorted(match.bindings.items())))
+                if key not in seen and match.targets != match.roots:
+                    seen.add(key)
+                    entries.append(_Entry(index, len(entries), match))
+        return tuple(entries)
+
+    def _candidates(self, graph: Graph, root: int) -> Sequence[tuple[int, Variant]]:
+        node = graph.nodes[root]
+        same = self._by_operator.get(node.op)
+        if same is None:
+            return ()
+        operators = tuple("" if r is None else graph.nodes[r.node].op for r in node.inputs)
+        key = (node.op, *operators)
+        if key not in self._fitting:
+            self._fitting[key] = [
+                (index, variant)
+                for index, variant in same
+                if all(operators[i : i + 1] == (op,) for i, op in variant.operand_operators)
+            ]
+        return self._fitting[key]
 
 
 def _distances(graph: Graph, start: Set[int], limit: int) -> dict[int, int]:
