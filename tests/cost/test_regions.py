@@ -64,8 +64,11 @@ def test_regions_fuse_to_what_the_model_fuses_to(name):
 
 
 def test_regions_fuse_to_what_the_model_fuses_to_while_it_is_rewritten(bert):
-    """30 rewrites by the declared rules; every graph on the way fuses alike, and the fusions really change."""
-    rules = [r for r in curated_rules() if r.family != "control"]
+    """30 rewrites by the declared rules; every graph on the way fuses alike, and the fusions really change.
+
+    All but one rule, which writes Gelu in a form that is not recognised: see `_comes_from_gelu`.
+    """
+    rules = [r for r in curated_rules() if r.name != "divide-to-multiply"]
     rewriter, g, rng = Rewriter(rules), bert(layers=1), random.Random(1)
     known: dict[str, Counter[str]] = {}
     seen = set()
@@ -92,7 +95,7 @@ def test_every_running_node_is_in_exactly_one_region(name):
     assert_partition(from_onnx(zoo.build(name, **({**SMALL_BERT, "layers": 2} if name == "bert" else {}))))
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", range(5))
 @pytest.mark.parametrize("layer_norm", ["fused", "decomposed"])
 def test_the_updated_partition_is_the_partition(bert, shipped, seed, layer_norm):
     """After every one of 25 random rewrites; without the update, or with one that misses a region, they differ."""

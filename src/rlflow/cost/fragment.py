@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
 
@@ -58,7 +58,7 @@ def describe(graph: Graph, identifiers: Sequence[int]) -> Fragment:
         operator = OPERATORS.get(node.op)
         if operator is not None and operator.commutative and not node.is_opaque:
             operands.sort()
-        used = [i for i in range(len(node.types)) if _leaves(graph, Ref(identifier, i), inside)]
+        used = [i for i in range(len(node.types)) if leaves(graph, Ref(identifier, i), inside)]
         payload = node.payload.digest if node.payload else ""
         content = (node.op, sorted(node.attributes.items()), operands, [str(t) for t in node.types], used, payload)
         digests[identifier] = _digest(repr(content))
@@ -98,7 +98,7 @@ def literal(graph: Graph, ref: Ref) -> list[float]:
     return [float(v) for v in np.asarray(value).reshape(-1)]
 
 
-def _leaves(graph: Graph, ref: Ref, inside: set[int]) -> bool:
+def leaves(graph: Graph, ref: Ref, inside: Collection[int]) -> bool:
     """Whether a value is read outside the fragment."""
     if ref in graph.outputs:
         return True
@@ -129,7 +129,7 @@ def extract(graph: Graph, fragment: Fragment) -> Graph:
         nodes[place] = node.with_inputs(operands)
         renamed.update({Ref(identifier, i): Ref(place, i) for i in range(len(node.types))})
     values = [Ref(i, k) for i in fragment.nodes for k in range(len(graph.nodes[i].types))]
-    outputs = [renamed[v] for v in values if _leaves(graph, v, inside)]
+    outputs = [renamed[v] for v in values if leaves(graph, v, inside)]
     header = Header(graph.header.opset, graph.header.proto)
     return make_graph(nodes, inputs, outputs, [f"output_{i}" for i in range(len(outputs))], header)
 

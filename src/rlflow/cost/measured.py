@@ -10,15 +10,16 @@ inside a model. Regions of views therefore all have one price, that of a launch.
 from __future__ import annotations
 
 import logging
+from collections.abc import Mapping
 from dataclasses import dataclass
 from math import fsum
 from weakref import WeakKeyDictionary
 
 from rlflow.cost.analytic import AnalyticConfig
 from rlflow.cost.base import Cost
-from rlflow.cost.fragment import Fragment, describe, extract
+from rlflow.cost.fragment import Fragment, describe, extract, leaves
 from rlflow.cost.price_list import Price, PriceList
-from rlflow.cost.regions import VIEWS, Partition, partition, updated
+from rlflow.cost.regions import VIEWS, Partition, Region, partition, updated
 from rlflow.cost.work import WorkCounter
 from rlflow.errors import PriceError, RLFlowError
 from rlflow.ir.graph import INPUT, Graph, Header, Node, Ref, make_graph
@@ -49,6 +50,14 @@ def empty_price_list(threads: int) -> PriceList:
     return PriceList(hardware.key, str(hardware))
 
 
+@dataclass(frozen=True)
+class _Pricing:
+    """A graph's regions, and of each by its first node the price."""
+
+    partition: Partition
+    ms: Mapping[int, tuple[Region, float]]
+
+
 class MeasuredCost:
     """Prices from a list; what is missing is measured and appended, or refused if `pricing` is None."""
 
@@ -57,8 +66,8 @@ class MeasuredCost:
         self.price_list = price_list
         self.pricing = pricing
         self._work = WorkCounter()
-        self._partitions: WeakKeyDictionary[Graph, Partition] = WeakKeyDictionary()
-        self._remembered: dict[tuple[Node, ...], float] = {}
+        self._pricings: WeakKeyDictionary[Graph, _Pricing] = WeakKeyDictionary()
+        self._remembered: dict[tuple[object, ...], float] = {}
 
     @property
     def name(self) -> str:
@@ -69,7 +78,7 @@ class MeasuredCost:
 
         The sum is exact and rounded once, so that it does not depend on the history of the graph.
         """
-        return fsum(self._fragment_ms(graph, nodes) for nodes in self._partition(graph).regions)
+        return fsum(ms for _, ms in self._pricing(graph).ms.values())
 
     def cost(self, graph: Graph) -> Cost:
         """`PriceError` if a price is missing and may not be measured."""
@@ -83,23 +92,36 @@ class MeasuredCost:
             work.load_time_flops,
         )
 
-    def _partition(self, graph: Graph) -> Partition:
-        known = self._partitions.get(graph)
+    def _pricing(self, graph: Graph) -> _Pricing:
+        """From the parent's, where the graph has one: regions that were not cut again keep their prices."""
+        known = self._pricings.get(graph)
         if known is None:
             parent = graph.edit.parent() if graph.edit else None
-            before = self._partitions.get(parent) if parent is not None else None
-            if self.setting == "as_written":
-                known = Partition({i: (i,) for i in graph.order})
-            elif before is None or graph.edit is None:
-                known = partition(graph)
-            else:
-                known = updated(before, graph, graph.edit.change)
-            self._partitions[graph] = known
+            before = self._pricings.get(parent) if parent is not None else None
+            cut = self._partition(graph, before.partition if before else None)
+            kept = before.ms if before else {}
+            ms: dict[int, tuple[Region, float]] = {}
+            for region in cut.region_of.values():
+                if region[0] not in ms:
+                    same = kept.get(region[0])
+                    price = same if same and same[0] is region else (region, self._fragment_ms(graph, region))
+                    ms[region[0]] = price
+            known = self._pricings[graph] = _Pricing(cut, ms)
         return known
 
-    def _fragment_ms(self, graph: Graph, nodes: tuple[int, ...]) -> float:
-        # A node object is shared by all graphs that contain it unchanged, with the operands it had: it names the price.
-        key = tuple(graph.nodes[i] for i in nodes)
+    def _partition(self, graph: Graph, before: Partition | None) -> Partition:
+        change = graph.edit.change if graph.edit else None
+        if self.setting == "as_written":
+            known = before.region_of if before and change else {}
+            stale = change.touched if change else frozenset()
+            return Partition({i: known[i] if i in known and i not in stale else (i,) for i in graph.order})
+        return updated(before, graph, change) if before and change else partition(graph)
+
+    def _fragment_ms(self, graph: Graph, nodes: Region) -> float:
+        # A node object is shared by all graphs that contain it unchanged, with the operands it had: together with the
+        # values that are read outside it names the price.
+        read = (leaves(graph, Ref(i, k), nodes) for i in nodes for k in range(len(graph.nodes[i].types)))
+        key = (*(graph.nodes[i] for i in nodes), *read)
         known = self._remembered.get(key)
         if known is None:
             only_views = all(graph.nodes[i].op in VIEWS for i in nodes)

@@ -15,7 +15,7 @@ Gelu and BiasGelu, LayerNormalization and SkipLayerNormalization, Conv + BatchNo
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from rlflow.ir.graph import Change, Graph, Node
@@ -59,6 +59,9 @@ def updated(parent: Partition, graph: Graph, change: Change) -> Partition:
         near.update(graph.nodes[identifier].sources, graph.consumers[identifier])
     near.update(change.removed)
     affected = {parent.region_of[i] for i in near if i in parent.region_of}
+    affected |= {
+        parent.region_of[c] for region in affected for c in _products_after(graph, region) if c in parent.region_of
+    }
     region_of = dict(parent.region_of)
     for region in affected:
         for identifier in region:
@@ -67,6 +70,14 @@ def updated(parent: Partition, graph: Graph, change: Change) -> Partition:
     again = {i for region in affected for i in region} | near
     region_of.update(_grouped(graph, sorted((i for i in again if i in position), key=position.__getitem__)))
     return Partition(region_of)
+
+
+def _products_after(graph: Graph, region: Region) -> Iterator[int]:
+    """What reads from a region and may join it because of nodes deep inside it: see `_scales_a_tensor`."""
+    for identifier in region:
+        for consumer in graph.consumers.get(identifier, ()):
+            if graph.nodes[consumer].op in _PRODUCTS and not graph.nodes[consumer].constant:
+                yield consumer
 
 
 def _grouped(graph: Graph, ordered: Sequence[int]) -> dict[int, Region]:
@@ -134,7 +145,11 @@ def _scales_a_tensor(graph: Graph, node: Node) -> bool:
 
 
 def _comes_from_gelu(graph: Graph, node: Node) -> bool:
-    """x (1 + erf(x / sqrt(2))), in whichever order it is multiplied; without the quotient it is not recognised."""
+    """x (1 + erf(x / sqrt(2))), in whichever order it is multiplied.
+
+    A Gelu in a form that ONNX Runtime does not recognise loses its factor to the product after it. It is still cut off
+    here: that form costs much more than its factor, and regions of two products would multiply the prices to take.
+    """
     near = [graph.nodes[s] for s in node.sources] if node.op == "Mul" else []
     far = [graph.nodes[s] for operand in near if operand.op in _SUMS for s in operand.sources]
-    return any(operand.op == "Erf" and graph.nodes[operand.sources[0]].op == "Div" for operand in far)
+    return any(operand.op == "Erf" for operand in far)

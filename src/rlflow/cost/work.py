@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
+from weakref import WeakKeyDictionary
 
-from rlflow.ir.graph import Graph, Node
+from rlflow.ir.graph import INPUT, Graph, Node
 from rlflow.ops import registry
+
+_MAX_REMEMBERED = 200_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,11 +32,22 @@ class NodeWork:
     result_bytes: int
 
 
+@dataclass(frozen=True, slots=True)
+class _Sums:
+    """What adds up over nodes; `folded_bytes` are of constants that a running node reads."""
+
+    flops: int = 0
+    bytes_moved: int = 0
+    load_time_flops: int = 0
+    folded_bytes: int = 0
+
+
 class WorkCounter:
-    """Counts the work of graphs that share most of their nodes: each node object is counted once."""
+    """Counts the work of graphs that share most of their nodes: only what an edit changed is counted again."""
 
     def __init__(self) -> None:
         self._by_node: dict[Node, NodeWork] = {}
+        self._sums: WeakKeyDictionary[Graph, _Sums] = WeakKeyDictionary()
 
     def node(self, graph: Graph, identifier: int) -> NodeWork:
         node = graph.nodes[identifier]
@@ -42,40 +56,66 @@ class WorkCounter:
             kinds = [graph.type_of(ref) for ref in node.inputs if ref is not None]
             result_bytes = sum(kind.nbytes for kind in node.types if kind is not None)
             work = NodeWork(registry.flops(node, kinds), registry.bytes_moved(node, kinds), result_bytes)
+            if len(self._by_node) >= _MAX_REMEMBERED:
+                self._by_node.clear()
             self._by_node[node] = work
         return work
 
     def graph(self, graph: Graph) -> Work:
-        parts = {i: self.node(graph, i) for i in graph.nodes}
-        running = graph.position
-        folded = [i for i, n in graph.nodes.items() if n.constant and _is_read(graph, i)]
+        sums = self._sums.get(graph)
+        if sums is None:
+            sums = self._sums[graph] = self._counted(graph)
         return Work(
-            flops=sum(parts[i].flops for i in running),
-            bytes_moved=sum(parts[i].bytes_moved for i in running),
-            launches=len(running),
-            peak_memory_bytes=sum(parts[i].result_bytes for i in folded) + _peak_activation_bytes(graph, parts),
-            load_time_flops=sum(parts[i].flops for i, n in graph.nodes.items() if n.constant),
+            flops=sums.flops,
+            bytes_moved=sums.bytes_moved,
+            launches=len(graph.order),
+            peak_memory_bytes=sums.folded_bytes + self._peak_activation_bytes(graph),
+            load_time_flops=sums.load_time_flops,
         )
+
+    def _counted(self, graph: Graph) -> _Sums:
+        parent = graph.edit.parent() if graph.edit else None
+        before = self._sums.get(parent) if parent is not None else None
+        if parent is None or before is None or graph.edit is None or graph.outputs != parent.outputs:
+            return self._sum(graph, graph.nodes)
+        change = graph.edit.change
+        gone = self._sum(parent, [i for i in (*change.touched, *change.removed) if i in parent.nodes])
+        come = self._sum(graph, change.touched.union(change.added))
+        return _Sums(
+            before.flops - gone.flops + come.flops,
+            before.bytes_moved - gone.bytes_moved + come.bytes_moved,
+            before.load_time_flops - gone.load_time_flops + come.load_time_flops,
+            before.folded_bytes - gone.folded_bytes + come.folded_bytes,
+        )
+
+    def _sum(self, graph: Graph, identifiers: Iterable[int]) -> _Sums:
+        flops = bytes_moved = load_time_flops = folded_bytes = 0
+        for identifier in identifiers:
+            node, work = graph.nodes[identifier], self.node(graph, identifier)
+            if node.constant:
+                load_time_flops += work.flops
+                folded_bytes += work.result_bytes if _is_read(graph, identifier) else 0
+            elif node.op != INPUT:
+                flops += work.flops
+                bytes_moved += work.bytes_moved
+        return _Sums(flops, bytes_moved, load_time_flops, folded_bytes)
+
+    def _peak_activation_bytes(self, graph: Graph) -> int:
+        """Each activation lives from its computation to its last reader, which comes first going backwards."""
+        nodes = graph.nodes
+        unread = [i for i in graph.inputs if not graph.consumers[i]]
+        living = {i for i in graph.output_nodes if not nodes[i].constant}.union(unread)
+        alive = peak = sum(self.node(graph, i).result_bytes for i in living)
+        for identifier in reversed(graph.order):
+            for source in nodes[identifier].sources:
+                if source not in living and not nodes[source].constant:
+                    living.add(source)
+                    alive += self.node(graph, source).result_bytes
+            peak = max(peak, alive)
+            alive -= self.node(graph, identifier).result_bytes
+        return max(peak, alive)
 
 
 def _is_read(graph: Graph, constant: int) -> bool:
     """By a node that runs: then it is in memory after constant expressions have been folded."""
-    return constant in graph.output_nodes or any(c in graph.position for c in graph.consumers[constant])
-
-
-def _peak_activation_bytes(graph: Graph, parts: Mapping[int, NodeWork]) -> int:
-    """Each activation lives from its computation to its last reader."""
-    last_reader: dict[int, int] = {}
-    for identifier in graph.order:
-        for source in graph.nodes[identifier].sources:
-            last_reader[source] = identifier
-    dying: dict[int, int] = {}
-    for identifier, reader in last_reader.items():
-        if not graph.nodes[identifier].constant and identifier not in graph.output_nodes:
-            dying[reader] = dying.get(reader, 0) + parts[identifier].result_bytes
-    alive = peak = sum(parts[i].result_bytes for i in graph.inputs)
-    for identifier in graph.order:
-        alive += parts[identifier].result_bytes
-        peak = max(peak, alive)
-        alive -= dying.get(identifier, 0)
-    return peak
+    return constant in graph.output_nodes or any(not graph.nodes[c].constant for c in graph.consumers[constant])

@@ -35,40 +35,53 @@ _INDEX = {name: index for index, name in enumerate(VOCABULARY)}
 _OPAQUE = _INDEX["<opaque>"]
 _LOG_SCALE = 1 / 32
 _COUNT_SCALE = 1 / 4
+_OWN_FEATURES = NUM_FEATURES - 2  # what a node and its operands tell; its readers tell the rest
+_MAX_REMEMBERED = 200_000
 
 
 class Featuriser:
-    """Arrays of graphs that share most of their nodes; a node object is looked at once."""
+    """Arrays of graphs that share most of their nodes; a node object is looked at once, equal nodes have one row."""
 
     def __init__(self) -> None:
-        self._own: dict[Node, tuple[float, ...]] = {}
+        self._row_of_node: dict[Node, int] = {}
+        self._row: dict[tuple[float, ...], int] = {}
+        self._table = np.zeros((0, 1 + _OWN_FEATURES))
 
     def arrays(self, graph: Graph) -> GraphArrays:
         """op (N,), features (N, F), edges (E, 2); nodes are the inputs, then the graph's order."""
         identifiers = (*graph.inputs, *graph.order)
         place = {identifier: index for index, identifier in enumerate(identifiers)}
-        nodes = [graph.nodes[i] for i in identifiers]
-        op = [_OPAQUE if n.is_opaque else _INDEX.get(n.op, _OPAQUE) for n in nodes]
-        rows = [
-            (
-                *self._of_node(graph, node),
-                _COUNT_SCALE * len(graph.consumers[identifier]),
-                float(identifier in graph.output_nodes),
-            )
-            for identifier, node in zip(identifiers, nodes, strict=True)
-        ]
-        edges = [(place[s], index) for index, node in enumerate(nodes) for s in node.sources if s in place]
-        return GraphArrays(
-            op=np.array(op, dtype=np.int64),
-            features=np.array(rows, dtype=np.float32).reshape(len(rows), NUM_FEATURES),
-            edges=np.array(edges, dtype=np.int64).reshape(-1, 2),
-        )
+        nodes, consumers = graph.nodes, graph.consumers
+        rows = [self._row_of(graph, nodes[i]) for i in identifiers]
+        own = self._rows()[rows]
+        features = np.empty((len(rows), NUM_FEATURES), dtype=np.float32)
+        features[:, :_OWN_FEATURES] = own[:, 1:]
+        features[:, _OWN_FEATURES] = [_COUNT_SCALE * len(consumers[i]) for i in identifiers]
+        features[:, _OWN_FEATURES + 1] = [i in graph.output_nodes for i in identifiers]
+        senders, receivers = [], []
+        for index, identifier in enumerate(identifiers):
+            for source in nodes[identifier].sources:
+                if source in place:
+                    senders.append(place[source])
+                    receivers.append(index)
+        edges = np.array([senders, receivers], dtype=np.int64).T
+        return GraphArrays(op=own[:, 0].astype(np.int64), features=features, edges=np.ascontiguousarray(edges))
 
-    def _of_node(self, graph: Graph, node: Node) -> tuple[float, ...]:
-        known = self._own.get(node)
-        if known is None:
-            known = self._own[node] = _own_features(graph, node)
-        return known
+    def _row_of(self, graph: Graph, node: Node) -> int:
+        row = self._row_of_node.get(node)
+        if row is None:
+            if len(self._row_of_node) >= _MAX_REMEMBERED:
+                self._row_of_node.clear()
+            op = _OPAQUE if node.is_opaque else _INDEX.get(node.op, _OPAQUE)
+            row = self._row.setdefault((op, *_own_features(graph, node)), len(self._row))
+            self._row_of_node[node] = row
+        return row
+
+    def _rows(self) -> np.ndarray:
+        """(rows, 1 + own features): operator, then features."""
+        if len(self._table) < len(self._row):
+            self._table = np.array(list(self._row), dtype=np.float64)
+        return self._table
 
 
 def _own_features(graph: Graph, node: Node) -> tuple[float, ...]:
