@@ -15,6 +15,7 @@ from rlflow.rules import library as rule_library
 from rlflow.rules import pattern
 from rlflow.rules.curated import false_controls
 from rlflow.rules.expression import describe
+from rlflow.rules.generate import GeneratorConfig, LibraryConfig, write_library
 from rlflow.rules.rule import Rule
 from rlflow.rules.verify import Refutation, VerificationConfig, check_false_controls, verify
 
@@ -62,6 +63,28 @@ def verify_rules(
             if isinstance(outcome, Refutation):
                 raise RuleError(f"rule {rule.id} ({rule.name}) is refuted: {outcome}")
     typer.echo(f"{len(loaded.rules)} rules verified again; {refused} false controls refused.")
+
+
+@app.command()
+def generate(
+    output: Annotated[Path, typer.Option("--output", "-o", help="Where to write the library.")],
+    max_operators: Annotated[int, typer.Option(help="Largest side of an enumerated rule.")] = 2,
+    seed: Annotated[int, typer.Option(help="The same seed gives the same library.")] = 0,
+) -> None:
+    """Enumerate rules, verify them and the declared ones, and write all with their certificates."""
+    verification = VerificationConfig(seed=seed)
+    family = GeneratorConfig(max_operators=max_operators, seed=seed, verification=verification)
+    with progress_bar("generating") as on_progress:
+        report = write_library(
+            output,
+            LibraryConfig((family,), verification=verification),
+            on_progress=lambda done, total: on_progress(done / max(total, 1), f"{done} of {total} equalities"),
+        )
+    kept = sum(found.kept for found in report.families.values())
+    typer.echo(
+        f"Wrote {output}: {report.declared} declared and {kept} enumerated rules in {report.cpu_s:.1f} CPU seconds; "
+        f"{report.false_controls_refused} false controls refused."
+    )
 
 
 def _described(rule: Rule) -> dict[str, object]:

@@ -17,6 +17,7 @@ STAGES = (
     "train_controller",
     "evaluate",
     "temperature_sweep",
+    "seed_study",
 )
 # Published numbers are rounded; percentages agree with the costs beside them to this many points.
 _PERCENT_POINTS = 0.05
