@@ -13,7 +13,7 @@ export PATH := $(abspath $(VENV))/bin:$(PATH)
 export DVC_NO_ANALYTICS := 1
 export MLFLOW_DISABLE_TELEMETRY := true
 
-.PHONY: help setup repro test test-slow check check-results smoke bench ui clean
+.PHONY: help setup repro test test-slow check check-results smoke seeds bench ui clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -47,6 +47,9 @@ check-results: setup ## the published figures against their schemas
 
 smoke: setup ## the whole pipeline on a tiny graph, through DVC, outside the workspace
 	dvc exp run --temp -S experiment=smoke
+
+seeds: setup ## the learning chain on a two-layer BERT for five seeds, against the searches
+	OMP_NUM_THREADS=1 python pipelines/seed_study.py --multirun experiment=two_layers seed=0,1,2,3,4
 
 bench: setup ## timings, to data/results/bench.json
 	python benchmarks/run.py
