@@ -17,7 +17,8 @@ the scheduler lets somebody else run; a run during which it did so left the cach
 repeated; and the fastest run counts, not the median. (What the prices of a layer of BERT-Base add up to
 while other processes keep both cores busy, against the same processes absent: wall time, median + 126 %,
 fastest + 52 %; processor time under an even heavier load, median + 6 %, lower quartile + 6 %, fastest + 4 %.
-With the cores free all of these agree within 2 %.)
+With those processes absent all of these agree within 2 %. Prices below 0.1 ms still rose by
+half and more under load: take prices on a quiet machine.)
 """
 
 import math
