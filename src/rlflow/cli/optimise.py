@@ -72,11 +72,11 @@ def _check_output(output: Path) -> None:
     """Before hours are spent: can the file be written at all?"""
     if output.is_dir():
         raise InputError(f"{output} is a folder: name the file to write the model to")
+    if not output.parent.is_dir():
+        raise InputError(f"there is no folder {output.parent}: create it first")
     try:
         with tempfile.TemporaryFile(dir=output.parent):
             pass
-    except FileNotFoundError:
-        raise InputError(f"there is no folder {output.parent}: create it first") from None
     except OSError as error:
         raise InputError(
             f"{output.parent} cannot be written ({error.strerror}): choose another place for {output.name}"

@@ -14,6 +14,7 @@ from rlflow.optimiser import OnProgress
 @contextmanager
 def progress_bar(title: str) -> Iterator[OnProgress]:
     columns = (TextColumn("{task.fields[title]}"), BarColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
-    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
+    console = Console(stderr=True)
+    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
         task = progress.add_task("", total=1.0, title=title)
         yield lambda fraction, text: progress.update(task, completed=fraction, description=text)
