@@ -1,0 +1,71 @@
+"""All benchmarks, to data/results/bench.json: `make bench`. Wants a quiet machine; compare ratios, not times."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+from rlflow.evaluation.results import write_results
+
+HERE = Path(__file__).parent
+RESULT = Path("data/results/bench.json")
+PROMISED = {"dream_steps_per_s": 5000.0, "ppo_steps_per_s": 1500.0}
+
+
+def output_of(script: str) -> Any:
+    """What a benchmark prints."""
+    done = subprocess.run([sys.executable, str(HERE / script)], check=True, stdout=subprocess.PIPE, text=True)
+    return json.loads(done.stdout)
+
+
+def dream_rows() -> list[dict[str, Any]]:
+    """Dreamed steps a second at the default batch, beside what was promised."""
+    figures = output_of("dream_speed.py")["by_num_envs"]
+    size, default = next(iter(figures.items()))
+    return [
+        {
+            "name": f"dream/{name} ({size} dreams)",
+            "value": value,
+            "unit": "1/s",
+            "baseline": "promised, at least",
+            "baseline_value": PROMISED[name],
+            "cases": 1,
+        }
+        for name, value in default.items()
+    ]
+
+
+def graph_rows() -> list[dict[str, Any]]:
+    """Order, hash and edits at two depths; the deeper beside the shallower scaled by its nodes: linear growth."""
+    shallow, deep = output_of("graph_speed.py").items()
+    growth = deep[1]["running_nodes"] / shallow[1]["running_nodes"]
+    rows = []
+    for depth, figures in (shallow, deep):
+        for name, value in figures.items():
+            if not isinstance(value, dict):
+                continue
+            linear = None if figures is shallow[1] else shallow[1][name]["median"] * growth
+            rows.append(
+                {
+                    "name": f"graph/{name.removesuffix('_ms')} ({depth})",
+                    "value": value["median"],
+                    "unit": "ms",
+                    "baseline": "linear growth from the shallower model",
+                    "baseline_value": linear,
+                    "cases": 7,
+                }
+            )
+    return rows
+
+
+def main() -> None:
+    rows = [*output_of("step_speed.py"), *graph_rows(), *dream_rows()]
+    write_results(RESULT, rows)
+    for row in rows:
+        promised = "" if row["baseline_value"] is None else f"   ({row['baseline']}: {row['baseline_value']:.3g})"
+        sys.stdout.write(f"{row['name']:48s} {row['value']:10.3f} {row['unit']}{promised}\n")
+
+
+if __name__ == "__main__":
+    main()
