@@ -77,6 +77,25 @@ def documents(evaluation, rules_applied, sweep) -> dict[str, Any]:
         "evaluate": evaluation,
         "rules_applied": rules_applied,
         "temperature_sweep": sweep,
+        "seed_study": {
+            "bert": [
+                {
+                    "seed": 0,
+                    "rlflow_percent": 6.8,
+                    "greedy_percent": 6.9,
+                    "backtracking_percent": 6.9,
+                    "random_percent": 3.4,
+                    "share_of_best_search": 0.99,
+                    "dream_score_percent": 9.2,
+                    "rules": 14,
+                    "rules_that_fire": 10,
+                    "rollout_steps": 7952,
+                    "policy_steps": 142,
+                    "backtracking_expansions": 300,
+                    "training_s": 184.8,
+                }
+            ]
+        },
         "curves": {"loss": {"unit": "nats", "step_name": "epoch", "step": [0, 1], "value": [2.0, 1.0]}},
         "bench": [
             {
@@ -155,12 +174,12 @@ def documents(evaluation, rules_applied, sweep) -> dict[str, Any]:
             "rules": [
                 {
                     "id": "merge-3",
-                    "source": "declared",
+                    "name": "merge-2-matmuls",
                     "family": "merge",
-                    "summary": "MatMul(x, a), MatMul(x, b) -> Split(MatMul(x, Concat(a, b)))",
-                    "certificate": HASH,
-                    "shapes_checked": 20,
-                    "selected": True,
+                    "origin": "declared",
+                    "equation": "MatMul(x, a); MatMul(x, b) => Split(MatMul(x, Concat(a, b)))",
+                    "shapes": 64,
+                    "digest": HASH,
                 }
             ],
         },
