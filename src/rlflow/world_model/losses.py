@@ -18,9 +18,7 @@ def step_losses(prediction: Prediction, change: Change, model: MDNRNN) -> dict[s
     reward_scale, cost_scale = model.reward_scale[change.rule], model.cost_change_scale[change.rule]
     return {
         "latent": -(prediction.latent_change.log_prob(change.latent) + unit) / model.latent,
-        "reward": _gaussian(
-            (prediction.reward - change.reward) / reward_scale, prediction.reward_sigma / reward_scale
-        ),
+        "reward": _gaussian((prediction.reward - change.reward) / reward_scale, prediction.reward_sigma / reward_scale),
         "terminated": functional.binary_cross_entropy_with_logits(
             prediction.terminated_logit, change.terminated.float(), reduction="none"
         ),
