@@ -46,7 +46,7 @@ check-results: setup ## the published figures against their schemas
 	rlflow check-results
 
 smoke: setup ## the whole pipeline on a tiny graph, through DVC, outside the workspace
-	dvc exp run --temp -S experiment=smoke
+	dvc exp run --temp --force --name smoke -S experiment=smoke
 
 seeds: setup ## the learning chain on a two-layer BERT for five seeds, against the searches
 	OMP_NUM_THREADS=1 python pipelines/seed_study.py --multirun experiment=two_layers seed=0,1,2,3,4
