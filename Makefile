@@ -30,7 +30,7 @@ repro: setup ## the whole experiment: dvc repro
 	dvc repro
 
 test: setup ## all tests but those that want a quiet machine
-	pytest -m 'not timing'
+	pytest -n 2 -m 'not timing'
 
 test-slow: setup ## the tests that take long or want a quiet machine
 	pytest -m 'slow or timing'
