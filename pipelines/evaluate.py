@@ -79,6 +79,7 @@ def _contenders(stage: Stage, rules: Library, cost_model: CostModel) -> dict[str
         Controller.load(stage.input("data/policies")),
         environment,
         sampled_episodes=settings["sampled_episodes"],
+        candidates=settings["candidates"],
         seed=stage.seed,
     )
     rollouts = _metrics(stage, "collect_rollouts")[stage.graph]

@@ -71,15 +71,19 @@ def seed_study(config: DictConfig) -> None:
             on_update=run.log,
         )
         training_s = time.perf_counter() - started
-        policy = PolicyOptimiser(
-            rules,
-            rewriter,
-            cost_model,
-            model,
-            training.controller,
-            environment,
-            sampled_episodes=settings["evaluation"]["sampled_episodes"],
-            seed=seed,
+        alone, policy = (
+            PolicyOptimiser(
+                rules,
+                rewriter,
+                cost_model,
+                model,
+                training.controller,
+                environment,
+                sampled_episodes=settings["evaluation"]["sampled_episodes"],
+                candidates=candidates,
+                seed=seed,
+            )
+            for candidates in (1, settings["evaluation"]["candidates"])
         )
         found = policy.optimise(graph, Budget())
         searched = settings["evaluation"]["backtracking"]
@@ -91,6 +95,7 @@ def seed_study(config: DictConfig) -> None:
         row = {
             "seed": seed,
             "rlflow_percent": found.improvement_percent,
+            "controller_alone_percent": alone.optimise(graph, Budget()).improvement_percent,
             "greedy_percent": greedy.improvement_percent,
             "backtracking_percent": backtracking.improvement_percent,
             "random_percent": best_improvement_percent(rollouts.episodes),

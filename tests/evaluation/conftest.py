@@ -82,6 +82,7 @@ def documents(evaluation, rules_applied, sweep) -> dict[str, Any]:
                 {
                     "seed": 0,
                     "rlflow_percent": 6.8,
+                    "controller_alone_percent": 6.5,
                     "greedy_percent": 6.9,
                     "backtracking_percent": 6.9,
                     "random_percent": 3.4,

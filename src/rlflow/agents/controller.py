@@ -51,6 +51,14 @@ class Controller:
         actions = distribution.mode() if deterministic else distribution.sample(generator)
         return actions.numpy().reshape(*observation.shape[:-1], 2)
 
+    @torch.no_grad()
+    def likeliest_locations(self, observation: np.ndarray, rule: int, number: int) -> list[int]:
+        """Up to `number` valid locations of a rule, the most probable first; observation (size,)."""
+        flat = torch.from_numpy(observation).reshape(1, self.arguments.layout.size)
+        log_probability = self.policy.distribution(flat).location_log_probability(torch.tensor([rule]))[0]
+        values, locations = log_probability.topk(min(number, len(log_probability)))
+        return [int(i) for value, i in zip(values, locations, strict=True) if torch.isfinite(value)]
+
     def save(self, folder: Path) -> None:
         """Write `controller.safetensors` and `controller.json`; equal policies give equal bytes."""
         folder.mkdir(parents=True, exist_ok=True)

@@ -38,6 +38,10 @@ class PolicyOptimiser:
 
     The real masks rule out what the dream's would have allowed. The best graph of all episodes is the result: a
     temporary loss costs nothing. One expansion of the budget is one episode.
+
+    The rule is always the controller's choice. With `candidates` above 1, its so many likeliest locations for that
+    rule are tried on the real graph and the cheapest is taken: in a dream, where there is no graph, locations can
+    hardly be told apart. Every try counts as an interaction. With 1 the controller acts alone.
     """
 
     library: Library
@@ -47,6 +51,7 @@ class PolicyOptimiser:
     controller: Controller
     environment: EnvironmentConfig
     sampled_episodes: int = 4
+    candidates: int = 1
     seed: int = 0
     name: str = "rlflow"
 
@@ -74,17 +79,22 @@ class PolicyOptimiser:
         return OptimisationResult(best.graph, best.runtime_ms, start_ms, best.trajectory, wall_time_s, interactions)
 
     def _episode(self, env: SubstitutionEnv, generator: torch.Generator | None) -> tuple[_Best, int]:
-        """The best graph of one episode and its number of steps; with a generator actions are drawn."""
+        """The best graph of one episode and its interactions; with a generator actions are drawn."""
         env.reset(options=_HERE)
         alignment = RuleAlignment.of(self.world_model.arguments.rule_ids, [r.id for r in self.library.rules])
         layout = latent_state.layout_of(self.world_model)
         state = latent_state.begin(self.world_model, env.graph_arrays(), alignment.counts(env.counts()), 100.0)
         best = _Best(env.graph, env.cost.runtime_ms, env.trajectory())
-        steps = 0
+        steps = tries = 0
         ended = False
         while not ended:
-            chosen = self.controller.act(state.observation(layout), generator is None, generator)
+            observation = state.observation(layout)
+            chosen = self.controller.act(observation, generator is None, generator)
             action = (int(chosen[0]), int(chosen[1]))
+            if self.candidates > 1 and action[0] < len(alignment.model_rules):
+                locations = self.controller.likeliest_locations(observation, action[0], self.candidates)
+                action = (action[0], self._cheapest(env, alignment.action(action[0], 0)[0], locations))
+                tries += len(locations)
             _, _, terminated, truncated, _ = env.step(alignment.action(*action))
             ended = terminated or truncated
             if terminated:
@@ -95,4 +105,13 @@ class PolicyOptimiser:
             percent = 100.0 * env.cost.runtime_ms / env.start_cost.runtime_ms
             counts = alignment.counts(env.counts())
             state = latent_state.advance(self.world_model, state, action, env.graph_arrays(), counts, percent)
-        return best, steps
+        return best, max(steps, tries)
+
+    def _cheapest(self, env: SubstitutionEnv, rule: int, locations: list[int]) -> int:
+        """Of these locations of the environment's rule, the one that leads to the cheapest graph; ties to the first."""
+        matches = self.rewriter.matches(env.graph)[rule]
+
+        def runtime_ms(location: int) -> float:
+            return self.cost_model.runtime_ms(self.rewriter.apply(env.graph, matches[location]))
+
+        return min(locations, key=runtime_ms)
