@@ -1,5 +1,6 @@
 """Enumerate and verify substitution rules; choose those that an agent acts with by what searches use of them."""
 
+import logging
 import time
 from typing import Any
 
@@ -7,9 +8,11 @@ from rlflow.evaluation.results import Figure, write_results
 from rlflow.rules.generate import GeneratorConfig, LibraryConfig, LibraryReport, build_library
 from rlflow.rules.library import Library
 from rlflow.rules.verify import VerificationConfig
-from rlflow.search.rule_selection import SelectionConfig, select_rules
+from rlflow.search.rule_selection import Choice, RuleSet, SelectionConfig, select_rules
 from rlflow.tracking.materials import cost_model_of, save_prices, selection_graph_of
 from rlflow.tracking.stage import Stage, pipeline_stage
+
+log = logging.getLogger(__name__)
 
 
 @pipeline_stage
@@ -34,6 +37,10 @@ def generate_rules(stage: Stage) -> None:
             on_progress(fraction, text)
 
         chosen = select_rules(library, selection_graph_of(stage.settings["graph"]), cost_model, selection, on_search)
+    if not chosen.choices:
+        log.warning("no rule of the library helps %s: agents get rules that they can only decline", stage.graph)
+        idle = (Choice(r.id, r.name, 0, 0.0, 0.0, 0) for r in library.rules[: selection.size])
+        chosen = RuleSet(library.hash, tuple(idle))
     folder = stage.output("data/rules")
     folder.mkdir()
     library.save(folder / "library.jsonl")
