@@ -1,7 +1,9 @@
 """Fit V, then M, on the rollouts; say how far the dream can be trusted."""
 
+from rlflow.evaluation import figures
 from rlflow.evaluation.results import Figure, write_results
 from rlflow.representation.rollouts import Rollouts
+from rlflow.tracking.curves import Curves
 from rlflow.tracking.stage import Stage, pipeline_stage
 from rlflow.world_model import trainer
 from rlflow.world_model.config import DreamConfig, WorldModelConfig
@@ -9,6 +11,12 @@ from rlflow.world_model.dataset import split_episodes
 from rlflow.world_model.diagnostics import latent_spread, open_loop
 from rlflow.world_model.termination import termination_accuracy
 
+RESULTS = "data/results/fit_world_model"
+CURVES = {"encoder/loss": "loss of V"} | {
+    f"{split}/{part}": "nats" if part != "loss" else "loss of M"
+    for part in ("loss", "latent", "reward", "terminated", "counts", "cost")
+    for split in ("memory", "held_out")
+}
 TARGETS = {
     "z": ("latent", "latent_copy", "copy"),
     "counts": ("counts", "counts_copy", "copy"),
@@ -21,13 +29,12 @@ TARGETS = {
 def fit_world_model(stage: Stage) -> None:
     rollouts = Rollouts.load(stage.input("data/rollouts"))
     config = WorldModelConfig(**stage.settings["world_model"])
-    history: dict[str, float] = {}
-    stopwatch = stage.stopwatch
+    stopwatch, curves = stage.stopwatch, Curves(stage.checkpoint / "curves.json", "epoch", CURVES)
     epochs = config.encoder_epochs + config.epochs
     with stage.progress("epochs") as on_progress:
 
         def on_epoch(epoch: int, metrics: dict[str, float]) -> None:
-            history.update(metrics)
+            curves.add(epoch, metrics)
             stopwatch.tick()
             stage.run.log(epoch, metrics)
             on_progress((epoch + 1) / epochs, str(epoch + 1))
@@ -47,7 +54,7 @@ def fit_world_model(stage: Stage) -> None:
         "held_out_episodes": len(held_out),
         "parameters": sum(weight.numel() for weight in model.parameters()),
         "epochs": epochs,
-        "losses": history,
+        "losses": {name: curve["value"][-1] for name, curve in curves.to_json().items()},
         "open_loop": [
             {
                 "target": target,
@@ -65,6 +72,10 @@ def fit_world_model(stage: Stage) -> None:
         "seed": stage.seed,
     }
     write_results(stage.metrics, metrics)
+    write_results(stage.output(f"{RESULTS}/curves.json"), curves.to_json())
+    figure = stage.output(f"{RESULTS}/curves.png")
+    figures.save(figures.training_curves(curves.to_json()), figure)
+    stage.run.artifact(figure)
     stage.report(metrics | latent_spread(model, rollouts.graphs))
 
 

@@ -4,14 +4,19 @@ from rlflow.agents.config import ControllerConfig
 from rlflow.agents.dream_training import best_improvement_percent, train_in_dream
 from rlflow.agents.policy_optimiser import PolicyOptimiser
 from rlflow.environments import EnvironmentConfig
+from rlflow.evaluation import figures
 from rlflow.evaluation.results import Figure, write_results
 from rlflow.optimiser import Budget
 from rlflow.representation.rollouts import Rollouts
 from rlflow.rules.rewriter import Rewriter
+from rlflow.tracking.curves import Curves
 from rlflow.tracking.materials import agent_rules, cost_model_of, graph_of, save_prices
 from rlflow.tracking.stage import Stage, pipeline_stage
 from rlflow.world_model.config import DreamConfig
 from rlflow.world_model.model import WorldModel
+
+RESULTS = "data/results/train_controller"
+CURVES = {"return_percent": "% in the dream", "episode_length": "steps", "train/entropy_loss": "nats"}
 
 
 @pipeline_stage
@@ -21,11 +26,12 @@ def train_controller(stage: Stage) -> None:
     rollouts = Rollouts.load(stage.input("data/rollouts"))
     dream = DreamConfig(**settings["controller"]["dream"])
     config = ControllerConfig(**settings["controller"]["ppo"])
-    stopwatch = stage.stopwatch
+    stopwatch, curves = stage.stopwatch, Curves(stage.checkpoint / "curves.json", "update", CURVES)
     updates = -(-config.total_steps // (dream.num_envs * config.steps_per_update))
     with stage.progress("updates") as on_progress:
 
         def on_update(update: int, metrics: dict[str, float]) -> None:
+            curves.add(update, metrics)
             stopwatch.tick()
             stage.run.log(update, metrics)
             on_progress(update / updates, f"{metrics.get('return_percent', 0.0):.1f} %")
@@ -71,6 +77,10 @@ def train_controller(stage: Stage) -> None:
         "seed": stage.seed,
     }
     write_results(stage.metrics, metrics)
+    write_results(stage.output(f"{RESULTS}/curves.json"), curves.to_json())
+    figure = stage.output(f"{RESULTS}/curves.png")
+    figures.save(figures.training_curves(curves.to_json()), figure)
+    stage.run.artifact(figure)
     stage.report(metrics)
 
 
