@@ -74,7 +74,8 @@ def fit_world_model(stage: Stage) -> None:
     write_results(stage.metrics, metrics)
     write_results(stage.output(f"{RESULTS}/curves.json"), curves.to_json())
     figure = stage.output(f"{RESULTS}/curves.png")
-    figures.save(figures.training_curves(curves.to_json()), figure)
+    drawn = {name: curve for name, curve in curves.to_json().items() if name.endswith("/loss")}
+    figures.save(figures.training_curves(drawn), figure)
     stage.run.artifact(figure)
     stage.report(metrics | latent_spread(model, rollouts.graphs))
 
