@@ -44,9 +44,9 @@ def test_weights_are_cold_and_activations_warm(make_matmul, monkeypatch):
 
 def test_the_overhead_of_a_run_is_subtracted_and_no_price_is_negative(make_matmul, monkeypatch):
     """An overhead of -1 s or +1 s, far from any run of this fragment, must show in the price."""
-    monkeypatch.setattr(fragment_timing, "run_overhead_ns", lambda setting, threads: -1e9)
+    monkeypatch.setattr(fragment_timing, "run_overhead_ns", lambda threads: -1e9)
     assert time_fragment_ms(make_matmul(4, 4), setting="as_written", repetitions=3) > 1000
-    monkeypatch.setattr(fragment_timing, "run_overhead_ns", lambda setting, threads: 1e9)
+    monkeypatch.setattr(fragment_timing, "run_overhead_ns", lambda threads: 1e9)
     assert time_fragment_ms(make_matmul(4, 4), setting="as_written", repetitions=3) == 0
 
 
@@ -79,7 +79,7 @@ def test_outputs_without_a_buffer_run(make_model):
 
 @pytest.mark.parametrize(("cap", "expected"), [(0.0, MINIMUM_REPETITIONS), (None, 9), (3600.0, 9)])
 def test_the_time_cap_leaves_the_minimum(make_matmul, monkeypatch, cap, expected):
-    run_overhead_ns("as_written", 1)
+    run_overhead_ns(1)
     monkeypatch.setattr(fragment_timing, "_preemptions", lambda: 0)
     evictions = []
     monkeypatch.setattr(fragment_timing, "_evict", lambda: evictions.append(1))
@@ -90,7 +90,7 @@ def test_the_time_cap_leaves_the_minimum(make_matmul, monkeypatch, cap, expected
 @pytest.mark.parametrize(("preempted", "attempts"), [(lambda run: run < 4, 13), (lambda run: True, 27)])
 def test_preempted_runs_are_repeated_but_not_for_ever(make_matmul, monkeypatch, preempted, attempts):
     """9 clean runs are asked for: 4 spoilt ones come on top, but a machine that spoils all gets 27 attempts."""
-    run_overhead_ns("as_written", 1)
+    run_overhead_ns(1)
     calls = []
 
     def preemptions():
@@ -105,9 +105,9 @@ def test_preempted_runs_are_repeated_but_not_for_ever(make_matmul, monkeypatch, 
 
 
 def test_the_overhead_is_measured_once_a_process():
-    first = run_overhead_ns("deployed", 1)
+    first = run_overhead_ns(1)
     assert first > 0
-    assert run_overhead_ns("deployed", 1) == first
+    assert run_overhead_ns(1) == first
 
 
 def test_no_repetitions_are_refused(make_matmul):
@@ -118,7 +118,7 @@ def test_no_repetitions_are_refused(make_matmul):
 @pytest.mark.parametrize(("threads", "is_charged"), [(1, False), (2, True)])
 def test_a_thread_that_does_not_run_is_not_charged(make_matmul, monkeypatch, threads, is_charged):
     """Each run sleeps 30 ms, hundreds of times what it takes. Of several threads only the wall clock tells."""
-    run_overhead_ns("as_written", threads)
+    run_overhead_ns(threads)
     original = fragment_timing._BoundRun.__call__
 
     def interrupted(self):
@@ -132,7 +132,7 @@ def test_a_thread_that_does_not_run_is_not_charged(make_matmul, monkeypatch, thr
 
 def test_one_undisturbed_run_is_enough(make_matmul, monkeypatch):
     """All runs but one are made to compute 20 ms longer: the median would be charged with it."""
-    run_overhead_ns("as_written", 1)
+    run_overhead_ns(1)
     original, calls = fragment_timing._BoundRun.__call__, []
 
     def disturbed(self):
