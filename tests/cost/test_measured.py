@@ -14,6 +14,7 @@ from rlflow.errors import PriceError, RLFlowError
 from rlflow.ir.graph import Node, Ref
 from rlflow.ir.structural_hash import structural_hash
 from rlflow.rules.rewriter import Rewriter
+from rlflow.runtime.fragment_timing import FragmentTiming
 from rlflow.runtime.session import SETTINGS
 
 FAST = PricingConfig(repetitions=3, time_cap_s=0.05)
@@ -67,7 +68,7 @@ def test_a_frozen_list_needs_no_runtime(linear, monkeypatch):
     def refuse(*arguments, **settings):
         raise AssertionError("a frozen price list was timed again")
 
-    monkeypatch.setattr(measured, "time_fragment_ms", refuse)
+    monkeypatch.setattr(measured, "time_fragment", refuse)
     assert MeasuredCost("deployed", prices, None).cost(linear) == cost
 
 
@@ -94,11 +95,32 @@ def test_views_cost_one_launch_whatever_their_size_and_kind():
         assert views[0].ms < relu / 3
 
 
+def test_a_slow_minute_does_not_show_in_prices(linear, monkeypatch):
+    """The second list is taken while everything, the probe too, takes three times as long."""
+    prices = []
+    for slowness in (1.0, 3.0):
+        timing = FragmentTiming(ms=0.5 * slowness, probe_ms=0.8 * slowness)
+        monkeypatch.setattr(measured, "time_fragment", lambda *_, timing=timing, **__: timing)
+        listed = empty_price_list(1)
+        listed.probe_ms = 0.8
+        MeasuredCost("deployed", listed, FAST).runtime_ms(linear)
+        prices.append(listed)
+    assert prices[0] == prices[1]
+    assert prices[0].prices
+
+
+def test_the_first_timing_sets_the_pace_of_a_list(linear):
+    prices = empty_price_list(1)
+    assert prices.probe_ms is None
+    MeasuredCost("deployed", prices, FAST).runtime_ms(linear)
+    assert prices.probe_ms > 0
+
+
 def test_a_fragment_that_cannot_run_is_estimated_and_says_so(linear, monkeypatch, caplog):
     def refuse(*arguments, **settings):
         raise RLFlowError("no kernel")
 
-    monkeypatch.setattr(measured, "time_fragment_ms", refuse)
+    monkeypatch.setattr(measured, "time_fragment", refuse)
     prices = empty_price_list(1)
     assert MeasuredCost("deployed", prices, FAST).runtime_ms(linear) > 0
     assert all(p.estimated for p in prices.prices.values())

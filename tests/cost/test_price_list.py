@@ -8,7 +8,7 @@ from rlflow.errors import PriceError
 
 @pytest.fixture
 def prices() -> PriceList:
-    made = PriceList("abc", "a machine")
+    made = PriceList("abc", "a machine", probe_ms=0.75)
     made.add("deployed", "f2", Price(0.5, "MatMul"))
     made.add("as_written", "f1", Price(0.25, "Add", estimated=True))
     return made
@@ -22,7 +22,7 @@ def test_a_saved_list_is_the_same_list(prices, tmp_path):
 
 
 def test_equal_lists_are_equal_files(prices, tmp_path):
-    other = PriceList("abc", "a machine")
+    other = PriceList("abc", "a machine", probe_ms=0.75)
     for key, price in reversed(prices.prices.items()):
         other.prices[key] = price
     prices.save(tmp_path / "a.json")
@@ -49,12 +49,13 @@ def test_another_machine_is_refused_by_name(prices, tmp_path):
         "no json",
         "[]",
         "{}",
-        '{"hardware": "abc", "machine": "m", "prices": {"k": {"ms": 1}}}',
-        '{"hardware": "abc", "machine": "m", "prices": {"k": 1}}',
-        '{"hardware": "abc", "machine": "m", "prices": [1]}',
-        '{"hardware": "abc", "machine": "m", "prices": {"k": {"ms": "fast", "description": "d"}}}',
-        '{"hardware": "abc", "machine": "m", "prices": {"k": {"ms": -1.0, "description": "d"}}}',
-        '{"hardware": "abc", "machine": "m", "prices": {"k": {"ms": NaN, "description": "d"}}}',
+        '{"hardware": "abc", "machine": "m", "prices": {}}',
+        '{"hardware": "abc", "machine": "m", "probe_ms": 1.0, "prices": {"k": {"ms": 1}}}',
+        '{"hardware": "abc", "machine": "m", "probe_ms": 1.0, "prices": {"k": 1}}',
+        '{"hardware": "abc", "machine": "m", "probe_ms": 1.0, "prices": [1]}',
+        '{"hardware": "abc", "machine": "m", "probe_ms": 1.0, "prices": {"k": {"ms": "fast", "description": "d"}}}',
+        '{"hardware": "abc", "machine": "m", "probe_ms": 1.0, "prices": {"k": {"ms": -1.0, "description": "d"}}}',
+        '{"hardware": "abc", "machine": "m", "probe_ms": 1.0, "prices": {"k": {"ms": NaN, "description": "d"}}}',
     ],
 )
 def test_a_damaged_file_is_refused(content, tmp_path):

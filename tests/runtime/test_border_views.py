@@ -4,7 +4,7 @@ from onnx import TensorProto, helper
 
 from rlflow.runtime import fragment_timing
 from rlflow.runtime.border_views import without_last_views
-from rlflow.runtime.fragment_timing import time_fragment_ms
+from rlflow.runtime.fragment_timing import time_fragment
 from rlflow.runtime.session import fused_model, open_session, run
 
 ROWS, WIDTH = 8, 16
@@ -82,15 +82,15 @@ def test_other_views_stay(make_model, nodes):
 def test_a_view_that_was_left_out_is_charged_as_a_launch(make_biased, monkeypatch):
     """A launch of a second, a thousand times what this fragment takes, must show, once."""
     monkeypatch.setattr(fragment_timing, "launch_ns", lambda threads: 1e9)
-    assert 1000 < time_fragment_ms(make_biased(3), setting="deployed", repetitions=3) < 1500
-    assert time_fragment_ms(make_biased(2), setting="deployed", repetitions=3) < 1000
+    assert 1000 < time_fragment(make_biased(3), setting="deployed", repetitions=3).ms < 1500
+    assert time_fragment(make_biased(2), setting="deployed", repetitions=3).ms < 1000
 
 
 @pytest.mark.timing
 def test_the_rank_of_a_product_hardly_changes_its_price(make_biased):
     """Both are one Gemm of BERT-Base inside a model; with the copy into the output it was 10 to 20 % more."""
     flat, cube = (
-        min(time_fragment_ms(make_biased(rank, 128, 768), setting="deployed", repetitions=15) for _ in range(3))
+        min(time_fragment(make_biased(rank, 128, 768), setting="deployed", repetitions=15).ms for _ in range(3))
         for rank in (2, 3)
     )
     assert cube < 1.07 * flat

@@ -6,7 +6,7 @@ from onnx import TensorProto, helper
 
 from rlflow.errors import InputError
 from rlflow.runtime import fragment_timing
-from rlflow.runtime.fragment_timing import MINIMUM_REPETITIONS, run_overhead_ns, time_fragment_ms
+from rlflow.runtime.fragment_timing import MINIMUM_REPETITIONS, run_overhead_ns, time_fragment
 from rlflow.runtime.session import SETTINGS
 
 
@@ -27,8 +27,8 @@ def make_matmul(make_model):
 @pytest.mark.parametrize("setting", SETTINGS)
 def test_more_work_takes_longer(make_matmul, setting):
     """The large matmul has 512 times the work of the small one; 20 leaves room for any machine."""
-    small = time_fragment_ms(make_matmul(64, 64), setting=setting, repetitions=7)
-    large = time_fragment_ms(make_matmul(512, 512), setting=setting, repetitions=7)
+    small = time_fragment(make_matmul(64, 64), setting=setting, repetitions=7).ms
+    large = time_fragment(make_matmul(512, 512), setting=setting, repetitions=7).ms
     assert large > 20 * small
 
 
@@ -36,18 +36,18 @@ def test_more_work_takes_longer(make_matmul, setting):
 def test_weights_are_cold_and_activations_warm(make_matmul, monkeypatch):
     """One row times a 16 MB matrix does nothing but read weights, so it must be slower after an eviction."""
     fragment = make_matmul(1, 2048)
-    cold = time_fragment_ms(fragment, setting="as_written", repetitions=9)
+    cold = time_fragment(fragment, setting="as_written", repetitions=9).ms
     monkeypatch.setattr(fragment_timing, "_evict", lambda: None)
-    warm = time_fragment_ms(fragment, setting="as_written", repetitions=9)
+    warm = time_fragment(fragment, setting="as_written", repetitions=9).ms
     assert cold > 1.2 * warm > 0
 
 
 def test_the_overhead_of_a_run_is_subtracted_and_no_price_is_negative(make_matmul, monkeypatch):
     """An overhead of -1 s or +1 s, far from any run of this fragment, must show in the price."""
     monkeypatch.setattr(fragment_timing, "run_overhead_ns", lambda threads: -1e9)
-    assert time_fragment_ms(make_matmul(4, 4), setting="as_written", repetitions=3) > 1000
+    assert time_fragment(make_matmul(4, 4), setting="as_written", repetitions=3).ms > 1000
     monkeypatch.setattr(fragment_timing, "run_overhead_ns", lambda threads: 1e9)
-    assert time_fragment_ms(make_matmul(4, 4), setting="as_written", repetitions=3) == 0
+    assert time_fragment(make_matmul(4, 4), setting="as_written", repetitions=3).ms == 0
 
 
 @pytest.mark.parametrize("setting", SETTINGS)
@@ -68,13 +68,13 @@ def test_indices_masks_scalars_and_integers_run(make_model, setting):
         [("scaled", TensorProto.FLOAT, [5, 3]), ("quotient", TensorProto.INT64, [5])],
         {"table": np.ones((6, 3), np.float32), "zero": np.zeros((), np.float32)},
     )
-    assert time_fragment_ms(model, setting=setting, repetitions=3) >= 0
+    assert time_fragment(model, setting=setting, repetitions=3).ms >= 0
 
 
 def test_outputs_without_a_buffer_run(make_model):
     model = make_model([helper.make_node("SplitToSequence", ["x"], ["y"])], [("x", TensorProto.FLOAT, [2, 3])], [])
     model.graph.output.append(helper.make_tensor_sequence_value_info("y", TensorProto.FLOAT, None))
-    assert time_fragment_ms(model, setting="as_written", repetitions=3) > 0
+    assert time_fragment(model, setting="as_written", repetitions=3).ms > 0
 
 
 @pytest.mark.parametrize(("cap", "expected"), [(0.0, MINIMUM_REPETITIONS), (None, 9), (3600.0, 9)])
@@ -83,7 +83,7 @@ def test_the_time_cap_leaves_the_minimum(make_matmul, monkeypatch, cap, expected
     monkeypatch.setattr(fragment_timing, "_preemptions", lambda: 0)
     evictions = []
     monkeypatch.setattr(fragment_timing, "_evict", lambda: evictions.append(1))
-    time_fragment_ms(make_matmul(4, 4), setting="as_written", repetitions=9, time_cap_s=cap)
+    time_fragment(make_matmul(4, 4), setting="as_written", repetitions=9, time_cap_s=cap)
     assert len(evictions) == expected
 
 
@@ -94,14 +94,14 @@ def test_preempted_runs_are_repeated_but_not_for_ever(make_matmul, monkeypatch, 
     calls = []
 
     def preemptions():
-        """Called before and after each run; the count rises in between when the run is to be spoilt."""
-        run, after = divmod(len(calls), 2)
+        """Called before and after each run and each run of the probe; the count rises while a run is spoilt."""
+        run, place = divmod(len(calls), 4)
         calls.append(run)
-        return run + 1 if after and preempted(run) else run
+        return run + 1 if place == 1 and preempted(run) else run
 
     monkeypatch.setattr(fragment_timing, "_preemptions", preemptions)
-    assert time_fragment_ms(make_matmul(64, 64), setting="as_written", repetitions=9) > 0
-    assert len(calls) == 2 * attempts
+    assert time_fragment(make_matmul(64, 64), setting="as_written", repetitions=9).ms > 0
+    assert len(calls) == 4 * attempts
 
 
 def test_the_overhead_is_measured_once_a_process():
@@ -112,7 +112,7 @@ def test_the_overhead_is_measured_once_a_process():
 
 def test_no_repetitions_are_refused(make_matmul):
     with pytest.raises(InputError, match="repetitions is 0"):
-        time_fragment_ms(make_matmul(4, 4), setting="as_written", repetitions=0)
+        time_fragment(make_matmul(4, 4), setting="as_written", repetitions=0)
 
 
 @pytest.mark.parametrize(("threads", "is_charged"), [(1, False), (2, True)])
@@ -126,21 +126,38 @@ def test_a_thread_that_does_not_run_is_not_charged(make_matmul, monkeypatch, thr
         original(self)
 
     monkeypatch.setattr(fragment_timing._BoundRun, "__call__", interrupted)
-    price = time_fragment_ms(make_matmul(16, 16), setting="as_written", repetitions=3, threads=threads)
+    price = time_fragment(make_matmul(16, 16), setting="as_written", repetitions=3, threads=threads).ms
     assert (price > 29) == is_charged
 
 
-def test_one_undisturbed_run_is_enough(make_matmul, monkeypatch):
-    """All runs but one are made to compute 20 ms longer: the median would be charged with it."""
+@pytest.mark.timing
+def test_the_probe_tells_how_fast_the_machine_is(make_matmul, monkeypatch):
+    """Every run, the probe's too, counts eight times: at the pace of before it costs about what it did before."""
+    model = make_matmul(128, 512)
+    before = time_fragment(model, setting="as_written", repetitions=9)
+    original = fragment_timing._timed
+
+    def slowed(*arguments):
+        run = original(*arguments)
+        return run._replace(ns=8 * run.ns)
+
+    monkeypatch.setattr(fragment_timing, "_timed", slowed)
+    slow = time_fragment(model, setting="as_written", repetitions=9)
+    assert slow.ms > 4 * before.ms
+    assert slow.at_pace(before.probe_ms) == pytest.approx(before.ms, rel=0.3)
+
+
+def test_one_undisturbed_run_of_each_session_is_enough(make_matmul, monkeypatch):
+    """All runs but the first ones are made to compute 20 ms longer: the median would be charged with it."""
     run_overhead_ns(1)
     original, calls = fragment_timing._BoundRun.__call__, []
 
     def disturbed(self):
         calls.append(1)
-        until = time.thread_time() + (0 if len(calls) in (5, 6) else 0.02)  # a timed run and the dummy before it
+        until = time.thread_time() + (0 if len(calls) <= 15 else 0.02)  # 3 to warm up, 3 turns of 4
         while time.thread_time() < until:
             pass
         original(self)
 
     monkeypatch.setattr(fragment_timing._BoundRun, "__call__", disturbed)
-    assert time_fragment_ms(make_matmul(16, 16), setting="as_written", repetitions=9) < 10
+    assert time_fragment(make_matmul(16, 16), setting="as_written", repetitions=9).ms < 10

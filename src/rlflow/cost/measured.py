@@ -24,7 +24,7 @@ from rlflow.cost.work import WorkCounter
 from rlflow.errors import PriceError, RLFlowError
 from rlflow.ir.graph import Graph, Ref
 from rlflow.onnx_io.standalone import standalone_model
-from rlflow.runtime.fragment_timing import launch_ns, time_fragment_ms
+from rlflow.runtime.fragment_timing import launch_ns, time_fragment
 from rlflow.runtime.hardware import fingerprint
 from rlflow.runtime.session import Setting
 
@@ -37,7 +37,7 @@ _VIEW = Fragment("view", "a view: Reshape, Squeeze, Unsqueeze, Flatten or Identi
 class PricingConfig:
     """How a fragment is timed."""
 
-    repetitions: int = 11
+    repetitions: int = 12
     time_cap_s: float = 2.0
     threads: int = 1
     seed: int = 0
@@ -137,27 +137,27 @@ class MeasuredCost:
                 raise PriceError(
                     f"the price list has no {self.setting} price for {fragment.description}: let a pricing run add it"
                 )
-            price = _measure(graph, fragment, self.setting, self.pricing, self._work)
+            price = self._measured(graph, fragment, self.pricing)
             self.price_list.add(self.setting, fragment.signature, price)
         return price.ms
 
-
-def _measure(graph: Graph, fragment: Fragment, setting: Setting, pricing: PricingConfig, work: WorkCounter) -> Price:
-    if fragment is _VIEW:
-        return Price(round(launch_ns(pricing.threads) / 1e6, 6), fragment.description)
-    try:
-        ms = time_fragment_ms(
-            standalone_model(extract(graph, fragment)),
-            setting=setting,
-            repetitions=pricing.repetitions,
-            threads=pricing.threads,
-            seed=pricing.seed,
-            time_cap_s=pricing.time_cap_s,
-        )
-        return Price(round(ms, 6), fragment.description)
-    except RLFlowError as error:
-        _LOGGER.warning("%s cannot be timed by itself and is estimated (%s)", fragment.description, error)
-        return Price(_estimate_ms(graph, fragment, work), fragment.description, estimated=True)
+    def _measured(self, graph: Graph, fragment: Fragment, pricing: PricingConfig) -> Price:
+        if fragment is _VIEW:
+            return Price(round(launch_ns(pricing.threads) / 1e6, 6), fragment.description)
+        try:
+            timing = time_fragment(
+                standalone_model(extract(graph, fragment)),
+                setting=self.setting,
+                repetitions=pricing.repetitions,
+                threads=pricing.threads,
+                seed=pricing.seed,
+                time_cap_s=pricing.time_cap_s,
+            )
+        except RLFlowError as error:
+            _LOGGER.warning("%s cannot be timed by itself and is estimated (%s)", fragment.description, error)
+            return Price(_estimate_ms(graph, fragment, self._work), fragment.description, estimated=True)
+        pace = self.price_list.probe_ms = self.price_list.probe_ms or timing.probe_ms
+        return Price(round(timing.at_pace(pace), 6), fragment.description)
 
 
 def _estimate_ms(graph: Graph, fragment: Fragment, work: WorkCounter) -> float:

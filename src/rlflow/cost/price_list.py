@@ -30,10 +30,12 @@ class Price:
 
 @dataclass
 class PriceList:
-    """Prices by (setting, signature); `hardware` is the fingerprint's key."""
+    """Prices by (setting, signature); `hardware` is the fingerprint's key. All are taken at the pace at which the
+    probe of `runtime.fragment_timing` takes `probe_ms`: that of the first timing; None before it."""
 
     hardware: str
     machine: str
+    probe_ms: float | None = None
     prices: dict[str, Price] = field(default_factory=dict)
 
     def get(self, setting: str, signature: str) -> Price | None:
@@ -47,6 +49,7 @@ class PriceList:
         content = {
             "hardware": self.hardware,
             "machine": self.machine,
+            "probe_ms": self.probe_ms,
             "prices": {
                 key: {"ms": price.ms, "description": price.description, "estimated": price.estimated}
                 for key, price in sorted(self.prices.items())
@@ -63,7 +66,7 @@ def load(path: Path, hardware: str) -> PriceList:
     try:
         content = json.loads(path.read_text())
         prices = {key: Price(**price) for key, price in content["prices"].items()}
-        found, machine = content["hardware"], content["machine"]
+        found, machine, probe_ms = content["hardware"], content["machine"], content["probe_ms"]
     except FileNotFoundError:
         raise PriceError(f"there is no price list {path}: run the stage that takes the prices first") from None
     except (ValueError, KeyError, TypeError, AttributeError) as error:
@@ -72,4 +75,4 @@ def load(path: Path, hardware: str) -> PriceList:
         raise PriceError(
             f"{path} was measured on other hardware ({machine}): delete it, and it will be measured again here"
         )
-    return PriceList(found, machine, prices)
+    return PriceList(found, machine, probe_ms, prices)

@@ -4,13 +4,17 @@ Protocol "cold weights, warm activations" (research/ort_cpu_headroom.md section 
 come from memory, since all the other weights passed through the caches since their last use, while
 activations were written and the same operators ran with other weights a moment ago. So before each timed run
 a buffer as large as the weights of a large model is written, then a twin of the session is run, which has
-weights of its own and warms the code, then the inputs and outputs are touched. The price is the fastest of
-the timed runs, less the fastest of a session without nodes under the same protocol: what entering and leaving
-the runtime costs is paid once a model, but what launching a node costs is paid by each node and stays in the
-price.
+weights of its own and warms the code, then the inputs and outputs are touched. A few sessions take turns; the
+price is the mean of their fastest runs, less that of sessions without nodes under the same protocol: what
+entering and leaving the runtime costs is paid once a model, but what launching a node costs is paid by each
+node and stays in the price.
 
 What is timed is the fragment as the runtime fuses it, without the views at its end (`border_views`), each of which
 is charged as one launch.
+
+A machine has slow minutes (4 to 8 % on a virtual one), and prices of one list are taken over many of them. So a
+probe, always the same product, is timed between the runs of the fragment: prices are made comparable by what the
+probe took beside them.
 
 Runs go through IOBinding with the outputs allocated beforehand: a plain run copies each output into a fresh
 NumPy array, which costs more (page faults, a copy) than many of the nodes that are to be priced.
@@ -28,11 +32,14 @@ half and more under load: take prices on a quiet machine.)
 import math
 import resource
 import time
+from dataclasses import dataclass
 from functools import cache
+from statistics import fmean
+from typing import NamedTuple
 
 import numpy as np
 import onnxruntime as ort
-from onnx import ModelProto, TensorProto, helper
+from onnx import ModelProto, TensorProto, helper, numpy_helper
 
 from rlflow.errors import InputError
 from rlflow.runtime.border_views import without_last_views
@@ -47,11 +54,25 @@ EVICTION_BYTES = 256_000_000
 MINIMUM_REPETITIONS = 3
 _OVERHEAD_REPETITIONS = 25
 _CHAINED = 64
+# Equal sessions differ by 3 % for as long as they live (where their memory lies).
+_SESSIONS = 3
 # On a busy machine a run that lost its processor is repeated, at most until this multiple of the repetitions.
 _MOST_ATTEMPTS = 3
 
 
-def time_fragment_ms(
+@dataclass(frozen=True)
+class FragmentTiming:
+    """Milliseconds that a fragment adds to a model that contains it, at least 0, and what the probe took beside it."""
+
+    ms: float
+    probe_ms: float
+
+    def at_pace(self, probe_ms: float) -> float:
+        """Milliseconds where the probe takes `probe_ms`."""
+        return self.ms * probe_ms / self.probe_ms
+
+
+def time_fragment(
     model: ModelProto,
     *,
     setting: Setting,
@@ -59,8 +80,8 @@ def time_fragment_ms(
     threads: int = 1,
     seed: int = 0,
     time_cap_s: float | None = None,
-) -> float:
-    """Milliseconds that `model` adds to a model that contains it, at least 0.
+) -> FragmentTiming:
+    """What `model` adds to a model that contains it.
 
     Inputs are drawn by `draw_inputs` from `seed`. `repetitions` runs are timed, fewer (but at least 3) once
     `time_cap_s` seconds have passed. The session is not kept.
@@ -71,8 +92,9 @@ def time_fragment_ms(
         raise InputError(f"repetitions is {repetitions}; at least 1 run must be timed")
     fused, views = without_last_views(fused_model(model, setting))
     inputs = draw_inputs(model, np.random.default_rng(seed))
-    fastest_ns = _fastest_ns(fused, inputs, threads, repetitions, time_cap_s)
-    return max(0.0, fastest_ns + views * launch_ns(threads) - run_overhead_ns(threads)) / 1e6
+    fastest = _fastest(fused, inputs, threads, repetitions, time_cap_s)
+    ns = fastest.ns + views * launch_ns(threads) - run_overhead_ns(threads)
+    return FragmentTiming(max(0.0, ns) / 1e6, fastest.probe_ns / 1e6)
 
 
 @cache
@@ -93,7 +115,7 @@ def _chain_ns(length: int, threads: int) -> float:
     value, result = (helper.make_tensor_value_info(name, TensorProto.FLOAT, [1, 1]) for name in ("x0", f"x{length}"))
     graph = helper.make_graph(nodes, "chain", [value], [result])
     model = helper.make_model(graph, ir_version=10, opset_imports=[helper.make_opsetid("", 17)])
-    return _fastest_ns(model, {"x0": np.ones((1, 1), dtype=np.float32)}, threads, _OVERHEAD_REPETITIONS, None)
+    return _fastest(model, {"x0": np.ones((1, 1), dtype=np.float32)}, threads, _OVERHEAD_REPETITIONS, None).ns
 
 
 class _BoundRun:
@@ -125,28 +147,72 @@ class _BoundRun:
             array.reshape(-1).view(np.uint8).max(initial=0)
 
 
-def _fastest_ns(
+class _Run(NamedTuple):
+    """Nanoseconds of a run in one of several equal sessions, and whether the processor was left to it."""
+
+    session: int
+    ns: int
+    undisturbed: bool
+
+
+class _Fastest(NamedTuple):
+    """Nanoseconds of the fragment and of the probe beside it."""
+
+    ns: float
+    probe_ns: float
+
+
+def _fastest(
     model: ModelProto, inputs: dict[str, np.ndarray], threads: int, repetitions: int, time_cap_s: float | None
-) -> int:
-    clock = time.thread_time_ns if threads == 1 else time.perf_counter_ns
-    timed, twin = (_BoundRun(open_session(model, "as_written", threads), inputs) for _ in range(2))
-    timed()
+) -> _Fastest:
+    sessions = [_BoundRun(open_session(model, "as_written", threads), inputs) for _ in range(_SESSIONS)]
+    probes = _probes(threads)
+    for session in sessions:
+        session()
     deadline = math.inf if time_cap_s is None else time.monotonic() + time_cap_s
-    clean: list[int] = []
-    preempted: list[int] = []
+    runs: list[_Run] = []
+    probed: list[_Run] = []
     for attempt in range(_MOST_ATTEMPTS * repetitions):
-        if len(clean) == repetitions or (attempt >= MINIMUM_REPETITIONS and time.monotonic() >= deadline):
+        enough = sum(r.undisturbed for r in runs) == repetitions
+        if enough or (attempt >= MINIMUM_REPETITIONS and time.monotonic() >= deadline):
             break
         _evict()
-        twin()
-        timed.touch()
-        switches = _preemptions()
-        start = clock()
-        timed()
-        elapsed = clock() - start
-        (clean if _preemptions() == switches else preempted).append(elapsed)
-    enough = len(clean) >= min(MINIMUM_REPETITIONS, repetitions)
-    return min(clean if enough else clean + preempted)
+        runs.append(_timed(sessions, attempt % _SESSIONS, threads))
+        probed.append(_timed(probes, attempt % _SESSIONS, threads))
+    return _Fastest(_mean_of_fastest(runs), _mean_of_fastest(probed))
+
+
+def _timed(sessions: list[_BoundRun], turn: int, threads: int) -> _Run:
+    """A run behind one of its twins."""
+    clock = time.thread_time_ns if threads == 1 else time.perf_counter_ns
+    sessions[turn - 1]()
+    sessions[turn].touch()
+    switches = _preemptions()
+    start = clock()
+    sessions[turn]()
+    elapsed = clock() - start
+    return _Run(turn, elapsed, _preemptions() == switches)
+
+
+def _mean_of_fastest(runs: list[_Run]) -> float:
+    """Of each session the fastest run that was not disturbed, if there is one; the mean over sessions."""
+    fastest = []
+    for session in {r.session for r in runs}:
+        own = [r for r in runs if r.session == session]
+        fastest.append(min(r.ns for r in [r for r in own if r.undisturbed] or own))
+    return fmean(fastest)
+
+
+@cache
+def _probes(threads: int) -> list[_BoundRun]:
+    """A product of BERT-Base."""
+    rng = np.random.default_rng(0)
+    x, w = (rng.standard_normal(shape).astype(np.float32) for shape in ((128, 768), (768, 768)))
+    value, result = (helper.make_tensor_value_info(name, TensorProto.FLOAT, x.shape) for name in "xy")
+    product = helper.make_node("MatMul", ["x", "w"], ["y"])
+    graph = helper.make_graph([product], "probe", [value], [result], [numpy_helper.from_array(w, "w")])
+    model = helper.make_model(graph, ir_version=10, opset_imports=[helper.make_opsetid("", 17)])
+    return [_BoundRun(open_session(model, "as_written", threads), {"x": x}) for _ in range(_SESSIONS)]
 
 
 def _preemptions() -> int:
