@@ -83,8 +83,9 @@ def _contenders(stage: Stage, rules: Library, cost_model: CostModel) -> dict[str
         seed=stage.seed,
     )
     rollouts = _metrics(stage, "collect_rollouts")[stage.graph]
-    training_s = rollouts["wall_time_s"]
-    training_s += sum(_metrics(stage, name)["training_s"] for name in ("fit_world_model", "train_controller"))
+    fit, training = (_metrics(stage, name) for name in ("fit_world_model", "train_controller"))
+    training_s = rollouts["wall_time_s"] + fit["training_s"] + training["training_s"]
+    training_interactions = rollouts["steps"] + training["real_interactions"]
     seeds = (stage.seed,)
     return {
         "random": Contender(random, _budget(settings["random"]), seeds),
@@ -94,7 +95,7 @@ def _contenders(stage: Stage, rules: Library, cost_model: CostModel) -> dict[str
             _budget(settings["backtracking"]),
             seeds,
         ),
-        "rlflow": Contender(policy, Budget(), seeds, training_s, rollouts["steps"]),
+        "rlflow": Contender(policy, Budget(), seeds, training_s, training_interactions),
     }
 
 

@@ -16,7 +16,7 @@ from omegaconf import DictConfig, OmegaConf
 from rlflow.agents.collection import CollectionConfig, collect
 from rlflow.agents.config import ControllerConfig
 from rlflow.agents.dream_training import best_improvement_percent, train_in_dream
-from rlflow.agents.policy_optimiser import PolicyOptimiser
+from rlflow.agents.policy_optimiser import PolicyOptimiser, judge_on
 from rlflow.cost.base import CostModel
 from rlflow.environments import EnvironmentConfig, RewardConfig, SubstitutionEnv
 from rlflow.evaluation.results import read_results, write_results
@@ -86,9 +86,10 @@ def _learned(
     model = fit_world_model(rollouts, fit, seed=seed, on_epoch=run.log)
     dream = read_config(DreamConfig, settings["controller"]["dream"])
     ppo = read_config(ControllerConfig, settings["controller"]["ppo"])
-    training = train_in_dream(model, rollouts, dream, ppo, seed=seed, on_update=run.log)
-    training_s = time.perf_counter() - started
     rewriter, evaluation = Rewriter(rules.rules), settings["evaluation"]
+    judge = judge_on(graph, rules, rewriter, cost_model, model, env.config)
+    training = train_in_dream(model, rollouts, dream, ppo, seed=seed, on_update=run.log, judge=judge)
+    training_s = time.perf_counter() - started
     alone, found = (
         PolicyOptimiser(
             rules,
@@ -112,6 +113,7 @@ def _learned(
         "rules": len(rules.rules),
         "rules_that_fire": sum(bool(m) for m in rewriter.matches(graph)),
         "rollout_steps": rollouts.num_steps,
+        "trial_steps": training.real_interactions,
         "policy_steps": found.interactions,
         "training_s": training_s,
     }

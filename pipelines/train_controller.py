@@ -2,11 +2,10 @@
 
 from rlflow.agents.config import ControllerConfig
 from rlflow.agents.dream_training import best_improvement_percent, train_in_dream
-from rlflow.agents.policy_optimiser import PolicyOptimiser
+from rlflow.agents.policy_optimiser import judge_on
 from rlflow.environments import EnvironmentConfig
 from rlflow.evaluation import figures
 from rlflow.evaluation.results import Figure, write_results
-from rlflow.optimiser import Budget
 from rlflow.representation.rollouts import Rollouts
 from rlflow.rules.rewriter import Rewriter
 from rlflow.tracking.curves import Curves
@@ -16,7 +15,12 @@ from rlflow.world_model.config import DreamConfig
 from rlflow.world_model.model import WorldModel
 
 RESULTS = "data/results/train_controller"
-CURVES = {"return_percent": "% in the dream", "episode_length": "steps", "train/entropy_loss": "nats"}
+CURVES = {
+    "return_percent": "% in the dream",
+    "real_score_percent": "% on the graph",
+    "episode_length": "steps",
+    "train/entropy_loss": "nats",
+}
 
 
 @pipeline_stage
@@ -26,6 +30,10 @@ def train_controller(stage: Stage) -> None:
     rollouts = Rollouts.load(stage.input("data/rollouts"))
     dream = DreamConfig(**settings["controller"]["dream"])
     config = ControllerConfig(**settings["controller"]["ppo"])
+    rules = agent_rules(stage.input("data/rules"))
+    cost_model = cost_model_of(settings["cost"], stage.input("data/rollouts/prices.json"))
+    environment = EnvironmentConfig(**settings["environment"])
+    judge = judge_on(graph_of(settings["graph"]), rules, Rewriter(rules.rules), cost_model, model, environment)
     stopwatch, curves = stage.stopwatch, Curves(stage.checkpoint / "curves.json", "update", CURVES)
     updates = -(-config.total_steps // (dream.num_envs * config.steps_per_update))
     with stage.progress("updates") as on_progress:
@@ -44,22 +52,11 @@ def train_controller(stage: Stage) -> None:
             seed=stage.seed,
             checkpoint=stage.checkpoint / "training.pt",
             on_update=on_update,
+            judge=judge,
         )
     training_s = stopwatch.tick()
     training.controller.save(stage.output("data/policies"))
-    rules = agent_rules(stage.input("data/rules"))
-    cost_model = cost_model_of(settings["cost"], stage.input("data/rollouts/prices.json"))
-    optimiser = PolicyOptimiser(
-        rules,
-        Rewriter(rules.rules),
-        cost_model,
-        model,
-        training.controller,
-        EnvironmentConfig(**settings["environment"]),
-        sampled_episodes=0,
-        seed=stage.seed,
-    )
-    result = optimiser.optimise(graph_of(settings["graph"]), Budget())
+    alone = judge(training.controller)
     save_prices(cost_model, stage.output("data/prices/train_controller.json"))
     steps = updates * dream.num_envs * config.steps_per_update
     random = best_improvement_percent(rollouts.episodes)
@@ -71,8 +68,8 @@ def train_controller(stage: Stage) -> None:
         "dream_score_percent": Figure(
             training.score_percent, training.untrained_percent, "untrained", dream.num_envs
         ).to_json(),
-        "real_score_percent": Figure(result.improvement_percent, random, "random", 1).to_json(),
-        "real_interactions": 0,
+        "real_score_percent": Figure(alone.score_percent, random, "random", 1).to_json(),
+        "real_interactions": training.real_interactions,
         "training_s": training_s,
         "seed": stage.seed,
     }

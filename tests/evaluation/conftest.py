@@ -91,6 +91,7 @@ def documents(evaluation, rules_applied, sweep) -> dict[str, Any]:
                     "rules": 14,
                     "rules_that_fire": 10,
                     "rollout_steps": 7952,
+                    "trial_steps": 120,
                     "policy_steps": 142,
                     "backtracking_expansions": 300,
                     "training_s": 184.8,

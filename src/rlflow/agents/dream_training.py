@@ -11,6 +11,7 @@ import torch
 from rlflow.agents.config import ControllerConfig
 from rlflow.agents.controller import Controller, ControllerArguments, new_policy
 from rlflow.agents.maskable_ppo import OnUpdate, train_controller
+from rlflow.agents.selection import Judge, Selection
 from rlflow.representation.rollouts import Episode, Rollouts
 from rlflow.world_model.config import DreamConfig
 from rlflow.world_model.dream_env import DreamEnv, Starts, visited_states
@@ -19,11 +20,13 @@ from rlflow.world_model.model import WorldModel
 
 @dataclass(frozen=True)
 class DreamTraining:
-    """The controller with its scores in percent, before and after."""
+    """The controller with its scores in percent in the dream, before and after, and the real steps taken to choose
+    among its snapshots."""
 
     controller: Controller
     score_percent: float
     untrained_percent: float
+    real_interactions: int
 
 
 def train_in_dream(
@@ -35,15 +38,20 @@ def train_in_dream(
     seed: int,
     checkpoint: Path | None = None,
     on_update: OnUpdate | None = None,
+    judge: Judge | None = None,
 ) -> DreamTraining:
-    """Train in dreams that start where the rollouts went; no real step is taken."""
+    """Train in dreams that start where the rollouts went; real steps are taken by the judge alone, if there is one."""
     starts = visited_states(model, rollouts)
     env = DreamEnv(model, starts, dream, seed=seed)
-    controller = train_controller(env, config, seed=seed, on_update=on_update, checkpoint=checkpoint)
+    selection = Selection(judge) if judge is not None else None
+    controller = train_controller(
+        env, config, seed=seed, on_update=on_update, checkpoint=checkpoint, selection=selection
+    )
     return DreamTraining(
         controller,
         score_percent=dream_score(model, starts, controller, dream, seed=seed),
         untrained_percent=dream_score(model, starts, untrained(controller.arguments, seed=seed), dream, seed=seed),
+        real_interactions=selection.interactions if selection is not None else 0,
     )
 
 

@@ -19,6 +19,7 @@ from stable_baselines3.common.vec_env import VecEnv, VecEnvWrapper
 from rlflow.agents.config import ControllerConfig
 from rlflow.agents.controller import Controller, ControllerArguments, policy_settings
 from rlflow.agents.factored_policy import FactoredPolicy
+from rlflow.agents.selection import Selection
 from rlflow.world_model.checkpoint import read_checkpoint, write_checkpoint
 
 log = logging.getLogger(__name__)
@@ -33,13 +34,15 @@ def train_controller(
     seed: int,
     on_update: OnUpdate | None = None,
     checkpoint: Path | None = None,
+    selection: Selection | None = None,
 ) -> Controller:
     """A controller trained in env, a `DreamEnv` or any VecEnv with its `layout`, `rule_ids`,
     `library_hash`, `fingerprint`, `state_dict` and `load_state_dict`. The same seed gives the same weights.
 
     on_update(update, metrics) after every update: mean return in percent and length of the episodes that ended,
-    losses, entropy, approximate KL. checkpoint: a file written before every rollout; where it is there and of
-    the same run, the training goes on from it.
+    losses, entropy, approximate KL, and its real score where it was tried. checkpoint: a file written before every
+    rollout; where it is there and of the same run, the training goes on from it. selection: tries the controller
+    every `updates_per_trial` updates and after the last; the best snapshot is returned, without it the last.
     """
     scaled = EpisodeStatistics(env, config.reward_scale)
     arguments = ControllerArguments(
@@ -68,13 +71,18 @@ def train_controller(
         device="cpu",
     )
     model.set_logger(Logger(folder=None, output_formats=[]))
-    progress = _Progress(scaled, _fingerprint(arguments, seed, env), checkpoint, on_update)
+    controller = Controller(model.policy, arguments)  # type: ignore[arg-type]
+    run = _fingerprint(arguments, seed, env, selection is not None)
+    progress = _Progress(scaled, controller, run, checkpoint, on_update, selection)
     progress.init_callback(model)
     progress.restore()
     remaining = config.total_steps - model.num_timesteps
     if remaining > 0:
         model.learn(remaining, callback=progress, reset_num_timesteps=False, log_interval=None, use_masking=False)  # type: ignore[arg-type]
-    return Controller(model.policy.eval().requires_grad_(False), arguments)  # type: ignore[arg-type]
+    if selection is not None:
+        selection.choose(controller)
+    controller.policy.eval().requires_grad_(False)
+    return controller
 
 
 class MaskFreeBuffer(MaskableRolloutBuffer):
@@ -128,21 +136,30 @@ class EpisodeStatistics(VecEnvWrapper):
 class _Progress(BaseCallback):
     """Reports and checkpoints between an update and the next rollout, where nothing is in flight."""
 
-    def __init__(self, env: EpisodeStatistics, run: str, checkpoint: Path | None, on_update: OnUpdate | None) -> None:
+    def __init__(
+        self,
+        env: EpisodeStatistics,
+        controller: Controller,
+        run: str,
+        checkpoint: Path | None,
+        on_update: OnUpdate | None,
+        selection: Selection | None,
+    ) -> None:
         super().__init__()
-        self.env, self.run, self.checkpoint, self.on_update = env, run, checkpoint, on_update
+        self.env, self.controller, self.run = env, controller, run
+        self.checkpoint, self.on_update, self.selection = checkpoint, on_update, selection
         self.updates = 0
 
     def _on_step(self) -> bool:
         return True
 
     def _on_rollout_start(self) -> None:
-        self._report()
+        self._report(last=False)
 
     def _on_training_end(self) -> None:
-        self._report()
+        self._report(last=True)
 
-    def _report(self) -> None:
+    def _report(self, last: bool) -> None:
         """Once per finished update."""
         finished = self.model._n_updates // self.model.n_epochs  # type: ignore[attr-defined]
         if finished == self.updates:
@@ -150,6 +167,8 @@ class _Progress(BaseCallback):
         self.updates = finished
         values = self.model.logger.name_to_value
         metrics = self.env.take() | {name: float(value) for name, value in values.items()}
+        if self.selection is not None and (last or finished % self.controller.arguments.config.updates_per_trial == 0):
+            metrics["real_score_percent"] = self.selection.consider(self.controller)
         log.info("update %d: %s", finished, {name: round(value, 4) for name, value in metrics.items()})
         if self.checkpoint is not None:
             write_checkpoint(self.checkpoint, self.run, finished, self._state())
@@ -166,6 +185,7 @@ class _Progress(BaseCallback):
             "last_observation": torch.from_numpy(np.array(model._last_obs)),
             "last_starts": torch.from_numpy(np.array(model._last_episode_starts)),
             "env": env.get_attr("state_dict")[0](),
+            "selection": self.selection.state_dict() if self.selection is not None else None,
             "totals": torch.from_numpy(env.totals),
             "lengths": torch.from_numpy(env.lengths),
             "torch_random": torch.get_rng_state(),
@@ -186,6 +206,8 @@ class _Progress(BaseCallback):
         model._last_obs = state["last_observation"].numpy()
         model._last_episode_starts = state["last_starts"].numpy()
         env.get_attr("load_state_dict")[0](state["env"])
+        if self.selection is not None:
+            self.selection.load_state_dict(state["selection"])
         env.totals, env.lengths = state["totals"].numpy(), state["lengths"].numpy()
         torch.set_rng_state(state["torch_random"])
         _set_numpy_state(state["numpy_random"])
@@ -206,7 +228,7 @@ def _set_numpy_state(state: dict[str, Any]) -> None:
     np.random.set_state((state["name"], keys, *state["tail"]))  # noqa: NPY002
 
 
-def _fingerprint(arguments: ControllerArguments, seed: int, env: VecEnv) -> str:
+def _fingerprint(arguments: ControllerArguments, seed: int, env: VecEnv, selects: bool) -> str:
     """Hash of all that a training depends on."""
-    settings = dataclasses.asdict(arguments) | {"seed": seed, "env": env.get_attr("fingerprint")[0]}
+    settings = dataclasses.asdict(arguments) | {"seed": seed, "env": env.get_attr("fingerprint")[0], "selects": selects}
     return hashlib.sha256(json.dumps(settings, sort_keys=True).encode()).hexdigest()

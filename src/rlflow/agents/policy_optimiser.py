@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import torch
 
 from rlflow.agents.controller import Controller
+from rlflow.agents.selection import Judge, Trial
 from rlflow.cost.base import CostModel
 from rlflow.environments.substitution_env import EnvironmentConfig, SubstitutionEnv
 from rlflow.errors import InputError
@@ -115,3 +116,23 @@ class PolicyOptimiser:
             return self.cost_model.runtime_ms(self.rewriter.apply(env.graph, matches[location]))
 
         return min(locations, key=runtime_ms)
+
+
+def judge_on(
+    graph: Graph,
+    library: Library,
+    rewriter: Rewriter,
+    cost_model: CostModel,
+    world_model: WorldModel,
+    environment: EnvironmentConfig,
+) -> Judge:
+    """Tries controllers on this graph: one episode of their most probable actions, nothing else helping."""
+
+    def judge(controller: Controller) -> Trial:
+        alone = PolicyOptimiser(
+            library, rewriter, cost_model, world_model, controller, environment, sampled_episodes=0, candidates=1
+        )
+        result = alone.optimise(graph, Budget())
+        return Trial(result.improvement_percent, result.interactions)
+
+    return judge

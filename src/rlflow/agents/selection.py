@@ -1,0 +1,58 @@
+"""Which snapshot of a training is kept: the one that does best on the real graph.
+
+PPO learns in the dream alone. The longer it does, the better it finds the places where the dream is wrong, so that
+the real score falls again while the dreamed one still rises (paper section 2.4). No gradient comes from reality, and
+the real steps that the choice takes are counted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from rlflow.agents.controller import Controller
+
+
+@dataclass(frozen=True)
+class Trial:
+    """Improvement in percent of the real graph by a controller, and the real steps that it took."""
+
+    score_percent: float
+    interactions: int
+
+
+Judge = Callable[[Controller], Trial]
+
+
+@dataclass
+class Selection:
+    """The best snapshot so far, of equally good ones the latest; `weights` is None before the first trial."""
+
+    judge: Judge
+    score_percent: float = float("-inf")
+    interactions: int = 0
+    weights: dict[str, Any] | None = None
+
+    def consider(self, controller: Controller) -> float:
+        """Try the controller, keep a copy of its weights if none was better; returns its score in percent."""
+        trial = self.judge(controller)
+        self.interactions += trial.interactions
+        if trial.score_percent >= self.score_percent:
+            self.score_percent = trial.score_percent
+            self.weights = {name: value.clone() for name, value in controller.policy.state_dict().items()}
+        return trial.score_percent
+
+    def choose(self, controller: Controller) -> None:
+        """Give the controller the weights of the best snapshot."""
+        if self.weights is not None:
+            controller.policy.load_state_dict(self.weights)
+
+    def state_dict(self) -> dict[str, Any]:
+        """All but the judge."""
+        return {"score_percent": self.score_percent, "interactions": self.interactions, "weights": self.weights}
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Go on from what `state_dict` returned."""
+        self.score_percent, self.interactions = state["score_percent"], state["interactions"]
+        self.weights = state["weights"]
