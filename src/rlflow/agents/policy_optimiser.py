@@ -35,14 +35,15 @@ class _Best:
 
 @dataclass(frozen=True)
 class PolicyOptimiser:
-    """One episode in which the controller takes its most probable actions, then `sampled_episodes` drawn ones.
+    """Episodes in which the controller takes its most probable actions, then `sampled_episodes` drawn ones.
 
     The real masks rule out what the dream's would have allowed. The best graph of all episodes is the result: a
     temporary loss costs nothing. One expansion of the budget is one episode.
 
-    The rule is always the controller's choice. With `candidates` above 1, its so many likeliest locations for that
-    rule are tried on the real graph and the cheapest is taken: in a dream, where there is no graph, locations can
-    hardly be told apart. Every try counts as an interaction. With 1 the controller acts alone.
+    The rule is always the controller's choice. In the first episode so is the location. With `candidates` above 1
+    all others choose it differently, the second still with the most probable rules: the so many likeliest locations
+    are tried on the real graph and the cheapest is taken, since in a dream, where there is no graph, locations can
+    hardly be told apart. Every try counts as an interaction.
     """
 
     library: Library
@@ -67,19 +68,26 @@ class PolicyOptimiser:
         start_ms = env.cost.runtime_ms
         best = _Best(graph, start_ms, env.trajectory())
         interactions = 0
-        episodes = 1 + self.sampled_episodes
-        for episode in range(min(episodes, budget.expansions or episodes)):
+        episodes = self._episodes(generator)[: budget.expansions]
+        for done, (source, candidates) in enumerate(episodes, start=1):
             if budget.time_s is not None and time.perf_counter() - started >= budget.time_s:
                 break
-            found, steps = self._episode(env, None if episode == 0 else generator)
+            found, steps = self._episode(env, source, candidates)
             interactions += steps
             best = min(best, found, key=lambda b: b.runtime_ms)
             if on_progress:
-                on_progress((episode + 1) / episodes, f"best {best.runtime_ms:.3f} ms after {episode + 1} episodes")
+                on_progress(done / len(episodes), f"best {best.runtime_ms:.3f} ms after {done} episodes")
         wall_time_s = time.perf_counter() - started
         return OptimisationResult(best.graph, best.runtime_ms, start_ms, best.trajectory, wall_time_s, interactions)
 
-    def _episode(self, env: SubstitutionEnv, generator: torch.Generator | None) -> tuple[_Best, int]:
+    def _episodes(self, generator: torch.Generator) -> list[tuple[torch.Generator | None, int]]:
+        """Of each episode where its actions are drawn from, if they are, and how many locations are tried."""
+        likeliest: list[tuple[torch.Generator | None, int]] = [(None, 1)]
+        if self.candidates > 1:
+            likeliest.append((None, self.candidates))
+        return likeliest + [(generator, self.candidates)] * self.sampled_episodes
+
+    def _episode(self, env: SubstitutionEnv, generator: torch.Generator | None, candidates: int) -> tuple[_Best, int]:
         """The best graph of one episode and its interactions; with a generator actions are drawn."""
         env.reset(options=_HERE)
         alignment = RuleAlignment.of(self.world_model.arguments.rule_ids, [r.id for r in self.library.rules])
@@ -92,8 +100,8 @@ class PolicyOptimiser:
             observation = state.observation(layout)
             chosen = self.controller.act(observation, generator is None, generator)
             action = (int(chosen[0]), int(chosen[1]))
-            if self.candidates > 1 and action[0] < len(alignment.model_rules):
-                locations = self.controller.likeliest_locations(observation, action[0], self.candidates)
+            if candidates > 1 and action[0] < len(alignment.model_rules):
+                locations = self.controller.likeliest_locations(observation, action[0], candidates)
                 action = (action[0], self._cheapest(env, alignment.action(action[0], 0)[0], locations))
                 tries += len(locations)
             _, _, terminated, truncated, _ = env.step(alignment.action(*action))
