@@ -167,6 +167,55 @@ def test_rules_are_listed_shown_and_verified(rlflow):
     assert rlflow("rules", "show", "nonsense")[0] == 2
 
 
+def test_every_rule_can_be_shown_as_a_document_and_as_a_picture(rlflow, tmp_path):
+    for rule in json.loads(rlflow("rules", "list", "--json")[1])["rules"]:
+        code, out, _ = rlflow("rules", "show", rule["id"], "--json")
+        assert code == 0
+        schemas.validate("rules_show", json.loads(out))
+    picture = tmp_path / "rule.svg"
+    assert rlflow("rules", "show", "merge-3-matmuls", "--picture", picture)[0] == 0
+    drawn = picture.read_text()
+    assert drawn.startswith("<?xml")
+    assert drawn.count("<path") > 12  # six operators and variables, three outputs, and what connects them
+    code, _, err = rlflow("rules", "show", "merge-3-matmuls", "--picture", tmp_path / "rule.txt")
+    assert code == 2
+    assert "txt" in err
+
+
+def test_a_library_is_verified_again_and_compared_with_another(rlflow, tmp_path):
+    """The other library lacks one rule and has a second one under a new certificate."""
+    from dataclasses import replace
+
+    from rlflow.rules import library
+    from rlflow.rules.library import Library
+    from rlflow.rules.verify import VerificationConfig, certified
+
+    shipped = library.load()
+    dropped, again, kept = shipped.rules[:3]
+    other = certified(replace(again, certificate=None), VerificationConfig(shapes=16, seed=5))
+    Library((other, kept)).save(tmp_path / "few.jsonl")
+    code, out, _ = rlflow("rules", "verify", "--library", tmp_path / "few.jsonl", "--json")
+    report = json.loads(out)
+    schemas.validate("rules_verify", report)
+    assert code == 0
+    assert report["rules_verified"] == 2
+    Library((dropped, again, kept)).save(tmp_path / "more.jsonl")
+    code, out, _ = rlflow("rules", "diff", tmp_path / "few.jsonl", tmp_path / "more.jsonl", "--json")
+    document = json.loads(out)
+    schemas.validate("rules_diff", document)
+    assert code == 0
+    assert [[rule["id"] for rule in document[key]] for key in ("added", "recertified", "removed")] == [
+        [dropped.id],
+        [again.id],
+        [],
+    ]
+    assert document["unchanged"] == 1
+    code, out, _ = rlflow("rules", "diff", tmp_path / "more.jsonl", tmp_path / "few.jsonl")
+    assert code == 0
+    assert [line.split()[:2] for line in out.splitlines()[:2]] == [["-", dropped.id], ["~", again.id]]
+    assert out.splitlines()[-1] == "0 added, 1 removed, 1 recertified, 1 unchanged"
+
+
 def test_zoo_models_are_listed_and_built(rlflow, tmp_path):
     code, out, _ = rlflow("zoo", "list", "--json")
     schemas.validate("zoo_list", json.loads(out))

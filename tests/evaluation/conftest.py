@@ -185,6 +185,42 @@ def documents(evaluation, rules_applied, sweep) -> dict[str, Any]:
                 }
             ],
         },
+        "rules_verify": {
+            "library_hash": HASH,
+            "seed": 1,
+            "rules_verified": 76,
+            "false_controls_refused": 10,
+            "mean_ms": 8.5,
+            "max_relative_error": 1.8e-7,
+        },
+        "rules_generate": {
+            "output": "rules.jsonl",
+            "library_hash": HASH,
+            "declared": 36,
+            "false_controls_refused": 10,
+            "cpu_s": 5.0,
+            "families": {
+                "algebra": {
+                    "enumerated": 2360,
+                    "classes": 1708,
+                    "duplicate_pairs": 663,
+                    "after_renaming": 259,
+                    "after_instance": 24,
+                    "refuted": 0,
+                    "kept": 40,
+                    "false_controls_refused": 10,
+                    "cpu_s": 3.0,
+                }
+            },
+        },
+        "rules_diff": {
+            "before": HASH,
+            "after": HASH,
+            "unchanged": 70,
+            "added": [{"id": "merge-3", "name": "merge-2-matmuls", "equation": "a => b"}],
+            "removed": [],
+            "recertified": [],
+        },
         "replay": {
             "trajectory": "t.jsonl",
             "model": "m.onnx",

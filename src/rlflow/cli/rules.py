@@ -1,10 +1,11 @@
-"""`rlflow rules list | show | verify | generate`."""
+"""`rlflow rules list | show | verify | generate | diff`."""
 
 from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Annotated
+from time import process_time
+from typing import Annotated, Any
 
 import typer
 
@@ -33,36 +34,63 @@ def list_rules(library: LibraryFile = None, as_json: AsJson = False) -> None:
         for rule in loaded.rules:
             typer.echo(f"{rule.id:28s} {rule.name:32s} {rule.equation()}")
         return
-    document = {"library_hash": loaded.hash, "rules": [_described(rule) for rule in loaded.rules]}
-    schemas.validate("rules_list", document)
-    typer.echo(json.dumps(document, indent=1))
+    _print_json("rules_list", {"library_hash": loaded.hash, "rules": [_described(rule) for rule in loaded.rules]})
 
 
 @app.command()
 def show(
-    rule: Annotated[str, typer.Argument(help="Id or name.")], library: LibraryFile = None, as_json: AsJson = False
+    rule: Annotated[str, typer.Argument(help="Id or name.")],
+    library: LibraryFile = None,
+    picture: Annotated[Path | None, typer.Option(help="Draw both sides into this file: .svg, .png or .pdf.")] = None,
+    as_json: AsJson = False,
 ) -> None:
     """One rule: its two sides, its condition in words, and what its certificate says."""
     found = rule_library.load(library).get(rule)
-    typer.echo(json.dumps(found.to_json(), indent=1) if as_json else _in_words(found))
+    if picture is not None:
+        from rlflow.evaluation import figures, rule_picture  # matplotlib takes a second to import
+
+        figures.save(rule_picture.draw(found), picture)
+    if not as_json:
+        typer.echo(_in_words(found))
+        return
+    _print_json("rules_show", found.to_json())
 
 
 @app.command("verify")
 def verify_rules(
     library: LibraryFile = None,
     seed: Annotated[int, typer.Option(help="Draws other instances than the certificates' own.")] = 1,
+    as_json: AsJson = False,
 ) -> None:
     """Verify every rule again with fresh instances, and that rules known to be false are refused."""
     loaded = rule_library.load(library)
     config = VerificationConfig(seed=seed)
     refused = check_false_controls(false_controls(), config)
+    errors: list[float] = []
+    started = process_time()
     with progress_bar("verifying") as on_progress:
         for number, rule in enumerate(loaded.rules):
             on_progress(number / len(loaded.rules), rule.name)
             outcome = verify(rule, config)
             if isinstance(outcome, Refutation):
                 raise RuleError(f"rule {rule.id} ({rule.name}) is refuted: {outcome}")
-    typer.echo(f"{len(loaded.rules)} rules verified again; {refused} false controls refused.")
+            errors.append(outcome.max_relative_error)
+    mean_ms = 1e3 * (process_time() - started) / max(1, len(errors))
+    if not as_json:
+        typer.echo(
+            f"{len(errors)} rules verified again in {mean_ms:.1f} ms each; {refused} false controls refused; "
+            f"largest relative difference {max(errors, default=0.0):.1e}."
+        )
+        return
+    document = {
+        "library_hash": loaded.hash,
+        "seed": seed,
+        "rules_verified": len(errors),
+        "false_controls_refused": refused,
+        "mean_ms": mean_ms,
+        "max_relative_error": max(errors, default=0.0),
+    }
+    _print_json("rules_verify", document)
 
 
 @app.command()
@@ -70,6 +98,7 @@ def generate(
     output: Annotated[Path, typer.Option("--output", "-o", help="Where to write the library.")],
     max_operators: Annotated[int, typer.Option(help="Largest side of an enumerated rule.")] = 2,
     seed: Annotated[int, typer.Option(help="The same seed gives the same library.")] = 0,
+    as_json: AsJson = False,
 ) -> None:
     """Enumerate rules, verify them and the declared ones, and write all with their certificates."""
     verification = VerificationConfig(seed=seed)
@@ -80,6 +109,10 @@ def generate(
             LibraryConfig((family,), verification=verification),
             on_progress=lambda done, total: on_progress(done / max(total, 1), f"{done} of {total} equalities"),
         )
+    if as_json:
+        document = {"output": str(output), "library_hash": rule_library.load(output).hash, **report.to_json()}
+        _print_json("rules_generate", document)
+        return
     kept = sum(found.kept for found in report.families.values())
     typer.echo(
         f"Wrote {output}: {report.declared} declared and {kept} enumerated rules in {report.cpu_s:.1f} CPU seconds; "
@@ -87,14 +120,43 @@ def generate(
     )
 
 
+@app.command()
+def diff(
+    before: Annotated[Path, typer.Argument(help="A library file.")],
+    after: Annotated[Path | None, typer.Argument(help="Another one; the shipped one by default.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """What the second library has and the first has not, and the other way round."""
+    old, new = rule_library.load(before), rule_library.load(after)
+    found = rule_library.difference(old, new)
+    groups = {"added": found.added, "removed": found.removed, "recertified": found.recertified}
+    if not as_json:
+        for sign, rules in zip("+-~", groups.values(), strict=True):
+            for rule in rules:
+                typer.echo(f"{sign} {rule.id:28s} {rule.name:32s} {rule.equation()}")
+        typer.echo(
+            ", ".join(f"{len(rules)} {name}" for name, rules in groups.items()) + f", {found.unchanged} unchanged"
+        )
+        return
+    listed = {name: [_named(rule) for rule in rules] for name, rules in groups.items()}
+    _print_json("rules_diff", {"before": old.hash, "after": new.hash, "unchanged": found.unchanged, **listed})
+
+
+def _print_json(schema: str, document: dict[str, Any]) -> None:
+    schemas.validate(schema, document)
+    typer.echo(json.dumps(document, indent=1))
+
+
+def _named(rule: Rule) -> dict[str, str]:
+    return {"id": rule.id, "name": rule.name, "equation": rule.equation()}
+
+
 def _described(rule: Rule) -> dict[str, object]:
     assert rule.certificate is not None
     return {
-        "id": rule.id,
-        "name": rule.name,
+        **_named(rule),
         "family": rule.family,
         "origin": rule.origin,
-        "equation": rule.equation(),
         "shapes": rule.certificate.shapes,
         "digest": rule.certificate.digest,
     }

@@ -11,6 +11,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from rlflow.errors import InputError
 from rlflow.evaluation.statistics import NOISE
 from rlflow.evaluation.tables import METHODS, Metrics
 from rlflow.runtime.session import SETTINGS
@@ -22,10 +23,15 @@ _TITLES = {
 _PANEL_INCHES = (5.0, 3.4)
 _CELL_INCHES = 0.45
 _DOTS_PER_INCH = 150
+_FORMATS = (".png", ".svg", ".pdf")
 
 
 def save(figure: Figure, path: Path) -> None:
-    """Write `figure` in the format that the suffix of `path` names (png, svg, pdf); folders are made."""
+    """Write `figure` in the format that the suffix of `path` names (png, svg, pdf); folders are made. `InputError`
+    for another suffix.
+    """
+    if path.suffix not in _FORMATS:
+        raise InputError(f"{path} names no kind of picture: let it end in one of {', '.join(_FORMATS)}")
     path.parent.mkdir(parents=True, exist_ok=True)
     figure.savefig(path, dpi=_DOTS_PER_INCH)
 

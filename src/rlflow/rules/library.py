@@ -54,6 +54,29 @@ class Library:
         os.replace(draft, path)
 
 
+@dataclass(frozen=True)
+class LibraryDifference:
+    """Rules that only one of two libraries has, and those that both have with another certificate."""
+
+    added: tuple[Rule, ...]
+    removed: tuple[Rule, ...]
+    recertified: tuple[Rule, ...]
+    unchanged: int
+
+
+def difference(before: Library, after: Library) -> LibraryDifference:
+    """From one library to another, by stable id; rules in the order of their library."""
+    old, new = ({rule.id: rule for rule in library.rules} for library in (before, after))
+    both = [rule for rule in after.rules if rule.id in old]
+    recertified = tuple(rule for rule in both if rule.certificate != old[rule.id].certificate)
+    return LibraryDifference(
+        added=tuple(rule for rule in after.rules if rule.id not in old),
+        removed=tuple(rule for rule in before.rules if rule.id not in new),
+        recertified=recertified,
+        unchanged=len(both) - len(recertified),
+    )
+
+
 def load(path: Path | None = None) -> Library:
     """The library of a file, or the one that ships with the package.
 
