@@ -32,7 +32,10 @@ RESULTS = "data/results/evaluate"
 @pipeline_stage
 def evaluate(stage: Stage) -> None:
     settings = stage.settings
-    cost_model = cost_model_of(settings["cost"], stage.input("data/rollouts/prices.json"))
+    prices = stage.checkpoint / "prices.json"
+    cost_model = cost_model_of(
+        settings["cost"], prices if prices.exists() else stage.input("data/rollouts/prices.json")
+    )
     rules = agent_rules(stage.input("data/rules"))
     graph = graph_of(settings["graph"])
     delivery = DeliveryConfig(**settings["evaluation"]["delivery"], seed=stage.seed)
@@ -41,7 +44,10 @@ def evaluate(stage: Stage) -> None:
     outcomes = {}
     for name, contender in contenders.items():
         with stage.progress(name) as on_progress:
-            outcomes[name] = comparison.compete(contender, graph, original, stage.scratch, delivery, on_progress)
+            outcomes[name] = comparison.compete(
+                contender, graph, original, stage.scratch, delivery, stage.checkpoint, on_progress
+            )
+        save_prices(cost_model, prices)
     with stage.progress("timing") as on_progress:
         timing = comparison.time_all(original, outcomes, delivery, on_progress)
     rows = {comparison.ORIGINAL: comparison.original_row(graph, original, cost_model, timing, delivery)}

@@ -40,10 +40,11 @@ def case(tmp_path_factory: pytest.TempPathFactory) -> Case:
 
 
 @pytest.fixture(scope="module")
-def rows(case: Case) -> dict[str, dict]:
+def rows(case: Case, tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict]:
     graph = from_onnx(case.path)
     contender = Contender(case.greedy, Budget(), (0,), training_s=3.0, training_interactions=100)
-    outcomes = {"greedy": comparison.compete(contender, graph, case.path, case.path.parent, CONFIG)}
+    kept = tmp_path_factory.mktemp("kept")
+    outcomes = {"greedy": comparison.compete(contender, graph, case.path, case.path.parent, CONFIG, kept)}
     timing = comparison.time_all(case.path, outcomes, CONFIG, lambda fraction, text: None)
     original = comparison.original_row(graph, case.path, case.cost_model, timing, CONFIG)
     return {"original": original, "greedy": comparison.row(graph, outcomes["greedy"], case.cost_model, timing)}
@@ -70,7 +71,7 @@ def test_a_row_tells_what_the_search_found(rows: dict[str, dict], case: Case):
     assert row["real_interactions"] > 100
 
 
-def test_a_wrong_model_is_no_result(case: Case, monkeypatch: pytest.MonkeyPatch):
+def test_a_wrong_model_is_no_result(case: Case, monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
     """An exporter that spoils a weight: the export is named, since every step by itself is right."""
     graph = from_onnx(case.path)
     export = comparison.to_onnx
@@ -84,7 +85,7 @@ def test_a_wrong_model_is_no_result(case: Case, monkeypatch: pytest.MonkeyPatch)
 
     monkeypatch.setattr(comparison, "to_onnx", spoiled)
     with pytest.raises(EquivalenceError, match=r"greedy: the model is not equivalent.*it broke at the export"):
-        comparison.compete(Contender(case.greedy, Budget()), graph, case.path, case.path.parent, CONFIG)
+        comparison.compete(Contender(case.greedy, Budget()), graph, case.path, case.path.parent, CONFIG, tmp_path)
 
 
 def test_a_ratio_is_original_over_other():
@@ -95,8 +96,8 @@ def test_a_ratio_is_original_over_other():
     assert timing.median_ms("deployed", "fast") == 1.5
 
 
-def test_a_budget_is_kept(case: Case):
+def test_a_budget_is_kept(case: Case, tmp_path: Path):
     graph = from_onnx(case.path)
     contender = Contender(replace(case.greedy), Budget(expansions=1))
-    outcome = comparison.compete(contender, graph, case.path, case.path.parent, CONFIG)
+    outcome = comparison.compete(contender, graph, case.path, case.path.parent, CONFIG, tmp_path)
     assert len(outcome.result.trajectory.steps) <= 1

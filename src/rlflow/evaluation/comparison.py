@@ -11,6 +11,7 @@ import numpy as np
 from rlflow.cost.base import CostModel
 from rlflow.errors import EquivalenceError
 from rlflow.evaluation.delivery import DeliveryConfig
+from rlflow.evaluation.search_checkpoint import read_result, write_result
 from rlflow.ir.graph import Graph
 from rlflow.onnx_io import check_model, save_model, to_onnx
 from rlflow.optimiser import Budget, OnProgress, OptimisationResult, Optimiser
@@ -65,10 +66,18 @@ def compete(
     original: Path,
     folder: Path,
     config: DeliveryConfig,
+    checkpoint: Path,
     on_progress: OnProgress | None = None,
 ) -> Outcome:
-    """Optimise, export, check. `EquivalenceError` naming rule and step where the result computes something else."""
-    result = contender.optimiser.optimise(graph, contender.budget, on_progress)
+    """Optimise, export, check. `EquivalenceError` naming rule and step where the result computes something else.
+
+    What the method found is kept in the folder `checkpoint`, and taken from there if it has been found before.
+    """
+    kept = checkpoint / f"{contender.optimiser.name}.json"
+    result = read_result(kept, graph, contender.optimiser.rewriter)
+    if result is None:
+        result = contender.optimiser.optimise(graph, contender.budget, on_progress)
+        write_result(kept, result)
     candidate = to_onnx(result.best)
     check_model(candidate)
     path = folder / f"{contender.optimiser.name}.onnx"

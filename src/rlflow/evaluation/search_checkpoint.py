@@ -1,0 +1,47 @@
+"""What a search has found, kept in a file, so that a comparison that was killed need not search again."""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+from pathlib import Path
+
+from rlflow.errors import RLFlowError
+from rlflow.ir.graph import Graph
+from rlflow.optimiser import OptimisationResult
+from rlflow.rules.rewriter import Rewriter
+from rlflow.trajectory.record import Trajectory
+from rlflow.trajectory.replay import replay
+
+log = logging.getLogger(__name__)
+
+
+def write_result(path: Path, result: OptimisationResult) -> None:
+    """The way to the best graph, and what it took; whole or not at all."""
+    content = {
+        "trajectory": result.trajectory.to_json(),
+        "best_ms": result.best_ms,
+        "start_ms": result.start_ms,
+        "wall_time_s": result.wall_time_s,
+        "interactions": result.interactions,
+    }
+    path.parent.mkdir(parents=True, exist_ok=True)
+    draft = path.with_suffix(".draft")
+    draft.write_text(json.dumps(content) + "\n")
+    os.replace(draft, path)
+
+
+def read_result(path: Path, graph: Graph, rewriter: Rewriter) -> OptimisationResult | None:
+    """The result again, by replaying the way from `graph`; None where the file is missing or of another graph."""
+    if not path.exists():
+        return None
+    try:
+        content = json.loads(path.read_text())
+        trajectory = Trajectory.from_json(content["trajectory"])
+        *_, best = replay(graph, trajectory, rewriter)
+        figures = {name: content[name] for name in ("best_ms", "start_ms", "wall_time_s", "interactions")}
+    except (OSError, ValueError, KeyError, TypeError, RLFlowError) as error:
+        log.warning("%s cannot be used (%s); searching again", path, error)
+        return None
+    return OptimisationResult(best=best, trajectory=trajectory, **figures)
