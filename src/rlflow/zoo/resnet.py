@@ -8,7 +8,7 @@ from rlflow.zoo.builder import Dimension, GraphBuilder
 from rlflow.zoo.convolution import normalised_convolution, pooled_classifier
 
 # A block adds the variance of its branch to that of its input; at this gain, sixteen blocks keep it in bounds.
-_BRANCH_GAIN = 0.5
+_BRANCH_GAIN = 0.25
 
 _Branch = list[tuple[int, int, int]]
 """Channels, kernel and stride of each convolution."""
