@@ -23,7 +23,7 @@ def convolution(
 ) -> str:
     """Conv from `inputs` to `outputs` channels, with the weights of He et al. (2015).
 
-    x (batch, inputs, height, width). With stride 1 and `padded`, height and width stay; all kernels are odd.
+    x (batch, inputs, height, width). `padded`: with zeros, so that an odd kernel of stride 1 keeps height and width.
     """
     height, width = kernel
     weight = b.parameter(f"{scope}/weight", (outputs, inputs, *kernel), std=sqrt(2 / (inputs * height * width)))
@@ -42,14 +42,13 @@ def convolution(
 def batch_normalisation(
     b: GraphBuilder, scope: str, x: str, channels: int, *, epsilon: float = 1e-5, gain: float = 1.0
 ) -> str:
-    """BatchNormalization as after training: gain, shift, running mean and running variance are parameters."""
+    """BatchNormalization as after training, with running statistics; `gain` is the mean of the gains drawn."""
+    variance = b.random(f"{scope}/variance").uniform(0.5, 1.5, channels).astype(np.float32)
     parameters = (
         b.parameter(f"{scope}/gain", (channels,), mean=gain, std=_NOISE * gain),
         b.parameter(f"{scope}/shift", (channels,), std=_NOISE),
         b.parameter(f"{scope}/mean", (channels,), std=_NOISE),
-        b.initialiser(
-            f"{scope}/variance", b.random(f"{scope}/variance").uniform(0.5, 1.5, channels).astype(np.float32)
-        ),
+        b.initialiser(f"{scope}/variance", variance),
     )
     return b.node("BatchNormalization", x, *parameters, scope=scope, epsilon=epsilon)
 

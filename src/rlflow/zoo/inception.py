@@ -64,16 +64,13 @@ def _mixed_6(narrow: int) -> _Towers:
     )
 
 
-def _mixed_7() -> _Towers:
-    cross = _towers((_Conv(384, (1, 3)),), (_Conv(384, (3, 1)),))
-    return _towers(
-        (_Conv(320),),
-        (_Conv(384), cross),
-        (_Conv(448), _Conv(384, (3, 3)), cross),
-        (_BLUR, _Conv(192)),
-    )
-
-
+_CROSS = _towers((_Conv(384, (1, 3)),), (_Conv(384, (3, 1)),))
+_MIXED_7 = _towers(
+    (_Conv(320),),
+    (_Conv(384), _CROSS),
+    (_Conv(448), _Conv(384, (3, 3)), _CROSS),
+    (_BLUR, _Conv(192)),
+)
 _REDUCE_TO_17 = _towers(
     (_Conv(384, (3, 3), 2, padded=False),),
     (_Conv(64), _Conv(96, (3, 3)), _Conv(96, (3, 3), 2, padded=False)),
@@ -101,8 +98,8 @@ _STEPS: dict[str, _Step] = {
     "mixed_6d": _mixed_6(narrow=160),
     "mixed_6e": _mixed_6(narrow=192),
     "mixed_7a": _REDUCE_TO_8,
-    "mixed_7b": _mixed_7(),
-    "mixed_7c": _mixed_7(),
+    "mixed_7b": _MIXED_7,
+    "mixed_7c": _MIXED_7,
 }
 """The layers under the names of the authors' release: the number is the stage, the letter the place in it."""
 
