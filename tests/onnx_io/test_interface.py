@@ -14,6 +14,11 @@ from rlflow.runtime.session import open_session, run
 X = np.arange(6, dtype=np.float32).reshape(2, 3)
 SMALL = {
     "bert": {"layers": 1, "hidden": 16, "heads": 2, "intermediate": 32, "sequence": 8, "vocabulary": 50},
+    "inception_v3": {"width": 2, "image": 75},
+    "resnet18": {"width": 4, "image": 32},
+    "resnet50": {"width": 4, "image": 32},
+    "squeezenet1_1": {"width": 4, "image": 32},
+    "vit": {"layers": 1, "hidden": 16, "heads": 2, "intermediate": 32, "patch": 8, "image": 24},
 }
 
 

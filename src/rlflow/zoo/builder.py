@@ -32,6 +32,7 @@ class GraphBuilder:
     def __init__(self, name: str, *, seed: int, opset: int) -> None:
         if not OLDEST_OPSET <= opset <= NEWEST_OPSET:
             raise InputError(f"{name}: opset is {opset}; choose one from {OLDEST_OPSET} to {NEWEST_OPSET}.")
+        self.name = name
         self.opset = opset
         self._seed = seed
         self._model = onnx.ModelProto(ir_version=IR_VERSION, producer_name="rlflow.zoo")

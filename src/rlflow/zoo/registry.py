@@ -8,7 +8,7 @@ from typing import Literal, get_args, get_origin, get_type_hints
 from onnx import ModelProto
 
 from rlflow.errors import InputError
-from rlflow.zoo import cnn, control_flow, mlp, tiny, transformer
+from rlflow.zoo import bert, cnn, control_flow, inception, mlp, resnet, squeezenet, tiny, vit
 
 Builder = Callable[..., ModelProto]
 
@@ -24,14 +24,19 @@ class ZooEntry:
 
 
 _BUILDERS: dict[str, tuple[str, Builder]] = {
-    "bert": ("transformer", transformer.bert),
+    "bert": ("transformer", bert.bert),
     "conv": ("cnn", cnn.conv),
+    "inception_v3": ("cnn", inception.inception_v3),
     "loop": ("control_flow", control_flow.loop),
     "mlp": ("mlp", mlp.mlp),
+    "resnet18": ("cnn", resnet.resnet18),
+    "resnet50": ("cnn", resnet.resnet50),
+    "squeezenet1_1": ("cnn", squeezenet.squeezenet1_1),
     "tiny_chain": ("tiny", tiny.tiny_chain),
     "tiny_merge": ("tiny", tiny.tiny_merge),
     "tiny_scale": ("tiny", tiny.tiny_scale),
     "tiny_transpose": ("tiny", tiny.tiny_transpose),
+    "vit": ("transformer", vit.vit),
 }
 
 _OPTIMA: dict[str, Builder] = {

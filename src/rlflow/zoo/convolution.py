@@ -1,0 +1,80 @@
+"""Convolutions and what goes with them in an image classifier, the way torch's exporter writes them."""
+
+from math import sqrt
+
+import numpy as np
+
+from rlflow.zoo.builder import GraphBuilder
+
+_NOISE = 0.1
+
+
+def convolution(
+    b: GraphBuilder,
+    scope: str,
+    x: str,
+    inputs: int,
+    outputs: int,
+    kernel: tuple[int, int],
+    *,
+    stride: int = 1,
+    padded: bool = True,
+    bias: bool = True,
+) -> str:
+    """Conv from `inputs` to `outputs` channels, with the weights of He et al. (2015).
+
+    x (batch, inputs, height, width). `padded`: with zeros, so that an odd kernel of stride 1 keeps height and width.
+    """
+    height, width = kernel
+    weight = b.parameter(f"{scope}/weight", (outputs, inputs, *kernel), std=sqrt(2 / (inputs * height * width)))
+    optional = [b.parameter(f"{scope}/bias", (outputs,), std=_NOISE)] if bias else []
+    above, beside = (height // 2, width // 2) if padded else (0, 0)
+    return b.node(
+        "Conv",
+        *(x, weight, *optional),
+        scope=scope,
+        kernel_shape=kernel,
+        pads=[above, beside, above, beside],
+        strides=[stride, stride],
+    )
+
+
+def batch_normalisation(
+    b: GraphBuilder, scope: str, x: str, channels: int, *, epsilon: float = 1e-5, gain: float = 1.0
+) -> str:
+    """BatchNormalization as after training, with running statistics; `gain` is the mean of the gains drawn."""
+    variance = b.random(f"{scope}/variance").uniform(0.5, 1.5, channels).astype(np.float32)
+    parameters = (
+        b.parameter(f"{scope}/gain", (channels,), mean=gain, std=_NOISE * gain),
+        b.parameter(f"{scope}/shift", (channels,), std=_NOISE),
+        b.parameter(f"{scope}/mean", (channels,), std=_NOISE),
+        b.initialiser(f"{scope}/variance", variance),
+    )
+    return b.node("BatchNormalization", x, *parameters, scope=scope, epsilon=epsilon)
+
+
+def normalised_convolution(
+    b: GraphBuilder,
+    scope: str,
+    x: str,
+    inputs: int,
+    outputs: int,
+    kernel: tuple[int, int],
+    *,
+    stride: int = 1,
+    padded: bool = True,
+    epsilon: float = 1e-5,
+    gain: float = 1.0,
+) -> str:
+    """Conv without a bias, which the BatchNormalization behind it brings."""
+    x = convolution(b, scope, x, inputs, outputs, kernel, stride=stride, padded=padded, bias=False)
+    return batch_normalisation(b, scope, x, outputs, epsilon=epsilon, gain=gain)
+
+
+def pooled_classifier(b: GraphBuilder, scope: str, x: str, channels: int, classes: int) -> str:
+    """W mean(x) + b, (batch, classes); x (batch, channels, height, width)."""
+    x = b.node("GlobalAveragePool", x, scope=f"{scope}/pool")
+    x = b.node("Flatten", x, scope=f"{scope}/pool", axis=1)
+    weight = b.parameter(f"{scope}/classifier/weight", (classes, channels), std=1 / sqrt(channels))
+    bias = b.parameter(f"{scope}/classifier/bias", (classes,), std=_NOISE)
+    return b.node("Gemm", x, weight, bias, scope=f"{scope}/classifier", transB=1)

@@ -1,0 +1,106 @@
+"""The image models of the paper's Table 1: published sizes, living parameters, and what users do with them."""
+
+import numpy as np
+import onnx
+import onnxruntime as ort
+import pytest
+
+from rlflow import zoo
+from rlflow.onnx_io import from_onnx, to_onnx
+
+PARAMETERS = {
+    "inception_v3": 23_834_568,
+    "resnet18": 11_689_512,
+    "resnet50": 25_557_032,
+    "squeezenet1_1": 1_235_496,
+    "vit": 86_567_656,
+}
+"""As torchvision states them, InceptionV3 without its auxiliary classifier; running statistics are not counted."""
+CONVOLUTIONS = {"inception_v3": 94, "resnet18": 20, "resnet50": 53, "squeezenet1_1": 26, "vit": 1}
+SMALL = {
+    "inception_v3": {"width": 2, "image": 75},
+    "resnet18": {"width": 4, "image": 40},
+    "resnet50": {"width": 4, "image": 40},
+    "squeezenet1_1": {"width": 4, "image": 24},
+    "vit": {"layers": 2, "hidden": 32, "heads": 4, "intermediate": 80, "patch": 8, "image": 24},
+}
+DEPTH, TERMS = 160, 300
+"""More operators in a row, and terms in a sum, than any of the small models has."""
+
+
+def draw_image(model: onnx.ModelProto, batch: int = 1) -> np.ndarray:
+    size = model.graph.input[0].type.tensor_type.shape.dim[-1].dim_value
+    return np.random.default_rng(0).standard_normal((batch, 3, size, size), dtype=np.float32)
+
+
+@pytest.mark.parametrize("name", PARAMETERS)
+def test_size_is_the_published_one(name, parameters):
+    model = zoo.build(name)
+    values = parameters(model)
+    running = [key for key in values if key.endswith(("/mean", "/variance"))]
+    assert sum(values[key].size for key in values if key not in running) == PARAMETERS[name]
+    operators = [node.op_type for node in model.graph.node]
+    assert operators.count("Conv") == CONVOLUTIONS[name]
+    assert operators.count("BatchNormalization") == len(running) // 2
+    assert {value.name for value in (*model.graph.input, *model.graph.output)} == {"image", "logits"}
+
+
+@pytest.mark.parametrize("name", SMALL)
+def test_every_parameter_but_the_key_biases_matters(name, parameters, assert_close, assert_differs):
+    """Reversing any parameter moves the logits by far more than rounding; softmax takes the key biases out."""
+    model = zoo.build(name, **SMALL[name], classes=10)
+    image, values = draw_image(model), parameters(model)
+    for key, array in values.items():  # an initialiser that is an input as well can be fed: one session serves all
+        model.graph.input.append(onnx.helper.make_tensor_value_info(key, onnx.TensorProto.FLOAT, array.shape))
+    session = session_of(model, ort.GraphOptimizationLevel.ORT_DISABLE_ALL)
+    (expected,) = session.run(None, {"image": image})
+    for key, array in values.items():
+        (actual,) = session.run(None, {"image": image, key: np.flip(array).copy()})
+        check = assert_close if key.endswith("key/bias") else assert_differs
+        check(actual, expected, depth=DEPTH, terms=TERMS)
+
+
+@pytest.mark.parametrize("name", SMALL)
+def test_activations_neither_vanish_nor_explode(name, run):
+    """Nor do the logits forget the image: deep nets with random weights can give all images the same."""
+    model = onnx.shape_inference.infer_shapes(zoo.build(name, **SMALL[name], batch=4))
+    inner = [node.output[0] for node in model.graph.node if node.op_type in ("Conv", "Add", "Concat", "MatMul")]
+    model.graph.output.extend(value for value in model.graph.value_info if value.name in inner)
+    values = run(model, {"image": draw_image(model, batch=4)})
+    assert len(values) > 20
+    for key, activation in values.items():
+        assert 0.05 < activation.std() < 50, key
+    logits = values["logits"]
+    assert logits.std(axis=0).mean() > 0.01 * logits.std()
+
+
+@pytest.mark.parametrize("name", SMALL)
+def test_symbolic_batch_serves_every_size(name, run, assert_close):
+    """One image gives the same alone and in company."""
+    model = zoo.build(name, **SMALL[name], batch="batch")
+    images = draw_image(model, batch=3)
+    together = run(model, {"image": images})["logits"]
+    alone = run(model, {"image": images[1:2]})["logits"]
+    assert_close(alone, together[1:2], depth=DEPTH, terms=TERMS)
+
+
+@pytest.mark.parametrize("name", [pytest.param(name, marks=pytest.mark.slow) for name in PARAMETERS])
+def test_full_size_runs_optimised_and_survives_import_and_export(name, assert_close):
+    model = zoo.build(name)
+    onnx.checker.check_model(model, full_check=True)
+    image = draw_image(model)
+    written = session_of(model, ort.GraphOptimizationLevel.ORT_DISABLE_ALL)
+    (expected,) = written.run(None, {"image": image})
+    (optimised,) = session_of(model, ort.GraphOptimizationLevel.ORT_ENABLE_ALL).run(None, {"image": image})
+    assert_close(optimised, expected, depth=24 * 12, terms=3072)
+    returned = session_of(to_onnx(from_onnx(model)), ort.GraphOptimizationLevel.ORT_DISABLE_ALL)
+    (actual,) = returned.run(None, {"image": image})
+    np.testing.assert_array_equal(actual, expected)
+
+
+def session_of(model: onnx.ModelProto, level: ort.GraphOptimizationLevel) -> ort.InferenceSession:
+    options = ort.SessionOptions()
+    options.graph_optimization_level = level
+    options.intra_op_num_threads = 1
+    options.log_severity_level = 3
+    return ort.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
