@@ -69,7 +69,7 @@ def train_controller(stage: Stage) -> None:
             training.score_percent, training.untrained_percent, "untrained", dream.num_envs
         ).to_json(),
         "real_score_percent": Figure(alone.score_percent, random, "random", 1).to_json(),
-        "real_interactions": training.real_interactions,
+        "real_interactions": training.real_interactions + alone.interactions,
         "training_s": training_s,
         "seed": stage.seed,
     }

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+import logging
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import onnx
@@ -12,20 +14,25 @@ from rlflow.cost import price_list
 from rlflow.cost.measured import MeasuredCost, PricingConfig, empty_price_list
 from rlflow.cost.price_list import PriceList
 from rlflow.errors import InputError, PriceError
-from rlflow.evaluation.delivery import DeliveryConfig, check, is_faster, latency_changes, time_models
+from rlflow.evaluation.delivery import DeliveryConfig, check, is_faster, judgeable, latency_changes, time_models
 from rlflow.evaluation.report import LatencyChange, OptimisationReport, Step
 from rlflow.ir.graph import Graph
+from rlflow.ir.structural_hash import structural_hash
 from rlflow.onnx_io import check_model, from_onnx, load_model, to_onnx
 from rlflow.optimiser import Budget, OnProgress, OptimisationResult, Optimiser
 from rlflow.rules import library as rule_library
 from rlflow.rules.library import Library
 from rlflow.rules.rewriter import Rewriter
-from rlflow.runtime.equivalence import EquivalenceReport, compare
+from rlflow.runtime.equivalence import EquivalenceReport
 from rlflow.runtime.hardware import fingerprint
+from rlflow.runtime.inputs import dimensions_of
 from rlflow.runtime.session import SETTINGS, Setting
 from rlflow.search.backtracking import Backtracking
 from rlflow.search.greedy import Greedy
 from rlflow.search.random import RandomSearch
+from rlflow.trajectory.record import Trajectory
+
+_LOGGER = logging.getLogger(__name__)
 
 METHODS = ("rlflow", "backtracking", "greedy", "random")
 
@@ -35,8 +42,10 @@ class OptimiseConfig:
     """What `rlflow.optimise` takes beside the model.
 
     `setting` is what is optimised for: `deployed` is ONNX Runtime as people run it, `as_written` with its own
-    optimisation off. `disabled` are ids or names of rules. `policy` is the folder with `world_models` and `policies`
-    that `dvc repro` leaves behind. `prices` is a price list file that is read and extended.
+    optimisation off. `shapes` are those of inputs, by name, with which a model of open dimensions is run: what is
+    faster at one size may be slower at another. `disabled` are ids or names of rules. `policy` is the folder with
+    `world_models` and `policies` that `dvc repro` leaves behind. `prices` is a price list file that is read and
+    extended.
     """
 
     method: str = "backtracking"
@@ -45,6 +54,7 @@ class OptimiseConfig:
     disabled: tuple[str, ...] = ()
     policy: Path = Path("data")
     prices: Path | None = None
+    shapes: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
     pricing: PricingConfig = field(default_factory=PricingConfig)
     delivery: DeliveryConfig = field(default_factory=DeliveryConfig)
 
@@ -57,7 +67,8 @@ class OptimiseConfig:
 
 @dataclass(frozen=True)
 class Optimised:
-    """`model` is what to use: the optimised model, or the original where that was not faster beyond noise."""
+    """`model` is what to use: the optimised model, or the original where that was not faster beyond noise or could
+    not be judged. `latency` is empty where there was nothing to time."""
 
     model: ModelProto
     result: OptimisationResult
@@ -77,6 +88,9 @@ def optimise(
 ) -> Optimised:
     """A model with the same interface and the same outputs within rounding that runs faster, or the original.
 
+    A model that cannot be judged (it does not run here, its outputs change from run to run or tell nothing, or its
+    sizes are open) is returned as it is, with the reason.
+
     Raises `InputError` for what cannot be used (nothing is written), `EquivalenceError` naming the rule and the step
     if a result computes something else.
     """
@@ -84,19 +98,24 @@ def optimise(
     original, graph = _load(model)
     library = rule_library.load().without(config.disabled)
     prices = _prices(config)
-    cost_model = MeasuredCost(config.setting, prices, config.pricing)
+    sizes = dimensions_of(original, config.shapes) | dict(config.delivery.dimensions or {})
+    delivery = replace(config.delivery, dimensions=sizes)
+    cost_model = MeasuredCost(config.setting, prices, config.pricing, sizes)
     method = _method(config, library, cost_model)
-    result = method.optimise(graph, Budget(time_s=config.budget_s), on_progress)
-    if config.prices is not None:
-        prices.save(config.prices)
-    candidate, equivalence = original, _unchanged(original, config.delivery)
+    equivalence, unjudgeable = judgeable(original, delivery)
+    candidate, latency, faster = original, dict[Setting, LatencyChange](), False
+    if unjudgeable:
+        result = _untouched(graph, cost_model, library)
+    else:
+        result = method.optimise(graph, Budget(time_s=config.budget_s), on_progress)
+        _save_prices(prices, config)
     if result.trajectory.steps:
         candidate = to_onnx(result.best)
         check_model(candidate)
-        equivalence = check(original, candidate, graph, result, method.rewriter, config.delivery)
-    latency = _timed(original, candidate, config.delivery, on_progress)
-    faster = bool(result.trajectory.steps) and is_faster(latency, config.setting)
-    reason = _reason(result, faster)
+        equivalence = check(original, candidate, graph, result, method.rewriter, delivery)
+        latency = _timed(original, candidate, delivery, on_progress)
+        faster = is_faster(latency, config.setting)
+    reason = unjudgeable or _reason(result, faster)
     report = OptimisationReport(
         input=str(model) if isinstance(model, str | Path) else "a model in memory",
         output=output or "memory",
@@ -116,7 +135,7 @@ def optimise(
         threads=config.delivery.threads,
         hardware=prices.hardware,
         seed=config.delivery.seed,
-        **_work_ratios(cost_model, graph, result.best),
+        **({} if unjudgeable else _work_ratios(cost_model, graph, result.best)),
     )
     chosen = candidate if faster else original
     return Optimised(chosen, result, report.written, reason, equivalence, latency, report)
@@ -174,8 +193,20 @@ def _policy(config: OptimiseConfig, library: Library, cost_model: MeasuredCost) 
     )
 
 
-def _unchanged(original: ModelProto, config: DeliveryConfig) -> EquivalenceReport:
-    return compare(original, original, draws=1, seed=config.seed, dimensions=config.dimensions)
+def _untouched(graph: Graph, cost_model: MeasuredCost, library: Library) -> OptimisationResult:
+    """No search at all: nothing could be said of what it finds."""
+    nothing_done = Trajectory(structural_hash(graph), 0.0, cost_model.name, library.hash, ())
+    return OptimisationResult(graph, 0.0, 0.0, nothing_done, wall_time_s=0.0, interactions=0)
+
+
+def _save_prices(prices: PriceList, config: OptimiseConfig) -> None:
+    """A cache that cannot be written costs the next run some time, not this one its result."""
+    if config.prices is None:
+        return
+    try:
+        prices.save(config.prices)
+    except OSError as error:
+        _LOGGER.warning("the prices could not be kept in %s (%s)", config.prices, error)
 
 
 def _timed(

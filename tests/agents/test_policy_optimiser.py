@@ -74,6 +74,7 @@ def optimiser(library: Library, trained_on: Library | None = None, **settings) -
         world_model=world_model,
         controller=controller,
         environment=settings.pop("environment", EnvironmentConfig(max_locations=LOCATIONS, max_steps=12)),
+        candidates=settings.pop("candidates", 1),
         **{"sampled_episodes": 3, **settings},
     )
 

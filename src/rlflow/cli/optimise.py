@@ -31,6 +31,9 @@ def optimise(
     budget: Annotated[str, typer.Option(help="Time for the search: 500ms, 60s, 5m.")] = "60s",
     setting: Annotated[str, typer.Option(help="Optimise for `deployed` or `as_written` ONNX Runtime.")] = "deployed",
     disable: Annotated[list[str] | None, typer.Option(help="A rule not to use, by id or name; repeatable.")] = None,
+    shape: Annotated[
+        list[str] | None, typer.Option(help="Shape of an input whose sizes are open, as in x=1x128; repeatable.")
+    ] = None,
     policy: Annotated[Path, typer.Option(help="Folder of the trained policy, for --method rlflow.")] = Path("data"),
     as_json: Annotated[bool, typer.Option("--json", help="Print the report as JSON.")] = False,
 ) -> None:
@@ -44,6 +47,7 @@ def optimise(
         budget_s=parse_budget(budget),
         setting=setting,  # type: ignore[arg-type]
         disabled=tuple(disable or ()),
+        shapes=dict(parse_shape(text) for text in shape or ()),
         policy=policy,
         prices=_price_cache(),
     )
@@ -66,6 +70,14 @@ def parse_budget(text: str) -> float:
     if seconds <= 0:
         raise InputError(f"{text!r} is no budget: give a positive time such as 500ms, 60s or 5m")
     return seconds
+
+
+def parse_shape(text: str) -> tuple[str, tuple[int, ...]]:
+    """Name of an input and its shape; `InputError` for anything that is not like x=1x128."""
+    name, _, sizes = text.rpartition("=")
+    if not name or not re.fullmatch(r"\d+(x\d+)*", sizes):
+        raise InputError(f"{text!r} is no shape: write the input's name and its sizes, as in x=1x128")
+    return name, tuple(int(size) for size in sizes.split("x"))
 
 
 def _check_output(output: Path) -> None:

@@ -170,8 +170,8 @@ def _in_words(rule: Rule) -> str:
         shape = "any shape" if spec.shape is None else f"shape [{', '.join(map(str, spec.shape))}]"
         lines.append(f"where {name} has {shape}{', constant' if spec.constant else ''}")
     lines += [f"if {describe(condition)}" for condition in rule.where]
-    if rule.opset:
-        lines.append(f"from opset {rule.opset} on")
+    if rule.first_opset > 1:
+        lines.append(f"from opset {rule.first_opset} on")
     if rule.certificate:
         c = rule.certificate
         lines.append(

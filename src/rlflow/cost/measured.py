@@ -58,10 +58,21 @@ class _Pricing:
 
 
 class MeasuredCost:
-    """Prices from a list; what is missing is measured and appended, or refused if `pricing` is None."""
+    """Prices from a list; what is missing is measured and appended, or refused if `pricing` is None.
 
-    def __init__(self, setting: Setting, price_list: PriceList, pricing: PricingConfig | None) -> None:
+    `dimensions` are the sizes of symbolic dimensions at which a model is priced; they are part of a price's name.
+    """
+
+    def __init__(
+        self,
+        setting: Setting,
+        price_list: PriceList,
+        pricing: PricingConfig | None,
+        dimensions: Mapping[str, int] | None = None,
+    ) -> None:
         self.setting: Setting = setting
+        self.dimensions = dict(dimensions or {})
+        self._sizes = "".join(f"@{name}={size}" for name, size in sorted(self.dimensions.items()))
         self.price_list = price_list
         self.pricing = pricing
         self._work = WorkCounter()
@@ -131,14 +142,15 @@ class MeasuredCost:
         return known
 
     def _priced(self, graph: Graph, fragment: Fragment) -> float:
-        price = self.price_list.get(self.setting, fragment.signature)
+        signature = fragment.signature + self._sizes
+        price = self.price_list.get(self.setting, signature)
         if price is None:
             if self.pricing is None:
                 raise PriceError(
                     f"the price list has no {self.setting} price for {fragment.description}: let a pricing run add it"
                 )
             price = self._measured(graph, fragment, self.pricing)
-            self.price_list.add(self.setting, fragment.signature, price)
+            self.price_list.add(self.setting, signature, price)
         return price.ms
 
     def _measured(self, graph: Graph, fragment: Fragment, pricing: PricingConfig) -> Price:
@@ -152,6 +164,7 @@ class MeasuredCost:
                 threads=pricing.threads,
                 seed=pricing.seed,
                 time_cap_s=pricing.time_cap_s,
+                dimensions=self.dimensions,
             )
         except RLFlowError as error:
             _LOGGER.warning("%s cannot be timed by itself and is estimated (%s)", fragment.description, error)
@@ -164,4 +177,5 @@ def _estimate_ms(graph: Graph, fragment: Fragment, work: WorkCounter) -> float:
     machine = AnalyticConfig()
     parts = [work.node(graph, i) for i in fragment.nodes]
     traffic_ms = sum(p.bytes_moved for p in parts) / machine.gbytes_per_s / 1e6
-    return traffic_ms + machine.launch_us / 1e3 * len(parts)
+    arithmetic_ms = sum(p.flops for p in parts) / machine.gflops_per_s / 1e6
+    return max(traffic_ms, arithmetic_ms) + machine.launch_us / 1e3 * len(parts)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import math
 import os
+import tempfile
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -56,9 +57,10 @@ class PriceList:
             },
         }
         path.parent.mkdir(parents=True, exist_ok=True)
-        draft = path.with_suffix(".draft")
-        draft.write_text(json.dumps(content, indent=1) + "\n")
-        os.replace(draft, path)
+        # several processes may share the list of a machine: each writes a draft of its own
+        with tempfile.NamedTemporaryFile("w", dir=path.parent, suffix=".draft", delete=False) as draft:
+            draft.write(json.dumps(content, indent=1) + "\n")
+        os.replace(draft.name, path)
 
 
 def load(path: Path, hardware: str) -> PriceList:

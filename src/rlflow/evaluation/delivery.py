@@ -8,13 +8,14 @@ from dataclasses import dataclass
 import numpy as np
 from onnx import ModelProto
 
-from rlflow.errors import EquivalenceError
+from rlflow.errors import EquivalenceError, InputError, RLFlowError
 from rlflow.evaluation.report import LatencyChange
 from rlflow.evaluation.statistics import beyond_noise
 from rlflow.ir.graph import Graph
 from rlflow.optimiser import OptimisationResult
 from rlflow.rules.rewriter import Rewriter
-from rlflow.runtime.equivalence import EquivalenceReport, compare
+from rlflow.runtime.equivalence import EquivalenceReport, compare, draws_at_random, tolerance_of
+from rlflow.runtime.inputs import symbolic_dimensions
 from rlflow.runtime.latency import compare_latency, ratio
 from rlflow.runtime.session import SETTINGS, Setting
 from rlflow.trajectory.bisect import first_wrong_step
@@ -30,6 +31,33 @@ class DeliveryConfig:
     threads: int = 1
     seed: int = 0
     dimensions: Mapping[str, int] | None = None
+
+
+def judgeable(original: ModelProto, config: DeliveryConfig) -> tuple[EquivalenceReport, str]:
+    """The model compared with itself, and why nothing could be said of a rewritten one, or ""."""
+    open_sizes = [name for name in symbolic_dimensions(original) if name not in (config.dimensions or {})]
+    unknown = EquivalenceReport(True, "", 0.0, 0.0, tolerance_of(original), config.draws, non_vacuous_draws=0)
+    if open_sizes:
+        wanted = ", ".join(open_sizes)
+        return unknown, f"its sizes {wanted} are open: name the shapes that you run it with, as in --shape x=1x128"
+    try:
+        own = compare(
+            original,
+            original,
+            draws=config.draws,
+            seed=config.seed,
+            threads=config.threads,
+            dimensions=config.dimensions,
+        )
+    except InputError:
+        raise
+    except RLFlowError as error:
+        return unknown, f"it could not be tried here: {error}"
+    if not own.equivalent or draws_at_random(original):
+        return unknown, "its outputs change from run to run, so that no other model could be compared with it"
+    if not own.non_vacuous_draws:
+        return own, "no drawn input gave outputs that could tell a wrong model from a right one"
+    return own, ""
 
 
 def check(

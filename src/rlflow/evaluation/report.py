@@ -47,7 +47,7 @@ class OptimisationReport:
     """Everything that is said about one optimisation.
 
     When `written` is "original", the figures "after" belong to the candidate that was turned down, and
-    `reason` says why. Ratios are old over new: above 1 is better.
+    `reason` says why. Ratios are old over new: above 1 is better. `latency` is empty where nothing was timed.
     """
 
     input: str
@@ -59,9 +59,6 @@ class OptimisationReport:
     nodes_after: int
     cost_before_ms: float
     cost_after_ms: float
-    flops_ratio: float
-    launches_ratio: float
-    peak_memory_ratio: float
     latency: Mapping[Setting, LatencyChange]
     equivalence: EquivalenceReport
     steps: tuple[Step, ...]
@@ -71,6 +68,9 @@ class OptimisationReport:
     threads: int
     hardware: str
     seed: int
+    flops_ratio: float = 1.0
+    launches_ratio: float = 1.0
+    peak_memory_ratio: float = 1.0
 
     @property
     def improvement_percent(self) -> float:

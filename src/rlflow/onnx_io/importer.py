@@ -341,8 +341,8 @@ def _attribute_value(proto: onnx.AttributeProto) -> AttributeValue | None:
 
 
 def _constant_tensor(proto: onnx.NodeProto) -> onnx.TensorProto | None:
-    attribute = proto.attribute[0]
-    if attribute.ref_attr_name:
+    attribute = next(iter(proto.attribute), None)
+    if attribute is None or attribute.ref_attr_name:
         return None
     match attribute.name:
         case "value":

@@ -273,7 +273,7 @@ def _complete(variant: Variant, graph: Graph, binding: _Binding, roots: tuple[Re
     typed.
     """
     rule = variant.rule
-    if graph.header.opset < rule.opset or graph.nodes[roots[0].node].constant:
+    if graph.header.opset < rule.first_opset or graph.nodes[roots[0].node].constant:
         return None
     inside = set(binding.matched.values())
     if not _private(graph, inside, {r.node for r in roots}):

@@ -12,6 +12,7 @@ from hashlib import sha256
 from typing import Any
 
 from rlflow.errors import RuleError
+from rlflow.ops.registry import OPERATORS
 from rlflow.rules import pattern
 from rlflow.rules.expression import Expression, describe
 from rlflow.rules.pattern import Apply, Term
@@ -90,6 +91,11 @@ class Rule:
         """
         digest = sha256(json.dumps(canonical(self), sort_keys=True).encode()).hexdigest()
         return f"{self.family}-{digest[:12]}"
+
+    @cached_property
+    def first_opset(self) -> int:
+        """The first opset in which the target can be written: `opset`, and that of each of its operators."""
+        return max(self.opset, *(OPERATORS[node.op].since for node in pattern.operators(*self.target)), 0)
 
     def spec(self, variable: str) -> VariableSpec:
         return self.variables.get(variable, _ANY)

@@ -24,7 +24,7 @@ import onnxruntime as ort
 from onnx import GraphProto, ModelProto, NodeProto, TensorProto, TypeProto, ValueInfoProto
 
 from rlflow.errors import InputError, RLFlowError
-from rlflow.runtime.inputs import DEFAULT_DIMENSION, draw_inputs, symbolic_dimensions
+from rlflow.runtime.inputs import DEFAULT_DIMENSION, draw_inputs, required_inputs, symbolic_dimensions
 from rlflow.runtime.session import Setting, open_session, run, structure_of
 
 TOLERANCE_EPSILONS = 16
@@ -43,6 +43,7 @@ _REDUCTIONS = (
     "RMSNormalization RNN ReduceL1 ReduceL2 ReduceLogSum ReduceLogSumExp ReduceMean ReduceProd "
     "ReduceSum ReduceSumSquare SkipLayerNormalization Softmax Sum "
 ).split()
+_RANDOM = frozenset("Bernoulli Multinomial RandomNormal RandomNormalLike RandomUniform RandomUniformLike".split())
 # Sizes to try for symbolic dimensions without a value, small ones first: a convolution needs room.
 _FALLBACK_SIZES = (DEFAULT_DIMENSION, 16, 64, 224)
 
@@ -129,6 +130,15 @@ def compare(
     except RLFlowError as error:
         return _failure(str(error), tolerance, draws)
     return _report([_differences(*pair, tolerance) for pair in zip(expected, actual, strict=True)], tolerance)
+
+
+def draws_at_random(model: ModelProto) -> bool:
+    """Whether an operator draws numbers: ONNX Runtime seeds it by its place, so that any rewrite changes them."""
+    return _draws(model.graph)
+
+
+def _draws(graph: GraphProto) -> bool:
+    return any(node.op_type in _RANDOM or any(map(_draws, _bodies(node))) for node in graph.node)
 
 
 def tolerance_of(model: ModelProto) -> float:
@@ -240,9 +250,15 @@ def _describe(array: np.ndarray) -> str:
 
 
 def _signature_problem(original: ModelProto, optimised: ModelProto) -> str:
-    """The first difference in names, order, types or shapes of the graph's inputs and outputs, or ""."""
-    for kind in ("input", "output"):
-        left, right = getattr(original.graph, kind), getattr(optimised.graph, kind)
+    """The first difference in names, order, types or shapes of what is fed and of the outputs, or "".
+
+    Before IR version 4 weights are listed among the inputs, too: nobody feeds them.
+    """
+    sides = {
+        "input": (required_inputs(original), required_inputs(optimised)),
+        "output": (original.graph.output, optimised.graph.output),
+    }
+    for kind, (left, right) in sides.items():
         left_names, right_names = [value.name for value in left], [value.name for value in right]
         if left_names != right_names:
             return f"{kind}s are {right_names}, should be {left_names}"

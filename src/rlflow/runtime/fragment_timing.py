@@ -32,6 +32,7 @@ half and more under load: take prices on a quiet machine.)
 import math
 import resource
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from statistics import fmean
@@ -43,7 +44,7 @@ from onnx import ModelProto, TensorProto, helper, numpy_helper
 
 from rlflow.errors import InputError
 from rlflow.runtime.border_views import without_last_views
-from rlflow.runtime.inputs import draw_inputs
+from rlflow.runtime.inputs import draw_inputs, symbolic_dimensions
 from rlflow.runtime.session import Setting, fused_model, open_session, run
 
 # Raised whenever the protocol changes, so that prices of different protocols are never mixed.
@@ -80,18 +81,22 @@ def time_fragment(
     threads: int = 1,
     seed: int = 0,
     time_cap_s: float | None = None,
+    dimensions: Mapping[str, int] | None = None,
 ) -> FragmentTiming:
     """What `model` adds to a model that contains it.
 
     Inputs are drawn by `draw_inputs` from `seed`. `repetitions` runs are timed, fewer (but at least 3) once
-    `time_cap_s` seconds have passed. The session is not kept.
+    `time_cap_s` seconds have passed. The session is not kept. `dimensions` gives symbolic dimensions their sizes;
+    the model need not have all of them.
 
     Raises InputError when `repetitions` is below 1, RLFlowError when the runtime refuses the fragment.
     """
     if repetitions < 1:
         raise InputError(f"repetitions is {repetitions}; at least 1 run must be timed")
     fused, views = without_last_views(fused_model(model, setting))
-    inputs = draw_inputs(model, np.random.default_rng(seed))
+    own = set(symbolic_dimensions(model))
+    sizes = {name: size for name, size in (dimensions or {}).items() if name in own}
+    inputs = draw_inputs(model, np.random.default_rng(seed), sizes)
     fastest = _fastest(fused, inputs, threads, repetitions, time_cap_s)
     ns = fastest.ns + views * launch_ns(threads) - run_overhead_ns(threads)
     return FragmentTiming(max(0.0, ns) / 1e6, fastest.probe_ns / 1e6)

@@ -1,6 +1,6 @@
 """Random inputs that a model can really run on: right type, right shape, indices inside their tables."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 import onnx
@@ -60,6 +60,29 @@ def symbolic_dimensions(model: ModelProto) -> list[str]:
         if dimension.dim_param
     ]
     return list(dict.fromkeys(names))
+
+
+def dimensions_of(model: ModelProto, shapes: Mapping[str, Sequence[int]]) -> dict[str, int]:
+    """Values of symbolic dimensions by name, from whole shapes of inputs by name.
+
+    Raises InputError for an input that the model does not have, another rank, a size that is not positive or not the
+    declared one, and for a dimension that gets two values.
+    """
+    declared = {value.name: value.type.tensor_type.shape.dim for value in required_inputs(model)}
+    sizes: dict[str, int] = {}
+    for name, shape in shapes.items():
+        if name not in declared:
+            raise InputError(f"the model has no input {name!r}; it has: {', '.join(declared) or 'none'}")
+        if len(shape) != len(declared[name]):
+            raise InputError(f"input {name!r} has {len(declared[name])} dimensions, not {len(shape)}")
+        for place, (size, dimension) in enumerate(zip(shape, declared[name], strict=True)):
+            known = dimension.dim_value if dimension.HasField("dim_value") else sizes.get(dimension.dim_param, size)
+            if size < 1 or size != known:
+                wanted = known if known != size else "positive"
+                raise InputError(f"dimension {place} of input {name!r} is {size}, it must be {wanted}")
+            if dimension.dim_param:
+                sizes[dimension.dim_param] = size
+    return sizes
 
 
 def draw_inputs(
