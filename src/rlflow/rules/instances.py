@@ -102,7 +102,7 @@ def _filled(template: Sequence[int | str], symbols: Mapping[str, tuple[int, ...]
 
 def _draw_attribute(kind: Sequence[Any], types: Mapping[str, TensorType], rng: np.random.Generator) -> AttributeValue:
     """["permutation", "x", ...] of the highest rank, ["axis", "x"], ["reshape", "x"], ["partition", "x", axis, parts],
-    ["uniform"], or ["choice", a, b, ...].
+    ["uniform"], ["integers", least, most, count], or ["choice", a, b, ...].
     """
     match kind:
         case ["permutation", *names]:
@@ -119,6 +119,8 @@ def _draw_attribute(kind: Sequence[Any], types: Mapping[str, TensorType], rng: n
             return _draw_partition(types[name], axis, parts, rng)
         case ["uniform"]:
             return float(np.float32(rng.uniform(1e-6, 1e-1)))
+        case ["integers", int(least), int(most), int(count)]:
+            return tuple(int(i) for i in rng.integers(least, most + 1, count))
         case ["choice", *values]:
             chosen = values[int(rng.integers(len(values)))]
             return pattern.freeze(chosen)  # type: ignore[no-any-return]
