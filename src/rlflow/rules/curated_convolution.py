@@ -21,7 +21,7 @@ _INPUTS = -3
 _WINDOW = {"strides": "?s", "pads": "?p", "dilations": "?d"}
 _GROUPED = {**_WINDOW, "group": "?g"}
 _WINDOWS = {"?s": ["integers", 1, 2, 2], "?p": ["integers", 0, 2, 4], "?d": ["integers", 1, 2, 2]}
-_GROUPS = {**_WINDOWS, "?g": ["choice", 1, 2, 3, 4]}
+_GROUPS = {**_WINDOWS, "?g": ["groups", "x", "f"]}
 _IMAGE = {"shape": ["n", "c", "h", "w"]}
 
 
@@ -230,7 +230,8 @@ def _halve_groups(bias: bool) -> Rule:
         [_conv(_GROUPED, "x", "f", *biases)],
         [_conv({**_GROUPED, "group": half}, "x", blocks, *biases)],
         {"x": _IMAGE, "f": _KERNEL, **({"b": _BIAS} if bias else {})},
-        attributes={**_WINDOWS, "?g": ["choice", 2, 4]},
+        attributes=_GROUPS,
+        where=[["==", ["*", 2, ["/", "?g", 2]], "?g"]],
         opset=11,
     )
 
