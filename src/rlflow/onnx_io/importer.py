@@ -19,6 +19,7 @@ from rlflow.onnx_io.opset import AXIS_ATTRIBUTES, IGNORABLE_VALUES, IGNORED_ATTR
 from rlflow.onnx_io.payload import InitializerPayload, OpaquePayload, SparsePayload, copy_fields
 from rlflow.onnx_io.window_attributes import WINDOWED, written_out
 from rlflow.ops import registry
+from rlflow.ops.schema import ints
 
 ONNX_DOMAINS = ("", "ai.onnx")
 
@@ -248,7 +249,7 @@ class _Importer:
                 return None
             attributes["split"] = sizes
         if proto.op_type == "Pad" and "axes" in attributes:
-            pads = _pads_of_all_axes(attributes["pads"], attributes.pop("axes"), rank)
+            pads = _pads_of_all_axes(ints(attributes["pads"]), ints(attributes.pop("axes")), rank)
             if pads is None:
                 return None
             attributes["pads"] = pads
@@ -336,16 +337,14 @@ def _equal_parts(kind: TensorType, axis: AttributeValue, parts: int) -> tuple[in
     return (*(part,) * (parts - 1), last) if last >= 0 else None
 
 
-def _pads_of_all_axes(pads: AttributeValue, axes: AttributeValue, rank: int) -> tuple[int, ...] | None:
+def _pads_of_all_axes(pads: tuple[int, ...], axes: tuple[int, ...], rank: int) -> tuple[int, ...] | None:
     """Pads that were given for some axes; None where these are not so many distinct axes."""
-    if not isinstance(pads, tuple) or not isinstance(axes, tuple) or len(pads) != 2 * len(axes):
-        return None
-    places = [int(a) + rank if int(a) < 0 else int(a) for a in axes]
-    if len(set(places)) < len(places) or any(not 0 <= p < rank for p in places):
+    places = [axis + rank if axis < 0 else axis for axis in axes]
+    if len(pads) != 2 * len(axes) or len(set(places)) < len(axes) or any(not 0 <= p < rank for p in places):
         return None
     full = [0] * 2 * rank
     for given, place in enumerate(places):
-        full[place], full[rank + place] = int(pads[given]), int(pads[len(axes) + given])
+        full[place], full[rank + place] = pads[given], pads[len(axes) + given]
     return tuple(full)
 
 

@@ -26,9 +26,9 @@ def written_out(
     written = dict(attributes)
     kernel = written["kernel_shape"] if op != "Conv" else filters and filters.shape and filters.shape[2:]
     if not isinstance(kernel, tuple) or data.shape is None or len(data.shape) != len(kernel) + 2:
-        raise TypeInferenceError(f"{op}: a kernel {kernel!r} over {data}")
+        raise TypeInferenceError(f"{op}: a window over {data}")
     if op == "Conv" and written.pop("kernel_shape", kernel) != kernel:
-        raise TypeInferenceError(f"{op}: kernel_shape {attributes['kernel_shape']} and filters {filters}")
+        raise TypeInferenceError(f"{op}: kernel_shape {attributes['kernel_shape']!r} and filters {filters}")
     ones = (1,) * len(kernel)
     written.setdefault("strides", ones)
     if op != "AveragePool":

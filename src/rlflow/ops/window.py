@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from rlflow.errors import TypeInferenceError
-from rlflow.ir.graph import Attributes
+from rlflow.ir.graph import Attributes, AttributeValue
 from rlflow.ir.tensor_type import Dimension
 from rlflow.ops.schema import ints
 
@@ -29,12 +30,12 @@ class Window:
     ceil_mode: bool
 
     @classmethod
-    def of(cls, attributes: Attributes, kernel: Sequence[Dimension], operator: str) -> Window:
+    def of(cls, attributes: Attributes, kernel: Sequence[Dimension | AttributeValue], operator: str) -> Window:
         """`TypeInferenceError` if the attributes do not fit each other, or mean what ONNX Runtime does not compute."""
         rank = len(kernel)
         auto_pad = str(attributes["auto_pad"])
-        sizes = ints(tuple(kernel))
-        strides = ints(attributes.get("strides"))
+        sizes = _known(kernel, operator)
+        strides = ints(attributes["strides"])
         dilations = ints(attributes.get("dilations", (1,) * rank))
         pads = ints(attributes.get("pads", (0,) * 2 * rank))
         if not rank == len(strides) == len(dilations) or len(pads) != 2 * rank or rank == 0:
@@ -88,18 +89,25 @@ class Window:
         less, more = [t // 2 for t in totals], [t - t // 2 for t in totals]
         return tuple(less + more if self.auto_pad == "SAME_UPPER" else more + less)
 
-    def patches(self, v: np.ndarray, outside: object) -> np.ndarray:
+    def patches(self, v: np.ndarray, outside: np.ndarray | bool) -> np.ndarray:
         """What each window sees: (..., *image) -> (..., *places, *kernel), `outside` where it sees no image."""
         rank = len(self.kernel)
         image = v.shape[v.ndim - rank :]
         begins = self.padding(image)[:rank]
         widths = [(0, 0)] * (v.ndim - rank)
-        where = []
-        for axis, count in enumerate(ints(self.places(image, "window"))):
+        where: list[Any] = [...]
+        for axis, count in enumerate(_known(self.places(image, "window"), "window")):
             starts = np.arange(count)[:, None] * self.strides[axis]
             seen = starts + np.arange(self.kernel[axis]) * self.dilations[axis]
             widths.append((begins[axis], max(0, int(seen[-1, -1]) + 1 - begins[axis] - image[axis])))
             along = [1] * 2 * rank
             along[axis], along[rank + axis] = seen.shape
             where.append(seen.reshape(along))
-        return np.pad(v, widths, constant_values=outside)[(..., *where)]
+        return np.pad(v, widths, constant_values=outside)[tuple(where)]
+
+
+def _known(sizes: Sequence[Dimension | AttributeValue], operator: str) -> tuple[int, ...]:
+    known = tuple(size for size in sizes if isinstance(size, int))
+    if len(known) < len(sizes):
+        raise TypeInferenceError(f"{operator}: sizes {tuple(sizes)}, which must be known")
+    return known
