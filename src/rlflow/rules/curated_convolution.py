@@ -82,13 +82,11 @@ def _addend_to_bias(bias: bool) -> Rule:
         [_conv(_GROUPED, "x", "f", ["Add", "b", addend] if bias else addend)],
         {"x": _IMAGE, "f": _KERNEL, **({"b": _BIAS} if bias else {}), "a": _PER_CHANNEL},
         attributes=_GROUPS,
-        where=[["==", ["elements", "a"], ["dim", "f", 0]]],
     )
 
 
 def _scale_into_filters(per_channel: bool, bias: bool) -> Rule:
     """A factor of all channels or of each one."""
-    factors = ["dim", "f", 0] if per_channel else 1
     return declare(
         _name(f"scale-{'channels' if per_channel else 'all'}-into-filters", bias),
         _FAMILY,
@@ -108,7 +106,7 @@ def _scale_into_filters(per_channel: bool, bias: bool) -> Rule:
             "s": _PER_CHANNEL if per_channel else {"constant": True},
         },
         attributes=_GROUPS,
-        where=[["==", ["elements", "s"], factors]],
+        where=[] if per_channel else [["==", ["elements", "s"], 1]],
     )
 
 
