@@ -16,6 +16,7 @@ from rlflow.ir.graph import Graph
 from rlflow.onnx_io import from_onnx, to_onnx
 from rlflow.onnx_io.standalone import standalone_model
 from rlflow.rules.curated import curated_rules
+from rlflow.rules.curated_convolution import convolution_rules
 from rlflow.rules.rewriter import Rewriter
 from rlflow.runtime.session import fused_model
 
@@ -79,6 +80,43 @@ def test_regions_fuse_to_what_the_model_fuses_to_while_it_is_rewritten(bert):
         assert fused_by_regions(g, known) == whole
         seen.add(frozenset(whole.items()))
     assert len(seen) > 5
+
+
+def test_regions_fuse_to_what_the_model_fuses_to_while_convolutions_are_rewritten():
+    rewriter, rng = Rewriter(convolution_rules()), random.Random(0)
+    g = from_onnx(zoo.build("conv", image=8, channels=4))
+    known: dict[str, Counter[str]] = {}
+    seen = set()
+    for _ in range(12):
+        choices = [m for found in rewriter.matches(g) for m in found]
+        g = rewriter.apply(g, rng.choice(choices))
+        whole = operators(fused_model(to_onnx(g)))
+        assert fused_by_regions(g, known) == whole
+        seen.add(describe_all(g))
+    assert len(seen) > 5
+
+
+def describe_all(g: Graph) -> frozenset[str]:
+    return frozenset(describe(g, region).signature for region in partition(g).regions)
+
+
+@pytest.mark.parametrize("window", ["Conv", "MaxPool", "AveragePool"])
+def test_padding_is_priced_with_the_window_that_takes_it_in(window):
+    operands = "a f" if window == "Conv" else "a"
+    g = graph(
+        [
+            ("Relu", "x", "r"),
+            ("Pad", "r p", "a"),
+            (window, operands, "b", {"kernel_shape": [3, 3]}),
+            ("GlobalAveragePool", "b", "y"),
+        ],
+        {"x": (1, 4, 6, 6)},
+        {"y": (1, 4, 1, 1)},
+        {"p": np.array([0, 0, 1, 1, 0, 0, 1, 1]), **({"f": weight(4, 4, 3, 3)} if window == "Conv" else {})},
+    )
+    whole = operators(fused_model(to_onnx(g)))
+    assert whole == {"Relu": 1, window: 1, "GlobalAveragePool": 1}
+    assert fused_by_regions(g, {}) == whole
 
 
 def assert_partition(g: Graph) -> None:

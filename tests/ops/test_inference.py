@@ -103,6 +103,7 @@ INDEX = TensorType("int64", (2,))
         ("MaxPool", POOL, [t(1, 3, 5, 5, dtype="uint8")], "MaxPool: .* no batch of images"),
         ("MaxPool", POOL, [t(1, 3, 5, 5, 5)], "MaxPool: a window .* over an image"),
         ("MaxPool", POOL | {"pads": (2, 0, 0, 0)}, [t(1, 3, 5, 5)], "MaxPool: pads .* around windows"),
+        ("MaxPool", POOL | {"pads": (1, 0, 0, 0), "dilations": (2, 2)}, [t(1, 3, 5, 5)], "MaxPool: pads .* dilations"),
         ("MaxPool", POOL | {"auto_pad": "SAME_LOWER", "strides": (3, 1)}, [t(1, 3, 5, 5)], "pads negative"),
         (
             "MaxPool",

@@ -48,8 +48,8 @@ class Domain(ABC):
 
     @abstractmethod
     def maximum(self, a: Array, present: np.ndarray, axes: tuple[int, ...]) -> Array:
-        """The largest over axes, which are kept with length one, of the elements that are `present` (a mask that
-        broadcasts); the least float where none is.
+        """The largest over axes, which are kept with length one, of the elements that are `present`: a mask that
+        broadcasts, with one element at least to each maximum.
         """
 
     @abstractmethod

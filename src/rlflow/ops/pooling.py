@@ -24,10 +24,12 @@ def _image(kind: TensorType, operator: str) -> tuple[Dimension, ...]:
 
 
 def _window(attributes: Attributes, operator: str) -> Window:
-    """A window that sees some of the image wherever it lies, unless it is dilated."""
+    """A window that sees some of the image wherever it lies; between taps far apart there might be all of it."""
     window = Window.of(attributes, ints(attributes["kernel_shape"]), operator)
     if window.pads and any(pad >= size for pad, size in zip(window.pads, window.kernel * 2, strict=True)):
         raise TypeInferenceError(f"{operator}: pads {window.pads} around windows of {window.kernel}")
+    if window.pads and any(window.pads) and max(window.dilations) > 1:
+        raise TypeInferenceError(f"{operator}: pads {window.pads} and dilations {window.dilations}")
     if window.pads is None and any(s > k for s, k in zip(window.strides, window.kernel, strict=True)):
         raise TypeInferenceError(f"{operator}: {window.auto_pad} would make pads negative, which ONNX Runtime refuses")
     return window
