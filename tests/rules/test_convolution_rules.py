@@ -14,6 +14,7 @@ from rlflow.onnx_io import from_onnx, to_onnx
 from rlflow.ops import registry
 from rlflow.rules import instances
 from rlflow.rules.curated_convolution import convolution_rules, false_convolution_controls
+from rlflow.rules.library import load
 from rlflow.rules.rewriter import Rewriter
 from rlflow.rules.rule import Rule
 from rlflow.runtime.equivalence import compare
@@ -106,6 +107,34 @@ def test_branches_of_an_inception_block_merge_and_part_again() -> None:
     parted = rewritten(whole, ["split-convolution-3-with-bias"], 1)
     for after in (merged, large, whole, parted):
         assert_same_outputs(before, after, np.random.default_rng(0))
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_outputs_stay_whatever_is_done(seed: int) -> None:
+    """Walks through the whole library from a block of branches, one of them grouped, scaled and strided."""
+
+    def block(nodes: list[Node]) -> list[Ref]:
+        b = Builder(nodes)
+        x = b.image(2, 4, 6, 6)
+        wide = b.normalised(b.conv(x, (4, 4, 3, 3), 1), 4)
+        total = b.apply("Relu", b.apply("Add", wide, b.conv(x, (4, 4, 1, 1), 0)))
+        grouped = b.apply("Mul", b.conv(total, (8, 1, 3, 3), 1, group=4, strides=(2, 1)), b.weight(8, 1, 1))
+        padded = b.apply("Pad", total, pads=(0, 0, 1, 0, 0, 0, 0, 1))
+        shifted = b.apply("Add", b.conv(padded, (3, 4, 2, 2), 0), b.weight(1, 3, 1, 1))
+        pool = {"kernel_shape": (2, 2), "strides": (1, 1), "dilations": (1, 1), "pads": (0, 1, 1, 0)}
+        return [b.apply("MaxPool", grouped, **pool), shifted]
+
+    before, rng = graph_of(block), np.random.default_rng(seed)
+    rewriter, after, used = Rewriter(load().rules), before, set()
+    for _ in range(12):
+        matches = [m for found in rewriter.matches(after) for m in found]
+        if not matches:
+            break
+        match = matches[rng.integers(len(matches))]
+        used.add(match.rule.name)
+        after = rewriter.apply(after, match)
+        assert_same_outputs(before, after, rng)
+    assert len(used) >= 4
 
 
 def test_groups_are_halved_until_there_is_one() -> None:
