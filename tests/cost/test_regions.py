@@ -16,6 +16,7 @@ from rlflow.ir.graph import Graph
 from rlflow.onnx_io import from_onnx, to_onnx
 from rlflow.onnx_io.standalone import standalone_model
 from rlflow.rules.curated import curated_rules
+from rlflow.rules.curated_convolution import convolution_rules
 from rlflow.rules.rewriter import Rewriter
 from rlflow.runtime.session import fused_model
 
@@ -79,6 +80,71 @@ def test_regions_fuse_to_what_the_model_fuses_to_while_it_is_rewritten(bert):
         assert fused_by_regions(g, known) == whole
         seen.add(frozenset(whole.items()))
     assert len(seen) > 5
+
+
+def branches() -> Graph:
+    """Convolutions of one image that can be merged, summed, normalised, scaled, and of which one is grouped."""
+    padded = {"pads": [1, 1, 1, 1]}
+    statistics = {n: np.abs(weight(4, seed=i)) + 1 for i, n in enumerate("stmv")}
+    return graph(
+        [
+            ("Conv", "x f0 b", "a"),
+            ("Conv", "x f1 b", "c", padded),
+            ("BatchNormalization", "c s t m v", "d"),
+            ("Add", "a d", "e"),
+            ("Relu", "e", "r"),
+            ("Conv", "r f2", "g", padded | {"group": 2}),
+            ("Mul", "g k", "h"),
+            ("Conv", "r f3", "p"),
+            ("MaxPool", "h", "q", {"kernel_shape": [2, 2]}),
+            ("GlobalAveragePool", "p", "y"),
+        ],
+        {"x": (1, 4, 6, 6)},
+        {"y": (1, 4, 1, 1), "q": (1, 4, 5, 5)},
+        {
+            "f0": weight(4, 4, 1, 1),
+            "f1": weight(4, 4, 3, 3),
+            "f2": weight(4, 2, 3, 3),
+            "f3": weight(4, 4, 1, 1, seed=1),
+            "b": weight(4),
+            "k": weight(4, 1, 1),
+            **statistics,
+        },
+    )
+
+
+def test_regions_fuse_to_what_the_model_fuses_to_while_convolutions_are_rewritten():
+    rewriter = Rewriter(convolution_rules())
+    known: dict[str, Counter[str]] = {}
+    seen = set()
+    for seed in range(4):
+        g, rng = branches(), random.Random(seed)
+        for _ in range(8):
+            choices = [m for found in rewriter.matches(g) for m in found]
+            g = rewriter.apply(g, rng.choice(choices))
+            whole = operators(fused_model(to_onnx(g)))
+            assert fused_by_regions(g, known) == whole
+            seen.add(frozenset(whole.items()))
+    assert len(seen) > 5
+
+
+@pytest.mark.parametrize("window", ["Conv", "MaxPool", "AveragePool"])
+def test_padding_is_priced_with_the_window_that_takes_it_in(window):
+    operands = "a f" if window == "Conv" else "a"
+    g = graph(
+        [
+            ("Relu", "x", "r"),
+            ("Pad", "r p", "a"),
+            (window, operands, "b", {"kernel_shape": [3, 3]}),
+            ("GlobalAveragePool", "b", "y"),
+        ],
+        {"x": (1, 4, 6, 6)},
+        {"y": (1, 4, 1, 1)},
+        {"p": np.array([0, 0, 1, 1, 0, 0, 1, 1]), **({"f": weight(4, 4, 3, 3)} if window == "Conv" else {})},
+    )
+    whole = operators(fused_model(to_onnx(g)))
+    assert whole == {"Relu": 1, window: 1, "GlobalAveragePool": 1}
+    assert fused_by_regions(g, {}) == whole
 
 
 def assert_partition(g: Graph) -> None:

@@ -13,6 +13,7 @@ import onnx
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
+from ops import windows
 from ops.conftest import PROPER, SHAPES, Application, array, axes_of, broadcastable
 
 from rlflow.onnx_io.element_type import from_type_proto
@@ -102,6 +103,25 @@ def _layer_norm(draw: Draw) -> Application:
         operands.append(array(draw, shape[axis:]))
     attributes = {"axis": axis, "epsilon": draw(st.sampled_from([1e-5, 1e-2]))}
     return Application("LayerNormalization", tuple(operands), attributes, (), attributes)
+
+
+def _batch_norm(draw: Draw) -> Application:
+    shape = (draw(st.integers(1, 3)), draw(st.integers(1, 4)), *draw(PROPER)[:2])
+    channels = shape[1:2]
+    parameters = [array(draw, channels), array(draw, channels), array(draw, channels)]
+    operands = (array(draw, shape), *parameters, array(draw, channels, positive=True))
+    attributes = {"epsilon": draw(st.sampled_from([1e-5, 1e-2]))}
+    return Application("BatchNormalization", operands, attributes, (), attributes)
+
+
+def _pad(draw: Draw) -> Application:
+    shape = draw(SHAPES.filter(len))
+    pads = tuple(draw(st.integers(0, 3)) for _ in range(2 * len(shape)))
+    value = draw(st.sampled_from([0.0, -1.5]))
+    x = array(draw, shape, draw(st.sampled_from(FLOATS)))
+    attributes = {"mode": "constant", "pads": pads, "constant_value": value}
+    parameters = (np.array(pads, np.int64), np.array(value, x.dtype))
+    return Application("Pad", (x,), attributes, parameters, {"mode": "constant"})
 
 
 def _transpose(draw: Draw) -> Application:
@@ -238,6 +258,9 @@ DRAWN: dict[str, Callable[[Draw], Application]] = {
     "Flatten": _flatten,
     "Identity": _unary("Identity", dtypes=NUMBERS),
     "Cast": _cast,
+    "Pad": _pad,
+    "BatchNormalization": _batch_norm,
+    **windows.DRAWN,
 }
 
 
@@ -249,7 +272,8 @@ def _tolerance(case: Application, expected: np.ndarray) -> float:
     """Zero for integers and for operators that only move elements."""
     if expected.dtype.kind != "f" or not OPERATORS[case.op].flops(case.attributes, case.types, case.types):
         return 0.0
-    terms = max((int(x.shape[-1]) if x.ndim else 1) for x in case.operands) if case.op in ("MatMul", "Gemm") else 0
+    products = case.op in ("MatMul", "Gemm", "Conv")
+    terms = max((int(x.shape[-1]) if x.ndim else 1) for x in case.operands) if products else 0
     longest = max(terms, *(x.size for x in case.operands), FUNCTION_ROUNDINGS)
     size = max([1.0, *(float(np.abs(x).max(initial=0)) for x in (*case.operands, expected) if x.dtype.kind == "f")])
     return float(np.finfo(expected.dtype).eps) * longest * FUNCTION_ROUNDINGS * size**2

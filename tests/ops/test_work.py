@@ -11,6 +11,10 @@ def t(*shape: int, dtype: str = "float32") -> TensorType:
     return TensorType(dtype, shape)
 
 
+WINDOW = {"strides": (1, 1), "pads": (0, 0, 0, 0), "dilations": (1, 1)}
+POOL = {"kernel_shape": (2, 2), "strides": (1, 1), "pads": (0, 0, 0, 0)}
+
+
 def _work(op: str, attributes: dict, operands: list[TensorType]) -> tuple[int, int]:
     attributes = {**OPERATORS[op].defaults, **attributes}
     types = infer(op, attributes, operands)
@@ -34,6 +38,14 @@ def _work(op: str, attributes: dict, operands: list[TensorType]) -> tuple[int, i
         ("ReduceSum", {"axes": (1,)}, [t(3, 4)], 12, 12 + 3),
         ("Softmax", {}, [t(3, 4)], 5 * 12, 24),
         ("LayerNormalization", {}, [t(3, 4), t(4), t(4)], 8 * 12, 12 + 8 + 12),
+        ("Conv", WINDOW, [t(2, 3, 5, 5), t(4, 3, 2, 3)], 2 * 96 * 18, 150 + 72 + 96),
+        ("Conv", WINDOW, [t(2, 3, 5, 5), t(4, 3, 2, 3), t(4)], 2 * 96 * 18 + 96, 150 + 72 + 4 + 96),
+        ("Conv", WINDOW | {"group": 3}, [t(2, 3, 5, 5), t(6, 1, 2, 3)], 2 * 144 * 6, 150 + 36 + 144),
+        ("MaxPool", POOL, [t(2, 3, 5, 5)], 2 * 3 * 16 * 4, 150 + 96),
+        ("AveragePool", POOL, [t(2, 3, 5, 5)], 2 * 3 * 16 * 4, 150 + 96),
+        ("GlobalAveragePool", {}, [t(2, 3, 5, 5)], 150, 150 + 6),
+        ("BatchNormalization", {}, [t(2, 3, 5), *[t(3)] * 4], 4 * 30, 30 + 12 + 30),
+        ("Pad", {"pads": (0, 1, 0, 0)}, [t(3, 4)], 0, 12 + 15),
         ("Transpose", {"perm": (1, 0)}, [t(3, 4)], 0, 24),
         ("Concat", {"axis": 0}, [t(3, 4), t(1, 4)], 0, 12 + 4 + 16),
         ("Split", {"split": (1, 2)}, [t(3, 4)], 0, 24),

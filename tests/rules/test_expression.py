@@ -40,6 +40,7 @@ SCOPE = Scope(
         (["swaps_last_two", [0, 2, 1]], True),
         (["swaps_last_two", "?p"], False),
         (["list", ["*", ["dim", "x", 0], 2], 5], (4, 5)),
+        (["/", ["elements", "x"], 2], 3),
         (["join", ["shape", "x"], [7]], (2, 3, 7)),
         (["and", ["<", 1, 2], ["not", ["==", 1, 2]]], True),
         (["in", 0, [0, -1]], True),
@@ -52,7 +53,15 @@ def test_values(expression: Any, value: Any) -> None:
 
 @pytest.mark.parametrize(
     "expression",
-    [["dim", "x", 2], ["dim", "u", 0], ["elements", "n"], ["shape", "u"], ["*", ["dim", "n", 0], 2]],
+    [
+        ["dim", "x", 2],
+        ["dim", "u", 0],
+        ["elements", "n"],
+        ["shape", "u"],
+        ["*", ["dim", "n", 0], 2],
+        ["/", 3, 2],
+        ["/", 3, 0],
+    ],
 )
 def test_what_types_do_not_tell_is_unproven_and_does_not_hold(expression: Any) -> None:
     with pytest.raises(Unproven):

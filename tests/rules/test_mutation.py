@@ -41,8 +41,15 @@ def mutants(target: Term) -> Iterator[tuple[str, Term]]:
                 yield f"only {pattern.show(kept)} at {where}", replaced(target, part, kept)
         if part.op == "Transpose":
             reverse = ["inverse", pattern.thaw(dict(part.attributes)["perm"])]
+            if reverse[1] == [1, 0, 2, 3]:
+                continue  # its own inverse
             turned = replace(part, attributes=(("perm", pattern.freeze(reverse)),))
             yield f"permutation at {where}", replaced(target, part, turned)
+        if part.op == "Conv":
+            attributes = dict(part.attributes)
+            attributes["pads"] = ("list", *(("get", attributes["pads"], i) for i in (2, 3, 0, 1)))
+            turned = replace(part, attributes=tuple(sorted(attributes.items())))
+            yield f"pads of the other end at {where}", replaced(target, part, turned)
 
 
 def mutated(rule: Rule) -> Iterator[tuple[str, Rule]]:

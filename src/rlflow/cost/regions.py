@@ -9,8 +9,8 @@ views in a row it merges (microseconds), and between which convolutions it keeps
 ReorderOutput, which a convolution that is timed by itself always has).
 
 The borders follow the CPU optimisers at ORT_ENABLE_ALL: MatMul + Add -> Gemm, scale and transpose into FusedMatMul,
-Gelu and BiasGelu, LayerNormalization and SkipLayerNormalization, Conv + BatchNormalization + activation
-(research/ort_cpu_headroom.md, 3 and 4).
+Gelu and BiasGelu, LayerNormalization and SkipLayerNormalization, Conv + BatchNormalization + activation,
+Pad into a window (research/ort_cpu_headroom.md, 3 and 4).
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ VIEWS = frozenset(name for name, operator in registry.OPERATORS.items() if not o
 """Operators that only relabel memory."""
 
 _PRODUCTS = frozenset({"MatMul", "Gemm", "Conv", "ConvTranspose"})
+_PADDED = frozenset({"Conv", "MaxPool", "AveragePool"})
 _NORMALISATIONS = frozenset({"LayerNormalization", "BatchNormalization"})
 _POINTWISE = frozenset(
     "Add Sub Mul Div Sum Pow Neg Relu Erf Tanh Sqrt Exp Log Sigmoid Reciprocal Clip LeakyRelu HardSigmoid Gelu".split()
@@ -106,6 +107,8 @@ def _may_fuse(graph: Graph, producer: int, consumer: int) -> bool:
     first, second = graph.nodes[producer], graph.nodes[consumer]
     if second.op in VIEWS or second.op == "Transpose":
         return first.op == second.op or (first.op in VIEWS and second.op in VIEWS)
+    if first.op == "Pad" and second.op in _PADDED:
+        return True
     if second.op in _PRODUCTS:
         return first.op == "Transpose" or (first.op in ("Mul", "Div") and _scales_a_tensor(graph, first))
     if second.op in _NORMALISATIONS:

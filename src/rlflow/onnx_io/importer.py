@@ -17,7 +17,9 @@ from rlflow.ir.tensor_type import TensorType
 from rlflow.onnx_io.element_type import dtype_name, from_type_proto
 from rlflow.onnx_io.opset import AXIS_ATTRIBUTES, IGNORABLE_VALUES, IGNORED_ATTRIBUTES, PARAMETERS
 from rlflow.onnx_io.payload import InitializerPayload, OpaquePayload, SparsePayload, copy_fields
+from rlflow.onnx_io.window_attributes import WINDOWED, written_out
 from rlflow.ops import registry
+from rlflow.ops.schema import ints
 
 ONNX_DOMAINS = ("", "ai.onnx")
 
@@ -220,9 +222,9 @@ class _Importer:
         self, proto: onnx.NodeProto, attributes: dict[str, AttributeValue], operands: Sequence[Ref | None]
     ) -> dict[str, AttributeValue] | None:
         """Parameters whose default depends on the operand: equal Split sizes, all axes, a reversing
-        Transpose.
+        Transpose, the pads of a window.
         """
-        kind = None if operands[0] is None else self.nodes[operands[0].node].types[operands[0].index]
+        kind = self._type(operands, 0)
         if kind is None or kind.shape is None:
             return None
         rank = len(kind.shape)
@@ -246,7 +248,21 @@ class _Importer:
             if sizes is None:
                 return None
             attributes["split"] = sizes
+        if proto.op_type == "Pad" and "axes" in attributes:
+            pads = _pads_of_all_axes(ints(attributes["pads"]), ints(attributes.pop("axes")), rank)
+            if pads is None:
+                return None
+            attributes["pads"] = pads
+        if proto.op_type in WINDOWED:
+            try:
+                return written_out(proto.op_type, attributes, kind, self._type(operands, 1))
+            except (TypeInferenceError, KeyError):
+                return None
         return attributes
+
+    def _type(self, operands: Sequence[Ref | None], place: int) -> TensorType | None:
+        ref = operands[place] if place < len(operands) else None
+        return None if ref is None else self.nodes[ref.node].types[ref.index]
 
     def _is_scalar_of(self, array: np.ndarray, operand: Ref | None) -> bool:
         """Whether an array of one element neither widens nor deepens the operand that it meets."""
@@ -319,6 +335,17 @@ def _equal_parts(kind: TensorType, axis: AttributeValue, parts: int) -> tuple[in
     part = -(-size // parts)
     last = size - part * (parts - 1)
     return (*(part,) * (parts - 1), last) if last >= 0 else None
+
+
+def _pads_of_all_axes(pads: tuple[int, ...], axes: tuple[int, ...], rank: int) -> tuple[int, ...] | None:
+    """Pads that were given for some axes; None where these are not so many distinct axes."""
+    places = [axis + rank if axis < 0 else axis for axis in axes]
+    if len(pads) != 2 * len(axes) or len(set(places)) < len(axes) or any(not 0 <= p < rank for p in places):
+        return None
+    full = [0] * 2 * rank
+    for given, place in enumerate(places):
+        full[place], full[rank + place] = pads[given], pads[len(axes) + given]
+    return tuple(full)
 
 
 def _int_tuple(array: np.ndarray) -> tuple[int, ...]:

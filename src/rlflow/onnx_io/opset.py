@@ -34,6 +34,11 @@ PARAMETERS: Mapping[str, tuple[Parameter, ...]] = {
     "ReduceSum": (Parameter("axes", 1, since=13, required=False),),
     "ReduceMean": (Parameter("axes", 1, since=18, required=False),),
     "Pow": (Parameter("exponent", 1, since=7, scalar=True),),
+    "Pad": (
+        Parameter("pads", 1, since=11),
+        Parameter("constant_value", 2, since=11, required=False, scalar=True),
+        Parameter("axes", 3, since=18, required=False),
+    ),
     "Slice": (
         Parameter("starts", 1, since=10),
         Parameter("ends", 2, since=10),
@@ -59,11 +64,16 @@ IGNORED_ATTRIBUTES: Mapping[str, frozenset[str]] = {
     "LayerNormalization": frozenset({"stash_type"}),
     "Split": frozenset({"num_outputs"}),
     "Cast": frozenset({"saturate"}),
+    "MaxPool": frozenset({"storage_order"}),
+    "BatchNormalization": frozenset({"momentum"}),
 }
-"""Attributes whose default changes nothing for the types that the library handles; other values make a node opaque."""
+"""Attributes that change nothing for the types and outputs that the library handles, unless `IGNORABLE_VALUES` names
+their one harmless value.
+"""
 
 IGNORABLE_VALUES: Mapping[tuple[str, str], AttributeValue] = {
     ("LayerNormalization", "stash_type"): 1,
     ("Cast", "saturate"): 1,
     ("Reshape", "allowzero"): 0,
+    ("BatchNormalization", "training_mode"): 0,
 }

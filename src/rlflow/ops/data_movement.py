@@ -162,6 +162,25 @@ def _gather(domain: Domain, attributes: Attributes, x: Sequence[Array]) -> tuple
     return (domain.structural(lambda v: np.take(v, x[1], axis=axis), x[0]),)
 
 
+def _infer_pad(attributes: Attributes, inputs: Types) -> tuple[TensorType, ...]:
+    shape = shape_of(inputs[0], "Pad")
+    pads = ints(attributes["pads"])
+    if attributes["mode"] != "constant" or not inputs[0].is_float:
+        raise TypeInferenceError(f"Pad: {attributes['mode']!r} of {inputs[0]} is not understood")
+    if len(pads) != 2 * len(shape) or any(p < 0 for p in pads):
+        raise TypeInferenceError(f"Pad: {pads} around {len(shape)} axes")
+    ends = zip(shape, pads[: len(shape)], pads[len(shape) :], strict=True)
+    return (TensorType(inputs[0].dtype, tuple(total([before, d, after]) for d, before, after in ends)),)
+
+
+def _pad(domain: Domain, attributes: Attributes, x: Sequence[Array]) -> tuple[Array, ...]:
+    pads, value = ints(attributes["pads"]), attributes["constant_value"]
+    assert isinstance(value, float)
+    widths = list(zip(pads[: len(pads) // 2], pads[len(pads) // 2 :], strict=True))
+    fill = domain.constant(value)
+    return (domain.structural(lambda v, around: np.pad(v, widths, constant_values=around), x[0], fill),)
+
+
 def _infer_unsqueeze(attributes: Attributes, inputs: Types) -> tuple[TensorType, ...]:
     shape = list(shape_of(inputs[0], "Unsqueeze"))
     axes = ints(attributes["axes"])
@@ -240,6 +259,7 @@ OPERATORS = (
     Operator("Split", _infer_split, _split, since=2, arity=(1, 1), defaults={"axis": 0}),
     Operator("Slice", _infer_slice, _slice, since=10, arity=(1, 1)),
     Operator("Gather", _infer_gather, _gather, since=1, arity=(2, 2), defaults={"axis": 0}),
+    Operator("Pad", _infer_pad, _pad, since=11, arity=(1, 1), defaults={"mode": "constant", "constant_value": 0.0}),
     Operator("Unsqueeze", _infer_unsqueeze, _unsqueeze, since=1, arity=(1, 1), moves_data=False),
     Operator("Squeeze", _infer_squeeze, _squeeze, since=1, arity=(1, 1), moves_data=False),
     Operator("Flatten", _infer_flatten, _flatten, since=1, arity=(1, 1), defaults={"axis": 1}, moves_data=False),

@@ -47,6 +47,12 @@ class Domain(ABC):
         """Sum over axes, which are kept with length one."""
 
     @abstractmethod
+    def maximum(self, a: Array, present: np.ndarray, axes: tuple[int, ...]) -> Array:
+        """The largest over axes, which are kept with length one, of the elements that are `present`: a mask that
+        broadcasts, with one element at least to each maximum.
+        """
+
+    @abstractmethod
     def reciprocal(self, a: Array) -> Array: ...
 
     @abstractmethod
@@ -111,6 +117,9 @@ class FloatDomain(Domain):
         count = np.asarray(prod(a.shape[axis] for axis in axes), dtype=_accumulator(a))
         return self.divide(a.sum(axis=axes, keepdims=True, dtype=_accumulator(a)), count).astype(a.dtype)
 
+    def maximum(self, a: np.ndarray, present: np.ndarray, axes: tuple[int, ...]) -> np.ndarray:
+        return a.max(axis=axes, keepdims=True, where=present, initial=np.finfo(a.dtype).min)
+
     def reciprocal(self, a: np.ndarray) -> np.ndarray:
         return (1 / a).astype(a.dtype)
 
@@ -128,8 +137,8 @@ class FloatDomain(Domain):
 
     @staticmethod
     def _like(b: np.ndarray, a: np.ndarray) -> np.ndarray:
-        """A literal takes the element type of the tensor that it meets."""
-        return b.astype(a.dtype) if b.ndim == 0 and b.dtype == np.float64 and a.dtype != np.float64 else b
+        """Literals take the element type of the tensor that they meet."""
+        return b.astype(a.dtype) if b.dtype == np.float64 and a.dtype != np.float64 else b
 
 
 def _accumulator(a: np.ndarray) -> np.dtype:
@@ -247,6 +256,16 @@ class FieldDomain(Domain):
             None if a.exponent is None else a.exponent.sum(axis=behind, keepdims=True) % Q,
             np.logical_or.reduce(a.undefined, axis=behind, keepdims=True),
         )
+
+    def maximum(self, a: FieldArray, present: np.ndarray, axes: tuple[int, ...]) -> FieldArray:
+        """A random function of the multiset of the elements present: what holds for every function of a multiset holds
+        for the largest element. That the largest is one of them, and that it grows with each, is not known here.
+        """
+        behind = tuple(1 + axis for axis in axes)
+        gathered = np.where(present, self._scramble("maximum of", a.residue), 0).sum(axis=behind, keepdims=True) % P
+        residue = self._scramble("maximum", gathered)
+        undefined = np.logical_or.reduce(a.undefined & present, axis=behind, keepdims=True)
+        return FieldArray(residue, residue % Q, np.broadcast_to(undefined, residue.shape))
 
     def reciprocal(self, a: FieldArray) -> FieldArray:
         exponent = None if a.exponent is None else _inverses(Q)[a.exponent]

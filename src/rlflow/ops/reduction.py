@@ -1,4 +1,6 @@
-"""Reductions and normalisations: ReduceSum, ReduceMean, Softmax (13), LayerNormalization (17)."""
+"""Reductions and normalisations: ReduceSum, ReduceMean, Softmax (13), LayerNormalization (17), BatchNormalization (9,
+of one output: with the statistics of training).
+"""
 
 from __future__ import annotations
 
@@ -74,6 +76,25 @@ def _layer_norm(domain: Domain, attributes: Attributes, x: Sequence[Array]) -> t
     return (domain.add(normal, x[2]) if len(x) > 2 else normal,)
 
 
+def _infer_batch_norm(attributes: Attributes, inputs: Types) -> tuple[TensorType, ...]:
+    """Data (N, C, ...); scale, shift, mean and variance (C)."""
+    shape = shape_of(inputs[0], "BatchNormalization")
+    same_dtype(inputs, "BatchNormalization")
+    if len(shape) < 2 or any(shape_of(p, "BatchNormalization") != shape[1:2] for p in inputs[1:]):
+        raise TypeInferenceError(f"BatchNormalization: {[str(p) for p in inputs[1:]]} for the channels of {inputs[0]}")
+    return (inputs[0],)
+
+
+def _batch_norm(domain: Domain, attributes: Attributes, x: Sequence[Array]) -> tuple[Array, ...]:
+    epsilon = attributes["epsilon"]
+    assert isinstance(epsilon, float)
+    channels = (-1, *(1,) * (len(x[0].shape) - 2))
+    scale, shift, mean, variance = (domain.structural(lambda v: v.reshape(channels), p) for p in x[1:])
+    deviation = domain.function("sqrt", domain.add(variance, domain.constant(epsilon)))
+    normal = domain.divide(domain.subtract(x[0], mean), deviation)
+    return (domain.add(domain.multiply(normal, scale), shift),)
+
+
 OPERATORS = (
     _reduce("ReduceSum", lambda domain, a, axes: domain.sum(a, axes)),
     _reduce("ReduceMean", lambda domain, a, axes: domain.mean(a, axes)),
@@ -88,5 +109,14 @@ OPERATORS = (
         arity=(2, 3),
         flops=elementwise_flops(8),
         defaults={"axis": -1, "epsilon": 1e-5},
+    ),
+    Operator(
+        "BatchNormalization",
+        _infer_batch_norm,
+        _batch_norm,
+        since=9,
+        arity=(5, 5),
+        flops=elementwise_flops(4),
+        defaults={"epsilon": 1e-5},
     ),
 )

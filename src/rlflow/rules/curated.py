@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from rlflow.rules.curated_convolution import convolution_rules, false_convolution_controls
 from rlflow.rules.rule import Rule, declare
 
 _LINEAR = "linear"
@@ -304,6 +305,7 @@ def curated_rules() -> list[Rule]:
         *_movement_rules(),
         *_normalisation_rules(),
         *_association_rules(),
+        *convolution_rules(),
     ]
 
 
@@ -356,4 +358,5 @@ def false_controls() -> list[Rule]:
             [["Relu", ["Reciprocal", "a"]]],
             square,
         ),
+        *false_convolution_controls(),
     ]

@@ -66,7 +66,7 @@ def describe(expression: Expression) -> str:
         return "[" + ", ".join(map(describe, expression)) + "]"
     head, *arguments = expression
     inner = [describe(a) for a in arguments]
-    if head in ("==", "!=", "<", "<=", "+", "*", "and", "or"):
+    if head in ("==", "!=", "<", "<=", "+", "*", "/", "and", "or"):
         return f" {head} ".join(inner)
     return f"{head}({', '.join(inner)})"
 
@@ -98,6 +98,13 @@ def _compose(first: tuple[int, ...], second: tuple[int, ...]) -> tuple[int, ...]
     return tuple(first[i] for i in second)
 
 
+def _quotient(a: Any, b: Any) -> int:
+    """Of numbers that divide without rest."""
+    if _number(b) == 0 or _number(a) % b:
+        raise Unproven
+    return int(a // b)
+
+
 def _inverse(perm: tuple[int, ...]) -> tuple[int, ...]:
     return tuple(perm.index(i) for i in range(len(perm)))
 
@@ -121,6 +128,7 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "in": lambda a, b: a in b,
     "+": lambda *a: sum(map(_number, a)),
     "*": lambda *a: prod(map(_number, a)),
+    "/": _quotient,
     "list": lambda *a: tuple(_number(x) for x in a),
     "join": lambda *a: tuple(x for part in a for x in part),
     "length": len,

@@ -24,6 +24,7 @@ _RANKS = (0, 1, 2, 2, 3, 3, 3, 4, 4)
 """From rank 3 on a permutation may differ from its inverse: high ranks are drawn more often."""
 
 _MAX_LEADING = 2
+_ONE_GROUP_REFUSED = 0.9
 
 
 @dataclass(frozen=True)
@@ -102,7 +103,7 @@ def _filled(template: Sequence[int | str], symbols: Mapping[str, tuple[int, ...]
 
 def _draw_attribute(kind: Sequence[Any], types: Mapping[str, TensorType], rng: np.random.Generator) -> AttributeValue:
     """["permutation", "x", ...] of the highest rank, ["axis", "x"], ["reshape", "x"], ["partition", "x", axis, parts],
-    ["uniform"], or ["choice", a, b, ...].
+    ["uniform"], ["integers", least, most, count], ["groups", "x", "filters"], or ["choice", a, b, ...].
     """
     match kind:
         case ["permutation", *names]:
@@ -119,6 +120,10 @@ def _draw_attribute(kind: Sequence[Any], types: Mapping[str, TensorType], rng: n
             return _draw_partition(types[name], axis, parts, rng)
         case ["uniform"]:
             return float(np.float32(rng.uniform(1e-6, 1e-1)))
+        case ["integers", int(least), int(most), int(count)]:
+            return tuple(int(i) for i in rng.integers(least, most + 1, count))
+        case ["groups", image, filters]:
+            return _draw_groups(types[image], types[filters], rng)
         case ["choice", *values]:
             chosen = values[int(rng.integers(len(values)))]
             return pattern.freeze(chosen)  # type: ignore[no-any-return]
@@ -133,6 +138,18 @@ def _draw_factors(elements: int, rng: np.random.Generator) -> tuple[int, ...]:
             elements //= divisor
     factors.append(elements)
     return tuple(int(f) for f in rng.permutation(factors))
+
+
+def _draw_groups(image: TensorType, filters: TensorType, rng: np.random.Generator) -> int:
+    """The number of groups of a convolution follows from its operands, which seldom are of several: one group is
+    mostly refused, so that it is not nearly all that is drawn.
+    """
+    channels, seen = (kind.shape[1] if kind.shape and len(kind.shape) > 1 else 1 for kind in (image, filters))
+    assert isinstance(channels, int)
+    assert isinstance(seen, int)
+    if channels % seen or (channels == seen and rng.random() < _ONE_GROUP_REFUSED):
+        raise TypeInferenceError(f"{filters} over {image}")
+    return channels // seen
 
 
 def _draw_partition(kind: TensorType, axis: int, parts: int, rng: np.random.Generator) -> tuple[int, ...]:
