@@ -75,7 +75,11 @@ def test_a_network_loses_its_normalisations(batch: int | str) -> None:
     assert compare(model, to_onnx(after)).equivalent
 
 
-def test_the_branches_of_a_repvgg_block_become_one_convolution() -> None:
+@pytest.mark.parametrize(
+    "steps",
+    [["enlarge-1x1-filters-with-bias", "sum-of-filters-with-bias"], ["sum-of-3x3-and-1x1-filters-with-bias"]],
+)
+def test_the_branches_of_a_repvgg_block_become_one_convolution(steps: list[str]) -> None:
     """Ding et al., 2021: 3 x 3 and 1 x 1 convolutions, each normalised, in one sum."""
 
     def block(nodes: list[Node]) -> list[Ref]:
@@ -85,8 +89,9 @@ def test_the_branches_of_a_repvgg_block_become_one_convolution() -> None:
         return [b.apply("Relu", b.apply("Add", wide, narrow))]
 
     before = graph_of(block)
-    folded = rewritten(before, ["fold-batch-normalisation-with-bias"], 2)
-    after = rewritten(rewritten(folded, ["enlarge-1x1-filters-with-bias"], 1), ["sum-of-filters-with-bias"], 1)
+    after = rewritten(before, ["fold-batch-normalisation-with-bias"], 2)
+    for step in steps:
+        after = rewritten(after, [step], 1)
     assert operators(after) == {"Conv": 1, "Relu": 1}
     assert_same_outputs(before, after, np.random.default_rng(0))
 

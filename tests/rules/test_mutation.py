@@ -47,6 +47,8 @@ def mutants(target: Term) -> Iterator[tuple[str, Term]]:
             yield f"permutation at {where}", replaced(target, part, turned)
         if part.op == "Conv":
             attributes = dict(part.attributes)
+            if attributes["pads"] == (1, 1, 1, 1):
+                continue  # the same at either end
             attributes["pads"] = ("list", *(("get", attributes["pads"], i) for i in (2, 3, 0, 1)))
             turned = replace(part, attributes=tuple(sorted(attributes.items())))
             yield f"pads of the other end at {where}", replaced(target, part, turned)

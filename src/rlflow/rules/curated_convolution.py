@@ -177,6 +177,30 @@ def _sum_rules(bias: bool) -> list[Rule]:
     ]
 
 
+def _sum_of_sizes(bias: bool) -> Rule:
+    """The same of 3 x 3 and 1 x 1 filters that keep the image's size, in one step: to enlarge first costs more than a
+    search accepts.
+    """
+    attributes = {"strides": "?s", "dilations": [1, 1], "group": "?g"}
+    wide, narrow = ({**attributes, "pads": [pad] * 4} for pad in (1, 0))
+    biases = [["b"], ["d"]] if bias else [[], []]
+    around = ["Pad", {"pads": [0, 0, 1, 1, 0, 0, 1, 1]}, "g"]
+    return declare(
+        _name("sum-of-3x3-and-1x1-filters", bias),
+        _FAMILY,
+        [["Add", _conv(wide, "x", "f", *biases[0]), _conv(narrow, "x", "g", *biases[1])]],
+        [_conv(wide, "x", ["Add", "f", around], *([["Add", "b", "d"]] if bias else []))],
+        {
+            "x": _IMAGE,
+            "f": _constant("m", "k", 3, 3),
+            "g": _constant("m", "k", 1, 1),
+            **({"b": _BIAS, "d": _BIAS} if bias else {}),
+        },
+        attributes={"?s": _GROUPS["?s"], "?g": _GROUPS["?g"]},
+        opset=11,
+    )
+
+
 def _to_product(bias: bool) -> Rule:
     """A convolution of single points as a product of matrices."""
     attributes = {"strides": [1, 1], "pads": [0, 0, 0, 0], "dilations": "?d"}
@@ -271,6 +295,7 @@ def convolution_rules() -> list[Rule]:
         *(rule for bias in plain_and_biased for rule in _sum_rules(bias)),
         *(_to_product(bias) for bias in plain_and_biased),
         *(_enlarge(*size, bias) for size in ((1, 1), (1, 3), (3, 1)) for bias in plain_and_biased),
+        *(_sum_of_sizes(bias) for bias in plain_and_biased),
         *(_halve_groups(bias) for bias in plain_and_biased),
         *(_pad_into_convolution(bias) for bias in plain_and_biased),
         *_pooling_rules(),
