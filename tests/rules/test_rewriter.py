@@ -83,7 +83,14 @@ def test_order_of_matches_depends_on_neither_names_nor_history(graph: Graph, see
     rng = np.random.default_rng(seed)
     rewriter = Rewriter(LIBRARY.rules)
     end = walk(graph, rewriter, rng, 4)
+    assume(not has_twins(end))
     assert by_position(end, Rewriter(LIBRARY.rules)) == by_position(rebuilt(end, rng), Rewriter(LIBRARY.rules))
+
+
+def has_twins(graph: Graph) -> bool:
+    """Whether two nodes are the same operator on the same operands: any order of the two is then as good."""
+    seen = [(n.op, n.inputs, sorted(n.attributes.items())) for n in graph.nodes.values() if n.inputs]
+    return any(one in seen[:place] for place, one in enumerate(seen))
 
 
 def rebuilt(graph: Graph, rng: np.random.Generator) -> Graph:
