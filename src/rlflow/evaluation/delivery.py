@@ -41,14 +41,7 @@ def judgeable(original: ModelProto, config: DeliveryConfig) -> tuple[Equivalence
         wanted = ", ".join(open_sizes)
         return unknown, f"its sizes {wanted} are open: name the shapes that you run it with, as in --shape x=1x128"
     try:
-        own = compare(
-            original,
-            original,
-            draws=config.draws,
-            seed=config.seed,
-            threads=config.threads,
-            dimensions=config.dimensions,
-        )
+        own = _compared(original, original, config)
     except InputError:
         raise
     except RLFlowError as error:
@@ -69,7 +62,16 @@ def check(
     config: DeliveryConfig,
 ) -> EquivalenceReport:
     """The report of an equivalent candidate; `EquivalenceError` naming the first wrong step and its rule otherwise."""
-    report = compare(
+    report = _compared(original, candidate, config)
+    if report.equivalent:
+        return report
+    wrong = first_wrong_step(graph, result.trajectory, rewriter, draws=config.draws, seed=config.seed)
+    place = f"step {wrong[0]}, rule {wrong[1].rule} at location {wrong[1].location}" if wrong else "import and export"
+    raise EquivalenceError(f"the optimised model is {report.summary}; it broke at {place}; nothing was written")
+
+
+def _compared(original: ModelProto, candidate: ModelProto, config: DeliveryConfig) -> EquivalenceReport:
+    return compare(
         original,
         candidate,
         draws=config.draws,
@@ -77,11 +79,6 @@ def check(
         threads=config.threads,
         dimensions=config.dimensions,
     )
-    if report.equivalent:
-        return report
-    wrong = first_wrong_step(graph, result.trajectory, rewriter, draws=config.draws, seed=config.seed)
-    place = f"step {wrong[0]}, rule {wrong[1].rule} at location {wrong[1].location}" if wrong else "import and export"
-    raise EquivalenceError(f"the optimised model is {report.summary}; it broke at {place}; nothing was written")
 
 
 def time_models(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
@@ -14,9 +13,10 @@ from onnx import helper, numpy_helper
 from rlflow.errors import InputError, ModelFormatError, TypeInferenceError
 from rlflow.ir.graph import INPUT, WEIGHT, AttributeValue, Graph, Header, Node, Ref, make_graph
 from rlflow.ir.tensor_type import TensorType
-from rlflow.onnx_io.element_type import dtype_name, from_type_proto
+from rlflow.onnx_io.element_type import dtype_name
 from rlflow.onnx_io.opset import AXIS_ATTRIBUTES, IGNORABLE_VALUES, IGNORED_ATTRIBUTES, PARAMETERS
 from rlflow.onnx_io.payload import InitializerPayload, OpaquePayload, SparsePayload, copy_fields
+from rlflow.onnx_io.type_inference import infer_types, without_large_weights
 from rlflow.onnx_io.window_attributes import WINDOWED, written_out
 from rlflow.ops import registry
 from rlflow.ops.schema import ints
@@ -58,7 +58,7 @@ def from_onnx(source: str | Path | onnx.ModelProto) -> Graph:
     Raises `InputError` if the file cannot be read and `ModelFormatError` if it is not a valid model.
     """
     if isinstance(source, onnx.ModelProto):
-        _check(source, _without_large_weights(source), where="the model")
+        _check(source, without_large_weights(source), where="the model")
         return _imported(source, None, where="the model")
     return _imported(load_model(source), Path(source).parent, where=str(source))
 
@@ -88,7 +88,7 @@ class _Importer:
         self.functions = {(f.domain, f.name) for f in model.functions}
         self.nodes: dict[int, Node] = {}
         self.values: dict[str, Ref] = {}
-        self.known_types = _infer_types(model)
+        self.known_types = infer_types(model)
 
     def graph(self) -> Graph:
         proto = self.model.graph
@@ -408,49 +408,6 @@ def free_names(graph: onnx.GraphProto) -> Iterator[str]:
     for output in graph.output:
         if output.name not in defined:
             yield output.name
-
-
-def _infer_types(model: onnx.ModelProto) -> dict[str, TensorType | None]:
-    """ONNX's own inference, on a copy without the weights' data."""
-    light = _without_large_weights(model)
-    _name_dimensions(light)
-    with suppress(RuntimeError, ValueError, onnx.shape_inference.InferenceError):
-        light = onnx.shape_inference.infer_shapes(light, data_prop=True)
-    values = (*light.graph.value_info, *light.graph.input, *light.graph.output)
-    types = {v.name: from_type_proto(v.type) for v in values}
-    for sparse in model.graph.sparse_initializer:
-        types[sparse.values.name] = TensorType(dtype_name(sparse.values.data_type), tuple(sparse.dims))
-    return types
-
-
-def _name_dimensions(model: onnx.ModelProto) -> None:
-    """Give each unnamed dimension of an input a symbol of its own, so that it can be recognised downstream."""
-    unnamed = (
-        dimension
-        for value in model.graph.input
-        if value.type.WhichOneof("value") == "tensor_type"
-        for dimension in value.type.tensor_type.shape.dim
-        if dimension.WhichOneof("value") is None
-    )
-    for number, dimension in enumerate(unnamed):
-        dimension.dim_param = f"#{number}"
-
-
-_SMALL_BYTES = 4096  # shapes, axes, indices: what shape inference may want to read
-
-
-def _without_large_weights(model: onnx.ModelProto) -> onnx.ModelProto:
-    light = onnx.ModelProto()
-    copy_fields(model, light, skipped={"graph"})
-    copy_fields(model.graph, light.graph, skipped={"initializer"})
-    declared = {i.name for i in model.graph.input}
-    for tensor in model.graph.initializer:
-        if tensor.ByteSize() <= _SMALL_BYTES and tensor.data_location != onnx.TensorProto.EXTERNAL:
-            light.graph.initializer.add().CopyFrom(tensor)
-        elif tensor.name not in declared:
-            info = light.graph.input.add()
-            info.CopyFrom(helper.make_tensor_value_info(tensor.name, tensor.data_type, list(tensor.dims)))
-    return light
 
 
 def _stripped(model: onnx.ModelProto, folder: Path | None) -> onnx.ModelProto:

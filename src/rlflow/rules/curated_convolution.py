@@ -306,49 +306,49 @@ def _control(name: str, source: Sequence[Any], target: Sequence[Any], variables:
     return declare(name, "control", list(source), list(target), variables, **rest)
 
 
+_PLAIN = {"strides": [1, 1], "pads": [0, 0, 0, 0], "dilations": [1, 1]}
+
+
 def false_convolution_controls() -> list[Rule]:
     """Mistakes that are easily made with convolutions; each is well typed, and right for some operands."""
-    plain = {"strides": [1, 1], "pads": [0, 0, 0, 0], "dilations": [1, 1]}
-    square = _constant("c", "c", "p", "p")
-    filters = _constant("m", "c", "p", "q")
-    window = {"kernel_shape": [2, 2], "strides": "?s", "pads": [1, 0, 1, 1]}
+    return [*_false_merges(), *_false_sums(), *_false_windows()]
+
+
+def _false_merges() -> list[Rule]:
+    pair = {"f": _constant(2, 2, "p", "q"), "g": _constant(2, 2, "p", "q")}
+    grouped = {**_WINDOW, "group": 2}
+    strided = {"strides": [2, 2], "pads": [1, 1, 1, 1], "dilations": [1, 1]}
+    together = ["Concat", {"axis": _FILTERS}, "f", "g"]
 
     def split(merged: Any) -> list[Any]:
         return [["@", i, ["Split", {"axis": _CHANNELS, "split": [2, 2]}, merged]] for i in range(2)]
 
-    def together(*names: str) -> Any:
-        return ["Concat", {"axis": _FILTERS}, *names]
-
-    grouped = {**_WINDOW, "group": 2}
-    pair = {"f": _constant(2, 2, "p", "q"), "g": _constant(2, 2, "p", "q")}
-    strided = {"strides": [2, 2], "pads": [1, 1, 1, 1], "dilations": [1, 1]}
-    raised = ["list", *(["+", ["get", "?p", i], 1] for i in range(4))]
     return [
-        _control(
-            "convolutions-commute",
-            [_conv(plain, _conv(plain, "x", "f"), "g")],
-            [_conv(plain, _conv(plain, "x", "g"), "f")],
-            {"x": _IMAGE, "f": square, "g": square},
-        ),
         _control(
             "grouped-convolutions-merge",
             [_conv(grouped, "x", "f"), _conv(grouped, "x", "g")],
-            split(_conv(grouped, "x", together("f", "g"))),
+            split(_conv(grouped, "x", together)),
             {"x": {"shape": ["n", 4, "h", "w"]}, **pair},
             attributes=_WINDOWS,
         ),
         _control(
             "convolutions-of-different-strides-merge",
-            [_conv(plain, "x", "f"), _conv(strided, "x", "g")],
-            split(_conv(plain, "x", together("f", "g"))),
+            [_conv(_PLAIN, "x", "f"), _conv(strided, "x", "g")],
+            split(_conv(_PLAIN, "x", together)),
             {"x": {"shape": ["n", 2, 4, 4]}, "f": _constant(2, 2, 2, 2), "g": _constant(2, 2, 2, 2)},
         ),
+    ]
+
+
+def _false_sums() -> list[Rule]:
+    square = _constant("c", "c", "p", "p")
+    filters = _constant("m", "c", "p", "q")
+    return [
         _control(
-            "filters-grow-off-centre",
-            [_conv(_WINDOW, "x", "f")],
-            [_conv({**_WINDOW, "pads": raised}, "x", ["Pad", {"pads": [0, 0, 2, 2, 0, 0, 0, 0]}, "f"])],
-            {"x": _IMAGE, "f": _constant("m", "c", 1, 1)},
-            attributes={**_WINDOWS, "?d": ["choice", [1, 1]]},
+            "convolutions-commute",
+            [_conv(_PLAIN, _conv(_PLAIN, "x", "f"), "g")],
+            [_conv(_PLAIN, _conv(_PLAIN, "x", "g"), "f")],
+            {"x": _IMAGE, "f": square, "g": square},
         ),
         _control(
             "normalisation-ignores-the-mean",
@@ -358,17 +358,31 @@ def false_convolution_controls() -> list[Rule]:
             attributes={**_WINDOWS, "?e": ["uniform"]},
         ),
         _control(
-            "ones-around-are-zeros-around",
-            [_conv(plain, ["Pad", {"pads": [0, 0, 1, 1, 0, 0, 1, 1], "constant_value": 1.0}, "x"], "f")],
-            [_conv({**plain, "pads": [1, 1, 1, 1]}, "x", "f")],
-            {"x": _IMAGE, "f": filters},
-        ),
-        _control(
             "sums-of-images-and-filters",
             [["Add", _conv(_WINDOW, "x", "f"), _conv(_WINDOW, "y", "g")]],
             [_conv(_WINDOW, ["Add", "x", "y"], ["Add", "f", "g"])],
             {"x": _IMAGE, "y": _IMAGE, "f": filters, "g": filters},
             attributes=_WINDOWS,
+        ),
+    ]
+
+
+def _false_windows() -> list[Rule]:
+    window = {"kernel_shape": [2, 2], "strides": "?s", "pads": [1, 0, 1, 1]}
+    raised = ["list", *(["+", ["get", "?p", i], 1] for i in range(4))]
+    return [
+        _control(
+            "filters-grow-off-centre",
+            [_conv(_WINDOW, "x", "f")],
+            [_conv({**_WINDOW, "pads": raised}, "x", ["Pad", {"pads": [0, 0, 2, 2, 0, 0, 0, 0]}, "f"])],
+            {"x": _IMAGE, "f": _constant("m", "c", 1, 1)},
+            attributes={**_WINDOWS, "?d": ["choice", [1, 1]]},
+        ),
+        _control(
+            "ones-around-are-zeros-around",
+            [_conv(_PLAIN, ["Pad", {"pads": [0, 0, 1, 1, 0, 0, 1, 1], "constant_value": 1.0}, "x"], "f")],
+            [_conv({**_PLAIN, "pads": [1, 1, 1, 1]}, "x", "f")],
+            {"x": _IMAGE, "f": _constant("m", "c", "p", "q")},
         ),
         _control(
             "largest-of-a-sum",

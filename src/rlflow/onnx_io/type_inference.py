@@ -1,0 +1,55 @@
+"""Types of a model's values, as ONNX infers them."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+
+import onnx
+from onnx import helper
+
+from rlflow.ir.tensor_type import TensorType
+from rlflow.onnx_io.element_type import dtype_name, from_type_proto
+from rlflow.onnx_io.payload import copy_fields
+
+_SMALL_BYTES = 4096  # shapes, axes, indices: what shape inference may want to read
+
+
+def infer_types(model: onnx.ModelProto) -> dict[str, TensorType | None]:
+    """Type of every value by its name, None where ONNX's own inference tells none; weights' data are left out."""
+    light = without_large_weights(model)
+    _name_dimensions(light)
+    with suppress(RuntimeError, ValueError, onnx.shape_inference.InferenceError):
+        light = onnx.shape_inference.infer_shapes(light, data_prop=True)
+    values = (*light.graph.value_info, *light.graph.input, *light.graph.output)
+    types = {v.name: from_type_proto(v.type) for v in values}
+    for sparse in model.graph.sparse_initializer:
+        types[sparse.values.name] = TensorType(dtype_name(sparse.values.data_type), tuple(sparse.dims))
+    return types
+
+
+def _name_dimensions(model: onnx.ModelProto) -> None:
+    """Give each unnamed dimension of an input a symbol of its own, so that it can be recognised downstream."""
+    unnamed = (
+        dimension
+        for value in model.graph.input
+        if value.type.WhichOneof("value") == "tensor_type"
+        for dimension in value.type.tensor_type.shape.dim
+        if dimension.WhichOneof("value") is None
+    )
+    for number, dimension in enumerate(unnamed):
+        dimension.dim_param = f"#{number}"
+
+
+def without_large_weights(model: onnx.ModelProto) -> onnx.ModelProto:
+    """A copy in which large weights are inputs, so that checking it and inferring its types takes no memory."""
+    light = onnx.ModelProto()
+    copy_fields(model, light, skipped={"graph"})
+    copy_fields(model.graph, light.graph, skipped={"initializer"})
+    declared = {i.name for i in model.graph.input}
+    for tensor in model.graph.initializer:
+        if tensor.ByteSize() <= _SMALL_BYTES and tensor.data_location != onnx.TensorProto.EXTERNAL:
+            light.graph.initializer.add().CopyFrom(tensor)
+        elif tensor.name not in declared:
+            info = light.graph.input.add()
+            info.CopyFrom(helper.make_tensor_value_info(tensor.name, tensor.data_type, list(tensor.dims)))
+    return light
