@@ -15,7 +15,7 @@ from omegaconf import DictConfig, OmegaConf
 
 from rlflow.agents.collection import CollectionConfig, collect
 from rlflow.agents.config import ControllerConfig
-from rlflow.agents.dream_training import best_improvement_percent, train_in_dream
+from rlflow.agents.dream_training import best_improvement_percent, train_in_dream, untrained
 from rlflow.agents.policy_optimiser import PolicyOptimiser, judge_on
 from rlflow.cost.base import CostModel
 from rlflow.environments import EnvironmentConfig, RewardConfig, SubstitutionEnv
@@ -90,24 +90,28 @@ def _learned(
     judge = judge_on(graph, rules, rewriter, cost_model, model, env.config)
     training = train_in_dream(model, rollouts, dream, ppo, seed=seed, on_update=run.log, judge=judge)
     training_s = time.perf_counter() - started
-    alone, found = (
+    initial = untrained(training.controller.arguments, seed=seed)
+    found, alone, found_untrained, alone_untrained = (
         PolicyOptimiser(
             rules,
             rewriter,
             cost_model,
             model,
-            training.controller,
+            controller,
             env.config,
             sampled_episodes=evaluation["sampled_episodes"],
             candidates=candidates,
             seed=seed,
         ).optimise(graph, Budget())
-        for candidates in (1, evaluation["candidates"])
+        for controller in (training.controller, initial)
+        for candidates in (evaluation["candidates"], 1)
     )
     return {
         "seed": seed,
         "rlflow_percent": found.improvement_percent,
+        "untrained_percent": found_untrained.improvement_percent,
         "controller_alone_percent": alone.improvement_percent,
+        "untrained_alone_percent": alone_untrained.improvement_percent,
         "random_percent": best_improvement_percent(rollouts.episodes),
         "dream_score_percent": training.score_percent,
         "rules": len(rules.rules),

@@ -1,7 +1,7 @@
 """Train the policy inside the dream; then see what it does to the real graph."""
 
 from rlflow.agents.config import ControllerConfig
-from rlflow.agents.dream_training import best_improvement_percent, train_in_dream
+from rlflow.agents.dream_training import mean_improvement_percent, train_in_dream
 from rlflow.agents.policy_optimiser import judge_on
 from rlflow.environments import EnvironmentConfig
 from rlflow.evaluation import figures
@@ -59,7 +59,7 @@ def train_controller(stage: Stage) -> None:
     alone = judge(training.controller)
     save_prices(cost_model, stage.output("data/prices/train_controller.json"))
     steps = updates * dream.num_envs * config.steps_per_update
-    random = best_improvement_percent(rollouts.episodes)
+    random = mean_improvement_percent(rollouts.episodes)
     metrics = {
         "updates": updates,
         "dream_steps": steps,

@@ -231,21 +231,28 @@ class ArbitraryCost(AnalyticCost):
 
 
 @pytest.mark.parametrize("weights", range(4))
-def test_of_the_candidates_the_cheapest_location_is_taken(rules, bert, weights):
-    """At no step of such an episode was another location of the same rule cheaper. Some would have been dearer."""
+def test_of_the_candidates_the_cheapest_is_taken(rules, bert, weights):
+    """With all rewrites as candidates this is greedy search, until nothing saves any more: then the policy decides."""
     cost_model, rewriter = ArbitraryCost(), Rewriter(rules.rules)
-    method = optimiser(rules, cost_model=cost_model, candidates=LOCATIONS, weights=weights)
+    every = LOCATIONS * len(rules.rules)
+    method = optimiser(rules, cost_model=cost_model, candidates=every, weights=weights)
     env = SubstitutionEnv(bert, rules, cost_model, config=method.environment, rewriter=rewriter)
-    method._episode(env, None, LOCATIONS)
+    method._episode(env, None, every)
     *graphs, _ = replay(bert, env.trajectory(), rewriter)
-    regret = advantage = 0.0
+    chosen = declined = 0
+    dearest = 0.0
     for graph, step in zip(graphs, env.trajectory().steps, strict=True):
-        index = next(i for i, r in enumerate(rules.rules) if r.id == step.rule)
-        costs = [cost_model.runtime_ms(rewriter.apply(graph, m)) for m in rewriter.matches(graph)[index]]
-        regret = max(regret, step.runtime_ms - min(costs))
-        advantage = max(advantage, max(costs) - step.runtime_ms)
-    assert regret == pytest.approx(0.0, abs=1e-12)
-    assert advantage > 0
+        matches = [m for found in rewriter.matches(graph) for m in found[:LOCATIONS]]
+        costs = [cost_model.runtime_ms(rewriter.apply(graph, m)) for m in matches]
+        if min(costs) < cost_model.runtime_ms(graph):
+            chosen += 1
+            assert step.runtime_ms == min(costs)
+            dearest = max(dearest, max(costs) - min(costs))
+        else:
+            declined += 1
+    assert chosen > 2
+    assert declined > 0
+    assert dearest > 0
 
 
 def test_candidates_come_on_top_of_the_controller_alone(rules, bert):

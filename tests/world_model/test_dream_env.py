@@ -9,6 +9,7 @@ import pytest
 import torch
 from stable_baselines3.common.vec_env import VecEnv
 
+from rlflow.nn.masking import rule_mask
 from rlflow.representation.rollouts import Rollouts
 from rlflow.world_model.config import DreamConfig
 from rlflow.world_model.dream_env import INVALID_ACTION_REWARD, DreamEnv, visited_states
@@ -17,9 +18,14 @@ from rlflow.world_model.model import WorldModel
 Step = tuple[np.ndarray, np.ndarray, np.ndarray, list[dict[str, object]]]
 
 
+def rule_masks(dream: DreamEnv) -> np.ndarray:
+    """Valid rules (B, R + 1) of the present states."""
+    return rule_mask(dream.state.counts).numpy()
+
+
 def valid_actions(dream: DreamEnv) -> np.ndarray:
     """The first valid rule that is not terminate where there is one, at location 0."""
-    return np.stack([dream.rule_masks().argmax(axis=1), np.zeros(dream.num_envs, dtype=np.int64)], axis=1)
+    return np.stack([rule_masks(dream).argmax(axis=1), np.zeros(dream.num_envs, dtype=np.int64)], axis=1)
 
 
 def terminate(dream: DreamEnv) -> np.ndarray:
@@ -44,9 +50,9 @@ def test_masks_follow_from_the_predicted_counts(dream: DreamEnv) -> None:
     for _ in range(10):
         observation, _, _, _ = dream.step(valid_actions(dream))
         counts = dream.layout.split(torch.from_numpy(observation))[2].numpy()
-        np.testing.assert_array_equal(dream.rule_masks()[:, :-1], counts > 0)
-        assert dream.rule_masks()[:, -1].all()
-        seen.append(dream.rule_masks().copy())
+        np.testing.assert_array_equal(rule_masks(dream)[:, :-1], counts > 0)
+        assert rule_masks(dream)[:, -1].all()
+        seen.append(rule_masks(dream).copy())
     assert any((one != seen[0]).any() for one in seen)
 
 
@@ -76,9 +82,9 @@ def test_the_horizon_truncates(world_model: WorldModel, rollouts: Rollouts) -> N
 
 def test_an_invalid_action_costs_a_hundred_and_changes_nothing(dream: DreamEnv) -> None:
     before = dream.reset()
-    masked = (~dream.rule_masks()).argmax(axis=1)
-    assert not dream.rule_masks()[np.arange(dream.num_envs), masked].any()
-    outside = np.stack([dream.rule_masks().argmax(axis=1), np.full(dream.num_envs, 7)], axis=1)
+    masked = (~rule_masks(dream)).argmax(axis=1)
+    assert not rule_masks(dream)[np.arange(dream.num_envs), masked].any()
+    outside = np.stack([rule_masks(dream).argmax(axis=1), np.full(dream.num_envs, 7)], axis=1)
     outside[:, 1] = dream.memory.max_locations - 1
     counts = dream.state.counts.numpy()
     assert (outside[:, 1] >= counts[np.arange(dream.num_envs), outside[:, 0]]).any()

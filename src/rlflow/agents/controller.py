@@ -16,6 +16,7 @@ from safetensors.torch import load_model, save_model
 from rlflow.agents.config import ControllerConfig
 from rlflow.agents.factored_policy import FactoredPolicy
 from rlflow.errors import InputError
+from rlflow.nn.masking import perturbed
 from rlflow.world_model.config import read_config
 from rlflow.world_model.latent_state import ObservationLayout
 
@@ -52,12 +53,19 @@ class Controller:
         return actions.numpy().reshape(*observation.shape[:-1], 2)
 
     @torch.no_grad()
-    def likeliest_locations(self, observation: np.ndarray, rule: int, number: int) -> list[int]:
-        """Up to `number` valid locations of a rule, the most probable first; observation (size,)."""
-        flat = torch.from_numpy(observation).reshape(1, self.arguments.layout.size)
-        log_probability = self.policy.distribution(flat).location_log_probability(torch.tensor([rule]))[0]
-        values, locations = log_probability.topk(min(number, len(log_probability)))
-        return [int(i) for value, i in zip(values, locations, strict=True) if torch.isfinite(value)]
+    def likeliest_rewrites(
+        self, observation: np.ndarray, number: int, generator: torch.Generator | None = None
+    ) -> list[tuple[int, int]]:
+        """Up to `number` valid (rule, location), the most probable first, without terminate; observation (size,).
+        With a generator they are drawn without replacement."""
+        rules = torch.arange(len(self.arguments.rule_ids))
+        distribution = self.policy.distribution(torch.from_numpy(observation).expand(len(rules), -1))
+        rule = distribution.rule_log_probability[0, :-1, None]
+        pair = torch.where(torch.isfinite(rule), rule + distribution.location_log_probability(rules), -torch.inf)
+        score = pair.flatten() if generator is None else perturbed(pair.flatten(), generator)
+        values, indices = score.topk(min(number, len(score)))
+        locations = pair.shape[1]
+        return [divmod(int(i), locations) for value, i in zip(values, indices, strict=True) if torch.isfinite(value)]
 
     def save(self, folder: Path) -> None:
         """Write `controller.safetensors` and `controller.json`; equal policies give equal bytes."""

@@ -40,10 +40,10 @@ class PolicyOptimiser:
     The real masks rule out what the dream's would have allowed. The best graph of all episodes is the result: a
     temporary loss costs nothing. One expansion of the budget is one episode.
 
-    The rule is always the controller's choice. In the first episode so is the location. With `candidates` above 1
-    all others choose it differently, the second still with the most probable rules: the so many likeliest locations
-    are tried on the real graph and the cheapest is taken, since in a dream, where there is no graph, locations can
-    hardly be told apart. Every try counts as an interaction.
+    In the first episode the controller is alone. With `candidates` above 1 it proposes in all others: its so many
+    likeliest rewrites are tried on the real graph, and the cheapest is taken if it saves anything, else what the
+    controller would have done, which may be a loss for a later gain, or the end. In a dream, where there is no graph,
+    locations can hardly be told apart; here they can. Every try counts as an interaction.
     """
 
     library: Library
@@ -81,7 +81,7 @@ class PolicyOptimiser:
         return OptimisationResult(best.graph, best.runtime_ms, start_ms, best.trajectory, wall_time_s, interactions)
 
     def _episodes(self, generator: torch.Generator) -> list[tuple[torch.Generator | None, int]]:
-        """Of each episode where its actions are drawn from, if they are, and how many locations are tried."""
+        """Of each episode where its actions are drawn from, if they are, and how many rewrites are tried."""
         likeliest: list[tuple[torch.Generator | None, int]] = [(None, 1)]
         if self.candidates > 1:
             likeliest.append((None, self.candidates))
@@ -100,10 +100,10 @@ class PolicyOptimiser:
             observation = state.observation(layout)
             chosen = self.controller.act(observation, generator is None, generator)
             action = (int(chosen[0]), int(chosen[1]))
-            if candidates > 1 and action[0] < len(alignment.model_rules):
-                locations = self.controller.likeliest_locations(observation, action[0], candidates)
-                action = (action[0], self._cheapest(env, alignment.action(action[0], 0)[0], locations))
-                tries += len(locations)
+            if candidates > 1:
+                proposed = self.controller.likeliest_rewrites(observation, candidates, generator)
+                action = self._cheapest(env, alignment, proposed) or action
+                tries += len(proposed)
             _, _, terminated, truncated, _ = env.step(alignment.action(*action))
             ended = terminated or truncated
             if terminated:
@@ -114,16 +114,22 @@ class PolicyOptimiser:
             percent = 100.0 * env.cost.runtime_ms / env.start_cost.runtime_ms
             counts = alignment.counts(env.counts())
             state = latent_state.advance(self.world_model, state, action, env.graph_arrays(), counts, percent)
-        return best, max(steps, tries)
+        return best, steps + tries
 
-    def _cheapest(self, env: SubstitutionEnv, rule: int, locations: list[int]) -> int:
-        """Of these locations of the environment's rule, the one that leads to the cheapest graph; ties to the first."""
-        matches = self.rewriter.matches(env.graph)[rule]
+    def _cheapest(
+        self, env: SubstitutionEnv, alignment: RuleAlignment, rewrites: list[tuple[int, int]]
+    ) -> tuple[int, int] | None:
+        """Of these (rule, location) of the world model the one that leads to the cheapest graph, ties to the first;
+        None if none of them saves anything."""
+        matches = self.rewriter.matches(env.graph)
 
-        def runtime_ms(location: int) -> float:
-            return self.cost_model.runtime_ms(self.rewriter.apply(env.graph, matches[location]))
+        def runtime_ms(rewrite: tuple[int, int]) -> float:
+            rule, location = alignment.action(*rewrite)
+            return self.cost_model.runtime_ms(self.rewriter.apply(env.graph, matches[rule][location]))
 
-        return min(locations, key=runtime_ms)
+        costs = {rewrite: runtime_ms(rewrite) for rewrite in rewrites}
+        cheapest = min(costs, key=costs.__getitem__, default=None)
+        return cheapest if cheapest is not None and costs[cheapest] < env.cost.runtime_ms else None
 
 
 def judge_on(

@@ -28,6 +28,11 @@ def masked_entropy(log_probability: Tensor) -> Tensor:
 
 def sample_categorical(logits: Tensor, generator: torch.Generator | None = None) -> Tensor:
     """Draw (...) int64 from softmax of logits (..., A), where -inf is never drawn (Gumbel's maximum)."""
+    return perturbed(logits, generator).argmax(dim=-1)
+
+
+def perturbed(logits: Tensor, generator: torch.Generator | None = None) -> Tensor:
+    """Logits (..., A) plus Gumbel noise: the k largest are k draws without replacement (Kool et al. 2019)."""
     uniform = torch.rand(logits.shape, generator=generator, device=logits.device, dtype=logits.dtype)
     tiny = torch.finfo(logits.dtype).tiny
-    return (logits - (-(uniform.clamp_min(tiny)).log()).log()).argmax(dim=-1)
+    return logits - (-(uniform.clamp_min(tiny)).log()).log()

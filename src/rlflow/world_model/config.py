@@ -23,11 +23,12 @@ class WorldModelConfig:
     hidden: int = 256  # H, as in the paper
     mixtures: int = 8  # K, as in the paper
     rule_embedding: int = 16
+    location_embedding: int = 16
     head_width: int = 256
     max_count_change: int = 8  # D: matches of a rule that one rewrite adds or removes; more is clipped
     reward_head: Literal["shared", "separate"] = "shared"  # separate: its own network, paper section 4.8
     latent_noise: float = 0.1  # added to z in training, in standard deviations: dreams drift
-    epochs: int = 40  # passes of M over the episodes
+    epochs: int = 24  # passes of M over the episodes
     episodes_per_batch: int = 16
     sequence_length: int = 32  # steps between truncations of the gradient; the state is carried across
     learning_rate: float = 2e-3  # decays to 0 with power 2 over the run, V and M alike
@@ -53,7 +54,7 @@ class DreamConfig:
     temperature: float = 1.0  # tau
     scale_sigma: bool = True  # sigma times sqrt(tau), as Ha and Schmidhuber; off: tau divides the logits alone
     count_changes: Literal["sample", "mode"] = "mode"  # of the predicted categorical distribution
-    pessimism: float = 0.5  # times the expected error of a reward, taken off it: circles must not pay
+    pessimism: float = 0.25  # times the expected error of a reward, taken off it: circles must not pay
     initial_fraction: float = 0.5  # of the episodes that start where real ones do; others at a visited state
 
 

@@ -12,7 +12,6 @@ from stable_baselines3.common.vec_env import VecEnv
 from torch import Tensor
 
 from rlflow.errors import InputError
-from rlflow.nn.masking import rule_mask
 from rlflow.representation.rollouts import Rollouts
 from rlflow.world_model.config import DreamConfig
 from rlflow.world_model.dataset import pad_episodes
@@ -115,10 +114,6 @@ class DreamEnv(VecEnv):
                 }
             self._restart(done)
         return self._observation(), reward.numpy(), done.numpy(), infos
-
-    def rule_masks(self) -> np.ndarray:
-        """Valid rules (B, R + 1) of the present states, from the predicted counts."""
-        return rule_mask(self.state.counts).numpy()
 
     @property
     def fingerprint(self) -> str:

@@ -10,6 +10,7 @@ from rlflow.nn.mlp import mlp
 from rlflow.world_model.config import WorldModelConfig
 
 LOG_SIGMA_RANGE = (-4.0, 2.0)  # of a reward, in units of its rule's spread
+SPOT_SPREAD = 0.1  # of the initial embedding of a (rule, location): it begins as a small correction
 PRIOR = 0.1  # of an observation: what a rule has never done stays possible
 Hidden = tuple[Tensor, Tensor]  # output h and cell c of the LSTM, each (B, H)
 
@@ -55,8 +56,11 @@ class Change:
 
 
 class MDNRNN(nn.Module):
-    """LSTM over [z, counts, cost, rule embedding, location], then heads.
+    """LSTM over [z, counts, cost, action], then heads.
 
+    An action is read as its rule, its place among the rule's matches, and by two embeddings: of the location, and of
+    the pair. Matches come in the order of the graph, so that the third match of a rule mostly is the same spot; what
+    the rule does there can be remembered, though z only sums the graph up.
     Rewards and cost changes are predicted as deviations from the mean of the applied rule, in units of its
     spread: a rule does nearly the same wherever it is applied, and this holds far from the visited states
     too. Inputs are clamped to the range that the rollouts cover, so M never extrapolates along a single
@@ -82,11 +86,14 @@ class MDNRNN(nn.Module):
         inputs = config.latent + 2 * num_rules + 1
         width = config.head_width
         self.rule = nn.Embedding(num_rules + 1, config.rule_embedding)
-        features = inputs + config.rule_embedding + 2
+        self.location = nn.Embedding(max_locations, config.location_embedding)
+        self.spot = nn.Embedding((num_rules + 1) * max_locations, config.location_embedding)
+        nn.init.normal_(self.spot.weight, std=SPOT_SPREAD)
+        features = inputs + config.rule_embedding + 2 * config.location_embedding + 2
         self.lstm = nn.LSTMCell(features, config.hidden)
         self.trunk = nn.Sequential(nn.Linear(features + config.hidden, width), nn.SiLU())
         self.latent_head = MixtureHead(width, config.mixtures, config.latent)
-        self.reward_head = mlp([features, width, width, 2]) if self.separate_reward else nn.Linear(width, 2)
+        self.reward_head = mlp([features if self.separate_reward else width, width, width, 2])
         self.scalar_heads = nn.Linear(width, 2)
         changes = num_rules * (2 * self.max_change + 1)
         self.count_head = nn.Linear(width, changes)
@@ -182,11 +189,12 @@ class MDNRNN(nn.Module):
     def _inputs(self, state: State, action: Tensor) -> Tensor:
         """State and action as features; a location counts as its place among the rule's matches and as such."""
         known = torch.clamp(self.state_inputs(state), self.state_low, self.state_high)
-        rule, location = action[..., 0], action[..., 1].float()
+        rule, location = action[..., 0], action[..., 1]
         padded = nn.functional.pad(state.counts, (0, 1), value=1.0)
         matches = padded.gather(-1, rule[..., None]).squeeze(-1).clamp_min(1.0)
         place = torch.stack([(location + 0.5) / matches, location / self.max_locations], dim=-1)
-        return torch.cat([known, self.rule(rule), place], dim=-1)
+        spot = self.spot(rule * self.max_locations + location)
+        return torch.cat([known, self.rule(rule), self.location(location), spot, place], dim=-1)
 
     def _recur(self, inputs: Tensor, hidden: Hidden, reset: Tensor | None) -> Hidden:
         if reset is not None:
