@@ -1,15 +1,18 @@
 """Optimise the graph by every method; check and time what each found; deliver the policy's model, if it is faster."""
 
+import dataclasses
 import shutil
 from collections import Counter
+from functools import partial
 from typing import Any
 
 from rlflow.agents.controller import Controller
+from rlflow.agents.dream_training import untrained
 from rlflow.agents.policy_optimiser import PolicyOptimiser
 from rlflow.cost.base import CostModel
 from rlflow.environments import EnvironmentConfig
 from rlflow.evaluation import comparison, figures
-from rlflow.evaluation.comparison import Contender
+from rlflow.evaluation.comparison import Contender, Outcome
 from rlflow.evaluation.delivery import DeliveryConfig
 from rlflow.evaluation.results import read_results, write_results
 from rlflow.evaluation.statistics import beyond_noise
@@ -37,57 +40,76 @@ def evaluate(stage: Stage) -> None:
         settings["cost"], prices if prices.exists() else stage.input("data/rollouts/prices.json")
     )
     rules = agent_rules(stage.input("data/rules"))
+    policy = _policy(stage, rules, cost_model)
     graph = graph_of(settings["graph"])
     delivery = DeliveryConfig(**settings["evaluation"]["delivery"], seed=stage.seed)
     original = model_file_of(settings["graph"], stage.scratch / "original.onnx")
-    contenders = _contenders(stage, rules, cost_model)
+    keep_prices = partial(save_prices, cost_model, prices)
+    contenders = _contenders(stage, rules, cost_model, policy)
     outcomes = {}
     for name, contender in contenders.items():
         with stage.progress(name) as on_progress:
             outcomes[name] = comparison.compete(
-                contender, graph, original, stage.scratch, delivery, stage.checkpoint, on_progress
+                contender, graph, original, stage.scratch, delivery, stage.checkpoint, on_progress, keep_prices
             )
-        save_prices(cost_model, prices)
     with stage.progress("timing") as on_progress:
         timing = comparison.time_all(original, outcomes, delivery, on_progress)
     rows = {comparison.ORIGINAL: comparison.original_row(graph, original, cost_model, timing, delivery)}
     rows |= {name: comparison.row(graph, outcome, cost_model, timing) for name, outcome in outcomes.items()}
-    metrics = {stage.graph: rows}
-    applied = {name: dict(Counter(s.rule for s in o.result.trajectory.steps)) for name, o in outcomes.items()}
-    write_results(stage.metrics, metrics)
-    write_results(stage.output(f"{RESULTS}/rules_applied.json"), {stage.graph: applied})
-    stage.output(f"{RESULTS}/table.md").write_text(markdown_table(metrics))
-    figures.save(figures.latency_ratios(metrics), stage.output(f"{RESULTS}/latency_ratios.png"))
-    record.save([outcomes["rlflow"].result.trajectory], stage.output("data/models/optimised.jsonl"))
+    with stage.progress("untrained") as on_progress:
+        baseline = dataclasses.replace(policy, controller=untrained(policy.controller.arguments, seed=stage.seed))
+        rows["rlflow"]["untrained_percent"] = baseline.optimise(graph, Budget(), on_progress).improvement_percent
+    _publish(stage, rows, outcomes, rules)
     save_prices(cost_model, stage.output("data/prices/evaluate.json"))
     setting = settings["evaluation"]["deliver_if_faster"]
     measured = timing.ratio(setting, "rlflow")
     faster = beyond_noise(measured) and measured.value > 1.0
     optimised = stage.output("data/models/optimised.onnx")
     shutil.copyfile(outcomes["rlflow"].model if faster else original, optimised)
-    stage.report(rows)
-    for path in ("table.md", "latency_ratios.png"):
-        stage.run.artifact(stage.output(f"{RESULTS}/{path}"))
     register_onnx(stage.run, optimised, f"rlflow-{stage.graph}")
 
 
-def _contenders(stage: Stage, rules: Library, cost_model: CostModel) -> dict[str, Contender]:
-    """Random, greedy to its fixpoint, TASO's backtracking, and the policy with what its training has cost."""
+def _publish(stage: Stage, rows: dict[str, Any], outcomes: dict[str, Outcome], rules: Library) -> None:
+    """Figures, table, pictures, and the way to the policy's graph."""
+    metrics = {stage.graph: rows}
+    write_results(stage.metrics, metrics)
+    stage.output(f"{RESULTS}/table.md").write_text(markdown_table(metrics))
+    applied = {name: Counter(s.rule for s in o.result.trajectory.steps) for name, o in outcomes.items()}
+    write_results(stage.output(f"{RESULTS}/rules_applied.json"), {stage.graph: applied})
+    named = {name: {rules.get(rule).name: count for rule, count in uses.items()} for name, uses in applied.items()}
+    pictures = {
+        "latency_ratios.png": figures.latency_ratios(metrics),
+        "rules_applied.png": figures.rule_heat_map({stage.graph: named}, "rlflow"),
+    }
+    for name, picture in pictures.items():
+        figures.save(picture, stage.output(f"{RESULTS}/{name}"))
+    record.save([outcomes["rlflow"].result.trajectory], stage.output("data/models/optimised.jsonl"))
+    stage.report(rows)
+    for name in ("table.md", *pictures):
+        stage.run.artifact(stage.output(f"{RESULTS}/{name}"))
+
+
+def _policy(stage: Stage, rules: Library, cost_model: CostModel) -> PolicyOptimiser:
+    """The trained controller."""
     settings = stage.settings["evaluation"]
-    rewriter = Rewriter(rules.rules)
-    environment = EnvironmentConfig(**stage.settings["environment"])
-    random = RandomSearch(rules, rewriter, cost_model, episode_steps=environment.max_steps, seed=stage.seed)
-    policy = PolicyOptimiser(
+    return PolicyOptimiser(
         rules,
-        rewriter,
+        Rewriter(rules.rules),
         cost_model,
         WorldModel.load(stage.input("data/world_models")),
         Controller.load(stage.input("data/policies")),
-        environment,
+        EnvironmentConfig(**stage.settings["environment"]),
         sampled_episodes=settings["sampled_episodes"],
         candidates=settings["candidates"],
         seed=stage.seed,
     )
+
+
+def _contenders(stage: Stage, rules: Library, cost_model: CostModel, policy: PolicyOptimiser) -> dict[str, Contender]:
+    """Random, greedy to its fixpoint, TASO's backtracking, and the policy with what its training has cost."""
+    settings, rewriter = stage.settings["evaluation"], policy.rewriter
+    episode_steps = policy.environment.max_steps
+    random = RandomSearch(rules, rewriter, cost_model, episode_steps=episode_steps, seed=stage.seed)
     rollouts = _metrics(stage, "collect_rollouts")[stage.graph]
     fit, training = (_metrics(stage, name) for name in ("fit_world_model", "train_controller"))
     training_s = rollouts["wall_time_s"] + fit["training_s"] + training["training_s"]

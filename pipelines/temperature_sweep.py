@@ -6,13 +6,12 @@ from collections import defaultdict
 from typing import Any
 
 from rlflow.agents.config import ControllerConfig
-from rlflow.agents.dream_training import best_improvement_percent, train_in_dream
-from rlflow.agents.policy_optimiser import PolicyOptimiser
+from rlflow.agents.dream_training import mean_improvement_percent, train_in_dream
+from rlflow.agents.policy_optimiser import judge_on
 from rlflow.environments import EnvironmentConfig
 from rlflow.evaluation import figures
 from rlflow.evaluation.results import write_results
 from rlflow.evaluation.statistics import estimate
-from rlflow.optimiser import Budget
 from rlflow.representation.rollouts import Rollouts
 from rlflow.rules.rewriter import Rewriter
 from rlflow.tracking.materials import agent_rules, cost_model_of, graph_of, save_prices
@@ -28,10 +27,9 @@ def temperature_sweep(stage: Stage) -> None:
     model = WorldModel.load(stage.input("data/world_models"))
     rollouts = Rollouts.load(stage.input("data/rollouts"))
     rules = agent_rules(stage.input("data/rules"))
-    rewriter = Rewriter(rules.rules)
     cost_model = cost_model_of(settings["cost"], stage.input("data/rollouts/prices.json"))
     environment = EnvironmentConfig(**settings["environment"])
-    graph = graph_of(settings["graph"])
+    judge = judge_on(graph_of(settings["graph"]), rules, Rewriter(rules.rules), cost_model, model, environment)
     dream = DreamConfig(**settings["controller"]["dream"])
     sweep = settings["sweep"]
     config = ControllerConfig(**(settings["controller"]["ppo"] | {"total_steps": sweep["total_steps"]}))
@@ -51,15 +49,12 @@ def temperature_sweep(stage: Stage) -> None:
                     checkpoint=stage.checkpoint / f"{temperature}-{seed}.pt",
                     on_update=child.log,
                 )
-                optimiser = PolicyOptimiser(
-                    rules, rewriter, cost_model, model, training.controller, environment, sampled_episodes=0, seed=seed
-                )
-                real = optimiser.optimise(graph, Budget()).improvement_percent
+                real = judge(training.controller).score_percent
                 child.log(0, {"dream_score_percent": training.score_percent, "real_score_percent": real})
                 scores[temperature].append((training.score_percent, real))
     metrics: dict[str, Any] = {
         "points": [_point(temperature, scores[temperature], sweep["seeds"]) for temperature in sweep["temperatures"]],
-        "random_score_percent": best_improvement_percent(rollouts.episodes),
+        "random_score_percent": mean_improvement_percent(rollouts.episodes),
         "random_episodes": len(rollouts.episodes),
     }
     write_results(stage.metrics, metrics)
@@ -71,16 +66,17 @@ def temperature_sweep(stage: Stage) -> None:
 
 
 def _point(temperature: float, scores: list[tuple[float, float]], seeds: list[int]) -> dict[str, Any]:
-    dream, real = estimate([score[0] for score in scores]), estimate([score[1] for score in scores])
-    return {
+    dream, real = (estimate(list(world)) for world in zip(*scores, strict=True))
+    point = {
         "temperature": temperature,
         "dream_score_percent": dream.value,
-        "dream_score_percent_ci95": dream.ci95,
         "real_score_percent": real.value,
-        "real_score_percent_ci95": real.ci95,
         "episodes": len(scores),
         "seeds": list(seeds),
     }
+    if len(scores) == 1:
+        return point
+    return point | {"dream_score_percent_ci95": dream.ci95, "real_score_percent_ci95": real.ci95}
 
 
 if __name__ == "__main__":

@@ -82,7 +82,9 @@ def documents(evaluation, rules_applied, sweep) -> dict[str, Any]:
                 {
                     "seed": 0,
                     "rlflow_percent": 6.8,
+                    "untrained_percent": 5.1,
                     "controller_alone_percent": 6.5,
+                    "untrained_alone_percent": 0.4,
                     "greedy_percent": 6.9,
                     "backtracking_percent": 6.9,
                     "random_percent": 3.4,

@@ -82,6 +82,7 @@ def test_only_these_keys_are_optional(documents, name):
         "evaluate": graphs | methods | {"steps", "distinct_rules"},
         "rules_applied": graphs | {"untouched", "rlflow", "greedy", "merge", "sum", "never", "cancel"},
         "rules_generate": {"algebra"},
+        "temperature_sweep": {"dream_score_percent_ci95", "real_score_percent_ci95"},
         "zoo_list": {"layers"},
     }
     assert droppable(name, documents[name]) == optional.get(name, set())

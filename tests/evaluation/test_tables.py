@@ -1,7 +1,4 @@
-import csv
-import io
-
-from rlflow.evaluation.tables import METHODS, csv_table, markdown_table
+from rlflow.evaluation.tables import METHODS, markdown_table
 
 
 def test_the_markdown_table_says_what_the_metrics_say(evaluation):
@@ -19,17 +16,3 @@ def test_the_markdown_table_says_what_the_metrics_say(evaluation):
     assert greedy["latency ratio, deployed"] == "1.110 [1.090, 1.120]"
     assert greedy["max relative error"] == "1.5e-07"
     assert dict(zip(cells[0], cells[6], strict=True))["seeds"] == "3"
-
-
-def test_the_csv_table_loses_no_number(evaluation):
-    rows = list(csv.DictReader(io.StringIO(csv_table(evaluation))))
-    assert len(rows) == 7
-    learned = next(row for row in rows if (row["graph"], row["method"]) == ("bert", "rlflow"))
-    for key, value in evaluation["bert"]["rlflow"].items():
-        if key == "seeds":
-            assert learned[key] == "0;1;2"
-        elif key.endswith("_ci95"):
-            assert [float(learned[f"{key}_low"]), float(learned[f"{key}_high"])] == value
-        else:
-            assert float(learned[key]) == value
-    assert rows[0]["distinct_rules"] == ""

@@ -66,6 +66,7 @@ def test_a_weight_just_above_the_tolerance_fails_and_just_below_passes(make_mode
     assert below.max_relative_error > 0
     assert not above.equivalent
     assert above.in_doubt
+    assert "rounding" in above.summary
     assert above.worst_output == "y"
     assert above.max_relative_error == pytest.approx(20 * epsilon, rel=0.1)
     assert f"{above.max_relative_error:.2e}" in above.reason
@@ -81,6 +82,7 @@ def test_a_fault_beyond_doubt_is_not_in_doubt(make_model):
     report = compare(scaled_by(make_model, 1.0), scaled_by(make_model, 1.1))
     assert not report.equivalent
     assert not report.in_doubt
+    assert "rounding" not in report.summary
     assert report.max_relative_error > DOUBT_FACTOR * report.tolerance
 
 

@@ -1,6 +1,6 @@
 """Every method on one graph: the same rules, prices, checks and timing for all (paper.md section 6)."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -68,15 +68,18 @@ def compete(
     config: DeliveryConfig,
     checkpoint: Path,
     on_progress: OnProgress | None = None,
+    before_keeping: Callable[[], None] = lambda: None,
 ) -> Outcome:
     """Optimise, export, check. `EquivalenceError` naming rule and step where the result computes something else.
 
-    What the method found is kept in the folder `checkpoint`, and taken from there if it has been found before.
+    What the method found is kept in the folder `checkpoint`, and taken from there if it has been found before. What
+    it rests on, such as prices taken on the way, is for `before_keeping` to save: a kill leaves both or only that.
     """
     kept = checkpoint / f"{contender.optimiser.name}.json"
     result = read_result(kept, graph, contender.optimiser.rewriter)
     if result is None:
         result = contender.optimiser.optimise(graph, contender.budget, on_progress)
+        before_keeping()
         write_result(kept, result)
     candidate = to_onnx(result.best)
     check_model(candidate)

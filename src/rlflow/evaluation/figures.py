@@ -71,7 +71,7 @@ def temperature_sweep(metrics: Mapping[str, Any]) -> Figure:
     temperatures = [point["temperature"] for point in points]
     for world in ("dream", "real"):
         scores = np.array([point[f"{world}_score_percent"] for point in points])
-        intervals = np.array([point[f"{world}_score_percent_ci95"] for point in points])
+        intervals = np.array([point.get(f"{world}_score_percent_ci95", [np.nan, np.nan]) for point in points])
         axes.errorbar(temperatures, scores, yerr=_arms(scores, intervals), marker="o", capsize=3, label=world)
     axes.axhline(metrics["random_score_percent"], color="grey", linestyle="--", label="real, random agent")
     axes.set(xlabel="temperature", ylabel="improvement, %")
@@ -82,22 +82,22 @@ def temperature_sweep(metrics: Mapping[str, Any]) -> Figure:
 def rule_heat_map(rules_applied: Mapping[str, Mapping[str, Mapping[str, int]]], method: str) -> Figure:
     """Times each rule was applied by `method` on each graph (paper Fig. 10); schema `rules_applied`.
 
-    Rules in the order of their total, the most used first. Raises ValueError when `method` applied none.
+    Rules in the order of their total, the most used first. Empty where `method` applied none.
     """
     graphs = [graph for graph, methods in rules_applied.items() if method in methods]
     counts = rule_counts(rules_applied, method)
-    if not counts:
-        raise ValueError(f"{method} applied no rule on any graph")
     figure = Figure(figsize=(4 + _CELL_INCHES * len(graphs), 2 + _CELL_INCHES * len(counts)), layout="constrained")
     axes = figure.subplots()
+    axes.set_title(f"times applied by {method}")
     cells = np.array(list(counts.values()))
+    if not cells.size:
+        return figure
     image = axes.imshow(cells, aspect="auto", cmap="Blues", vmin=0)
     for (row, column), count in np.ndenumerate(cells):
         shade = "white" if count > cells.max() / 2 else "black"
         axes.text(column, row, str(count), ha="center", va="center", color=shade)
     axes.set_xticks(range(len(graphs)), graphs, rotation=45, ha="right")
     axes.set_yticks(range(len(counts)), list(counts))
-    axes.set_title(f"times applied by {method}")
     figure.colorbar(image)
     return figure
 

@@ -2,8 +2,6 @@
 nothing else.
 """
 
-import csv
-import io
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -46,19 +44,6 @@ def markdown_table(metrics: Metrics) -> str:
     return "".join("| " + " | ".join(row) + " |\n" for row in [header, alignment, *rows])
 
 
-def csv_table(metrics: Metrics) -> str:
-    """Every number of `metrics` unrounded, one row per graph and method; intervals take two columns, lists a
-    `;`.
-    """
-    rows = [{"graph": graph, "method": method} | _flat(result) for graph, method, result in _results(metrics)]
-    columns = list(dict.fromkeys(column for row in rows for column in row))
-    stream = io.StringIO()
-    writer = csv.DictWriter(stream, columns, restval="", lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(rows)
-    return stream.getvalue()
-
-
 def _results(metrics: Metrics) -> list[tuple[str, str, Mapping[str, Any]]]:
     return [
         (graph, method, methods[method])
@@ -66,13 +51,3 @@ def _results(metrics: Metrics) -> list[tuple[str, str, Mapping[str, Any]]]:
         for method in METHODS
         if method in methods
     ]
-
-
-def _flat(result: Mapping[str, Any]) -> dict[str, Any]:
-    flat: dict[str, Any] = {}
-    for key, value in result.items():
-        if key.endswith("_ci95"):
-            flat[f"{key}_low"], flat[f"{key}_high"] = value
-        else:
-            flat[key] = ";".join(map(str, value)) if isinstance(value, list) else value
-    return flat

@@ -79,7 +79,8 @@ class EquivalenceReport:
         """One sentence for a person."""
         evidence = f"{self.non_vacuous_draws} of {self.draws} draws informative"
         if not self.equivalent:
-            return f"not equivalent: {self.reason} ({evidence})"
+            doubt = "; rounding in a badly conditioned model could explain so little" if self.in_doubt else ""
+            return f"not equivalent: {self.reason}{doubt} ({evidence})"
         return (
             f"equivalent: largest relative error {self.max_relative_error:.1e}, "
             f"tolerance {self.tolerance:.1e} ({evidence})"

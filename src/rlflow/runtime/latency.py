@@ -35,11 +35,6 @@ class Ratio:
         """The interval as a pair [low, high]."""
         return [self.ci95_low, self.ci95_high]
 
-    @property
-    def faster_beyond_noise(self) -> bool:
-        """The whole interval lies above 1."""
-        return self.ci95_low > 1.0
-
 
 def compare_latency(
     models: Mapping[str, ModelProto | Path],

@@ -33,12 +33,6 @@ class Trajectory:
     steps: tuple[Step, ...]
     seed: int | None = None
 
-    def upto(self, length: int) -> Trajectory:
-        """The first `length` steps."""
-        return Trajectory(
-            self.start_hash, self.start_runtime_ms, self.cost_model, self.library, self.steps[:length], self.seed
-        )
-
     def to_json(self) -> str:
         return json.dumps(asdict(self))
 
