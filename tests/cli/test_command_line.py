@@ -216,6 +216,24 @@ def test_a_library_is_verified_again_and_compared_with_another(rlflow, tmp_path)
     assert out.splitlines()[-1] == "0 added, 1 removed, 1 recertified, 1 unchanged"
 
 
+def test_rules_recall_tells_what_becomes_of_each_equation(rlflow, tmp_path):
+    path = tmp_path / "foreign.txt"
+    path.write_text("3: matmul(matmul(a,b),c) == matmul(a,matmul(b,c))\n9: matmul(a,b) == matmul(b,a)\n")
+    code, out, _ = rlflow("rules", "recall", path, "--json")
+    document = json.loads(out)
+    schemas.validate("rules_recall", document)
+    assert code == 0
+    assert [(e["number"], e["outcome"]) for e in document["equations"]] == [(3, "instance"), (9, "refuted")]
+    assert document["totals"] == {"instance": 1, "derived": 0, "conditional": 0, "refuted": 1, "not_found": 0}
+    code, out, _ = rlflow("rules", "recall", path)
+    assert code == 0
+    assert "the sides differ at a [" in out
+    path.write_text("matmul(a,b)\n")
+    code, _, err = rlflow("rules", "recall", path)
+    assert code == 2
+    assert "line 1" in err
+
+
 def test_zoo_models_are_listed_and_built(rlflow, tmp_path):
     code, out, _ = rlflow("zoo", "list", "--json")
     schemas.validate("zoo_list", json.loads(out))

@@ -223,6 +223,21 @@ def documents(evaluation, rules_applied, sweep) -> dict[str, Any]:
             "removed": [],
             "recertified": [],
         },
+        "rules_recall": {
+            "library_hash": HASH,
+            "totals": {"instance": 1, "derived": 0, "conditional": 1, "refuted": 0, "not_found": 0},
+            "false_controls_accepted": 0,
+            "equations": [
+                {"number": 0, "equation": "a == a", "outcome": "instance"},
+                {
+                    "number": 1,
+                    "equation": "conv2d(1,1,0,0,x,w) == x",
+                    "outcome": "conditional",
+                    "condition": "every convolution has one group",
+                    "counter_example": "the sides differ at x [1, 2, 3, 3]",
+                },
+            ],
+        },
         "replay": {
             "trajectory": "t.jsonl",
             "model": "m.onnx",

@@ -53,7 +53,7 @@ class PolicyOptimiser:
     controller: Controller
     environment: EnvironmentConfig
     sampled_episodes: int = 4
-    candidates: int = 8
+    candidates: int = 16
     seed: int = 0
     name: str = "rlflow"
 

@@ -1,4 +1,4 @@
-"""`rlflow rules list | show | verify | generate | diff`."""
+"""`rlflow rules list | show | verify | generate | diff | recall`."""
 
 from __future__ import annotations
 
@@ -13,8 +13,9 @@ from rlflow import schemas
 from rlflow.cli.progress import progress_bar
 from rlflow.errors import RuleError
 from rlflow.rules import library as rule_library
-from rlflow.rules import pattern
+from rlflow.rules import pattern, recall
 from rlflow.rules.curated import false_controls
+from rlflow.rules.equations import read_equations
 from rlflow.rules.expression import describe
 from rlflow.rules.generate import GeneratorConfig, LibraryConfig, write_library
 from rlflow.rules.rule import Rule
@@ -140,6 +141,36 @@ def diff(
         return
     listed = {name: [_named(rule) for rule in rules] for name, rules in groups.items()}
     _print_json("rules_diff", {"before": old.hash, "after": new.hash, "unchanged": found.unchanged, **listed})
+
+
+@app.command("recall")
+def recall_rules(
+    equations: Annotated[
+        Path, typer.Argument(help="Another rule set's equations, in TASO's notation, one rule a line.")
+    ],
+    library: LibraryFile = None,
+    seed: Annotated[int, typer.Option(help="Of the shapes and values at which equations are tried.")] = 0,
+    as_json: AsJson = False,
+) -> None:
+    """What this library makes of another one: equations that it has, derives, refutes, or lacks."""
+    foreign, own, config = read_equations(equations), rule_library.load(library), recall.RecallConfig(seed=seed)
+    accepted = recall.false_controls_accepted(own, config)
+    with progress_bar("recall") as on_progress:
+        found = recall.recall(foreign, own, config, lambda done, text: on_progress(done / len(foreign), text[:60]))
+    counted = recall.totals(found)
+    if as_json:
+        document = {"library_hash": own.hash, "totals": counted, "false_controls_accepted": accepted}
+        _print_json("rules_recall", document | {"equations": [f.to_json() for f in found]})
+        return
+    for one in found:
+        remark = "; ".join(filter(None, [one.condition and f"if {one.condition}", one.counter_example]))
+        typer.echo(
+            f"{one.equations.number:4d} {one.outcome:12s} {one.equations.text}" + (f"  ({remark})" if remark else "")
+        )
+    typer.echo(
+        ", ".join(f"{count} {outcome.replace('_', ' ')}" for outcome, count in counted.items())
+        + f"; {accepted} false controls accepted."
+    )
 
 
 def _print_json(schema: str, document: dict[str, Any]) -> None:

@@ -21,10 +21,6 @@ from rlflow.rules.match import admitted
 from rlflow.rules.pattern import Apply, Term, Variable
 from rlflow.rules.rule import Rule
 
-_MAX_REWRITES = 2
-_MAX_TERMS = 32
-"""How far known rules are followed from each side of an equality: rewrites, and terms kept of each."""
-
 Types = Mapping[str, TensorType]
 """Variable -> its type."""
 
@@ -95,9 +91,11 @@ def contains(term: Term, part: Term) -> bool:
 
 
 class KnownRules:
-    """Certified rules of one output, as rewrites of terms."""
+    """Certified rules of one output, as rewrites of terms. From each side of an equality they are followed for
+    `max_rewrites`, and `max_terms` are kept of each."""
 
-    def __init__(self) -> None:
+    def __init__(self, max_rewrites: int = 2, max_terms: int = 32) -> None:
+        self.max_rewrites, self.max_terms = max_rewrites, max_terms
         self._by_operator: dict[str, list[Rule]] = defaultdict(list)
 
     def add(self, rule: Rule) -> None:
@@ -114,10 +112,10 @@ class KnownRules:
             return self.lead(left, right, types)
         reached = [{normal(side)} for side in (left, right)]
         frontiers = [list(side) for side in reached]
-        for _ in range(_MAX_REWRITES):
+        for _ in range(self.max_rewrites):
             for own, frontier in zip(reached, frontiers, strict=True):
                 changed = (normal(t) for term in frontier for t in self.rewrites(term, types))
-                frontier[:] = list(islice((t for t in dict.fromkeys(changed) if t not in own), _MAX_TERMS))
+                frontier[:] = list(islice((t for t in dict.fromkeys(changed) if t not in own), self.max_terms))
                 own.update(frontier)
                 if not reached[0].isdisjoint(reached[1]):
                     return True

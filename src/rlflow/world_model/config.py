@@ -54,7 +54,7 @@ class DreamConfig:
     temperature: float = 1.0  # tau
     scale_sigma: bool = True  # sigma times sqrt(tau), as Ha and Schmidhuber; off: tau divides the logits alone
     count_changes: Literal["sample", "mode"] = "mode"  # of the predicted categorical distribution
-    pessimism: float = 0.25  # times the expected error of a reward, taken off it: circles must not pay
+    pessimism: float = 0.5  # times the expected error of a reward, taken off it: circles must not pay
     initial_fraction: float = 0.5  # of the episodes that start where real ones do; others at a visited state
 
 

@@ -1,0 +1,250 @@
+"""How much of another rule set this library covers: each of its equations tested, then derived or refused.
+
+An equation is first tried at drawn shapes over the finite field. Where it fails, the counter-example is kept, and one
+of a few conditions may save it. Where it holds, the library must lead from one side to the other by certified rules.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+
+from rlflow.errors import TypeInferenceError
+from rlflow.ir.tensor_type import TensorType
+from rlflow.ops.domain import Array, Domain, FieldDomain, FloatDomain
+from rlflow.rules import instances
+from rlflow.rules.equation_instances import Concrete, concrete
+from rlflow.rules.equations import Call, Equations, names, parse_line, parts
+from rlflow.rules.instances import Instance
+from rlflow.rules.library import Library
+from rlflow.rules.prune import KnownRules
+from rlflow.rules.verify import differ
+
+Outcome = Literal["instance", "derived", "conditional", "refuted", "not_found"]
+OUTCOMES: tuple[Outcome, ...] = ("instance", "derived", "conditional", "refuted", "not_found")
+
+_SIZES = (1, 2, 3, 4, 6)
+_FLOAT_TOLERANCE = 1e-9  # of float64 sums of a few hundred products of numbers about 1
+_KERNELS = (1, 2, 3)
+_GROUPS = (1, 1, 2, 2, 3)
+"""The filters of a convolution often read but a part of the channels: what holds without groups may fail with them."""
+
+_CONVOLUTIONS = ("conv2d", "poolavg", "poolmax", "enlarge", "Iconv", "Cpool")
+_PRODUCTS = ("matmul", "transpose", "Imatmul")
+
+
+@dataclass(frozen=True)
+class RecallConfig:
+    """Shapes at which an equation is tried, drawn in so many attempts; trials over the field at each; shapes at which
+    it must be derived; rewrites followed from each side, and terms kept of each."""
+
+    shapes: int = 24
+    attempts: int = 6000
+    trials: int = 3
+    derived_shapes: int = 2
+    max_rewrites: int = 3
+    max_terms: int = 200
+    seed: int = 0
+
+
+@dataclass(frozen=True)
+class Case:
+    """All pairs of a rule at the same shapes."""
+
+    types: dict[str, TensorType]
+    pairs: tuple[tuple[Concrete, Concrete], ...]
+
+    @property
+    def groups(self) -> frozenset[int]:
+        return frozenset[int]().union(*(side.groups for pair in self.pairs for side in pair))
+
+    def __str__(self) -> str:
+        return ", ".join(f"{name} {list(kind.shape or ())}" for name, kind in self.types.items())
+
+
+@dataclass(frozen=True)
+class Found:
+    """What became of one rule of the other set."""
+
+    equations: Equations
+    outcome: Outcome
+    condition: str = ""
+    counter_example: str = ""
+
+    def to_json(self) -> dict[str, Any]:
+        found = {"number": self.equations.number, "equation": self.equations.text, "outcome": self.outcome}
+        told = {"condition": self.condition, "counter_example": self.counter_example}
+        return found | {key: text for key, text in told.items() if text}
+
+
+CONDITIONS: dict[str, Callable[[Case], bool]] = {
+    "every convolution has one group": lambda case: case.groups <= {1},
+    "all tensors have the same shape": lambda case: len(set(case.types.values())) == 1,
+}
+"""What may save an equation that is not true everywhere."""
+
+FALSE_CONTROLS = (
+    "matmul(a,b) == matmul(b,a)",
+    "transpose(a) == a",
+    "relu(ewadd(a,b)) == ewadd(relu(a),relu(b))",
+    "ewmul(a,b) == ewadd(a,b)",
+    "concat(0,a,b) == concat(0,b,a)",
+    "matmul(a,ewmul(b,c)) == ewmul(matmul(a,b),matmul(a,c))",
+    "transpose(matmul(a,b)) == matmul(transpose(a),transpose(b))",
+    "conv2d(1,1,0,2,x,w) == conv2d(1,1,0,0,x,w)",
+)
+"""Equations that are false; one of them accepted, and nothing else in a report can be trusted."""
+
+
+def recall(
+    equations: Sequence[Equations],
+    library: Library,
+    config: RecallConfig,
+    on_progress: Callable[[int, str], None] = lambda done, text: None,
+) -> list[Found]:
+    """What becomes of each rule."""
+    known = KnownRules(config.max_rewrites, config.max_terms)
+    for rule in library.rules:
+        if len(rule.source) == 1:
+            known.add(rule)
+    found = []
+    for number, foreign in enumerate(equations):
+        on_progress(number, foreign.text)
+        found.append(judge(foreign, known, config))
+    return found
+
+
+def totals(found: Sequence[Found]) -> dict[str, int]:
+    """How many rules came to each end."""
+    counted = Counter(f.outcome for f in found)
+    return {outcome: counted[outcome] for outcome in OUTCOMES}
+
+
+def false_controls_accepted(library: Library, config: RecallConfig) -> int:
+    """How many equations that are false were taken for true: 0, or the report is worth nothing."""
+    found = recall([parse_line(text) for text in FALSE_CONTROLS], library, config)
+    return sum(f.outcome != "refuted" for f in found)
+
+
+def judge(rule: Equations, known: KnownRules, config: RecallConfig) -> Found:
+    """Try, then derive."""
+    rng = np.random.default_rng(config.seed)
+    cases = draw_cases(rule, rng, config.shapes, config.attempts)
+    if not cases:
+        return Found(rule, "not_found", counter_example=f"no well-typed shapes in {config.attempts} attempts")
+    false = [case for case in cases if not holds(case, rng, config.trials)]
+    if not false:
+        return Found(rule, _derivation(cases, known, config))
+    shown = next((case for case in false if not holds_in_floats(case, rng)), None)
+    if shown is None:
+        return Found(rule, "not_found", counter_example="beyond the exact field, and no float shows it to be false")
+    counter_example = f"the sides differ at {shown}"
+    for condition, admits in CONDITIONS.items():
+        admitted = [case for case in cases if admits(case)]
+        if admitted and not any(map(admits, false)) and _derivation(admitted, known, config) != "not_found":
+            return Found(rule, "conditional", condition, counter_example)
+    return Found(rule, "refuted", counter_example=counter_example)
+
+
+def holds(case: Case, rng: np.random.Generator, trials: int) -> bool:
+    """Whether both sides agree exactly in every trial over the field, in which a maximum is any function of what it
+    sees: what differs there may be equal for numbers."""
+    domain = FieldDomain(seeds=rng.integers(1 << 62, size=trials).tolist())
+    left, right = _sides(case, domain, lambda shape: domain.draw(shape, rng))
+    return not any(map(differ, left, right))
+
+
+def holds_in_floats(case: Case, rng: np.random.Generator) -> bool:
+    """Whether both sides agree but for rounding, for one draw of float64 numbers."""
+    left, right = _sides(case, FloatDomain(), rng.standard_normal)
+    return all(
+        np.allclose(a, b, rtol=_FLOAT_TOLERANCE, atol=_FLOAT_TOLERANCE) for a, b in zip(left, right, strict=True)
+    )
+
+
+def _sides(case: Case, domain: Domain, draw: Callable[[tuple[int, ...]], Array]) -> tuple[list[Array], list[Array]]:
+    """The values of all left and of all right sides."""
+    constants = {n: c for pair in case.pairs for side in pair for n, c in side.constants.items()}
+    types = case.types | {name: constant.type for name, constant in constants.items()}
+    values = [
+        constants[name].value(domain) if name in constants else draw(_shape(kind)) for name, kind in types.items()
+    ]
+    instance = Instance(types, {}, {})
+    left, right = (tuple(pair[side].term for pair in case.pairs) for side in (0, 1))
+    return (
+        instances.run(instances.plan(left, instance), values, domain),
+        instances.run(instances.plan(right, instance), values, domain),
+    )
+
+
+def _derivation(cases: Sequence[Case], known: KnownRules, config: RecallConfig) -> Outcome:
+    """By one rule, by several, or not: the same at each of the largest shapes."""
+    chosen = sorted(cases, key=lambda case: -sum(kind.elements for kind in case.types.values()))
+    worst: Outcome = "instance"
+    for case in chosen[: config.derived_shapes]:
+        for left, right in case.pairs:
+            types = case.types | {n: c.type for side in (left, right) for n, c in side.constants.items()}
+            if known.lead(left.term, right.term, types) or known.lead(right.term, left.term, types):
+                continue
+            if not known.explain(left.term, right.term, types):
+                return "not_found"
+            worst = "derived"
+    return worst
+
+
+def draw_cases(rule: Equations, rng: np.random.Generator, wanted: int, attempts: int) -> list[Case]:
+    """Different shapes at which both sides of all pairs are well typed and of one type."""
+    cases: dict[tuple[TensorType, ...], Case] = {}
+    for _ in range(attempts):
+        if len(cases) == wanted:
+            break
+        types = _draw_types(rule, rng)
+        key = tuple(types.values())
+        if key in cases:
+            continue
+        try:
+            pairs = tuple((concrete(left, types), concrete(right, types)) for left, right in rule.pairs)
+        except TypeInferenceError:
+            continue
+        if all(left.type == right.type for left, right in pairs):
+            cases[key] = Case(types, pairs)
+    return list(cases.values())
+
+
+def _draw_types(rule: Equations, rng: np.random.Generator) -> dict[str, TensorType]:
+    """Shapes that often fit each other: of few sizes, and each axis mostly of one size in all tensors."""
+    sides = [side for pair in rule.pairs for side in pair]
+    called = [part for side in sides for part in parts(side) if isinstance(part, Call)]
+    rank = _rank({part.name for part in called}, rng)
+    scalars = {name for part in called if part.name == "smul" for name in names(part.operands[1])}
+    filters = {name for part in called if part.name == "conv2d" for name in names(part.operands[1])}
+    sizes = rng.permutation(_SIZES)[: rng.integers(1, 4)]
+    usual = rng.choice(sizes, rank)
+    faithful = rng.choice([0.5, 0.8, 0.95])
+    kernel = rng.choice(_KERNELS, 2)
+    groups = rng.choice(_GROUPS)
+
+    def shape(name: str) -> tuple[int, ...]:
+        if name in scalars:
+            return ()
+        drawn = np.where(rng.random(rank) < faithful, usual, rng.choice(sizes, rank))
+        if name in filters and rank == 4:
+            drawn[1] = max(1, drawn[1] // groups)
+            drawn[2:] = kernel
+        return tuple(int(d) for d in drawn)
+
+    return {name: TensorType("float32", shape(name)) for name in names(*sides)}
+
+
+def _rank(operators: set[str], rng: np.random.Generator) -> int:
+    if operators & set(_CONVOLUTIONS):
+        return 4
+    return 2 if operators & set(_PRODUCTS) else int(rng.integers(2, 5))
+
+
+def _shape(kind: TensorType) -> tuple[int, ...]:
+    return tuple(d for d in kind.shape or () if isinstance(d, int))

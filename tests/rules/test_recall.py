@@ -1,0 +1,128 @@
+"""Another rule set's equations: the true ones hold, the false ones are refuted, and derivations are no guesses."""
+
+import numpy as np
+import pytest
+
+from rlflow.rules import library as rule_library
+from rlflow.rules.equations import parse_line
+from rlflow.rules.library import Library
+from rlflow.rules.prune import KnownRules
+from rlflow.rules.recall import (
+    FALSE_CONTROLS,
+    RecallConfig,
+    draw_cases,
+    false_controls_accepted,
+    holds,
+    judge,
+    recall,
+    totals,
+)
+
+CONFIG = RecallConfig(shapes=12, attempts=4000)
+
+
+@pytest.fixture(scope="module")
+def shipped() -> Library:
+    return rule_library.load()
+
+
+@pytest.fixture(scope="module")
+def known(shipped: Library) -> KnownRules:
+    found = KnownRules(3, 200)
+    for rule in shipped.rules:
+        if len(rule.source) == 1:
+            found.add(rule)
+    return found
+
+
+TRUE = [
+    "matmul(a,Imatmul) == a",
+    "matmul(Imatmul,a) == a",
+    "transpose(transpose(a)) == a",
+    "smul(ewadd(a,b),s) == ewadd(smul(a,s),smul(b,s))",
+    "conv2d(1,1,0,0,x,Iconv(3,3)) == x",
+    "conv2d(1,1,0,0,x,Iconv(2,2)) == x",
+    "poolavg(3,3,1,1,0,x) == conv2d(1,1,0,0,x,Cpool(3,3))",
+    "poolavg(2,3,2,1,1,x) == conv2d(2,1,1,0,x,Cpool(2,3))",
+    "conv2d(1,1,0,0,x,w) == conv2d(1,1,0,0,x,enlarge(4,5,w))",
+    "conv2d(1,1,0,2,x,w) == relu(conv2d(1,1,0,0,x,w))",
+    "a == split_0(1,concat(1,a,b)) ; b == split_1(1,concat(1,a,b))",
+    "a == concat(0,split_0(0,a),split_1(0,a))",
+    "relu(a) == split_0(0,relu(concat(0,a,b)))",
+    "matmul(x,a) == split_0(1,matmul(x,concat(1,a,b)))",
+    "conv2d(2,2,1,0,y,w) == split_1(0,conv2d(2,2,1,0,concat(0,x,y),w))",
+]
+FALSE = [
+    *FALSE_CONTROLS,
+    "matmul(a,Imatmul) == relu(a)",
+    "a == split_1(1,concat(1,a,b))",
+    "poolavg(3,3,1,1,0,x) == poolmax(3,3,1,1,0,x)",
+    "conv2d(1,1,0,0,x,w) == conv2d(1,1,0,0,x,relu(w))",
+    # the published library has these (125 and 99): the groups of a convolution make them false
+    "concat(1,conv2d(1,1,0,0,x,v),conv2d(1,1,0,0,x,w)) == conv2d(1,1,0,0,x,concat(0,v,w))",
+    "concat(1,conv2d(1,1,0,0,x,v),conv2d(1,1,0,0,y,w)) == conv2d(1,1,0,0,concat(1,x,y),concat(0,v,w))",
+]
+
+
+@pytest.mark.parametrize("text", TRUE)
+def test_what_is_true_holds_at_every_shape(text):
+    rng = np.random.default_rng(0)
+    cases = draw_cases(parse_line(text), rng, 12, 4000)
+    assert len(cases) >= 4
+    assert all(holds(case, rng, 3) for case in cases)
+
+
+@pytest.mark.parametrize("text", FALSE)
+def test_what_is_false_is_refused_with_the_shapes_that_show_it(text, known: KnownRules):
+    found = judge(parse_line(text), known, RecallConfig())
+    assert found.outcome == "refuted"
+    assert "the sides differ at" in found.counter_example
+
+
+def test_a_condition_that_saves_an_equation_is_stated(known: KnownRules):
+    text = "ewadd(conv2d(1,1,0,0,x,v),conv2d(1,1,0,0,y,w)) == conv2d(1,1,0,0,concat(1,x,y),concat(1,v,w))"
+    found = judge(parse_line(text), known, RecallConfig())
+    assert (found.outcome, found.condition) == ("conditional", "every convolution has one group")
+    assert found.counter_example
+
+
+@pytest.mark.parametrize(
+    ("text", "outcome"),
+    [
+        ("matmul(matmul(a,b),c) == matmul(a,matmul(b,c))", "instance"),
+        ("matmul(a,matmul(b,c)) == matmul(matmul(a,b),c)", "instance"),
+        ("matmul(matmul(a,b),matmul(c,d)) == matmul(matmul(a,matmul(b,c)),d)", "derived"),
+        ("ewadd(ewadd(a,b),c) == ewadd(ewadd(c,b),a)", "instance"),
+        ("concat(0,concat(1,a,b),concat(1,c,d)) == concat(1,concat(0,a,c),concat(0,b,d))", "not_found"),
+    ],
+)
+def test_one_rule_several_or_none(text, outcome, known: KnownRules):
+    assert judge(parse_line(text), known, CONFIG).outcome == outcome
+
+
+def test_without_rules_nothing_is_derived():
+    assert (
+        judge(parse_line("matmul(matmul(a,b),c) == matmul(a,matmul(b,c))"), KnownRules(), CONFIG).outcome == "not_found"
+    )
+
+
+def test_what_only_numbers_show_is_neither_derived_nor_refuted(known: KnownRules):
+    """Over the field a maximum is any function of what it sees, so that nothing passes through it."""
+    found = judge(parse_line("poolmax(2,2,2,2,1,relu(x)) == relu(poolmax(2,2,2,2,1,x))"), known, CONFIG)
+    assert found.outcome == "not_found"
+    assert "no float shows it to be false" in found.counter_example
+
+
+def test_what_no_shape_admits_is_not_found(known: KnownRules):
+    found = judge(parse_line("matmul(a,conv2d(1,1,0,0,x,w)) == a"), known, RecallConfig(attempts=200))
+    assert found.outcome == "not_found"
+    assert "no well-typed shapes" in found.counter_example
+
+
+def test_no_false_control_is_accepted_and_the_totals_add_up(shipped: Library):
+    assert false_controls_accepted(shipped, CONFIG) == 0
+    rules = [parse_line(text, number) for number, text in enumerate(["relu(a) == a", "matmul(a,Imatmul) == a"])]
+    found = recall(rules, shipped, CONFIG)
+    assert [f.outcome for f in found] == ["refuted", "not_found"]
+    assert totals(found) == {"instance": 0, "derived": 0, "conditional": 0, "refuted": 1, "not_found": 1}
+    assert [f.to_json() for f in recall(rules, shipped, CONFIG)] == [f.to_json() for f in found]
