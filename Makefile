@@ -13,7 +13,7 @@ export PATH := $(abspath $(VENV))/bin:$(PATH)
 export DVC_NO_ANALYTICS := 1
 export MLFLOW_DISABLE_TELEMETRY := true
 
-.PHONY: help setup repro test test-slow check check-results smoke seeds bench ui clean
+.PHONY: help setup repro test test-slow lint check check-results smoke seeds bench ui clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -35,11 +35,13 @@ test: setup ## all tests but those that want a quiet machine
 test-slow: setup ## the tests that take long or want a quiet machine
 	pytest -m 'slow or timing'
 
-check: setup ## format, lint, types, import contracts, fast tests
+lint: setup ## format, lint, types, import contracts
 	ruff format --check .
 	ruff check .
 	mypy src pipelines
 	lint-imports --no-cache
+
+check: lint ## all that, and the fast tests
 	pytest -q -n 2 -m 'not slow and not timing'
 
 check-results: setup ## the published figures against their schemas

@@ -45,7 +45,7 @@ class OptimiseConfig:
     optimisation off. `shapes` are those of inputs, by name, with which a model of open dimensions is run: what is
     faster at one size may be slower at another. `disabled` are ids or names of rules. `policy` is the folder with
     `world_models` and `policies` that `dvc repro` leaves behind. `prices` is a price list file that is read and
-    extended.
+    extended. `horizon` is how many rewrites an episode of the policy may have.
     """
 
     method: str = "backtracking"
@@ -53,6 +53,7 @@ class OptimiseConfig:
     setting: Setting = "deployed"
     disabled: tuple[str, ...] = ()
     policy: Path = Path("data")
+    horizon: int = 150
     prices: Path | None = None
     shapes: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
     pricing: PricingConfig = field(default_factory=PricingConfig)
@@ -187,7 +188,7 @@ def _policy(config: OptimiseConfig, library: Library, cost_model: MeasuredCost) 
         ) from None
     known = [i for i in world_model.arguments.rule_ids if any(r.id == i for r in library.rules)]
     rules = library.select(known)
-    environment = EnvironmentConfig(max_locations=world_model.arguments.max_locations, max_steps=200)
+    environment = EnvironmentConfig(max_locations=world_model.arguments.max_locations, max_steps=config.horizon)
     return PolicyOptimiser(
         rules, Rewriter(rules.rules), cost_model, world_model, controller, environment, seed=config.delivery.seed
     )

@@ -3,6 +3,8 @@
 import runpy
 from pathlib import Path
 
+from rlflow.evaluation.results import check_results
+
 
 def test_table_is_the_one_of_the_results(repository: Path):
     table = repository / "data/results/evaluate/table.md"
@@ -30,3 +32,9 @@ def test_every_link_leads_somewhere(repository: Path):
 def _links(text: str) -> list[str]:
     targets = [part.split(")")[0] for part in text.split("](")[1:]]
     return [target for target in targets if "://" not in target]
+
+
+def test_the_published_figures_follow_their_schemas(repository: Path):
+    published = repository / "data/results"
+    assert check_results(published) == []
+    assert len(list(published.rglob("metrics.json"))) >= 7

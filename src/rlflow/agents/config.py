@@ -9,7 +9,7 @@ class ControllerConfig:
 
     total_steps: int = 300_000
     steps_per_update: int = 64  # of each dream
-    updates_per_trial: int = 2  # between two trials on the real graph; the best snapshot is kept
+    updates_per_trial: int = 4  # between two trials on the real graph; the best snapshot is kept
     batch_size: int = 1024
     epochs: int = 4
     learning_rate: float = 1e-3  # decays linearly to 0

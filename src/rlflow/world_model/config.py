@@ -28,7 +28,7 @@ class WorldModelConfig:
     max_count_change: int = 8  # D: matches of a rule that one rewrite adds or removes; more is clipped
     reward_head: Literal["shared", "separate"] = "shared"  # separate: its own network, paper section 4.8
     latent_noise: float = 0.1  # added to z in training, in standard deviations: dreams drift
-    epochs: int = 24  # passes of M over the episodes
+    epochs: int = 20  # passes of M over the episodes
     episodes_per_batch: int = 16
     sequence_length: int = 32  # steps between truncations of the gradient; the state is carried across
     learning_rate: float = 2e-3  # decays to 0 with power 2 over the run, V and M alike
