@@ -22,6 +22,7 @@ _TITLES = {
 }
 _PANEL_INCHES = (5.0, 3.4)
 _CELL_INCHES = 0.45
+_CHARACTER_INCHES = 0.08
 _DOTS_PER_INCH = 150
 _FORMATS = (".png", ".svg", ".pdf")
 
@@ -86,7 +87,8 @@ def rule_heat_map(rules_applied: Mapping[str, Mapping[str, Mapping[str, int]]], 
     """
     graphs = [graph for graph, methods in rules_applied.items() if method in methods]
     counts = rule_counts(rules_applied, method)
-    figure = Figure(figsize=(4 + _CELL_INCHES * len(graphs), 2 + _CELL_INCHES * len(counts)), layout="constrained")
+    width = 4 + _CELL_INCHES * len(graphs) + _CHARACTER_INCHES * max(map(len, counts), default=0)
+    figure = Figure(figsize=(width, 2 + _CELL_INCHES * len(counts)), layout="constrained")
     axes = figure.subplots()
     axes.set_title(f"times applied by {method}")
     cells = np.array(list(counts.values()))
