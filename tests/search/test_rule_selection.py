@@ -64,6 +64,17 @@ def test_no_rule_undoes_another(shipped, bert):
     assert "sum-to-residual-bias" not in chosen
 
 
+def test_no_rule_undoes_itself(shipped, bert):
+    """A rule that turns a sum of three round is back after at most three rewrites, up to the order of operands. Not
+    vacuous: where any effect is enough, all rules that match are chosen but these."""
+    circles = {"Add(a, Add(b, c)) => Add(c, Add(a, b))", "Add(a, b) => Add(b, a)"}
+    names = circles | {"residual-bias-to-sum", "merge-3-linears"}
+    few = shipped.select([rule.id for rule in shipped.rules if rule.name in names])
+    assert all(Rewriter(few.rules).matches(bert))
+    any_effect = dataclasses.replace(QUICK, least_gain_percent=0.0)
+    assert {c.name for c in select_rules(few, bert, AnalyticCost(), any_effect).choices} == names - circles
+
+
 def test_the_set_is_a_library_in_its_own_order(shipped, chosen):
     rules = chosen.rules(shipped)
     assert [r.id for r in rules.rules] == [c.id for c in chosen.choices]

@@ -16,9 +16,12 @@ from pathlib import Path
 from rlflow.cost.base import CostModel
 from rlflow.errors import InputError
 from rlflow.ir.graph import Graph, Ref
+from rlflow.ops import registry
 from rlflow.optimiser import Budget, OnProgress, OptimisationResult, Optimiser
 from rlflow.rules.library import Library
+from rlflow.rules.match import Match
 from rlflow.rules.rewriter import Rewriter
+from rlflow.rules.rule import Rule
 from rlflow.search.backtracking import Backtracking
 from rlflow.search.greedy import Greedy
 from rlflow.search.random import RandomSearch
@@ -96,9 +99,9 @@ def select_rules(
 ) -> RuleSet:
     """The rules that the searches used, by uses and gain, then those that change the price of the graph most.
 
-    A rule that was never used and changes no price cannot help and is left out. Of two rules that undo each other one
-    is chosen, preferably one that matches the graph as it is: an agent that may walk in circles learns to, as soon as
-    its world model thinks that a circle pays.
+    A rule that was never used and changes no price cannot help and is left out. A rule that undoes itself when it is
+    repeated is left out too, and of two rules that undo each other one is chosen, preferably one that matches the graph
+    as it is: an agent that may walk in circles learns to, as soon as its world model thinks that a circle pays.
     """
     rewriter = Rewriter(library.rules)
     uses: Counter[str] = Counter()
@@ -117,7 +120,7 @@ def select_rules(
     choices = [
         Choice(r.id, r.name, uses[r.id], round(gains[r.id], 4), round(effects[r.id], 4), matches[r.id])
         for r in library.rules
-        if uses[r.id] or abs(effects[r.id]) >= config.least_gain_percent
+        if (uses[r.id] or abs(effects[r.id]) >= config.least_gain_percent) and not _undoes_itself(graph, r)
     ]
     choices.sort(key=lambda c: (-c.uses, -c.gain_percent, -abs(c.effect_percent), -c.matches, c.id))
     undone = _undoing_rules(graph, rewriter)
@@ -151,16 +154,35 @@ def _undoing_rules(graph: Graph, rewriter: Rewriter) -> set[frozenset[str]]:
         if not matches:
             continue
         changed = rewriter.apply(graph, matches[0])
-        fresh = set(changed.edit.change.added) if changed.edit else set()
         for second, found in zip(rewriter.rules, rewriter.matches(changed), strict=True):
-            local = (m for m in found if second is not first and fresh.intersection(m.nodes))
-            if any(_skeleton(rewriter.apply(changed, m)) == before for m in local):
+            here = (m for m in found if second is not first and _is_fresh(changed, m))
+            if any(_skeleton(rewriter.apply(changed, m)) == before for m in here):
                 pairs.add(frozenset((first.id, second.id)))
     return pairs
 
 
+_LONGEST_CIRCLE = 3  # turning Add(a, Add(b, c)) round takes three rewrites
+
+
+def _undoes_itself(graph: Graph, rule: Rule) -> bool:
+    """Whether the rule, applied again and again where it was applied first, leads back."""
+    rewriter, before = Rewriter((rule,)), _skeleton(graph)
+    reached = [rewriter.apply(graph, match) for match in rewriter.matches(graph)[0][:1]]
+    for _ in range(_LONGEST_CIRCLE - 1):
+        reached = [rewriter.apply(g, match) for g in reached for match in rewriter.matches(g)[0] if _is_fresh(g, match)]
+        if any(_skeleton(g) == before for g in reached):
+            return True
+    return False
+
+
+def _is_fresh(graph: Graph, match: Match) -> bool:
+    """Whether the match takes a node that the graph's last rewrite made."""
+    return graph.edit is not None and not set(match.nodes).isdisjoint(graph.edit.change.added)
+
+
 def _skeleton(graph: Graph) -> int:
-    """A hash of what runs: weights count by their type alone, however they were put together."""
+    """A hash of what runs: weights count by their type alone, however they were put together, and the operands of
+    commutative operators in any order."""
     hashes: dict[int, int] = {i: hash((graph.nodes[i].signature, place)) for place, i in enumerate(graph.inputs)}
 
     def value(ref: Ref | None) -> int:
@@ -172,7 +194,10 @@ def _skeleton(graph: Graph) -> int:
 
     for identifier in graph.order:
         node = graph.nodes[identifier]
-        hashes[identifier] = hash((node.signature, *map(value, node.inputs)))
+        operator, operands = registry.OPERATORS.get(node.op), [value(ref) for ref in node.inputs]
+        if operator is not None and operator.commutative:
+            operands.sort()
+        hashes[identifier] = hash((node.signature, *operands))
     return hash(tuple(map(value, graph.outputs)))
 
 
