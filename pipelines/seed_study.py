@@ -115,7 +115,7 @@ def _learned(
         "random_percent": best_improvement_percent(rollouts.episodes),
         "dream_score_percent": training.score_percent,
         "rules": len(rules.rules),
-        "rules_that_fire": sum(bool(m) for m in rewriter.matches(graph)),
+        "rules_that_fire": rollouts.num_rules_applied,
         "rollout_steps": rollouts.num_steps,
         "trial_steps": training.real_interactions,
         "policy_steps": found.interactions,
