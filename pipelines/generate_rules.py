@@ -5,7 +5,7 @@ import time
 from typing import Any
 
 from rlflow.evaluation.results import Figure, write_results
-from rlflow.rules.generate import GeneratorConfig, LibraryConfig, LibraryReport, build_library
+from rlflow.rules.generate import GenerationReport, GeneratorConfig, LibraryConfig, LibraryReport, build_library
 from rlflow.rules.library import Library
 from rlflow.rules.verify import VerificationConfig
 from rlflow.search.rule_selection import Choice, RuleSet, SelectionConfig, select_rules
@@ -19,11 +19,11 @@ log = logging.getLogger(__name__)
 def generate_rules(stage: Stage) -> None:
     settings = stage.settings["rules"]
     verification = VerificationConfig(**settings["verification"], seed=stage.seed)
-    family = GeneratorConfig(**settings["generation"], seed=stage.seed, verification=verification)
+    config = LibraryConfig.of(**settings["generation"], seed=stage.seed, verification=verification)
     started = time.perf_counter()
     with stage.progress("verifying") as on_progress:
         library, report = build_library(
-            LibraryConfig((family,), verification=verification),
+            config,
             on_progress=lambda done, total: on_progress(done / total, f"{done} of {total} equalities"),
         )
     generation_s = time.perf_counter() - started
@@ -46,36 +46,42 @@ def generate_rules(stage: Stage) -> None:
     library.save(folder / "library.jsonl")
     chosen.save(folder / "rule_set.json")
     save_prices(cost_model, folder / "prices.json")
-    metrics = _metrics(library, report, family) | {"generation_s": generation_s, "seed": stage.seed}
+    metrics = _metrics(library, report, config) | {"generation_s": generation_s, "seed": stage.seed}
     metrics["library"] = {"rules": len(library.rules), "selected": len(chosen.choices), "hash": library.hash}
     write_results(stage.metrics, metrics)
     stage.report(metrics)
     stage.run.artifact(folder / "rule_set.json")
 
 
-def _metrics(library: Library, report: LibraryReport, family: GeneratorConfig) -> dict[str, Any]:
-    found = report.families[family.family]
+def _metrics(library: Library, report: LibraryReport, config: LibraryConfig) -> dict[str, Any]:
     certificates = [rule.certificate for rule in library.rules if rule.certificate]
     errors = [certificate.max_relative_error for certificate in certificates if certificate.float_cases]
     refused = report.false_controls_refused
     return {
-        "generated": {
-            "operators": [choice.op for choice in family.operators],
-            "max_operators": family.max_operators,
-            "graphs_enumerated": found.enumerated,
-            "distinct_fingerprints": found.classes,
-            "candidate_pairs": found.duplicate_pairs,
-            "after_renaming": found.after_renaming,
-            "after_common_subgraph": found.after_instance,
-            "verified": found.after_instance - found.refuted,
-            "rejected": found.refuted,
-        },
+        "generated": {c.family.name: _generated(c, report.families[c.family.name]) for c in config.families},
+        "generation_cpu_s": report.cpu_s,
         "declared": {"rules": report.declared, "verified": report.declared, "rejected": 0},
         "unsound_rules_accepted": Figure(0.0, float(refused), "unchecked", refused).to_json(),
         "shapes_checked": sum(certificate.shapes for certificate in certificates),
         "float_checks": len(errors),
         "float_checks_non_vacuous": sum(error > 0 for error in errors),  # at least: data movement rounds nothing
         "max_relative_error": max(errors),
+    }
+
+
+def _generated(config: GeneratorConfig, found: GenerationReport) -> dict[str, Any]:
+    return {
+        "operators": sorted({choice.op for choice in config.family.operators}),
+        "max_operators": config.max_operators,
+        "graphs_enumerated": found.enumerated,
+        "distinct_fingerprints": found.classes,
+        "candidate_pairs": found.duplicate_pairs,
+        "after_renaming": found.after_renaming,
+        "after_common_subgraph": found.after_instance,
+        "verified": found.after_instance - found.refuted,
+        "rejected": found.refuted,
+        "rules": found.kept,
+        "cpu_s": found.cpu_s,
     }
 
 

@@ -12,6 +12,7 @@ from rlflow.rules import generate as generation
 from rlflow.rules import pattern, prune
 from rlflow.rules.curated import false_controls
 from rlflow.rules.enumeration import Enumeration, Leaf, OperatorChoice, Pair, enumerate_pairs
+from rlflow.rules.families import FAMILIES, Family
 from rlflow.rules.generate import (
     GenerationReport,
     GeneratorConfig,
@@ -27,10 +28,21 @@ from rlflow.rules.verify import VerificationConfig, certified, verify
 
 TRANSPOSE = OperatorChoice("Transpose", 1, {"perm": (1, 0)})
 SMALL = GeneratorConfig(
-    operators=(OperatorChoice("Add", 2), OperatorChoice("Relu", 1), TRANSPOSE),
-    leaves=(Leaf("a", ("m", "k")), Leaf("b", ("m", "k")), Leaf("c", ("m", "k"))),
+    Family(
+        "small",
+        2,
+        (Leaf("a", ("m", "k")), Leaf("b", ("m", "k")), Leaf("c", ("m", "k"))),
+        (OperatorChoice("Add", 2), OperatorChoice("Relu", 1), TRANSPOSE),
+        {"m": 2, "k": 3},
+    ),
+    max_operators=2,
     verification=VerificationConfig(shapes=24),
 )
+ALGEBRA_2 = GeneratorConfig(FAMILIES["algebra"], max_operators=2)
+
+
+def with_leaves(*leaves: Leaf) -> GeneratorConfig:
+    return replace(SMALL, family=replace(SMALL.family, leaves=leaves))
 
 
 @pytest.fixture(scope="module")
@@ -40,7 +52,7 @@ def small() -> GenerationReport:
 
 @pytest.fixture(scope="module")
 def full() -> GenerationReport:
-    return generate(GeneratorConfig())
+    return generate(ALGEBRA_2)
 
 
 def equations(report: GenerationReport) -> set[str]:
@@ -118,7 +130,7 @@ def test_progress_is_reported_to_the_end() -> None:
 
 def test_a_dimension_without_a_number_is_refused() -> None:
     with pytest.raises(InputError, match="'q'"):
-        generate(replace(SMALL, leaves=(Leaf("a", ("q",)),)))
+        generate(with_leaves(Leaf("a", ("q",))))
 
 
 def test_no_rule_contains_its_own_source(full: GenerationReport) -> None:
@@ -132,7 +144,7 @@ def test_no_rule_contains_its_own_source(full: GenerationReport) -> None:
 
 def test_accidents_of_one_shape_do_not_poison(small: GenerationReport) -> None:
     """At 1 x 1 a tensor is its own transpose. Among the leaves, that must not derive anything at other shapes."""
-    poisoned = replace(SMALL, leaves=(Leaf("one", (1, 1)), *SMALL.leaves))
+    poisoned = with_leaves(Leaf("one", (1, 1)), *SMALL.family.leaves)
     assert equations(small) <= equations(generate(poisoned))
 
 
@@ -202,7 +214,7 @@ def test_rules_that_others_imply_later_are_not_thrown_away(full: GenerationRepor
 
 def test_fingerprints_of_unequal_terms_differ() -> None:
     """No two of 20,000 expressions that are equal by their fingerprint are refuted: nothing cancels in a digest."""
-    config = replace(SMALL, max_operators=3, leaves=SMALL.leaves[:2])
+    config = replace(with_leaves(*SMALL.family.leaves[:2]), max_operators=3)
     assert generate(config).refuted == 0
 
 
@@ -227,7 +239,7 @@ def test_write_library(tmp_path: Path) -> None:
     path = tmp_path / "library.jsonl"
     report = write_library(path, LibraryConfig(families=(SMALL,), declared=False))
     assert report.declared == 0
-    assert len(load(path).rules) == report.families["algebra"].kept > 0
+    assert len(load(path).rules) == report.families["small"].kept > 0
     assert [p.name for p in tmp_path.iterdir()] == ["library.jsonl"]
 
 
@@ -240,7 +252,7 @@ def test_a_verifier_that_accepts_a_false_rule_stops_everything(monkeypatch: pyte
 
 @pytest.mark.slow
 def test_three_operators() -> None:
-    report = generate(GeneratorConfig(max_operators=3))
+    report = generate(replace(ALGEBRA_2, max_operators=3))
     assert report.refuted <= report.after_instance // 10
-    two = {rule.equation() for rule in generate(GeneratorConfig()).rules}
+    two = {rule.equation() for rule in generate(ALGEBRA_2).rules}
     assert report.kept > len(two)

@@ -11,13 +11,14 @@ import typer
 
 from rlflow import schemas
 from rlflow.cli.progress import progress_bar
-from rlflow.errors import RuleError
+from rlflow.errors import InputError, RuleError
 from rlflow.rules import library as rule_library
 from rlflow.rules import pattern, recall
 from rlflow.rules.curated import false_controls
 from rlflow.rules.equations import read_equations
 from rlflow.rules.expression import describe
-from rlflow.rules.generate import GeneratorConfig, LibraryConfig, write_library
+from rlflow.rules.families import FAMILIES
+from rlflow.rules.generate import TRIALS, LibraryConfig, write_library
 from rlflow.rules.rule import Rule
 from rlflow.rules.verify import Refutation, VerificationConfig, check_false_controls, verify
 
@@ -97,17 +98,20 @@ def verify_rules(
 @app.command()
 def generate(
     output: Annotated[Path, typer.Option("--output", "-o", help="Where to write the library.")],
-    max_operators: Annotated[int, typer.Option(help="Largest side of an enumerated rule.")] = 2,
+    family: Annotated[
+        list[str] | None,
+        typer.Option(help="NAME=N: a family of rules, with sides of up to N operators; may be repeated."),
+    ] = None,
     seed: Annotated[int, typer.Option(help="The same seed gives the same library.")] = 0,
     as_json: AsJson = False,
 ) -> None:
     """Enumerate rules, verify them and the declared ones, and write all with their certificates."""
     verification = VerificationConfig(seed=seed)
-    family = GeneratorConfig(max_operators=max_operators, seed=seed, verification=verification)
+    sizes = _sizes(family) if family else {name: known.max_operators for name, known in FAMILIES.items()}
     with progress_bar("generating") as on_progress:
         report = write_library(
             output,
-            LibraryConfig((family,), verification=verification),
+            LibraryConfig.of(sizes, TRIALS, seed, verification),
             on_progress=lambda done, total: on_progress(done / max(total, 1), f"{done} of {total} equalities"),
         )
     if as_json:
@@ -119,6 +123,17 @@ def generate(
         f"Wrote {output}: {report.declared} declared and {kept} enumerated rules in {report.cpu_s:.1f} CPU seconds; "
         f"{report.false_controls_refused} false controls refused."
     )
+
+
+def _sizes(families: list[str]) -> dict[str, int]:
+    """`NAME=N` as a mapping; `InputError` for anything else."""
+    sizes = {}
+    for text in families:
+        name, _, most = text.partition("=")
+        if not most.isdigit() or int(most) < 1:
+            raise InputError(f"--family {text}: give a family and the largest side of its rules, as in algebra=2")
+        sizes[name] = int(most)
+    return sizes
 
 
 @app.command()

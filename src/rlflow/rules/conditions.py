@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import combinations, islice, permutations, product
+from itertools import combinations, count, islice, permutations, product
 from typing import Any
 
 import numpy as np
@@ -20,6 +20,7 @@ from rlflow.ir.tensor_type import TensorType
 from rlflow.ops import elementwise
 from rlflow.rules import instances, pattern
 from rlflow.rules.expression import Expression, holds
+from rlflow.rules.instances import Instance
 from rlflow.rules.pattern import Apply, Term, Variable
 from rlflow.rules.prune import type_of
 from rlflow.rules.rule import Certificate, Rule, VariableSpec, with_short_names
@@ -30,6 +31,9 @@ _QUICKLY = 3
 """How many times fewer shapes each step of widening is tested at."""
 
 _MIN_POSITIVES = 3
+_SELDOM_TYPED = 1.0
+"""Good instances for each at which the target is not well typed."""
+
 _MAX_ATTEMPTS = 24
 """Combinations of attributes that are tried for one rule."""
 
@@ -71,9 +75,13 @@ class Certifier:
 def mine(rule: Rule, rng: np.random.Generator, config: VerificationConfig) -> tuple[Expression, ...] | None:
     """A conjunction that no counter-example among drawn instances satisfies; None if the language has none.
 
+    Where the target is seldom well typed, that counts as a counter-example too: the condition then says where it is.
     Of all predicates, those are taken that rule out most counter-examples and fewest good instances.
     """
-    good, bad = _sorted_instances(rule, rng, config)
+    good, bad, untyped = _sorted_instances(rule, rng, config)
+    if len(good) < _SELDOM_TYPED * len(untyped):
+        bad += untyped
+    counter_examples = tuple(bad)
     predicates = list(_predicates(rule))
     chosen: list[Expression] = []
     while bad:
@@ -89,26 +97,40 @@ def mine(rule: Rule, rng: np.random.Generator, config: VerificationConfig) -> tu
         chosen.append(best)
         good = [i for i in good if holds(best, i.scope)]
         bad = [i for i in bad if holds(best, i.scope)]
-    return tuple(chosen)
+    return _without_idle(chosen, counter_examples)
+
+
+def _without_idle(conjunction: Sequence[Expression], counter_examples: Sequence[Instance]) -> tuple[Expression, ...]:
+    """What still excludes every counter-example once the others are there."""
+    kept = list(conjunction)
+    for predicate in conjunction:
+        others = [p for p in kept if p != predicate]
+        if not any(all(holds(p, i.scope) for p in others) for i in counter_examples):
+            kept = others
+    return tuple(kept)
 
 
 def _sorted_instances(
     rule: Rule, rng: np.random.Generator, config: VerificationConfig
-) -> tuple[list[instances.Instance], list[instances.Instance]]:
-    good, bad = [], []
+) -> tuple[list[Instance], list[Instance], list[Instance]]:
+    """Those at which both sides agree, those at which they do not, and those at which the target is not well typed."""
+    good, bad, untyped = [], [], []
     for _ in range(_MINING_DRAWS):
         instance = instances.draw(rule, rng)
         difference = field_difference(rule, instance, rng, config)
         if difference == "":
             good.append(instance)
-        elif difference != TARGET_UNTYPED:
+        elif difference == TARGET_UNTYPED:
+            untyped.append(instance)
+        else:
             bad.append(instance)
-    return good, bad
+    return good, bad, untyped
 
 
 def _predicates(rule: Rule) -> Iterator[Expression]:
     names = pattern.variables(*rule.source)
     attributes = [a for a, kind in rule.attributes.items() if kind[0] == "permutation"]
+    axes = [a for a, kind in rule.attributes.items() if kind[0] == "axis"]
     for a in attributes:
         yield ["swaps_last_two", a]
     for a, b in combinations(attributes, 2):
@@ -116,11 +138,13 @@ def _predicates(rule: Rule) -> Iterator[Expression]:
         yield ["==", a, b]
     for name in names:
         yield ["==", ["elements", name], 1]
-    dimensions = [["dim", name, axis] for name in names for axis in (-1, -2)]
+    dimensions: list[Expression] = [["dim", name, axis] for name in names for axis in (-1, -2, *axes)]
     for dimension in dimensions:
         yield ["==", dimension, 1]
     for one, other in combinations(dimensions, 2):
         yield ["==", one, other]
+    for one, other in combinations(names, 2):
+        yield ["==", ["shape", one], ["shape", other]]
 
 
 def generalised(rule: Rule, config: VerificationConfig, dimensions: Mapping[str, int]) -> Rule | None:
@@ -219,7 +243,7 @@ def _with_distinct_symbols(rule: Rule, dimensions: Mapping[str, int]) -> Iterato
             if not isinstance(symbol, str) or _count(changed, symbol) < 2:
                 continue
             candidate = _with_symbol(changed, name, axis, fresh)
-            trial = numbers | {fresh: max(numbers.values()) + 1}
+            trial = numbers | {fresh: next(n for n in count(2) if n not in numbers.values())}
             if _is_typed(candidate, trial):
                 changed, numbers = candidate, trial
     if changed is not rule:
@@ -278,6 +302,54 @@ def _with_permutations(source: Term, shared: bool) -> tuple[Term, dict[str, Any]
     return _transposed(source, name), attributes
 
 
+def _of_any_axis(rule: Rule, dimensions: Mapping[str, int]) -> Iterator[Rule]:
+    """Joints along any axis of tensors of any rank, where all lie along one and nothing else asks for shapes."""
+    nodes = pattern.operators(*rule.source, *rule.target)
+    axes = {value for node in nodes if node.op == "Concat" for name, value in node.attributes if name == "axis"}
+    if len(axes) != 1 or not {node.op for node in nodes} <= _SHAPE_BLIND | {"Concat"}:
+        return
+
+    def widened(part: Term) -> Term:
+        if isinstance(part, Variable) or part.op != "Concat":
+            return part
+        return replace(part, attributes=(("axis", "?axis"),))
+
+    source, target = (tuple(pattern.rebuilt(term, widened) for term in side) for side in (rule.source, rule.target))
+    for joint in (t for term in source for t in pattern.subterms(term) if isinstance(t, Apply) and t.op == "Concat"):
+        kind = ["axis", *pattern.variables(joint)]
+        yield replace(rule, source=source, target=target, variables={}, attributes={"?axis": kind}, where=())
+
+
+_WINDOWED = frozenset({"Conv", "MaxPool", "AveragePool"})
+_WINDOW_KINDS: Mapping[str, Sequence[Any]] = {
+    "strides": ["integers", 1, 2, 2],
+    "pads": ["integers", 0, 2, 4],
+    "dilations": ["integers", 1, 2, 2],
+    "kernel_shape": ["integers", 1, 3, 2],
+}
+
+
+def _of_any_window(rule: Rule, dimensions: Mapping[str, int]) -> Iterator[Rule]:
+    """Convolutions and pools by any window, the same one wherever they occur."""
+    windowed = {node.op for node in pattern.operators(*rule.source)} & _WINDOWED
+    if not windowed:
+        return
+    written = {name for node in pattern.operators(*rule.source) if node.op in windowed for name, _ in node.attributes}
+    free = {name: f"?{name}" for name in _WINDOW_KINDS if name in written}
+
+    def widened(part: Term) -> Term:
+        if isinstance(part, Variable) or part.op not in _WINDOWED:
+            return part
+        return replace(part, attributes=tuple((name, free.get(name, value)) for name, value in part.attributes))
+
+    yield replace(
+        rule,
+        source=tuple(pattern.rebuilt(term, widened) for term in rule.source),
+        target=tuple(pattern.rebuilt(term, widened) for term in rule.target),
+        attributes={**rule.attributes, **{name: _WINDOW_KINDS[key] for key, name in free.items()}},
+    )
+
+
 def _of_any_rank(rule: Rule, name: str, certifier: Certifier) -> Rule | None:
     """The rule with leading dimensions before this variable's template, or with a scalar of any rank."""
     template = rule.spec(name).shape
@@ -285,9 +357,21 @@ def _of_any_rank(rule: Rule, name: str, certifier: Certifier) -> Rule | None:
         return None
     wider = _leading(rule, [name])
     if template:
-        return certifier.certify(wider)
+        return certifier.certify(wider) if _grows(wider, name, len(template), certifier) else None
     single: Expression = ["==", ["elements", name], 1]
     return certifier.certify(wider) or certifier.certify(replace(wider, where=(*wider.where, single)))
+
+
+_GROWTH_DRAWS = 12
+
+
+def _grows(rule: Rule, name: str, rank: int, certifier: Certifier) -> bool:
+    """Whether the variable is ever drawn with more dimensions than it had: an image never is."""
+    rng = np.random.default_rng(certifier.config.seed)
+    try:
+        return any(len(instances.draw(rule, rng).shape(name)) > rank for _ in range(_GROWTH_DRAWS))
+    except RuleError:
+        return False
 
 
 def _next(expressions: Iterator[Expression], part: Apply) -> Expression:
@@ -323,4 +407,6 @@ _WIDENINGS = (
     _with_distinct_symbols,
     _of_any_shape,
     _of_any_permutation,
+    _of_any_axis,
+    _of_any_window,
 )

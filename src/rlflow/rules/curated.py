@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from rlflow.rules.curated_convolution import convolution_rules, false_convolution_controls
+from rlflow.rules.curated_joins import false_join_controls, join_rules
 from rlflow.rules.rule import Rule, declare
 
 _LINEAR = "linear"
@@ -306,6 +307,7 @@ def curated_rules() -> list[Rule]:
         *_normalisation_rules(),
         *_association_rules(),
         *convolution_rules(),
+        *join_rules(),
     ]
 
 
@@ -358,5 +360,10 @@ def false_controls() -> list[Rule]:
             [["Relu", ["Reciprocal", "a"]]],
             square,
         ),
+        declare(
+            "exp-comes-apart", "control", [["Exp", ["Add", "a", "b"]]], [["Mul", ["Exp", "a"], ["Exp", "b"]]], square
+        ),
+        declare("one-is-a-quotient", "control", [["Softmax", "a"]], [["Div", "a", "a"]], {"a": {"shape": ["m", 1]}}),
         *false_convolution_controls(),
+        *false_join_controls(),
     ]

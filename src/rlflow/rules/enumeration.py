@@ -167,7 +167,10 @@ class _Search:
         last: bool,
     ) -> None:
         self.enumerated += len(block)
+        constant = self.trials.constant(value)
         for number, (combination, digest) in enumerate(zip(block, self.trials.digests(value), strict=True)):
+            if constant[number]:
+                continue
             term = Apply(choice.op, choice.written, tuple(self.entries[i].term for i in combination))
             known = self.classes.get((kind, digest))
             if known is None and last:

@@ -46,6 +46,11 @@ class Trials:
         rows = np.ascontiguousarray(defined.reshape(defined.shape[0] // len(self.seeds), -1))
         return [blake2b(row.tobytes(), digest_size=16).digest() for row in rows]
 
+    def constant(self, stack: FieldArray) -> np.ndarray:
+        """Of each expression whether it is the same number wherever it is defined, like x - x or x / x."""
+        residues = stack.residue.reshape(stack.residue.shape[0] // len(self.seeds), -1)
+        return np.asarray((residues == residues[:, :1]).all(axis=1))
+
 
 def stacked(values: Sequence[FieldArray]) -> FieldArray:
     """Expressions of one shape as a stack; either all or none have exponents."""

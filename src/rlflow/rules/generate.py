@@ -14,45 +14,28 @@ from typing import Any
 
 import numpy as np
 
+from rlflow.errors import InputError
 from rlflow.ir.tensor_type import TensorType
 from rlflow.rules import curated, pattern, prune
 from rlflow.rules.conditions import generalised
-from rlflow.rules.enumeration import Leaf, OperatorChoice, Pair, enumerate_pairs
+from rlflow.rules.enumeration import Pair, enumerate_pairs
+from rlflow.rules.families import FAMILIES, Family
 from rlflow.rules.library import Library
 from rlflow.rules.pattern import Apply
 from rlflow.rules.rule import Rule, VariableSpec
 from rlflow.rules.verify import VerificationConfig, certified, check_false_controls
 
-LINEAR_LEAVES = (
-    *(Leaf(name, ("m", "k")) for name in "abc"),
-    *(Leaf(name, ("k", "n")) for name in "vw"),
-    Leaf("u", ("n", "n")),
-    *(Leaf(name, ()) for name in "st"),
-    Leaf("r", ("k",)),
-    Leaf("q", ("n",)),
-    Leaf("p", ("m", 1)),
-)
-LINEAR_OPERATORS = (
-    OperatorChoice("MatMul", 2, min_rank=2),
-    OperatorChoice("Add", 2),
-    OperatorChoice("Mul", 2),
-    OperatorChoice("Relu", 1),
-    OperatorChoice("Transpose", 1, {"perm": (1, 0)}),
-)
+TRIALS = 8
+"""Points of the finite field that tell expressions apart: two pass for one with probability below 1e-40."""
 
 
 @dataclass(frozen=True)
 class GeneratorConfig:
-    """One family of rules. `dimensions` numbers the symbols of the leaves' shapes for the search: all different, none
-    of them 1. `trials` points tell expressions apart.
-    """
+    """One family of rules, between sides of at most `max_operators`. `trials` points tell expressions apart."""
 
-    family: str = "algebra"
-    operators: tuple[OperatorChoice, ...] = LINEAR_OPERATORS
-    leaves: tuple[Leaf, ...] = LINEAR_LEAVES
-    dimensions: Mapping[str, int] = field(default_factory=lambda: {"m": 2, "k": 3, "n": 4})
-    max_operators: int = 2
-    trials: int = 8
+    family: Family
+    max_operators: int
+    trials: int = TRIALS
     seed: int = 0
     verification: VerificationConfig = field(default_factory=VerificationConfig)
 
@@ -90,9 +73,9 @@ def generate(config: GeneratorConfig, *, on_progress: Progress | None = None) ->
     start = process_time()
     refused = check_false_controls(curated.false_controls(), config.verification)
     found = enumerate_pairs(
-        config.leaves,
-        config.operators,
-        config.dimensions,
+        config.family.leaves,
+        config.family.operators,
+        config.family.dimensions,
         config.max_operators,
         config.trials,
         np.random.default_rng(config.seed),
@@ -139,7 +122,7 @@ def _rules(
     pair: Pair, config: GeneratorConfig, known: prune.KnownRules, types: Mapping[str, TensorType]
 ) -> Iterator[Rule]:
     """The pair as certified rules, one for each sound direction; none if it is refuted. They become known."""
-    templates = {leaf.name: VariableSpec(shape=leaf.shape) for leaf in config.leaves}
+    templates = {leaf.name: VariableSpec(shape=leaf.shape) for leaf in config.family.leaves}
     for source, target in (pair, reversed(pair)):
         if not isinstance(source, Apply) or prune.contains(target, source):
             continue  # it would match everything, or grow for ever
@@ -147,13 +130,13 @@ def _rules(
             continue
         rule = Rule(
             name=f"{pattern.show(source)} => {pattern.show(target)}",
-            family=config.family,
+            family=config.family.name,
             source=(source,),
             target=(target,),
             variables={name: templates[name] for name in pattern.variables(source)},
             origin=f"enumerated n={config.max_operators} seed={config.seed}",
         )
-        wide = generalised(rule, config.verification, config.dimensions)
+        wide = generalised(rule, config.verification, config.family.dimensions)
         if wide is not None:
             known.add(wide)
             yield wide
@@ -163,9 +146,19 @@ def _rules(
 class LibraryConfig:
     """What a library is made of: declared rules, and families of enumerated ones."""
 
-    families: tuple[GeneratorConfig, ...] = (GeneratorConfig(),)
+    families: tuple[GeneratorConfig, ...]
     declared: bool = True
     verification: VerificationConfig = field(default_factory=VerificationConfig)
+
+    @classmethod
+    def of(cls, families: Mapping[str, int], trials: int, seed: int, verification: VerificationConfig) -> LibraryConfig:
+        """Declared rules, and families by name with the largest side of their rules; `InputError` for a name that is
+        none."""
+        unknown = sorted(families.keys() - FAMILIES.keys())
+        if unknown:
+            raise InputError(f"unknown family of rules {', '.join(unknown)}; the families are {', '.join(FAMILIES)}")
+        chosen = (GeneratorConfig(FAMILIES[name], most, trials, seed, verification) for name, most in families.items())
+        return cls(tuple(chosen), verification=verification)
 
 
 @dataclass(frozen=True)
@@ -191,7 +184,7 @@ def build_library(config: LibraryConfig, *, on_progress: Progress | None = None)
     start = process_time()
     refused = check_false_controls(curated.false_controls(), config.verification)
     declared = [certified(r, config.verification) for r in curated.curated_rules()] if config.declared else []
-    reports = {family.family: generate(family, on_progress=on_progress) for family in config.families}
+    reports = {c.family.name: generate(c, on_progress=on_progress) for c in config.families}
     rules: dict[str, Rule] = {}
     for rule in (*declared, *(r for report in reports.values() for r in report.rules)):
         rules.setdefault(rule.id.removeprefix(f"{rule.family}-"), rule)

@@ -71,7 +71,9 @@ def _attempt(rule: Rule, rng: np.random.Generator) -> Instance:
         shape = _broadcastable(whole, rng) if template is None else _filled(template, symbols)
         types[name] = TensorType("float32", shape)
     literals = {name: float(np.float32(rng.uniform(1e-6, 1e-1))) for name in types if rule.spec(name).literal}
-    attributes = {name: _draw_attribute(kind, types, rng) for name, kind in rule.attributes.items()}
+    attributes: dict[str, AttributeValue] = {}
+    for name, kind in rule.attributes.items():
+        attributes[name] = _draw_attribute(kind, types, attributes, rng)
     return Instance(types, attributes, literals)
 
 
@@ -101,23 +103,31 @@ def _filled(template: Sequence[int | str], symbols: Mapping[str, tuple[int, ...]
     return tuple(d for part in template for d in ((part,) if isinstance(part, int) else symbols[part]))
 
 
-def _draw_attribute(kind: Sequence[Any], types: Mapping[str, TensorType], rng: np.random.Generator) -> AttributeValue:
-    """["permutation", "x", ...] of the highest rank, ["axis", "x"], ["reshape", "x"], ["partition", "x", axis, parts],
-    ["uniform"], ["integers", least, most, count], ["groups", "x", "filters"], or ["choice", a, b, ...].
+def _draw_attribute(
+    kind: Sequence[Any],
+    types: Mapping[str, TensorType],
+    drawn: Mapping[str, AttributeValue],
+    rng: np.random.Generator,
+) -> AttributeValue:
+    """["permutation", "x", ...] or ["axis", "x", ...] of the highest rank, ["reshape", "x"], ["uniform"],
+    ["partition", "x", axis, parts], ["sizes", axis, "x", ...], ["integers", least, most, count],
+    ["groups", "x", "filters"], or ["choice", a, b, ...]. An axis is a number or an attribute that was drawn before.
     """
     match kind:
         case ["permutation", *names]:
             rank = max(len(types[name].shape or ()) for name in names)
             return tuple(int(i) for i in rng.permutation(rank))
-        case ["axis", name]:
-            rank = len(types[name].shape or ())
+        case ["axis", *names]:
+            rank = max(len(types[name].shape or ()) for name in names)
             if rank == 0:
                 raise TypeInferenceError("a scalar has no axis")
             return int(rng.integers(-rank, 0))
         case ["reshape", name]:
             return _draw_factors(types[name].elements, rng)
-        case ["partition", name, int(axis), int(parts)]:
-            return _draw_partition(types[name], axis, parts, rng)
+        case ["partition", name, axis, int(parts)]:
+            return _draw_partition(types[name], drawn.get(axis, axis), parts, rng)
+        case ["sizes", axis, *names]:
+            return tuple(_size(types[name], drawn.get(axis, axis)) for name in names)
         case ["uniform"]:
             return float(np.float32(rng.uniform(1e-6, 1e-1)))
         case ["integers", int(least), int(most), int(count)]:
@@ -152,12 +162,17 @@ def _draw_groups(image: TensorType, filters: TensorType, rng: np.random.Generato
     return channels // seen
 
 
-def _draw_partition(kind: TensorType, axis: int, parts: int, rng: np.random.Generator) -> tuple[int, ...]:
+def _size(kind: TensorType, axis: Any) -> int:
     shape = kind.shape or ()
     if not -len(shape) <= axis < len(shape):
         raise TypeInferenceError(f"{kind} has no axis {axis}")
     size = shape[axis]
     assert isinstance(size, int)
+    return size
+
+
+def _draw_partition(kind: TensorType, axis: Any, parts: int, rng: np.random.Generator) -> tuple[int, ...]:
+    size = _size(kind, axis)
     if size < parts:
         raise TypeInferenceError(f"{size} cannot be split into {parts} parts")
     cuts = sorted(int(c) for c in rng.choice(np.arange(1, size), parts - 1, replace=False))

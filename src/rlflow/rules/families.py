@@ -1,0 +1,90 @@
+"""Families of expressions that the generator enumerates: variables of some shapes, and operators over them.
+
+Shapes and attributes are examples: what is found at them is widened as far as it verifies (`rules/conditions.py`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from rlflow.rules.enumeration import Leaf, OperatorChoice
+
+
+@dataclass(frozen=True)
+class Family:
+    """`dimensions` numbers the symbols of the leaves' shapes for the search: all different, none of them 1, or
+    accidents come up. Sides of up to `max_operators` are what pays.
+    """
+
+    name: str
+    max_operators: int
+    leaves: tuple[Leaf, ...]
+    operators: tuple[OperatorChoice, ...]
+    dimensions: Mapping[str, int]
+
+
+def _leaves(**shapes: tuple[int | str, ...]) -> tuple[Leaf, ...]:
+    """One for each letter of a name: ab=(m, k) are a and b."""
+    return tuple(Leaf(letter, shape) for letters, shape in shapes.items() for letter in letters)
+
+
+_MATRICES = {"m": 2, "k": 3, "n": 4}
+_MATMUL = OperatorChoice("MatMul", 2, min_rank=2)
+_ADD, _SUB, _MUL, _DIV = (OperatorChoice(op, 2) for op in ("Add", "Sub", "Mul", "Div"))
+_RELU = OperatorChoice("Relu", 1)
+
+ALGEBRA = Family(
+    "algebra",
+    3,
+    _leaves(abc=("m", "k"), vw=("k", "n"), u=("n", "n"), st=(), r=("k",), q=("n",), p=("m", 1)),
+    (_MATMUL, _ADD, _MUL, _RELU, OperatorChoice("Transpose", 1, {"perm": (1, 0)})),
+    _MATRICES,
+)
+
+TRANSFORMER = Family(
+    "transformer",
+    2,
+    _leaves(ab=("m", "k"), w=("k", "n"), s=(), r=("k",), p=("m", 1)),
+    (
+        _MATMUL,
+        *(_ADD, _SUB, _MUL, _DIV),
+        *(OperatorChoice(op, 1) for op in ("Neg", "Reciprocal", "Exp", "Erf", "Tanh", "Sqrt", "Sigmoid")),
+        *(OperatorChoice(op, 1, {"axes": (-1,)}, min_rank=2) for op in ("ReduceSum", "ReduceMean")),
+        OperatorChoice("Softmax", 1, min_rank=2),
+    ),
+    _MATRICES,
+)
+
+JOIN = Family(
+    "join",
+    2,
+    _leaves(abc=("m", "k"), vw=("k", "n"), s=(), r=("k",), p=("m", 1)),
+    (
+        *(_MATMUL, _ADD, _MUL, _RELU),
+        *(OperatorChoice("Concat", 2, {"axis": axis}, min_rank=2) for axis in (-1, -2)),
+    ),
+    _MATRICES,
+)
+
+_WINDOW: Mapping[str, Any] = {"strides": (1, 1), "pads": (2, 2, 2, 2)}
+_POOL: Mapping[str, Any] = {**_WINDOW, "kernel_shape": (5, 5)}
+
+CONVOLUTION = Family(
+    "convolution",
+    2,
+    _leaves(
+        xy=("n", "c", "h", "w"), fg=("m", "c", "p", "q"), u=("c", "c", "p", "q"), s=(), b=("m", 1, 1), d=("c", 1, 1)
+    ),
+    (
+        OperatorChoice("Conv", 2, {**_WINDOW, "dilations": (1, 1)}, min_rank=4),
+        *(_ADD, _MUL, _RELU),
+        OperatorChoice("AveragePool", 1, {**_POOL, "count_include_pad": 1}, min_rank=4),
+        OperatorChoice("MaxPool", 1, {**_POOL, "dilations": (1, 1)}, min_rank=4),
+        *(OperatorChoice("Concat", 2, {"axis": axis}, min_rank=4) for axis in (-4, -3)),
+    ),
+    {"n": 2, "c": 3, "m": 4, "p": 5, "q": 6, "h": 8, "w": 9},
+)
+
+FAMILIES: Mapping[str, Family] = {family.name: family for family in (ALGEBRA, TRANSFORMER, JOIN, CONVOLUTION)}
