@@ -40,14 +40,14 @@ _PRODUCTS = ("matmul", "transpose", "Imatmul")
 @dataclass(frozen=True)
 class RecallConfig:
     """Shapes at which an equation is tried, drawn in so many attempts; trials over the field at each; shapes at which
-    it must be derived; rewrites followed from each side, and terms kept of each."""
+    it must be derived; iterations of equality saturation, and nodes of its e-graph."""
 
     shapes: int = 24
     attempts: int = 6000
     trials: int = 3
     derived_shapes: int = 2
-    max_rewrites: int = 3
-    max_terms: int = 200
+    max_iterations: int = 5
+    max_nodes: int = 2000
     seed: int = 0
 
 
@@ -107,10 +107,9 @@ def recall(
     on_progress: Callable[[int, str], None] = lambda done, text: None,
 ) -> list[Found]:
     """What becomes of each rule."""
-    known = KnownRules(config.max_rewrites, config.max_terms)
+    known = KnownRules(config.max_iterations, config.max_nodes)
     for rule in library.rules:
-        if len(rule.source) == 1:
-            known.add(rule)
+        known.add(rule)
     found = []
     for number, foreign in enumerate(equations):
         on_progress(number, foreign.text)
@@ -186,13 +185,13 @@ def _derivation(cases: Sequence[Case], known: KnownRules, config: RecallConfig) 
     chosen = sorted(cases, key=lambda case: -sum(kind.elements for kind in case.types.values()))
     worst: Outcome = "instance"
     for case in chosen[: config.derived_shapes]:
-        for left, right in case.pairs:
-            types = case.types | {n: c.type for side in (left, right) for n, c in side.constants.items()}
-            if known.lead(left.term, right.term, types) or known.lead(right.term, left.term, types):
-                continue
-            if not known.explain(left.term, right.term, types):
-                return "not_found"
-            worst = "derived"
+        types = case.types | {n: c.type for pair in case.pairs for side in pair for n, c in side.constants.items()}
+        pairs = [(left.term, right.term) for left, right in case.pairs]
+        if known.lead_all(pairs, types) or known.lead_all([(right, left) for left, right in pairs], types):
+            continue
+        if not known.explain_all(pairs, types):
+            return "not_found"
+        worst = "derived"
     return worst
 
 
