@@ -1,7 +1,7 @@
 """An e-graph: many terms at once, those that are known to be equal in one class (Willsey et al., egg, POPL 2021).
 
 An e-node is an operator over classes, so that what is said of a class is said of every term in it. Whether an equality
-follows from rules is answered by adding both sides, uniting what the rules equate (`rules/rewrite.py`) and looking
+follows from rules is answered by adding both sides, uniting what the rules equate (`rules/saturation.py`) and looking
 whether the sides came to be in one class.
 """
 
@@ -47,6 +47,14 @@ class EGraph:
         """The number of e-nodes; variables are none."""
         return len(self._classes)
 
+    def copy(self) -> EGraph:
+        """A graph of its own that is the same."""
+        twin = EGraph(self._variables)
+        twin._leaves, twin._classes, twin._congruent = dict(self._leaves), dict(self._classes), self._congruent
+        twin._parents, twin._types = list(self._parents), list(self._types)
+        twin.nodes_by_operator = self.nodes_by_operator
+        return twin
+
     def find(self, member: ClassId) -> ClassId:
         """The class that this one has become part of."""
         parents = self._parents
@@ -58,7 +66,7 @@ class EGraph:
         return self._types[member]
 
     def add(self, term: Term) -> ClassId:
-        """The class of the term, which is new unless the term is known. `TypeInferenceError` if it is not well typed."""
+        """The class of the term, a new one unless the term is known; `TypeInferenceError` if it is not well typed."""
         if isinstance(term, Variable):
             if term.name not in self._leaves:
                 self._leaves[term.name] = self._new_class(self._variables[term.name])

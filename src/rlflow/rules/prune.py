@@ -8,15 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from itertools import product
+from itertools import chain, product
 
+from rlflow.errors import TypeInferenceError
 from rlflow.ir.tensor_type import TensorType
 from rlflow.ops import registry
 from rlflow.rules import pattern
 from rlflow.rules.egraph import EGraph
 from rlflow.rules.pattern import Apply, Term, Variable
-from rlflow.rules.rewrite import Rewrite
 from rlflow.rules.rule import Rule
+from rlflow.rules.saturation import CompiledRule, saturate
 
 Types = Mapping[str, TensorType]
 """Variable -> its type."""
@@ -93,58 +94,57 @@ class KnownRules:
 
     def __init__(self, max_iterations: int = 5, max_nodes: int = 2000) -> None:
         self.max_iterations, self.max_nodes = max_iterations, max_nodes
-        self._rewrites: list[Rewrite] = []
-        self._commutativity: list[Rewrite] = []
+        self._rules: list[CompiledRule] = []
+        self._commutativity: list[CompiledRule] = []
 
     def add(self, rule: Rule) -> None:
         """`RuleError` if the rule was not verified."""
-        commutes = is_commutativity(rule.source[0], rule.target[0])
-        (self._commutativity if commutes else self._rewrites).append(Rewrite(rule))
+        commutes = len(rule.source) == 1 and is_commutativity(rule.source[0], rule.target[0])
+        (self._commutativity if commutes else self._rules).append(CompiledRule(rule))
 
     def explain(self, left: Term, right: Term, types: Types) -> bool:
         """Whether the equality of the sides follows."""
         return self.explain_all([(left, right)], types)
 
     def explain_all(self, pairs: Sequence[tuple[Term, Term]], types: Types) -> bool:
-        """Whether all these equalities follow; a rule of several outputs needs all of them at once."""
+        """Whether all these equalities follow; a rule of several outputs needs the terms of all of them. Nothing follows
+        for a term that is not well typed."""
         if not all(self._commutes(left, types) for left, right in pairs if is_commutativity(left, right)):
             return False
         graph = EGraph(types)
-        goals = [(graph.add(left), graph.add(right)) for left, right in pairs]
-        graph.rebuild()
-        for _ in range(self.max_iterations):
-            if all(graph.find(left) == graph.find(right) for left, right in goals):
-                return True
-            for rewrite in self._rewrites:
-                rewrite.apply(graph, self.max_nodes)
-            if not graph.rebuild():
-                break
-        return all(graph.find(left) == graph.find(right) for left, right in goals)
+        try:
+            for side in chain.from_iterable(pairs):
+                graph.add(side)
+        except TypeInferenceError:
+            return False
+        return saturate(graph, self._rules, lambda: _equates(graph, pairs), self.max_iterations, self.max_nodes)
 
     def lead(self, source: Term, target: Term, types: Types) -> bool:
-        """Whether one rule, applied once wherever it can be, leads from the source to the target."""
+        """Whether one rule, at one place, leads from the source to the target."""
         return self.lead_all([(source, target)], types)
 
     def lead_all(self, pairs: Sequence[tuple[Term, Term]], types: Types) -> bool:
-        """Whether one rule, applied once wherever it can be, leads from all sources to all targets."""
+        """Whether one rule, at one place, leads from all sources to all targets. What occurs twice is one place.
+
+        `TypeInferenceError` if a source is not well typed.
+        """
         if any(is_commutativity(source, target) for source, target in pairs):
             return all(is_commutativity(*pair) and self._commutes(pair[0], types) for pair in pairs)
-        return any(_leads(rewrite, pairs, types, self.max_nodes) for rewrite in self._rewrites)
+        graph = EGraph(types)
+        for source, _ in pairs:
+            graph.add(source)
+        graph.rebuild()
+        return not _equates(graph, pairs) and any(
+            _equates(match.applied(graph), pairs) for rule in self._rules for match in rule.matches(graph)
+        )
 
     def _commutes(self, term: Term, types: Types) -> bool:
-        """Whether there is a rule that says so of op(x, y)."""
+        """Whether there is a rule that says so of op(x, y), in which no match would show: both are one node."""
         assert isinstance(term, Apply)
         kinds = tuple(type_of(argument, types) for argument in term.arguments)
-        return any(r.operators == {term.op} and r.target(kinds) for r in self._commutativity)
+        return any(rule.operators == {term.op} and rule.target(kinds) for rule in self._commutativity)
 
 
-def _leads(rewrite: Rewrite, pairs: Sequence[tuple[Term, Term]], types: Types, max_nodes: int) -> bool:
-    graph = EGraph(types)
-    sources = [graph.add(source) for source, _ in pairs]
-    targets = [target for _, target in pairs]
-    if [graph.lookup(target) for target in targets] == sources:
-        return False
-    graph.rebuild()
-    rewrite.apply(graph, max_nodes)
-    graph.rebuild()
-    return [graph.lookup(target) for target in targets] == [graph.find(source) for source in sources]
+def _equates(graph: EGraph, pairs: Sequence[tuple[Term, Term]]) -> bool:
+    """Whether the graph, which has all left sides, has each right one in the class of its left one."""
+    return all(graph.lookup(left) == graph.lookup(right) for left, right in pairs)

@@ -7,7 +7,7 @@ of a few conditions may save it. Where it holds, the library must lead from one 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -21,6 +21,7 @@ from rlflow.rules.equation_instances import Concrete, concrete
 from rlflow.rules.equations import Call, Equations, names, parse_line, parts
 from rlflow.rules.instances import Instance
 from rlflow.rules.library import Library
+from rlflow.rules.pattern import Term
 from rlflow.rules.prune import KnownRules
 from rlflow.rules.verify import differ
 
@@ -187,12 +188,17 @@ def _derivation(cases: Sequence[Case], known: KnownRules, config: RecallConfig) 
     for case in chosen[: config.derived_shapes]:
         types = case.types | {n: c.type for pair in case.pairs for side in pair for n, c in side.constants.items()}
         pairs = [(left.term, right.term) for left, right in case.pairs]
-        if known.lead_all(pairs, types) or known.lead_all([(right, left) for left, right in pairs], types):
+        if _one_rule(pairs, types, known) or all(_one_rule([pair], types, known) for pair in pairs):
             continue
         if not known.explain_all(pairs, types):
             return "not_found"
         worst = "derived"
     return worst
+
+
+def _one_rule(pairs: Sequence[tuple[Term, Term]], types: Mapping[str, TensorType], known: KnownRules) -> bool:
+    """Whether one rule leads from all left to all right sides, or back."""
+    return known.lead_all(pairs, types) or known.lead_all([(right, left) for left, right in pairs], types)
 
 
 def draw_cases(rule: Equations, rng: np.random.Generator, wanted: int, attempts: int) -> list[Case]:

@@ -1,4 +1,4 @@
-"""A rule over an e-graph: where its source occurs there, and what it equates.
+"""Equality saturation: rules applied to an e-graph wherever their sources occur, until nothing new is equal.
 
 Matching extends what is bound by one source node after another (de Moura and Bjørner, Efficient E-Matching for SMT
 Solvers, 2007). Whether an instance is admitted, and what its target is, follows from the types of the variables and
@@ -7,8 +7,8 @@ from the attributes alone: both are worked out once for each.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from itertools import permutations
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import chain, permutations
 from typing import Any, NamedTuple
 
 from rlflow.errors import RuleError, TypeInferenceError
@@ -24,8 +24,52 @@ from rlflow.rules.pattern import Apply, Term, Variable
 from rlflow.rules.rule import Rule
 
 
-class Rewrite:
-    """A certified rule, compiled. `RuleError` if the rule was not verified."""
+class Target(NamedTuple):
+    """The nodes of a target, operands first, each with its type. Their children, and the `outputs`, are numbers of
+    variables and then of these nodes."""
+
+    nodes: tuple[tuple[ENode, TensorType], ...]
+    outputs: tuple[int, ...]
+
+    @classmethod
+    def of(cls, plan: Plan, variables: int) -> Target:
+        places = {Ref(i): i for i in range(variables)}
+        nodes: list[tuple[ENode, TensorType]] = []
+        for number, step in enumerate(plan.steps, start=variables):
+            attributes = tuple(sorted((name, pattern.freeze(value)) for name, value in step.attributes.items()))
+            children = tuple(places[ref] for ref in step.inputs)
+            for output, kind in enumerate(step.types):
+                places[Ref(number, output)] = variables + len(nodes)
+                nodes.append((ENode(step.op, attributes, output, children), kind))
+        return cls(tuple(nodes), tuple(places[ref] for ref in plan.outputs))
+
+
+class Match(NamedTuple):
+    """An occurrence of a rule's source: its outputs and its variables as classes, and the target there."""
+
+    roots: tuple[ClassId, ...]
+    variables: tuple[ClassId, ...]
+    target: Target
+
+    def apply(self, graph: EGraph) -> None:
+        """Unite each output of the source with that of the target."""
+        classes = list(self.variables)
+        for node, kind in self.target.nodes:
+            children = tuple(classes[child] for child in node.children)
+            classes.append(graph.insert(node._replace(children=children), kind))
+        for root, output in zip(self.roots, self.target.outputs, strict=True):
+            graph.unite(root, classes[output])
+
+    def applied(self, graph: EGraph) -> EGraph:
+        """The graph with this match alone applied, and rebuilt."""
+        changed = graph.copy()
+        self.apply(changed)
+        changed.rebuild()
+        return changed
+
+
+class CompiledRule:
+    """A certified rule, ready to be matched. `RuleError` if the rule was not verified."""
 
     def __init__(self, rule: Rule) -> None:
         if rule.certificate is None:
@@ -36,32 +80,29 @@ class Rewrite:
         self._steps, self._attributes = program.steps, tuple(program.attributes)
         self._roots = [program.registers[source] for source in rule.source]
         self._variables = {t.name: i for t, i in program.registers.items() if isinstance(t, Variable)}
-        self._targets: dict[tuple[tuple[TensorType, ...], _Values], _Target | None] = {}
+        self._targets: dict[tuple[tuple[TensorType, ...], _Values], Target | None] = {}
 
-    def apply(self, graph: EGraph, max_nodes: int) -> None:
-        """Unite every occurrence of the source with its target, until the graph has so many nodes."""
+    def matches(self, graph: EGraph) -> Iterator[Match]:
+        """All occurrences of the source in the graph as it was last rebuilt, where the rule applies."""
         if not self.operators <= graph.nodes_by_operator.keys():
             return
         states: Iterable[_State] = [_State((), ())]
         for step in self._steps:
             states = step.extended(states, graph)
         for classes, values in states:
-            variables = [classes[i] for i in self._variables.values()]
+            variables = tuple(classes[i] for i in self._variables.values())
             target = self.target(tuple(map(graph.type_of, variables)), values)
             if target is not None:
-                for root, output in zip(self._roots, target.inserted(graph, variables), strict=True):
-                    graph.unite(classes[root], output)
-            if len(graph) >= max_nodes:
-                return
+                yield Match(tuple(classes[i] for i in self._roots), variables, target)
 
-    def target(self, types: tuple[TensorType, ...], values: _Values = ()) -> _Target | None:
+    def target(self, types: tuple[TensorType, ...], values: _Values = ()) -> Target | None:
         """The target where the variables have these types and the attribute variables these values, each in the order
         of their occurrence; None if the rule does not apply there."""
         if (types, values) not in self._targets:
             self._targets[types, values] = self._instantiated(types, values)
         return self._targets[types, values]
 
-    def _instantiated(self, types: tuple[TensorType, ...], values: _Values) -> _Target | None:
+    def _instantiated(self, types: tuple[TensorType, ...], values: _Values) -> Target | None:
         rule = self.rule
         instance = Instance(
             dict(zip(self._variables, types, strict=True)), dict(zip(self._attributes, values, strict=True)), {}
@@ -77,7 +118,7 @@ class Rewrite:
             source, target = instances.plan(rule.source, instance), instances.plan(rule.target, instance)
         except (TypeInferenceError, Unproven):
             return None
-        return _Target.of(target, len(types)) if source.types == target.types else None
+        return Target.of(target, len(types)) if source.types == target.types else None
 
 
 _Values = tuple[AttributeValue, ...]
@@ -183,29 +224,21 @@ class _Program:
         return _Attribute(name, value, None)
 
 
-class _Target(NamedTuple):
-    """The nodes of a target, operands first, each with its type; children and `outputs` count the variables first, then
-    the nodes."""
+def saturate(
+    graph: EGraph, rules: Sequence[CompiledRule], until: Callable[[], bool], max_iterations: int, max_nodes: int
+) -> bool:
+    """Apply all rules wherever they match, again and again, until `until` holds: whether it does.
 
-    nodes: tuple[tuple[ENode, TensorType], ...]
-    outputs: tuple[int, ...]
-
-    @classmethod
-    def of(cls, plan: Plan, variables: int) -> _Target:
-        places = {Ref(i): i for i in range(variables)}
-        nodes = []
-        for number, step in enumerate(plan.steps, start=variables):
-            attributes = tuple(sorted((name, pattern.freeze(value)) for name, value in step.attributes.items()))
-            children = tuple(places[ref] for ref in step.inputs)
-            for output, kind in enumerate(step.types):
-                places[Ref(number, output)] = variables + len(nodes)
-                nodes.append((ENode(step.op, attributes, output, children), kind))
-        return cls(tuple(nodes), tuple(places[ref] for ref in plan.outputs))
-
-    def inserted(self, graph: EGraph, variables: Sequence[ClassId]) -> list[ClassId]:
-        """The classes of the outputs."""
-        classes = list(variables)
-        for node, kind in self.nodes:
-            children = tuple(classes[child] for child in node.children)
-            classes.append(graph.insert(node._replace(children=children), kind))
-        return [classes[output] for output in self.outputs]
+    It ends as well when nothing changes any more, after so many iterations, and as soon as there are so many nodes.
+    """
+    graph.rebuild()
+    for _ in range(max_iterations):
+        if until():
+            return True
+        for match in chain.from_iterable(rule.matches(graph) for rule in rules):
+            if len(graph) >= max_nodes:
+                break
+            match.apply(graph)
+        if not graph.rebuild():
+            break
+    return until()
