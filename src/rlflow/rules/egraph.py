@@ -7,7 +7,6 @@ whether the sides came to be in one class.
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
@@ -114,9 +113,9 @@ class EGraph:
             for node, member in self._classes.items():
                 self.unite(classes.setdefault(self._canonical(node), member), member)
             self._classes = classes
-        index: dict[str, dict[ClassId, list[ENode]]] = defaultdict(lambda: defaultdict(list))
+        index: dict[str, dict[ClassId, list[ENode]]] = {}
         for node, member in self._classes.items():
-            index[node.op][self.find(member)].append(node)
+            index.setdefault(node.op, {}).setdefault(self.find(member), []).append(node)
         self.nodes_by_operator = index
         return changed
 

@@ -6,6 +6,7 @@ other one, and true rules would be thrown away as known (research/rule_generatio
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain, product
@@ -95,20 +96,23 @@ class KnownRules:
     def __init__(self, max_iterations: int = 5, max_nodes: int = 2000) -> None:
         self.max_iterations, self.max_nodes = max_iterations, max_nodes
         self._rules: list[CompiledRule] = []
-        self._commutativity: list[CompiledRule] = []
+        self._commutativity: dict[str, list[CompiledRule]] = defaultdict(list)
 
     def add(self, rule: Rule) -> None:
         """`RuleError` if the rule was not verified."""
-        commutes = len(rule.source) == 1 and is_commutativity(rule.source[0], rule.target[0])
-        (self._commutativity if commutes else self._rules).append(CompiledRule(rule))
+        source, compiled = rule.source[0], CompiledRule(rule)
+        if isinstance(source, Apply) and len(rule.source) == 1 and is_commutativity(source, rule.target[0]):
+            self._commutativity[source.op].append(compiled)
+        else:
+            self._rules.append(compiled)
 
     def explain(self, left: Term, right: Term, types: Types) -> bool:
         """Whether the equality of the sides follows."""
         return self.explain_all([(left, right)], types)
 
     def explain_all(self, pairs: Sequence[tuple[Term, Term]], types: Types) -> bool:
-        """Whether all these equalities follow; a rule of several outputs needs the terms of all of them. Nothing follows
-        for a term that is not well typed."""
+        """Whether all these equalities follow: a rule of several outputs needs the terms of all of them. Of a term that
+        is not well typed, nothing follows."""
         if not all(self._commutes(left, types) for left, right in pairs if is_commutativity(left, right)):
             return False
         graph = EGraph(types)
@@ -142,7 +146,7 @@ class KnownRules:
         """Whether there is a rule that says so of op(x, y), in which no match would show: both are one node."""
         assert isinstance(term, Apply)
         kinds = tuple(type_of(argument, types) for argument in term.arguments)
-        return any(rule.operators == {term.op} and rule.target(kinds) for rule in self._commutativity)
+        return any(rule.target(kinds) for rule in self._commutativity[term.op])
 
 
 def _equates(graph: EGraph, pairs: Sequence[tuple[Term, Term]]) -> bool:
