@@ -304,7 +304,7 @@ def test_one_input_one_graph(library: Library) -> None:
 
 def test_bounds_are_kept(associativity: Rule, library: Library) -> None:
     """The ends of a chain of eight are further from each other than one iteration goes, and have more nodes between
-    them than fifty; a graph grows by no more than one target beyond its bound."""
+    them than twenty; a graph grows by no more than one target beyond its bound."""
     names = "abcdwxyz"
     left = right = parse(names[0])
     for name in names[1:]:
