@@ -7,19 +7,18 @@ other one, and true rules would be thrown away as known (research/rule_generatio
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from itertools import islice, product
+from itertools import chain, product
 
-from rlflow.errors import RuleError, TypeInferenceError
-from rlflow.ir.graph import AttributeValue
+from rlflow.errors import TypeInferenceError
 from rlflow.ir.tensor_type import TensorType
 from rlflow.ops import registry
 from rlflow.rules import pattern
-from rlflow.rules.expression import Scope, Unproven, evaluate, holds
-from rlflow.rules.match import admitted
+from rlflow.rules.egraph import EGraph
 from rlflow.rules.pattern import Apply, Term, Variable
 from rlflow.rules.rule import Rule
+from rlflow.rules.saturation import CompiledRule, saturate
 
 Types = Mapping[str, TensorType]
 """Variable -> its type."""
@@ -91,115 +90,65 @@ def contains(term: Term, part: Term) -> bool:
 
 
 class KnownRules:
-    """Certified rules of one output, as rewrites of terms. From each side of an equality they are followed for
-    `max_rewrites`, and `max_terms` are kept of each."""
+    """Certified rules, and what follows from them by equality saturation in so many iterations, within an e-graph of so
+    many nodes. The order of commutative operands is no difference but in op(x, y) = op(y, x) itself."""
 
-    def __init__(self, max_rewrites: int = 2, max_terms: int = 32) -> None:
-        self.max_rewrites, self.max_terms = max_rewrites, max_terms
-        self._by_operator: dict[str, list[Rule]] = defaultdict(list)
+    def __init__(self, max_iterations: int = 5, max_nodes: int = 2000) -> None:
+        self.max_iterations, self.max_nodes = max_iterations, max_nodes
+        self._rules: list[CompiledRule] = []
+        self._commutativity: dict[str, list[CompiledRule]] = defaultdict(list)
 
     def add(self, rule: Rule) -> None:
         """`RuleError` if the rule was not verified."""
-        if rule.certificate is None:
-            raise RuleError(f"rule {rule.id} ({rule.name}) has no certificate and may not prune others")
-        for source in rule.source:
-            assert isinstance(source, Apply)
-            self._by_operator[source.op].append(rule)
+        source, compiled = rule.source[0], CompiledRule(rule)
+        if isinstance(source, Apply) and len(rule.source) == 1 and is_commutativity(source, rule.target[0]):
+            self._commutativity[source.op].append(compiled)
+        else:
+            self._rules.append(compiled)
 
     def explain(self, left: Term, right: Term, types: Types) -> bool:
-        """Whether the sides are instances of one rule, or both lead to one term in a few rewrites."""
-        if is_commutativity(left, right):
-            return self.lead(left, right, types)
-        reached = [{normal(side)} for side in (left, right)]
-        frontiers = [list(side) for side in reached]
-        for _ in range(self.max_rewrites):
-            for own, frontier in zip(reached, frontiers, strict=True):
-                changed = (normal(t) for term in frontier for t in self.rewrites(term, types))
-                frontier[:] = list(islice((t for t in dict.fromkeys(changed) if t not in own), self.max_terms))
-                own.update(frontier)
-                if not reached[0].isdisjoint(reached[1]):
-                    return True
-        return False
+        """Whether the equality of the sides follows."""
+        return self.explain_all([(left, right)], types)
+
+    def explain_all(self, pairs: Sequence[tuple[Term, Term]], types: Types) -> bool:
+        """Whether all these equalities follow: a rule of several outputs needs the terms of all of them. Of a term that
+        is not well typed, nothing follows."""
+        if not all(self._commutes(left, types) for left, right in pairs if is_commutativity(left, right)):
+            return False
+        graph = EGraph(types)
+        try:
+            for side in chain.from_iterable(pairs):
+                graph.add(side)
+        except TypeInferenceError:
+            return False
+        return saturate(graph, self._rules, lambda: _equates(graph, pairs), self.max_iterations, self.max_nodes)
 
     def lead(self, source: Term, target: Term, types: Types) -> bool:
-        """Whether one rule leads from the source to the target, but for the order of commutative operands."""
-        if is_commutativity(source, target):
-            return target in self.rewrites(source, types)
-        return normal(target) in map(normal, self.rewrites(source, types))
+        """Whether one rule, at one place, leads from the source to the target."""
+        return self.lead_all([(source, target)], types)
 
-    def rewrites(self, term: Term, types: Types) -> Iterator[Term]:
-        """The term after one rewrite, at each place where a rule applies."""
-        if isinstance(term, Variable):
-            return
-        for rule in self._by_operator[term.op]:
-            yield from _rewritten(rule, term, types)
-        for place, argument in enumerate(term.arguments):
-            for changed in self.rewrites(argument, types):
-                arguments = (*term.arguments[:place], changed, *term.arguments[place + 1 :])
-                yield Apply(term.op, term.attributes, arguments, term.output)
+    def lead_all(self, pairs: Sequence[tuple[Term, Term]], types: Types) -> bool:
+        """Whether one rule, at one place, leads from all sources to all targets. What occurs twice is one place.
 
+        `TypeInferenceError` if a source is not well typed.
+        """
+        if any(is_commutativity(source, target) for source, target in pairs):
+            return all(is_commutativity(*pair) and self._commutes(pair[0], types) for pair in pairs)
+        graph = EGraph(types)
+        for source, _ in pairs:
+            graph.add(source)
+        graph.rebuild()
+        return not _equates(graph, pairs) and any(
+            _equates(match.applied(graph), pairs) for rule in self._rules for match in rule.matches(graph)
+        )
 
-def _rewritten(rule: Rule, term: Term, types: Types) -> Iterator[Term]:
-    for tensors, attributes in _bindings(rule.source[0], term, {}, {}):
-        try:
-            kinds = {name: type_of(bound, types) for name, bound in tensors.items()}
-            scope = Scope(kinds, attributes)
-            if not admitted(rule, kinds, dict.fromkeys(kinds, True)):
-                continue
-            if not all(holds(condition, scope) for condition in rule.where):
-                continue
-            target = _instantiated(rule.target[0], tensors, scope)
-            if type_of(target, types) == type_of(term, types):
-                yield target
-        except (TypeInferenceError, Unproven):
-            continue
+    def _commutes(self, term: Term, types: Types) -> bool:
+        """Whether there is a rule that says so of op(x, y), in which no match would show: both are one node."""
+        assert isinstance(term, Apply)
+        kinds = tuple(type_of(argument, types) for argument in term.arguments)
+        return any(rule.target(kinds) for rule in self._commutativity[term.op])
 
 
-_Tensors = dict[str, Term]
-_Attributes = dict[str, AttributeValue]
-
-
-def _bindings(
-    source: Term, term: Term, tensors: _Tensors, attributes: _Attributes
-) -> Iterator[tuple[_Tensors, _Attributes]]:
-    """All ways in which the term is an instance of the source, given some bindings."""
-    if isinstance(source, Variable):
-        if tensors.get(source.name, term) == term:
-            yield tensors | {source.name: term}, attributes
-        return
-    if isinstance(term, Variable) or (term.op, term.output) != (source.op, source.output):
-        return
-    if len(term.arguments) != len(source.arguments):
-        return
-    present = dict(term.attributes)
-    for name, wanted in source.attributes:
-        if isinstance(wanted, str) and wanted.startswith("?"):
-            attributes = {wanted: present.get(name, ""), **attributes}
-            wanted = attributes[wanted]
-        if present.get(name) != wanted:
-            return
-    orders: Iterable[tuple[Term, ...]] = [term.arguments]
-    if registry.OPERATORS[term.op].commutative and len(term.arguments) == 2:
-        orders = dict.fromkeys([term.arguments, term.arguments[::-1]])
-    for order in orders:
-        yield from _all_bindings(source.arguments, order, tensors, attributes)
-
-
-def _all_bindings(
-    sources: tuple[Term, ...], terms: tuple[Term, ...], tensors: _Tensors, attributes: _Attributes
-) -> Iterator[tuple[_Tensors, _Attributes]]:
-    if not sources:
-        yield tensors, attributes
-        return
-    for bound, known in _bindings(sources[0], terms[0], tensors, attributes):
-        yield from _all_bindings(sources[1:], terms[1:], bound, known)
-
-
-def _instantiated(target: Term, tensors: Mapping[str, Term], scope: Scope) -> Term:
-    def computed(part: Term) -> Term:
-        if isinstance(part, Variable):
-            return tensors[part.name]
-        attributes = tuple((k, pattern.freeze(evaluate(pattern.thaw(v), scope))) for k, v in part.attributes)
-        return replace(part, attributes=attributes)
-
-    return pattern.rebuilt(target, computed)
+def _equates(graph: EGraph, pairs: Sequence[tuple[Term, Term]]) -> bool:
+    """Whether the graph, which has all left sides, has each right one in the class of its left one."""
+    return all(graph.lookup(left) == graph.lookup(right) for left, right in pairs)

@@ -7,7 +7,7 @@ of a few conditions may save it. Where it holds, the library must lead from one 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -21,6 +21,7 @@ from rlflow.rules.equation_instances import Concrete, concrete
 from rlflow.rules.equations import Call, Equations, names, parse_line, parts
 from rlflow.rules.instances import Instance
 from rlflow.rules.library import Library
+from rlflow.rules.pattern import Term
 from rlflow.rules.prune import KnownRules
 from rlflow.rules.verify import differ
 
@@ -40,14 +41,14 @@ _PRODUCTS = ("matmul", "transpose", "Imatmul")
 @dataclass(frozen=True)
 class RecallConfig:
     """Shapes at which an equation is tried, drawn in so many attempts; trials over the field at each; shapes at which
-    it must be derived; rewrites followed from each side, and terms kept of each."""
+    it must be derived; iterations of equality saturation, and nodes of its e-graph."""
 
     shapes: int = 24
     attempts: int = 6000
     trials: int = 3
     derived_shapes: int = 2
-    max_rewrites: int = 3
-    max_terms: int = 200
+    max_iterations: int = 5
+    max_nodes: int = 2000
     seed: int = 0
 
 
@@ -107,10 +108,9 @@ def recall(
     on_progress: Callable[[int, str], None] = lambda done, text: None,
 ) -> list[Found]:
     """What becomes of each rule."""
-    known = KnownRules(config.max_rewrites, config.max_terms)
+    known = KnownRules(config.max_iterations, config.max_nodes)
     for rule in library.rules:
-        if len(rule.source) == 1:
-            known.add(rule)
+        known.add(rule)
     found = []
     for number, foreign in enumerate(equations):
         on_progress(number, foreign.text)
@@ -186,14 +186,19 @@ def _derivation(cases: Sequence[Case], known: KnownRules, config: RecallConfig) 
     chosen = sorted(cases, key=lambda case: -sum(kind.elements for kind in case.types.values()))
     worst: Outcome = "instance"
     for case in chosen[: config.derived_shapes]:
-        for left, right in case.pairs:
-            types = case.types | {n: c.type for side in (left, right) for n, c in side.constants.items()}
-            if known.lead(left.term, right.term, types) or known.lead(right.term, left.term, types):
-                continue
-            if not known.explain(left.term, right.term, types):
-                return "not_found"
-            worst = "derived"
+        types = case.types | {n: c.type for pair in case.pairs for side in pair for n, c in side.constants.items()}
+        pairs = [(left.term, right.term) for left, right in case.pairs]
+        if _one_rule(pairs, types, known) or all(_one_rule([pair], types, known) for pair in pairs):
+            continue
+        if not known.explain_all(pairs, types):
+            return "not_found"
+        worst = "derived"
     return worst
+
+
+def _one_rule(pairs: Sequence[tuple[Term, Term]], types: Mapping[str, TensorType], known: KnownRules) -> bool:
+    """Whether one rule leads from all left to all right sides, or back."""
+    return known.lead_all(pairs, types) or known.lead_all([(right, left) for left, right in pairs], types)
 
 
 def draw_cases(rule: Equations, rng: np.random.Generator, wanted: int, attempts: int) -> list[Case]:
