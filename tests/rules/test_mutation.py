@@ -1,17 +1,18 @@
 """A rule whose target is perturbed is another equation, and false: the verifier must refuse it."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
 from rlflow.errors import RuleError
 from rlflow.ops.registry import OPERATORS
-from rlflow.rules import pattern
+from rlflow.rules import instances, pattern
 from rlflow.rules.library import load
 from rlflow.rules.pattern import Apply, Term
 from rlflow.rules.rule import Certificate, Rule
-from rlflow.rules.verify import TARGET_UNTYPED, VerificationConfig, verify
+from rlflow.rules.verify import TARGET_UNTYPED, VerificationConfig, field_difference, verify
 
 RULES = load().rules
 CONFIG = VerificationConfig(float_cases=0)
@@ -59,13 +60,31 @@ def mutated(rule: Rule) -> Iterator[tuple[str, Rule]]:
     for index, target in enumerate(rule.target):
         for what, mutant in (("negated", Apply("Neg", (), (target,))), *mutants(target)):
             targets = (*rule.target[:index], mutant, *rule.target[index + 1 :])
-            if mutant != target and set(pattern.variables(*targets)) <= bound:
+            if mutant not in (target, rule.source[index]) and set(pattern.variables(*targets)) <= bound:
                 yield f"output {index}, {what}", replace(rule, target=targets, certificate=None)
 
 
 def is_true_anyway(rule: Rule, what: str) -> bool:
-    """A permutation that swaps two axes is its own inverse: with either, the rule says the same."""
-    return "permutation" in what and "swaps_last_two" in str(rule.where)
+    """Permutations that are their own inverse wherever the rule holds: with either, it says the same."""
+    return "permutation" in what and all(map(is_own_inverse, permutations_of(rule)))
+
+
+def is_own_inverse(permutation: Sequence[int]) -> bool:
+    return [permutation[p] for p in permutation] == list(range(len(permutation)))
+
+
+def permutations_of(rule: Rule) -> Iterator[Sequence[int]]:
+    """Those that are written in the rule, and those that are drawn where both sides are well typed."""
+    for side in (*rule.source, *rule.target):
+        for part in pattern.subterms(side):
+            written = dict(part.attributes).get("perm") if isinstance(part, Apply) else None
+            if isinstance(written, tuple) and all(isinstance(p, int) for p in written):
+                yield written
+    rng = np.random.default_rng(0)
+    for _ in range(200 if rule.attributes else 0):
+        instance = instances.draw(rule, rng)
+        if field_difference(rule, instance, rng, CONFIG) != TARGET_UNTYPED:
+            yield from (instance.attributes[name] for name, kind in rule.attributes.items() if kind[0] == "permutation")
 
 
 @pytest.mark.parametrize("rule", RULES, ids=[r.id for r in RULES])

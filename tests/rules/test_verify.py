@@ -18,6 +18,7 @@ from rlflow.rules.verify import (
     check_false_controls,
     field_difference,
     float_difference,
+    leaves_domain,
     verify,
 )
 
@@ -38,8 +39,10 @@ def test_false_controls_are_refuted_by_a_counter_example(control: Rule, seed: in
     assert isinstance(outcome, Refutation)
     assert outcome.instance is not None
     rng = np.random.default_rng(seed)
-    assert field_difference(control, outcome.instance, rng, CONFIG) or (
-        float_difference(control, outcome.instance, rng) > 1e-3
+    assert (
+        field_difference(control, outcome.instance, rng, CONFIG)
+        or float_difference(control, outcome.instance, rng) > 1e-3
+        or leaves_domain(control, outcome.instance, rng)
     )
 
 

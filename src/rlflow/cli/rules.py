@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from time import process_time
 from typing import Annotated, Any
@@ -62,11 +63,16 @@ def show(
 def verify_rules(
     library: LibraryFile = None,
     seed: Annotated[int, typer.Option(help="Draws other instances than the certificates' own.")] = 1,
+    instances: Annotated[
+        int | None, typer.Option(min=1, help="Draw so many of each rule, and run all of them in ONNX Runtime.")
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Verify every rule again with fresh instances, and that rules known to be false are refused."""
     loaded = rule_library.load(library)
     config = VerificationConfig(seed=seed)
+    if instances is not None:
+        config = replace(config, shapes=instances, float_cases=instances)
     refused = check_false_controls(false_controls(), config)
     errors: list[float] = []
     started = process_time()

@@ -31,9 +31,6 @@ _QUICKLY = 3
 """How many times fewer shapes each step of widening is tested at."""
 
 _MIN_POSITIVES = 3
-_SELDOM_TYPED = 1.0
-"""Good instances for each at which the target is not well typed."""
-
 _MAX_ATTEMPTS = 24
 """Combinations of attributes that are tried for one rule."""
 
@@ -75,12 +72,11 @@ class Certifier:
 def mine(rule: Rule, rng: np.random.Generator, config: VerificationConfig) -> tuple[Expression, ...] | None:
     """A conjunction that no counter-example among drawn instances satisfies; None if the language has none.
 
-    Where the target is seldom well typed, that counts as a counter-example too: the condition then says where it is.
+    Where the sides never differ, a target that is not well typed counts as one: the condition then says where it is.
     Of all predicates, those are taken that rule out most counter-examples and fewest good instances.
     """
     good, bad, untyped = _sorted_instances(rule, rng, config)
-    if len(good) < _SELDOM_TYPED * len(untyped):
-        bad += untyped
+    bad = bad or untyped
     counter_examples = tuple(bad)
     predicates = list(_predicates(rule))
     chosen: list[Expression] = []
@@ -154,7 +150,9 @@ def generalised(rule: Rule, config: VerificationConfig, dimensions: Mapping[str,
     thorough ones. `dimensions` numbers the symbols of the rule's templates.
     """
     thorough = Certifier(config)
-    quick = Certifier(replace(config, shapes=-(-config.shapes // _QUICKLY), float_cases=0, seed=config.seed + 1))
+    quick = Certifier(
+        replace(config, shapes=-(-config.shapes // _QUICKLY), turned=1, float_cases=0, seed=config.seed + 1)
+    )
     for certifier in (quick, thorough):
         widest = _widened(rule, certifier, dimensions)
         accepted = thorough.certify(with_short_names(widest)) if widest is not None else None

@@ -37,7 +37,7 @@ _RELU = OperatorChoice("Relu", 1)
 
 ALGEBRA = Family(
     "algebra",
-    3,
+    2,
     _leaves(abc=("m", "k"), vw=("k", "n"), u=("n", "n"), st=(), r=("k",), q=("n",), p=("m", 1)),
     (_MATMUL, _ADD, _MUL, _RELU, OperatorChoice("Transpose", 1, {"perm": (1, 0)})),
     _MATRICES,

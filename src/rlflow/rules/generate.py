@@ -21,7 +21,7 @@ from rlflow.rules.conditions import generalised
 from rlflow.rules.enumeration import Pair, enumerate_pairs
 from rlflow.rules.families import FAMILIES, Family
 from rlflow.rules.library import Library
-from rlflow.rules.pattern import Apply
+from rlflow.rules.pattern import Apply, Term
 from rlflow.rules.rule import Rule, VariableSpec
 from rlflow.rules.verify import VerificationConfig, certified, check_false_controls
 
@@ -118,6 +118,18 @@ def distinct(pairs: tuple[Pair, ...], types: Mapping[str, TensorType]) -> list[P
     )
 
 
+_MOST_GROWTH = 1
+"""Operators that a rule may add: enough for a sum to be taken apart, and not for work that undoes itself."""
+
+
+def _convolves_itself(term: Term) -> bool:
+    """Whether an image is its own filter somewhere, as in 14 of TASO's rules: no network has that."""
+    convolutions = (node for node in pattern.operators(term) if node.op == "Conv")
+    return any(
+        set(pattern.variables(node.arguments[0])) & set(pattern.variables(node.arguments[1])) for node in convolutions
+    )
+
+
 def _rules(
     pair: Pair, config: GeneratorConfig, known: prune.KnownRules, types: Mapping[str, TensorType]
 ) -> Iterator[Rule]:
@@ -126,6 +138,8 @@ def _rules(
     for source, target in (pair, reversed(pair)):
         if not isinstance(source, Apply) or prune.contains(target, source):
             continue  # it would match everything, or grow for ever
+        if len(pattern.operators(target)) - len(pattern.operators(source)) > _MOST_GROWTH:
+            continue
         if set(pattern.variables(target)) - set(pattern.variables(source)) or known.lead(source, target, types):
             continue
         rule = Rule(
@@ -137,7 +151,7 @@ def _rules(
             origin=f"enumerated n={config.max_operators} seed={config.seed}",
         )
         wide = generalised(rule, config.verification, config.family.dimensions)
-        if wide is not None:
+        if wide is not None and not _convolves_itself(wide.source[0]):
             known.add(wide)
             yield wide
 

@@ -23,7 +23,11 @@ DIMENSIONS = (1, 2, 3, 4)
 _RANKS = (0, 1, 2, 2, 3, 3, 3, 4, 4)
 """From rank 3 on a permutation may differ from its inverse: high ranks are drawn more often."""
 
-_MAX_LEADING = 2
+_TURNED_RANKS = (2, 3, 3, 4, 4, 4)
+"""Only from rank 4 on a permutation can leave an axis where it is and not be its own inverse."""
+
+_LEADING = (0, 1, 2)
+_TURNED_LEADING = (0, 1, 2, 2, 2)
 _ONE_GROUP_REFUSED = 0.9
 
 
@@ -56,11 +60,18 @@ def draw(rule: Rule, rng: np.random.Generator, *, attempts: int = 2000, respect_
     raise RuleError(f"rule {rule.name!r}: none of {attempts} drawn instances has a well-typed source")
 
 
+def is_turned(rule: Rule) -> bool:
+    """Whether permutations are drawn for the rule. Which of two it should have shows but at few shapes: where the wrong
+    one is well typed too, and not the inverse of itself."""
+    return any(kind[0] == "permutation" for kind in rule.attributes.values())
+
+
 def _attempt(rule: Rule, rng: np.random.Generator) -> Instance:
     symbols: dict[str, tuple[int, ...]] = {}
     sizes = _draw_sizes(rng)
-    whole = _draw_dimensions(sizes, rng, _RANKS[rng.integers(len(_RANKS))])
-    leading = _draw_dimensions(sizes, rng, int(rng.integers(0, _MAX_LEADING + 1)))
+    ranks, leading_ranks = (_TURNED_RANKS, _TURNED_LEADING) if is_turned(rule) else (_RANKS, _LEADING)
+    whole = _draw_dimensions(sizes, rng, ranks[rng.integers(len(ranks))])
+    leading = _draw_dimensions(sizes, rng, leading_ranks[rng.integers(len(leading_ranks))])
     types = {}
     for name in pattern.variables(*rule.source):
         template = rule.spec(name).shape

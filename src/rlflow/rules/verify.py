@@ -42,9 +42,12 @@ _LEAST_COMPARED = 0.25
 
 @dataclass(frozen=True)
 class VerificationConfig:
-    """How much is drawn. `min_elements` is per shape, over all its trials."""
+    """How much is drawn. `min_elements` is per shape, over all its trials. Rules with permutations are tested at
+    `turned` times as many shapes.
+    """
 
     shapes: int = 64
+    turned: int = 4
     trials: int = 3
     min_elements: int = 64
     float_cases: int = 4
@@ -71,8 +74,9 @@ def verify(rule: Rule, config: VerificationConfig) -> Certificate | Refutation:
     rng = np.random.default_rng(config.seed)
     seen: set[Any] = set()
     compared: list[Instance] = []
-    for _ in range(_DRAWS_PER_SHAPE * config.shapes):
-        if len(compared) == config.shapes:
+    shapes = config.shapes * (config.turned if instances.is_turned(rule) else 1)
+    for _ in range(_DRAWS_PER_SHAPE * shapes):
+        if len(compared) == shapes:
             break
         instance = instances.draw(rule, rng)
         key = (*instance.types.values(), *instance.attributes.items())
