@@ -154,6 +154,28 @@ def test_impossible_budgets(text):
         parse_budget(text)
 
 
+@pytest.mark.parametrize(
+    ("family", "says"),
+    [("nonsense=2", "unknown family"), ("algebra", "as in algebra=2"), ("algebra=0", "as in algebra=2")],
+)
+def test_a_family_that_cannot_be_enumerated_is_refused(rlflow, tmp_path, family, says):
+    code, _, err = rlflow("rules", "generate", "--family", family, "-o", tmp_path / "library.jsonl")
+    assert code == 2
+    assert says in err
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.slow
+def test_one_family_alone_is_enumerated(rlflow, tmp_path):
+    path = tmp_path / "library.jsonl"
+    code, out, _ = rlflow("rules", "generate", "--family", "join=1", "-o", path, "--json")
+    assert code == 0
+    document = json.loads(out)
+    schemas.validate("rules_generate", document)
+    assert set(document["families"]) == {"join"}
+    assert path.exists()
+
+
 def test_rules_are_listed_shown_and_verified(rlflow):
     code, out, _ = rlflow("rules", "list", "--json")
     document = json.loads(out)

@@ -13,6 +13,7 @@ from rlflow.cost.measured import PricingConfig
 from rlflow.environments import EnvironmentConfig, RewardConfig
 from rlflow.errors import InputError
 from rlflow.evaluation.delivery import DeliveryConfig
+from rlflow.rules.families import FAMILIES
 from rlflow.rules.verify import VerificationConfig
 from rlflow.search.rule_selection import SelectionConfig
 from rlflow.tracking import composition
@@ -44,6 +45,11 @@ def test_every_group_of_the_design_is_there():
 def test_params_yaml_is_what_conf_composes_to(repository: Path):
     composed = OmegaConf.to_yaml(complete_graph(compose()), resolve=True)
     assert (repository / "params.yaml").read_text() == composed, "run `python -m rlflow.tracking.composition`"
+
+
+def test_the_configured_families_are_those_of_the_shipped_library():
+    configured = compose().rules.generation.families
+    assert dict(configured) == {name: family.max_operators for name, family in FAMILIES.items()}
 
 
 @pytest.mark.parametrize(
