@@ -118,7 +118,7 @@ def generate(
         report = write_library(
             output,
             LibraryConfig.of(sizes, TRIALS, seed, verification),
-            on_progress=lambda done, total: on_progress(done / max(total, 1), f"{done} of {total} equalities"),
+            on_progress=lambda done, total: on_progress(done / max(total, 1), f"{done} of {total}"),
         )
     if as_json:
         document = {"output": str(output), "library_hash": rule_library.load(output).hash, **report.to_json()}

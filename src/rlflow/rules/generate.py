@@ -7,7 +7,9 @@ widened, and kept in every direction that is sound.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, field
+from multiprocessing import get_context
 from pathlib import Path
 from time import process_time
 from typing import Any
@@ -62,7 +64,7 @@ class GenerationReport:
 
 
 Progress = Callable[[int, int], None]
-"""Called with (equalities done, equalities to do)."""
+"""Called with (what is done, what there is to do): equalities of a family, or rules and families of a library."""
 
 
 def generate(config: GeneratorConfig, *, on_progress: Progress | None = None) -> GenerationReport:
@@ -193,17 +195,27 @@ class LibraryReport:
 def build_library(config: LibraryConfig, *, on_progress: Progress | None = None) -> tuple[Library, LibraryReport]:
     """Declared and enumerated rules, each certified, none twice: an equality that was declared keeps that name.
 
-    `RuleError` if a declared rule is refuted or a false one accepted.
+    Each family has a process of its own. `RuleError` if a declared rule is refuted or a false one accepted.
     """
     start = process_time()
     refused = check_false_controls(curated.false_controls(), config.verification)
-    declared = [certified(r, config.verification) for r in curated.curated_rules()] if config.declared else []
-    reports = {c.family.name: generate(c, on_progress=on_progress) for c in config.families}
+    declared = curated.curated_rules() if config.declared else []
+    to_do = len(declared) + len(config.families)
+    certified_rules: list[Rule] = []
+    with ProcessPoolExecutor(mp_context=get_context("spawn")) as pool:
+        enumerated = [pool.submit(generate, family) for family in config.families]
+        for done, rule in enumerate(declared, start=1):
+            certified_rules.append(certified(rule, config.verification))
+            if on_progress is not None:
+                on_progress(done, to_do)
+        reports = {c.family.name: found.result() for c, found in zip(config.families, enumerated, strict=True)}
+    if on_progress is not None:
+        on_progress(to_do, to_do)
     rules: dict[str, Rule] = {}
-    for rule in (*declared, *(r for report in reports.values() for r in report.rules)):
+    for rule in (*certified_rules, *(r for report in reports.values() for r in report.rules)):
         rules.setdefault(rule.id.removeprefix(f"{rule.family}-"), rule)
-    report = LibraryReport(len(declared), reports, refused, process_time() - start)
-    return Library(tuple(rules.values())), report
+    cpu_s = process_time() - start + sum(report.cpu_s for report in reports.values())
+    return Library(tuple(rules.values())), LibraryReport(len(declared), reports, refused, cpu_s)
 
 
 def write_library(path: Path, config: LibraryConfig, *, on_progress: Progress | None = None) -> LibraryReport:
