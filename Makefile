@@ -13,7 +13,7 @@ export PATH := $(abspath $(VENV))/bin:$(PATH)
 export DVC_NO_ANALYTICS := 1
 export MLFLOW_DISABLE_TELEMETRY := true
 
-.PHONY: help setup repro test test-slow lint check check-results smoke seeds bench ui clean
+.PHONY: help setup repro test test-slow lint check check-results smoke seeds rules bench ui clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -52,6 +52,9 @@ smoke: setup ## the whole pipeline on a tiny graph, through DVC, outside the wor
 
 seeds: setup ## the learning chain on a two-layer BERT for five seeds, against the searches
 	OMP_NUM_THREADS=1 python pipelines/seed_study.py --multirun experiment=two_layers seed=0,1,2,3,4
+
+rules: setup ## every rule of the library again: up to a thousand instances of each, all of them in ONNX Runtime
+	rlflow rules verify --instances 1000
 
 bench: setup ## timings, to data/results/bench.json
 	python benchmarks/run.py

@@ -13,7 +13,7 @@ from rlflow.cost.measured import PricingConfig
 from rlflow.environments import EnvironmentConfig, RewardConfig
 from rlflow.errors import InputError
 from rlflow.evaluation.delivery import DeliveryConfig
-from rlflow.rules.families import FAMILIES
+from rlflow.rules.families import SHIPPED
 from rlflow.rules.verify import VerificationConfig
 from rlflow.search.rule_selection import SelectionConfig
 from rlflow.tracking import composition
@@ -49,7 +49,7 @@ def test_params_yaml_is_what_conf_composes_to(repository: Path):
 
 def test_the_configured_families_are_those_of_the_shipped_library():
     configured = compose().rules.generation.families
-    assert dict(configured) == {name: family.max_operators for name, family in FAMILIES.items()}
+    assert dict(configured) == SHIPPED
 
 
 @pytest.mark.parametrize(

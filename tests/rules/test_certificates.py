@@ -6,14 +6,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 
 from rlflow.errors import CertificateError, InputError, RuleError
-from rlflow.rules import instances
 from rlflow.rules.library import Library, load
-from rlflow.rules.rule import Certificate, Rule
-from rlflow.rules.verify import SEMANTICS, TARGET_UNTYPED, VerificationConfig, certified, field_difference, verify
+from rlflow.rules.rule import Certificate
+from rlflow.rules.verify import SEMANTICS, VerificationConfig, certified, verify
 
 _EVERY = 5
 
@@ -115,19 +113,9 @@ def test_certificates_can_be_made_again(library: Library) -> None:
         assert exact(again.certificate) == exact(rule.certificate), rule.name
 
 
-def is_mostly_typed(rule: Rule) -> bool:
-    """Without its condition, as with it."""
-    rng = np.random.default_rng(0)
-    free = replace(rule, where=())
-    drawn = [field_difference(free, instances.draw(free, rng), rng, VerificationConfig()) for _ in range(20)]
-    return drawn.count(TARGET_UNTYPED) <= len(drawn) // 2
-
-
 def test_every_condition_is_needed_or_shape_typed(library: Library) -> None:
-    """A verifier that never sees a wrong instance certifies nothing: conditions must rule some out. Those that say
-    where the target is well typed rule out no wrong value."""
-    conditional = [r for r in library.rules if r.where and is_mostly_typed(r)]
-    assert len(conditional) >= 40
+    """A verifier that never sees a wrong instance certifies nothing: conditions must rule some out."""
+    conditional = [r for r in library.rules if r.where]
     refuted = [r for r in conditional if r.certificate is not None and r.certificate.refuted_without_condition]
     assert len(refuted) >= len(conditional) // 2
 

@@ -74,7 +74,7 @@ def test_what_is_true_holds_at_every_shape(text):
 @pytest.mark.parametrize("text", FALSE)
 def test_what_is_false_is_refused_with_the_shapes_that_show_it(text, known: KnownRules):
     found = judge(parse_line(text), known, RecallConfig())
-    assert found.outcome in ("refuted", "conditional")
+    assert found.outcome == "refuted"
     assert "the sides differ at" in found.counter_example
 
 
@@ -92,7 +92,7 @@ def test_a_condition_that_saves_an_equation_is_stated(known: KnownRules):
         ("matmul(a,matmul(b,c)) == matmul(matmul(a,b),c)", "instance"),
         ("matmul(matmul(a,b),matmul(c,d)) == matmul(matmul(a,matmul(b,c)),d)", "derived"),
         ("ewadd(ewadd(a,b),c) == ewadd(ewadd(c,b),a)", "instance"),
-        ("concat(0,concat(1,a,b),concat(1,c,d)) == concat(1,concat(0,a,c),concat(0,b,d))", "instance"),
+        ("concat(0,concat(1,a,b),concat(1,c,d)) == concat(1,concat(0,a,c),concat(0,b,d))", "not_found"),
         ("poolavg(3,3,1,1,0,x) == conv2d(1,1,0,0,x,Cpool(3,3))", "not_found"),
     ],
 )

@@ -18,7 +18,7 @@ from rlflow.rules import pattern, recall
 from rlflow.rules.curated import false_controls
 from rlflow.rules.equations import read_equations
 from rlflow.rules.expression import describe
-from rlflow.rules.families import FAMILIES
+from rlflow.rules.families import SHIPPED
 from rlflow.rules.generate import TRIALS, LibraryConfig, write_library
 from rlflow.rules.rule import Rule
 from rlflow.rules.verify import Refutation, VerificationConfig, check_false_controls, verify
@@ -64,7 +64,10 @@ def verify_rules(
     library: LibraryFile = None,
     seed: Annotated[int, typer.Option(help="Draws other instances than the certificates' own.")] = 1,
     instances: Annotated[
-        int | None, typer.Option(min=1, help="Draw so many of each rule, and run all of them in ONNX Runtime.")
+        int | None,
+        typer.Option(
+            min=1, help="Draw up to so many different ones of each rule, and run all of them in ONNX Runtime."
+        ),
     ] = None,
     as_json: AsJson = False,
 ) -> None:
@@ -106,14 +109,16 @@ def generate(
     output: Annotated[Path, typer.Option("--output", "-o", help="Where to write the library.")],
     family: Annotated[
         list[str] | None,
-        typer.Option(help="NAME=N: a family of rules, with sides of up to N operators; may be repeated."),
+        typer.Option(
+            help="NAME=N: a family of rules, with sides of up to N operators; may be repeated. By default as shipped."
+        ),
     ] = None,
     seed: Annotated[int, typer.Option(help="The same seed gives the same library.")] = 0,
     as_json: AsJson = False,
 ) -> None:
     """Enumerate rules, verify them and the declared ones, and write all with their certificates."""
     verification = VerificationConfig(seed=seed)
-    sizes = _sizes(family) if family else {name: known.max_operators for name, known in FAMILIES.items()}
+    sizes = _sizes(family) if family else SHIPPED
     with progress_bar("generating") as on_progress:
         report = write_library(
             output,

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from rlflow.rules.curated_convolution import convolution_rules, false_convolution_controls
-from rlflow.rules.curated_joins import false_join_controls, join_rules
+from rlflow.rules.curated_joins import false_join_controls
 from rlflow.rules.rule import Rule, declare
 
 _LINEAR = "linear"
@@ -307,7 +307,6 @@ def curated_rules() -> list[Rule]:
         *_normalisation_rules(),
         *_association_rules(),
         *convolution_rules(),
-        *join_rules(),
     ]
 
 

@@ -6,7 +6,7 @@ widened, and kept in every direction that is sound.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, field
 from multiprocessing import get_context
@@ -20,8 +20,9 @@ from rlflow.errors import InputError
 from rlflow.ir.tensor_type import TensorType
 from rlflow.rules import curated, pattern, prune
 from rlflow.rules.conditions import generalised
+from rlflow.rules.curated_joins import join_rules
 from rlflow.rules.enumeration import Pair, enumerate_pairs
-from rlflow.rules.families import FAMILIES, Family
+from rlflow.rules.families import FAMILIES, JOIN, Family
 from rlflow.rules.library import Library
 from rlflow.rules.pattern import Apply, Term
 from rlflow.rules.rule import Rule, VariableSpec
@@ -121,7 +122,15 @@ def distinct(pairs: tuple[Pair, ...], types: Mapping[str, TensorType]) -> list[P
 
 
 _MOST_GROWTH = 1
-"""Operators that a rule may add: enough for a sum to be taken apart, and not for work that undoes itself."""
+
+
+def _is_detour(source: Term, target: Term) -> bool:
+    """Whether the target only does more: operators of other kinds, as in a - (-b) for a + b, or several of the same.
+    One more of the same may be a sum that is taken apart.
+    """
+    before, after = pattern.operators(source), pattern.operators(target)
+    growth = len(after) - len(before)
+    return growth > _MOST_GROWTH or (growth > 0 and not {n.op for n in after} <= {n.op for n in before})
 
 
 def _convolves_itself(term: Term) -> bool:
@@ -140,7 +149,7 @@ def _rules(
     for source, target in (pair, reversed(pair)):
         if not isinstance(source, Apply) or prune.contains(target, source):
             continue  # it would match everything, or grow for ever
-        if len(pattern.operators(target)) - len(pattern.operators(source)) > _MOST_GROWTH:
+        if _is_detour(source, target):
             continue
         if set(pattern.variables(target)) - set(pattern.variables(source)) or known.lead(source, target, types):
             continue
@@ -192,6 +201,11 @@ class LibraryReport:
         }
 
 
+def declared_rules(families: Sequence[str]) -> list[Rule]:
+    """Those that belong to no family, and those of these families."""
+    return [*curated.curated_rules(), *(join_rules() if JOIN.name in families else [])]
+
+
 def build_library(config: LibraryConfig, *, on_progress: Progress | None = None) -> tuple[Library, LibraryReport]:
     """Declared and enumerated rules, each certified, none twice: an equality that was declared keeps that name.
 
@@ -199,7 +213,7 @@ def build_library(config: LibraryConfig, *, on_progress: Progress | None = None)
     """
     start = process_time()
     refused = check_false_controls(curated.false_controls(), config.verification)
-    declared = curated.curated_rules() if config.declared else []
+    declared = declared_rules([c.family.name for c in config.families]) if config.declared else []
     to_do = len(declared) + len(config.families)
     certified_rules: list[Rule] = []
     with ProcessPoolExecutor(mp_context=get_context("spawn")) as pool:

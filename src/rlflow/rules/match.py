@@ -17,8 +17,9 @@ from rlflow.errors import RuleError, TypeInferenceError
 from rlflow.ir.graph import WEIGHT, Attributes, AttributeValue, Graph, Ref
 from rlflow.ir.tensor_type import Dimension, TensorType
 from rlflow.ops import registry
-from rlflow.rules import pattern
+from rlflow.rules import instances, pattern
 from rlflow.rules.expression import Scope, Unproven, evaluate, holds
+from rlflow.rules.instances import Instance
 from rlflow.rules.pattern import Apply, Term, Variable
 from rlflow.rules.rule import Rule, VariableSpec
 
@@ -300,9 +301,60 @@ def _complete(variant: Variant, graph: Graph, binding: _Binding, roots: tuple[Re
         kind = plan[-1 - target.node].types[target.index] if target.node < 0 else graph.type_of(target)
         if kind != graph.type_of(ref):
             return None
+    if not (all(kind.is_static for kind in types.values()) or _holds_at_any_size(rule, scope)):
+        return None
     running = [r.node for r in roots]
     running += sorted(n for n in inside if n not in running and not graph.nodes[n].constant)
     return Match(rule, roots, dict(binding.tensors), tuple(dict.fromkeys(running)), tuple(plan), targets)
+
+
+_SIZES = (
+    10007,
+    10009,
+    10037,
+    10039,
+    10061,
+    10067,
+    10069,
+    10079,
+    10091,
+    10093,
+    10099,
+    10103,
+    10111,
+    10133,
+    10139,
+    10141,
+)
+"""Primes: no size is another one, nor a sum or product of others."""
+
+
+def _holds_at_any_size(rule: Rule, scope: Scope) -> bool:
+    """Whether both sides are well typed and of one type where all open dimensions are different numbers: those of one
+    name are equal, and nothing else about them is known. What is typed only if two of them happen to be equal, or one
+    to be 1, would break the model at other sizes.
+    """
+    named: dict[str | int, int] = {}
+
+    def size(d: Dimension) -> int:
+        if isinstance(d, int):
+            return d
+        name = len(named) if d is None else d
+        return named.setdefault(name, _SIZES[len(named)])
+
+    try:
+        types = {n: TensorType(kind.dtype, tuple(map(size, _shape(kind)))) for n, kind in scope.types.items()}
+        instance = Instance(types, scope.attributes, scope.literals)
+        source, target = instances.plan(rule.source, instance), instances.plan(rule.target, instance)
+    except (IndexError, Unproven, TypeInferenceError):
+        return False
+    return source.types == target.types
+
+
+def _shape(kind: TensorType) -> tuple[Dimension, ...]:
+    if kind.shape is None:
+        raise Unproven
+    return kind.shape
 
 
 def _private(graph: Graph, inside: set[int], roots: set[int]) -> bool:
