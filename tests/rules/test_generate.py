@@ -252,6 +252,7 @@ def test_a_verifier_that_accepts_a_false_rule_stops_everything(monkeypatch: pyte
 
 @pytest.mark.slow
 def test_three_operators() -> None:
+    # with Transpose it takes minutes, most of them for permutations of products
     without = tuple(choice for choice in FAMILIES["algebra"].operators if choice.op != "Transpose")
     family = replace(FAMILIES["algebra"], operators=without)
     report = generate(GeneratorConfig(family, max_operators=3))

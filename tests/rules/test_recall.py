@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from rlflow.rules import library as rule_library
+from rlflow.rules.curated_joins import join_rules
 from rlflow.rules.equations import parse_line
 from rlflow.rules.library import Library
 from rlflow.rules.prune import KnownRules
@@ -17,6 +18,7 @@ from rlflow.rules.recall import (
     recall,
     totals,
 )
+from rlflow.rules.verify import VerificationConfig, certified
 
 CONFIG = RecallConfig(shapes=12, attempts=4000)
 
@@ -50,6 +52,15 @@ TRUE = [
     "relu(a) == split_0(0,relu(concat(0,a,b)))",
     "matmul(x,a) == split_0(1,matmul(x,concat(1,a,b)))",
     "conv2d(2,2,1,0,y,w) == split_1(0,conv2d(2,2,1,0,concat(0,x,y),w))",
+]
+OF_JOINTS = [
+    "relu(concat(1,a,b)) == concat(1,relu(a),relu(b))",
+    "ewadd(concat(0,a,b),concat(0,c,d)) == concat(0,ewadd(c,a),ewadd(d,b))",
+    "concat(0,matmul(a,c),matmul(b,c)) == matmul(concat(0,a,b),c)",
+    "matmul(concat(1,a,b),concat(0,c,d)) == ewadd(matmul(a,c),matmul(b,d))",
+    "concat(0,concat(1,a,b),concat(1,c,d)) == concat(1,concat(0,a,c),concat(0,b,d))",
+    "concat(0,conv2d(1,1,0,0,x,w),conv2d(1,1,0,0,y,w)) == conv2d(1,1,0,0,concat(0,x,y),w)",
+    "relu(a) == split_0(1,relu(concat(1,a,b))) ; relu(b) == split_1(1,relu(concat(1,a,b)))",
 ]
 FALSE = [
     *FALSE_CONTROLS,
@@ -98,6 +109,20 @@ def test_a_condition_that_saves_an_equation_is_stated(known: KnownRules):
 )
 def test_one_rule_several_or_none(text, outcome, known: KnownRules):
     assert judge(parse_line(text), known, CONFIG).outcome == outcome
+
+
+@pytest.fixture(scope="module")
+def known_with_joints(shipped: Library) -> KnownRules:
+    rules = KnownRules()
+    for rule in (*shipped.rules, *(certified(r, VerificationConfig(shapes=8, float_cases=1)) for r in join_rules())):
+        rules.add(rule)
+    return rules
+
+
+@pytest.mark.parametrize("text", OF_JOINTS)
+def test_equations_of_joints_follow_from_their_rules_alone(text, known: KnownRules, known_with_joints: KnownRules):
+    assert judge(parse_line(text), known_with_joints, CONFIG).outcome in ("instance", "derived")
+    assert judge(parse_line(text), known, CONFIG).outcome == "not_found"
 
 
 def test_without_rules_nothing_is_derived():
