@@ -21,6 +21,10 @@ class SweepParent(Callback):
     def __init__(self) -> None:
         self._open = ExitStack()
 
+    def __reduce__(self) -> tuple[type["SweepParent"], tuple[()]]:
+        """A launcher that sends its callbacks to jobs elsewhere sends one that has nothing open."""
+        return SweepParent, ()
+
     def on_multirun_start(self, config: DictConfig, **kwargs: Any) -> None:
         """Create the store, which jobs must not do at the same time, and the parent run."""
         stage, overrides = config.hydra.job.name, config.hydra.overrides.task
