@@ -41,8 +41,15 @@ def identity(match: Match) -> tuple[object, ...]:
 
 
 def by_position(graph: Graph, rewriter: Rewriter) -> list[list[tuple[int, ...]]]:
-    """The matches as places in the topological order: what an agent's location means."""
-    return [[tuple(graph.position[n] for n in match.nodes) for match in found] for found in rewriter.matches(graph)]
+    """The matches as places in the topological order: what an agent's location means. Roots come in the rule's order;
+    the nodes inside have none."""
+
+    def places(match: Match) -> tuple[int, ...]:
+        roots = len({ref.node for ref in match.roots})
+        place = [graph.position[node] for node in match.nodes]
+        return (*place[:roots], *sorted(place[roots:]))
+
+    return [[places(match) for match in found] for found in rewriter.matches(graph)]
 
 
 def walk(graph: Graph, rewriter: Rewriter, rng: np.random.Generator, steps: int) -> Graph:
