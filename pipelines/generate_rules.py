@@ -78,7 +78,7 @@ def _generated(config: GeneratorConfig, found: GenerationReport) -> dict[str, An
         "candidate_pairs": found.duplicate_pairs,
         "after_renaming": found.after_renaming,
         "after_common_subgraph": found.after_instance,
-        "verified": found.after_instance - found.refuted,
+        "verified": found.verified,
         "rejected": found.refuted,
         "rules": found.kept,
         "cpu_s": found.cpu_s,

@@ -72,13 +72,19 @@ def test_a_joint_follows_the_axes_that_a_transpose_moves(axis: int) -> None:
         assert_same_outputs(before, graph, np.random.default_rng(0))
 
 
-def test_parts_of_a_join_are_what_was_joined() -> None:
-    def there_and_back(nodes: list[Node]) -> list[Ref]:
+def joined_and_split(*sizes: int) -> Graph:
+    """Three columns and five, joined and split into so many."""
+
+    def build(nodes: list[Node]) -> list[Ref]:
         x, y = read(nodes, "x", 2, 3), read(nodes, "y", 2, 5)
-        split = applied(nodes, "Split", applied(nodes, "Concat", x, y, axis=-1), axis=-1, split=(3, 5))
+        split = applied(nodes, "Split", applied(nodes, "Concat", x, y, axis=-1), axis=-1, split=sizes)
         return [applied(nodes, "Relu", Ref(split.node, i)) for i in range(2)]
 
-    before = graph_of(there_and_back)
+    return graph_of(build)
+
+
+def test_parts_of_a_join_are_what_was_joined() -> None:
+    before = joined_and_split(3, 5)
     after = rewritten(before, "part-0-of-join", "part-1-of-join")
     assert operators(after) == {"Relu": 2}
     assert_same_outputs(before, after, np.random.default_rng(0))
@@ -86,14 +92,8 @@ def test_parts_of_a_join_are_what_was_joined() -> None:
 
 def test_other_parts_of_a_join_stay() -> None:
     """Split elsewhere than it was joined, a part is no operand: not vacuous, the sizes alone differ from above."""
-
-    def elsewhere(nodes: list[Node]) -> list[Ref]:
-        x, y = read(nodes, "x", 2, 3), read(nodes, "y", 2, 5)
-        split = applied(nodes, "Split", applied(nodes, "Concat", x, y, axis=-1), axis=-1, split=(4, 4))
-        return [applied(nodes, "Relu", Ref(split.node, i)) for i in range(2)]
-
     rewriter = Rewriter([RULES["part-0-of-join"], RULES["part-1-of-join"]])
-    assert not any(rewriter.matches(graph_of(elsewhere)))
+    assert not any(rewriter.matches(joined_and_split(4, 4)))
 
 
 def test_sums_that_broadcast_along_the_joint_stay() -> None:

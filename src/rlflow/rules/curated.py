@@ -297,7 +297,7 @@ def _association_rules() -> list[Rule]:
 
 
 def curated_rules() -> list[Rule]:
-    """All declared rules, without certificates."""
+    """All declared rules that belong to no family, without certificates."""
     return [
         *(_merge(parts, bias) for parts in (2, 3) for bias in (False, True)),
         *(_unmerge(parts) for parts in (2, 3)),

@@ -164,21 +164,20 @@ def _product_rules() -> list[Rule]:
     ]
 
 
-def _movement_rules() -> list[Rule]:
-    """Joints among themselves: undone, taken apart, turned, and crossed."""
+def _part_rules() -> list[Rule]:
+    """The parts of a join are what was joined, and the join of all parts is what was parted."""
 
-    def part(i: int, sizes: Any, whole: Any) -> Any:
-        return ["@", i, ["Split", {"axis": "?k", "split": sizes}, whole]]
+    def part(i: int, whole: Any) -> Any:
+        return ["@", i, ["Split", {"axis": "?k", "split": "?s"}, whole]]
 
-    two, three = ("x", "y"), ("x", "y", "z")
-    drawn = {"?k": _ALONG, "?s": ["sizes", "?k", *two]}
+    two = ("x", "y")
     undone = [
         declare(
             f"part-{i}-of-join",
             _FAMILY,
-            [part(i, "?s", _join("?k", *two))],
+            [part(i, _join("?k", *two))],
             [name],
-            attributes=drawn,
+            attributes={"?k": _ALONG, "?s": ["sizes", "?k", *two]},
             where=[["==", "?s", ["list", *(["dim", n, "?k"] for n in two)]]],
         )
         for i, name in enumerate(two)
@@ -187,20 +186,34 @@ def _movement_rules() -> list[Rule]:
         declare(
             f"join-of-{count}-parts",
             _FAMILY,
-            [_join("?k", *(part(i, "?s", "x") for i in range(count)))],
+            [_join("?k", *(part(i, "x") for i in range(count)))],
             ["x"],
             attributes={"?k": _ALONG, "?s": ["partition", "x", "?k", count]},
             where=[["==", ["length", "?s"], count]],
         )
         for count in (2, 3)
     ]
-    along = {"?k": _ALONG}
-    first = declare(
-        "join-first-two", _FAMILY, [_join("?k", *three)], [_join("?k", _join("?k", "x", "y"), "z")], attributes=along
+    return [*undone, *joined]
+
+
+def _nesting_rules() -> list[Rule]:
+    """A join of three as two of two, and joins along two axes in either order."""
+    flat, along = [_join("?k", "x", "y", "z")], {"?k": _ALONG}
+    first = declare("join-first-two", _FAMILY, flat, [_join("?k", _join("?k", "x", "y"), "z")], attributes=along)
+    last = declare("join-last-two", _FAMILY, flat, [_join("?k", "x", _join("?k", "y", "z"))], attributes=along)
+    crossed = declare(
+        "cross-joins",
+        _FAMILY,
+        [_join("?j", _join("?k", "x", "y"), _join("?k", "v", "w"))],
+        [_join("?k", _join("?j", "x", "v"), _join("?j", "y", "w"))],
+        attributes={"?j": _ALONG, "?k": _ALONG},
+        where=[["!=", "?j", "?k"], _SAME_SIZE],
     )
-    last = declare(
-        "join-last-two", _FAMILY, [_join("?k", *three)], [_join("?k", "x", _join("?k", "y", "z"))], attributes=along
-    )
+    return [*_both(first, "open-first-two"), *_both(last, "open-last-two"), crossed]
+
+
+def _transpose_rules() -> list[Rule]:
+    """A transpose takes the axis of a join with it."""
     rank = ["*", -1, ["length", "?p"]]
     turned = {"?k": _ALONG, "?p": ["permutation", "x"]}
 
@@ -210,75 +223,84 @@ def _movement_rules() -> list[Rule]:
     into = declare(
         "transpose-of-parts",
         _FAMILY,
-        [transpose(_join("?k", *two))],
-        [_join(["+", ["get", ["inverse", "?p"], "?k"], rank], *map(transpose, two))],
+        [transpose(_join("?k", "x", "y"))],
+        [_join(["+", ["get", ["inverse", "?p"], "?k"], rank], transpose("x"), transpose("y"))],
         attributes=turned,
     )
     out = declare(
         "transpose-of-whole",
         _FAMILY,
-        [_join("?k", *map(transpose, two))],
-        [transpose(_join(["+", ["get", "?p", "?k"], rank], *two))],
+        [_join("?k", transpose("x"), transpose("y"))],
+        [transpose(_join(["+", ["get", "?p", "?k"], rank], "x", "y"))],
         attributes=turned,
     )
-    crossed = declare(
-        "cross-joins",
-        _FAMILY,
-        [_join("?j", _join("?k", "x", "y"), _join("?k", "v", "w"))],
-        [_join("?k", _join("?j", "x", "v"), _join("?j", "y", "w"))],
-        attributes={"?j": _ALONG, "?k": _ALONG},
-        where=[["!=", "?j", "?k"], _SAME_SIZE],
-    )
-    return [*undone, *joined, *_both(first, "open-first-two"), *_both(last, "open-last-two"), into, out, crossed]
+    return [into, out]
 
 
-def _convolution_rules() -> list[Rule]:
-    """Convolutions and pools in parts: of the images, of the filters, of the channels that are summed over."""
-    window = {"strides": "?s", "pads": "?p", "dilations": "?d"}
-    windows = {"?s": ["integers", 1, 2, 2], "?p": ["integers", 0, 2, 4], "?d": ["integers", 1, 2, 2]}
-    grouped, groups = {**window, "group": "?g"}, {**windows, "?g": ["groups", "x", "f"]}
-    image, filters = {"shape": ["n", "c", "h", "w"]}, {"shape": ["m", "k", "p", "q"]}
+_IMAGE = {"shape": ["n", "c", "h", "w"]}
+_WINDOW = {"strides": "?s", "pads": "?p", "dilations": "?d"}
+_WINDOWS = {"?s": ["integers", 1, 2, 2], "?p": ["integers", 0, 2, 4], "?d": ["integers", 1, 2, 2]}
 
-    def conv(attributes: Any, x: Any, f: Any) -> Any:
-        return ["Conv", attributes, x, f]
+
+def _image_rules() -> list[Rule]:
+    """Convolutions of the parts of a batch, and of a sum of images, by filters of any groups."""
+    grouped, groups = {**_WINDOW, "group": "?g"}, {**_WINDOWS, "?g": ["groups", "x", "f"]}
+    filters = {"shape": ["m", "k", "p", "q"]}
+
+    def conv(x: Any) -> Any:
+        return ["Conv", grouped, x, "f"]
 
     batch = declare(
         "convolution-of-image-parts",
         _FAMILY,
-        [conv(grouped, _join(_IMAGES, "x", "y"), "f")],
-        [_join(_IMAGES, conv(grouped, "x", "f"), conv(grouped, "y", "f"))],
-        {"x": image, "y": {"shape": ["l", "c", "h", "w"]}, "f": filters},
+        [conv(_join(_IMAGES, "x", "y"))],
+        [_join(_IMAGES, conv("x"), conv("y"))],
+        {"x": _IMAGE, "y": {"shape": ["l", "c", "h", "w"]}, "f": filters},
         attributes=groups,
     )
     summed = declare(
         "convolution-of-image-sum",
         _FAMILY,
-        [conv(grouped, ["Add", "x", "y"], "f")],
-        [["Add", conv(grouped, "x", "f"), conv(grouped, "y", "f")]],
-        {"x": image, "y": image, "f": filters},
+        [conv(["Add", "x", "y"])],
+        [["Add", conv("x"), conv("y")]],
+        {"x": _IMAGE, "y": _IMAGE, "f": filters},
         attributes=groups,
     )
+    return [*_both(batch, "convolution-of-whole-images"), *_both(summed, "sum-of-convolved-images")]
+
+
+def _filter_rules() -> list[Rule]:
+    """Convolutions by the parts of filters: some of them, or what they read of the channels that are summed over."""
+
+    def conv(x: Any, f: Any) -> Any:
+        return ["Conv", _WINDOW, x, f]
+
     out = declare(
         "convolution-of-filter-parts",
         _FAMILY,
-        [conv(window, "x", _join(_IMAGES, "f", "g"))],
-        [_join(_CHANNELS, conv(window, "x", "f"), conv(window, "x", "g"))],
-        {"x": image, "f": {"shape": ["m", "c", "p", "q"]}, "g": {"shape": ["l", "c", "p", "q"]}},
-        attributes=windows,
+        [conv("x", _join(_IMAGES, "f", "g"))],
+        [_join(_CHANNELS, conv("x", "f"), conv("x", "g"))],
+        {"x": _IMAGE, "f": {"shape": ["m", "c", "p", "q"]}, "g": {"shape": ["l", "c", "p", "q"]}},
+        attributes=_WINDOWS,
     )
     inner = declare(
         "convolution-of-channel-parts",
         _FAMILY,
-        [conv(window, _join(_CHANNELS, "x", "y"), _join(_CHANNELS, "f", "g"))],
-        [["Add", conv(window, "x", "f"), conv(window, "y", "g")]],
+        [conv(_join(_CHANNELS, "x", "y"), _join(_CHANNELS, "f", "g"))],
+        [["Add", conv("x", "f"), conv("y", "g")]],
         {
-            "x": image,
+            "x": _IMAGE,
             "y": {"shape": ["n", "e", "h", "w"]},
             "f": {"shape": ["m", "c", "p", "q"]},
             "g": {"shape": ["m", "e", "p", "q"]},
         },
-        attributes=windows,
+        attributes=_WINDOWS,
     )
+    return [*_both(out, "convolution-of-whole-filters"), inner]
+
+
+def _pool_rules() -> list[Rule]:
+    """A pool sees one channel of one image at a time."""
     pools = [
         declare(
             f"{op.lower()}-of-{name}-parts",
@@ -286,7 +308,7 @@ def _convolution_rules() -> list[Rule]:
             [[op, attributes, _join(axis, "x", "y")]],
             [_join(axis, [op, attributes, "x"], [op, attributes, "y"])],
             {
-                "x": image,
+                "x": _IMAGE,
                 "y": {"shape": ["l" if axis == _IMAGES else "n", "e" if axis == _CHANNELS else "c", "h", "w"]},
             },
             attributes={name: kind for name, kind in _POOLED.items() if name in attributes.values()},
@@ -294,18 +316,22 @@ def _convolution_rules() -> list[Rule]:
         for op, attributes in _POOLS
         for name, axis in (("image", _IMAGES), ("channel", _CHANNELS))
     ]
-    return [
-        *_both(batch, "convolution-of-whole-images"),
-        *_both(summed, "sum-of-convolved-images"),
-        *_both(out, "convolution-of-whole-filters"),
-        inner,
-        *(r for rule in pools for r in _both(rule, rule.name.replace("-parts", "-whole"))),
-    ]
+    return [r for rule in pools for r in _both(rule, rule.name.replace("-parts", "-whole"))]
 
 
 def join_rules() -> list[Rule]:
     """All of them, without certificates."""
-    return [*_elementwise_rules(), *_row_rules(), *_product_rules(), *_movement_rules(), *_convolution_rules()]
+    return [
+        *_elementwise_rules(),
+        *_row_rules(),
+        *_product_rules(),
+        *_part_rules(),
+        *_nesting_rules(),
+        *_transpose_rules(),
+        *_image_rules(),
+        *_filter_rules(),
+        *_pool_rules(),
+    ]
 
 
 def false_join_controls() -> list[Rule]:

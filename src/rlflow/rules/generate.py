@@ -7,7 +7,7 @@ widened, and kept in every direction that is sound.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import dataclass, field
 from multiprocessing import get_context
 from pathlib import Path
@@ -46,7 +46,7 @@ class GeneratorConfig:
 @dataclass(frozen=True)
 class GenerationReport:
     """Rules found, and how many of what: `duplicate_pairs` >= `after_renaming` >= `after_instance` = equalities that
-    are new; `refuted` of these fail at some shape, `kept` rules come out of the others.
+    are new; `verified` of these gave `kept` rules, `refuted` fail at some shape, the others are worth no rule.
     """
 
     rules: tuple[Rule, ...]
@@ -55,6 +55,7 @@ class GenerationReport:
     duplicate_pairs: int
     after_renaming: int
     after_instance: int
+    verified: int
     refuted: int
     kept: int
     false_controls_refused: int
@@ -86,12 +87,14 @@ def generate(config: GeneratorConfig, *, on_progress: Progress | None = None) ->
     pairs = distinct(found.pairs, found.types)
     known = prune.KnownRules()
     rules: dict[str, Rule] = {}
-    new = refuted = 0
+    new = verified = refuted = 0
     for done, pair in enumerate(pairs, start=1):
         if not known.explain(*pair, found.types):
             new += 1
-            accepted = list(_rules(pair, config, known, found.types))
-            refuted += not accepted
+            tried = list(_rules(pair, config, known, found.types))
+            accepted = [rule for rule in tried if rule is not None]
+            verified += bool(accepted)
+            refuted += bool(tried) and not accepted
             rules.update({rule.id: rule for rule in accepted})
         if on_progress is not None:
             on_progress(done, len(pairs))
@@ -102,6 +105,7 @@ def generate(config: GeneratorConfig, *, on_progress: Progress | None = None) ->
         duplicate_pairs=len(found.pairs),
         after_renaming=len(pairs),
         after_instance=new,
+        verified=verified,
         refuted=refuted,
         kept=len(rules),
         false_controls_refused=refused,
@@ -143,8 +147,9 @@ def _convolves_itself(term: Term) -> bool:
 
 def _rules(
     pair: Pair, config: GeneratorConfig, known: prune.KnownRules, types: Mapping[str, TensorType]
-) -> Iterator[Rule]:
-    """The pair as certified rules, one for each sound direction; none if it is refuted. They become known."""
+) -> Iterator[Rule | None]:
+    """The pair as certified rules, which become known: one for each direction that is worth a rule, None where it is
+    refuted."""
     templates = {leaf.name: VariableSpec(shape=leaf.shape) for leaf in config.family.leaves}
     for source, target in (pair, reversed(pair)):
         if not isinstance(source, Apply) or prune.contains(target, source):
@@ -162,7 +167,9 @@ def _rules(
             origin=f"enumerated n={config.max_operators} seed={config.seed}",
         )
         wide = generalised(rule, config.verification, config.family.dimensions)
-        if wide is not None and not _convolves_itself(wide.source[0]):
+        if wide is None:
+            yield None
+        elif not _convolves_itself(wide.source[0]):
             known.add(wide)
             yield wide
 
@@ -222,9 +229,10 @@ def build_library(config: LibraryConfig, *, on_progress: Progress | None = None)
             certified_rules.append(certified(rule, config.verification))
             if on_progress is not None:
                 on_progress(done, to_do)
-        reports = {c.family.name: found.result() for c, found in zip(config.families, enumerated, strict=True)}
-    if on_progress is not None:
-        on_progress(to_do, to_do)
+        for done, _ in enumerate(as_completed(enumerated), start=len(declared) + 1):
+            if on_progress is not None:
+                on_progress(done, to_do)
+    reports = {c.family.name: found.result() for c, found in zip(config.families, enumerated, strict=True)}
     rules: dict[str, Rule] = {}
     for rule in (*certified_rules, *(r for report in reports.values() for r in report.rules)):
         rules.setdefault(rule.id.removeprefix(f"{rule.family}-"), rule)
