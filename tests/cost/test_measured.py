@@ -109,6 +109,25 @@ def test_a_slow_minute_does_not_show_in_prices(linear, monkeypatch):
     assert prices[0].prices
 
 
+def test_what_was_timed_in_a_slow_minute_is_timed_again(linear, monkeypatch):
+    """Others fill the caches: the price at that minute's pace would be wrong, as the probe suffers more than it."""
+    slow, quiet = FragmentTiming(ms=0.9, probe_ms=1.5), FragmentTiming(ms=0.5, probe_ms=0.9)
+    taken = []
+
+    def price(*timings):
+        turns = iter(timings)
+        monkeypatch.setattr(measured, "time_fragment", lambda *_, **__: taken.append(1) or next(turns))
+        listed = empty_price_list(1)
+        listed.probe_ms = 0.9
+        MeasuredCost("deployed", listed, FAST).runtime_ms(linear)
+        return [p.ms for p in listed.prices.values()]
+
+    assert price(slow, quiet) == [0.5]
+    assert price(slow, slow, slow) == [0.54]  # not for ever
+    assert price(quiet) == [0.5]
+    assert len(taken) == 2 + 3 + 1
+
+
 def test_the_first_timing_sets_the_pace_of_a_list(linear):
     prices = empty_price_list(1)
     assert prices.probe_ms is None

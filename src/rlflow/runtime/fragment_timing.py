@@ -12,9 +12,10 @@ node and stays in the price.
 What is timed is the fragment as the runtime fuses it, without the views at its end (`border_views`), each of which
 is charged as one launch.
 
-A machine has slow minutes (4 to 8 % on a virtual one), and prices of one list are taken over many of them. So a
-probe, always the same product, is timed between the runs of the fragment: prices are made comparable by what the
-probe took beside them.
+A machine has slow minutes (4 to 8 % on a virtual one, now and then 60 %), and prices of one list are taken over many of
+them. So a probe, always the same product, is timed between the runs of the fragment: prices are made comparable by what
+the probe took beside them. That makes up for a slower processor, not for one whose caches others fill: who prices asks
+`FragmentTiming` how slow it was, and times again.
 
 Runs go through IOBinding with the outputs allocated beforehand: a plain run copies each output into a fresh
 NumPy array, which costs more (page faults, a copy) than many of the nodes that are to be priced.
@@ -48,15 +49,20 @@ from rlflow.runtime.inputs import draw_inputs, symbolic_dimensions
 from rlflow.runtime.session import Setting, fused_model, open_session, run
 
 # Raised whenever the protocol changes, so that prices of different protocols are never mixed.
-PROTOCOL_VERSION = 3
+PROTOCOL_VERSION = 4
 # Where the last-level cache holds 480 MB, the Gemms of BERT-Base take 0.84 and 3.5 ms alone after 48 MB, 0.97 and 4.05
 # ms after 256 MB, as long after 448 MB and after 700 MB, and 1.00 and 4.14 ms inside the model.
 EVICTION_BYTES = 256_000_000
 MINIMUM_REPETITIONS = 3
 _OVERHEAD_REPETITIONS = 25
 _CHAINED = 64
-# Equal sessions differ by 3 % for as long as they live (where their memory lies).
-_SESSIONS = 3
+# Equal sessions differ for as long as they live (where their memory lies): by 2 % where a fragment takes 9 ms, by 10 to
+# 15 % where it takes half a millisecond. The mean of six with two runs each is off by 0.7 of what that of three with
+# four runs each is.
+_SESSIONS = 6
+# Each holds the weights; where they are large, memory hardly matters to how long they take.
+_LARGE_BYTES = 100_000_000
+_SESSIONS_IF_LARGE = 2
 # On a busy machine a run that lost its processor is repeated, at most until this multiple of the repetitions.
 _MOST_ATTEMPTS = 3
 
@@ -170,7 +176,8 @@ class _Fastest(NamedTuple):
 def _fastest(
     model: ModelProto, inputs: dict[str, np.ndarray], threads: int, repetitions: int, time_cap_s: float | None
 ) -> _Fastest:
-    sessions = [_BoundRun(open_session(model, "as_written", threads), inputs) for _ in range(_SESSIONS)]
+    count = _SESSIONS if model.ByteSize() < _LARGE_BYTES else _SESSIONS_IF_LARGE
+    sessions = [_BoundRun(open_session(model, "as_written", threads), inputs) for _ in range(count)]
     probes = _probes(threads)
     for session in sessions:
         session()
@@ -182,8 +189,8 @@ def _fastest(
         if enough or (attempt >= MINIMUM_REPETITIONS and time.monotonic() >= deadline):
             break
         _evict()
-        runs.append(_timed(sessions, attempt % _SESSIONS, threads))
-        probed.append(_timed(probes, attempt % _SESSIONS, threads))
+        runs.append(_timed(sessions, attempt % count, threads))
+        probed.append(_timed(probes, attempt % len(probes), threads))
     return _Fastest(_mean_of_fastest(runs), _mean_of_fastest(probed))
 
 
