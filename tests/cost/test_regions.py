@@ -8,6 +8,7 @@ import pytest
 from cost.conftest import SMALL_BERT
 from cost.graphs import graph, weight
 from onnx import ModelProto
+from zoo_names import ZOO
 
 from rlflow import zoo
 from rlflow.cost.fragment import describe, extract
@@ -156,7 +157,7 @@ def assert_partition(g: Graph) -> None:
         assert [g.position[i] for i in region] == sorted(g.position[i] for i in region)
 
 
-@pytest.mark.parametrize("name", zoo.names())
+@pytest.mark.parametrize("name", ZOO)
 def test_every_running_node_is_in_exactly_one_region(name):
     assert_partition(from_onnx(zoo.build(name, **({**SMALL_BERT, "layers": 2} if name == "bert" else {}))))
 

@@ -5,6 +5,7 @@ import onnx
 import pytest
 from onnx import TensorProto, helper
 from onnx_io.conftest import Build, Survives, floats
+from zoo_names import ZOO
 
 from rlflow import zoo
 from rlflow.onnx_io import from_onnx, to_onnx
@@ -22,7 +23,7 @@ SMALL = {
 }
 
 
-@pytest.mark.parametrize("name", zoo.names())
+@pytest.mark.parametrize("name", ZOO)
 def test_zoo_models_survive(name: str) -> None:
     before = zoo.build(name, **SMALL.get(name, {}))
     after = to_onnx(from_onnx(before))

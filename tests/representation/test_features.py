@@ -4,6 +4,7 @@ import random
 
 import numpy as np
 import pytest
+from zoo_names import ZOO
 
 from rlflow import zoo
 from rlflow.ir.graph import INPUT, Graph
@@ -39,7 +40,7 @@ def random_graphs(steps: int, seed: int) -> list[Graph]:
     return graphs
 
 
-@pytest.mark.parametrize("name", zoo.names())
+@pytest.mark.parametrize("name", ZOO)
 def test_edges_are_those_of_the_graph(name):
     """Between nodes that run and inputs; constants are features of their readers, not nodes."""
     graph = build(name)

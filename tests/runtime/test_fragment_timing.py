@@ -101,7 +101,7 @@ def test_preempted_runs_are_repeated_but_not_for_ever(make_matmul, monkeypatch, 
         return run + 1 if place == 1 and preempted(run) else run
 
     monkeypatch.setattr(fragment_timing, "_preemptions", preemptions)
-    assert time_fragment(make_matmul(64, 64), setting="as_written", repetitions=9).ms > 0
+    assert time_fragment(make_matmul(256, 256), setting="as_written", repetitions=9).ms > 0
     assert len(calls) == 4 * attempts
 
 

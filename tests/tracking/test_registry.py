@@ -10,6 +10,8 @@ from rlflow.tracking.registry import register_onnx
 from rlflow.tracking.run import open_run
 from rlflow.tracking.store import open_store
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def registered(store_root: Path, tmp_path_factory: pytest.TempPathFactory):

@@ -21,6 +21,7 @@ with open_run(open_store(Path(sys.argv[1])), "stage/graph/0", parameters={}, tag
 """
 
 
+@pytest.mark.slow
 def test_killed_run_is_marked_at_the_next_start(store_root: Path):
     killed = subprocess.run(
         [sys.executable, "-c", KILLED_WHILE_RUNNING, str(store_root)], capture_output=True, text=True, check=False

@@ -7,7 +7,6 @@ import numpy as np
 import onnx
 import pytest
 import torch
-from transformers import BertConfig, BertModel
 
 from rlflow import zoo
 from rlflow.errors import InputError
@@ -72,6 +71,8 @@ def reference_state(parameters: Mapping[str, np.ndarray], layers: int) -> dict[s
 def reference(
     parameters: Mapping[str, np.ndarray], feeds: Mapping[str, np.ndarray], head: str
 ) -> dict[str, np.ndarray]:
+    from transformers import BertConfig, BertModel  # seconds, which only the slow tests pay
+
     config = BertConfig(
         vocab_size=SIZES["vocabulary"],
         hidden_size=SIZES["hidden"],
@@ -92,6 +93,7 @@ def reference(
     return {name: outputs[name].numpy()}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("opset", [17, 18, 21])
 @pytest.mark.parametrize("layer_norm", ["fused", "decomposed"])
 @pytest.mark.parametrize("head", ["none", "cls"])
@@ -105,6 +107,7 @@ def test_equals_transformers(head, layer_norm, opset, run, parameters, assert_cl
         assert_close(actual[name], values, depth=DEPTH, terms=TERMS)
 
 
+@pytest.mark.slow
 def test_without_a_mask_every_token_is_visible(run, parameters, assert_close):
     model = small_bert(attention_mask=False)
     feeds = draw_feeds()
@@ -115,6 +118,7 @@ def test_without_a_mask_every_token_is_visible(run, parameters, assert_close):
     assert_close(run(model, feeds)["last_hidden_state"], expected["last_hidden_state"], depth=DEPTH, terms=TERMS)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dynamic", [{"batch": "batch"}, {"sequence": "sequence"}, {"batch": "b", "sequence": "s"}])
 @pytest.mark.parametrize("head", ["none", "cls"])
 def test_symbolic_dimensions_serve_every_size(dynamic, head, run, parameters, assert_close):
@@ -209,6 +213,7 @@ def test_sizes_that_do_not_fit_are_refused(settings, reason):
         small_bert(**settings)
 
 
+@pytest.mark.slow
 def test_decomposed_form_exists_before_layer_normalization(run, parameters, assert_close):
     model = small_bert(layer_norm="decomposed", opset=15)
     feeds = draw_feeds()

@@ -5,7 +5,6 @@ from collections.abc import Mapping
 import numpy as np
 import pytest
 import torch
-from transformers import ResNetConfig, ResNetForImageClassification
 
 from rlflow import zoo
 
@@ -33,6 +32,8 @@ def reference_name(name: str) -> str:
 
 
 def reference(name: str, parameters: Mapping[str, np.ndarray], image: np.ndarray) -> np.ndarray:
+    from transformers import ResNetConfig, ResNetForImageClassification  # seconds, which only the slow tests pay
+
     config = ResNetConfig(embedding_size=64, num_labels=1000, downsample_in_bottleneck=False, **STRUCTURES[name])
     model = ResNetForImageClassification(config).eval()
     state = {reference_name(ours): torch.tensor(values) for ours, values in parameters.items()}
@@ -42,6 +43,7 @@ def reference(name: str, parameters: Mapping[str, np.ndarray], image: np.ndarray
         return model(torch.tensor(image)).logits.numpy()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "size"),
     [

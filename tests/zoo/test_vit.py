@@ -7,7 +7,6 @@ import numpy as np
 import onnx
 import pytest
 import torch
-from transformers import ViTConfig, ViTForImageClassification
 
 from rlflow import zoo
 from rlflow.errors import InputError
@@ -73,6 +72,8 @@ def reference_state(parameters: Mapping[str, np.ndarray], layers: int) -> dict[s
 
 
 def reference(parameters: Mapping[str, np.ndarray], image: np.ndarray, sizes: Mapping[str, int]) -> np.ndarray:
+    from transformers import ViTConfig, ViTForImageClassification  # seconds, which only the slow tests pay
+
     config = ViTConfig(
         hidden_size=sizes["hidden"],
         num_hidden_layers=sizes["layers"],
@@ -97,6 +98,7 @@ def draw_image(size: int, batch: int = BATCH) -> np.ndarray:
     return np.random.default_rng(0).standard_normal((batch, 3, size, size), dtype=np.float32)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("opset", [17, 18, 21])
 @pytest.mark.parametrize("layer_norm", ["fused", "decomposed"])
 @pytest.mark.parametrize("batch", [BATCH, "batch"])
