@@ -53,8 +53,9 @@ smoke: setup ## the whole pipeline on a tiny graph, through DVC, outside the wor
 seeds: setup ## the learning chain on a two-layer BERT for five seeds, against the searches
 	OMP_NUM_THREADS=1 python pipelines/seed_study.py --multirun experiment=two_layers seed=0,1,2,3,4
 
-rules: setup ## every rule of the library again: up to a thousand instances of each, all of them in ONNX Runtime
-	rlflow rules verify --instances 1000
+RECALL ?=
+rules: setup ## the rules' figures: each at up to a thousand instances in ONNX Runtime; RECALL=equations.txt
+	OMP_NUM_THREADS=1 python benchmarks/rules.py --recall $(RECALL)
 
 bench: setup ## timings, to data/results/bench.json
 	python benchmarks/run.py

@@ -100,6 +100,58 @@ def documents(evaluation, rules_applied, sweep) -> dict[str, Any]:
                 }
             ]
         },
+        "rule_study": {
+            "library": {"hash": "0123456789abcdef", "declared": 154, "enumerated": 206},
+            "generation": {
+                "families": {
+                    "algebra": {
+                        "max_operators": 2,
+                        "cpu_s": 9.4,
+                        "enumerated": 2360,
+                        "classes": 1708,
+                        "duplicate_pairs": 663,
+                        "after_renaming": 259,
+                        "after_instance": 24,
+                        "verified": 24,
+                        "refuted": 0,
+                        "kept": 41,
+                    }
+                },
+                "cpu_s": 94.2,
+            },
+            "verification": {"rules": 360, "refuted": 0, "false_controls_refused": 28, "mean_ms": 155.0},
+            "endurance": {
+                "instances_asked": 1000,
+                "instances_per_rule": 880.5,
+                "instances": 316980,
+                "rules": 360,
+                "refuted": 0,
+                "max_relative_error": 2.0e-6,
+            },
+            "graphs": {
+                "bert": {
+                    "nodes": 400,
+                    "rules": 19,
+                    "locations": 700,
+                    "paper_locations": 80,
+                    "enumerated_rules_that_fire": 12,
+                }
+            },
+            "recall": {
+                "foreign.txt": {
+                    "equations": 3,
+                    "false_controls_accepted": 0,
+                    "totals": {"instance": 1, "derived": 1, "conditional": 0, "refuted": 1, "not_found": 0},
+                    "totals_of_enumerated_rules_alone": {
+                        "instance": 1,
+                        "derived": 0,
+                        "conditional": 0,
+                        "refuted": 1,
+                        "not_found": 1,
+                    },
+                }
+            },
+        },
         "curves": {"loss": {"unit": "nats", "step_name": "epoch", "step": [0, 1], "value": [2.0, 1.0]}},
         "bench": [
             {

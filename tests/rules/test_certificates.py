@@ -99,6 +99,7 @@ def test_a_missing_library_is_bad_input(tmp_path: Path) -> None:
         load(tmp_path / "absent.jsonl")
 
 
+@pytest.mark.slow
 def test_certificates_can_be_made_again(library: Library) -> None:
     """The figures in the file are those that the verifier finds: nobody wrote them by hand. The error in floats, and
     with it the digest, is the machine's.
@@ -113,11 +114,13 @@ def test_certificates_can_be_made_again(library: Library) -> None:
         assert exact(again.certificate) == exact(rule.certificate), rule.name
 
 
-def test_every_condition_is_needed_or_shape_typed(library: Library) -> None:
-    """A verifier that never sees a wrong instance certifies nothing: conditions must rule some out."""
-    conditional = [r for r in library.rules if r.where]
-    refuted = [r for r in conditional if r.certificate is not None and r.certificate.refuted_without_condition]
-    assert len(refuted) >= len(conditional) // 2
+def test_every_mined_condition_is_needed(library: Library) -> None:
+    """A verifier that never sees a wrong instance certifies nothing: conditions must rule some out. (Those of joins and
+    windows are about sizes, without which the target is not well typed.)
+    """
+    mined = [r for r in library.rules if r.where and r.family in ("algebra", "transformer")]
+    assert len(mined) > 10
+    assert all(r.certificate is not None and r.certificate.refuted_without_condition for r in mined)
 
 
 def test_verification_is_deterministic(library: Library) -> None:

@@ -45,6 +45,11 @@ def with_leaves(*leaves: Leaf) -> GeneratorConfig:
     return replace(SMALL, family=replace(SMALL.family, leaves=leaves))
 
 
+def with_operators(*operators: str) -> GeneratorConfig:
+    choices = tuple(choice for choice in FAMILIES["algebra"].operators if choice.op in operators)
+    return replace(SMALL, family=replace(SMALL.family, name="-".join(operators), operators=choices))
+
+
 @pytest.fixture(scope="module")
 def small() -> GenerationReport:
     return generate(SMALL)
@@ -241,6 +246,22 @@ def test_write_library(tmp_path: Path) -> None:
     assert report.declared == 0
     assert len(load(path).rules) == report.families["small"].kept > 0
     assert [p.name for p in tmp_path.iterdir()] == ["library.jsonl"]
+
+
+@pytest.mark.slow
+def test_a_family_adds_only_what_does_not_follow_from_those_before() -> None:
+    """Not vacuous: alone, the second family has rules, and with Relu, which the first lacks, some are new."""
+    without, whole = with_operators("Add", "Mul"), with_operators("Add", "Mul", "Relu")
+    again = replace(without, family=replace(without.family, name="again"))
+
+    def built(*families: GeneratorConfig) -> set[str]:
+        library, _ = build_library(LibraryConfig(families=families, declared=False))
+        return {rule.equation() for rule in library.rules}
+
+    first, second = built(without), built(whole)
+    assert len(first & second) > 3
+    assert built(without, again) == first
+    assert built(without, whole) - first == {e for e in second if "Relu" in e}
 
 
 def test_a_verifier_that_accepts_a_false_rule_stops_everything(monkeypatch: pytest.MonkeyPatch) -> None:

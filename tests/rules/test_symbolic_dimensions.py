@@ -81,6 +81,7 @@ def test_what_matches_open_sizes_is_typed_at_the_sizes_that_they_had(rule: Rule)
             assert instances.plan(rule.target, actual).types == instances.plan(rule.source, actual).types
 
 
+@pytest.mark.slow
 def test_open_sizes_are_matched_all_the_same() -> None:
     """The test above is not vacuous: most rules match where sizes are named."""
     matched = set()

@@ -19,6 +19,7 @@ from rlflow.rules.verify import (
     field_difference,
     float_difference,
     leaves_domain,
+    loses_precision,
     verify,
 )
 
@@ -32,6 +33,9 @@ SCALE = declare(
 )
 
 
+SQUARE = {"a": {"shape": ["n", "n"]}, "b": {"shape": ["n", "n"]}}
+
+
 @pytest.mark.parametrize("control", false_controls(), ids=lambda r: r.name)
 @pytest.mark.parametrize("seed", range(3))
 def test_false_controls_are_refuted_by_a_counter_example(control: Rule, seed: int) -> None:
@@ -43,7 +47,27 @@ def test_false_controls_are_refuted_by_a_counter_example(control: Rule, seed: in
         field_difference(control, outcome.instance, rng, CONFIG)
         or float_difference(control, outcome.instance, rng) > 1e-3
         or leaves_domain(control, outcome.instance, rng)
+        or loses_precision(control, outcome.instance, rng)
     )
+
+
+def test_only_magnitudes_tell_a_detour_by_a_difference() -> None:
+    """a + (b - a) is b in every field, and nearly so in floats of one magnitude: the other checks see nothing."""
+    control = next(c for c in false_controls() if c.name == "detour-by-a-difference")
+    outcome = verify(control, CONFIG)
+    assert isinstance(outcome, Refutation)
+    assert outcome.reason.startswith("the target is far less accurate")
+    rng = np.random.default_rng(0)
+    assert not field_difference(control, outcome.instance, rng, CONFIG)
+    assert not leaves_domain(control, outcome.instance, rng)
+
+
+def test_what_the_source_loses_may_be_lost() -> None:
+    """The same equality from the detour to the quotient: the source is the worse side."""
+    control = next(c for c in false_controls() if c.name == "detour-by-a-difference")
+    back = declare("back", "test", [["Add", "a", ["Sub", "b", "a"]]], [["Div", ["Mul", "a", "b"], "a"]], SQUARE)
+    instance = verify(control, CONFIG).instance
+    assert not loses_precision(back, instance, np.random.default_rng(0))
 
 
 def test_a_control_that_passes_is_an_alarm() -> None:
@@ -139,8 +163,8 @@ def test_instances_are_varied() -> None:
     drawn = [instances.draw(rule, rng).shape("x") for _ in range(300)]
     assert {len(s) for s in drawn} == {0, 1, 2, 3, 4}
     high = [s for s in drawn if len(s) >= 3]
-    assert sum(len(set(s)) == 1 and s[0] > 1 for s in high) > len(high) // 10
-    assert sum(len(set(s)) == 3 for s in high) > len(high) // 10
+    assert sum(len(set(s)) == 1 and s[0] > 1 for s in high) > len(high) // 20
+    assert sum(len(set(s)) == 3 for s in high) > len(high) // 20
 
 
 def test_a_common_part_becomes_a_variable() -> None:

@@ -18,6 +18,7 @@ STAGES = (
     "evaluate",
     "temperature_sweep",
     "seed_study",
+    "rule_study",
 )
 # Published numbers are rounded; percentages agree with the costs beside them to this many points.
 _PERCENT_POINTS = 0.05

@@ -362,6 +362,13 @@ def false_controls() -> list[Rule]:
         declare(
             "exp-comes-apart", "control", [["Exp", ["Add", "a", "b"]]], [["Mul", ["Exp", "a"], ["Exp", "b"]]], square
         ),
+        declare(
+            "detour-by-a-difference",
+            "control",
+            [["Div", ["Mul", "a", "b"], "a"]],
+            [["Add", "a", ["Sub", "b", "a"]]],
+            square,
+        ),
         declare("one-is-a-quotient", "control", [["Softmax", "a"]], [["Div", "a", "a"]], {"a": {"shape": ["m", 1]}}),
         *false_convolution_controls(),
         *false_join_controls(),

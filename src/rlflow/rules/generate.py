@@ -18,7 +18,7 @@ import numpy as np
 
 from rlflow.errors import InputError
 from rlflow.ir.tensor_type import TensorType
-from rlflow.rules import curated, pattern, prune
+from rlflow.rules import curated, instances, pattern, prune
 from rlflow.rules.conditions import generalised
 from rlflow.rules.curated_joins import join_rules
 from rlflow.rules.enumeration import Pair, enumerate_pairs
@@ -234,10 +234,32 @@ def build_library(config: LibraryConfig, *, on_progress: Progress | None = None)
                 on_progress(done, to_do)
     reports = {c.family.name: found.result() for c, found in zip(config.families, enumerated, strict=True)}
     rules: dict[str, Rule] = {}
-    for rule in (*certified_rules, *(r for report in reports.values() for r in report.rules)):
+    for rule in (
+        *certified_rules,
+        *_new_rules([report.rules for report in reports.values()], config.verification.seed),
+    ):
         rules.setdefault(rule.id.removeprefix(f"{rule.family}-"), rule)
     cpu_s = process_time() - start + sum(report.cpu_s for report in reports.values())
     return Library(tuple(rules.values())), LibraryReport(len(declared), reports, refused, cpu_s)
+
+
+_FOLLOWS_AT = 3  # drawn instances: at one of them, sizes may be equal by accident
+
+
+def _new_rules(families: Sequence[Sequence[Rule]], seed: int) -> Iterator[Rule]:
+    """Rules that do not follow from those of the families before their own."""
+    known, rng = prune.KnownRules(), np.random.default_rng(seed)
+
+    def follows(rule: Rule) -> bool:
+        sides = list(zip(rule.source, rule.target, strict=True))
+        drawn = (instances.draw(rule, rng) for _ in range(_FOLLOWS_AT))
+        return all(known.explain_all(sides, instance.types) for instance in drawn)
+
+    for rules in families:
+        new = [rule for rule in rules if not follows(rule)]
+        yield from new
+        for rule in new:
+            known.add(rule)
 
 
 def write_library(path: Path, config: LibraryConfig, *, on_progress: Progress | None = None) -> LibraryReport:

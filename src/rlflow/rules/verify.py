@@ -3,8 +3,8 @@
 Over the field a wrong equality of rational functions of degree d survives one trial with probability at most d / p
 (Schwartz-Zippel), so that a handful of trials leaves nothing to chance; signs and uninterpreted functions are settled
 element by element, hence the minimum of compared elements. The float run on ONNX Runtime is no proof, but the only step
-that sees an operator whose attribute we misread (research/rule_generation.md, 3). Poles and overflow are too rare to be
-drawn: a last step seeks them with numbers like 0 and 100.
+that sees an operator whose attribute we misread (research/rule_generation.md, 3). Poles, overflow and cancellation are
+too rare to be drawn: last steps seek them with numbers like 0 and 100, and with tensors of very different magnitudes.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ from rlflow.onnx_io.standalone import standalone_model
 from rlflow.ops.domain import FieldArray, FieldDomain, FloatDomain, NestedExponentialError
 from rlflow.rules import instances
 from rlflow.rules.expression import Unproven
-from rlflow.rules.instances import Instance
+from rlflow.rules.instances import Instance, Plan
 from rlflow.rules.rule import Certificate, Rule
 from rlflow.runtime.session import open_session
 
-METHOD = "field-random+float+domain"
+METHOD = "field-random+float+domain+precision"
 SEMANTICS = "1"
 """Raised whenever the meaning of an operator or of a rule's notation changes: older certificates are then void."""
 
@@ -100,6 +100,8 @@ def verify(rule: Rule, config: VerificationConfig) -> Certificate | Refutation:
         largest = max(largest, error)
         if leaves_domain(rule, instance, rng):
             return Refutation("the target is infinite or undefined where the source is finite", instance)
+        if loses_precision(rule, instance, rng):
+            return Refutation("the target is far less accurate than the source where magnitudes differ", instance)
     certificate = Certificate(
         method=METHOD,
         trials=config.trials,
@@ -188,21 +190,14 @@ def float_difference(rule: Rule, instance: Instance, rng: np.random.Generator) -
     are undefined at different points. Both sides must be well typed at the instance.
     """
     sides = [instances.plan(terms, instance) for terms in (rule.source, rule.target)]
-    feeds: dict[str, np.ndarray] = {
-        name: np.full(instance.shape(name), instance.literals[name], np.float32)
-        if name in instance.literals
-        else rng.standard_normal(instance.shape(name), dtype=np.float32)
-        for name in instance.types
-    }
-    outputs = _run(instances.as_graph(sides, instance), feeds)
+    values = _float_values(instance, rng.standard_normal)
+    outputs = _run(instances.as_graph(sides, instance), dict(zip(instance.types, values, strict=True)))
     worst = 0.0
     for a, b in zip(outputs[: len(rule.source)], outputs[len(rule.source) :], strict=True):
         defined = np.isfinite(a)
         if (defined != np.isfinite(b)).any():
             return float("inf")
-        if defined.any():
-            scale = float(np.abs(a[defined]).max()) or 1.0
-            worst = max(worst, float(np.abs(a[defined] - b[defined]).max()) / scale)
+        worst = max(worst, _error(b, a, defined))
     return worst
 
 
@@ -218,17 +213,57 @@ def leaves_domain(rule: Rule, instance: Instance, rng: np.random.Generator) -> b
     """
     source, target = (instances.plan(terms, instance) for terms in (rule.source, rule.target))
     for _ in range(_SPECIAL_DRAWS):
-        values = [
-            np.full(instance.shape(name), instance.literals[name], np.float32)
-            if name in instance.literals
-            else rng.choice(_SPECIAL, instance.shape(name)).astype(np.float32)
-            for name in instance.types
-        ]
-        with np.errstate(all="ignore"):
-            sides = [instances.run(side, values, FloatDomain()) for side in (source, target)]
+        values = _float_values(instance, lambda shape: rng.choice(_SPECIAL, shape))
+        sides = [_computed(side, values) for side in (source, target)]
         if any((np.isfinite(a) & ~np.isfinite(b)).any() for a, b in zip(*sides, strict=True)):
             return True
     return False
+
+
+_MAGNITUDES = (1e-5, 1.0, 1e5)
+_MAGNITUDE_DRAWS = 8
+_LOST = 10.0
+"""The target may be so many times less accurate than the source."""
+
+
+def loses_precision(rule: Rule, instance: Instance, rng: np.random.Generator) -> bool:
+    """Whether the target, in float32, is far from where the source is near what float64 gives: a + (b - a) is not b
+    where a is much larger. Each tensor has a magnitude of its own. Both sides must be well typed at the instance.
+    """
+    source, target = (instances.plan(terms, instance) for terms in (rule.source, rule.target))
+    for _ in range(_MAGNITUDE_DRAWS):
+        values = _float_values(instance, lambda shape: rng.choice(_MAGNITUDES) * rng.standard_normal(shape))
+        exact = _computed(source, [v.astype(np.float64) for v in values])
+        sides = (_computed(side, values) for side in (source, target))
+        for reference, a, b in zip(exact, *sides, strict=True):
+            finite = np.isfinite(reference) & np.isfinite(a)
+            allowed = max(_ROUNDINGS * float(np.finfo(np.float32).eps), _LOST * _error(a, reference, finite))
+            if not _error(b, reference, finite) <= allowed:
+                return True
+    return False
+
+
+def _error(values: np.ndarray, reference: np.ndarray, where: np.ndarray) -> float:
+    """Largest difference over the largest value of the reference."""
+    if not where.any():
+        return 0.0
+    scale = float(np.abs(reference[where]).max()) or 1.0
+    return float(np.abs(values[where] - reference[where]).max()) / scale
+
+
+def _float_values(instance: Instance, drawn: Callable[[tuple[int, ...]], np.ndarray]) -> list[np.ndarray]:
+    """Of each variable, in float32."""
+    return [
+        np.full(instance.shape(name), instance.literals[name], np.float32)
+        if name in instance.literals
+        else drawn(instance.shape(name)).astype(np.float32)
+        for name in instance.types
+    ]
+
+
+def _computed(side: Plan, values: Sequence[np.ndarray]) -> list[np.ndarray]:
+    with np.errstate(all="ignore"):
+        return instances.run(side, values, FloatDomain())  # type: ignore[return-value]
 
 
 def _run(graph: Graph, feeds: dict[str, np.ndarray]) -> list[np.ndarray]:

@@ -1,0 +1,169 @@
+"""What the rules are worth, to data/results/rule_study/metrics.json: `make rules`. Takes about half an hour.
+
+    python benchmarks/rules.py [--instances 1000] [--recall FILE ...]
+
+The shipped library is generated again, and every rule of it tried at up to so many drawn instances, all of them in ONNX
+Runtime. Then where its rules match on the graphs of the paper's Table 1, and which of them fire there when all declared
+ones are switched off. FILE is a foreign rule set's equations: `rlflow rules recall` says of each what becomes of it.
+"""
+
+import argparse
+import logging
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import replace
+from multiprocessing import get_context
+from pathlib import Path
+from statistics import fmean
+from time import process_time
+from typing import Any
+
+import numpy as np
+
+from rlflow import zoo
+from rlflow.cli.progress import progress_bar
+from rlflow.errors import RuleError
+from rlflow.evaluation.results import write_results
+from rlflow.ir.graph import Graph
+from rlflow.onnx_io import from_onnx
+from rlflow.rules import library as rule_library
+from rlflow.rules import recall
+from rlflow.rules.curated import false_controls
+from rlflow.rules.equations import read_equations
+from rlflow.rules.families import SHIPPED
+from rlflow.rules.generate import TRIALS, LibraryConfig, build_library
+from rlflow.rules.library import Library
+from rlflow.rules.rewriter import Rewriter
+from rlflow.rules.rule import Certificate, Rule
+from rlflow.rules.verify import Refutation, VerificationConfig, check_false_controls, verify
+
+RESULT = Path("data/results/rule_study/metrics.json")
+# The paper's Table 1: substitutions available on the graph as it is.
+PAPER_LOCATIONS = {"inception_v3": 56, "resnet18": 40, "resnet50": 228, "squeezenet1_1": 288, "bert": 80, "vit": 60}
+_WALK = 300
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--instances", type=int, default=1000)
+    parser.add_argument("--recall", type=Path, nargs="*", default=[])
+    arguments = parser.parse_args()
+    logging.basicConfig(level=logging.INFO, format="%(message)s")
+    library = rule_library.load()
+    numbered = len(enumerated(library))
+    document = {
+        "library": {"hash": library.hash, "declared": len(library.rules) - numbered, "enumerated": numbered},
+        "generation": generation(library),
+        "verification": verification(library.rules),
+        "endurance": endurance(library.rules, arguments.instances),
+        "graphs": {name: start(name, library, locations) for name, locations in PAPER_LOCATIONS.items()},
+        "recall": {path.name: recalled(path, library) for path in arguments.recall},
+    }
+    write_results(RESULT, document)
+    logging.info("wrote %s", RESULT)
+
+
+def enumerated(library: Library) -> list[Rule]:
+    return [rule for rule in library.rules if rule.origin.startswith("enumerated")]
+
+
+def generation(library: Library) -> dict[str, Any]:
+    """By family; `RuleError` if the shipped library is another one than the generator builds."""
+    built, report = build_library(LibraryConfig.of(SHIPPED, TRIALS, 0, VerificationConfig()))
+    if built.hash != library.hash:
+        raise RuleError("the shipped library is not what `rlflow rules generate` builds: generate it again")
+    keys = (
+        "enumerated",
+        "classes",
+        "duplicate_pairs",
+        "after_renaming",
+        "after_instance",
+        "verified",
+        "refuted",
+        "kept",
+    )
+    families = {
+        name: {"max_operators": SHIPPED[name], "cpu_s": found.cpu_s} | {key: getattr(found, key) for key in keys}
+        for name, found in report.families.items()
+    }
+    return {"families": families, "cpu_s": report.cpu_s}
+
+
+def verification(rules: Sequence[Rule]) -> dict[str, Any]:
+    """As certificates are made."""
+    config = VerificationConfig(seed=1)
+    refused = check_false_controls(false_controls(), config)
+    begun = process_time()
+    outcomes = []
+    with progress_bar("verifying") as on_progress:
+        for rule in rules:
+            on_progress(len(outcomes) / len(rules), rule.name)
+            outcomes.append(verify(rule, config))
+    mean_ms = 1e3 * (process_time() - begun) / len(rules)
+    refuted = sum(isinstance(outcome, Refutation) for outcome in outcomes)
+    return {"rules": len(rules), "refuted": refuted, "false_controls_refused": refused, "mean_ms": mean_ms}
+
+
+def endurance(rules: Sequence[Rule], instances: int) -> dict[str, Any]:
+    """All drawn instances of each rule, in the field and in ONNX Runtime."""
+    config = replace(VerificationConfig(seed=2), shapes=instances, turned=1, float_cases=instances)
+    outcomes = []
+    with ProcessPoolExecutor(mp_context=get_context("spawn")) as pool, progress_bar("enduring") as on_progress:
+        for rule, submitted in [(rule, pool.submit(verify, rule, config)) for rule in rules]:
+            on_progress(len(outcomes) / len(rules), rule.name)
+            outcomes.append(submitted.result())
+    certificates = [outcome for outcome in outcomes if isinstance(outcome, Certificate)]
+    for rule, outcome in zip(rules, outcomes, strict=True):
+        if isinstance(outcome, Refutation):
+            logging.error("%s: %s", rule.id, outcome)
+    return {
+        "instances_asked": instances,
+        "instances_per_rule": fmean(c.float_cases for c in certificates),
+        "instances": sum(c.float_cases for c in certificates),
+        "rules": len(rules),
+        "refuted": len(rules) - len(certificates),
+        "max_relative_error": max(c.max_relative_error for c in certificates),
+    }
+
+
+def start(name: str, library: Library, paper_locations: int) -> dict[str, int]:
+    """What can be done to the graph as it is, and which enumerated rules fire on a walk of them alone."""
+    graph = from_onnx(zoo.build(name))
+    matches = Rewriter(library.rules).matches(graph)
+    return {
+        "nodes": len(graph.order),
+        "rules": sum(map(bool, matches)),
+        "locations": sum(map(len, matches)),
+        "paper_locations": paper_locations,
+        "enumerated_rules_that_fire": len(fired(graph, enumerated(library))),
+    }
+
+
+def fired(graph: Graph, rules: Sequence[Rule]) -> set[str]:
+    """Ids of the rules that a random walk applied."""
+    rewriter, rng, seen = Rewriter(rules), np.random.default_rng(0), set[str]()
+    for _ in range(_WALK):
+        available = [(rule, found) for rule, found in zip(rules, rewriter.matches(graph), strict=True) if found]
+        if not available:
+            break
+        rule, found = available[rng.integers(len(available))]
+        graph = rewriter.apply(graph, found[rng.integers(len(found))])
+        seen.add(rule.id)
+    return seen
+
+
+def recalled(path: Path, library: Library) -> Mapping[str, Any]:
+    foreign, config = read_equations(path), recall.RecallConfig(seed=0)
+    accepted = recall.false_controls_accepted(library, config)
+    found = recall.recall(foreign, library, config)
+    alone = library.select([rule.id for rule in enumerated(library)])
+    return {
+        "equations": len(found),
+        "false_controls_accepted": accepted,
+        "totals": recall.totals(found),
+        "totals_of_enumerated_rules_alone": recall.totals(recall.recall(foreign, alone, config)),
+    }
+
+
+if __name__ == "__main__":
+    main()
