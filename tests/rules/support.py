@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
+import pytest
 from strategies import weight
 
 from rlflow.ir import INPUT, Graph, Header, Node, Ref, make_graph, validate
@@ -11,6 +12,15 @@ from rlflow.ops.reference import evaluate_value
 from rlflow.rules import instances
 from rlflow.rules.instances import Instance
 from rlflow.rules.rule import Rule
+
+
+def each_of(rules: Sequence[Rule]) -> pytest.MarkDecorator:
+    """A test for each rule; those of enumerated ones, of which there are hundreds, are among the slow ones."""
+    slow = {True: [pytest.mark.slow], False: []}
+    return pytest.mark.parametrize(
+        "rule", [pytest.param(r, id=r.id, marks=slow[r.origin.startswith("enumerated")]) for r in rules]
+    )
+
 
 _ROUNDINGS = 1000
 """A value may be off by so many roundings of the largest number that occurred on the way to it."""

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
-from rules.support import assert_same_outputs, embed
+from rules.support import assert_same_outputs, each_of, embed
 
 from rlflow.errors import TypeInferenceError
 from rlflow.ir import Graph, Ref, structural_hash
@@ -20,7 +20,7 @@ from rlflow.rules.verify import VerificationConfig, field_difference, float_diff
 
 RULES = load().rules
 SEEDS = st.integers(0, 2**32 - 1)
-each_rule = pytest.mark.parametrize("rule", RULES, ids=[r.id for r in RULES])
+each_rule = each_of(RULES)
 few_examples = settings(max_examples=3, deadline=None)  # `make rules` draws a thousand of each rule
 _TOLERANCE = 1000 * float(np.finfo(np.float32).eps)
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 import numpy as np
-import pytest
+from rules.support import each_of
 
 from rlflow.errors import RuleError
 from rlflow.ops.registry import OPERATORS
@@ -90,7 +90,7 @@ def permutations_of(rule: Rule) -> Iterator[Sequence[int]]:
             yield from (instance.attributes[name] for name, kind in rule.attributes.items() if kind[0] == "permutation")
 
 
-@pytest.mark.parametrize("rule", RULES, ids=[r.id for r in RULES])
+@each_of(RULES)
 def test_a_perturbed_target_is_refused(rule: Rule) -> None:
     refuted_by_value = 0
     for what, mutant in mutated(rule):

@@ -74,6 +74,7 @@ def test_incremental_matching_is_matching_on_bert(bert: Graph, library: Library,
     assert_same_outputs(bert, end, rng)
 
 
+@pytest.mark.slow
 @settings(max_examples=30, deadline=None)
 @given(graph=graphs(), seed=st.integers(0, 2**32 - 1))
 def test_incremental_matching_is_matching_on_drawn_graphs(graph: Graph, seed: int) -> None:
@@ -84,6 +85,7 @@ def test_incremental_matching_is_matching_on_drawn_graphs(graph: Graph, seed: in
         assert_same_outputs(graph, walk(graph, rewriter, rng, STEPS_ON_DRAWN), rng)
 
 
+@pytest.mark.slow
 @settings(max_examples=30, deadline=None)
 @given(graph=graphs(), seed=st.integers(0, 2**32 - 1))
 def test_order_of_matches_depends_on_neither_names_nor_history(graph: Graph, seed: int) -> None:

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 import pytest
-from rules.support import graph_of
+from rules.support import each_of, graph_of
 from strategies import source, weight
 
 from rlflow.errors import TypeInferenceError
@@ -20,7 +20,7 @@ from rlflow.rules.library import load
 from rlflow.rules.rewriter import Rewriter
 from rlflow.rules.rule import Rule
 
-RULES = [*load().rules, *join_rules()]
+RULES = load().rules
 DRAWS = 12
 
 
@@ -63,7 +63,7 @@ def source_graph(rule: Rule, types: dict[str, TensorType], instance: Instance) -
     return make_graph(dict(enumerate(nodes)), inputs, outputs, [f"y{i}" for i in range(len(outputs))], Header(21))
 
 
-@pytest.mark.parametrize("rule", RULES, ids=[r.id for r in RULES])
+@each_of(RULES)
 def test_what_matches_open_sizes_is_typed_at_the_sizes_that_they_had(rule: Rule) -> None:
     rng = np.random.default_rng(0)
     for _ in range(DRAWS):
