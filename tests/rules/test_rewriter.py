@@ -8,7 +8,8 @@ from rules.support import assert_same_outputs, graph_of
 from strategies import graphs, source, weight
 
 from rlflow.errors import RuleError
-from rlflow.ir import Graph, Node, Ref, structural_hash, validate
+from rlflow.ir import INPUT, Graph, Node, Ref, structural_hash, validate
+from rlflow.ir.tensor_type import TensorType
 from rlflow.ops import registry
 from rlflow.rules.library import Library, load
 from rlflow.rules.match import Match
@@ -182,6 +183,20 @@ def test_what_is_not_understood_is_never_matched(bert: Graph) -> None:
     rule = declare("any-gather", "test", [["Gather", {"axis": 0}, "x", "i"]], [["Gather", {"axis": 0}, "x", "i"]])
     assert any(node.op == "Gather" for node in bert.nodes.values())
     assert Rewriter([rule]).matches(bert) == ((),)
+
+
+@pytest.mark.parametrize(
+    ("dtype", "found"), [("float32", True), ("float64", True), ("float16", False), ("int64", False)]
+)
+def test_rules_fire_on_what_they_are_certified_for(dtype: str, found: bool, library: Library) -> None:
+    """In float16 a product overflows where its quotient did not: a b / c for a (b / c) with 300, 300 and 300."""
+
+    def build(nodes: list[Node]) -> list[Ref]:
+        a, b, c = (leaf(nodes, Node(INPUT, (), {}, (TensorType(dtype, (2,)),), (n,))) for n in "abc")
+        return [add(nodes, "Mul", a, add(nodes, "Mul", b, c))]
+
+    rule = next(r for r in library.rules if r.equation() == "Mul(a, Mul(b, c)) => Mul(c, Mul(a, b))")
+    assert bool(Rewriter([rule]).matches(graph_of(build))[0]) == found
 
 
 def test_constant_variables_bind_constants_only(library: Library) -> None:

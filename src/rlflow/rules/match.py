@@ -380,14 +380,16 @@ def _literals(rule: Rule, graph: Graph, binding: _Binding) -> dict[str, float] |
     return literals
 
 
+_CERTIFIED = frozenset({"float32", "float64"})
+"""Certificates say nothing of narrower floats, where a product overflows that its quotient does not."""
+
+
 def admitted(rule: Rule, types: Mapping[str, TensorType], constant: Mapping[str, bool]) -> bool:
-    """Whether the bound tensors are of the kinds that the rule's variables stand for. Arithmetic rules are
-    for floats.
-    """
+    """Whether the bound tensors are of the kinds that the rule's variables stand for, and for which it is certified."""
     symbols: dict[str, Dimension | tuple[Dimension, ...]] = {}
     for name, kind in types.items():
         spec = rule.spec(name)
-        if not kind.is_float or (spec.constant and not constant[name]):
+        if kind.dtype not in _CERTIFIED or (spec.constant and not constant[name]):
             return False
         if spec.shape is not None and (kind.shape is None or not _fits(spec, kind.shape, symbols)):
             return False
