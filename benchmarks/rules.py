@@ -29,7 +29,7 @@ from rlflow.onnx_io import from_onnx
 from rlflow.rules import library as rule_library
 from rlflow.rules import recall
 from rlflow.rules.curated import false_controls
-from rlflow.rules.equations import read_equations
+from rlflow.rules.equations import Equations, read_equations
 from rlflow.rules.families import SHIPPED
 from rlflow.rules.generate import TRIALS, LibraryConfig, build_library
 from rlflow.rules.library import Library
@@ -49,6 +49,7 @@ def main() -> None:
     parser.add_argument("--recall", type=Path, nargs="*", default=[])
     arguments = parser.parse_args()
     logging.basicConfig(level=logging.INFO, format="%(message)s")
+    foreign = {path.name: read_equations(path) for path in arguments.recall}  # what cannot be read is told at once
     library = rule_library.load()
     numbered = len(enumerated(library))
     document = {
@@ -57,7 +58,7 @@ def main() -> None:
         "verification": verification(library.rules),
         "endurance": endurance(library.rules, arguments.instances),
         "graphs": {name: start(name, library, locations) for name, locations in PAPER_LOCATIONS.items()},
-        "recall": {path.name: recalled(path, library) for path in arguments.recall},
+        "recall": {name: recalled(equations, library) for name, equations in foreign.items()},
     }
     write_results(RESULT, document)
     logging.info("wrote %s", RESULT)
@@ -152,8 +153,8 @@ def fired(graph: Graph, rules: Sequence[Rule]) -> set[str]:
     return seen
 
 
-def recalled(path: Path, library: Library) -> Mapping[str, Any]:
-    foreign, config = read_equations(path), recall.RecallConfig(seed=0)
+def recalled(foreign: Sequence[Equations], library: Library) -> Mapping[str, Any]:
+    config = recall.RecallConfig(seed=0)
     accepted = recall.false_controls_accepted(library, config)
     found = recall.recall(foreign, library, config)
     alone = library.select([rule.id for rule in enumerated(library)])

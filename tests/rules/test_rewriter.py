@@ -186,7 +186,8 @@ def test_what_is_not_understood_is_never_matched(bert: Graph) -> None:
 
 
 @pytest.mark.parametrize(
-    ("dtype", "found"), [("float32", True), ("float64", True), ("float16", False), ("int64", False)]
+    ("dtype", "found"),
+    [("float32", True), ("float64", True), ("float16", False), ("bfloat16", False), ("int64", False)],
 )
 def test_rules_fire_on_what_they_are_certified_for(dtype: str, found: bool, library: Library) -> None:
     """In float16 a product overflows where its quotient did not: a b / c for a (b / c) with 300, 300 and 300."""

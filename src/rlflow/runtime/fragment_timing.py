@@ -57,10 +57,10 @@ MINIMUM_REPETITIONS = 3
 _OVERHEAD_REPETITIONS = 25
 _CHAINED = 64
 # Equal sessions differ for as long as they live (where their memory lies): by 2 % where a fragment takes 9 ms, by 10 to
-# 15 % where it takes half a millisecond. The mean of six with two runs each is off by 0.7 of what that of three with
-# four runs each is.
+# 15 % where it takes half a millisecond. The mean of six with two runs each is off by three quarters of what that of
+# three with four runs each is, over eight fragments of BERT-Base (of one of them it was off by more).
 _SESSIONS = 6
-# Each holds the weights; where they are large, memory hardly matters to how long they take.
+# Each holds the weights: of large ones there must not be many in memory.
 _LARGE_BYTES = 100_000_000
 _SESSIONS_IF_LARGE = 2
 # On a busy machine a run that lost its processor is repeated, at most until this multiple of the repetitions.
