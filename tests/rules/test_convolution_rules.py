@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Sequence
+from random import Random
 
 import numpy as np
 import pytest
@@ -180,8 +181,8 @@ def test_pads_that_depend_on_the_image_are_left_alone() -> None:
 
 @pytest.mark.parametrize("rule", GROUPED, ids=lambda r: r.name)
 def test_convolutions_of_several_groups_are_drawn(rule: Rule) -> None:
-    rng = np.random.default_rng(0)
-    groups = Counter(instances.draw(rule, rng).attributes["?g"] for _ in range(40))
+    random = Random(0)
+    groups = Counter(instances.draw(rule, random).attributes["?g"] for _ in range(40))
     assert sum(count for group, count in groups.items() if group != 1) >= 8
     assert len(groups) >= 2
 

@@ -12,7 +12,7 @@ import pytest
 from rlflow.errors import RuleError
 from rlflow.ir.tensor_type import TensorType
 from rlflow.ops import registry
-from rlflow.ops.domain import FieldDomain
+from rlflow.ops.field import FieldDomain
 from rlflow.rules import library as rule_library
 from rlflow.rules import pattern, recall
 from rlflow.rules.egraph import ClassId, EGraph

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from rlflow.ops.domain import FieldArray
+from rlflow.ops.field import FieldArray
 from rlflow.rules.fingerprint import Trials, stacked, taken
 
 TRIALS = 5
@@ -60,6 +60,6 @@ def test_one_different_element_in_one_trial_shows(trials: Trials, leaves: list[F
 
 
 def test_where_a_value_is_undefined_is_part_of_it(trials: Trials, leaves: list[FieldArray]) -> None:
-    undefined = leaves[0].undefined.copy()
+    undefined = np.zeros(leaves[0].residue.shape, dtype=bool)
     undefined[0, 0, 0] = True
     assert trials.digests(FieldArray(leaves[0].residue, leaves[0].exponent, undefined)) != trials.digests(leaves[0])

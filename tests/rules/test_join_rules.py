@@ -2,6 +2,7 @@
 drawn."""
 
 from collections import Counter
+from random import Random
 
 import numpy as np
 import pytest
@@ -109,11 +110,11 @@ def test_sums_that_broadcast_along_the_joint_stay() -> None:
 
 
 def test_sizes_are_drawn_along_the_axis_that_was_drawn() -> None:
-    rng = np.random.default_rng(0)
+    random = Random(0)
     rule = RULES["part-0-of-join"]
     axes = set()
     for _ in range(30):
-        drawn = instances.draw(rule, rng)
+        drawn = instances.draw(rule, random)
         axis, sizes = drawn.attributes["?k"], drawn.attributes["?s"]
         assert isinstance(axis, int)
         assert sizes == tuple(drawn.shape(name)[axis] for name in "xy")

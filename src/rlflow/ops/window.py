@@ -94,7 +94,7 @@ class Window:
         rank = len(self.kernel)
         image = v.shape[v.ndim - rank :]
         begins = self.padding(image)[:rank]
-        widths = [(0, 0)] * (v.ndim - rank)
+        widths: list[tuple[int, int]] = []
         where: list[Any] = [...]
         for axis, count in enumerate(_known(self.places(image, "window"), "window")):
             starts = np.arange(count)[:, None] * self.strides[axis]
@@ -103,7 +103,19 @@ class Window:
             along = [1] * 2 * rank
             along[axis], along[rank + axis] = seen.shape
             where.append(seen.reshape(along))
-        return np.pad(v, widths, constant_values=outside)[tuple(where)]
+        return _surrounded(v, widths, outside)[tuple(where)]
+
+
+def _surrounded(v: np.ndarray, widths: Sequence[tuple[int, int]], outside: np.ndarray | bool) -> np.ndarray:
+    """The images (..., *image) with so many elements before and behind each axis: np.pad in a tenth of its time."""
+    image = v.shape[v.ndim - len(widths) :]
+    whole = np.empty(
+        (*v.shape[: v.ndim - len(widths)], *(a + d + b for d, (a, b) in zip(image, widths, strict=True))), v.dtype
+    )
+    whole[...] = outside
+    inside: list[Any] = [..., *(slice(a, a + d) for d, (a, _) in zip(image, widths, strict=True))]
+    whole[tuple(inside)] = v
+    return whole
 
 
 def _known(sizes: Sequence[Dimension | AttributeValue], operator: str) -> tuple[int, ...]:

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import combinations, count, islice, permutations, product
+from random import Random
 from typing import Any
 
 import numpy as np
@@ -18,13 +19,13 @@ import numpy as np
 from rlflow.errors import RuleError, TypeInferenceError
 from rlflow.ir.tensor_type import TensorType
 from rlflow.ops import elementwise
-from rlflow.rules import instances, pattern
+from rlflow.rules import pattern
 from rlflow.rules.expression import Expression, holds
-from rlflow.rules.instances import Instance
+from rlflow.rules.instances import Instance, Sampler
 from rlflow.rules.pattern import Apply, Term, Variable
 from rlflow.rules.prune import type_of
 from rlflow.rules.rule import Certificate, Rule, VariableSpec, with_short_names
-from rlflow.rules.verify import TARGET_UNTYPED, VerificationConfig, field_difference, verify
+from rlflow.rules.verify import VerificationConfig, exact_difference, verify
 
 _MINING_DRAWS = 96
 _QUICKLY = 3
@@ -110,16 +111,17 @@ def _sorted_instances(
     rule: Rule, rng: np.random.Generator, config: VerificationConfig
 ) -> tuple[list[Instance], list[Instance], list[Instance]]:
     """Those at which both sides agree, those at which they do not, and those at which the target is not well typed."""
-    good, bad, untyped = [], [], []
+    good: list[Instance] = []
+    bad: list[Instance] = []
+    untyped: list[Instance] = []
+    sampler, random = Sampler(rule), Random(config.seed)
     for _ in range(_MINING_DRAWS):
-        instance = instances.draw(rule, rng)
-        difference = field_difference(rule, instance, rng, config)
-        if difference == "":
-            good.append(instance)
-        elif difference == TARGET_UNTYPED:
+        instance = sampler.draw(random)
+        case = sampler.sides(instance)
+        if case is None:
             untyped.append(instance)
         else:
-            bad.append(instance)
+            (bad if exact_difference(case, rng, config) else good).append(instance)
     return good, bad, untyped
 
 
@@ -323,8 +325,14 @@ _WINDOW_KINDS: Mapping[str, Sequence[Any]] = {
     "strides": ["integers", 1, 2, 2],
     "pads": ["integers", 0, 2, 4],
     "dilations": ["integers", 1, 2, 2],
+}
+_POOL_KINDS: Mapping[str, Sequence[Any]] = {
+    "strides": ["integers", 1, 2, 2],
+    "pads": ["choice", [0, 0, 0, 0], [0, 0, 0, 0], [0, 1, 1, 0], [1, 1, 1, 1], [2, 1, 2, 1]],
+    "dilations": ["choice", [1, 1], [1, 2], [2, 2]],
     "kernel_shape": ["integers", 1, 3, 2],
 }
+"""Windows all of which see some of the image: drawn by chance, few do."""
 
 
 def _of_any_window(rule: Rule, dimensions: Mapping[str, int]) -> Iterator[Rule]:
@@ -333,7 +341,8 @@ def _of_any_window(rule: Rule, dimensions: Mapping[str, int]) -> Iterator[Rule]:
     if not windowed:
         return
     written = {name for node in pattern.operators(*rule.source) if node.op in windowed for name, _ in node.attributes}
-    free = {name: f"?{name}" for name in _WINDOW_KINDS if name in written}
+    kinds = _WINDOW_KINDS if windowed == {"Conv"} else _POOL_KINDS
+    free = {name: f"?{name}" for name in kinds if name in written}
 
     def widened(part: Term) -> Term:
         if isinstance(part, Variable) or part.op not in _WINDOWED:
@@ -344,7 +353,7 @@ def _of_any_window(rule: Rule, dimensions: Mapping[str, int]) -> Iterator[Rule]:
         rule,
         source=tuple(pattern.rebuilt(term, widened) for term in rule.source),
         target=tuple(pattern.rebuilt(term, widened) for term in rule.target),
-        attributes={**rule.attributes, **{name: _WINDOW_KINDS[key] for key, name in free.items()}},
+        attributes={**rule.attributes, **{name: kinds[key] for key, name in free.items()}},
     )
 
 
@@ -365,9 +374,9 @@ _GROWTH_DRAWS = 12
 
 def _grows(rule: Rule, name: str, rank: int, certifier: Certifier) -> bool:
     """Whether the variable is ever drawn with more dimensions than it had: an image never is."""
-    rng = np.random.default_rng(certifier.config.seed)
+    sampler, random = Sampler(rule), Random(certifier.config.seed)
     try:
-        return any(len(instances.draw(rule, rng).shape(name)) > rank for _ in range(_GROWTH_DRAWS))
+        return any(len(sampler.draw(random).shape(name)) > rank for _ in range(_GROWTH_DRAWS))
     except RuleError:
         return False
 

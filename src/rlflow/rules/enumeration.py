@@ -18,7 +18,7 @@ from rlflow.errors import InputError, TypeInferenceError
 from rlflow.ir.graph import AttributeValue
 from rlflow.ir.tensor_type import TensorType
 from rlflow.ops import registry
-from rlflow.ops.domain import FieldArray, NestedExponentialError
+from rlflow.ops.field import FieldArray, NoExponentError
 from rlflow.rules.fingerprint import Trials, stacked, taken
 from rlflow.rules.pattern import Apply, Term, Variable, freeze
 
@@ -121,7 +121,7 @@ class _Search:
                     ]
                     try:
                         value = self.trials.evaluate(choice.op, dict(choice.written), operands)
-                    except NestedExponentialError:
+                    except NoExponentError:
                         break
                     self._sort_in(choice, block, kind, value, size, last)
                     yield

@@ -13,7 +13,7 @@ from hashlib import blake2b
 import numpy as np
 
 from rlflow.ir.graph import Attributes
-from rlflow.ops.domain import FieldArray, FieldDomain
+from rlflow.ops.field import FieldArray, FieldDomain, undefined
 from rlflow.ops.registry import OPERATORS
 
 
@@ -34,7 +34,7 @@ class Trials:
     def evaluate(self, op: str, attributes: Attributes, operands: Sequence[FieldArray]) -> FieldArray:
         """The operator on stacks of expressions (expressions * trials, *shape); it must have one output.
 
-        `NestedExponentialError` where the field has no answer.
+        `NoExponentError` where the field has no answer.
         """
         count = operands[0].residue.shape[0] // len(self.seeds)
         (value,) = OPERATORS[op].evaluate(FieldDomain(self.seeds, repeats=count), attributes, operands)
@@ -42,7 +42,9 @@ class Trials:
 
     def digests(self, stack: FieldArray) -> list[bytes]:
         """One fingerprint an expression."""
-        defined = np.where(stack.undefined, -1, stack.residue).astype(np.int32)
+        defined = (stack.residue if stack.undefined is None else np.where(stack.undefined, -1, stack.residue)).astype(
+            np.int32
+        )
         rows = np.ascontiguousarray(defined.reshape(defined.shape[0] // len(self.seeds), -1))
         return [blake2b(row.tobytes(), digest_size=16).digest() for row in rows]
 
@@ -55,10 +57,11 @@ class Trials:
 def stacked(values: Sequence[FieldArray]) -> FieldArray:
     """Expressions of one shape as a stack; either all or none have exponents."""
     exponents = [v.exponent for v in values if v.exponent is not None]
+    defined = all(v.undefined is None for v in values)
     return FieldArray(
         np.concatenate([v.residue for v in values]),
         np.concatenate(exponents) if exponents else None,
-        np.concatenate([v.undefined for v in values]),
+        None if defined else np.concatenate([undefined(v) for v in values]),
     )
 
 
@@ -66,5 +69,7 @@ def taken(stack: FieldArray, places: np.ndarray, trials: int) -> FieldArray:
     """The expressions at `places` (count,) of a stack, each with all its trials."""
     rows = (places[:, None] * trials + np.arange(trials)).reshape(-1)
     return FieldArray(
-        stack.residue[rows], None if stack.exponent is None else stack.exponent[rows], stack.undefined[rows]
+        stack.residue[rows],
+        None if stack.exponent is None else stack.exponent[rows],
+        None if stack.undefined is None else stack.undefined[rows],
     )

@@ -11,6 +11,7 @@ from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import dataclass, field
 from multiprocessing import get_context
 from pathlib import Path
+from random import Random
 from time import process_time
 from typing import Any
 
@@ -248,11 +249,11 @@ _FOLLOWS_AT = 3  # drawn instances: at one of them, sizes may be equal by accide
 
 def _new_rules(families: Sequence[Sequence[Rule]], seed: int) -> Iterator[Rule]:
     """Rules that do not follow from those of the families before their own."""
-    known, rng = prune.KnownRules(), np.random.default_rng(seed)
+    known, random = prune.KnownRules(), Random(seed)
 
     def follows(rule: Rule) -> bool:
         sides = list(zip(rule.source, rule.target, strict=True))
-        drawn = (instances.draw(rule, rng) for _ in range(_FOLLOWS_AT))
+        drawn = (instances.draw(rule, random) for _ in range(_FOLLOWS_AT))
         return all(known.explain_all(sides, instance.types) for instance in drawn)
 
     for rules in families:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
-from typing import Any
+from functools import lru_cache, partial
+from random import Random
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -19,6 +20,8 @@ from rlflow.rules.expression import Expression, Scope, Unproven, evaluate, holds
 from rlflow.rules.pattern import Term, Variable
 from rlflow.rules.rule import Rule
 
+Shape = tuple[int, ...]
+
 DIMENSIONS = (1, 2, 3, 4)
 _RANKS = (0, 1, 2, 2, 3, 3, 3, 4, 4)
 """From rank 3 on a permutation may differ from its inverse: high ranks are drawn more often."""
@@ -28,7 +31,8 @@ _TURNED_RANKS = (2, 3, 3, 4, 4, 4)
 
 _LEADING = (0, 1, 2)
 _TURNED_LEADING = (0, 1, 2, 2, 2)
-_ONE_GROUP_REFUSED = 0.9
+_GROUPS = (1, 2, 2, 3, 4)
+_CHANNELS_PER_GROUP = (1, 2)
 
 
 @dataclass(frozen=True)
@@ -47,17 +51,9 @@ class Instance:
         return tuple(d for d in self.types[name].shape or () if isinstance(d, int))
 
 
-def draw(rule: Rule, rng: np.random.Generator, *, attempts: int = 2000, respect_condition: bool = True) -> Instance:
+def draw(rule: Rule, random: Random, *, respect_condition: bool = True) -> Instance:
     """An instance whose source is well typed and, if asked, whose condition holds; `RuleError` if none is found."""
-    for _ in range(attempts):
-        try:
-            instance = _attempt(rule, rng)
-            plan(rule.source, instance)
-        except (TypeInferenceError, Unproven):
-            continue
-        if not respect_condition or all(holds(condition, instance.scope) for condition in rule.where):
-            return instance
-    raise RuleError(f"rule {rule.name!r}: none of {attempts} drawn instances has a well-typed source")
+    return Sampler(rule).draw(random, respect_condition=respect_condition)
 
 
 def is_turned(rule: Rule) -> bool:
@@ -66,59 +62,102 @@ def is_turned(rule: Rule) -> bool:
     return any(kind[0] == "permutation" for kind in rule.attributes.values())
 
 
-def _attempt(rule: Rule, rng: np.random.Generator) -> Instance:
-    symbols: dict[str, tuple[int, ...]] = {}
-    sizes = _draw_sizes(rng)
-    ranks, leading_ranks = (_TURNED_RANKS, _TURNED_LEADING) if is_turned(rule) else (_RANKS, _LEADING)
-    whole = _draw_dimensions(sizes, rng, ranks[rng.integers(len(ranks))])
-    leading = _draw_dimensions(sizes, rng, leading_ranks[rng.integers(len(leading_ranks))])
-    types = {}
-    for name in pattern.variables(*rule.source):
-        template = rule.spec(name).shape
-        for part in template or ():
-            if isinstance(part, str) and part not in symbols:
-                ellipsis = part.startswith("...")
-                symbols[part] = _broadcastable(leading, rng) if ellipsis else _draw_dimensions(sizes, rng, 1)
-        shape = _broadcastable(whole, rng) if template is None else _filled(template, symbols)
-        types[name] = TensorType("float32", shape)
-    literals = {name: float(np.float32(rng.uniform(1e-6, 1e-1))) for name in types if rule.spec(name).literal}
-    attributes: dict[str, AttributeValue] = {}
-    for name, kind in rule.attributes.items():
-        attributes[name] = _draw_attribute(kind, types, attributes, rng)
-    return Instance(types, attributes, literals)
+class Sampler:
+    """Draws instances of one rule."""
+
+    def __init__(self, rule: Rule) -> None:
+        self.rule = rule
+        self.names = pattern.variables(*rule.source)
+        self._source, self._target = (_layout(side, self.names) for side in (rule.source, rule.target))
+        self._templates = [rule.spec(name).shape for name in self.names]
+        self._literals = [name for name in self.names if rule.spec(name).literal]
+        turned = is_turned(rule)
+        self._ranks = _TURNED_RANKS if turned else _RANKS
+        self._leading_ranks = _TURNED_LEADING if turned else _LEADING
+
+    def sides(self, instance: Instance) -> Sides | None:
+        """None where the target is not typed as the source is: there the matcher refuses the rule."""
+        source = self._source.plan(instance)
+        try:
+            target = self._target.plan(instance)
+        except (TypeInferenceError, Unproven):
+            return None
+        return Sides(instance, source, target) if source.types == target.types else None
+
+    def draw(self, random: Random, *, attempts: int = 2000, respect_condition: bool = True) -> Instance:
+        """`RuleError` if none of so many attempts is well typed and, if asked, fulfils the condition."""
+        for _ in range(attempts):
+            try:
+                instance = self._attempt(random)
+                if not respect_condition or all(holds(condition, instance.scope) for condition in self.rule.where):
+                    self._source.plan(instance)
+                    return instance
+            except (TypeInferenceError, Unproven):
+                continue
+        raise RuleError(f"rule {self.rule.name!r}: none of {attempts} drawn instances has a well-typed source")
+
+    def _attempt(self, random: Random) -> Instance:
+        symbols = self._grouped(random)
+        sizes = _draw_sizes(random)
+        whole = _draw_dimensions(sizes, random, random.choice(self._ranks))
+        leading = _draw_dimensions(sizes, random, random.choice(self._leading_ranks))
+
+        def drawn(part: int | str) -> Shape:
+            if isinstance(part, int):
+                return (part,)
+            if part not in symbols:
+                one = _broadcastable(leading, random) if part.startswith("...") else (random.choice(sizes),)
+                symbols[part] = one
+            return symbols[part]
+
+        shapes = [
+            _broadcastable(whole, random) if template is None else tuple(d for part in template for d in drawn(part))
+            for template in self._templates
+        ]
+        types = {name: TensorType("float32", shape) for name, shape in zip(self.names, shapes, strict=True)}
+        literals = {name: float(np.float32(random.uniform(1e-6, 1e-1))) for name in self._literals}
+        attributes: dict[str, AttributeValue] = {}
+        for name, kind in self.rule.attributes.items():
+            attributes[name] = _draw_attribute(kind, types, attributes, random)
+        return Instance(types, attributes, literals)
+
+    def _grouped(self, random: Random) -> dict[int | str, Shape]:
+        """Sizes for which filters read their image in groups: drawn by chance, they seldom divide each other."""
+        symbols: dict[int | str, Shape] = {}
+        for kind in self.rule.attributes.values():
+            if kind[0] == "groups":
+                image, filters = (self.rule.spec(name).shape or () for name in kind[1:])
+                groups, width = random.choice(_GROUPS), random.choice(_CHANNELS_PER_GROUP)
+                symbols[image[1]], symbols[filters[1]] = (groups * width,), (width,)
+                symbols[filters[0]] = (groups * random.choice(_CHANNELS_PER_GROUP),)
+        return symbols
 
 
-def _draw_sizes(rng: np.random.Generator) -> tuple[int, ...]:
+def _draw_sizes(random: Random) -> Shape:
     """The dimensions of one instance: one, two or all. Where all dimensions are equal, types no longer tell a
     transposed tensor from another, so that only the values can agree or not.
     """
-    count = (1, 1, 2, len(DIMENSIONS))[rng.integers(4)]
-    if count == 1:
-        return (DIMENSIONS[rng.integers(1, len(DIMENSIONS))],)
-    return tuple(DIMENSIONS[i] for i in rng.permutation(len(DIMENSIONS))[:count])
+    count = random.choice((1, 1, 2, len(DIMENSIONS)))
+    return (random.choice(DIMENSIONS[1:]),) if count == 1 else tuple(random.sample(DIMENSIONS, count))
 
 
-def _draw_dimensions(sizes: Sequence[int], rng: np.random.Generator, count: int) -> tuple[int, ...]:
-    return tuple(sizes[int(len(sizes) * rng.random())] for _ in range(count))  # faster than rng.integers
+def _draw_dimensions(sizes: Shape, random: Random, count: int) -> Shape:
+    return tuple(random.choices(sizes, k=count))
 
 
-def _broadcastable(shape: tuple[int, ...], rng: np.random.Generator) -> tuple[int, ...]:
+def _broadcastable(shape: Shape, random: Random) -> Shape:
     """The shape, or the end of it with some dimensions 1: operands drawn so often fit each other."""
-    if rng.random() < 0.5:
+    if random.random() < 0.5:
         return shape
-    ones = 1.0 if rng.random() < 0.5 else 0.2
-    return tuple(1 if rng.random() < ones else d for d in shape[int(rng.integers(0, len(shape) + 1)) :])
-
-
-def _filled(template: Sequence[int | str], symbols: Mapping[str, tuple[int, ...]]) -> tuple[int, ...]:
-    return tuple(d for part in template for d in ((part,) if isinstance(part, int) else symbols[part]))
+    ones = 1.0 if random.random() < 0.5 else 0.2
+    return tuple(1 if random.random() < ones else d for d in shape[random.randint(0, len(shape)) :])
 
 
 def _draw_attribute(
     kind: Sequence[Any],
     types: Mapping[str, TensorType],
     drawn: Mapping[str, AttributeValue],
-    rng: np.random.Generator,
+    random: Random,
 ) -> AttributeValue:
     """["permutation", "x", ...] or ["axis", "x", ...] of the highest rank, ["reshape", "x"], ["uniform"],
     ["partition", "x", axis, parts], ["sizes", axis, "x", ...], ["integers", least, most, count],
@@ -127,50 +166,41 @@ def _draw_attribute(
     match kind:
         case ["permutation", *names]:
             rank = max(len(types[name].shape or ()) for name in names)
-            return tuple(int(i) for i in rng.permutation(rank))
+            return tuple(random.sample(range(rank), rank))
         case ["axis", *names]:
             rank = max(len(types[name].shape or ()) for name in names)
             if rank == 0:
                 raise TypeInferenceError("a scalar has no axis")
-            return int(rng.integers(-rank, 0))
+            return random.randrange(-rank, 0)
         case ["reshape", name]:
-            return _draw_factors(types[name].elements, rng)
+            return _draw_factors(types[name].elements, random)
         case ["partition", name, axis, int(parts)]:
-            return _draw_partition(types[name], drawn.get(axis, axis), parts, rng)
+            return _draw_partition(types[name], drawn.get(axis, axis), parts, random)
         case ["sizes", axis, *names]:
             return tuple(_size(types[name], drawn.get(axis, axis)) for name in names)
         case ["uniform"]:
-            return float(np.float32(rng.uniform(1e-6, 1e-1)))
+            return float(np.float32(random.uniform(1e-6, 1e-1)))
         case ["integers", int(least), int(most), int(count)]:
-            return tuple(int(i) for i in rng.integers(least, most + 1, count))
+            return tuple(random.choices(range(least, most + 1), k=count))
         case ["groups", image, filters]:
-            return _draw_groups(types[image], types[filters], rng)
+            channels, seen = (_size(types[name], 1) for name in (image, filters))
+            if channels % seen:
+                raise TypeInferenceError(f"{types[filters]} over {types[image]}")
+            return channels // seen
         case ["choice", *values]:
-            chosen = values[int(rng.integers(len(values)))]
-            return pattern.freeze(chosen)  # type: ignore[no-any-return]
+            return pattern.freeze(random.choice(values))  # type: ignore[no-any-return]
     raise RuleError(f"cannot draw an attribute of the kind {kind!r}")
 
 
-def _draw_factors(elements: int, rng: np.random.Generator) -> tuple[int, ...]:
+def _draw_factors(elements: int, random: Random) -> tuple[int, ...]:
     factors = []
     for divisor in (2, 2, 3, 2, 3):
-        if elements % divisor == 0 and rng.random() < 0.6:
+        if elements % divisor == 0 and random.random() < 0.6:
             factors.append(divisor)
             elements //= divisor
     factors.append(elements)
-    return tuple(int(f) for f in rng.permutation(factors))
-
-
-def _draw_groups(image: TensorType, filters: TensorType, rng: np.random.Generator) -> int:
-    """The number of groups of a convolution follows from its operands, which seldom are of several: one group is
-    mostly refused, so that it is not nearly all that is drawn.
-    """
-    channels, seen = (kind.shape[1] if kind.shape and len(kind.shape) > 1 else 1 for kind in (image, filters))
-    assert isinstance(channels, int)
-    assert isinstance(seen, int)
-    if channels % seen or (channels == seen and rng.random() < _ONE_GROUP_REFUSED):
-        raise TypeInferenceError(f"{filters} over {image}")
-    return channels // seen
+    random.shuffle(factors)
+    return tuple(factors)
 
 
 def _size(kind: TensorType, axis: Any) -> int:
@@ -182,16 +212,15 @@ def _size(kind: TensorType, axis: Any) -> int:
     return size
 
 
-def _draw_partition(kind: TensorType, axis: Any, parts: int, rng: np.random.Generator) -> tuple[int, ...]:
+def _draw_partition(kind: TensorType, axis: Any, parts: int, random: Random) -> tuple[int, ...]:
     size = _size(kind, axis)
     if size < parts:
         raise TypeInferenceError(f"{size} cannot be split into {parts} parts")
-    cuts = sorted(int(c) for c in rng.choice(np.arange(1, size), parts - 1, replace=False))
+    cuts = sorted(random.sample(range(1, size), parts - 1))
     return tuple(b - a for a, b in zip([0, *cuts], [*cuts, size], strict=True))
 
 
-@dataclass(frozen=True)
-class Step:
+class Step(NamedTuple):
     """One operator of a side. A `Ref.node` counts the variables first, in the order of the instance, then the
     steps.
     """
@@ -202,8 +231,7 @@ class Step:
     types: tuple[TensorType, ...]
 
 
-@dataclass(frozen=True)
-class Plan:
+class Plan(NamedTuple):
     """One side of a rule at an instance, operands first, common subterms once."""
 
     steps: tuple[Step, ...]
@@ -213,15 +241,7 @@ class Plan:
 
 def plan(terms: tuple[Term, ...], instance: Instance) -> Plan:
     """`TypeInferenceError` if a term is not well typed, `Unproven` if an attribute cannot be computed."""
-    applications, outputs = _layout(terms, tuple(instance.types))
-    types: list[tuple[TensorType, ...]] = [(kind,) for kind in instance.types.values()]
-    steps = []
-    for op, written, inputs in applications:
-        attributes = {k: evaluate(v, instance.scope) for k, v in written}
-        result = registry.infer(op, attributes, [_output(types, r) for r in inputs])
-        steps.append(Step(op, attributes, inputs, result))
-        types.append(result)
-    return Plan(tuple(steps), outputs, tuple(_output(types, r) for r in outputs))
+    return _layout(terms, tuple(instance.types)).plan(instance)
 
 
 def _output(types: Sequence[tuple[TensorType, ...]], ref: Ref) -> TensorType:
@@ -230,14 +250,30 @@ def _output(types: Sequence[tuple[TensorType, ...]], ref: Ref) -> TensorType:
     return types[ref.node][ref.index]
 
 
-_Application = tuple[str, tuple[tuple[str, Expression], ...], tuple[Ref, ...]]
+@dataclass(frozen=True)
+class Layout:
+    """The operators of a side, operands first, as (operator, attributes, operands), and where its outputs are."""
+
+    applications: tuple[tuple[str, tuple[tuple[str, Expression], ...], tuple[Ref, ...]], ...]
+    outputs: tuple[Ref, ...]
+
+    def plan(self, instance: Instance) -> Plan:
+        """`TypeInferenceError` if a term is not well typed, `Unproven` if an attribute cannot be computed."""
+        scope = instance.scope
+        types: list[tuple[TensorType, ...]] = [(kind,) for kind in instance.types.values()]
+        steps = []
+        for op, written, inputs in self.applications:
+            attributes = {k: evaluate(v, scope) for k, v in written}
+            result = registry.infer(op, attributes, [_output(types, r) for r in inputs])
+            steps.append(Step(op, attributes, inputs, result))
+            types.append(result)
+        return Plan(tuple(steps), self.outputs, tuple(_output(types, r) for r in self.outputs))
 
 
 @lru_cache(maxsize=1024)
-def _layout(terms: tuple[Term, ...], variables: tuple[str, ...]) -> tuple[tuple[_Application, ...], tuple[Ref, ...]]:
-    """The operators of a side, operands first, as (operator, attributes, operands), and where its outputs are."""
+def _layout(terms: tuple[Term, ...], variables: tuple[str, ...]) -> Layout:
     places: dict[Term, int] = {Variable(name): place for place, name in enumerate(variables)}
-    applications: list[_Application] = []
+    applications: list[Any] = []
 
     def place(term: Term) -> Ref:
         if isinstance(term, Variable):
@@ -249,7 +285,7 @@ def _layout(terms: tuple[Term, ...], variables: tuple[str, ...]) -> tuple[tuple[
         return Ref(places[term.node], term.output)
 
     outputs = tuple(place(t) for t in terms)
-    return tuple(applications), outputs
+    return Layout(tuple(applications), outputs)
 
 
 def run(plan: Plan, operands: Sequence[Array], domain: Domain) -> list[Array]:
@@ -261,19 +297,35 @@ def run(plan: Plan, operands: Sequence[Array], domain: Domain) -> list[Array]:
     return [values[r.node][r.index] for r in plan.outputs]
 
 
-def as_graph(plans: Sequence[Plan], instance: Instance) -> Graph:
-    """The sides together as one graph over the variables; outputs of one side after those of the other."""
-    nodes = {i: Node(INPUT, (), {}, (kind,), (name,)) for i, (name, kind) in enumerate(instance.types.items())}
-    inputs, outputs = list(nodes), list[Ref]()
-    for one in plans:
-        shift = len(nodes) - len(inputs)
+class Sides(NamedTuple):
+    """A rule at an instance at which both of its sides are well typed, and of one type."""
 
-        def moved(ref: Ref, shift: int = shift) -> Ref:
-            return ref if ref.node < len(inputs) else Ref(ref.node + shift, ref.index)
+    instance: Instance
+    source: Plan
+    target: Plan
 
-        for step in one.steps:
-            blank = ("",) * len(step.types)
-            nodes[len(nodes)] = Node(step.op, tuple(map(moved, step.inputs)), step.attributes, step.types, blank)
-        outputs += map(moved, one.outputs)
+
+def as_graph(cases: Sequence[Sides]) -> Graph:
+    """All cases beside each other as one graph. The variable x of the second one is its input x_1; outputs are those of
+    the first one's source, of its target, of the second one's source...
+    """
+    nodes: dict[int, Node] = {}
+    inputs, outputs = list[int](), list[Ref]()
+    for number, case in enumerate(cases):
+        variables = list(range(len(nodes), len(nodes) + len(case.instance.types)))
+        inputs += variables
+        for identifier, (name, kind) in zip(variables, case.instance.types.items(), strict=True):
+            nodes[identifier] = Node(INPUT, (), {}, (kind,), (f"{name}_{number}",))
+        for side in (case.source, case.target):
+            places = [*variables, *range(len(nodes), len(nodes) + len(side.steps))]
+            moved = partial(_moved, places)
+            for step in side.steps:
+                blank = ("",) * len(step.types)
+                nodes[len(nodes)] = Node(step.op, tuple(map(moved, step.inputs)), step.attributes, step.types, blank)
+            outputs += map(moved, side.outputs)
     names = [f"output_{i}" for i in range(len(outputs))]
     return make_graph(nodes, inputs, outputs, names, Header(opset=21))
+
+
+def _moved(places: Sequence[int], ref: Ref) -> Ref:
+    return Ref(places[ref.node], ref.index)

@@ -15,7 +15,8 @@ import numpy as np
 
 from rlflow.errors import TypeInferenceError
 from rlflow.ir.tensor_type import TensorType
-from rlflow.ops.domain import Array, Domain, FieldDomain, FloatDomain
+from rlflow.ops.domain import Array, Domain, FloatDomain
+from rlflow.ops.field import FieldDomain
 from rlflow.rules import instances
 from rlflow.rules.equation_instances import Concrete, concrete
 from rlflow.rules.equations import Call, Equations, names, parse_line, parts

@@ -13,17 +13,18 @@ import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from hashlib import sha256
+from random import Random
 from typing import Any
 
 import numpy as np
 
-from rlflow.errors import CertificateError, RuleError, TypeInferenceError
+from rlflow.errors import CertificateError, RuleError
 from rlflow.ir.graph import Graph
 from rlflow.onnx_io.standalone import standalone_model
-from rlflow.ops.domain import FieldArray, FieldDomain, FloatDomain, NestedExponentialError
+from rlflow.ops.field import FieldArray, FieldDomain, NoExponentError, undefined
+from rlflow.ops.float_batch import FloatBatch, FloatBatchDomain
 from rlflow.rules import instances
-from rlflow.rules.expression import Unproven
-from rlflow.rules.instances import Instance, Plan
+from rlflow.rules.instances import Instance, Plan, Sampler, Sides
 from rlflow.rules.rule import Certificate, Rule
 from rlflow.runtime.session import open_session
 
@@ -71,52 +72,62 @@ class Refutation:
 
 def verify(rule: Rule, config: VerificationConfig) -> Certificate | Refutation:
     """A certificate, or the counter-example that refutes the rule."""
-    rng = np.random.default_rng(config.seed)
-    seen: set[Any] = set()
-    compared: list[Instance] = []
-    shapes = config.shapes * (config.turned if instances.is_turned(rule) else 1)
-    for _ in range(_DRAWS_PER_SHAPE * shapes):
-        if len(compared) == shapes:
-            break
-        instance = instances.draw(rule, rng)
-        key = (*instance.types.values(), *instance.attributes.items())
-        if key in seen:
-            continue
-        seen.add(key)
-        reason = field_difference(rule, instance, rng, config)
-        if reason == TARGET_UNTYPED:
-            continue
-        if reason:
-            return Refutation(reason, instance)
-        compared.append(instance)
-    if len(compared) < _LEAST_COMPARED * len(seen):
-        return Refutation(f"the target is well typed at only {len(compared)} of {len(seen)} drawn instances", None)
-    largest = 0.0
+    rng, random = np.random.default_rng(config.seed), Random(config.seed)
+    sampler = Sampler(rule)
+    compared = _compared(sampler, config, random, rng)
+    if isinstance(compared, Refutation):
+        return compared
     cases = sorted(compared, key=_size, reverse=True)[: config.float_cases]
-    for instance in cases:
-        error = float_difference(rule, instance, rng)
+    errors = float_errors(cases, rng)
+    for case, error in zip(cases, errors, strict=True):
         if not error <= _ROUNDINGS * float(np.finfo(np.float32).eps):
-            return Refutation(f"ONNX Runtime's outputs differ by {error:.2e} of the largest value", instance)
-        largest = max(largest, error)
-        if leaves_domain(rule, instance, rng):
-            return Refutation("the target is infinite or undefined where the source is finite", instance)
-        if loses_precision(rule, instance, rng):
-            return Refutation("the target is far less accurate than the source where magnitudes differ", instance)
+            return Refutation(f"ONNX Runtime's outputs differ by {error:.2e} of the largest value", case.instance)
+        if leaves_domain(case, rng):
+            return Refutation("the target is infinite or undefined where the source is finite", case.instance)
+        if loses_precision(case, rng):
+            return Refutation("the target is far less accurate than the source where magnitudes differ", case.instance)
     certificate = Certificate(
         method=METHOD,
         trials=config.trials,
         shapes=len(compared),
-        refuted_without_condition=_refuted_without_condition(rule, config, rng),
+        refuted_without_condition=_refuted_without_condition(sampler, config, random, rng),
         float_cases=len(cases),
-        max_relative_error=float(f"{largest:.3e}"),
+        max_relative_error=float(f"{max(errors, default=0.0):.3e}"),
         semantics=SEMANTICS,
         digest="",
     )
     return replace(certificate, digest=digest(rule, certificate))
 
 
-def _size(instance: Instance) -> int:
-    return sum(kind.elements for kind in instance.types.values())
+def _compared(
+    sampler: Sampler, config: VerificationConfig, random: Random, rng: np.random.Generator
+) -> list[Sides] | Refutation:
+    """Different instances at which both sides agree exactly, or the first at which they do not."""
+    seen: set[Any] = set()
+    compared: list[Sides] = []
+    wanted = config.shapes * (config.turned if instances.is_turned(sampler.rule) else 1)
+    for _ in range(_DRAWS_PER_SHAPE * wanted):
+        if len(compared) == wanted:
+            break
+        instance = sampler.draw(random)
+        key = (*instance.types.values(), *instance.attributes.items())
+        if key in seen:
+            continue
+        seen.add(key)
+        case = sampler.sides(instance)
+        if case is None:
+            continue
+        reason = exact_difference(case, rng, config)
+        if reason:
+            return Refutation(reason, instance)
+        compared.append(case)
+    if len(compared) < _LEAST_COMPARED * len(seen):
+        return Refutation(f"the target is well typed at only {len(compared)} of {len(seen)} drawn instances", None)
+    return compared
+
+
+def _size(case: Sides) -> int:
+    return sum(kind.elements for kind in case.instance.types.values())
 
 
 def certified(rule: Rule, config: VerificationConfig) -> Rule:
@@ -144,56 +155,66 @@ def check_certificate(rule: Rule) -> None:
         raise CertificateError(f"{where}: the rule or its certificate was changed after verification")
 
 
-TARGET_UNTYPED = "the target is not well typed"
-
-
-def field_difference(rule: Rule, instance: Instance, rng: np.random.Generator, config: VerificationConfig) -> str:
-    """Empty if both sides agree exactly in every trial, else the reason why not."""
-    source = instances.plan(rule.source, instance)
-    try:
-        target = instances.plan(rule.target, instance)
-    except (TypeInferenceError, Unproven):
-        return TARGET_UNTYPED
-    if source.types != target.types:
-        return TARGET_UNTYPED  # the matcher refuses such a place
-    elements = sum(kind.elements for kind in source.types)
+def exact_difference(case: Sides, rng: np.random.Generator, config: VerificationConfig) -> str:
+    """Empty if both sides agree in every trial, else in what they do not."""
+    elements = sum(kind.elements for kind in case.source.types)
     trials = max(config.trials, -(-config.min_elements // max(1, elements)))
     domain = FieldDomain(seeds=rng.integers(1 << 62, size=trials).tolist())
-    values = [_field_value(domain, instance, name, rng) for name in instance.types]
     try:
-        sides = [instances.run(side, values, domain) for side in (source, target)]
-    except NestedExponentialError as error:
+        return _differ_in(domain, case, lambda shape: domain.draw_residues(shape, rng))
+    except NoExponentError:
+        pass  # few rules have exponentials, which need twice the work
+    try:
+        return _differ_in(domain, case, lambda shape: domain.draw(shape, rng))
+    except NoExponentError as error:
         return str(error)
-    return next(filter(None, map(differ, *sides)), "")
 
 
-def _field_value(domain: FieldDomain, instance: Instance, name: str, rng: np.random.Generator) -> FieldArray:
+def _differ_in(domain: FieldDomain, case: Sides, draw: Callable[[tuple[int, ...]], FieldArray]) -> str:
+    values = [_field_value(domain, case.instance, name, draw) for name in case.instance.types]
+    outputs = (instances.run(side, values, domain) for side in (case.source, case.target))
+    return next(filter(None, map(differ, *outputs)), "")
+
+
+def _field_value(
+    domain: FieldDomain, instance: Instance, name: str, draw: Callable[[tuple[int, ...]], FieldArray]
+) -> FieldArray:
     shape = instance.shape(name)
-    if name in instance.literals:
-        constant = domain.constant(instance.literals[name])
-        broadcast: Callable[[np.ndarray], np.ndarray] = lambda v: np.broadcast_to(v, shape)  # noqa: E731
-        return domain.structural(broadcast, constant)  # type: ignore[no-any-return]
-    return domain.draw(shape, rng)
+    if name not in instance.literals:
+        return draw(shape)
+    number = domain.constant(instance.literals[name])
+    return domain.structural(lambda v: np.broadcast_to(v, shape), number)
 
 
 def differ(a: FieldArray, b: FieldArray) -> str:
     """Empty if the arrays are equal in every trial, else in what they are not."""
-    if (a.undefined != b.undefined).any():
+    if a.undefined is None and b.undefined is None:
+        return "" if np.array_equal(a.residue, b.residue) else _VALUES_DIFFER
+    if (undefined(a) != undefined(b)).any():
         return "the sides are undefined at different points"
-    if (np.where(a.undefined, 0, a.residue) != np.where(b.undefined, 0, b.residue)).any():
-        return "the sides have different values"
-    return ""
+    equal = undefined(a) | (a.residue == b.residue)
+    return "" if equal.all() else _VALUES_DIFFER
 
 
-def float_difference(rule: Rule, instance: Instance, rng: np.random.Generator) -> float:
-    """Largest difference of the two sides in ONNX Runtime over the largest reference value; infinity if the sides
-    are undefined at different points. Both sides must be well typed at the instance.
+_VALUES_DIFFER = "the sides have different values"
+
+
+def float_errors(cases: Sequence[Sides], rng: np.random.Generator) -> list[float]:
+    """For each case the largest difference of the two sides in ONNX Runtime over the largest reference value; infinity
+    if the sides are undefined at different points.
     """
-    sides = [instances.plan(terms, instance) for terms in (rule.source, rule.target)]
-    values = _float_values(instance, rng.standard_normal)
-    outputs = _run(instances.as_graph(sides, instance), dict(zip(instance.types, values, strict=True)))
+    if not cases:
+        return []
+    graph = instances.as_graph(cases)
+    values = [value for case in cases for value in _float_values(case.instance, rng.standard_normal)]
+    names = [graph.nodes[i].names[0] for i in graph.inputs]
+    outputs = iter(_run(graph, dict(zip(names, values, strict=True))))
+    return [_worst(*([next(outputs) for _ in side.outputs] for side in case[1:])) for case in cases]
+
+
+def _worst(source: Sequence[np.ndarray], target: Sequence[np.ndarray]) -> float:
     worst = 0.0
-    for a, b in zip(outputs[: len(rule.source)], outputs[len(rule.source) :], strict=True):
+    for a, b in zip(source, target, strict=True):
         defined = np.isfinite(a)
         if (defined != np.isfinite(b)).any():
             return float("inf")
@@ -204,42 +225,46 @@ def float_difference(rule: Rule, instance: Instance, rng: np.random.Generator) -
 _SPECIAL = (0.0, 1.0, -1.0, 30.0, -100.0, 100.0)
 """Numbers of models in use at which functions have poles, or leave the range of float32 (exp of 100)."""
 
-_SPECIAL_DRAWS = 4
+_SPECIAL_DRAWS = 8
 
 
-def leaves_domain(rule: Rule, instance: Instance, rng: np.random.Generator) -> bool:
+def leaves_domain(case: Sides, rng: np.random.Generator) -> bool:
     """Whether the target has no finite value, in float32, somewhere where the source has one: a / a is not 1 at 0, and
-    exp(a + b) not exp(a) exp(b) where one of these is infinite. Both sides must be well typed at the instance.
+    exp(a + b) not exp(a) exp(b) where one of these is infinite.
     """
-    source, target = (instances.plan(terms, instance) for terms in (rule.source, rule.target))
-    for _ in range(_SPECIAL_DRAWS):
-        values = _float_values(instance, lambda shape: rng.choice(_SPECIAL, shape))
-        sides = [_computed(side, values) for side in (source, target)]
-        if any((np.isfinite(a) & ~np.isfinite(b)).any() for a, b in zip(*sides, strict=True)):
-            return True
-    return False
+    values = _float_batches(case.instance, lambda shape: rng.choice(_SPECIAL, (_SPECIAL_DRAWS, *shape)))
+    source, target = (_computed(side, values) for side in (case.source, case.target))
+    return any((np.isfinite(a) & ~np.isfinite(b)).any() for a, b in zip(source, target, strict=True))
 
 
 _MAGNITUDES = (1e-5, 1.0, 1e5)
-_MAGNITUDE_DRAWS = 8
+_MAGNITUDE_DRAWS = 16
 _LOST = 10.0
 """The target may be so many times less accurate than the source."""
 
 
-def loses_precision(rule: Rule, instance: Instance, rng: np.random.Generator) -> bool:
+def loses_precision(case: Sides, rng: np.random.Generator) -> bool:
     """Whether the target, in float32, is far from where the source is near what float64 gives: a + (b - a) is not b
-    where a is much larger. Each tensor has a magnitude of its own. Both sides must be well typed at the instance.
+    where a is much larger. In each draw each tensor has a magnitude of its own.
     """
-    source, target = (instances.plan(terms, instance) for terms in (rule.source, rule.target))
-    for _ in range(_MAGNITUDE_DRAWS):
-        values = _float_values(instance, lambda shape: rng.choice(_MAGNITUDES) * rng.standard_normal(shape))
-        exact = _computed(source, [v.astype(np.float64) for v in values])
-        sides = (_computed(side, values) for side in (source, target))
-        for reference, a, b in zip(exact, *sides, strict=True):
-            finite = np.isfinite(reference) & np.isfinite(a)
-            allowed = max(_ROUNDINGS * float(np.finfo(np.float32).eps), _LOST * _error(a, reference, finite))
-            if not _error(b, reference, finite) <= allowed:
-                return True
+
+    def drawn(shape: tuple[int, ...]) -> np.ndarray:
+        scale = rng.choice(_MAGNITUDES, (_MAGNITUDE_DRAWS, *(1 for _ in shape)))
+        return scale * rng.standard_normal((_MAGNITUDE_DRAWS, *shape))
+
+    values = _float_batches(case.instance, drawn)
+    exact = _computed(case.source, [FloatBatch(v.values.astype(np.float64)) for v in values])
+    source, target = (_computed(side, values) for side in (case.source, case.target))
+    return any(map(_is_lost, exact, source, target))
+
+
+def _is_lost(exact: np.ndarray, source: np.ndarray, target: np.ndarray) -> bool:
+    """Whether that is so in any of the draws (draws, ...)."""
+    for reference, a, b in zip(exact, source, target, strict=True):
+        finite = np.isfinite(reference) & np.isfinite(a)
+        allowed = max(_ROUNDINGS * float(np.finfo(np.float32).eps), _LOST * _error(a, reference, finite))
+        if not _error(b, reference, finite) <= allowed:
+            return True
     return False
 
 
@@ -261,9 +286,19 @@ def _float_values(instance: Instance, drawn: Callable[[tuple[int, ...]], np.ndar
     ]
 
 
-def _computed(side: Plan, values: Sequence[np.ndarray]) -> list[np.ndarray]:
+def _float_batches(instance: Instance, drawn: Callable[[tuple[int, ...]], np.ndarray]) -> list[FloatBatch]:
+    """Of each variable, (draws, *shape) in float32; a literal is the same in all."""
+    return [
+        FloatBatch(np.full((1, *instance.shape(name)), instance.literals[name], np.float32))
+        if name in instance.literals
+        else FloatBatch(drawn(instance.shape(name)).astype(np.float32))
+        for name in instance.types
+    ]
+
+
+def _computed(side: Plan, values: Sequence[FloatBatch]) -> list[np.ndarray]:
     with np.errstate(all="ignore"):
-        return instances.run(side, values, FloatDomain())  # type: ignore[return-value]
+        return [output.values for output in instances.run(side, values, FloatBatchDomain())]
 
 
 def _run(graph: Graph, feeds: dict[str, np.ndarray]) -> list[np.ndarray]:
@@ -272,15 +307,14 @@ def _run(graph: Graph, feeds: dict[str, np.ndarray]) -> list[np.ndarray]:
     return list(session.run(None, {k: v for k, v in feeds.items() if k in wanted}))
 
 
-def _refuted_without_condition(rule: Rule, config: VerificationConfig, rng: np.random.Generator) -> int:
+def _refuted_without_condition(
+    sampler: Sampler, config: VerificationConfig, random: Random, rng: np.random.Generator
+) -> int:
     """At how many of the drawn shapes the rule would be wrong if its condition were dropped: why it is there."""
-    if not rule.where:
+    if not sampler.rule.where:
         return 0
-    refuted = 0
-    for _ in range(_UNCONDITIONAL_DRAWS):
-        instance = instances.draw(rule, rng, respect_condition=False)
-        refuted += field_difference(rule, instance, rng, config) not in ("", TARGET_UNTYPED)
-    return refuted
+    drawn = (sampler.sides(sampler.draw(random, respect_condition=False)) for _ in range(_UNCONDITIONAL_DRAWS))
+    return sum(exact_difference(case, rng, config) != "" for case in drawn if case is not None)
 
 
 def check_false_controls(controls: Sequence[Rule], config: VerificationConfig) -> int:
