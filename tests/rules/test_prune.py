@@ -6,7 +6,7 @@ import pytest
 
 from rlflow.ir.tensor_type import TensorType
 from rlflow.rules.pattern import Term, parse
-from rlflow.rules.prune import KnownRules, canonical_pair, is_commutativity, normal, tree_size, type_of
+from rlflow.rules.prune import KnownRules, is_commutativity, tree_size, type_of, up_to_names
 from rlflow.rules.rule import declare
 from rlflow.rules.verify import VerificationConfig, certified
 
@@ -22,31 +22,17 @@ def pair(left: Any, right: Any) -> tuple[Term, Term]:
     return parse(left), parse(right)
 
 
-@pytest.mark.parametrize(
-    ("one", "other"),
-    [
-        (pair(["Add", "a", ["Add", "b", "c"]], ["Add", ["Add", "a", "b"], "c"]),) * 2,
-        (
-            pair(["Add", "a", ["Add", "b", "c"]], ["Add", ["Add", "a", "b"], "c"]),
-            pair(["Add", "c", ["Add", "a", "b"]], ["Add", ["Add", "a", "c"], "b"]),
-        ),
-        (pair(["Relu", ["Relu", "a"]], ["Relu", "a"]), pair(["Relu", "b"], ["Relu", ["Relu", "b"]])),
-        (pair(["Mul", "a", "s"], ["Mul", "s", "a"]), pair(["Mul", "s", "b"], ["Mul", "b", "s"])),
-    ],
-)
-def test_pairs_that_differ_in_names_orders_or_sides_are_one(one: tuple[Term, Term], other: tuple[Term, Term]) -> None:
-    assert canonical_pair(*one, TYPES) == canonical_pair(*other, TYPES)
+def test_pairs_that_differ_in_names_alone_are_one() -> None:
+    one = pair(["Add", "a", ["Add", "b", "c"]], ["Add", ["Add", "a", "b"], "c"])
+    other = pair(["Add", "c", ["Add", "a", "b"]], ["Add", ["Add", "c", "a"], "b"])
+    assert one != other
+    assert up_to_names(*one, TYPES) == up_to_names(*other, TYPES)
+    assert up_to_names(*one, TYPES) != up_to_names(other[0], one[1], TYPES)
 
 
 def test_pairs_of_other_types_are_others() -> None:
     relu = [pair(["Relu", ["Relu", name]], ["Relu", name]) for name in ("a", "w", "s")]
-    assert len({canonical_pair(*p, TYPES) for p in relu}) == 3
-
-
-def test_operands_that_do_not_commute_stay() -> None:
-    one = pair(["MatMul", "a", ["Add", "w", "v"]], ["MatMul", "a", ["Add", "v", "w"]])
-    assert normal(one[0]) == normal(one[1])
-    assert normal(parse(["Sub", "a", "b"])) != normal(parse(["Sub", "b", "a"]))
+    assert len({up_to_names(*p, TYPES) for p in relu}) == 3
 
 
 def test_commutativity_is_recognised() -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from itertools import islice
 from typing import NamedTuple
 
@@ -43,7 +44,7 @@ class OperatorChoice:
     attributes: Mapping[str, AttributeValue] = field(default_factory=dict)
     min_rank: int = 0
 
-    @property
+    @cached_property
     def written(self) -> tuple[tuple[str, AttributeValue], ...]:
         complete = {**registry.OPERATORS[self.op].defaults, **self.attributes}
         return tuple(sorted((name, freeze(value)) for name, value in complete.items()))
@@ -82,6 +83,8 @@ class _Entry:
 _Combination = tuple[int, ...]
 """Entries that an operator is applied to."""
 
+_Choice = tuple[str, tuple[tuple[str, AttributeValue], ...]]
+
 
 class _Search:
     def __init__(
@@ -92,7 +95,7 @@ class _Search:
         self.values: list[FieldArray] = []
         self.classes: dict[tuple[TensorType, bytes], int | Term] = {}
         self.by_size: dict[int, list[int]] = defaultdict(list)
-        self.seen: set[tuple[str, tuple[tuple[str, AttributeValue], ...], _Combination]] = set()
+        self.seen: dict[_Choice, set[_Combination]] = defaultdict(set)
         self.pairs: list[Pair] = []
         self.enumerated = 0
         self.types: dict[str, TensorType] = {}
@@ -134,10 +137,10 @@ class _Search:
         return stacks, {i: place for indices in members.values() for place, i in enumerate(indices)}
 
     def _combinations(self, choice: OperatorChoice, size: int) -> Iterator[_Combination]:
+        seen = self.seen[choice.op, choice.written]
         for combination in self._ordered(choice, size):
-            key = (choice.op, choice.written, combination)
-            if key not in self.seen:
-                self.seen.add(key)
+            if combination not in seen:
+                seen.add(combination)
                 yield combination
 
     def _ordered(self, choice: OperatorChoice, size: int) -> Iterator[_Combination]:

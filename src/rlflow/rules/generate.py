@@ -115,15 +115,11 @@ def generate(config: GeneratorConfig, *, on_progress: Progress | None = None) ->
 
 
 def distinct(pairs: tuple[Pair, ...], types: Mapping[str, TensorType]) -> list[Pair]:
-    """One pair of each that differ in names alone, general ones first: small trees, then many variables, so that an
-    instance like T(a + a) never comes before its rule.
+    """The first of all that differ in names alone, general ones before others: small trees, then many variables, so
+    that an instance like T(a + a) never comes before its rule.
     """
-    quick = {prune.quick_pair(*pair, types): pair for pair in reversed(pairs)}
-    canonical_pairs = {prune.canonical_pair(*pair, types): pair for pair in reversed(quick.values())}
-    return sorted(
-        canonical_pairs.values(),
-        key=lambda pair: (prune.tree_size(*pair), -len(pattern.variables(*pair)), repr(pair)),
-    )
+    firsts = {prune.up_to_names(*pair, types): pair for pair in reversed(pairs)}
+    return sorted(reversed(firsts.values()), key=lambda pair: (prune.tree_size(*pair), -len(pattern.variables(*pair))))
 
 
 _MOST_GROWTH = 1

@@ -7,9 +7,8 @@ other one, and true rules would be thrown away as known (research/rule_generatio
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
-from itertools import chain, product
+from collections.abc import Hashable, Mapping, Sequence
+from itertools import chain
 
 from rlflow.errors import TypeInferenceError
 from rlflow.ir.tensor_type import TensorType
@@ -29,17 +28,6 @@ def tree_size(*terms: Term) -> int:
     return sum(isinstance(t, Apply) for term in terms for t in pattern.subterms(term))
 
 
-def normal(term: Term) -> Term:
-    """Operands of commutative operators in one order: equal for terms that differ in that order alone."""
-
-    def ordered(part: Term) -> Term:
-        if isinstance(part, Variable) or not registry.OPERATORS[part.op].commutative:
-            return part
-        return replace(part, arguments=tuple(sorted(part.arguments, key=repr)))
-
-    return pattern.rebuilt(term, ordered)
-
-
 def type_of(term: Term, types: Types) -> TensorType:
     """`TypeInferenceError` if the term is not well typed."""
     if isinstance(term, Variable):
@@ -49,40 +37,26 @@ def type_of(term: Term, types: Types) -> TensorType:
 
 def is_commutativity(left: Term, right: Term) -> bool:
     """Whether the terms are op(x, y) and op(y, x)."""
-    return left != right and tree_size(left) == 1 and normal(left) == normal(right)
-
-
-def canonical_pair(left: Term, right: Term, types: Types) -> tuple[str, str]:
-    """Equal for pairs that differ in names, in the order of commutative operands, or in which side is which."""
-    if is_commutativity(left, right):
-        return min(_named(left, right, types), _named(right, left, types))
-    return min(
-        _named(order, normal(other), types) for one, other in ((left, right), (right, left)) for order in _orders(one)
+    return (
+        isinstance(left, Apply)
+        and isinstance(right, Apply)
+        and left != right
+        and registry.OPERATORS[left.op].commutative
+        and (left.op, left.attributes, left.arguments) == (right.op, right.attributes, right.arguments[::-1])
+        and all(isinstance(argument, Variable) for argument in left.arguments)
     )
 
 
-def quick_pair(left: Term, right: Term, types: Types) -> tuple[str, str]:
-    """As `canonical_pair`, but only for the names: cheap, and most repetitions differ in nothing else."""
-    return _named(left, right, types, sort=False)
+def up_to_names(left: Term, right: Term, types: Types) -> Hashable:
+    """Equal for pairs that differ in the names of their variables alone."""
+    names: dict[str, tuple[int, TensorType]] = {}
 
+    def key(term: Term) -> Hashable:
+        if isinstance(term, Variable):
+            return names.setdefault(term.name, (len(names), types[term.name]))
+        return term.op, term.attributes, term.output, *map(key, term.arguments)
 
-def _named(left: Term, right: Term, types: Types, sort: bool = True) -> tuple[str, str]:
-    names: dict[str, Term] = {}
-    for name in pattern.variables(left, right):
-        names[name] = Variable(f"{len(names)}{types[name].shape}")
-    commutes = is_commutativity(left, right)
-    renamed = pattern.substitute(right, names)
-    return repr(pattern.substitute(left, names)), repr(normal(renamed) if sort and not commutes else renamed)
-
-
-def _orders(term: Term) -> Iterator[Term]:
-    if isinstance(term, Variable):
-        yield term
-        return
-    for arguments in product(*(tuple(_orders(a)) for a in term.arguments)):
-        yield Apply(term.op, term.attributes, arguments, term.output)
-        if registry.OPERATORS[term.op].commutative and len(arguments) == 2 and arguments[0] != arguments[1]:
-            yield Apply(term.op, term.attributes, arguments[::-1], term.output)
+    return key(left), key(right)
 
 
 def contains(term: Term, part: Term) -> bool:
