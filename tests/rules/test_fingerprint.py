@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from rlflow.ops.field import FieldArray
+from rlflow.ops.field import FieldArray, FieldDomain
 from rlflow.rules.fingerprint import Trials, stacked, taken
 
 TRIALS = 5
@@ -17,7 +17,7 @@ def trials() -> Trials:
 @pytest.fixture
 def leaves(trials: Trials) -> list[FieldArray]:
     rng = np.random.default_rng(1)
-    return [trials.leaf((3, 3), rng) for _ in range(4)]
+    return [FieldDomain(trials.seeds).draw((3, 3), rng) for _ in range(4)]
 
 
 @pytest.mark.parametrize(

@@ -19,12 +19,15 @@ from rlflow.errors import InputError, TypeInferenceError
 from rlflow.ir.graph import AttributeValue
 from rlflow.ir.tensor_type import TensorType
 from rlflow.ops import registry
-from rlflow.ops.field import FieldArray, NoExponentError
+from rlflow.ops.field import FieldArray, FieldDomain, NoExponentError
 from rlflow.rules.fingerprint import Trials, stacked, taken
 from rlflow.rules.pattern import Apply, Term, Variable, freeze
 
-_BLOCK = 4096
-"""Expressions evaluated together: bounds the memory."""
+_BLOCK_ELEMENTS = 1 << 21
+"""Of the operands of expressions evaluated together, over all trials: bounds the memory."""
+
+_EXPONENTIAL = frozenset({"Exp", "Sigmoid", "Softmax"})
+_CANCELLING = frozenset({"Sub", "Div", "Neg", "Reciprocal"})
 
 
 @dataclass(frozen=True)
@@ -73,11 +76,14 @@ class Enumeration:
 
 @dataclass(frozen=True)
 class _Entry:
-    """The first expression of a value class. `operators` are its distinct applications."""
+    """The first expression of a value class. `operators` are its distinct applications, `variables` the numbers of its
+    leaves.
+    """
 
     term: Term
     kind: tuple[TensorType, bool]
     operators: frozenset[int]
+    variables: frozenset[int]
 
 
 _Combination = tuple[int, ...]
@@ -88,9 +94,18 @@ _Choice = tuple[str, tuple[tuple[str, AttributeValue], ...]]
 
 class _Search:
     def __init__(
-        self, leaves: Sequence[Leaf], dimensions: Mapping[str, int], trials: int, rng: np.random.Generator
+        self,
+        leaves: Sequence[Leaf],
+        choices: Sequence[OperatorChoice],
+        dimensions: Mapping[str, int],
+        trials: int,
+        rng: np.random.Generator,
     ) -> None:
-        self.trials = Trials.draw(trials, rng)
+        cancelling = any(choice.op in _CANCELLING for choice in choices)
+        self.trials = Trials.draw(trials, rng, variables=len(leaves) if cancelling else 0)
+        self.choices = choices
+        domain = FieldDomain(self.trials.seeds)
+        draw = domain.draw if any(c.op in _EXPONENTIAL for c in choices) else domain.draw_residues
         self.entries: list[_Entry] = []
         self.values: list[FieldArray] = []
         self.classes: dict[tuple[TensorType, bytes], int | Term] = {}
@@ -99,16 +114,17 @@ class _Search:
         self.pairs: list[Pair] = []
         self.enumerated = 0
         self.types: dict[str, TensorType] = {}
-        for leaf in leaves:
+        for number, leaf in enumerate(leaves):
             shape = tuple(dimensions[d] if isinstance(d, str) else d for d in leaf.shape)
             self.types[leaf.name] = kind = TensorType("float32", shape)
-            value = self.trials.leaf(shape, rng)
-            self._keep(Variable(leaf.name), kind, value, self.trials.digests(value)[0], frozenset(), size=0)
+            value = self.trials.leaf(number, draw(shape, rng))
+            entry = _Entry(Variable(leaf.name), _kind(kind, value), frozenset(), frozenset({number}))
+            self._keep(entry, value, self.trials.digests(value)[0], size=0)
 
-    def level(self, size: int, choices: Sequence[OperatorChoice], last: bool) -> Iterator[None]:
+    def level(self, size: int, last: bool) -> Iterator[None]:
         """All expressions of `size` operators; yields after each block."""
         stacks, places = self._stacks()
-        for choice in choices:
+        for choice in self.choices:
             grouped: dict[tuple[tuple[TensorType, bool], ...], list[_Combination]] = defaultdict(list)
             for combination in self._combinations(choice, size):
                 grouped[tuple(self.entries[i].kind for i in combination)].append(combination)
@@ -117,7 +133,8 @@ class _Search:
                 if kind is None:
                     continue
                 remaining = iter(combinations)
-                while block := list(islice(remaining, _BLOCK)):
+                together = 1 + _BLOCK_ELEMENTS // (len(self.trials.seeds) * sum(k.elements for k, _ in kinds))
+                while block := list(islice(remaining, together)):
                     operands = [
                         taken(stacks[k], np.array([places[c[slot]] for c in block]), len(self.trials.seeds))
                         for slot, k in enumerate(kinds)
@@ -170,29 +187,35 @@ class _Search:
         last: bool,
     ) -> None:
         self.enumerated += len(block)
-        constant = self.trials.constant(value)
+        constant, idle = self.trials.constant(value), self.trials.idle(value)
         for number, (combination, digest) in enumerate(zip(block, self.trials.digests(value), strict=True)):
             if constant[number]:
                 continue
-            term = Apply(choice.op, choice.written, tuple(self.entries[i].term for i in combination))
+            operands = [self.entries[i] for i in combination]
+            term = Apply(choice.op, choice.written, tuple(operand.term for operand in operands))
             known = self.classes.get((kind, digest))
-            if known is None and last:
+            if known is not None:
+                self.pairs.append(Pair(self.entries[known].term if isinstance(known, int) else known, term))
+                continue
+            variables = frozenset[int]().union(*(operand.variables for operand in operands))
+            if idle[number].any() and not variables.isdisjoint(np.flatnonzero(idle[number]).tolist()):
+                continue  # a variable cancels: whatever is built on it says nothing new
+            if last:
                 self.classes[kind, digest] = term
-            elif known is None:
-                operators = frozenset().union(*(self.entries[i].operators for i in combination))
-                own = taken(value, np.array([number]), len(self.trials.seeds))
-                self._keep(term, kind, own, digest, operators | {len(self.entries)}, size)
-            else:
-                first = self.entries[known].term if isinstance(known, int) else known
-                self.pairs.append(Pair(first, term))
+                continue
+            operators = frozenset({len(self.entries)}).union(*(operand.operators for operand in operands))
+            own = taken(value, np.array([number]), len(self.trials.seeds))
+            self._keep(_Entry(term, _kind(kind, own), operators, variables), own, digest, size)
 
-    def _keep(
-        self, term: Term, kind: TensorType, value: FieldArray, digest: bytes, operators: frozenset[int], size: int
-    ) -> None:
-        self.classes[kind, digest] = len(self.entries)
+    def _keep(self, entry: _Entry, value: FieldArray, digest: bytes, size: int) -> None:
+        self.classes[entry.kind[0], digest] = len(self.entries)
         self.by_size[size].append(len(self.entries))
-        self.entries.append(_Entry(term, (kind, value.exponent is not None), operators))
+        self.entries.append(entry)
         self.values.append(value)
+
+
+def _kind(kind: TensorType, value: FieldArray) -> tuple[TensorType, bool]:
+    return kind, value.exponent is not None
 
 
 def _inferred(choice: OperatorChoice, kinds: Sequence[TensorType]) -> TensorType | None:
@@ -220,8 +243,8 @@ def enumerate_pairs(
     missing = {d for leaf in leaves for d in leaf.shape if isinstance(d, str)} - dimensions.keys()
     if missing:
         raise InputError(f"the leaves use dimensions {sorted(missing)} that have no number")
-    search = _Search(leaves, dimensions, trials, rng)
+    search = _Search(leaves, choices, dimensions, trials, rng)
     for size in range(1, max_operators + 1):
-        for _ in search.level(size, choices, last=size == max_operators):
+        for _ in search.level(size, last=size == max_operators):
             on_block()
     return Enumeration(tuple(search.pairs), search.enumerated, len(search.classes), search.types)

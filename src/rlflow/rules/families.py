@@ -41,16 +41,24 @@ ALGEBRA = Family(
     _MATRICES,
 )
 
+_REDUCTIONS = tuple(OperatorChoice(op, 1, {"axes": (-1,)}, min_rank=2) for op in ("ReduceSum", "ReduceMean"))
+
 TRANSFORMER = Family(
     "transformer",
     _leaves(ab=("m", "k"), w=("k", "n"), s=(), r=("k",), p=("m", 1)),
     (
-        _MATMUL,
-        *(_ADD, _SUB, _MUL, _DIV),
-        *(OperatorChoice(op, 1) for op in ("Neg", "Reciprocal", "Exp", "Erf", "Tanh", "Sqrt", "Sigmoid")),
-        *(OperatorChoice(op, 1, {"axes": (-1,)}, min_rank=2) for op in ("ReduceSum", "ReduceMean")),
+        *(_MATMUL, _ADD, _MUL, _DIV),
+        *(OperatorChoice(op, 1) for op in ("Reciprocal", "Exp", "Erf", "Tanh", "Sqrt", "Sigmoid")),
+        *_REDUCTIONS,
         OperatorChoice("Softmax", 1, min_rank=2),
     ),
+    _MATRICES,
+)
+
+DIFFERENCE = Family(
+    "difference",
+    _leaves(ab=("m", "k"), w=("k", "n"), s=(), r=("k",), p=("m", 1)),
+    (*(_MATMUL, _ADD, _SUB, _MUL), OperatorChoice("Neg", 1), *_REDUCTIONS),
     _MATRICES,
 )
 
@@ -82,7 +90,7 @@ CONVOLUTION = Family(
     {"n": 2, "c": 3, "m": 4, "p": 5, "q": 6, "h": 8, "w": 9},
 )
 
-FAMILIES: Mapping[str, Family] = {family.name: family for family in (ALGEBRA, TRANSFORMER, JOIN, CONVOLUTION)}
+FAMILIES: Mapping[str, Family] = {family.name: family for family in (ALGEBRA, TRANSFORMER, DIFFERENCE, JOIN, CONVOLUTION)}
 
 SHIPPED: Mapping[str, int] = dict.fromkeys(FAMILIES, 2)
 """The families that the shipped library has, with the largest side of their rules."""

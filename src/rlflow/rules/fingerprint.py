@@ -19,17 +19,29 @@ from rlflow.ops.registry import OPERATORS
 
 @dataclass(frozen=True)
 class Trials:
-    """The random points at which all expressions of one enumeration are evaluated."""
+    """The random points at which all expressions of one enumeration are evaluated: `independent` ones, then, if any
+    `variables` are given, a point and for each variable another that differs from it in this variable alone.
+    """
 
     seeds: tuple[int, ...]
+    variables: int = 0
 
     @staticmethod
-    def draw(count: int, rng: np.random.Generator) -> Trials:
-        return Trials(tuple(rng.integers(1 << 62, size=count).tolist()))
+    def draw(count: int, rng: np.random.Generator, variables: int = 0) -> Trials:
+        *seeds, shared = rng.integers(1 << 62, size=count + 1).tolist()
+        return Trials((*seeds, *[shared] * (1 + variables if variables else 0)), variables)
 
-    def leaf(self, shape: tuple[int, ...], rng: np.random.Generator) -> FieldArray:
-        """A variable's values (trials, *shape)."""
-        return FieldDomain(self.seeds).draw(shape, rng)
+    @property
+    def independent(self) -> int:
+        return len(self.seeds) - (1 + self.variables if self.variables else 0)
+
+    def leaf(self, number: int, value: FieldArray) -> FieldArray:
+        """The values of the variable of this number, given one for each point (points, *shape)."""
+        rows = np.arange(len(self.seeds))
+        rows[self.independent :] = self.independent
+        if self.variables:
+            rows[self.independent + 1 + number] += 1
+        return rowwise(value, rows)
 
     def evaluate(self, op: str, attributes: Attributes, operands: Sequence[FieldArray]) -> FieldArray:
         """The operator on stacks of expressions (expressions * trials, *shape); it must have one output.
@@ -42,11 +54,18 @@ class Trials:
 
     def digests(self, stack: FieldArray) -> list[bytes]:
         """One fingerprint an expression."""
-        defined = (stack.residue if stack.undefined is None else np.where(stack.undefined, -1, stack.residue)).astype(
-            np.int32
-        )
-        rows = np.ascontiguousarray(defined.reshape(defined.shape[0] // len(self.seeds), -1))
+        values = stack.residue if stack.undefined is None else np.where(stack.undefined, -1, stack.residue)
+        rows = self._by_point(values)[:, : self.independent].astype(np.int32)
         return [blake2b(row.tobytes(), digest_size=16).digest() for row in rows]
+
+    def idle(self, stack: FieldArray) -> np.ndarray:
+        """Of each expression the variables that it does not depend on, (expressions, variables)."""
+        points = self._by_point(stack.residue)[:, self.independent :]
+        return np.asarray((points[:, 1:] == points[:, :1]).all(axis=2))
+
+    def _by_point(self, values: np.ndarray) -> np.ndarray:
+        """(expressions, points, elements)."""
+        return values.reshape(len(values) // len(self.seeds), len(self.seeds), -1)
 
     def constant(self, stack: FieldArray) -> np.ndarray:
         """Of each expression whether it is the same number wherever it is defined, like x - x or x / x."""
@@ -67,7 +86,11 @@ def stacked(values: Sequence[FieldArray]) -> FieldArray:
 
 def taken(stack: FieldArray, places: np.ndarray, trials: int) -> FieldArray:
     """The expressions at `places` (count,) of a stack, each with all its trials."""
-    rows = (places[:, None] * trials + np.arange(trials)).reshape(-1)
+    return rowwise(stack, (places[:, None] * trials + np.arange(trials)).reshape(-1))
+
+
+def rowwise(stack: FieldArray, rows: np.ndarray) -> FieldArray:
+    """The members of a batch at these places."""
     return FieldArray(
         stack.residue[rows],
         None if stack.exponent is None else stack.exponent[rows],

@@ -96,7 +96,7 @@ def generate(config: GeneratorConfig, *, on_progress: Progress | None = None) ->
             accepted = [rule for rule in tried if rule is not None]
             verified += bool(accepted)
             refuted += bool(tried) and not accepted
-            rules.update({rule.id: rule for rule in accepted})
+            rules.update({rule.id: rule for rule in accepted if not _is_detour(rule.source[0], rule.target[0])})
         if on_progress is not None:
             on_progress(done, len(pairs))
     return GenerationReport(
@@ -134,6 +134,10 @@ def _is_detour(source: Term, target: Term) -> bool:
     return growth > _MOST_GROWTH or (growth > 0 and not {n.op for n in after} <= {n.op for n in before})
 
 
+_MOST_TAUGHT = 2
+"""Operators of a detour that is worth knowing, though it is no rule: a - b is -(b - a), from which much follows."""
+
+
 def _convolves_itself(term: Term) -> bool:
     """Whether an image is its own filter somewhere, as in 14 of TASO's rules: no network has that."""
     convolutions = (node for node in pattern.operators(term) if node.op == "Conv")
@@ -145,13 +149,13 @@ def _convolves_itself(term: Term) -> bool:
 def _rules(
     pair: Pair, config: GeneratorConfig, known: prune.KnownRules, types: Mapping[str, TensorType]
 ) -> Iterator[Rule | None]:
-    """The pair as certified rules, which become known: one for each direction that is worth a rule, None where it is
-    refuted."""
+    """The pair as certified rules, which become known: one for each direction that is worth a rule or teaches one, None
+    where it is refuted."""
     templates = {leaf.name: VariableSpec(shape=leaf.shape) for leaf in config.family.leaves}
     for source, target in (pair, reversed(pair)):
         if not isinstance(source, Apply) or prune.contains(target, source):
             continue  # it would match everything, or grow for ever
-        if _is_detour(source, target):
+        if _is_detour(source, target) and prune.tree_size(target) > _MOST_TAUGHT:
             continue
         if set(pattern.variables(target)) - set(pattern.variables(source)) or known.lead(source, target, types):
             continue
