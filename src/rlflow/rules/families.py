@@ -72,8 +72,8 @@ JOIN = Family(
     _MATRICES,
 )
 
-_WINDOW: Mapping[str, Any] = {"strides": (1, 1), "pads": (2, 2, 2, 2)}
-_POOL: Mapping[str, Any] = {**_WINDOW, "kernel_shape": (5, 5)}
+_WINDOW: Mapping[str, Any] = {"strides": (1, 1), "pads": (1, 1, 1, 1)}
+_POOL: Mapping[str, Any] = {**_WINDOW, "kernel_shape": (3, 3)}
 
 CONVOLUTION = Family(
     "convolution",
@@ -87,10 +87,10 @@ CONVOLUTION = Family(
         OperatorChoice("MaxPool", 1, {**_POOL, "dilations": (1, 1)}, min_rank=4),
         *(OperatorChoice("Concat", 2, {"axis": axis}, min_rank=4) for axis in (-4, -3)),
     ),
-    {"n": 2, "c": 3, "m": 4, "p": 5, "q": 6, "h": 8, "w": 9},
+    {"p": 2, "q": 3, "n": 4, "c": 5, "h": 6, "w": 7, "m": 8},
 )
 
-FAMILIES: Mapping[str, Family] = {family.name: family for family in (ALGEBRA, TRANSFORMER, DIFFERENCE, JOIN, CONVOLUTION)}
+FAMILIES: Mapping[str, Family] = {f.name: f for f in (ALGEBRA, TRANSFORMER, DIFFERENCE, JOIN, CONVOLUTION)}
 
 SHIPPED: Mapping[str, int] = dict.fromkeys(FAMILIES, 2)
 """The families that the shipped library has, with the largest side of their rules."""
