@@ -128,4 +128,6 @@ class EGraph:
         children = tuple(map(self.find, node.children))
         if registry.OPERATORS[node.op].commutative:
             children = tuple(sorted(children))
-        return node if children == node.children else node._replace(children=children)
+        if children == node.children:
+            return node
+        return ENode(node.op, node.attributes, node.output, children)

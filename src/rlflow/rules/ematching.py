@@ -43,7 +43,7 @@ class EMatcher:
         """All of them in the graph as it was last rebuilt; it may be changed meanwhile."""
         if not self.operators <= graph.nodes_by_operator.keys():
             return
-        states: Iterable[_State] = [_State((), ())]
+        states: Iterable[_State] = [((), ())]
         for step in self._steps:
             states = step.extended(states, graph)
         for classes, values in states:
@@ -51,11 +51,14 @@ class EMatcher:
             yield Occurrence(roots, tuple(classes[i] for i in self._variables.values()), values)
 
 
-class _State(NamedTuple):
-    """What is bound so far: classes by their register, attribute variables by their number."""
+_State = tuple[tuple[ClassId, ...], Values]
+"""What is bound so far: classes by their register, attribute variables by their number."""
 
-    classes: tuple[ClassId, ...]
-    attributes: Values
+
+def _orders(children: tuple[ClassId, ...]) -> Iterable[tuple[ClassId, ...]]:
+    if len(children) == 2:
+        return (children,) if children[0] == children[1] else (children, children[::-1])
+    return dict.fromkeys(permutations(children))
 
 
 class _Attribute(NamedTuple):
@@ -74,6 +77,7 @@ class _Step(NamedTuple):
     output: int
     owner: int | None
     arity: int
+    commutative: bool
     attributes: tuple[_Attribute, ...]
     equal: tuple[tuple[int, int], ...]
     unequal: tuple[int, ...]
@@ -92,19 +96,22 @@ class _Step(NamedTuple):
                         yield from self._with(node, (*classes, owner), values)
 
     def _with(self, node: ENode, classes: tuple[ClassId, ...], values: Values) -> Iterator[_State]:
+        """The state with this node, in each order of its operands that agrees with what is bound."""
         if node.output != self.output or len(node.children) != self.arity:
             return
-        bound = self._bound(node, values)
+        bound = self._bound(node, values) if self.attributes else values
         if bound is None:
             return
-        commutative = registry.OPERATORS[self.op].commutative
-        for children in dict.fromkeys(permutations(node.children)) if commutative else (node.children,):
+        for children in _orders(node.children) if self.commutative else (node.children,):
             extended = classes + children
-            if all(extended[one] == extended[other] for one, other in self.equal):
-                yield _State(extended, bound)
+            for one, other in self.equal:
+                if extended[one] != extended[other]:
+                    break
+            else:
+                yield extended, bound
 
     def _bound(self, node: ENode, values: Values) -> Values | None:
-        present = dict(node.attributes) if self.attributes else {}
+        present = dict(node.attributes)
         for name, value, number in self.attributes:
             if name not in present:
                 return None
@@ -143,7 +150,10 @@ class _Program:
                 inner.append(argument)
         self._size += len(term.arguments)
         attributes = tuple(self._attribute(name, value) for name, value in term.attributes)
-        self.steps.append(_Step(term.op, term.output, owner, len(term.arguments), attributes, tuple(equal), unequal))
+        commutative = registry.OPERATORS[term.op].commutative
+        self.steps.append(
+            _Step(term.op, term.output, owner, len(term.arguments), commutative, attributes, tuple(equal), unequal)
+        )
         for argument in inner:
             self._match(argument, self.registers[argument])
 

@@ -56,7 +56,7 @@ class Match(NamedTuple):
         classes = list(self.variables)
         for node, kind in self.target.nodes:
             children = tuple(classes[child] for child in node.children)
-            classes.append(graph.insert(node._replace(children=children), kind))
+            classes.append(graph.insert(ENode(node.op, node.attributes, node.output, children), kind))
         for root, output in zip(self.roots, self.target.outputs, strict=True):
             graph.unite(root, classes[output])
 
