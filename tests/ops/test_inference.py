@@ -126,6 +126,9 @@ INDEX = TensorType("int64", (2,))
         ("Pad", {"pads": (0, 0)}, [t(2, dtype="int64")], "Pad: 'constant' of int64"),
         ("Pad", {"pads": (0, -1)}, [t(2)], "Pad: .* around 1 axes"),
         ("Pad", {"pads": (0, 1, 0)}, [t(2)], "Pad: .* around 1 axes"),
+        ("Constant", {"value_float": 1}, [], "Constant: 1 is no float"),
+        ("Gelu", {"approximate": "sigmoid"}, [t(2)], "Gelu: 'sigmoid'"),
+        ("Gelu", {}, [t(2, dtype="int32")], "Gelu: 'none' of int32"),
         ("Cast", {"to": "string"}, [t(2)], "Cast: from float32 to 'string'"),
         ("Cast", {"to": "float32"}, [t(2, dtype="bfloat16")], "Cast: from bfloat16"),
     ],
@@ -137,7 +140,7 @@ def test_refusals(op: str, attributes: dict, operands: list, reason: str) -> Non
 
 @pytest.mark.parametrize("op", sorted(OPERATORS))
 def test_no_operator_takes_nothing_or_everything(op: str) -> None:
-    for count in (0, 65):
+    for count in (0, 65) if op != "Constant" else (1, 65):
         with pytest.raises(TypeInferenceError, match=f"{op}: {count} typed operands"):
             infer(op, {}, [t(2)] * count)
 

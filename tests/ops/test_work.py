@@ -38,6 +38,8 @@ def _work(op: str, attributes: dict, operands: list[TensorType]) -> tuple[int, i
         ("ReduceSum", {"axes": (1,)}, [t(3, 4)], 12, 12 + 3),
         ("Softmax", {}, [t(3, 4)], 5 * 12, 24),
         ("LayerNormalization", {}, [t(3, 4), t(4), t(4)], 8 * 12, 12 + 8 + 12),
+        ("Gelu", {}, [t(3, 4)], 5 * 12, 24),
+        ("Constant", {"value_float": 0.5}, [], 0, 0),
         ("Conv", WINDOW, [t(2, 3, 5, 5), t(4, 3, 2, 3)], 2 * 96 * 18, 150 + 72 + 96),
         ("Conv", WINDOW, [t(2, 3, 5, 5), t(4, 3, 2, 3), t(4)], 2 * 96 * 18 + 96, 150 + 72 + 4 + 96),
         ("Conv", WINDOW | {"group": 3}, [t(2, 3, 5, 5), t(6, 1, 2, 3)], 2 * 144 * 6, 150 + 36 + 144),

@@ -29,6 +29,8 @@ _TURNED_RANKS = (2, 3, 3, 4, 4, 4)
 _LEADING = (0, 1, 2)
 _TURNED_LEADING = (0, 1, 2, 2, 2)
 _ONE_GROUP_REFUSED = 0.9
+_OPSET = 21
+"""In which both sides are written, where their operators need no later one."""
 
 
 @dataclass(frozen=True)
@@ -276,4 +278,6 @@ def as_graph(plans: Sequence[Plan], instance: Instance) -> Graph:
             nodes[len(nodes)] = Node(step.op, tuple(map(moved, step.inputs)), step.attributes, step.types, blank)
         outputs += map(moved, one.outputs)
     names = [f"output_{i}" for i in range(len(outputs))]
-    return make_graph(nodes, inputs, outputs, names, Header(opset=21))
+    needed = registry.versions(node.op for node in nodes.values() if node.op != INPUT)
+    opset = max(_OPSET, needed.pop("", _OPSET))
+    return make_graph(nodes, inputs, outputs, names, Header(opset, domains=needed))

@@ -13,10 +13,14 @@ from functools import cached_property
 from itertools import product
 from typing import Any
 
+import numpy as np
+
 from rlflow.errors import RuleError, TypeInferenceError
 from rlflow.ir.graph import WEIGHT, Attributes, AttributeValue, Graph, Ref
 from rlflow.ir.tensor_type import Dimension, TensorType
 from rlflow.ops import registry
+from rlflow.ops.domain import FloatDomain
+from rlflow.ops.reference import evaluate_value
 from rlflow.rules import instances, pattern
 from rlflow.rules.expression import Scope, Unproven, evaluate, holds
 from rlflow.rules.instances import Instance
@@ -49,7 +53,8 @@ class Match:
 
 @dataclass(frozen=True, slots=True)
 class _Step:
-    """A term as it is walked: an operator's application, or a variable (`variable` is its name then).
+    """A term as it is walked: an operator's application, a variable (`variable` is its name then), or, in a source, a
+    stored scalar (`number` is its value, or the attribute variable that stands for it).
 
     Equal applications have equal serial numbers, so that nothing needs to compare terms while matching.
     """
@@ -60,18 +65,31 @@ class _Step:
     serial: int = 0
     attributes: tuple[tuple[str, Any], ...] = ()
     arguments: tuple[_Step, ...] = ()
+    number: float | str | None = None
 
 
-def _steps(terms: Sequence[Term]) -> tuple[_Step, ...]:
+def _steps(terms: Sequence[Term], *, sought: bool) -> tuple[_Step, ...]:
+    """The terms as steps. Where they are `sought`, a part without variables is whatever scalar has its value."""
     serials: dict[Apply, int] = {}
 
     def step(term: Term) -> _Step:
         if isinstance(term, Variable):
             return _Step(term.name)
+        if sought and not pattern.variables(term):
+            return _Step("", number=_number(term))
         serial = serials.setdefault(term.node, len(serials))
         return _Step("", term.op, term.output, serial, term.attributes, tuple(map(step, term.arguments)))
 
     return tuple(map(step, terms))
+
+
+def _number(term: Apply) -> float | str:
+    """The value of a scalar without variables, in float32; a Constant's may be an attribute variable."""
+    value = dict(term.attributes).get("value_float")
+    if isinstance(value, str):
+        return value
+    (computed,) = instances.run(instances.plan((term,), Instance({}, {}, {})), (), FloatDomain())
+    return float(computed[()])
 
 
 @dataclass(frozen=True)
@@ -92,11 +110,11 @@ class Variant:
 
     @cached_property
     def source_steps(self) -> tuple[_Step, ...]:
-        return _steps(self.source)
+        return _steps(self.source, sought=True)
 
     @cached_property
     def target_steps(self) -> tuple[_Step, ...]:
-        return _steps(self.target)
+        return _steps(self.target, sought=False)
 
     @cached_property
     def operand_operators(self) -> tuple[tuple[int, str], ...]:
@@ -186,6 +204,10 @@ def _up_to_names(source: Sequence[Term], target: Sequence[Term]) -> Any:
     return tuple(key(s, False) for s in source), tuple(key(t, True) for t in target)
 
 
+_SCALAR = TensorType("float32", ())
+_ROUNDING = float(np.finfo(np.float32).eps)
+
+
 class _Binding:
     """What one attempt has bound so far."""
 
@@ -200,6 +222,8 @@ class _Binding:
     def follow(self, step: _Step, ref: Ref) -> bool:
         if step.variable:
             return self.tensors.setdefault(step.variable, ref) == ref
+        if step.number is not None:
+            return self._is_number(step.number, ref)
         if ref.index != step.output:
             return False
         node = self.graph.nodes[ref.node]
@@ -214,6 +238,15 @@ class _Binding:
             if operand is None or not self.follow(argument, operand):
                 return False
         return True
+
+    def _is_number(self, wanted: float | str, ref: Ref) -> bool:
+        """Whether the value is a stored scalar, and this one up to a rounding."""
+        if not self.graph.nodes[ref.node].constant or self.graph.type_of(ref) != _SCALAR:
+            return False
+        present = float(evaluate_value(self.graph, ref, {}, FloatDomain())[()])
+        if isinstance(wanted, str):
+            return self.attributes.setdefault(wanted, present) == present
+        return abs(present - wanted) <= _ROUNDING * abs(wanted)
 
     def _attribute(self, wanted: Any, present: AttributeValue | None) -> bool:
         if present is None:
@@ -274,7 +307,7 @@ def _complete(variant: Variant, graph: Graph, binding: _Binding, roots: tuple[Re
     typed.
     """
     rule = variant.rule
-    if graph.header.opset < rule.first_opset or graph.nodes[roots[0].node].constant:
+    if not graph.header.offers(rule.versions) or graph.nodes[roots[0].node].constant:
         return None
     inside = set(binding.matched.values())
     if not _private(graph, inside, {r.node for r in roots}):

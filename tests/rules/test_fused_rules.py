@@ -1,0 +1,119 @@
+"""Fused operators from their pieces as exporters write them, and back: real models, real outputs."""
+
+from collections import Counter
+
+import onnx
+import pytest
+from onnx import parser
+
+from rlflow.ir import Graph
+from rlflow.onnx_io import check_model, from_onnx, to_onnx
+from rlflow.rules.curated_fused import false_fused_controls, fused_rules
+from rlflow.rules.rewriter import Rewriter
+from rlflow.rules.rule import Rule
+from rlflow.rules.verify import VerificationConfig, certified, check_false_controls
+from rlflow.runtime.equivalence import compare
+
+RULES = {rule.name: rule for rule in fused_rules()}
+
+
+def parsed(text: str, *, opset: int = 23) -> onnx.ModelProto:
+    """A model of ONNX's own notation for graphs."""
+    model = parser.parse_model(f'<ir_version: 10, opset_import: ["" : {opset}]> {text}')
+    check_model(model)
+    return model
+
+
+def operators(graph: Graph) -> Counter[str]:
+    return Counter(graph.nodes[i].op for i in graph.order)
+
+
+def found(graph: Graph, rules: list[Rule]) -> list[str]:
+    return [match.rule.name for matches in Rewriter(rules).matches(graph) for match in matches]
+
+
+def rewritten(model: onnx.ModelProto, name: str) -> onnx.ModelProto:
+    """The model after the one match of the rule, which computes the same."""
+    rewriter, graph = Rewriter([RULES[name]]), from_onnx(model)
+    ((match,),) = rewriter.matches(graph)
+    after = to_onnx(rewriter.apply(graph, match))
+    check_model(after)
+    assert compare(model, after).equivalent
+    return after
+
+
+@pytest.mark.parametrize("rule", RULES.values(), ids=RULES)
+def test_the_rule_is_verified(rule: Rule) -> None:
+    certificate = certified(rule, VerificationConfig(shapes=16, float_cases=2)).certificate
+    assert certificate is not None
+    assert certificate.shapes >= 8
+
+
+def test_controls_are_refused() -> None:
+    controls = false_fused_controls()
+    assert check_false_controls(controls, VerificationConfig(shapes=16)) == len({c.id for c in controls}) >= 4
+
+
+ERF = {
+    "quotient-half-of-all": "r = Div(x, s) e = Erf(r) p = Add(e, one) m = Mul(x, p) y = Mul(m, half)",
+    "quotient-half-of-x": "r = Div(x, s) e = Erf(r) p = Add(one, e) m = Mul(half, x) y = Mul(p, m)",
+    "quotient-half-of-gate": "r = Div(x, s) e = Erf(r) p = Add(e, one) m = Mul(half, p) y = Mul(x, m)",
+    "product-half-of-all": "r = Mul(x, i) e = Erf(r) p = Add(e, one) m = Mul(p, x) y = Mul(half, m)",
+    "product-half-of-x": "r = Mul(i, x) e = Erf(r) p = Add(e, one) m = Mul(x, half) y = Mul(m, p)",
+    "product-half-of-gate": "r = Mul(i, x) e = Erf(r) p = Add(one, e) m = Mul(p, half) y = Mul(m, x)",
+}
+
+
+def gelu(body: str, *, opset: int = 20, root: str = "1.4142135") -> onnx.ModelProto:
+    weights = f"float s = {{{root}}}, float i = {{0.70710677}}, float one = {{1}}, float half = {{0.5}}"
+    weights += ", float k = {0.7978846}, float c = {0.044715}, float three = {3}"
+    return parsed(f"g (float[n, 6] x) => (float[n, 6] y) <{weights}> {{ {body} }}", opset=opset)
+
+
+@pytest.mark.parametrize("form", ERF)
+def test_a_gelu_by_the_error_function_becomes_one_operator_and_its_pieces_again(form: str) -> None:
+    model = gelu(ERF[form])
+    assert found(from_onnx(model), list(RULES.values())) == [f"fuse-gelu-of-{form}"]
+    fused = rewritten(model, f"fuse-gelu-of-{form}")
+    assert [n.op_type for n in fused.graph.node] == ["Gelu"]
+    pieces = rewritten(fused, "unfuse-gelu")
+    assert [n.op_type for n in pieces.graph.node] == ["Div", "Erf", "Add", "Mul", "Mul"]
+    assert found(from_onnx(pieces), list(RULES.values())) == ["fuse-gelu-of-quotient-half-of-all"]
+
+
+TANH = {
+    "power-half-of-all": "u = Pow(x, three) v = Mul(u, c) w = Add(x, v) t = Mul(w, k) h = Tanh(t) p = Add(h, one)"
+    " m = Mul(x, p) y = Mul(m, half)",
+    "product-half-of-x": "q = Mul(x, x) u = Mul(x, q) v = Mul(c, u) w = Add(x, v) t = Mul(k, w) h = Tanh(t)"
+    " p = Add(one, h) m = Mul(half, x) y = Mul(m, p)",
+}
+
+
+@pytest.mark.parametrize("form", TANH)
+def test_a_gelu_by_a_hyperbolic_tangent_is_an_operator_of_its_own(form: str) -> None:
+    fused = rewritten(gelu(TANH[form]), f"fuse-tanh-gelu-of-{form}")
+    (node,) = fused.graph.node
+    assert (node.op_type, node.attribute[0].s) == ("Gelu", b"tanh")
+    assert found(from_onnx(fused), list(RULES.values())) == ["unfuse-tanh-gelu"]
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        gelu(ERF["quotient-half-of-all"], opset=19),
+        gelu(ERF["quotient-half-of-all"], root="1.41"),
+        gelu(ERF["quotient-half-of-all"], root="1.414214"),
+        gelu(ERF["quotient-half-of-all"].replace("half", "one")),
+        gelu(ERF["quotient-half-of-all"].replace("Mul(x, p)", "Mul(r, p)")),
+        gelu(TANH["power-half-of-all"].replace("(u, c)", "(u, i)")),
+    ],
+    ids=["opset-19", "1.41", "1.414214", "no-half", "another-factor", "another-cubic"],
+)
+def test_what_is_nearly_a_gelu_is_none(model: onnx.ModelProto) -> None:
+    assert found(from_onnx(model), list(RULES.values())) == []
+
+
+def test_a_number_that_comes_from_outside_is_not_known() -> None:
+    text = "g (float[n, 6] x, float s) => (float[n, 6] y) <float one = {1}, float half = {0.5}>"
+    model = parsed(f"{text} {{ {ERF['quotient-half-of-all']} }}")
+    assert found(from_onnx(model), list(RULES.values())) == []
