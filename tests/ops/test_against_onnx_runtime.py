@@ -105,6 +105,14 @@ def _layer_norm(draw: Draw) -> Application:
     return Application("LayerNormalization", tuple(operands), attributes, (), attributes)
 
 
+def _rms_norm(draw: Draw) -> Application:
+    shape = draw(PROPER.filter(len))
+    axis = draw(st.integers(-len(shape), -1))
+    operands = (array(draw, shape), array(draw, shape[axis:]))
+    attributes = {"axis": axis, "epsilon": draw(st.sampled_from([1e-5, 1e-2]))}
+    return Application("RMSNormalization", operands, attributes, (), attributes)
+
+
 def _batch_norm(draw: Draw) -> Application:
     shape = (draw(st.integers(1, 3)), draw(st.integers(1, 4)), *draw(PROPER)[:2])
     channels = shape[1:2]
@@ -266,6 +274,7 @@ DRAWN: dict[str, Callable[[Draw], Application]] = {
     "Pad": _pad,
     "BatchNormalization": _batch_norm,
     "Gelu": _gelu,
+    "RMSNormalization": _rms_norm,
     **windows.DRAWN,
 }
 

@@ -129,6 +129,8 @@ INDEX = TensorType("int64", (2,))
         ("Constant", {"value_float": 1}, [], "Constant: 1 is no float"),
         ("Gelu", {"approximate": "sigmoid"}, [t(2)], "Gelu: 'sigmoid'"),
         ("Gelu", {}, [t(2, dtype="int32")], "Gelu: 'none' of int32"),
+        ("RMSNormalization", {}, [t(2, 3), t(2)], "RMSNormalization: .* do not broadcast"),
+        ("RMSNormalization", {}, [t(2, 3), t(2, 3)], "RMSNormalization: .* does not scale"),
         ("Cast", {"to": "string"}, [t(2)], "Cast: from float32 to 'string'"),
         ("Cast", {"to": "float32"}, [t(2, dtype="bfloat16")], "Cast: from bfloat16"),
     ],

@@ -38,6 +38,7 @@ def _work(op: str, attributes: dict, operands: list[TensorType]) -> tuple[int, i
         ("ReduceSum", {"axes": (1,)}, [t(3, 4)], 12, 12 + 3),
         ("Softmax", {}, [t(3, 4)], 5 * 12, 24),
         ("LayerNormalization", {}, [t(3, 4), t(4), t(4)], 8 * 12, 12 + 8 + 12),
+        ("RMSNormalization", {}, [t(3, 4), t(4)], 6 * 12, 12 + 4 + 12),
         ("Gelu", {}, [t(3, 4)], 5 * 12, 24),
         ("Constant", {"value_float": 0.5}, [], 0, 0),
         ("Conv", WINDOW, [t(2, 3, 5, 5), t(4, 3, 2, 3)], 2 * 96 * 18, 150 + 72 + 96),

@@ -117,3 +117,66 @@ def test_a_number_that_comes_from_outside_is_not_known() -> None:
     text = "g (float[n, 6] x, float s) => (float[n, 6] y) <float one = {1}, float half = {0.5}>"
     model = parsed(f"{text} {{ {ERF['quotient-half-of-all']} }}")
     assert found(from_onnx(model), list(RULES.values())) == []
+
+
+RMS = {
+    "power-reciprocal": "q = Pow(x, two) a = ReduceMean<keepdims=1>(q, last) b = Add(a, e) c = Sqrt(b)"
+    " i = Reciprocal(c) n = Mul(x, i) y = Mul(g, n)",
+    "power-inverse": "q = Pow(x, two) a = ReduceMean<keepdims=1>(q, last) b = Add(a, e) c = Sqrt(b)"
+    " i = Div(ones, c) n = Mul(x, i) y = Mul(g, n)",
+    "product-quotient": "q = Mul(x, x) a = ReduceMean<keepdims=1>(q, last) b = Add(e, a) c = Sqrt(b)"
+    " n = Div(x, c) y = Mul(n, g)",
+}
+
+
+def rms_norm(body: str, *, opset: int = 23, shape: str = "n, 3, 4") -> onnx.ModelProto:
+    """The epsilon of LLaMA; `ones` is how torch writes the 1 of a reciprocal root."""
+    weights = "float two = {2}, int64[1] last = {-1}, float e = {0.000001}, float[1] ones = {1}"
+    weights += ", float[4] g = {1, -2, 0.5, 3}, float[4] shift = {0, 1, 2, 3}"
+    return parsed(f"g (float[{shape}] x) => (float[{shape}] y) <{weights}> {{ {body} }}", opset=opset)
+
+
+@pytest.mark.parametrize("form", RMS)
+def test_a_root_mean_square_becomes_one_operator_and_its_pieces_again(form: str) -> None:
+    model = rms_norm(RMS[form])
+    assert found(from_onnx(model), list(RULES.values())) == [f"fuse-rms-norm-of-{form}"]
+    fused = rewritten(model, f"fuse-rms-norm-of-{form}")
+    (node,) = fused.graph.node
+    assert (node.op_type, node.attribute[1].f) == ("RMSNormalization", pytest.approx(1e-6))
+    pieces = rewritten(fused, "unfuse-rms-norm")
+    assert found(from_onnx(pieces), list(RULES.values())) == ["fuse-rms-norm-of-power-reciprocal"]
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        rms_norm(RMS["product-quotient"], opset=22),
+        rms_norm(RMS["product-quotient"].replace("ReduceMean", "ReduceSum")),
+        rms_norm(RMS["product-quotient"].replace("Div(x, c)", "Div(x, b)")),
+        rms_norm(
+            "m = ReduceMean<keepdims=1>(x, last) z = Sub(x, m) " + RMS["product-quotient"].replace("(x, x)", "(z, z)")
+        ),
+        rms_norm(RMS["power-inverse"].replace("ones", "e")),
+        rms_norm(RMS["product-quotient"].replace("last", "first").replace("q =", "first = Identity(last) q =")),
+    ],
+    ids=["opset-22", "a-sum", "no-root", "of-differences", "not-the-inverse", "axes-that-are-computed"],
+)
+def test_what_is_nearly_a_root_mean_square_is_none(model: onnx.ModelProto) -> None:
+    assert found(from_onnx(model), list(RULES.values())) == []
+
+
+def test_a_layer_normalisation_comes_apart() -> None:
+    model = rms_norm("y = LayerNormalization<epsilon=0.001>(x, g, shift)")
+    pieces = rewritten(model, "unfuse-layer-norm")
+    assert [n.op_type for n in pieces.graph.node] == [
+        *("ReduceMean", "Sub", "Pow", "ReduceMean", "Add", "Sqrt", "Div", "Mul", "Add")
+    ]
+
+
+def test_a_number_in_a_row_of_one_must_not_add_an_axis() -> None:
+    """As torch writes some: nothing beside a row, but a row beside a scalar, which Gelu leaves a scalar."""
+    body = "r = Div(x, s) e = Erf(r) p = Add(e, one) m = Mul(x, p) y = Mul(m, half)"
+    for total, matches in (("Identity(z)", ["fuse-gelu-of-quotient-half-of-all"]), ("ReduceSum<keepdims=0>(z)", [])):
+        weights = "float[1] one = {1}, float half = {0.5}, float s = {1.4142135}"
+        model = parsed(f"g (float[1] z) => (float[1] y) <{weights}> {{ x = {total} {body} }}")
+        assert found(from_onnx(model), list(RULES.values())) == matches

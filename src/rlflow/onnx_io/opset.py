@@ -53,6 +53,7 @@ AXIS_ATTRIBUTES: Mapping[str, str] = {
     "Split": "axis",
     "Gather": "axis",
     "LayerNormalization": "axis",
+    "RMSNormalization": "axis",
     "ReduceSum": "axes",
     "ReduceMean": "axes",
     "Slice": "axes",
@@ -62,6 +63,7 @@ AXIS_ATTRIBUTES: Mapping[str, str] = {
 
 IGNORED_ATTRIBUTES: Mapping[str, frozenset[str]] = {
     "LayerNormalization": frozenset({"stash_type"}),
+    "RMSNormalization": frozenset({"stash_type"}),
     "Split": frozenset({"num_outputs"}),
     "Cast": frozenset({"saturate"}),
     "MaxPool": frozenset({"storage_order"}),
@@ -73,6 +75,7 @@ their one harmless value.
 
 IGNORABLE_VALUES: Mapping[tuple[str, str], AttributeValue] = {
     ("LayerNormalization", "stash_type"): 1,
+    ("RMSNormalization", "stash_type"): 1,
     ("Cast", "saturate"): 1,
     ("Reshape", "allowzero"): 0,
     ("BatchNormalization", "training_mode"): 0,

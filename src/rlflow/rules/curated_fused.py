@@ -60,9 +60,54 @@ def _gelu_rules() -> list[Rule]:
     ]
 
 
+_EPSILON = {"?e": ["uniform"]}
+_ROWS = {"x": {"shape": ["...b", "n"]}, "g": {"shape": ["n"]}, "c": {"shape": ["n"]}}
+
+
+def _mean(x: Any) -> list[Any]:
+    return ["ReduceMean", {"axes": [-1], "keepdims": 1}, x]
+
+
+def _root(square: Any) -> list[Any]:
+    """Of the mean square of each row, and of epsilon with it."""
+    return ["Sqrt", ["Add", _mean(square), _number("?e")]]
+
+
+def _normalisation_rules() -> list[Rule]:
+    """Zhang and Sennrich, 2019, in the spellings of its square and its quotient; and the pieces of its older sister."""
+    squares = {"power": ["Pow", {"exponent": 2.0}, "x"], "product": ["Mul", "x", "x"]}
+    fused = {}
+    for form, square in squares.items():
+        root = _root(square)
+        normal = {
+            "quotient": ["Div", "x", root],
+            "reciprocal": ["Mul", "x", ["Reciprocal", root]],
+            "inverse": ["Mul", "x", ["Div", _number(1.0), root]],
+        }
+        for order, pieces in normal.items():
+            fused[form, order] = declare(
+                f"fuse-rms-norm-of-{form}-{order}",
+                _FAMILY,
+                [["Mul", pieces, "g"]],
+                [["RMSNormalization", {"epsilon": "?e"}, "x", "g"]],
+                {k: _ROWS[k] for k in "xg"},
+                attributes=_EPSILON,
+            )
+    centred = ["Sub", "x", _mean("x")]
+    layer = declare(
+        "unfuse-layer-norm",
+        _FAMILY,
+        [["LayerNormalization", {"epsilon": "?e"}, "x", "g", "c"]],
+        [["Add", ["Mul", ["Div", centred, _root(["Pow", {"exponent": 2.0}, centred])], "g"], "c"]],
+        _ROWS,
+        attributes=_EPSILON,
+    )
+    return [*fused.values(), fused["power", "reciprocal"].reversed("unfuse-rms-norm"), layer]
+
+
 def fused_rules() -> list[Rule]:
     """All declared rules of this file, without certificates."""
-    return [*_gelu_rules()]
+    return [*_gelu_rules(), *_normalisation_rules()]
 
 
 def _false_gelus() -> list[Rule]:
@@ -79,6 +124,23 @@ def _false_gelus() -> list[Rule]:
     ]
 
 
+def _false_normalisations() -> list[Rule]:
+    rms = [["RMSNormalization", {"epsilon": "?e"}, "x", "g"]]
+    square = ["Mul", "x", "x"]
+    total = ["ReduceSum", {"axes": [-1], "keepdims": 1}, square]
+    outside = ["Add", ["Sqrt", _mean(square)], _number("?e")]
+    wrong = {
+        "rms-norm-is-layer-norm": ["LayerNormalization", {"epsilon": "?e"}, "x", "g"],
+        "rms-norm-of-a-sum": ["Mul", ["Div", "x", ["Sqrt", ["Add", total, _number("?e")]]], "g"],
+        "rms-norm-with-epsilon-outside": ["Mul", ["Div", "x", outside], "g"],
+        "rms-norm-without-a-root": ["Mul", ["Div", "x", _root(square)[1]], "g"],
+    }
+    return [
+        declare(name, "control", [pieces], rms, {k: _ROWS[k] for k in "xg"}, attributes=_EPSILON)
+        for name, pieces in wrong.items()
+    ]
+
+
 def false_fused_controls() -> list[Rule]:
     """Mistakes that are easily made with fused operators."""
-    return [*_false_gelus()]
+    return [*_false_gelus(), *_false_normalisations()]

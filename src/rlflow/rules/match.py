@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from rlflow.errors import RuleError, TypeInferenceError
-from rlflow.ir.graph import WEIGHT, Attributes, AttributeValue, Graph, Ref
+from rlflow.ir.graph import WEIGHT, Attributes, AttributeValue, Graph, Node, Ref
 from rlflow.ir.tensor_type import Dimension, TensorType
 from rlflow.ops import registry
 from rlflow.ops.domain import FloatDomain
@@ -204,7 +204,9 @@ def _up_to_names(source: Sequence[Term], target: Sequence[Term]) -> Any:
     return tuple(key(s, False) for s in source), tuple(key(t, True) for t in target)
 
 
-_SCALAR = TensorType("float32", ())
+_SCALARS = ((), (1,))
+"""Shapes of a stored number; the second is how some exporters write it."""
+
 _ROUNDING = float(np.finfo(np.float32).eps)
 
 
@@ -222,8 +224,6 @@ class _Binding:
     def follow(self, step: _Step, ref: Ref) -> bool:
         if step.variable:
             return self.tensors.setdefault(step.variable, ref) == ref
-        if step.number is not None:
-            return self._is_number(step.number, ref)
         if ref.index != step.output:
             return False
         node = self.graph.nodes[ref.node]
@@ -235,15 +235,24 @@ class _Binding:
             if not self._attribute(wanted, node.attributes.get(name)):
                 return False
         for argument, operand in zip(step.arguments, node.inputs, strict=True):
-            if operand is None or not self.follow(argument, operand):
+            if operand is None or not self._operand(argument, operand, node):
                 return False
         return True
 
-    def _is_number(self, wanted: float | str, ref: Ref) -> bool:
-        """Whether the value is a stored scalar, and this one up to a rounding."""
-        if not self.graph.nodes[ref.node].constant or self.graph.type_of(ref) != _SCALAR:
+    def _operand(self, step: _Step, ref: Ref, reader: Node) -> bool:
+        return self.follow(step, ref) if step.number is None else self._is_number(step.number, ref, reader)
+
+    def _is_number(self, wanted: float | str, ref: Ref, reader: Node) -> bool:
+        """Whether the value is a stored number, this one up to a rounding, that adds no axis to what its reader makes
+        of the other operands.
+        """
+        kind = self.graph.type_of(ref)
+        if not self.graph.nodes[ref.node].constant or kind is None or kind.shape not in _SCALARS:
             return False
-        present = float(evaluate_value(self.graph, ref, {}, FloatDomain())[()])
+        ranks = [other.rank for r in reader.inputs if r != ref and r and (other := self.graph.type_of(r))]
+        if kind.dtype != "float32" or kind.rank > max((rank or 0 for rank in ranks), default=0):
+            return False
+        present = float(evaluate_value(self.graph, ref, {}, FloatDomain()).reshape(()))
         if isinstance(wanted, str):
             return self.attributes.setdefault(wanted, present) == present
         return abs(present - wanted) <= _ROUNDING * abs(wanted)
