@@ -43,3 +43,38 @@ def test_rms_normalisation(
     before = model([node], [floats("x", 2, 3, 4)], [floats("y", 2, 3, 4)], weights={"g": scale}, opset=23)
     assert imported(before) == ["RMSNormalization" if understood else "opaque RMSNormalization"]
     survives(before, runs=understood)
+
+
+@pytest.mark.parametrize(
+    ("attributes", "mask", "understood"),
+    [
+        ({}, (), True),
+        ({"scale": 0.3}, (4, 6), True),
+        ({"is_causal": 0, "softcap": 0.0}, (2, 1, 4, 6), True),
+        ({"is_causal": 1}, (), False),
+        ({"softcap": 2.0}, (), False),
+        ({"softmax_precision": 1}, (), False),
+    ],
+)
+def test_attention(
+    model: Build, survives: Survives, attributes: dict[str, Any], mask: tuple[int, ...], understood: bool
+) -> None:
+    operands = {"q": (2, 3, 4, 5), "k": (2, 3, 6, 5), "v": (2, 3, 6, 7)} | ({"m": mask} if mask else {})
+    node = helper.make_node("Attention", list(operands), ["y"], **attributes)
+    inputs = [floats(name, *shape) for name, shape in operands.items()]
+    before = model([node], inputs, [floats("y", 2, 3, 4, 7)], opset=23)
+    assert imported(before) == ["Attention" if understood else "opaque Attention"]
+    survives(before)
+
+
+def test_attention_of_packed_heads_or_with_a_memory_is_carried(model: Build, survives: Survives) -> None:
+    packed = helper.make_node("Attention", ["x", "x", "x"], ["y"], q_num_heads=2, kv_num_heads=2)
+    before = model([packed], [floats("x", 2, 3, 4)], [floats("y", 2, 3, 4)], opset=23)
+    assert imported(before) == ["opaque Attention"]
+    survives(before)
+    memory = helper.make_node("Attention", ["q", "q", "q", "", "p", "p"], ["y", "k", "v"])
+    values = [floats(n, 1, 2, 4, 3) for n in "q"] + [floats("p", 1, 2, 5, 3)]
+    outputs = [floats("y", 1, 2, 4, 3), floats("k", 1, 2, 9, 3), floats("v", 1, 2, 9, 3)]
+    before = model([memory], values, outputs, opset=23)
+    assert imported(before) == ["opaque Attention"]
+    survives(before)

@@ -127,6 +127,15 @@ def _gelu(draw: Draw) -> Application:
     return Application("Gelu", (array(draw, draw(SHAPES)),), attributes, (), attributes)
 
 
+def _attention(draw: Draw) -> Application:
+    b, h, t, s, d, e = (draw(st.integers(1, 4)) for _ in range(6))
+    operands = [array(draw, shape) for shape in ((b, h, t, d), (b, h, s, d), (b, h, s, e))]
+    if draw(st.booleans()):
+        operands.append(array(draw, (*broadcastable(draw, (b, h)), t, s)))
+    attributes = {"scale": draw(st.sampled_from([0.25, 1.0, 3.0]))}
+    return Application("Attention", tuple(operands), attributes, (), attributes)
+
+
 def _pad(draw: Draw) -> Application:
     shape = draw(SHAPES.filter(len))
     pads = tuple(draw(st.integers(0, 3)) for _ in range(2 * len(shape)))
@@ -274,6 +283,7 @@ DRAWN: dict[str, Callable[[Draw], Application]] = {
     "Pad": _pad,
     "BatchNormalization": _batch_norm,
     "Gelu": _gelu,
+    "Attention": _attention,
     "RMSNormalization": _rms_norm,
     **windows.DRAWN,
 }

@@ -12,6 +12,8 @@ def t(*shape: Dimension, dtype: str = "float32") -> TensorType:
 
 
 WINDOW = {"strides": (1, 1), "pads": (0, 0, 0, 0), "dilations": (1, 1)}
+SCALED = {"scale": 0.5}
+HEADS = [t(2, 3, 4, 5), t(2, 3, 6, 5), t(2, 3, 6, 7)]
 POOL = {"kernel_shape": (2, 2), "strides": (1, 1), "pads": (0, 0, 0, 0)}
 SAME = {"strides": (1, 2), "auto_pad": "SAME_UPPER"}
 UNKNOWN = TensorType("float32", None)
@@ -131,6 +133,16 @@ INDEX = TensorType("int64", (2,))
         ("Gelu", {}, [t(2, dtype="int32")], "Gelu: 'none' of int32"),
         ("RMSNormalization", {}, [t(2, 3), t(2)], "RMSNormalization: .* do not broadcast"),
         ("RMSNormalization", {}, [t(2, 3), t(2, 3)], "RMSNormalization: .* does not scale"),
+        ("Attention", SCALED, [t(2, 3, 4), t(2, 3, 4), t(2, 3, 4)], "Attention: .* not understood"),
+        ("Attention", {"scale": -1.0}, HEADS, "Attention: .* scale -1.0"),
+        ("Attention", SCALED | {"is_causal": 1}, HEADS, "Attention: .*'is_causal'.* not understood"),
+        ("Attention", SCALED, [t(2, 4, 4, 5), *HEADS[1:]], "Attention: dimensions 4 and 3"),
+        ("Attention", SCALED, [t(2, 3, 4, 6), *HEADS[1:]], "Attention: dimensions 6 and 5"),
+        ("Attention", SCALED, [*HEADS[:2], t(2, 3, 5, 7)], "Attention: dimensions 6 and 5"),
+        ("Attention", SCALED, [*HEADS, t(1, 6)], "Attention: a mask"),
+        ("Attention", SCALED, [*HEADS, t(6)], "Attention: a mask"),
+        ("Attention", SCALED, [*HEADS, t(2, 2, 3, 4, 6)], "Attention: a mask"),
+        ("Attention", SCALED, [*HEADS, t(4, 6, dtype="bool")], "Attention: operands of different"),
         ("Cast", {"to": "string"}, [t(2)], "Cast: from float32 to 'string'"),
         ("Cast", {"to": "float32"}, [t(2, dtype="bfloat16")], "Cast: from bfloat16"),
     ],

@@ -11,6 +11,7 @@ def t(*shape: int, dtype: str = "float32") -> TensorType:
     return TensorType(dtype, shape)
 
 
+HEADS = [t(2, 3, 4, 5), t(2, 3, 6, 5), t(2, 3, 6, 7)]
 WINDOW = {"strides": (1, 1), "pads": (0, 0, 0, 0), "dilations": (1, 1)}
 POOL = {"kernel_shape": (2, 2), "strides": (1, 1), "pads": (0, 0, 0, 0)}
 
@@ -39,6 +40,8 @@ def _work(op: str, attributes: dict, operands: list[TensorType]) -> tuple[int, i
         ("Softmax", {}, [t(3, 4)], 5 * 12, 24),
         ("LayerNormalization", {}, [t(3, 4), t(4), t(4)], 8 * 12, 12 + 8 + 12),
         ("RMSNormalization", {}, [t(3, 4), t(4)], 6 * 12, 12 + 4 + 12),
+        ("Attention", {"scale": 1.0}, HEADS, 2 * 3 * 24 * (2 * 12 + 5), 120 + 180 + 252 + 168),
+        ("Attention", {"scale": 1.0}, [*HEADS, t(4, 6)], 2 * 3 * 24 * (2 * 12 + 6), 120 + 180 + 252 + 24 + 168),
         ("Gelu", {}, [t(3, 4)], 5 * 12, 24),
         ("Constant", {"value_float": 0.5}, [], 0, 0),
         ("Conv", WINDOW, [t(2, 3, 5, 5), t(4, 3, 2, 3)], 2 * 96 * 18, 150 + 72 + 96),

@@ -1,13 +1,12 @@
 """Fused operators from their pieces as exporters write them, and back: real models, real outputs."""
 
-from collections import Counter
-
 import onnx
 import pytest
 from onnx import parser
 
 from rlflow.ir import Graph
 from rlflow.onnx_io import check_model, from_onnx, to_onnx
+from rlflow.rules.curated import curated_rules
 from rlflow.rules.curated_fused import false_fused_controls, fused_rules
 from rlflow.rules.rewriter import Rewriter
 from rlflow.rules.rule import Rule
@@ -15,6 +14,7 @@ from rlflow.rules.verify import VerificationConfig, certified, check_false_contr
 from rlflow.runtime.equivalence import compare
 
 RULES = {rule.name: rule for rule in fused_rules()}
+CURATED = {rule.name: rule for rule in curated_rules()}
 
 
 def parsed(text: str, *, opset: int = 23) -> onnx.ModelProto:
@@ -24,17 +24,13 @@ def parsed(text: str, *, opset: int = 23) -> onnx.ModelProto:
     return model
 
 
-def operators(graph: Graph) -> Counter[str]:
-    return Counter(graph.nodes[i].op for i in graph.order)
-
-
 def found(graph: Graph, rules: list[Rule]) -> list[str]:
     return [match.rule.name for matches in Rewriter(rules).matches(graph) for match in matches]
 
 
 def rewritten(model: onnx.ModelProto, name: str) -> onnx.ModelProto:
     """The model after the one match of the rule, which computes the same."""
-    rewriter, graph = Rewriter([RULES[name]]), from_onnx(model)
+    rewriter, graph = Rewriter([CURATED[name]]), from_onnx(model)
     ((match,),) = rewriter.matches(graph)
     after = to_onnx(rewriter.apply(graph, match))
     check_model(after)
@@ -180,3 +176,53 @@ def test_a_number_in_a_row_of_one_must_not_add_an_axis() -> None:
         weights = "float[1] one = {1}, float half = {0.5}, float s = {1.4142135}"
         model = parsed(f"g (float[1] z) => (float[1] y) <{weights}> {{ x = {total} {body} }}")
         assert found(from_onnx(model), list(RULES.values())) == matches
+
+
+SCORES = "t = Transpose<perm = [0, 1, 3, 2]>(k) a = MatMul(q, t)"
+ATTENTION = {
+    "fuse-attention": f"{SCORES} b = Mul(a, s) w = Softmax(b) y = MatMul(w, v)",
+    "fuse-attention-with-mask": f"{SCORES} b = Mul(s, a) c = Add(b, m) w = Softmax(c) y = MatMul(w, v)",
+    "fuse-scaled-attention": f"z = Mul(q, s) {SCORES.replace('(q', '(z')} w = Softmax(a) y = MatMul(w, v)",
+    "fuse-scaled-attention-with-mask": f"{SCORES} c = Add(m, a) w = Softmax(c) y = MatMul(w, v)",
+}
+
+
+def attention(body: str, *, mask: str = "1, 1, t, u", opset: int = 23) -> onnx.ModelProto:
+    queries, keys, values = "batch, 3, t, 4", "batch, 3, u, 4", "batch, 3, u, 5"
+    operands = f"float[{queries}] q, float[{keys}] k, float[{values}] v, float[{mask}] m"
+    text = f"g ({operands}) => (float[batch, 3, t, 5] y) <float s = {{0.5}}, float two = {{2}}> {{ {body} }}"
+    return parsed(text, opset=opset)
+
+
+@pytest.mark.parametrize("name", ATTENTION)
+def test_scaled_products_become_attention_and_come_apart_again(name: str) -> None:
+    model = attention(ATTENTION[name])
+    assert found(from_onnx(model), list(RULES.values())) == [name]
+    fused = rewritten(rewritten(model, name), "cancel-transposes")
+    assert fused.graph.node[-1].op_type == "Attention"
+    assert {n.op_type for n in fused.graph.node} <= {"Attention", "Mul"}
+    mask = "-with-mask" if "mask" in name else ""
+    pieces = rewritten(fused, f"unfuse-attention{mask}")
+    assert found(from_onnx(pieces), list(RULES.values())) == [f"fuse-attention{mask}"]
+
+
+def test_attention_that_divides_is_fused_as_one_that_multiplies() -> None:
+    model = attention(ATTENTION["fuse-attention"].replace("Mul(a, s)", "Div(a, two)"))
+    assert found(from_onnx(model), list(RULES.values())) == []
+    fused = rewritten(rewritten(model, "divide-to-multiply"), "fuse-attention")
+    assert fused.graph.node[-1].attribute[0].f == 0.5
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        attention(ATTENTION["fuse-attention"], opset=22),
+        attention(ATTENTION["fuse-attention"].replace("Softmax", "Softmax<axis = 2>")),
+        attention(ATTENTION["fuse-attention"].replace("s)", "m)")),
+        attention(ATTENTION["fuse-attention-with-mask"], mask="batch, 1, 1, u"),
+        attention(ATTENTION["fuse-attention-with-mask"], mask="1"),
+    ],
+    ids=["opset-22", "another-axis", "scale-not-stored", "mask-of-all-queries", "mask-of-one-number"],
+)
+def test_what_is_nearly_attention_is_none(model: onnx.ModelProto) -> None:
+    assert found(from_onnx(model), list(RULES.values())) == []

@@ -224,7 +224,7 @@ class _Importer:
         self, op: str, results: int, attributes: dict[str, AttributeValue], operands: Sequence[Ref | None]
     ) -> dict[str, AttributeValue] | None:
         """Parameters whose default depends on the operand: equal Split sizes, all axes, a reversing
-        Transpose, the pads of a window.
+        Transpose, the pads of a window, Attention's scale.
         """
         kind = self._type(operands, 0)
         if kind is None or kind.shape is None:
@@ -240,6 +240,11 @@ class _Importer:
                 if keep_all:
                     return None
                 attributes["axes"] = tuple(range(rank))
+        if op == "Attention" and "scale" not in attributes:
+            width = kind.shape[-1] if kind.shape else None
+            if not isinstance(width, int) or not width:
+                return None
+            attributes["scale"] = float(1 / np.sqrt(np.float32(width)))
         if op == "Slice":
             starts = attributes["starts"]
             assert isinstance(starts, tuple)

@@ -78,5 +78,8 @@ IGNORABLE_VALUES: Mapping[tuple[str, str], AttributeValue] = {
     ("RMSNormalization", "stash_type"): 1,
     ("Cast", "saturate"): 1,
     ("Reshape", "allowzero"): 0,
+    ("Attention", "is_causal"): 0,
+    ("Attention", "softcap"): 0.0,
+    ("Attention", "qk_matmul_output_mode"): 0,
     ("BatchNormalization", "training_mode"): 0,
 }

@@ -1,4 +1,4 @@
-"""Operators of ai.onnx that stand for several others: Gelu (20)."""
+"""Operators of ai.onnx that stand for several others: Gelu (20) and Attention (23)."""
 
 from __future__ import annotations
 
@@ -9,7 +9,17 @@ from rlflow.errors import TypeInferenceError
 from rlflow.ir.graph import Attributes
 from rlflow.ir.tensor_type import TensorType
 from rlflow.ops.domain import Array, Domain
-from rlflow.ops.schema import Operator, Types, elementwise_flops
+from rlflow.ops.schema import (
+    Operator,
+    Types,
+    broadcast,
+    elementwise_flops,
+    only,
+    same_dimension,
+    same_dtype,
+    shape_of,
+    static_size,
+)
 
 TANH_GELU_SLOPE = sqrt(2 / pi)
 TANH_GELU_CUBIC = 0.044715
@@ -43,6 +53,49 @@ def _gelu(domain: Domain, attributes: Attributes, x: Sequence[Array]) -> tuple[A
     return (_tanh_gelu(domain, x[0]) if attributes["approximate"] == "tanh" else gelu(domain, x[0]),)
 
 
+def _infer_attention(attributes: Attributes, inputs: Types) -> tuple[TensorType, ...]:
+    """Queries (B, H, T, D), keys (B, H, S, D), values (B, H, S, E) and a mask that is added to scores (B, H, T, S).
+
+    ONNX Runtime broadcasts a mask over B and H alone, and takes the root of the scale.
+    """
+    only(attributes, ["scale"], "Attention")
+    same_dtype(inputs, "Attention")
+    shapes = [shape_of(t, "Attention") for t in inputs]
+    scale = attributes["scale"]
+    if not inputs[0].is_float or any(len(s) != 4 for s in shapes[:3]) or not isinstance(scale, float) or scale <= 0:
+        raise TypeInferenceError(f"Attention: {[str(t) for t in inputs[:3]]} of scale {scale!r} are not understood")
+    queries, keys, values = shapes[:3]
+    batch, heads = (
+        same_dimension(q, same_dimension(k, v, "Attention"), "Attention")
+        for q, k, v in list(zip(*shapes[:3], strict=True))[:2]
+    )
+    same_dimension(queries[3], keys[3], "Attention")
+    seen = same_dimension(keys[2], values[2], "Attention")
+    scores = (batch, heads, queries[2], seen)
+    for mask in shapes[3:]:
+        if mask[-2:] != scores[2:] or len(mask) < 2 or broadcast([mask, scores], "Attention") != scores:
+            raise TypeInferenceError(f"Attention: a mask {mask} for scores {scores}")
+    return (TensorType(inputs[0].dtype, (batch, heads, queries[2], values[3])),)
+
+
+def _attention(domain: Domain, attributes: Attributes, x: Sequence[Array]) -> tuple[Array, ...]:
+    scale = attributes["scale"]
+    assert isinstance(scale, float)
+    keys = domain.structural(lambda v: v.swapaxes(-1, -2), x[1])
+    scores = domain.multiply(domain.matmul(x[0], keys), domain.constant(scale))
+    for mask in x[3:]:
+        scores = domain.add(scores, mask)
+    return (domain.matmul(domain.softmax(scores, len(scores.shape) - 1), x[2]),)
+
+
+def _attention_flops(attributes: Attributes, inputs: Types, outputs: Types) -> int:
+    """Two products and a Softmax, of five operations an element like the operator, over the scores."""
+    queries, keys, values = (t.shape or () for t in inputs[:3])
+    scores = static_size([*queries[:3], keys[2]]) or 0
+    widths = [d for d in (queries[3], values[3]) if isinstance(d, int)]
+    return scores * (2 * sum(widths) + 5 + (len(inputs) == 4))
+
+
 OPERATORS = (
     Operator(
         "Gelu",
@@ -53,4 +106,5 @@ OPERATORS = (
         flops=elementwise_flops(5),
         defaults={"approximate": "none"},
     ),
+    Operator("Attention", _infer_attention, _attention, since=23, arity=(3, 4), flops=_attention_flops),
 )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import prod
 
@@ -54,6 +54,13 @@ class Operator:
     def kind(self) -> str:
         """The name within its domain."""
         return self.name.rpartition(".")[2]
+
+
+def only(attributes: Attributes, names: Collection[str], operator: str) -> None:
+    """`TypeInferenceError` if there are attributes besides these: what they change is not understood."""
+    unknown = sorted(attributes.keys() - names)
+    if unknown:
+        raise TypeInferenceError(f"{operator}: the attributes {unknown} are not understood")
 
 
 def same_dtype(types: Types, operator: str) -> str:

@@ -105,9 +105,59 @@ def _normalisation_rules() -> list[Rule]:
     return [*fused.values(), fused["power", "reciprocal"].reversed("unfuse-rms-norm"), layer]
 
 
+_HEADS = {"q": {"shape": ["b", "h", "t", "d"]}, "v": {"shape": ["b", "h", "s", "e"]}}
+_KEYS = {"shape": ["b", "h", "s", "d"]}
+_TURNED_KEYS = {"shape": ["b", "h", "d", "s"]}
+_MASK = {"m": {"shape": ["...m", "t", "s"]}}
+_TURN = {"perm": [0, 1, 3, 2]}
+
+
+def _weighted(scores: Any, masks: list[str]) -> list[Any]:
+    """The values, weighted by the scores."""
+    for mask in masks:
+        scores = ["Add", scores, mask]
+    return ["MatMul", ["Softmax", scores], "v"]
+
+
+def _attention_rules(masks: list[str]) -> list[Rule]:
+    """Vaswani et al., 2017, section 3.2.1. Keys come transposed, as an exporter leaves them; whoever scaled queries or
+    keys before their product needs no scale. Divisions are made products by a rule of their own.
+    """
+    suffix = "-with-mask" if masks else ""
+    scale = {"?s": ["uniform"]}
+    keys = ["Transpose", _TURN, "k"]
+    variables = _HEADS | (_MASK if masks else {})
+    scores = ["MatMul", "q", "k"]
+    return [
+        declare(
+            f"fuse-attention{suffix}",
+            _FAMILY,
+            [_weighted(["Mul", scores, _number("?s")], masks)],
+            [["Attention", {"scale": "?s"}, "q", keys, "v", *masks]],
+            {**variables, "k": _TURNED_KEYS},
+            attributes=scale,
+        ),
+        declare(
+            f"fuse-scaled-attention{suffix}",
+            _FAMILY,
+            [_weighted(scores, masks)],
+            [["Attention", {"scale": 1.0}, "q", keys, "v", *masks]],
+            {**variables, "k": _TURNED_KEYS},
+        ),
+        declare(
+            f"unfuse-attention{suffix}",
+            _FAMILY,
+            [["Attention", {"scale": "?s"}, "q", "k", "v", *masks]],
+            [_weighted(["Mul", ["MatMul", "q", keys], _number("?s")], masks)],
+            {**variables, "k": _KEYS},
+            attributes=scale,
+        ),
+    ]
+
+
 def fused_rules() -> list[Rule]:
     """All declared rules of this file, without certificates."""
-    return [*_gelu_rules(), *_normalisation_rules()]
+    return [*_gelu_rules(), *_normalisation_rules(), *(r for masks in ([], ["m"]) for r in _attention_rules(masks))]
 
 
 def _false_gelus() -> list[Rule]:
@@ -141,6 +191,23 @@ def _false_normalisations() -> list[Rule]:
     ]
 
 
+def _false_attentions() -> list[Rule]:
+    square = {"shape": ["b", "h", "t", "t"]}
+    variables = {**dict.fromkeys("qkv", square), "m": {"shape": ["t", "t"]}}
+    attention = ["Attention", {"scale": "?s"}, "q", "k", "v", "m"]
+    scores = ["MatMul", "q", ["Transpose", _TURN, "k"]]
+    wrong = {
+        "attention-without-its-scale": _weighted(scores, ["m"]),
+        "attention-without-its-mask": _weighted(["Mul", scores, _number("?s")], []),
+        "attention-that-scales-its-mask": _weighted(["Mul", ["Add", scores, "m"], _number("?s")], []),
+        "attention-of-turned-keys": _weighted(["Mul", ["MatMul", "q", "k"], _number("?s")], ["m"]),
+    }
+    return [
+        declare(name, "control", [attention], [pieces], variables, attributes={"?s": ["uniform"]})
+        for name, pieces in wrong.items()
+    ]
+
+
 def false_fused_controls() -> list[Rule]:
     """Mistakes that are easily made with fused operators."""
-    return [*_false_gelus(), *_false_normalisations()]
+    return [*_false_gelus(), *_false_normalisations(), *_false_attentions()]
