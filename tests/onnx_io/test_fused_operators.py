@@ -4,12 +4,13 @@ from typing import Any
 
 import numpy as np
 import pytest
-from onnx import helper
+from onnx import TensorProto, helper
 from onnx_io.conftest import Build, Survives, floats
 
 from rlflow.onnx_io import from_onnx
 
-G = np.array([1, -2, 0.5, 3], np.float32)
+X = floats("x", 2, 3, 4)
+G, W = np.array([1, -2, 0.5, 3], np.float32), np.arange(16, dtype=np.float32).reshape(4, 4)
 
 
 def imported(model: Any) -> list[str]:
@@ -77,4 +78,73 @@ def test_attention_of_packed_heads_or_with_a_memory_is_carried(model: Build, sur
     outputs = [floats("y", 1, 2, 4, 3), floats("k", 1, 2, 9, 3), floats("v", 1, 2, 9, 3)]
     before = model([memory], values, outputs, opset=23)
     assert imported(before) == ["opaque Attention"]
+    survives(before)
+
+
+@pytest.mark.parametrize(
+    ("kind", "operands", "attributes", "understood"),
+    [
+        ("FusedMatMul", "xw", {}, True),
+        ("FusedMatMul", "xw", {"alpha": 0.3, "transB": 1, "transBatchA": 0}, True),
+        ("FusedMatMul", "xw", {"transBatchA": 1}, False),
+        ("Gelu", "x", {}, True),
+        ("BiasGelu", "xg", {}, True),
+        ("QuickGelu", "x", {}, True),
+        ("QuickGelu", "x", {"alpha": 0.4}, True),
+        ("SkipLayerNormalization", "xxgg", {}, True),
+        ("SkipLayerNormalization", "xxggg", {"epsilon": 0.1}, True),
+        ("SkipLayerNormalization", "xxg", {}, True),
+        ("SkipSimplifiedLayerNormalization", "xxgg", {}, True),
+        ("FastGelu", "x", {}, False),
+    ],
+)
+def test_operators_of_microsoft(
+    model: Build, survives: Survives, kind: str, operands: str, attributes: dict[str, Any], understood: bool
+) -> None:
+    node = helper.make_node(kind, list(operands), ["y"], domain="com.microsoft", **attributes)
+    weights = {name: value for name, value in (("g", G), ("w", W)) if name in operands}
+    before = model([node], [X], [floats("y", 2, 3, 4)], weights=weights, domains=["com.microsoft"])
+    assert imported(before) == [("" if understood else "opaque ") + f"com.microsoft.{kind}"]
+    survives(before, runs="transBatchA" not in attributes or understood)
+
+
+@pytest.mark.parametrize(
+    ("attributes", "understood"),
+    [
+        ({"activation": "Relu", "kernel_shape": [2, 2], "pads": [1, 0, 0, 1]}, True),
+        ({"activation": "Relu", "auto_pad": "SAME_UPPER", "strides": [2, 1]}, True),
+        ({"activation": "Tanh"}, False),
+        ({"activation": "LeakyRelu", "activation_params": [0.1]}, False),
+    ],
+)
+def test_a_convolution_with_its_activation(
+    model: Build, survives: Survives, attributes: dict[str, Any], understood: bool
+) -> None:
+    node = helper.make_node("FusedConv", ["x", "f"], ["y"], domain="com.microsoft", **attributes)
+    filters = {"f": np.arange(24, dtype=np.float32).reshape(3, 2, 2, 2) - 11}
+    shape = [floats("y", 1, 3, None, None)]
+    before = model([node], [floats("x", 1, 2, 4, 5)], shape, weights=filters, domains=["com.microsoft"])
+    assert imported(before) == [("" if understood else "opaque ") + "com.microsoft.FusedConv"]
+    survives(before)
+
+
+def test_a_fused_gemm_and_what_no_kernel_takes(model: Build, survives: Survives) -> None:
+    node = helper.make_node("FusedGemm", ["a", "w", "g"], ["y"], domain="com.microsoft", activation="Relu", transB=1)
+    operands, weights = [floats("a", 2, 4)], {"w": W, "g": G}
+    before = model([node], operands, [floats("y", 2, 4)], weights=weights, domains=["com.microsoft"])
+    assert imported(before) == ["com.microsoft.FusedGemm"]
+    survives(before)
+    node = helper.make_node("Gelu", ["d"], ["y"], domain="com.microsoft")
+    doubles = [helper.make_tensor_value_info(name, TensorProto.DOUBLE, [2]) for name in "dy"]
+    before = model([node], doubles[:1], doubles[1:], domains=["com.microsoft"])
+    assert imported(before) == ["opaque com.microsoft.Gelu"]
+    survives(before, runs=False)
+
+
+def test_a_sum_that_is_read_as_well_keeps_its_operator_whole(model: Build, survives: Survives) -> None:
+    outputs = ["y", "", "", "sum"]
+    node = helper.make_node("SkipLayerNormalization", ["x", "x", "g", "g"], outputs, domain="com.microsoft")
+    values = [floats(name, 2, 3, 4) for name in ("y", "sum")]
+    before = model([node], [X], values, weights={"g": G}, domains=["com.microsoft"])
+    assert imported(before) == ["opaque com.microsoft.SkipLayerNormalization"]
     survives(before)

@@ -5,6 +5,7 @@ import pytest
 from onnx import parser
 
 from rlflow.ir import Graph
+from rlflow.ir.text import from_text, to_text
 from rlflow.onnx_io import check_model, from_onnx, to_onnx
 from rlflow.rules.curated import curated_rules
 from rlflow.rules.curated_fused import false_fused_controls, fused_rules
@@ -75,6 +76,11 @@ def test_a_gelu_by_the_error_function_becomes_one_operator_and_its_pieces_again(
     pieces = rewritten(fused, "unfuse-gelu")
     assert [n.op_type for n in pieces.graph.node] == ["Div", "Erf", "Add", "Mul", "Mul"]
     assert found(from_onnx(pieces), list(RULES.values())) == ["fuse-gelu-of-quotient-half-of-all"]
+
+
+def test_a_graph_without_its_weights_has_no_numbers() -> None:
+    text = to_text(from_onnx(gelu(ERF["quotient-half-of-all"])))
+    assert found(from_text(text), list(RULES.values())) == []
 
 
 TANH = {

@@ -21,6 +21,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TypeVar
 
+import numpy as np
+
 from rlflow.errors import GraphError
 from rlflow.ir.graph import LEAVES, AttributeValue, Graph, Header, Node, Payload, Ref, make_graph
 from rlflow.ir.tensor_type import Dimension, TensorType
@@ -37,6 +39,10 @@ class UnknownPayload:
     """
 
     digest: str
+
+    def array(self) -> np.ndarray:
+        """`GraphError`, always."""
+        raise GraphError(f"of a weight only its digest {self.digest} is known: read the graph with its model beside it")
 
 
 def to_text(graph: Graph) -> str:

@@ -79,6 +79,8 @@ IGNORABLE_VALUES: Mapping[tuple[str, str], AttributeValue] = {
     ("Cast", "saturate"): 1,
     ("Reshape", "allowzero"): 0,
     ("Attention", "is_causal"): 0,
+    ("com.microsoft.FusedMatMul", "transBatchA"): 0,
+    ("com.microsoft.FusedMatMul", "transBatchB"): 0,
     ("Attention", "softcap"): 0.0,
     ("Attention", "qk_matmul_output_mode"): 0,
     ("BatchNormalization", "training_mode"): 0,

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import pi, sqrt
+from functools import reduce
+from math import pi, prod, sqrt
 
 from rlflow.errors import TypeInferenceError
 from rlflow.ir.graph import Attributes
-from rlflow.ir.tensor_type import TensorType
+from rlflow.ir.tensor_type import Dimension, TensorType
 from rlflow.ops.domain import Array, Domain
 from rlflow.ops.schema import (
     Operator,
@@ -18,7 +19,6 @@ from rlflow.ops.schema import (
     same_dimension,
     same_dtype,
     shape_of,
-    static_size,
 )
 
 TANH_GELU_SLOPE = sqrt(2 / pi)
@@ -65,17 +65,17 @@ def _infer_attention(attributes: Attributes, inputs: Types) -> tuple[TensorType,
     if not inputs[0].is_float or any(len(s) != 4 for s in shapes[:3]) or not isinstance(scale, float) or scale <= 0:
         raise TypeInferenceError(f"Attention: {[str(t) for t in inputs[:3]]} of scale {scale!r} are not understood")
     queries, keys, values = shapes[:3]
-    batch, heads = (
-        same_dimension(q, same_dimension(k, v, "Attention"), "Attention")
-        for q, k, v in list(zip(*shapes[:3], strict=True))[:2]
-    )
-    same_dimension(queries[3], keys[3], "Attention")
-    seen = same_dimension(keys[2], values[2], "Attention")
-    scores = (batch, heads, queries[2], seen)
+    batch, heads = (_common(queries[axis], keys[axis], values[axis]) for axis in (0, 1))
+    _common(queries[3], keys[3])
+    scores = (batch, heads, queries[2], _common(keys[2], values[2]))
     for mask in shapes[3:]:
-        if mask[-2:] != scores[2:] or len(mask) < 2 or broadcast([mask, scores], "Attention") != scores:
+        if None in scores or mask[-2:] != scores[2:] or broadcast([mask, scores], "Attention") != scores:
             raise TypeInferenceError(f"Attention: a mask {mask} for scores {scores}")
     return (TensorType(inputs[0].dtype, (batch, heads, queries[2], values[3])),)
+
+
+def _common(*dimensions: Dimension) -> Dimension:
+    return reduce(lambda a, b: same_dimension(a, b, "Attention"), dimensions)
 
 
 def _attention(domain: Domain, attributes: Attributes, x: Sequence[Array]) -> tuple[Array, ...]:
@@ -91,9 +91,9 @@ def _attention(domain: Domain, attributes: Attributes, x: Sequence[Array]) -> tu
 def _attention_flops(attributes: Attributes, inputs: Types, outputs: Types) -> int:
     """Two products and a Softmax, of five operations an element like the operator, over the scores."""
     queries, keys, values = (t.shape or () for t in inputs[:3])
-    scores = static_size([*queries[:3], keys[2]]) or 0
-    widths = [d for d in (queries[3], values[3]) if isinstance(d, int)]
-    return scores * (2 * sum(widths) + 5 + (len(inputs) == 4))
+    scores = prod(d for d in (*queries[:3], keys[2]) if isinstance(d, int))
+    widths = sum(d for d in (queries[3], values[3]) if isinstance(d, int))
+    return scores * (2 * widths + 5 + (len(inputs) == 4))
 
 
 OPERATORS = (

@@ -10,6 +10,7 @@ from typing import Any
 from rlflow.rules.curated_convolution import convolution_rules, false_convolution_controls
 from rlflow.rules.curated_fused import false_fused_controls, fused_rules
 from rlflow.rules.curated_joins import false_join_controls
+from rlflow.rules.curated_microsoft import false_microsoft_controls, microsoft_rules
 from rlflow.rules.rule import Rule, declare
 
 _LINEAR = "linear"
@@ -309,6 +310,7 @@ def curated_rules() -> list[Rule]:
         *_association_rules(),
         *convolution_rules(),
         *fused_rules(),
+        *microsoft_rules(),
     ]
 
 
@@ -375,4 +377,5 @@ def false_controls() -> list[Rule]:
         *false_convolution_controls(),
         *false_join_controls(),
         *false_fused_controls(),
+        *false_microsoft_controls(),
     ]

@@ -14,20 +14,20 @@ from rlflow.rules.rule import Rule, declare
 _FAMILY = "fused"
 
 
-def _number(value: float | str) -> list[Any]:
+def number(value: float | str) -> list[Any]:
     return ["Constant", {"value_float": value}]
 
 
-_SQRT_2 = ["Sqrt", _number(2.0)]
+SQRT_2 = ["Sqrt", number(2.0)]
 
 
-def _gated(gate: Any) -> dict[str, Any]:
+def gated(gate: Any) -> dict[str, Any]:
     """x (1 + gate) / 2 in the orders of its factors."""
-    raised = ["Add", gate, _number(1.0)]
+    raised = ["Add", gate, number(1.0)]
     return {
-        "half-of-all": ["Mul", ["Mul", "x", raised], _number(0.5)],
-        "half-of-x": ["Mul", ["Mul", "x", _number(0.5)], raised],
-        "half-of-gate": ["Mul", "x", ["Mul", raised, _number(0.5)]],
+        "half-of-all": ["Mul", ["Mul", "x", raised], number(0.5)],
+        "half-of-x": ["Mul", ["Mul", "x", number(0.5)], raised],
+        "half-of-gate": ["Mul", "x", ["Mul", raised, number(0.5)]],
     }
 
 
@@ -36,13 +36,13 @@ def _gelu_rules() -> list[Rule]:
     hyperbolic tangent of a cubic.
     """
     gates = {
-        ("none", "quotient"): ["Erf", ["Div", "x", _SQRT_2]],
-        ("none", "product"): ["Erf", ["Mul", "x", ["Reciprocal", _SQRT_2]]],
+        ("none", "quotient"): ["Erf", ["Div", "x", SQRT_2]],
+        ("none", "product"): ["Erf", ["Mul", "x", ["Reciprocal", SQRT_2]]],
     }
     cubes = {"power": ["Pow", {"exponent": 3.0}, "x"], "product": ["Mul", "x", ["Mul", "x", "x"]]}
     for name, cube in cubes.items():
-        inner = ["Add", "x", ["Mul", cube, _number(TANH_GELU_CUBIC)]]
-        gates["tanh", name] = ["Tanh", ["Mul", inner, _number(TANH_GELU_SLOPE)]]
+        inner = ["Add", "x", ["Mul", cube, number(TANH_GELU_CUBIC)]]
+        gates["tanh", name] = ["Tanh", ["Mul", inner, number(TANH_GELU_SLOPE)]]
     fused = {
         (kind, form, order): declare(
             f"fuse-{'gelu' if kind == 'none' else 'tanh-gelu'}-of-{form}-{order}",
@@ -51,7 +51,7 @@ def _gelu_rules() -> list[Rule]:
             [["Gelu", {"approximate": kind}, "x"]],
         )
         for (kind, form), gate in gates.items()
-        for order, pieces in _gated(gate).items()
+        for order, pieces in gated(gate).items()
     }
     return [
         *fused.values(),
@@ -70,7 +70,7 @@ def _mean(x: Any) -> list[Any]:
 
 def _root(square: Any) -> list[Any]:
     """Of the mean square of each row, and of epsilon with it."""
-    return ["Sqrt", ["Add", _mean(square), _number("?e")]]
+    return ["Sqrt", ["Add", _mean(square), number("?e")]]
 
 
 def _normalisation_rules() -> list[Rule]:
@@ -82,7 +82,7 @@ def _normalisation_rules() -> list[Rule]:
         normal = {
             "quotient": ["Div", "x", root],
             "reciprocal": ["Mul", "x", ["Reciprocal", root]],
-            "inverse": ["Mul", "x", ["Div", _number(1.0), root]],
+            "inverse": ["Mul", "x", ["Div", number(1.0), root]],
         }
         for order, pieces in normal.items():
             fused[form, order] = declare(
@@ -132,7 +132,7 @@ def _attention_rules(masks: list[str]) -> list[Rule]:
         declare(
             f"fuse-attention{suffix}",
             _FAMILY,
-            [_weighted(["Mul", scores, _number("?s")], masks)],
+            [_weighted(["Mul", scores, number("?s")], masks)],
             [["Attention", {"scale": "?s"}, "q", keys, "v", *masks]],
             {**variables, "k": _TURNED_KEYS},
             attributes=scale,
@@ -148,7 +148,7 @@ def _attention_rules(masks: list[str]) -> list[Rule]:
             f"unfuse-attention{suffix}",
             _FAMILY,
             [["Attention", {"scale": "?s"}, "q", "k", "v", *masks]],
-            [_weighted(["Mul", ["MatMul", "q", keys], _number("?s")], masks)],
+            [_weighted(["Mul", ["MatMul", "q", keys], number("?s")], masks)],
             {**variables, "k": _KEYS},
             attributes=scale,
         ),
@@ -164,13 +164,13 @@ def _false_gelus() -> list[Rule]:
     gelu, tanh = (["Gelu", {"approximate": kind}, "x"] for kind in ("none", "tanh"))
 
     def by_error_function(root: Any) -> list[Any]:
-        return ["Mul", ["Mul", "x", ["Add", ["Erf", ["Div", "x", root]], _number(1.0)]], _number(0.5)]
+        return ["Mul", ["Mul", "x", ["Add", ["Erf", ["Div", "x", root]], number(1.0)]], number(0.5)]
 
     return [
-        declare("gelu-of-a-rounded-root", "control", [by_error_function(_number(1.41))], [gelu]),
-        declare("gelu-without-its-half", "control", [by_error_function(_SQRT_2)[1]], [gelu]),
+        declare("gelu-of-a-rounded-root", "control", [by_error_function(number(1.41))], [gelu]),
+        declare("gelu-without-its-half", "control", [by_error_function(SQRT_2)[1]], [gelu]),
         declare("gelu-by-tanh-is-gelu", "control", [tanh], [gelu]),
-        declare("pieces-of-gelu-are-of-tanh", "control", [by_error_function(_SQRT_2)], [tanh]),
+        declare("pieces-of-gelu-are-of-tanh", "control", [by_error_function(SQRT_2)], [tanh]),
     ]
 
 
@@ -178,10 +178,10 @@ def _false_normalisations() -> list[Rule]:
     rms = [["RMSNormalization", {"epsilon": "?e"}, "x", "g"]]
     square = ["Mul", "x", "x"]
     total = ["ReduceSum", {"axes": [-1], "keepdims": 1}, square]
-    outside = ["Add", ["Sqrt", _mean(square)], _number("?e")]
+    outside = ["Add", ["Sqrt", _mean(square)], number("?e")]
     wrong = {
         "rms-norm-is-layer-norm": ["LayerNormalization", {"epsilon": "?e"}, "x", "g"],
-        "rms-norm-of-a-sum": ["Mul", ["Div", "x", ["Sqrt", ["Add", total, _number("?e")]]], "g"],
+        "rms-norm-of-a-sum": ["Mul", ["Div", "x", ["Sqrt", ["Add", total, number("?e")]]], "g"],
         "rms-norm-with-epsilon-outside": ["Mul", ["Div", "x", outside], "g"],
         "rms-norm-without-a-root": ["Mul", ["Div", "x", _root(square)[1]], "g"],
     }
@@ -198,9 +198,9 @@ def _false_attentions() -> list[Rule]:
     scores = ["MatMul", "q", ["Transpose", _TURN, "k"]]
     wrong = {
         "attention-without-its-scale": _weighted(scores, ["m"]),
-        "attention-without-its-mask": _weighted(["Mul", scores, _number("?s")], []),
-        "attention-that-scales-its-mask": _weighted(["Mul", ["Add", scores, "m"], _number("?s")], []),
-        "attention-of-turned-keys": _weighted(["Mul", ["MatMul", "q", "k"], _number("?s")], ["m"]),
+        "attention-without-its-mask": _weighted(["Mul", scores, number("?s")], []),
+        "attention-that-scales-its-mask": _weighted(["Mul", ["Add", scores, "m"], number("?s")], []),
+        "attention-of-turned-keys": _weighted(["Mul", ["MatMul", "q", "k"], number("?s")], ["m"]),
     }
     return [
         declare(name, "control", [attention], [pieces], variables, attributes={"?s": ["uniform"]})

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from rlflow.errors import RuleError, TypeInferenceError
+from rlflow.errors import GraphError, RuleError, TypeInferenceError
 from rlflow.ir.graph import WEIGHT, Attributes, AttributeValue, Graph, Node, Ref
 from rlflow.ir.tensor_type import Dimension, TensorType
 from rlflow.ops import registry
@@ -204,8 +204,8 @@ def _up_to_names(source: Sequence[Term], target: Sequence[Term]) -> Any:
     return tuple(key(s, False) for s in source), tuple(key(t, True) for t in target)
 
 
-_SCALARS = ((), (1,))
-"""Shapes of a stored number; the second is how some exporters write it."""
+_SCALAR, _ROW_OF_ONE = TensorType("float32", ()), TensorType("float32", (1,))
+"""Types of a stored number; the second is how some exporters write it."""
 
 _ROUNDING = float(np.finfo(np.float32).eps)
 
@@ -247,12 +247,14 @@ class _Binding:
         of the other operands.
         """
         kind = self.graph.type_of(ref)
-        if not self.graph.nodes[ref.node].constant or kind is None or kind.shape not in _SCALARS:
+        if not self.graph.nodes[ref.node].constant or kind not in (_SCALAR, _ROW_OF_ONE):
             return False
-        ranks = [other.rank for r in reader.inputs if r != ref and r and (other := self.graph.type_of(r))]
-        if kind.dtype != "float32" or kind.rank > max((rank or 0 for rank in ranks), default=0):
+        others = (self.graph.type_of(r) for r in reader.inputs if r is not None and r != ref)
+        if kind == _ROW_OF_ONE and not any(other is not None and other.rank for other in others):
             return False
-        present = float(evaluate_value(self.graph, ref, {}, FloatDomain()).reshape(()))
+        present = _stored_number(self.graph, ref)
+        if present is None:
+            return False
         if isinstance(wanted, str):
             return self.attributes.setdefault(wanted, present) == present
         return abs(present - wanted) <= _ROUNDING * abs(wanted)
@@ -418,8 +420,19 @@ def _literals(rule: Rule, graph: Graph, binding: _Binding) -> dict[str, float] |
         node, kind = graph.nodes[ref.node], graph.type_of(ref)
         if node.op != WEIGHT or kind is None or not kind.is_static or kind.elements != 1:
             return None
-        literals[name] = float(node.payload.array().reshape(())[()])  # type: ignore[union-attr]
+        number = _stored_number(graph, ref)
+        if number is None:
+            return None
+        literals[name] = number
     return literals
+
+
+def _stored_number(graph: Graph, ref: Ref) -> float | None:
+    """The value of a constant of one element; None where the graph does not have what it is made of."""
+    try:
+        return float(evaluate_value(graph, ref, {}, FloatDomain()).reshape(()))
+    except GraphError:
+        return None
 
 
 _CERTIFIED = frozenset({"float32", "float64"})
