@@ -1,7 +1,8 @@
 """Finding where a rule's source occurs in a graph, and what its target would be there.
 
 A rule is compiled into variants, one for each way to order the operands of its commutative operators, so that
-matching a variant is a plain walk down from a root without backtracking. A match carries its target already
+matching a variant is a plain walk down from a root without backtracking. Only where one operand is a number does the
+walk itself see in which order they are, as the number is a constant. A match carries its target already
 typed: a match that is listed can be applied.
 """
 
@@ -54,7 +55,8 @@ class Match:
 @dataclass(frozen=True, slots=True)
 class _Step:
     """A term as it is walked: an operator's application, a variable (`variable` is its name then), or, in a source, a
-    stored scalar (`number` is its value, or the attribute variable that stands for it).
+    stored scalar (`number` is its value, or the attribute variable that stands for it). `number_at` is the place of the
+    number beside which a commutative operator has another operand.
 
     Equal applications have equal serial numbers, so that nothing needs to compare terms while matching.
     """
@@ -66,6 +68,7 @@ class _Step:
     attributes: tuple[tuple[str, Any], ...] = ()
     arguments: tuple[_Step, ...] = ()
     number: float | str | None = None
+    number_at: int | None = None
 
 
 def _steps(terms: Sequence[Term], *, sought: bool) -> tuple[_Step, ...]:
@@ -78,9 +81,18 @@ def _steps(terms: Sequence[Term], *, sought: bool) -> tuple[_Step, ...]:
         if sought and not pattern.variables(term):
             return _Step("", number=_number(term))
         serial = serials.setdefault(term.node, len(serials))
-        return _Step("", term.op, term.output, serial, term.attributes, tuple(map(step, term.arguments)))
+        arguments = tuple(map(step, term.arguments))
+        place = _number_at(term) if sought else None
+        return _Step("", term.op, term.output, serial, term.attributes, arguments, number_at=place)
 
     return tuple(map(step, terms))
+
+
+def _number_at(term: Apply) -> int | None:
+    """The place of the number beside another operand, where their order does not matter."""
+    if not registry.OPERATORS[term.op].commutative or len(term.arguments) != 2:
+        return None
+    return next((i for i, a in enumerate(term.arguments) if not pattern.variables(a)), None)
 
 
 def _number(term: Apply) -> float | str:
@@ -119,7 +131,8 @@ class Variant:
     @cached_property
     def operand_operators(self) -> tuple[tuple[int, str], ...]:
         """Operand numbers of the first root and the operators that must be there."""
-        return tuple((i, step.op) for i, step in enumerate(self.source_steps[0].arguments) if step.op)
+        root = self.source_steps[0]
+        return tuple((i, step.op) for i, step in enumerate(root.arguments) if step.op and root.number_at is None)
 
     @cached_property
     def anchor(self) -> str:
@@ -186,7 +199,8 @@ def _orders(term: Term) -> Iterator[Term]:
         return
     for arguments in product(*(tuple(_orders(a)) for a in term.arguments)):
         yield Apply(term.op, term.attributes, arguments, term.output)
-        if registry.OPERATORS[term.op].commutative and len(arguments) == 2 and arguments[0] != arguments[1]:
+        turns = registry.OPERATORS[term.op].commutative and len(arguments) == 2 and arguments[0] != arguments[1]
+        if turns and _number_at(term) is None:
             yield Apply(term.op, term.attributes, arguments[::-1], term.output)
 
 
@@ -234,10 +248,16 @@ class _Binding:
         for name, wanted in step.attributes:
             if not self._attribute(wanted, node.attributes.get(name)):
                 return False
-        for argument, operand in zip(step.arguments, node.inputs, strict=True):
+        operands = node.inputs
+        if step.number_at is not None and not self._is_constant(operands[step.number_at]):
+            operands = operands[::-1]
+        for argument, operand in zip(step.arguments, operands, strict=True):
             if operand is None or not self._operand(argument, operand, node):
                 return False
         return True
+
+    def _is_constant(self, ref: Ref | None) -> bool:
+        return ref is not None and self.graph.nodes[ref.node].constant
 
     def _operand(self, step: _Step, ref: Ref, reader: Node) -> bool:
         return self.follow(step, ref) if step.number is None else self._is_number(step.number, ref, reader)
