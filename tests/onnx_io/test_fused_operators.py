@@ -148,3 +148,20 @@ def test_a_sum_that_is_read_as_well_keeps_its_operator_whole(model: Build, survi
     before = model([node], [X], values, weights={"g": G}, domains=["com.microsoft"])
     assert imported(before) == ["opaque com.microsoft.SkipLayerNormalization"]
     survives(before)
+
+
+def test_a_model_that_defines_functions_in_the_domain_means_its_own(model: Build, survives: Survives) -> None:
+    opsets = [helper.make_opsetid("", 17)]
+    relu = helper.make_node("Relu", ["a"], ["b"])
+    function = helper.make_function("com.microsoft", "Gelu", ["a"], ["b"], [relu], opsets)
+    node = helper.make_node("Gelu", ["x"], ["y"], domain="com.microsoft")
+    before = model([node], [X], [floats("y", 2, 3, 4)], domains=["com.microsoft"], functions=[function])
+    assert imported(before) == ["opaque com.microsoft.Gelu"]
+    assert from_onnx(before).header.domains == {}
+    survives(before)
+
+
+def test_other_domains_are_known_by_their_version(model: Build) -> None:
+    node = helper.make_node("Relu", ["x"], ["y"])
+    before = model([node], [X], [floats("y", 2, 3, 4)], domains=["com.microsoft", "org.other"])
+    assert from_onnx(before).header.domains == {"com.microsoft": 1, "org.other": 1}

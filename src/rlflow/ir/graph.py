@@ -117,7 +117,8 @@ def _signature(node: Node) -> int:
 class Header:
     """What a model says about itself beside its computation. `proto` belongs to the ONNX boundary.
 
-    `opset` is its version of ai.onnx, `domains` has those of the other domains that it imports.
+    `opset` is its version of ai.onnx, `domains` has those of the other domains that it imports, but for domains that it
+    defines functions in: what an operator means there is the model's affair.
     """
 
     opset: int

@@ -85,7 +85,8 @@ class _Importer:
         self.folder = folder
         opsets = {o.domain: o.version for o in model.opset_import}
         self.opset = next((opsets[d] for d in ONNX_DOMAINS if d in opsets), 0)
-        domains = {d: version for d, version in opsets.items() if d not in ONNX_DOMAINS}
+        own = {f.domain for f in model.functions}
+        domains = {d: version for d, version in opsets.items() if d not in ONNX_DOMAINS and d not in own}
         self.header = Header(self.opset, _stripped(model, folder), domains)
         self.functions = {(f.domain, f.name) for f in model.functions}
         self.nodes: dict[int, Node] = {}
