@@ -13,6 +13,7 @@ import onnx
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
+from onnx.reference import ReferenceEvaluator
 from ops import windows
 from ops.conftest import PROPER, SHAPES, Application, array, axes_of, broadcastable
 
@@ -378,6 +379,17 @@ def test_values_and_types(op: str, data: st.DataObject) -> None:
         )
         assert (ours.dtype, ours.shape) == (theirs.dtype, theirs.shape)
         np.testing.assert_allclose(ours, theirs, rtol=0, atol=_tolerance(case, theirs))
+
+
+@pytest.mark.parametrize("op", ["Gelu", "RMSNormalization", "Attention"])
+@settings(max_examples=10, deadline=None)
+@given(data=st.data())
+def test_onnx_own_reference_agrees(op: str, data: st.DataObject) -> None:
+    """A second opinion on the operators that are newest, and that ONNX defines by others."""
+    case = data.draw(st.composite(lambda draw: DRAWN[op](draw))())
+    feeds = {f"x{i}": x for i, x in enumerate(case.operands)}
+    (theirs,) = ReferenceEvaluator(case.model()).run(None, feeds)
+    np.testing.assert_allclose(case.evaluated()[0], theirs, rtol=0, atol=_tolerance(case, theirs))
 
 
 FAR = np.array([-np.inf, -1e30, -100, -20, -0.0, 0.0, 20, 88, 100, 1e30, np.inf, np.nan], np.float32)

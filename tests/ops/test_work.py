@@ -46,7 +46,7 @@ def _work(op: str, attributes: dict, operands: list[TensorType]) -> tuple[int, i
         ("com.microsoft.FusedGemm", {"activation": "Relu"}, [t(3, 4), t(4, 5)], 2 * 60 + 15, 12 + 20 + 15),
         ("com.microsoft.SkipLayerNormalization", {}, [t(3, 4), t(3, 4), t(4)], 9 * 12, 12 + 12 + 4 + 12),
         ("Gelu", {}, [t(3, 4)], 5 * 12, 24),
-        ("Constant", {"value_float": 0.5}, [], 0, 0),
+        ("Constant", {"value_float": 0.5}, [], 0, 1),
         ("Conv", WINDOW, [t(2, 3, 5, 5), t(4, 3, 2, 3)], 2 * 96 * 18, 150 + 72 + 96),
         ("Conv", WINDOW, [t(2, 3, 5, 5), t(4, 3, 2, 3), t(4)], 2 * 96 * 18 + 96, 150 + 72 + 4 + 96),
         ("Conv", WINDOW | {"group": 3}, [t(2, 3, 5, 5), t(6, 1, 2, 3)], 2 * 144 * 6, 150 + 36 + 144),

@@ -29,4 +29,4 @@ def _evaluate(domain: Domain, attributes: Attributes, x: Sequence[Array]) -> tup
     return (np.asarray(number, np.float32) if isinstance(domain, FloatDomain) else domain.constant(number),)
 
 
-OPERATORS = (Operator("Constant", _infer, _evaluate, since=12, arity=(0, 0), moves_data=False),)
+OPERATORS = (Operator("Constant", _infer, _evaluate, since=12, arity=(0, 0)),)

@@ -32,19 +32,19 @@ def _product(a: Any, b: Any, **attributes: Any) -> list[Any]:
 
 def _scale_rules() -> list[Rule]:
     """A factor of a product as its alpha."""
-    turns = {"transA": "?t", "transB": "?u"}
-    scaled = _product("a", "b", alpha="?x", **turns)
-    apart = ["Mul", _product("a", "b", **turns), number("?x")]
-    flags = {"?x": _UNIFORM, "?t": _FLAG, "?u": _FLAG}
+    turns = {"transA": "?left", "transB": "?right"}
+    scaled = _product("a", "b", alpha="?alpha", **turns)
+    apart = ["Mul", _product("a", "b", **turns), number("?alpha")]
+    flags = {"?alpha": _UNIFORM, "?left": _FLAG, "?right": _FLAG}
     return [
         *_both_ways("product", ["MatMul", "a", "b"], _product("a", "b"), _MATRICES),
         declare(
             "fuse-scale-of-product",
             _FAMILY,
-            [["Mul", ["MatMul", "a", "b"], number("?x")]],
-            [_product("a", "b", alpha="?x")],
+            [["Mul", ["MatMul", "a", "b"], number("?alpha")]],
+            [_product("a", "b", alpha="?alpha")],
             _MATRICES,
-            attributes={"?x": _UNIFORM},
+            attributes={"?alpha": _UNIFORM},
         ),
         declare("fuse-scale-of-fused-product", _FAMILY, [apart], [scaled], _MATRICES, attributes=flags),
         declare(
@@ -54,16 +54,16 @@ def _scale_rules() -> list[Rule]:
             [apart],
             _MATRICES,
             attributes=flags,
-            where=[["!=", "?x", 1.0]],
+            where=[["!=", "?alpha", 1.0]],
         ),
     ]
 
 
 def _turn_rules(side: str, flag: str, other: str) -> list[Rule]:
     """A transpose of one operand of a product as its flag."""
-    rest = {"alpha": "?x", other: "?o"}
+    rest = {"alpha": "?alpha", other: "?other"}
     plain = {"?p": ["choice", [1, 0], [0, 2, 1], [0, 1, 3, 2]]}
-    drawn = {"?x": _UNIFORM, "?o": _FLAG}
+    drawn = {"?alpha": _UNIFORM, "?other": _FLAG}
 
     def operands(perm: Any) -> list[Any]:
         return [["Transpose", {"perm": perm}, v] if v == side else v for v in "ab"]
@@ -108,7 +108,7 @@ def _gelu_rules() -> list[Rule]:
     """Gelu of this domain, for models whose opset has none, with a bias in it, and as a logistic function."""
     gelu = _microsoft("Gelu", "x")
     pieces = gated(["Erf", ["Div", "x", SQRT_2]])["half-of-all"]
-    quick = ["Mul", "x", ["Sigmoid", ["Mul", "x", number("?x")]]]
+    quick = ["Mul", "x", ["Sigmoid", ["Mul", "x", number("?alpha")]]]
     return [
         *_both_ways("gelu-of-microsoft", pieces, gelu),
         declare("gelu-of-microsoft-to-gelu", _FAMILY, [gelu], [["Gelu", "x"]]),
@@ -119,7 +119,9 @@ def _gelu_rules() -> list[Rule]:
             _microsoft("BiasGelu", "x", "c"),
             {"x": _ROWS, "c": _ROW},
         ),
-        *_both_ways("quick-gelu", quick, _microsoft("QuickGelu", {"alpha": "?x"}, "x"), attributes={"?x": _UNIFORM}),
+        *_both_ways(
+            "quick-gelu", quick, _microsoft("QuickGelu", {"alpha": "?alpha"}, "x"), attributes={"?alpha": _UNIFORM}
+        ),
         *_both_ways("swish", ["Mul", "x", ["Sigmoid", "x"]], _microsoft("QuickGelu", {"alpha": 1.0}, "x")),
     ]
 
@@ -148,7 +150,7 @@ def _relu_rules() -> list[Rule]:
     window = {"strides": "?s", "pads": "?p", "dilations": "?d", "group": "?g"}
     image, filters = {"shape": ["n", "c", "h", "w"]}, {"shape": ["m", "k", "p", "q"]}
     integers = {"?s": ["integers", 1, 2, 2], "?p": ["integers", 0, 2, 4], "?d": ["integers", 1, 2, 2]}
-    linear = {"alpha": "?x", "beta": "?y", "transA": "?t", "transB": "?u"}
+    linear = {"alpha": "?alpha", "beta": "?beta", "transA": "?left", "transB": "?right"}
     relu = {"activation": "Relu"}
     rules = []
     for bias in ([], ["b"]):
@@ -165,7 +167,7 @@ def _relu_rules() -> list[Rule]:
             ["Relu", ["Gemm", linear, "x", "f", *bias]],
             _microsoft("FusedGemm", {**linear, **relu}, "x", "f", *bias),
             {"x": {"shape": ["i", "j"]}, "f": {"shape": ["k", "l"]}},
-            attributes={"?x": _UNIFORM, "?y": _UNIFORM, "?t": _FLAG, "?u": _FLAG},
+            attributes={"?alpha": _UNIFORM, "?beta": _UNIFORM, "?left": _FLAG, "?right": _FLAG},
         )
     return rules
 
