@@ -13,6 +13,7 @@ from rlflow.rules.rewriter import Rewriter
 from rlflow.rules.rule import Rule
 from rlflow.rules.verify import VerificationConfig, certified, check_false_controls
 from rlflow.runtime.equivalence import compare
+from rlflow.runtime.session import open_session
 
 RULES = {rule.name: rule for rule in fused_rules()}
 CURATED = {rule.name: rule for rule in curated_rules()}
@@ -97,6 +98,12 @@ def test_a_gelu_by_a_hyperbolic_tangent_is_an_operator_of_its_own(form: str) -> 
     (node,) = fused.graph.node
     assert (node.op_type, node.attribute[0].s) == ("Gelu", b"tanh")
     assert found(from_onnx(fused), list(RULES.values())) == ["unfuse-tanh-gelu"]
+
+
+def test_gelus_of_one_tensor_come_apart_into_what_onnx_runtime_takes() -> None:
+    pieces = "r = Div(a, s) e = Erf(r) p = Add(e, one) m = Mul(a, half) z = Mul(m, p)"
+    model = gelu(f'a = Relu(x) {pieces} o = Gelu<approximate = "tanh">(a) y = Add(z, o)')
+    open_session(rewritten(model, "unfuse-tanh-gelu"), "deployed")
 
 
 @pytest.mark.parametrize(
