@@ -1,5 +1,7 @@
 """Print and parse: a graph survives its text, and two graphs of one structure print alike."""
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -136,6 +138,15 @@ def test_refusals_name_the_line(line: str, reason: str) -> None:
 def test_a_text_that_is_not_whole(text: str) -> None:
     with pytest.raises(GraphError, match="says its opset and its outputs"):
         from_text(text)
+
+
+def test_domains_are_kept() -> None:
+    graph = graph_of([source(), node("Relu", 0)], 1)
+    custom = replace(graph, header=replace(graph.header, domains={"com.microsoft": 1, "a b": 3}))
+    read = from_text(to_text(custom))
+    assert read.header.domains == {"com.microsoft": 1, "a b": 3}
+    assert read.header.offers({"": 17, "com.microsoft": 1})
+    assert not any(read.header.offers(v) for v in ({"": 18}, {"com.microsoft": 2}, {"org.other": 1}))
 
 
 def test_a_graph_of_another_opset() -> None:

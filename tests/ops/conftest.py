@@ -42,7 +42,9 @@ class Application:
         weights = {f"p{i}": p for i, p in enumerate(self.parameters) if p is not None}
         given = [*names, *(f"p{i}" if p is not None else "" for i, p in enumerate(self.parameters))]
         outputs = [f"y{i}" for i in range(self.results)]
-        proto = helper.make_node(self.op, given, outputs)
+        operator, needed = OPERATORS[self.op], {"": OPSET}
+        needed[operator.domain] = max(needed.get(operator.domain, 0), operator.since)
+        proto = helper.make_node(operator.kind, given, outputs, domain=operator.domain)
         for name, value in self.written.items():
             empty = onnx.AttributeProto(name=name, type=onnx.AttributeProto.INTS)
             proto.attribute.append(empty if value == () else helper.make_attribute(name, value))
@@ -54,13 +56,22 @@ class Application:
             [proto],
             "one",
             infos,
-            [onnx.ValueInfoProto(name=o) for o in outputs],
+            [self._output(o) for o in outputs],
             initializer=[numpy_helper.from_array(w, n) for n, w in weights.items()],
         )
-        bare = helper.make_model(graph, opset_imports=[helper.make_opsetid("", OPSET)], ir_version=10)
+        opsets = [helper.make_opsetid(domain, version) for domain, version in needed.items()]
+        bare = helper.make_model(graph, opset_imports=opsets, ir_version=10)
+        if operator.domain:
+            return bare
         inferred = onnx.shape_inference.infer_shapes(bare, strict_mode=True, data_prop=True)
         onnx.checker.check_model(inferred)
         return inferred
+
+    def _output(self, name: str) -> onnx.ValueInfoProto:
+        """Of a type that ONNX is to tell, or of the first operand's where it knows nothing of the operator."""
+        if not OPERATORS[self.op].domain:
+            return onnx.ValueInfoProto(name=name)
+        return helper.make_tensor_value_info(name, helper.np_dtype_to_tensor_dtype(self.operands[0].dtype), None)
 
     def by_onnx_runtime(self) -> list[np.ndarray]:
         feeds = {f"x{i}": x for i, x in enumerate(self.operands)}

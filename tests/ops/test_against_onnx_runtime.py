@@ -13,6 +13,7 @@ import onnx
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
+from onnx.reference import ReferenceEvaluator
 from ops import windows
 from ops.conftest import PROPER, SHAPES, Application, array, axes_of, broadcastable
 
@@ -105,6 +106,14 @@ def _layer_norm(draw: Draw) -> Application:
     return Application("LayerNormalization", tuple(operands), attributes, (), attributes)
 
 
+def _rms_norm(draw: Draw) -> Application:
+    shape = draw(PROPER.filter(len))
+    axis = draw(st.integers(-len(shape), -1))
+    operands = (array(draw, shape), array(draw, shape[axis:]))
+    attributes = {"axis": axis, "epsilon": draw(st.sampled_from([1e-5, 1e-2]))}
+    return Application("RMSNormalization", operands, attributes, (), attributes)
+
+
 def _batch_norm(draw: Draw) -> Application:
     shape = (draw(st.integers(1, 3)), draw(st.integers(1, 4)), *draw(PROPER)[:2])
     channels = shape[1:2]
@@ -112,6 +121,20 @@ def _batch_norm(draw: Draw) -> Application:
     operands = (array(draw, shape), *parameters, array(draw, channels, positive=True))
     attributes = {"epsilon": draw(st.sampled_from([1e-5, 1e-2]))}
     return Application("BatchNormalization", operands, attributes, (), attributes)
+
+
+def _gelu(draw: Draw) -> Application:
+    attributes = {"approximate": draw(st.sampled_from(["none", "tanh"]))}
+    return Application("Gelu", (array(draw, draw(SHAPES)),), attributes, (), attributes)
+
+
+def _attention(draw: Draw) -> Application:
+    b, h, t, s, d, e = (draw(st.integers(1, 4)) for _ in range(6))
+    operands = [array(draw, shape) for shape in ((b, h, t, d), (b, h, s, d), (b, h, s, e))]
+    if draw(st.booleans()):
+        operands.append(array(draw, (*broadcastable(draw, (b, h)), t, s)))
+    attributes = {"scale": draw(st.sampled_from([0.25, 1.0, 3.0]))}
+    return Application("Attention", tuple(operands), attributes, (), attributes)
 
 
 def _pad(draw: Draw) -> Application:
@@ -225,6 +248,53 @@ def _cast(draw: Draw) -> Application:
     return Application("Cast", (x,), {"to": to}, (), {"to": int(_CODES[to])})
 
 
+def _fused_matmul(draw: Draw) -> Application:
+    m, k, n = (draw(st.integers(1, 4)) for _ in range(3))
+    batch = draw(st.lists(st.integers(1, 3), max_size=2).map(tuple))
+    attributes = {
+        "alpha": draw(st.sampled_from([1.0, -0.5])),
+        "transA": draw(st.integers(0, 1)),
+        "transB": draw(st.integers(0, 1)),
+    }
+    a = (*broadcastable(draw, batch), *((k, m) if attributes["transA"] else (m, k)))
+    b = (*batch, *((n, k) if attributes["transB"] else (k, n)))
+    dtype = draw(st.sampled_from(FLOATS))
+    operands = (array(draw, a, dtype), array(draw, b, dtype))
+    return Application("com.microsoft.FusedMatMul", operands, attributes, (), attributes)
+
+
+def _bias_gelu(draw: Draw) -> Application:
+    shape = draw(PROPER.filter(len))
+    return Application("com.microsoft.BiasGelu", (array(draw, shape), array(draw, shape[-1:])))
+
+
+def _quick_gelu(draw: Draw) -> Application:
+    attributes = {"alpha": draw(st.sampled_from([1.0, float(np.float32(1.702)), -0.5]))}
+    x = array(draw, draw(SHAPES), draw(st.sampled_from(FLOATS)))
+    return Application("com.microsoft.QuickGelu", (x,), attributes, (), attributes)
+
+
+def _skip_norm(op: str, most: int) -> Callable[[Draw], Application]:
+    def make(draw: Draw) -> Application:
+        shape = (*draw(st.sampled_from([(2,), (1, 3), (2, 2)])), draw(st.integers(1, 4)))
+        parameters = [array(draw, shape[-1:]) for _ in range(draw(st.integers(1, most)))]
+        attributes = {"epsilon": draw(st.sampled_from([1e-5, 1e-2]))}
+        operands = (array(draw, shape), array(draw, shape), *parameters)
+        return Application(op, operands, attributes, (), attributes)
+
+    return make
+
+
+def _rectified(op: str, make: Callable[[Draw], Application]) -> Callable[[Draw], Application]:
+    def made(draw: Draw) -> Application:
+        plain, relu = make(draw), {"activation": "Relu"}
+        operands = tuple(x.astype(np.float32) for x in plain.operands)
+        attributes = {name: value for name, value in plain.attributes.items() if name != "kernel_shape"}
+        return Application(op, operands, {**attributes, **relu}, (), {**plain.written, **relu})
+
+    return made
+
+
 DRAWN: dict[str, Callable[[Draw], Application]] = {
     "Add": _elementwise("Add"),
     "Sub": _elementwise("Sub"),
@@ -260,19 +330,30 @@ DRAWN: dict[str, Callable[[Draw], Application]] = {
     "Cast": _cast,
     "Pad": _pad,
     "BatchNormalization": _batch_norm,
+    "Gelu": _gelu,
+    "Attention": _attention,
+    "RMSNormalization": _rms_norm,
     **windows.DRAWN,
+    "com.microsoft.FusedMatMul": _fused_matmul,
+    "com.microsoft.Gelu": _unary("com.microsoft.Gelu", dtypes=("float32",)),
+    "com.microsoft.BiasGelu": _bias_gelu,
+    "com.microsoft.QuickGelu": _quick_gelu,
+    "com.microsoft.SkipLayerNormalization": _skip_norm("com.microsoft.SkipLayerNormalization", 3),
+    "com.microsoft.SkipSimplifiedLayerNormalization": _skip_norm("com.microsoft.SkipSimplifiedLayerNormalization", 2),
+    "com.microsoft.FusedConv": _rectified("com.microsoft.FusedConv", windows.DRAWN["Conv"]),
+    "com.microsoft.FusedGemm": _rectified("com.microsoft.FusedGemm", _gemm),
 }
 
 
 def test_every_operator_is_drawn() -> None:
-    assert DRAWN.keys() == OPERATORS.keys()
+    assert DRAWN.keys() | {"Constant"} == OPERATORS.keys()  # which ONNX Runtime takes for a weight
 
 
 def _tolerance(case: Application, expected: np.ndarray) -> float:
     """Zero for integers and for operators that only move elements."""
     if expected.dtype.kind != "f" or not OPERATORS[case.op].flops(case.attributes, case.types, case.types):
         return 0.0
-    products = case.op in ("MatMul", "Gemm", "Conv")
+    products = case.op.endswith(("MatMul", "Gemm", "Conv"))
     terms = max((int(x.shape[-1]) if x.ndim else 1) for x in case.operands) if products else 0
     longest = max(terms, *(x.size for x in case.operands), FUNCTION_ROUNDINGS)
     size = max([1.0, *(float(np.abs(x).max(initial=0)) for x in (*case.operands, expected) if x.dtype.kind == "f")])
@@ -298,6 +379,17 @@ def test_values_and_types(op: str, data: st.DataObject) -> None:
         )
         assert (ours.dtype, ours.shape) == (theirs.dtype, theirs.shape)
         np.testing.assert_allclose(ours, theirs, rtol=0, atol=_tolerance(case, theirs))
+
+
+@pytest.mark.parametrize("op", ["Gelu", "RMSNormalization", "Attention"])
+@settings(max_examples=10, deadline=None)
+@given(data=st.data())
+def test_onnx_own_reference_agrees(op: str, data: st.DataObject) -> None:
+    """A second opinion on the operators that are newest, and that ONNX defines by others."""
+    case = data.draw(st.composite(lambda draw: DRAWN[op](draw))())
+    feeds = {f"x{i}": x for i, x in enumerate(case.operands)}
+    (theirs,) = ReferenceEvaluator(case.model()).run(None, feeds)
+    np.testing.assert_allclose(case.evaluated()[0], theirs, rtol=0, atol=_tolerance(case, theirs))
 
 
 FAR = np.array([-np.inf, -1e30, -100, -20, -0.0, 0.0, 20, 88, 100, 1e30, np.inf, np.nan], np.float32)

@@ -186,7 +186,7 @@ def test_trials_are_independent_of_one_another() -> None:
     assert not _equal(a, b)
 
 
-# Ops whose meaning in the field is exact; Cast rounds, and Pow is exact for two exponents alone.
+# Ops whose meaning in the field is exact; Cast rounds, and Pow is exact for three exponents alone.
 @pytest.mark.parametrize("op", ["Cast", "Pow"])
 def test_what_has_no_exact_meaning_is_refused(op: str) -> None:
     attributes = {"Cast": {"to": "int32"}, "Pow": {"exponent": 1.5}}[op]

@@ -12,6 +12,8 @@ def t(*shape: Dimension, dtype: str = "float32") -> TensorType:
 
 
 WINDOW = {"strides": (1, 1), "pads": (0, 0, 0, 0), "dilations": (1, 1)}
+SCALED = {"scale": 0.5}
+HEADS = [t(2, 3, 4, 5), t(2, 3, 6, 5), t(2, 3, 6, 7)]
 POOL = {"kernel_shape": (2, 2), "strides": (1, 1), "pads": (0, 0, 0, 0)}
 SAME = {"strides": (1, 2), "auto_pad": "SAME_UPPER"}
 UNKNOWN = TensorType("float32", None)
@@ -126,6 +128,33 @@ INDEX = TensorType("int64", (2,))
         ("Pad", {"pads": (0, 0)}, [t(2, dtype="int64")], "Pad: 'constant' of int64"),
         ("Pad", {"pads": (0, -1)}, [t(2)], "Pad: .* around 1 axes"),
         ("Pad", {"pads": (0, 1, 0)}, [t(2)], "Pad: .* around 1 axes"),
+        ("Constant", {"value_float": 1}, [], "Constant: 1 is no float"),
+        ("Gelu", {"approximate": "sigmoid"}, [t(2)], "Gelu: 'sigmoid'"),
+        ("Gelu", {}, [t(2, dtype="int32")], "Gelu: 'none' of int32"),
+        ("RMSNormalization", {}, [t(2, 3), t(2)], "RMSNormalization: .* do not broadcast"),
+        ("RMSNormalization", {}, [t(2, 3), t(2, 3)], "RMSNormalization: .* does not scale"),
+        ("Attention", SCALED, [t(2, 3, 4), t(2, 3, 4), t(2, 3, 4)], "Attention: .* not understood"),
+        ("Attention", {"scale": -1.0}, HEADS, "Attention: .* scale -1.0"),
+        ("Attention", SCALED | {"is_causal": 1}, HEADS, "Attention: .*'is_causal'.* not understood"),
+        ("Attention", SCALED, [t(2, 4, 4, 5), *HEADS[1:]], "Attention: dimensions 4 and 3"),
+        ("Attention", SCALED, [t(2, 3, 4, 6), *HEADS[1:]], "Attention: dimensions 6 and 5"),
+        ("Attention", SCALED, [*HEADS[:2], t(2, 3, 5, 7)], "Attention: dimensions 6 and 5"),
+        ("Attention", SCALED, [*HEADS, t(1, 6)], "Attention: a mask"),
+        ("Attention", SCALED, [t(2, 3, None, 5), *HEADS[1:], t(None, 6)], "Attention: a mask"),
+        ("Attention", SCALED, [*HEADS, t(6)], "Attention: a mask"),
+        ("Attention", SCALED, [*HEADS, t(2, 2, 3, 4, 6)], "Attention: a mask"),
+        ("Attention", SCALED, [*HEADS, t(4, 6, dtype="bool")], "Attention: operands of different"),
+        ("com.microsoft.FusedMatMul", {"transBatchA": 1}, [t(2, 3), t(3, 2)], "'transBatchA'.* not understood"),
+        ("com.microsoft.FusedMatMul", {}, [t(3), t(3, 2)], "FusedMatMul: .* times 1.0"),
+        ("com.microsoft.FusedMatMul", {"transA": 1}, [t(2, 3), t(3, 2)], "MatMul: dimensions 2 and 3"),
+        ("com.microsoft.BiasGelu", {}, [t(2, 3), t(2)], "BiasGelu: a bias"),
+        ("com.microsoft.Gelu", {}, [t(2, dtype="float64")], "Gelu: .* has no kernel"),
+        ("com.microsoft.QuickGelu", {"alpha": 1}, [t(2)], "QuickGelu: 1 times"),
+        ("com.microsoft.SkipLayerNormalization", {}, [t(3), t(3), t(3)], "SkipLayerNormalization: .*"),
+        ("com.microsoft.SkipLayerNormalization", {}, [t(2, 3), t(1, 3), t(3)], "SkipLayerNormalization: .*"),
+        ("com.microsoft.SkipLayerNormalization", {}, [t(2, 3), t(2, 3), t(1)], "SkipLayerNormalization: .*"),
+        ("com.microsoft.FusedGemm", {}, [t(2, 3), t(3, 2)], "FusedGemm: the activation None"),
+        ("com.microsoft.FusedGemm", {"activation": "Tanh"}, [t(2, 3), t(3, 2)], "the activation 'Tanh'"),
         ("Cast", {"to": "string"}, [t(2)], "Cast: from float32 to 'string'"),
         ("Cast", {"to": "float32"}, [t(2, dtype="bfloat16")], "Cast: from bfloat16"),
     ],
@@ -137,7 +166,7 @@ def test_refusals(op: str, attributes: dict, operands: list, reason: str) -> Non
 
 @pytest.mark.parametrize("op", sorted(OPERATORS))
 def test_no_operator_takes_nothing_or_everything(op: str) -> None:
-    for count in (0, 65):
+    for count in (0, 65) if op != "Constant" else (1, 65):
         with pytest.raises(TypeInferenceError, match=f"{op}: {count} typed operands"):
             infer(op, {}, [t(2)] * count)
 

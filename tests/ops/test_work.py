@@ -11,6 +11,7 @@ def t(*shape: int, dtype: str = "float32") -> TensorType:
     return TensorType(dtype, shape)
 
 
+HEADS = [t(2, 3, 4, 5), t(2, 3, 6, 5), t(2, 3, 6, 7)]
 WINDOW = {"strides": (1, 1), "pads": (0, 0, 0, 0), "dilations": (1, 1)}
 POOL = {"kernel_shape": (2, 2), "strides": (1, 1), "pads": (0, 0, 0, 0)}
 
@@ -38,6 +39,14 @@ def _work(op: str, attributes: dict, operands: list[TensorType]) -> tuple[int, i
         ("ReduceSum", {"axes": (1,)}, [t(3, 4)], 12, 12 + 3),
         ("Softmax", {}, [t(3, 4)], 5 * 12, 24),
         ("LayerNormalization", {}, [t(3, 4), t(4), t(4)], 8 * 12, 12 + 8 + 12),
+        ("RMSNormalization", {}, [t(3, 4), t(4)], 6 * 12, 12 + 4 + 12),
+        ("Attention", {"scale": 1.0}, HEADS, 2 * 3 * 24 * (2 * 12 + 5), 120 + 180 + 252 + 168),
+        ("Attention", {"scale": 1.0}, [*HEADS, t(4, 6)], 2 * 3 * 24 * (2 * 12 + 6), 120 + 180 + 252 + 24 + 168),
+        ("com.microsoft.FusedMatMul", {"transA": 1}, [t(2, 4, 3), t(4, 5)], 2 * 2 * 3 * 4 * 5, 24 + 20 + 30),
+        ("com.microsoft.FusedGemm", {"activation": "Relu"}, [t(3, 4), t(4, 5)], 2 * 60 + 15, 12 + 20 + 15),
+        ("com.microsoft.SkipLayerNormalization", {}, [t(3, 4), t(3, 4), t(4)], 9 * 12, 12 + 12 + 4 + 12),
+        ("Gelu", {}, [t(3, 4)], 5 * 12, 24),
+        ("Constant", {"value_float": 0.5}, [], 0, 1),
         ("Conv", WINDOW, [t(2, 3, 5, 5), t(4, 3, 2, 3)], 2 * 96 * 18, 150 + 72 + 96),
         ("Conv", WINDOW, [t(2, 3, 5, 5), t(4, 3, 2, 3), t(4)], 2 * 96 * 18 + 96, 150 + 72 + 4 + 96),
         ("Conv", WINDOW | {"group": 3}, [t(2, 3, 5, 5), t(6, 1, 2, 3)], 2 * 144 * 6, 150 + 36 + 144),

@@ -7,9 +7,10 @@ import pytest
 from strategies import weight
 
 from rlflow.ir import INPUT, Graph, Header, Node, Ref, make_graph, validate
+from rlflow.ops import registry
 from rlflow.ops.domain import FloatDomain
 from rlflow.ops.reference import evaluate_value
-from rlflow.rules import instances
+from rlflow.rules import instances, pattern
 from rlflow.rules.instances import Instance
 from rlflow.rules.rule import Rule
 
@@ -65,7 +66,7 @@ def assert_same_outputs(before: Graph, after: Graph, rng: np.random.Generator) -
 def embed(rule: Rule, instance: Instance, rng: np.random.Generator) -> tuple[Graph, tuple[Ref, ...]]:
     """The rule's source in a graph whose variables are inputs, or weights where they must be, and its roots there.
 
-    A Relu reads each root, so that the roots are no outputs.
+    A Relu reads each root, so that the roots are no outputs. The header offers the operators of both sides.
     """
     plan = instances.plan(rule.source, instance)
     nodes: list[Node] = []
@@ -87,7 +88,9 @@ def embed(rule: Rule, instance: Instance, rng: np.random.Generator) -> tuple[Gra
         outputs.append(Ref(len(nodes) - 1))
     inputs = [i for i, node in enumerate(nodes) if node.op == INPUT]
     names = [f"y{i}" for i in range(len(outputs))]
-    return make_graph(dict(enumerate(nodes)), inputs, outputs, names, Header(21)), plan.outputs
+    versions = registry.versions(node.op for node in pattern.operators(*rule.source, *rule.target))
+    header = Header(max(21, versions.pop("", 0)), domains=versions)
+    return make_graph(dict(enumerate(nodes)), inputs, outputs, names, header), plan.outputs
 
 
 def graph_of(build: Callable[[list[Node]], Sequence[Ref]], opset: int = 17) -> Graph:

@@ -43,7 +43,7 @@ def mutants(target: Term) -> Iterator[tuple[str, Term]]:
                 yield f"only {pattern.show(kept)} at {where}", replaced(target, part, kept)
         if part.op == "Transpose":
             reverse = ["inverse", pattern.thaw(dict(part.attributes)["perm"])]
-            if reverse[1] == [1, 0, 2, 3]:
+            if reverse[1] == [1, 0, 2, 3] or reverse[1][0] == "last_two_swapped":
                 continue  # its own inverse
             turned = replace(part, attributes=(("perm", pattern.freeze(reverse)),))
             yield f"permutation at {where}", replaced(target, part, turned)

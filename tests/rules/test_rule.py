@@ -82,6 +82,11 @@ def test_short_names_change_names_alone(library: Library) -> None:
     assert short.name == short.equation()
 
 
+def test_a_number_shows_as_itself() -> None:
+    assert show(parse(["Mul", "x", ["Sqrt", ["Constant", {"value_float": 2.0}]]])) == "Mul(x, Sqrt(2.0))"
+    assert show(parse(["Add", "x", ["Constant", {"value_float": "?e"}]])) == "Add(x, e)"
+
+
 def test_rebuilding_and_substituting() -> None:
     term = parse(["Add", ["Relu", "x"], "x"])
     assert rebuilt(term, lambda t: t) == term

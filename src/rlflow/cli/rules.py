@@ -227,8 +227,9 @@ def _in_words(rule: Rule) -> str:
         shape = "any shape" if spec.shape is None else f"shape [{', '.join(map(str, spec.shape))}]"
         lines.append(f"where {name} has {shape}{', constant' if spec.constant else ''}")
     lines += [f"if {describe(condition)}" for condition in rule.where]
-    if rule.first_opset > 1:
-        lines.append(f"from opset {rule.first_opset} on")
+    for domain, version in rule.versions.items():
+        if domain or version > 1:
+            lines.append(f"from opset {version}{f' of {domain}' if domain else ''} on")
     if rule.certificate:
         c = rule.certificate
         lines.append(

@@ -9,7 +9,7 @@ from hashlib import blake2b
 
 import numpy as np
 
-from rlflow.ir.graph import INPUT, WEIGHT, Graph, Header, Node, Ref, make_graph
+from rlflow.ir.graph import INPUT, WEIGHT, Graph, Node, Ref, make_graph
 from rlflow.ops.domain import FloatDomain
 from rlflow.ops.reference import evaluate_value
 from rlflow.ops.registry import OPERATORS
@@ -130,8 +130,7 @@ def extract(graph: Graph, fragment: Fragment) -> Graph:
         renamed.update({Ref(identifier, i): Ref(place, i) for i in range(len(node.types))})
     values = [Ref(i, k) for i in fragment.nodes for k in range(len(graph.nodes[i].types))]
     outputs = [renamed[v] for v in values if leaves(graph, v, inside)]
-    header = Header(graph.header.opset, graph.header.proto)
-    return make_graph(nodes, inputs, outputs, [f"output_{i}" for i in range(len(outputs))], header)
+    return make_graph(nodes, inputs, outputs, [f"output_{i}" for i in range(len(outputs))], graph.header)
 
 
 def _leaf(graph: Graph, ref: Ref, name: str) -> Node:

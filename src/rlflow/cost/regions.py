@@ -26,7 +26,7 @@ VIEWS = frozenset(name for name, operator in registry.OPERATORS.items() if not o
 
 _PRODUCTS = frozenset({"MatMul", "Gemm", "Conv", "ConvTranspose"})
 _PADDED = frozenset({"Conv", "MaxPool", "AveragePool"})
-_NORMALISATIONS = frozenset({"LayerNormalization", "BatchNormalization"})
+_NORMALISATIONS = frozenset({"LayerNormalization", "RMSNormalization", "BatchNormalization"})
 _POINTWISE = frozenset(
     "Add Sub Mul Div Sum Pow Neg Relu Erf Tanh Sqrt Exp Log Sigmoid Reciprocal Clip LeakyRelu HardSigmoid Gelu".split()
 )

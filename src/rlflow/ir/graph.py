@@ -115,10 +115,19 @@ def _signature(node: Node) -> int:
 
 @dataclass(frozen=True, eq=False)
 class Header:
-    """What a model says about itself beside its computation. `proto` belongs to the ONNX boundary."""
+    """What a model says about itself beside its computation. `proto` belongs to the ONNX boundary.
+
+    `opset` is its version of ai.onnx, `domains` has those of the other domains that it imports, but for domains that it
+    defines functions in: what an operator means there is the model's affair.
+    """
 
     opset: int
     proto: object = None
+    domains: Mapping[str, int] = field(default_factory=dict)
+
+    def offers(self, versions: Mapping[str, int]) -> bool:
+        """Whether the model has these domains ("" is ai.onnx), each in this version or a later one."""
+        return all((self.domains.get(d, 0) if d else self.opset) >= version for d, version in versions.items())
 
 
 @dataclass(frozen=True)

@@ -8,8 +8,9 @@
     inputs %0
     outputs "a" = %3, "b" = %3.1
 
-Nodes are numbered in the order in which they are computed, so that graphs of the same structure have the same
-text but for names. Weights and opaque nodes appear by their digest: their content stays in the model.
+Domains beside ai.onnx follow the opset, as in domain "com.microsoft" 1. Nodes are numbered in the order in which they
+are computed, so that graphs of the same structure have the same text but for names. Weights and opaque nodes appear by
+their digest: their content stays in the model.
 """
 
 from __future__ import annotations
@@ -19,6 +20,8 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TypeVar
+
+import numpy as np
 
 from rlflow.errors import GraphError
 from rlflow.ir.graph import LEAVES, AttributeValue, Graph, Header, Node, Payload, Ref, make_graph
@@ -37,11 +40,16 @@ class UnknownPayload:
 
     digest: str
 
+    def array(self) -> np.ndarray:
+        """`GraphError`, always."""
+        raise GraphError(f"of a weight only its digest {self.digest} is known: read the graph with its model beside it")
+
 
 def to_text(graph: Graph) -> str:
     """The text form, ending in a newline."""
     places = {identifier: place for place, identifier in enumerate(_listing(graph))}
     lines = [f"opset {graph.header.opset}"]
+    lines += [f"domain {_quoted(d)} {version}" for d, version in sorted(graph.header.domains.items())]
     lines += [_node_line(identifier, graph.nodes[identifier], places) for identifier in places]
     lines.append(" ".join(["inputs", *(f"%{places[i]}" for i in graph.inputs)]))
     outputs = (
@@ -174,6 +182,7 @@ class _Reader:
         self.inputs: list[int] = []
         self.outputs: list[tuple[str, Ref]] = []
         self.opset: int | None = None
+        self.domains: dict[str, int] = {}
 
     def line(self, tokens: _Tokens) -> None:
         if tokens.ahead == "%":
@@ -181,6 +190,9 @@ class _Reader:
             self.nodes[identifier] = node
         elif tokens.skip("opset"):
             self.opset = int(tokens.take())
+        elif tokens.skip("domain"):
+            domain = tokens.text()
+            self.domains[domain] = int(tokens.take())
         elif tokens.skip("inputs"):
             while tokens.ahead:
                 self.inputs.append(self._ref(tokens).node)
@@ -195,7 +207,7 @@ class _Reader:
         if header is not None and header.opset != self.opset:
             raise GraphError(f"the text is of opset {self.opset}, the graph that it should be like of {header.opset}")
         names, refs = zip(*self.outputs, strict=True)
-        return make_graph(self.nodes, self.inputs, refs, names, header or Header(self.opset))
+        return make_graph(self.nodes, self.inputs, refs, names, header or Header(self.opset, domains=self.domains))
 
     def _ref(self, tokens: _Tokens) -> Ref:
         tokens.take("%")

@@ -25,6 +25,7 @@ from rlflow.onnx_io.opset import AXIS_ATTRIBUTES, PARAMETERS, Parameter
 from rlflow.onnx_io.payload import InitializerPayload, OpaquePayload, SparsePayload, copy_fields
 from rlflow.ops.domain import FloatDomain
 from rlflow.ops.reference import evaluate_value
+from rlflow.ops.registry import OPERATORS
 
 _PROTOBUF_LIMIT_BYTES = 2**31 - 2**20
 _EXTERNAL_FROM_BYTES = 1024
@@ -195,7 +196,8 @@ class _Exporter:
                 operands.append(self._parameter(written.pop(parameter.name), parameter, kinds[0]))
         if node.op == "Cast":
             written["to"] = element_type(str(written["to"]))
-        proto = helper.make_node(node.op, operands, outputs, name=self._label(node.label or outputs[0]))
+        operator, label = OPERATORS[node.op], self._label(node.label or outputs[0])
+        proto = helper.make_node(operator.kind, operands, outputs, name=label, domain=operator.domain or None)
         proto.attribute.extend(_attribute(name, value) for name, value in sorted(written.items()))
         self.body.node.append(proto)
 

@@ -83,8 +83,11 @@ class _Importer:
     def __init__(self, model: onnx.ModelProto, folder: Path | None) -> None:
         self.model = model
         self.folder = folder
-        self.opsets = {o.domain: o.version for o in model.opset_import}
-        self.opset = next((self.opsets[d] for d in ONNX_DOMAINS if d in self.opsets), 0)
+        opsets = {o.domain: o.version for o in model.opset_import}
+        self.opset = next((opsets[d] for d in ONNX_DOMAINS if d in opsets), 0)
+        own = {f.domain for f in model.functions}
+        domains = {d: version for d, version in opsets.items() if d not in ONNX_DOMAINS and d not in own}
+        self.header = Header(self.opset, _stripped(model, folder), domains)
         self.functions = {(f.domain, f.name) for f in model.functions}
         self.nodes: dict[int, Node] = {}
         self.values: dict[str, Ref] = {}
@@ -107,8 +110,7 @@ class _Importer:
             outputs = [self.values[o.name] for o in proto.output]
         except KeyError as error:
             raise ModelFormatError(f"its output {error} is computed by no node") from None
-        header = Header(opset=self.opset, proto=_stripped(self.model, self.folder))
-        return make_graph(self.nodes, inputs, outputs, [o.name for o in proto.output], header)
+        return make_graph(self.nodes, inputs, outputs, [o.name for o in proto.output], self.header)
 
     def _add(self, node: Node) -> int:
         if not all(isinstance(name, str) for name in (node.label, *node.names)):
@@ -137,8 +139,7 @@ class _Importer:
             if tensor is not None:
                 self._add_weight(tensor)
                 return
-        known = proto.domain in ONNX_DOMAINS and (proto.domain, proto.op_type) not in self.functions
-        node = self._understood(proto) if known else None
+        node = None if (proto.domain, proto.op_type) in self.functions else self._understood(proto)
         self._add(node if node is not None else self._opaque(proto))
 
     def _ref(self, name: str, reader: onnx.NodeProto) -> Ref | None:
@@ -154,14 +155,14 @@ class _Importer:
         """The node in canonical form, or None where its operator, opset, types or parameters are not
         understood.
         """
-        operator = registry.OPERATORS.get(proto.op_type)
-        if operator is None or self.opset < operator.since:
+        op = _qualified_name(proto)
+        if op not in registry.OPERATORS or not self.header.offers(registry.versions([op])):
             return None
         operands = [self._ref(name, proto) for name in proto.input]
-        attributes = self._attributes(proto, operands)
+        attributes = self._attributes(op, proto, operands)
         if attributes is None:
             return None
-        data = [r for r in operands[: _data_operands(proto.op_type, len(operands), self.opset)]]
+        data = [r for r in operands[: _data_operands(op, len(operands), self.opset)]]
         while data and data[-1] is None:
             data.pop()
         if any(r is None for r in data):
@@ -169,19 +170,19 @@ class _Importer:
         types = [self.nodes[r.node].types[r.index] for r in data if r is not None]
         outputs = [name for name in proto.output]
         try:
-            _from_the_end(proto.op_type, attributes, types[0].rank if types and types[0] else None)
-            inferred = registry.infer(proto.op_type, attributes, types)
+            _from_the_end(op, attributes, types[0].rank if types and types[0] else None)
+            inferred = registry.infer(op, attributes, types)
         except (TypeInferenceError, KeyError):
             return None
         while len(outputs) > len(inferred) and not outputs[-1]:
             outputs.pop()
         if len(outputs) != len(inferred):
             return None
-        if proto.op_type == "Reshape" and inferred[0].is_static and 0 not in (inferred[0].shape or ()):
+        if op == "Reshape" and inferred[0].is_static and 0 not in (inferred[0].shape or ()):
             attributes["shape"] = inferred[0].shape  # type: ignore[assignment]
         constant = all(self.nodes[r.node].constant for r in data if r is not None)
         final = tuple(self._refined(kind, name) for kind, name in zip(inferred, outputs, strict=True))
-        return Node(proto.op_type, tuple(data), attributes, final, tuple(outputs), constant, label=proto.name)
+        return Node(op, tuple(data), attributes, final, tuple(outputs), constant, label=proto.name)
 
     def _refined(self, inferred: TensorType, name: str) -> TensorType:
         """Our inference, with dimensions that only ONNX's own could tell."""
@@ -191,18 +192,20 @@ class _Importer:
         shape = tuple(k if i is None else i for i, k in zip(inferred.shape, known.shape, strict=True))
         return TensorType(inferred.dtype, shape)
 
-    def _attributes(self, proto: onnx.NodeProto, operands: Sequence[Ref | None]) -> dict[str, AttributeValue] | None:
+    def _attributes(
+        self, op: str, proto: onnx.NodeProto, operands: Sequence[Ref | None]
+    ) -> dict[str, AttributeValue] | None:
         written = {a.name: _attribute_value(a) for a in proto.attribute}
-        for name, default in ((n, v) for (op, n), v in IGNORABLE_VALUES.items() if op == proto.op_type):
+        for name, default in ((n, v) for (owner, n), v in IGNORABLE_VALUES.items() if owner == op):
             if written.pop(name, default) != default:
                 return None
-        for name in IGNORED_ATTRIBUTES.get(proto.op_type, ()):
+        for name in IGNORED_ATTRIBUTES.get(op, ()):
             written.pop(name, None)
         given = {name: value for name, value in written.items() if value is not None}
         if len(given) < len(written) or not all(isinstance(name, str) for name in given):
             return None
-        attributes: dict[str, AttributeValue] = {**registry.OPERATORS[proto.op_type].defaults, **given}
-        for parameter in PARAMETERS.get(proto.op_type, ()):
+        attributes: dict[str, AttributeValue] = {**registry.OPERATORS[op].defaults, **given}
+        for parameter in PARAMETERS.get(op, ()):
             if self.opset < parameter.since:
                 continue
             ref = operands[parameter.operand] if parameter.operand < len(operands) else None
@@ -214,48 +217,53 @@ class _Importer:
             if array is None or (parameter.scalar and not self._is_scalar_of(array, operands[0])):
                 return None
             attributes[parameter.name] = float(array.item()) if parameter.scalar else _int_tuple(array)
-        if proto.op_type == "Cast":
+        if op == "Cast":
             attributes["to"] = dtype_name(int(attributes["to"]))  # type: ignore[arg-type]
-        return self._completed(proto, attributes, operands)
+        return self._completed(op, len(proto.output), attributes, operands)
 
     def _completed(
-        self, proto: onnx.NodeProto, attributes: dict[str, AttributeValue], operands: Sequence[Ref | None]
+        self, op: str, results: int, attributes: dict[str, AttributeValue], operands: Sequence[Ref | None]
     ) -> dict[str, AttributeValue] | None:
         """Parameters whose default depends on the operand: equal Split sizes, all axes, a reversing
-        Transpose, the pads of a window.
+        Transpose, the pads of a window, Attention's scale.
         """
         kind = self._type(operands, 0)
         if kind is None or kind.shape is None:
             return None
         rank = len(kind.shape)
-        if proto.op_type == "Transpose":
+        if op == "Transpose":
             attributes.setdefault("perm", tuple(reversed(range(rank))))
-        if proto.op_type == "Squeeze" and not attributes.get("axes"):
+        if op == "Squeeze" and not attributes.get("axes"):
             return None
-        if proto.op_type in ("ReduceSum", "ReduceMean"):
+        if op in ("ReduceSum", "ReduceMean"):
             keep_all = attributes.pop("noop_with_empty_axes", 0)
             if not attributes.get("axes"):
                 if keep_all:
                     return None
                 attributes["axes"] = tuple(range(rank))
-        if proto.op_type == "Slice":
+        if op == "Attention" and "scale" not in attributes:
+            width = kind.shape[-1] if kind.shape else None
+            if not isinstance(width, int) or not width:
+                return None
+            attributes["scale"] = float(1 / np.sqrt(np.float32(width)))
+        if op == "Slice":
             starts = attributes["starts"]
             assert isinstance(starts, tuple)
             attributes.setdefault("axes", tuple(range(len(starts))))
             attributes.setdefault("steps", (1,) * len(starts))
-        if proto.op_type == "Split" and "split" not in attributes:
-            sizes = _equal_parts(kind, attributes["axis"], len(proto.output))
+        if op == "Split" and "split" not in attributes:
+            sizes = _equal_parts(kind, attributes["axis"], results)
             if sizes is None:
                 return None
             attributes["split"] = sizes
-        if proto.op_type == "Pad" and "axes" in attributes:
+        if op == "Pad" and "axes" in attributes:
             pads = _pads_of_all_axes(ints(attributes["pads"]), ints(attributes.pop("axes")), rank)
             if pads is None:
                 return None
             attributes["pads"] = pads
-        if proto.op_type in WINDOWED:
+        if op in WINDOWED:
             try:
-                return written_out(proto.op_type, attributes, kind, self._type(operands, 1))
+                return written_out(op, attributes, kind, self._type(operands, 1))
             except (TypeInferenceError, KeyError):
                 return None
         return attributes
@@ -278,10 +286,9 @@ class _Importer:
     def _opaque(self, proto: onnx.NodeProto) -> Node:
         captures = tuple(n for n in dict.fromkeys(_captured_names(proto)) if n in self.values)
         refs = [self._ref(name, proto) for name in (*proto.input, *captures)]
-        domain = "" if proto.domain in ONNX_DOMAINS else f"{proto.domain}."
         types = tuple(self.known_types.get(name) for name in proto.output)
         return Node(
-            op=f"{domain}{proto.op_type}",
+            op=_qualified_name(proto),
             inputs=tuple(refs),
             attributes={},
             types=types,
@@ -289,6 +296,12 @@ class _Importer:
             payload=OpaquePayload(proto, captures),
             label=proto.name,
         )
+
+
+def _qualified_name(proto: onnx.NodeProto) -> str:
+    """As operators are called here: with the domain in front, but for ai.onnx."""
+    domain = "" if proto.domain in ONNX_DOMAINS else f"{proto.domain}."
+    return f"{domain}{proto.op_type}"
 
 
 def _data_operands(op: str, given: int, opset: int) -> int:

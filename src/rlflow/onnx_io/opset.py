@@ -53,6 +53,7 @@ AXIS_ATTRIBUTES: Mapping[str, str] = {
     "Split": "axis",
     "Gather": "axis",
     "LayerNormalization": "axis",
+    "RMSNormalization": "axis",
     "ReduceSum": "axes",
     "ReduceMean": "axes",
     "Slice": "axes",
@@ -62,6 +63,7 @@ AXIS_ATTRIBUTES: Mapping[str, str] = {
 
 IGNORED_ATTRIBUTES: Mapping[str, frozenset[str]] = {
     "LayerNormalization": frozenset({"stash_type"}),
+    "RMSNormalization": frozenset({"stash_type"}),
     "Split": frozenset({"num_outputs"}),
     "Cast": frozenset({"saturate"}),
     "MaxPool": frozenset({"storage_order"}),
@@ -73,7 +75,13 @@ their one harmless value.
 
 IGNORABLE_VALUES: Mapping[tuple[str, str], AttributeValue] = {
     ("LayerNormalization", "stash_type"): 1,
+    ("RMSNormalization", "stash_type"): 1,
     ("Cast", "saturate"): 1,
     ("Reshape", "allowzero"): 0,
+    ("Attention", "is_causal"): 0,
+    ("com.microsoft.FusedMatMul", "transBatchA"): 0,
+    ("com.microsoft.FusedMatMul", "transBatchB"): 0,
+    ("Attention", "softcap"): 0.0,
+    ("Attention", "qk_matmul_output_mode"): 0,
     ("BatchNormalization", "training_mode"): 0,
 }

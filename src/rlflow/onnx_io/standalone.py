@@ -7,7 +7,7 @@ from dataclasses import replace
 import onnx
 
 from rlflow.errors import GraphError
-from rlflow.ir.graph import Graph, Header
+from rlflow.ir.graph import Graph
 from rlflow.onnx_io.element_type import to_value_info
 from rlflow.onnx_io.exporter import to_onnx
 
@@ -25,12 +25,14 @@ def standalone_model(graph: Graph) -> onnx.ModelProto:
         model.functions.MergeFrom(origin.functions)
     else:
         model.opset_import.add(version=graph.header.opset)
+        for domain, version in graph.header.domains.items():
+            model.opset_import.add(domain=domain, version=version)
     for identifier in graph.inputs:
         node = graph.nodes[identifier]
         model.graph.input.append(_value_info(graph, node.names[0], identifier, 0))
     for ref, name in zip(graph.outputs, graph.output_names, strict=True):
         model.graph.output.append(_value_info(graph, name, *ref))
-    return to_onnx(replace(graph, header=Header(graph.header.opset, model)))
+    return to_onnx(replace(graph, header=replace(graph.header, proto=model)))
 
 
 def _value_info(graph: Graph, name: str, identifier: int, index: int) -> onnx.ValueInfoProto:

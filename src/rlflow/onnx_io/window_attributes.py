@@ -12,7 +12,8 @@ from rlflow.ir.graph import AttributeValue
 from rlflow.ir.tensor_type import TensorType
 from rlflow.ops.window import Window
 
-WINDOWED = frozenset({"Conv", "MaxPool", "AveragePool"})
+_CONVOLUTIONS = frozenset({"Conv", "com.microsoft.FusedConv"})
+WINDOWED = _CONVOLUTIONS | {"MaxPool", "AveragePool"}
 
 
 def written_out(
@@ -24,10 +25,10 @@ def written_out(
     `TypeInferenceError` if the attributes contradict each other or the filters.
     """
     written = dict(attributes)
-    kernel = written["kernel_shape"] if op != "Conv" else filters and filters.shape and filters.shape[2:]
+    kernel = written["kernel_shape"] if op not in _CONVOLUTIONS else filters and filters.shape and filters.shape[2:]
     if not isinstance(kernel, tuple) or data.shape is None or len(data.shape) != len(kernel) + 2:
         raise TypeInferenceError(f"{op}: a window over {data}")
-    if op == "Conv" and written.pop("kernel_shape", kernel) != kernel:
+    if op in _CONVOLUTIONS and written.pop("kernel_shape", kernel) != kernel:
         raise TypeInferenceError(f"{op}: kernel_shape {attributes['kernel_shape']!r} and filters {filters}")
     ones = (1,) * len(kernel)
     written.setdefault("strides", ones)

@@ -67,6 +67,8 @@ def _power(domain: Domain, attributes: Attributes, x: Sequence[Array]) -> tuple[
     exponent = attributes["exponent"]
     if exponent == 2.0:
         return (domain.multiply(x[0], x[0]),)
+    if exponent == 3.0:
+        return (domain.multiply(domain.multiply(x[0], x[0]), x[0]),)
     if exponent == 0.5:
         return (domain.function("sqrt", x[0]),)
     if isinstance(domain, FloatDomain):

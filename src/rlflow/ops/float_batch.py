@@ -32,20 +32,19 @@ class FloatBatchDomain(Domain):
 
     def structural(self, function: Callable[..., np.ndarray], *values: FloatBatch) -> FloatBatch:
         places = batch.moved(function, [v.shape for v in values])
-        dtype = min((v.values.dtype for v in values), key=lambda d: d.itemsize)  # literals are of float64
-        return FloatBatch(batch.gathered([v.values.astype(dtype, copy=False) for v in values], places))
+        return FloatBatch(batch.gathered(_alike(*values), places))
 
     def add(self, a: FloatBatch, b: FloatBatch) -> FloatBatch:
-        return FloatBatch(batch.aligned(_FLOATS.add, a.values, b.values))
+        return FloatBatch(batch.aligned(np.add, *_alike(a, b)))
 
     def subtract(self, a: FloatBatch, b: FloatBatch) -> FloatBatch:
-        return FloatBatch(batch.aligned(_FLOATS.subtract, a.values, b.values))
+        return FloatBatch(batch.aligned(np.subtract, *_alike(a, b)))
 
     def multiply(self, a: FloatBatch, b: FloatBatch) -> FloatBatch:
-        return FloatBatch(batch.aligned(_FLOATS.multiply, a.values, b.values))
+        return FloatBatch(batch.aligned(np.multiply, *_alike(a, b)))
 
     def divide(self, a: FloatBatch, b: FloatBatch) -> FloatBatch:
-        return FloatBatch(batch.aligned(_FLOATS.divide, a.values, b.values))
+        return FloatBatch(batch.aligned(np.divide, *_alike(a, b)))
 
     def matmul(self, a: FloatBatch, b: FloatBatch) -> FloatBatch:
         return FloatBatch(batch.matmul(a.values, b.values))
@@ -73,6 +72,12 @@ class FloatBatchDomain(Domain):
 
     def softmax(self, a: FloatBatch, axis: int) -> FloatBatch:
         return FloatBatch(_FLOATS.softmax(a.values, axis + 1))
+
+
+def _alike(*operands: FloatBatch) -> list[np.ndarray]:
+    """Their values in one element type: literals, of float64, take that of the tensors that they meet."""
+    dtype = min((v.values.dtype for v in operands), key=lambda d: d.itemsize)
+    return [v.values.astype(dtype, copy=False) for v in operands]
 
 
 def _behind(axes: tuple[int, ...]) -> tuple[int, ...]:

@@ -1,5 +1,5 @@
-"""Reductions and normalisations: ReduceSum, ReduceMean, Softmax (13), LayerNormalization (17), BatchNormalization (9,
-of one output: with the statistics of training).
+"""Reductions and normalisations: ReduceSum, ReduceMean, Softmax (13), LayerNormalization (17), RMSNormalization (23),
+BatchNormalization (9, of one output: with the statistics of training).
 """
 
 from __future__ import annotations
@@ -10,7 +10,17 @@ from rlflow.errors import TypeInferenceError
 from rlflow.ir.graph import Attributes
 from rlflow.ir.tensor_type import Dimension, TensorType
 from rlflow.ops.domain import Array, Domain
-from rlflow.ops.schema import Operator, Types, broadcast, elementwise_flops, ints, normal_axis, same_dtype, shape_of
+from rlflow.ops.schema import (
+    Infer,
+    Operator,
+    Types,
+    broadcast,
+    elementwise_flops,
+    ints,
+    normal_axis,
+    same_dtype,
+    shape_of,
+)
 
 
 def _axes(attributes: Attributes, rank: int, name: str) -> tuple[int, ...]:
@@ -54,26 +64,41 @@ def _softmax(domain: Domain, attributes: Attributes, x: Sequence[Array]) -> tupl
     return (domain.softmax(x[0], normal_axis(attributes["axis"], len(x[0].shape), "Softmax")),)
 
 
-def _infer_layer_norm(attributes: Attributes, inputs: Types) -> tuple[TensorType, ...]:
-    shape = shape_of(inputs[0], "LayerNormalization")
-    same_dtype(inputs, "LayerNormalization")
-    axis = normal_axis(attributes["axis"], len(shape), "LayerNormalization")
-    for parameter in inputs[1:]:
-        if broadcast([shape_of(parameter, "LayerNormalization"), shape[axis:]], "LayerNormalization") != shape[axis:]:
-            raise TypeInferenceError(f"LayerNormalization: {parameter} does not scale {shape[axis:]}")
-    return (inputs[0],)
+def _infer_normalised(name: str) -> Infer:
+    """Data, normalised over its axes from `axis` on, and parameters that broadcast to these."""
+
+    def infer(attributes: Attributes, inputs: Types) -> tuple[TensorType, ...]:
+        shape = shape_of(inputs[0], name)
+        same_dtype(inputs, name)
+        axis = normal_axis(attributes["axis"], len(shape), name)
+        for parameter in inputs[1:]:
+            if broadcast([shape_of(parameter, name), shape[axis:]], name) != shape[axis:]:
+                raise TypeInferenceError(f"{name}: {parameter} does not scale {shape[axis:]}")
+        return (inputs[0],)
+
+    return infer
+
+
+def _standardised(domain: Domain, attributes: Attributes, x: Array, axes: tuple[int, ...]) -> Array:
+    """Over the root of the mean square, and of epsilon with it."""
+    epsilon = attributes["epsilon"]
+    assert isinstance(epsilon, float)
+    square = domain.mean(domain.multiply(x, x), axes)
+    return domain.divide(x, domain.function("sqrt", domain.add(square, domain.constant(epsilon))))
 
 
 def _layer_norm(domain: Domain, attributes: Attributes, x: Sequence[Array]) -> tuple[Array, ...]:
     rank = len(x[0].shape)
     axes = tuple(range(normal_axis(attributes["axis"], rank, "LayerNormalization"), rank))
-    epsilon = attributes["epsilon"]
-    assert isinstance(epsilon, float)
     centred = domain.subtract(x[0], domain.mean(x[0], axes))
-    variance = domain.mean(domain.multiply(centred, centred), axes)
-    deviation = domain.function("sqrt", domain.add(variance, domain.constant(epsilon)))
-    normal = domain.multiply(domain.divide(centred, deviation), x[1])
+    normal = domain.multiply(_standardised(domain, attributes, centred, axes), x[1])
     return (domain.add(normal, x[2]) if len(x) > 2 else normal,)
+
+
+def _rms_norm(domain: Domain, attributes: Attributes, x: Sequence[Array]) -> tuple[Array, ...]:
+    rank = len(x[0].shape)
+    axes = tuple(range(normal_axis(attributes["axis"], rank, "RMSNormalization"), rank))
+    return (domain.multiply(_standardised(domain, attributes, x[0], axes), x[1]),)
 
 
 def _infer_batch_norm(attributes: Attributes, inputs: Types) -> tuple[TensorType, ...]:
@@ -103,11 +128,20 @@ OPERATORS = (
     ),
     Operator(
         "LayerNormalization",
-        _infer_layer_norm,
+        _infer_normalised("LayerNormalization"),
         _layer_norm,
         since=17,
         arity=(2, 3),
         flops=elementwise_flops(8),
+        defaults={"axis": -1, "epsilon": 1e-5},
+    ),
+    Operator(
+        "RMSNormalization",
+        _infer_normalised("RMSNormalization"),
+        _rms_norm,
+        since=23,
+        arity=(2, 2),
+        flops=elementwise_flops(6),
         defaults={"axis": -1, "epsilon": 1e-5},
     ),
     Operator(

@@ -2,17 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from rlflow.errors import TypeInferenceError
 from rlflow.ir.graph import Attributes, Node, Ref
 from rlflow.ir.tensor_type import TensorType
-from rlflow.ops import convolution, data_movement, elementwise, linear_algebra, pooling, reduction
+from rlflow.ops import (
+    constant,
+    convolution,
+    data_movement,
+    elementwise,
+    fused,
+    linear_algebra,
+    microsoft,
+    pooling,
+    reduction,
+)
 from rlflow.ops.schema import Operator
 
 OPERATORS: dict[str, Operator] = {
     operator.name: operator
-    for family in (elementwise, linear_algebra, convolution, pooling, reduction, data_movement)
+    for family in (
+        constant,
+        elementwise,
+        linear_algebra,
+        convolution,
+        pooling,
+        reduction,
+        data_movement,
+        fused,
+        microsoft,
+    )
     for operator in family.OPERATORS
 }
 
@@ -24,6 +44,14 @@ def infer(op: str, attributes: Attributes, inputs: Sequence[TensorType | None]) 
     if len(known) != len(inputs) or not operator.arity[0] <= len(known) <= operator.arity[1]:
         raise TypeInferenceError(f"{op}: {len(known)} typed operands, expected {operator.arity}")
     return operator.infer(attributes, known)
+
+
+def versions(operators: Iterable[str]) -> dict[str, int]:
+    """Each domain of these operators ("" is ai.onnx), with its first version that has them all."""
+    needed: dict[str, int] = {}
+    for operator in map(OPERATORS.__getitem__, operators):
+        needed[operator.domain] = max(operator.since, needed.get(operator.domain, 0))
+    return needed
 
 
 def apply(op: str, attributes: Attributes, operands: Sequence[tuple[Ref, TensorType | None, bool]]) -> Node:

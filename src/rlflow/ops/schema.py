@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import prod
 
@@ -27,9 +27,10 @@ def no_flops(attributes: Attributes, inputs: Types, outputs: Types) -> int:
 
 @dataclass(frozen=True)
 class Operator:
-    """An operator of ai.onnx in its canonical form, in which parameters (shapes, axes, sizes) are attributes.
+    """An operator in its canonical form, in which parameters (shapes, axes, sizes) are attributes.
 
-    `since` is the first opset whose operator means what is written here; `arity` bounds the operands;
+    `name` carries the domain, but for ai.onnx: com.microsoft.FusedMatMul. `since` is the first version of the domain
+    whose operator means what is written here; `arity` bounds the operands;
     `defaults` are filled in at import, so that equal nodes look equal. `axis_attributes` are stored counted
     from the end. `moves_data` is False for operators that only relabel memory (Reshape).
     """
@@ -43,6 +44,23 @@ class Operator:
     defaults: Mapping[str, AttributeValue] = field(default_factory=dict)
     commutative: bool = False
     moves_data: bool = True
+
+    @property
+    def domain(self) -> str:
+        """Empty for ai.onnx."""
+        return self.name.rpartition(".")[0]
+
+    @property
+    def kind(self) -> str:
+        """The name within its domain."""
+        return self.name.rpartition(".")[2]
+
+
+def only(attributes: Attributes, names: Collection[str], operator: str) -> None:
+    """`TypeInferenceError` if there are attributes besides these: what they change is not understood."""
+    unknown = sorted(attributes.keys() - names)
+    if unknown:
+        raise TypeInferenceError(f"{operator}: the attributes {unknown} are not understood")
 
 
 def same_dtype(types: Types, operator: str) -> str:

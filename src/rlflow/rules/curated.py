@@ -8,7 +8,9 @@ from __future__ import annotations
 from typing import Any
 
 from rlflow.rules.curated_convolution import convolution_rules, false_convolution_controls
+from rlflow.rules.curated_fused import false_fused_controls, fused_rules
 from rlflow.rules.curated_joins import false_join_controls
+from rlflow.rules.curated_microsoft import false_microsoft_controls, microsoft_rules
 from rlflow.rules.rule import Rule, declare
 
 _LINEAR = "linear"
@@ -307,6 +309,8 @@ def curated_rules() -> list[Rule]:
         *_normalisation_rules(),
         *_association_rules(),
         *convolution_rules(),
+        *fused_rules(),
+        *microsoft_rules(),
     ]
 
 
@@ -372,4 +376,6 @@ def false_controls() -> list[Rule]:
         declare("one-is-a-quotient", "control", [["Softmax", "a"]], [["Div", "a", "a"]], {"a": {"shape": ["m", 1]}}),
         *false_convolution_controls(),
         *false_join_controls(),
+        *false_fused_controls(),
+        *false_microsoft_controls(),
     ]

@@ -137,5 +137,6 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "compose": _compose,
     "inverse": _inverse,
     "is_identity": lambda perm: tuple(perm) == tuple(range(len(perm))),
+    "last_two_swapped": lambda rank: (*range(_number(rank) - 2), rank - 1, rank - 2),
     "swaps_last_two": lambda perm: tuple(perm) == (*range(len(perm) - 2), len(perm) - 1, len(perm) - 2),
 }

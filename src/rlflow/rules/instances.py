@@ -33,6 +33,8 @@ _LEADING = (0, 1, 2)
 _TURNED_LEADING = (0, 1, 2, 2, 2)
 _GROUPS = (1, 2, 2, 3, 4)
 _CHANNELS_PER_GROUP = (1, 2)
+_OPSET = 21
+"""In which both sides are written, where their operators need no later one."""
 
 
 @dataclass(frozen=True)
@@ -324,7 +326,9 @@ def as_graph(cases: Sequence[Sides]) -> Graph:
                 nodes[len(nodes)] = Node(step.op, tuple(map(moved, step.inputs)), step.attributes, step.types, blank)
             outputs += map(moved, side.outputs)
     names = [f"output_{i}" for i in range(len(outputs))]
-    return make_graph(nodes, inputs, outputs, names, Header(opset=21))
+    needed = registry.versions(node.op for node in nodes.values() if node.op != INPUT)
+    opset = max(_OPSET, needed.pop("", _OPSET))
+    return make_graph(nodes, inputs, outputs, names, Header(opset, domains=needed))
 
 
 def _moved(places: Sequence[int], ref: Ref) -> Ref:

@@ -1,7 +1,8 @@
 """Finding where a rule's source occurs in a graph, and what its target would be there.
 
 A rule is compiled into variants, one for each way to order the operands of its commutative operators, so that
-matching a variant is a plain walk down from a root without backtracking. A match carries its target already
+matching a variant is a plain walk down from a root without backtracking. Only where one operand is a number does the
+walk itself see in which order they are, as the number is a constant. A match carries its target already
 typed: a match that is listed can be applied.
 """
 
@@ -13,10 +14,14 @@ from functools import cached_property
 from itertools import product
 from typing import Any
 
-from rlflow.errors import RuleError, TypeInferenceError
-from rlflow.ir.graph import WEIGHT, Attributes, AttributeValue, Graph, Ref
+import numpy as np
+
+from rlflow.errors import GraphError, RuleError, TypeInferenceError
+from rlflow.ir.graph import WEIGHT, Attributes, AttributeValue, Graph, Node, Ref
 from rlflow.ir.tensor_type import Dimension, TensorType
 from rlflow.ops import registry
+from rlflow.ops.domain import FloatDomain
+from rlflow.ops.reference import evaluate_value
 from rlflow.rules import instances, pattern
 from rlflow.rules.expression import Scope, Unproven, evaluate, holds
 from rlflow.rules.instances import Instance
@@ -49,7 +54,9 @@ class Match:
 
 @dataclass(frozen=True, slots=True)
 class _Step:
-    """A term as it is walked: an operator's application, or a variable (`variable` is its name then).
+    """A term as it is walked: an operator's application, a variable (`variable` is its name then), or, in a source, a
+    stored scalar (`number` is its value, or the attribute variable that stands for it). `number_at` is the place of the
+    number beside which a commutative operator has another operand.
 
     Equal applications have equal serial numbers, so that nothing needs to compare terms while matching.
     """
@@ -60,18 +67,41 @@ class _Step:
     serial: int = 0
     attributes: tuple[tuple[str, Any], ...] = ()
     arguments: tuple[_Step, ...] = ()
+    number: float | str | None = None
+    number_at: int | None = None
 
 
-def _steps(terms: Sequence[Term]) -> tuple[_Step, ...]:
+def _steps(terms: Sequence[Term], *, sought: bool) -> tuple[_Step, ...]:
+    """The terms as steps. Where they are `sought`, a part without variables is whatever scalar has its value."""
     serials: dict[Apply, int] = {}
 
     def step(term: Term) -> _Step:
         if isinstance(term, Variable):
             return _Step(term.name)
+        if sought and not pattern.variables(term):
+            return _Step("", number=_number(term))
         serial = serials.setdefault(term.node, len(serials))
-        return _Step("", term.op, term.output, serial, term.attributes, tuple(map(step, term.arguments)))
+        arguments = tuple(map(step, term.arguments))
+        place = _number_at(term) if sought else None
+        return _Step("", term.op, term.output, serial, term.attributes, arguments, number_at=place)
 
     return tuple(map(step, terms))
+
+
+def _number_at(term: Apply) -> int | None:
+    """The place of the number beside another operand, where their order does not matter."""
+    if not registry.OPERATORS[term.op].commutative or len(term.arguments) != 2:
+        return None
+    return next((i for i, a in enumerate(term.arguments) if not pattern.variables(a)), None)
+
+
+def _number(term: Apply) -> float | str:
+    """The value of a scalar without variables, in float32; a Constant's may be an attribute variable."""
+    value = dict(term.attributes).get("value_float")
+    if isinstance(value, str):
+        return value
+    (computed,) = instances.run(instances.plan((term,), Instance({}, {}, {})), (), FloatDomain())
+    return float(computed[()])
 
 
 @dataclass(frozen=True)
@@ -92,16 +122,17 @@ class Variant:
 
     @cached_property
     def source_steps(self) -> tuple[_Step, ...]:
-        return _steps(self.source)
+        return _steps(self.source, sought=True)
 
     @cached_property
     def target_steps(self) -> tuple[_Step, ...]:
-        return _steps(self.target)
+        return _steps(self.target, sought=False)
 
     @cached_property
     def operand_operators(self) -> tuple[tuple[int, str], ...]:
         """Operand numbers of the first root and the operators that must be there."""
-        return tuple((i, step.op) for i, step in enumerate(self.source_steps[0].arguments) if step.op)
+        root = self.source_steps[0]
+        return tuple((i, step.op) for i, step in enumerate(root.arguments) if step.op and root.number_at is None)
 
     @cached_property
     def anchor(self) -> str:
@@ -168,7 +199,8 @@ def _orders(term: Term) -> Iterator[Term]:
         return
     for arguments in product(*(tuple(_orders(a)) for a in term.arguments)):
         yield Apply(term.op, term.attributes, arguments, term.output)
-        if registry.OPERATORS[term.op].commutative and len(arguments) == 2 and arguments[0] != arguments[1]:
+        turns = registry.OPERATORS[term.op].commutative and len(arguments) == 2 and arguments[0] != arguments[1]
+        if turns and _number_at(term) is None:
             yield Apply(term.op, term.attributes, arguments[::-1], term.output)
 
 
@@ -184,6 +216,12 @@ def _up_to_names(source: Sequence[Term], target: Sequence[Term]) -> Any:
         return (1, term.op, term.attributes, tuple(arguments), term.output)
 
     return tuple(key(s, False) for s in source), tuple(key(t, True) for t in target)
+
+
+_SCALAR, _ROW_OF_ONE = TensorType("float32", ()), TensorType("float32", (1,))
+"""Types of a stored number; the second is how some exporters write it."""
+
+_ROUNDING = float(np.finfo(np.float32).eps)
 
 
 class _Binding:
@@ -210,10 +248,36 @@ class _Binding:
         for name, wanted in step.attributes:
             if not self._attribute(wanted, node.attributes.get(name)):
                 return False
-        for argument, operand in zip(step.arguments, node.inputs, strict=True):
-            if operand is None or not self.follow(argument, operand):
+        operands = node.inputs
+        if step.number_at is not None and not self._is_constant(operands[step.number_at]):
+            operands = operands[::-1]
+        for argument, operand in zip(step.arguments, operands, strict=True):
+            if operand is None or not self._operand(argument, operand, node):
                 return False
         return True
+
+    def _is_constant(self, ref: Ref | None) -> bool:
+        return ref is not None and self.graph.nodes[ref.node].constant
+
+    def _operand(self, step: _Step, ref: Ref, reader: Node) -> bool:
+        return self.follow(step, ref) if step.number is None else self._is_number(step.number, ref, reader)
+
+    def _is_number(self, wanted: float | str, ref: Ref, reader: Node) -> bool:
+        """Whether the value is a stored number, this one up to a rounding, that adds no axis to what its reader makes
+        of the other operands.
+        """
+        kind = self.graph.type_of(ref)
+        if not self.graph.nodes[ref.node].constant or kind not in (_SCALAR, _ROW_OF_ONE):
+            return False
+        others = (self.graph.type_of(r) for r in reader.inputs if r is not None and r != ref)
+        if kind == _ROW_OF_ONE and not any(other is not None and other.rank for other in others):
+            return False
+        present = _stored_number(self.graph, ref)
+        if present is None:
+            return False
+        if isinstance(wanted, str):
+            return self.attributes.setdefault(wanted, present) == present
+        return abs(present - wanted) <= _ROUNDING * abs(wanted)
 
     def _attribute(self, wanted: Any, present: AttributeValue | None) -> bool:
         if present is None:
@@ -274,7 +338,7 @@ def _complete(variant: Variant, graph: Graph, binding: _Binding, roots: tuple[Re
     typed.
     """
     rule = variant.rule
-    if graph.header.opset < rule.first_opset or graph.nodes[roots[0].node].constant:
+    if not graph.header.offers(rule.versions) or graph.nodes[roots[0].node].constant:
         return None
     inside = set(binding.matched.values())
     if not _private(graph, inside, {r.node for r in roots}):
@@ -376,8 +440,19 @@ def _literals(rule: Rule, graph: Graph, binding: _Binding) -> dict[str, float] |
         node, kind = graph.nodes[ref.node], graph.type_of(ref)
         if node.op != WEIGHT or kind is None or not kind.is_static or kind.elements != 1:
             return None
-        literals[name] = float(node.payload.array().reshape(())[()])  # type: ignore[union-attr]
+        number = _stored_number(graph, ref)
+        if number is None:
+            return None
+        literals[name] = number
     return literals
+
+
+def _stored_number(graph: Graph, ref: Ref) -> float | None:
+    """The value of a constant of one element; None where the graph does not have what it is made of."""
+    try:
+        return float(evaluate_value(graph, ref, {}, FloatDomain()).reshape(()))
+    except GraphError:
+        return None
 
 
 _CERTIFIED = frozenset({"float32", "float64"})

@@ -4,6 +4,7 @@
 ["Add", "x", "y"]                          an operator applied
 ["Transpose", {"perm": "?p"}, "x"]         with attributes: a literal, a variable, or an expression
 ["@", 1, ["Split", {...}, "x"]]            output number 1 of an operator with several
+["Constant", {"value_float": 0.5}]         a number: in a source, any part without variables is a scalar of its value
 """
 
 from __future__ import annotations
@@ -108,9 +109,11 @@ def operators(*terms: Term) -> frozenset[Apply]:
 
 
 def show(term: Term) -> str:
-    """The term in one line, as in MatMul(Transpose[perm=p](x), w)."""
+    """The term in one line, as in MatMul(Transpose[perm=p](x), w); a Constant is its number."""
     if isinstance(term, Variable):
         return term.name
+    if term.op == "Constant":
+        return describe(dict(term.attributes)["value_float"])
     defaults = OPERATORS[term.op].defaults
     shown = [f"{k}={describe(thaw(v))}" for k, v in term.attributes if k not in defaults or freeze(defaults[k]) != v]
     inside = ", ".join(show(a) for a in term.arguments)

@@ -12,7 +12,7 @@ from hashlib import sha256
 from typing import Any
 
 from rlflow.errors import RuleError
-from rlflow.ops.registry import OPERATORS
+from rlflow.ops import registry
 from rlflow.rules import pattern
 from rlflow.rules.expression import Expression, describe
 from rlflow.rules.pattern import Apply, Term
@@ -61,7 +61,7 @@ class Rule:
     """`source[i]` may be replaced by `target[i]`, all outputs together.
 
     `attributes` says what each attribute variable may be, for drawing instances (rules/instances.py).
-    `opset` is the first opset that has every operator of the target.
+    `opset` is the first opset in which the rule holds, where that is later than its operators.
     """
 
     name: str
@@ -93,9 +93,12 @@ class Rule:
         return f"{self.family}-{digest[:12]}"
 
     @cached_property
-    def first_opset(self) -> int:
-        """The first opset in which the target can be written: `opset`, and that of each of its operators."""
-        return max(self.opset, *(OPERATORS[node.op].since for node in pattern.operators(*self.target)), 0)
+    def versions(self) -> Mapping[str, int]:
+        """The first version of each domain ("" is ai.onnx) in which the target can be written: `opset`, and those of
+        its operators. Where a model does not import one of them, the rule does not fire.
+        """
+        needed = registry.versions(node.op for node in pattern.operators(*self.target))
+        return needed | {"": max(self.opset, needed.get("", 0))}
 
     def spec(self, variable: str) -> VariableSpec:
         return self.variables.get(variable, _ANY)
