@@ -1,12 +1,14 @@
 """Graphs around rules, and outputs to compare."""
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 import pytest
-from strategies import weight
+from strategies import source, weight
 
 from rlflow.ir import INPUT, Graph, Header, Node, Ref, make_graph, validate
+from rlflow.ops import registry
 from rlflow.ops.domain import FloatDomain
 from rlflow.ops.reference import evaluate_value
 from rlflow.rules import instances
@@ -70,9 +72,9 @@ def embed(rule: Rule, instance: Instance, rng: np.random.Generator) -> tuple[Gra
     plan = instances.plan(rule.source, instance)
     nodes: list[Node] = []
     for name, kind in instance.types.items():
-        spec = rule.spec(name)
-        if spec.literal:
-            nodes.append(weight(np.full(instance.shape(name), instance.literals[name], np.float32), name))
+        spec, value = rule.spec(name), instance.given(name)
+        if value is not None:
+            nodes.append(weight(value, name))
         elif spec.constant:
             nodes.append(weight(rng.standard_normal(instance.shape(name)).astype(np.float32), name))
         else:
@@ -97,3 +99,21 @@ def graph_of(build: Callable[[list[Node]], Sequence[Ref]], opset: int = 17) -> G
     inputs = [i for i, node in enumerate(nodes) if node.op == INPUT]
     names = [f"y{i}" for i in range(len(outputs))]
     return make_graph(dict(enumerate(nodes)), inputs, outputs, names, Header(opset))
+
+
+def applied(nodes: list[Node], op: str, *operands: Ref, **attributes: object) -> Ref:
+    """A node of this operator, with its defaults."""
+    given = [(r, nodes[r.node].types[r.index], nodes[r.node].constant) for r in operands]
+    nodes.append(registry.apply(op, {**registry.OPERATORS[op].defaults, **attributes}, given))
+    return Ref(len(nodes) - 1)
+
+
+def read(nodes: list[Node], name: str, *shape: int) -> Ref:
+    """An input."""
+    nodes.append(source(shape, name))
+    return Ref(len(nodes) - 1)
+
+
+def operators(graph: Graph) -> Counter[str]:
+    """How often each one runs."""
+    return Counter(graph.nodes[i].op for i in graph.order)

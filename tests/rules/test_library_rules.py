@@ -52,11 +52,9 @@ def test_sides_agree_in_the_field_and_in_onnx_runtime(rule: Rule, seed: int) -> 
 def test_sides_agree_in_the_reference_interpreter(rule: Rule, seed: int) -> None:
     rng = np.random.default_rng(seed)
     instance = typed_instance(rule, rng)
+    given = ((name, instance.given(name)) for name in instance.types)
     values = [
-        np.full(instance.shape(name), instance.literals[name], np.float32)
-        if name in instance.literals
-        else rng.standard_normal(instance.shape(name), dtype=np.float32)
-        for name in instance.types
+        rng.standard_normal(instance.shape(name), dtype=np.float32) if value is None else value for name, value in given
     ]
     with np.errstate(all="ignore"):
         left, right = (

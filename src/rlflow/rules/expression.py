@@ -105,6 +105,13 @@ def _quotient(a: Any, b: Any) -> int:
     return int(a // b)
 
 
+def _reads_some(size: Any, begin: int, end: int, step: int) -> bool:
+    """Whether a slice has elements wherever the axis has: from the front on, if its size is but a name."""
+    if isinstance(size, int):
+        return size == 0 or len(range(size)[begin:end:step]) > 0
+    return begin == 0 and end > 0 and step > 0
+
+
 def _inverse(perm: tuple[int, ...]) -> tuple[int, ...]:
     return tuple(perm.index(i) for i in range(len(perm)))
 
@@ -133,6 +140,7 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "join": lambda *a: tuple(x for part in a for x in part),
     "length": len,
     "get": lambda a, i: a[i] if -len(a) <= i < len(a) else None,
+    "reads_some": _reads_some,
     "static": lambda a: all(isinstance(d, int) for d in a),
     "compose": _compose,
     "inverse": _inverse,

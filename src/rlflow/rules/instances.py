@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Any
 
@@ -33,11 +33,12 @@ _ONE_GROUP_REFUSED = 0.9
 
 @dataclass(frozen=True)
 class Instance:
-    """A choice of shapes and attributes for which the source is well typed."""
+    """A choice of shapes, attributes and indices for which the source is well typed."""
 
     types: Mapping[str, TensorType]
     attributes: Mapping[str, AttributeValue]
     literals: Mapping[str, float]
+    indices: Mapping[str, np.ndarray] = field(default_factory=dict)
 
     @property
     def scope(self) -> Scope:
@@ -46,13 +47,19 @@ class Instance:
     def shape(self, name: str) -> tuple[int, ...]:
         return tuple(d for d in self.types[name].shape or () if isinstance(d, int))
 
+    def given(self, name: str) -> np.ndarray | None:
+        """The value of a literal or of indices, in the variable's shape; None where any value will do."""
+        if name in self.literals and name not in self.indices:
+            return np.full(self.shape(name), self.literals[name], np.float32)
+        return self.indices.get(name)
+
 
 def draw(rule: Rule, rng: np.random.Generator, *, attempts: int = 2000, respect_condition: bool = True) -> Instance:
     """An instance whose source is well typed and, if asked, whose condition holds; `RuleError` if none is found."""
     for _ in range(attempts):
         try:
             instance = _attempt(rule, rng)
-            plan(rule.source, instance)
+            instance = _with_indices(rule, instance, plan(rule.source, instance), rng)
         except (TypeInferenceError, Unproven):
             continue
         if not respect_condition or all(holds(condition, instance.scope) for condition in rule.where):
@@ -80,12 +87,29 @@ def _attempt(rule: Rule, rng: np.random.Generator) -> Instance:
                 ellipsis = part.startswith("...")
                 symbols[part] = _broadcastable(leading, rng) if ellipsis else _draw_dimensions(sizes, rng, 1)
         shape = _broadcastable(whole, rng) if template is None else _filled(template, symbols)
-        types[name] = TensorType("float32", shape)
-    literals = {name: float(np.float32(rng.uniform(1e-6, 1e-1))) for name in types if rule.spec(name).literal}
+        types[name] = TensorType("int64" if name in rule.indices else "float32", shape)
+    numbers = [name for name in types if rule.spec(name).literal and name not in rule.indices]
+    literals = {name: float(np.float32(rng.uniform(1e-6, 1e-1))) for name in numbers}
     attributes: dict[str, AttributeValue] = {}
     for name, kind in rule.attributes.items():
         attributes[name] = _draw_attribute(kind, types, attributes, rng)
     return Instance(types, attributes, literals)
+
+
+def _with_indices(rule: Rule, instance: Instance, source: Plan, rng: np.random.Generator) -> Instance:
+    """Each index among those that the axis has which it selects from, counted from the front or from the end."""
+    names, drawn = list(instance.types), dict[str, np.ndarray]()
+    types = [(kind,) for kind in instance.types.values()] + [step.types for step in source.steps]
+    sizes: dict[str, int] = {}
+    for step in (s for s in source.steps if s.op == "Gather" and s.inputs[1].node < len(names)):
+        name, size = names[step.inputs[1].node], _size(_output(types, step.inputs[0]), step.attributes["axis"])
+        sizes[name] = min(size, sizes.get(name, size))
+    for name, size in sizes.items():
+        if size == 0:
+            raise TypeInferenceError("nothing can be selected from no elements")
+        drawn[name] = np.asarray(rng.integers(-size, size, instance.shape(name)))
+    values = {name: int(index.reshape(())) for name, index in drawn.items() if rule.spec(name).literal}
+    return replace(instance, indices=drawn, literals={**instance.literals, **values})
 
 
 def _draw_sizes(rng: np.random.Generator) -> tuple[int, ...]:
@@ -122,7 +146,8 @@ def _draw_attribute(
 ) -> AttributeValue:
     """["permutation", "x", ...] or ["axis", "x", ...] of the highest rank, ["reshape", "x"], ["uniform"],
     ["partition", "x", axis, parts], ["sizes", axis, "x", ...], ["integers", least, most, count],
-    ["groups", "x", "filters"], or ["choice", a, b, ...]. An axis is a number or an attribute that was drawn before.
+    ["groups", "x", "filters"], or ["choice", a, b, ...] of expressions. An axis is a number or an attribute that
+    was drawn before.
     """
     match kind:
         case ["permutation", *names]:
@@ -147,7 +172,7 @@ def _draw_attribute(
             return _draw_groups(types[image], types[filters], rng)
         case ["choice", *values]:
             chosen = values[int(rng.integers(len(values)))]
-            return pattern.freeze(chosen)  # type: ignore[no-any-return]
+            return evaluate(chosen, Scope(types, drawn))  # type: ignore[no-any-return]
     raise RuleError(f"cannot draw an attribute of the kind {kind!r}")
 
 

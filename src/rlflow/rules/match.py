@@ -376,12 +376,14 @@ def _literals(rule: Rule, graph: Graph, binding: _Binding) -> dict[str, float] |
         node, kind = graph.nodes[ref.node], graph.type_of(ref)
         if node.op != WEIGHT or kind is None or not kind.is_static or kind.elements != 1:
             return None
-        literals[name] = float(node.payload.array().reshape(())[()])  # type: ignore[union-attr]
+        literals[name] = node.payload.array().item()  # type: ignore[union-attr]
     return literals
 
 
 _CERTIFIED = frozenset({"float32", "float64"})
 """Certificates say nothing of narrower floats, where a product overflows that its quotient does not."""
+
+_COUNTING = frozenset({"int32", "int64"})
 
 
 def admitted(rule: Rule, types: Mapping[str, TensorType], constant: Mapping[str, bool]) -> bool:
@@ -389,7 +391,9 @@ def admitted(rule: Rule, types: Mapping[str, TensorType], constant: Mapping[str,
     symbols: dict[str, Dimension | tuple[Dimension, ...]] = {}
     for name, kind in types.items():
         spec = rule.spec(name)
-        if kind.dtype not in _CERTIFIED or (spec.constant and not constant[name]):
+        if kind.dtype not in (_COUNTING if name in rule.indices else _CERTIFIED) or (
+            spec.constant and not constant[name]
+        ):
             return False
         if spec.shape is not None and (kind.shape is None or not _fits(spec, kind.shape, symbols)):
             return False

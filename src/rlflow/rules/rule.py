@@ -15,7 +15,7 @@ from rlflow.errors import RuleError
 from rlflow.ops.registry import OPERATORS
 from rlflow.rules import pattern
 from rlflow.rules.expression import Expression, describe
-from rlflow.rules.pattern import Apply, Term
+from rlflow.rules.pattern import Apply, Term, Variable
 
 
 @dataclass(frozen=True)
@@ -25,7 +25,7 @@ class VariableSpec:
     `shape` is a template: numbers, symbols that must agree wherever they occur, and at most one "...name" in front
     that stands for any number of leading dimensions; None is any shape. `constant` demands a value that is known
     when the model is loaded: then work moved to it is done once. `literal` demands a stored scalar, whose number the
-    rule may use in an attribute as ["value", name].
+    rule may use in an attribute as ["value", name]. What a Gather selects by holds whole numbers (`Rule.indices`).
     """
 
     shape: tuple[int | str, ...] | None = None
@@ -96,6 +96,14 @@ class Rule:
     def first_opset(self) -> int:
         """The first opset in which the target can be written: `opset`, and that of each of its operators."""
         return max(self.opset, *(OPERATORS[node.op].since for node in pattern.operators(*self.target)), 0)
+
+    @cached_property
+    def indices(self) -> frozenset[str]:
+        """The variables that count elements: those by which a Gather of the source selects."""
+        gathers = (
+            t for side in self.source for t in pattern.subterms(side) if isinstance(t, Apply) and t.op == "Gather"
+        )
+        return frozenset(g.arguments[1].name for g in gathers if isinstance(g.arguments[1], Variable))
 
     def spec(self, variable: str) -> VariableSpec:
         return self.variables.get(variable, _ANY)

@@ -20,7 +20,7 @@ import numpy as np
 from rlflow.errors import CertificateError, RuleError, TypeInferenceError
 from rlflow.ir.graph import Graph
 from rlflow.onnx_io.standalone import standalone_model
-from rlflow.ops.domain import FieldArray, FieldDomain, FloatDomain, NestedExponentialError
+from rlflow.ops.domain import Array, FieldArray, FieldDomain, FloatDomain, NestedExponentialError
 from rlflow.rules import instances
 from rlflow.rules.expression import Unproven
 from rlflow.rules.instances import Instance, Plan
@@ -164,11 +164,15 @@ def field_difference(rule: Rule, instance: Instance, rng: np.random.Generator, c
         sides = [instances.run(side, values, domain) for side in (source, target)]
     except NestedExponentialError as error:
         return str(error)
+    except IndexError:
+        return "the target selects an element that there is not"
     return next(filter(None, map(differ, *sides)), "")
 
 
-def _field_value(domain: FieldDomain, instance: Instance, name: str, rng: np.random.Generator) -> FieldArray:
+def _field_value(domain: FieldDomain, instance: Instance, name: str, rng: np.random.Generator) -> Array:
     shape = instance.shape(name)
+    if name in instance.indices:
+        return instance.indices[name]
     if name in instance.literals:
         constant = domain.constant(instance.literals[name])
         broadcast: Callable[[np.ndarray], np.ndarray] = lambda v: np.broadcast_to(v, shape)  # noqa: E731
@@ -233,7 +237,7 @@ def loses_precision(rule: Rule, instance: Instance, rng: np.random.Generator) ->
     source, target = (instances.plan(terms, instance) for terms in (rule.source, rule.target))
     for _ in range(_MAGNITUDE_DRAWS):
         values = _float_values(instance, lambda shape: rng.choice(_MAGNITUDES) * rng.standard_normal(shape))
-        exact = _computed(source, [v.astype(np.float64) for v in values])
+        exact = _computed(source, [v.astype(np.float64) if v.dtype.kind == "f" else v for v in values])
         sides = (_computed(side, values) for side in (source, target))
         for reference, a, b in zip(exact, *sides, strict=True):
             finite = np.isfinite(reference) & np.isfinite(a)
@@ -252,13 +256,9 @@ def _error(values: np.ndarray, reference: np.ndarray, where: np.ndarray) -> floa
 
 
 def _float_values(instance: Instance, drawn: Callable[[tuple[int, ...]], np.ndarray]) -> list[np.ndarray]:
-    """Of each variable, in float32."""
-    return [
-        np.full(instance.shape(name), instance.literals[name], np.float32)
-        if name in instance.literals
-        else drawn(instance.shape(name)).astype(np.float32)
-        for name in instance.types
-    ]
+    """Of each variable, in float32 but for indices."""
+    given = ((name, instance.given(name)) for name in instance.types)
+    return [drawn(instance.shape(name)).astype(np.float32) if value is None else value for name, value in given]
 
 
 def _computed(side: Plan, values: Sequence[np.ndarray]) -> list[np.ndarray]:
