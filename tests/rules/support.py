@@ -4,16 +4,22 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
+import onnx
 import pytest
 from strategies import source, weight
 
 from rlflow.ir import INPUT, Graph, Header, Node, Ref, make_graph, validate
+from rlflow.onnx_io import from_onnx, to_onnx
+from rlflow.onnx_io.standalone import standalone_model
 from rlflow.ops import registry
 from rlflow.ops.domain import FloatDomain
 from rlflow.ops.reference import evaluate_value
 from rlflow.rules import instances
 from rlflow.rules.instances import Instance
+from rlflow.rules.rewriter import Rewriter
 from rlflow.rules.rule import Rule
+from rlflow.rules.verify import Certificate, VerificationConfig, verify
+from rlflow.runtime.equivalence import compare
 
 
 def each_of(rules: Sequence[Rule]) -> pytest.MarkDecorator:
@@ -117,3 +123,24 @@ def read(nodes: list[Node], name: str, *shape: int) -> Ref:
 def operators(graph: Graph) -> Counter[str]:
     """How often each one runs."""
     return Counter(graph.nodes[i].op for i in graph.order)
+
+
+_MODELS = 20
+
+
+def assert_fires_on_a_model(rule: Rule) -> None:
+    """It is verified as the library is; its source, written as an ONNX model and read again, is rewritten, and ONNX
+    Runtime computes the same. Not vacuous: among so many models one must have a place for the rule.
+    """
+    assert isinstance(verify(rule, VerificationConfig(seed=1)), Certificate)
+    rng, rewriter = np.random.default_rng(0), Rewriter([rule])
+    for _ in range(_MODELS):
+        model = standalone_model(embed(rule, instances.draw(rule, rng), rng)[0])
+        onnx.checker.check_model(model)
+        imported = from_onnx(model)
+        if matches := rewriter.matches(imported)[0]:
+            exported = to_onnx(rewriter.apply(imported, matches[0]))
+            onnx.checker.check_model(exported)
+            assert compare(model, exported).equivalent
+            return
+    pytest.fail(f"none of {_MODELS} drawn models has a place for {rule.name}")

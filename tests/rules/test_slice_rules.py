@@ -5,19 +5,17 @@ from collections.abc import Callable
 import numpy as np
 import onnx
 import pytest
-from rules.support import applied, assert_same_outputs, embed, graph_of, operators, read
+from rules.support import applied, assert_fires_on_a_model, assert_same_outputs, graph_of, operators, read
 from strategies import weight
 
 from rlflow import zoo
 from rlflow.ir import Graph, Node, Ref
 from rlflow.onnx_io import from_onnx, to_onnx
-from rlflow.onnx_io.standalone import standalone_model
 from rlflow.ops import registry
 from rlflow.rules import instances
 from rlflow.rules.curated_slices import slice_rules
 from rlflow.rules.rewriter import Rewriter
 from rlflow.rules.rule import Rule
-from rlflow.rules.verify import Certificate, VerificationConfig, verify
 from rlflow.runtime.equivalence import compare
 
 RULES = {rule.name: rule for rule in slice_rules()}
@@ -156,17 +154,4 @@ def test_nothing_is_gathered_by_numbers_that_are_not_whole() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("rule", RULES.values(), ids=lambda r: r.name)
 def test_the_rule_holds_and_fires_on_a_model(rule: Rule) -> None:
-    """Verified as the library is; then its source is written as an ONNX model, read, rewritten and run."""
-    assert isinstance(verify(rule, VerificationConfig(seed=1)), Certificate)
-    rng = np.random.default_rng(0)
-    rewriter = Rewriter([rule])
-    for _ in range(20):
-        graph, _ = embed(rule, instances.draw(rule, rng), rng)
-        model = standalone_model(graph)
-        onnx.checker.check_model(model)
-        if matches := rewriter.matches(imported := from_onnx(model))[0]:
-            exported = to_onnx(rewriter.apply(imported, matches[0]))
-            onnx.checker.check_model(exported)
-            assert compare(model, exported).equivalent
-            return
-    pytest.fail("none of 20 drawn models has a place for the rule")
+    assert_fires_on_a_model(rule)

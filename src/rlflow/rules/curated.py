@@ -9,6 +9,7 @@ from typing import Any
 
 from rlflow.rules.curated_convolution import convolution_rules, false_convolution_controls
 from rlflow.rules.curated_joins import false_join_controls
+from rlflow.rules.curated_movement import false_movement_controls, movement_rules
 from rlflow.rules.curated_slices import false_slice_controls, slice_rules
 from rlflow.rules.rule import Rule, declare
 
@@ -309,6 +310,7 @@ def curated_rules() -> list[Rule]:
         *_association_rules(),
         *convolution_rules(),
         *slice_rules(),
+        *movement_rules(),
     ]
 
 
@@ -375,4 +377,5 @@ def false_controls() -> list[Rule]:
         *false_convolution_controls(),
         *false_join_controls(),
         *false_slice_controls(),
+        *false_movement_controls(),
     ]

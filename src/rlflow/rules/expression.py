@@ -112,6 +112,12 @@ def _reads_some(size: Any, begin: int, end: int, step: int) -> bool:
     return begin == 0 and end > 0 and step > 0
 
 
+def _keeps_order(shape: tuple[Any, ...], perm: tuple[int, ...]) -> bool:
+    """Whether the permutation moves none but axes of length one past each other."""
+    longer = [axis for axis in perm if axis >= len(shape) or shape[axis] != 1]
+    return longer == sorted(longer)
+
+
 def _inverse(perm: tuple[int, ...]) -> tuple[int, ...]:
     return tuple(perm.index(i) for i in range(len(perm)))
 
@@ -144,6 +150,7 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "static": lambda a: all(isinstance(d, int) for d in a),
     "compose": _compose,
     "inverse": _inverse,
+    "keeps_order": _keeps_order,
     "is_identity": lambda perm: tuple(perm) == tuple(range(len(perm))),
     "swaps_last_two": lambda perm: tuple(perm) == (*range(len(perm) - 2), len(perm) - 1, len(perm) - 2),
 }
