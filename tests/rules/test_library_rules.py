@@ -1,5 +1,7 @@
 """Every rule of the shipped library, by machine: drawn shapes and attributes, both sides, and inside a graph."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import assume, given, settings
@@ -73,7 +75,7 @@ def test_sides_agree_in_the_reference_interpreter(rule: Rule, seed: int) -> None
 def test_rewriter_finds_and_applies_the_rule(rule: Rule, seed: int) -> None:
     rng = np.random.default_rng(seed)
     graph, roots = embedded(rule, rng)
-    rewriter = Rewriter([rule])
+    rewriter = Rewriter([replace(rule, worth=())])  # what is drawn is small
     found = [m for m in rewriter.matches(graph)[0] if set(m.roots) == set(roots)]
     assert found
     for match in found:

@@ -11,6 +11,7 @@ from rlflow.rules.curated_convolution import convolution_rules, false_convolutio
 from rlflow.rules.curated_joins import false_join_controls
 from rlflow.rules.curated_movement import false_movement_controls, movement_rules
 from rlflow.rules.curated_slices import false_slice_controls, slice_rules
+from rlflow.rules.curated_winograd import false_winograd_controls, winograd_rules
 from rlflow.rules.rule import Rule, declare
 
 _LINEAR = "linear"
@@ -311,6 +312,7 @@ def curated_rules() -> list[Rule]:
         *convolution_rules(),
         *slice_rules(),
         *movement_rules(),
+        *winograd_rules(),
     ]
 
 
@@ -378,4 +380,5 @@ def false_controls() -> list[Rule]:
         *false_join_controls(),
         *false_slice_controls(),
         *false_movement_controls(),
+        *false_winograd_controls(),
     ]

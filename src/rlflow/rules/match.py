@@ -291,7 +291,7 @@ def _complete(variant: Variant, graph: Graph, binding: _Binding, roots: tuple[Re
     if literals is None:
         return None
     scope = Scope(types, binding.attributes, literals)
-    if not all(holds(condition, scope) for condition in rule.where):
+    if not all(holds(condition, scope) for condition in (*rule.where, *rule.worth)):
         return None
     try:
         plan, targets = _plan(variant.target_steps, graph, binding, scope)
