@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from rlflow.rules.curated_convolution import convolution_rules, false_convolution_controls
+from rlflow.rules.curated_groups import false_group_controls, group_rules
 from rlflow.rules.curated_joins import false_join_controls
 from rlflow.rules.curated_movement import false_movement_controls, movement_rules
 from rlflow.rules.curated_slices import false_slice_controls, slice_rules
@@ -310,6 +311,7 @@ def curated_rules() -> list[Rule]:
         *_normalisation_rules(),
         *_association_rules(),
         *convolution_rules(),
+        *group_rules(),
         *slice_rules(),
         *movement_rules(),
         *winograd_rules(),
@@ -378,6 +380,7 @@ def false_controls() -> list[Rule]:
         declare("one-is-a-quotient", "control", [["Softmax", "a"]], [["Div", "a", "a"]], {"a": {"shape": ["m", 1]}}),
         *false_convolution_controls(),
         *false_join_controls(),
+        *false_group_controls(),
         *false_slice_controls(),
         *false_movement_controls(),
         *false_winograd_controls(),
