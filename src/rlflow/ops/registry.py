@@ -7,12 +7,12 @@ from collections.abc import Sequence
 from rlflow.errors import TypeInferenceError
 from rlflow.ir.graph import Attributes, Node, Ref
 from rlflow.ir.tensor_type import TensorType
-from rlflow.ops import convolution, data_movement, elementwise, linear_algebra, pooling, reduction
+from rlflow.ops import constant, convolution, data_movement, elementwise, linear_algebra, pooling, reduction
 from rlflow.ops.schema import Operator
 
 OPERATORS: dict[str, Operator] = {
     operator.name: operator
-    for family in (elementwise, linear_algebra, convolution, pooling, reduction, data_movement)
+    for family in (constant, elementwise, linear_algebra, convolution, pooling, reduction, data_movement)
     for operator in family.OPERATORS
 }
 

@@ -33,7 +33,8 @@ def apply(graph: Graph, match: Match) -> Graph:
 
 def _present(graph: Graph, planned: PlannedNode, inputs: tuple[Ref, ...], roots: set[int]) -> int | None:
     """The node of the graph, other than those to be replaced, that computes what is planned."""
-    for reader in graph.consumers.get(inputs[0].node, ()):
+    readers = graph.consumers.get(inputs[0].node, ()) if inputs else ()
+    for reader in readers:
         node = graph.nodes[reader]
         if node.op == planned.op and node.inputs == inputs and reader not in roots:
             if node.attributes == planned.attributes and node.types == planned.types:

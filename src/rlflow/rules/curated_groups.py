@@ -140,7 +140,7 @@ def false_group_controls() -> list[Rule]:
     """Groups mistaken for others; each is well typed."""
     plain = {"strides": [1, 1], "pads": [0, 0, 0, 0], "dilations": [1, 1]}
     points = {"x": _IMAGE, "f": {"shape": ["c", "c", 1, 1], "constant": True}}
-    images = {"x": {"shape": ["n", 4, "h", "w"]}, "f": {"shape": [4, 2, "p", "q"], "constant": True}}
+    images: dict[str, Any] = {"x": {"shape": ["n", 4, "h", "w"]}, "f": {"shape": [4, 2, "p", "q"], "constant": True}}
 
     def swapped(x: Any, axis: int) -> Any:
         return ["Concat", {"axis": axis}, *reversed(_halves(x, axis, 4))]
