@@ -127,6 +127,48 @@ def _elementwise_rules(read: _Reading) -> list[Rule]:
     ]
 
 
+def _sum_rules(read: _Reading) -> list[Rule]:
+    """Sums of several operands, of which the second may be a bias (as `bias-add-to-sum` and its like make them)."""
+    along = {name: ["dim", name, read.axis] for name in "xyz"}
+    like_x = {name: ["==", along["x"], along[name]] for name in "yz"}
+    short = ["<", ["rank", "y"], ["*", -1, read.axis]]
+    cases: tuple[tuple[str, str, list[Any]], ...] = (
+        ("sum-of-two", "xy", [like_x["y"]]),
+        ("sum-of-one-and-bias", "xy", [short]),
+        ("sum-of-three", "xyz", [like_x["y"], like_x["z"]]),
+        ("sum-of-two-and-bias", "xyz", [short, like_x["z"]]),
+    )
+    return [
+        read.before(
+            name,
+            ["Sum", *operands],
+            ["Sum", *(v if v == "y" and name.endswith("bias") else read(v) for v in operands)],
+            where=where,
+        )
+        for name, operands, where in cases
+    ]
+
+
+def _fused_rules(read: _Reading) -> list[Rule]:
+    """A product of all rows as one Gemm (`linear-to-gemm`): of some rows, as the product that it was."""
+    rows, width, columns = ["*", ["dim", "x", 0], ["dim", "x", 1]], ["dim", "x", 2], ["dim", "w", 1]
+    flat, full = [rows, width], [["dim", "x", 0], ["dim", "x", 1], columns]
+    return [
+        read.before(
+            "reshaped-gemm",
+            ["Reshape", {"shape": "?r"}, ["Gemm", ["Reshape", {"shape": "?q"}, "x"], "w", "c"]],
+            ["Add", ["MatMul", read("x"), "w"], "c"],
+            {"x": {"shape": ["b", "t", "k"]}, "w": {"shape": ["k", "n"]}, "c": {"shape": ["n"]}},
+            attributes={"?q": ["choice", flat, [_LAST, width]], "?r": ["choice", full, [_LAST, *full[1:]]]},
+            where=[
+                ["<", read.axis, _LAST],
+                ["in", "?q", [flat, [_LAST, width]]],
+                ["in", "?r", [full, [_LAST, *full[1:]]]],
+            ],
+        )
+    ]
+
+
 def _row_rules(read: _Reading) -> list[Rule]:
     """Products, normalisations and sums of rows, where other axes than those of the rows are read."""
     above = [["<", read.axis, _LAST]]
@@ -448,7 +490,12 @@ def _single_rules() -> list[Rule]:
 def slice_rules() -> list[Rule]:
     """All of them, without certificates."""
     return [
-        *(rule for read in (_SLICE, _GATHER) for part in (_elementwise_rules, _row_rules) for rule in part(read)),
+        *(
+            rule
+            for read in (_SLICE, _GATHER)
+            for part in (_elementwise_rules, _sum_rules, _fused_rules, _row_rules)
+            for rule in part(read)
+        ),
         *(rule for read in (_SLICE, _PICK) for part in (_turned_rules, _image_rules) for rule in part(read)),
         *_gemm_rules(),
         *_joined_rules(),
