@@ -58,14 +58,25 @@ def holds(condition: Expression, scope: Scope) -> bool:
         return False
 
 
+_SHOWN = 16
+"""Of longer lists - matrices, row by row - only the length is told."""
+
+
 def describe(expression: Expression) -> str:
     """The expression as mathematics for people."""
     if not isinstance(expression, list):
         return str(expression).removeprefix("?")
     if not expression or not isinstance(expression[0], str):
+        if len(expression) > _SHOWN:
+            return f"[{len(expression)} numbers]"
         return "[" + ", ".join(map(describe, expression)) + "]"
     head, *arguments = expression
     inner = [describe(a) for a in arguments]
+    if head in ("*", "/"):
+        inner = [
+            f"({text})" if isinstance(a, list) and a[0] == "+" else text
+            for a, text in zip(arguments, inner, strict=True)
+        ]
     if head in ("==", "!=", "<", "<=", "+", "*", "/", "and", "or"):
         return f" {head} ".join(inner)
     return f"{head}({', '.join(inner)})"
