@@ -126,6 +126,7 @@ def _elementwise_rules() -> list[Rule]:
                 ("constant", _turn("z", ["inverse", "?p"]), ["==", ["rank", "z"], _RANK]),
                 ("scalar", "z", ["==", ["elements", "z"], 1]),
             )
+            if (op, name) != ("Mul", "scalar")  # `scale-past-transpose`
         ),
     ]
 
