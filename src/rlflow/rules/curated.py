@@ -11,7 +11,7 @@ from rlflow.rules.curated_convolution import convolution_rules, false_convolutio
 from rlflow.rules.curated_groups import false_group_controls, group_rules
 from rlflow.rules.curated_joins import false_join_controls
 from rlflow.rules.curated_movement import false_movement_controls, movement_rules
-from rlflow.rules.curated_slices import false_slice_controls, slice_rules
+from rlflow.rules.curated_reading import false_reading_controls, reading_rules
 from rlflow.rules.curated_winograd import false_winograd_controls, winograd_rules
 from rlflow.rules.rule import Rule, declare
 
@@ -312,7 +312,7 @@ def curated_rules() -> list[Rule]:
         *_association_rules(),
         *convolution_rules(),
         *group_rules(),
-        *slice_rules(),
+        *reading_rules(),
         *movement_rules(),
         *winograd_rules(),
     ]
@@ -381,7 +381,7 @@ def false_controls() -> list[Rule]:
         *false_convolution_controls(),
         *false_join_controls(),
         *false_group_controls(),
-        *false_slice_controls(),
+        *false_reading_controls(),
         *false_movement_controls(),
         *false_winograd_controls(),
     ]

@@ -1,330 +1,16 @@
-"""Declared rules that read before they compute: of a layer whose result is read in part, that part alone is computed.
-
-A head that reads one token of a transformer, by Slice or by Gather, so leaves one token for its last layers to do.
-All rules lead towards the inputs. Axes are counted from the end, as the library stores them.
-"""
+"""Declared rules of slices, where the sizes along their axis tell: of Gemm, of joins, of heads and of other slices."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import Any
 
+from rlflow.rules.reading import BEGIN, END, EXTENT, EXTENTS, SLICE, TO_THE_END
 from rlflow.rules.rule import Rule, declare
 
 _FAMILY = "reading"
 _LAST = -1
 _ROWS = -2
-_IMAGES = -4
-_CHANNELS = -3
-_TO_THE_END = 2**31 - 1
-
-_BEGIN, _END, _STEP = (["get", name, 0] for name in ("?b", "?e", "?t"))
-"""Of a slice along one axis."""
-
-_UNARY = ("Relu", "Neg", "Reciprocal", "Exp", "Erf", "Tanh", "Sqrt", "Log", "Sigmoid")
-_COMMUTATIVE = ("Add", "Mul")
-_BINARY = (*_COMMUTATIVE, "Sub", "Div")
-_REDUCTIONS = ("ReduceSum", "ReduceMean")
-
-
-@dataclass(frozen=True)
-class _Reading:
-    """An operator that reads along one axis. `operands` are its other operands; of its attributes, `axis_attribute`
-    holds the axis: alone, or as a list of one (`listed`).
-    """
-
-    name: str
-    op: str
-    axis_attribute: str
-    listed: bool
-    written: Mapping[str, Any] = field(default_factory=dict)
-    kinds: Mapping[str, Any] = field(default_factory=dict)
-    operands: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
-
-    @property
-    def axis(self) -> Any:
-        """Where the rule leaves it open."""
-        return ["get", "?axis", 0] if self.listed else "?axis"
-
-    def some(self, axis: Any) -> list[Any]:
-        """Condition: something is read of x along the axis. ONNX Runtime does not pool or reduce no elements."""
-        extent = ["reads_some", ["dim", "x", axis], _BEGIN, _END, _STEP]
-        return [extent if self.listed else ["<", 0, ["elements", "i"]]]
-
-    def __call__(self, x: Any, axis: Any = None) -> Any:
-        """Reading `x` along the axis that the rule leaves open, or along this one."""
-        if axis is None:
-            where: Any = "?axis"
-        elif self.listed:
-            where = [axis] if isinstance(axis, int) else ["list", axis]
-        else:
-            where = axis
-        return [self.op, {self.axis_attribute: where, **self.written}, x, *self.operands]
-
-    def before(
-        self,
-        name: str,
-        whole: Any,
-        part: Any,
-        variables: Mapping[str, Any] | None = None,
-        *,
-        axis: int | None = None,
-        attributes: Mapping[str, Any] | None = None,
-        where: Sequence[Any] = (),
-    ) -> Rule:
-        """What is read of `whole` is `part`."""
-        axes = [-1, -2, -3, -4]
-        open_axis = {"?axis": ["choice", *([[a] for a in axes] if self.listed else axes)]} if axis is None else {}
-        one = [["==", ["length", "?axis"], 1]] if self.listed and axis is None else []
-        return declare(
-            f"{self.name}-before-{name}",
-            _FAMILY,
-            [self(whole, axis)],
-            [part],
-            {**(variables or {}), **self.operands},
-            attributes={**open_axis, **self.kinds, **(attributes or {})},
-            where=[*one, *where],
-        )
-
-
-_EXTENT = {"starts": "?b", "ends": "?e", "steps": "?t"}
-_EXTENTS = {
-    "?b": ["choice", [0], [0], [1], [-1], [-2]],
-    "?e": ["choice", [1], [2], [3], [-1], [_TO_THE_END]],
-    "?t": ["choice", [1], [1], [2], [-1]],
-}
-_SLICE = _Reading("slice", "Slice", "axes", True, _EXTENT, _EXTENTS)
-_GATHER = _Reading("gather", "Gather", "axis", False, operands={"i": {"shape": ["...i"]}})
-_PICK = _Reading("gather", "Gather", "axis", False, operands={"i": {"shape": ["i"]}})
-"""Indices of any rank, which take the place of the axis, or of one axis in its stead."""
-
-
-def _elementwise_rules(read: _Reading) -> list[Rule]:
-    """Of two operands, the one that does not reach to the axis is not read."""
-    both = [["==", ["dim", "x", read.axis], ["dim", "z", read.axis]]]
-    short = [["<", ["rank", "z"], ["*", -1, read.axis]]]
-    sides = [
-        *((op, "", ("x", "z")) for op in _BINARY),
-        *((op, "-from-right", ("z", "x")) for op in _BINARY if op not in _COMMUTATIVE),
-    ]
-    return [
-        *(read.before(op.lower(), [op, "x"], [op, read("x")]) for op in _UNARY),
-        *(
-            read.before(name, ["Pow", {"exponent": power}, "x"], ["Pow", {"exponent": power}, read("x")])
-            for name, power in (("square", 2.0), ("root", 0.5))
-        ),
-        *(
-            read.before(f"{op.lower()}-of-two", [op, "x", "z"], [op, read("x"), read("z")], where=both)
-            for op in _BINARY
-        ),
-        *(
-            read.before(
-                f"{op.lower()}-of-one{side}", [op, *two], [op, *(read(v) if v == "x" else v for v in two)], where=short
-            )
-            for op, side, two in sides
-        ),
-    ]
-
-
-def _sum_rules(read: _Reading) -> list[Rule]:
-    """Sums of several operands, of which the second may be a bias (as `bias-add-to-sum` and its like make them)."""
-    along = {name: ["dim", name, read.axis] for name in "xyz"}
-    like_x = {name: ["==", along["x"], along[name]] for name in "yz"}
-    short = ["<", ["rank", "y"], ["*", -1, read.axis]]
-    cases: tuple[tuple[str, str, list[Any]], ...] = (
-        ("sum-of-two", "xy", [like_x["y"]]),
-        ("sum-of-one-and-bias", "xy", [short]),
-        ("sum-of-three", "xyz", [like_x["y"], like_x["z"]]),
-        ("sum-of-two-and-bias", "xyz", [short, like_x["z"]]),
-    )
-    return [
-        read.before(
-            name,
-            ["Sum", *operands],
-            ["Sum", *(v if v == "y" and name.endswith("bias") else read(v) for v in operands)],
-            where=where,
-        )
-        for name, operands, where in cases
-    ]
-
-
-def _fused_rules(read: _Reading) -> list[Rule]:
-    """A product of all rows as one Gemm (`linear-to-gemm`): of some rows, as the product that it was."""
-    rows, width, columns = ["*", ["dim", "x", 0], ["dim", "x", 1]], ["dim", "x", 2], ["dim", "w", 1]
-    flat, full = [rows, width], [["dim", "x", 0], ["dim", "x", 1], columns]
-    return [
-        read.before(
-            "reshaped-gemm",
-            ["Reshape", {"shape": "?r"}, ["Gemm", ["Reshape", {"shape": "?q"}, "x"], "w", "c"]],
-            ["Add", ["MatMul", read("x"), "w"], "c"],
-            {"x": {"shape": ["b", "t", "k"]}, "w": {"shape": ["k", "n"]}, "c": {"shape": ["n"]}},
-            attributes={"?q": ["choice", flat, [_LAST, width]], "?r": ["choice", full, [_LAST, *full[1:]]]},
-            where=[
-                ["<", read.axis, _LAST],
-                ["in", "?q", [flat, [_LAST, width]]],
-                ["in", "?r", [full, [_LAST, *full[1:]]]],
-            ],
-        )
-    ]
-
-
-def _row_rules(read: _Reading) -> list[Rule]:
-    """Products, normalisations and sums of rows, where other axes than those of the rows are read."""
-    above = [["<", read.axis, _LAST]]
-    matrix = {"shape": ["k", "n"]}
-    parallel = [["<", read.axis, _ROWS], ["==", ["dim", "x", read.axis], ["dim", "w", read.axis]]]
-    row = {"shape": ["n"]}
-    norm = ["LayerNormalization", {"epsilon": "?n"}]
-    epsilon = {"?n": ["uniform"]}
-    return [
-        read.before("product", ["MatMul", "x", "w"], ["MatMul", read("x"), "w"], {"w": matrix}, where=above),
-        read.before("parallel-products", ["MatMul", "x", "w"], ["MatMul", read("x"), read("w")], where=parallel),
-        read.before(
-            "softmax",
-            ["Softmax", {"axis": "?s"}, "x"],
-            ["Softmax", {"axis": "?s"}, read("x")],
-            attributes={"?s": ["axis", "x"]},
-            where=[["<", read.axis, "?s"]],
-        ),
-        *(
-            read.before(
-                f"layer-norm{'-with-shift' if 'c' in more else ''}",
-                [*norm, "x", *more],
-                [*norm, read("x"), *more],
-                dict.fromkeys(more, row),
-                attributes=epsilon,
-                where=above,
-            )
-            for more in (("g",), ("g", "c"))
-        ),
-        *(
-            read.before(
-                f"{op.lower()}-of-rows",
-                [op, {"axes": [_LAST], "keepdims": 1}, "x"],
-                [op, {"axes": [_LAST], "keepdims": 1}, read("x")],
-                where=[*above, *read.some(read.axis)],
-            )
-            for op in _REDUCTIONS
-        ),
-    ]
-
-
-def _turned_rules(read: _Reading) -> list[Rule]:
-    """Where the axis has others before it that must stay where they are: what is read keeps its rank."""
-    line = [["==", ["dim", "z", read.axis], 1]]
-    sides = [
-        *((op, "", ("x", "z")) for op in _BINARY),
-        *((op, "-from-right", ("z", "x")) for op in _BINARY if op not in _COMMUTATIVE),
-    ]
-    matrices = {"x": {"shape": ["...b", "m", "k"]}, "w": {"shape": ["...c", "k", "n"]}}
-    rank = ["*", -1, ["length", "?p"]]
-    other = [["!=", read.axis, "?j"]]
-    reduced = {"axes": "?r", "keepdims": 1}
-    some = ["choice", [-1], [-2], [-3], [-2, -1], [-3, -2], [-4, -1]]
-    return [
-        *(
-            read.before(
-                f"{op.lower()}-of-lines{side}", [op, *two], [op, *(read(v) if v == "x" else v for v in two)], where=line
-            )
-            for op, side, two in sides
-        ),
-        read.before("rows", ["MatMul", "x", "w"], ["MatMul", read("x", _ROWS), "w"], matrices, axis=_ROWS),
-        read.before("columns", ["MatMul", "x", "w"], ["MatMul", "x", read("w", _LAST)], matrices, axis=_LAST),
-        read.before(
-            "softmax-of-other-axis",
-            ["Softmax", {"axis": "?s"}, "x"],
-            ["Softmax", {"axis": "?s"}, read("x")],
-            attributes={"?s": ["axis", "x"]},
-            where=[["<", "?s", read.axis]],
-        ),
-        read.before(
-            "transpose",
-            ["Transpose", {"perm": "?p"}, "x"],
-            ["Transpose", {"perm": "?p"}, read("x", ["+", ["get", "?p", read.axis], rank])],
-            attributes={"?p": ["permutation", "x"]},
-        ),
-        *(
-            read.before(
-                f"join-of-{len(parts)}",
-                ["Concat", {"axis": "?j"}, *parts],
-                ["Concat", {"axis": "?j"}, *map(read, parts)],
-                attributes={"?j": ["axis", "x"]},
-                where=other,
-            )
-            for parts in ("xy", "xyz")
-        ),
-        *(
-            read.before(
-                f"{op.lower()}-of-other-axes",
-                [op, reduced, "x"],
-                [op, reduced, read("x")],
-                attributes={"?r": some},
-                where=[["not", ["in", read.axis, "?r"]], ["!=", "?r", [_LAST]], *read.some(read.axis)],
-            )
-            for op in _REDUCTIONS
-        ),
-    ]
-
-
-_IMAGE = {"shape": ["n", "c", "h", "w"]}
-_WINDOW = {"strides": "?s", "pads": "?p", "dilations": "?d"}
-_WINDOWS = {"?s": ["integers", 1, 2, 2], "?p": ["integers", 0, 2, 4], "?d": ["integers", 1, 2, 2]}
-_POOLS: tuple[tuple[str, dict[str, Any]], ...] = (
-    ("MaxPool", {"kernel_shape": "?w", "strides": "?s", "pads": "?q", "dilations": [1, 1]}),
-    ("AveragePool", {"kernel_shape": "?w", "strides": "?s", "pads": "?q", "count_include_pad": "?c"}),
-    ("GlobalAveragePool", {}),
-)
-_POOLED = {
-    "?w": ["integers", 1, 3, 2],
-    "?s": ["integers", 1, 2, 2],
-    "?q": ["integers", 0, 1, 4],
-    "?c": ["choice", 0, 1],
-}
-
-
-def _image_rules(read: _Reading) -> list[Rule]:
-    """Images of a batch, and channels: of a convolution those of its filters, of a pool its own."""
-    grouped = {**_WINDOW, "group": "?g"}
-    biases: tuple[tuple[str, ...], ...] = ((), ("b",))
-    operands = {"x": _IMAGE, "f": {"shape": ["m", "k", "p", "q"]}, "b": {"shape": ["m"]}}
-    return [
-        *(
-            read.before(
-                f"convolution{'-with-bias' if bias else ''}",
-                ["Conv", grouped, "x", "f", *bias],
-                ["Conv", grouped, read("x", _IMAGES), "f", *bias],
-                {name: operands[name] for name in ("x", "f", *bias)},
-                axis=_IMAGES,
-                attributes={**_WINDOWS, "?g": ["groups", "x", "f"]},
-            )
-            for bias in biases
-        ),
-        *(
-            read.before(
-                f"filters{'-with-bias' if bias else ''}",
-                ["Conv", _WINDOW, "x", "f", *bias],
-                ["Conv", _WINDOW, "x", read("f", _IMAGES), *(read(b, _LAST) for b in bias)],
-                {name: operands[name] for name in ("x", "f", *bias)} | {"f": {"shape": ["m", "c", "p", "q"]}},
-                axis=_CHANNELS,
-                attributes=_WINDOWS,
-            )
-            for bias in biases
-        ),
-        *(
-            read.before(
-                f"{op.lower()}-of-{name}",
-                [op, attributes, "x"],
-                [op, attributes, read("x", axis)],
-                {"x": _IMAGE},
-                axis=axis,
-                attributes={name: kind for name, kind in _POOLED.items() if name in attributes.values()},
-                where=read.some(axis),
-            )
-            for op, attributes in _POOLS
-            for name, axis in (("images", _IMAGES), ("channels", _CHANNELS))
-        ),
-    ]
 
 
 def _gemm_rules() -> list[Rule]:
@@ -339,18 +25,18 @@ def _gemm_rules() -> list[Rule]:
         for shapes in [{name: operands[name] for name in ("x", "w", *more)}]
         for suffix in ["-with-bias" if more else ""]
         for rule in (
-            _SLICE.before(
+            SLICE.before(
                 f"gemm{suffix}",
                 ["Gemm", factors, "x", "w", *more],
-                ["Gemm", factors, _SLICE("x", _ROWS), "w", *more],
+                ["Gemm", factors, SLICE("x", _ROWS), "w", *more],
                 shapes,
                 axis=_ROWS,
                 attributes=kinds,
             ),
-            _SLICE.before(
+            SLICE.before(
                 f"gemm-of-columns{suffix}",
                 ["Gemm", factors, "x", "w", *more],
-                ["Gemm", factors, "x", _SLICE("w", right), *(_SLICE(c, _LAST) for c in more)],
+                ["Gemm", factors, "x", SLICE("w", right), *(SLICE(c, _LAST) for c in more)],
                 shapes,
                 axis=_LAST,
                 attributes=kinds,
@@ -367,28 +53,28 @@ def _forward(name: str, begin: str = "?b", end: str = "?e") -> list[Any]:
 
 def _joined_rules() -> list[Rule]:
     """A slice of a join along its own axis that lies within one part."""
-    along = ["dim", "x", _SLICE.axis]
-    kinds = {"?j": ["choice", _SLICE.axis]}
-    behind = {"?b": ["choice", [along], [["+", along, 1]]], "?e": ["choice", [["+", along, 2]], [_TO_THE_END]]}
-    within = [["==", _SLICE.axis, "?j"], *_forward("?t")]
-    moved = {k: ["list", ["+", at, ["*", -1, along]]] for k, at in (("starts", _BEGIN), ("ends", _END))}
+    along = ["dim", "x", SLICE.axis]
+    kinds = {"?j": ["choice", SLICE.axis]}
+    behind = {"?b": ["choice", [along], [["+", along, 1]]], "?e": ["choice", [["+", along, 2]], [TO_THE_END]]}
+    within = [["==", SLICE.axis, "?j"], *_forward("?t")]
+    moved = {k: ["list", ["+", at, ["*", -1, along]]] for k, at in (("starts", BEGIN), ("ends", END))}
     return [
         *(
-            _SLICE.before(
+            SLICE.before(
                 f"first-of-{len(parts)}-joined",
                 ["Concat", {"axis": "?j"}, *parts],
-                _SLICE("x"),
+                SLICE("x"),
                 attributes=kinds,
-                where=[*within, ["<=", _END, along]],
+                where=[*within, ["<=", END, along]],
             )
             for parts in ("xy", "xyz")
         ),
-        _SLICE.before(
+        SLICE.before(
             "second-of-2-joined",
             ["Concat", {"axis": "?j"}, "x", "y"],
             ["Slice", {"axes": "?axis", **moved, "steps": "?t"}, "y"],
             attributes={**kinds, **behind},
-            where=[*within, ["<=", along, _BEGIN], ["<=", along, _END]],
+            where=[*within, ["<=", along, BEGIN], ["<=", along, END]],
         ),
     ]
 
@@ -405,10 +91,10 @@ def _reshape_rules() -> list[Rule]:
         return ["Reshape", {"shape": shape}, x]
 
     return [
-        _SLICE.before(
+        SLICE.before(
             "heads-joined",
             reshape("?r", "x"),
-            reshape([0, 0, _LAST], _SLICE("x", -3)),
+            reshape([0, 0, _LAST], SLICE("x", -3)),
             heads,
             axis=_ROWS,
             attributes={
@@ -416,10 +102,10 @@ def _reshape_rules() -> list[Rule]:
             },
             where=[["==", ["length", "?r"], 3], *kept, ["in", ["get", "?r", 2], [_LAST, width]]],
         ),
-        _SLICE.before(
+        SLICE.before(
             "heads-parted",
             reshape("?r", "x"),
-            reshape(["list", 0, 0, ["get", "?r", 2], ["get", "?r", 3]], _SLICE("x", _ROWS)),
+            reshape(["list", 0, 0, ["get", "?r", 2], ["get", "?r", 3]], SLICE("x", _ROWS)),
             flat,
             axis=-3,
             attributes={
@@ -433,9 +119,9 @@ def _reshape_rules() -> list[Rule]:
 def _nested_rules() -> list[Rule]:
     """A slice of a slice, along one axis or along two; and a slice that is all there is."""
     inner = {"starts": "?c", "ends": "?f", "steps": "?u"}
-    kinds = {name: _EXTENTS[of] for name, of in (("?c", "?b"), ("?f", "?e"), ("?u", "?t"))}
-    start = ["+", ["get", "?c", 0], _BEGIN]
-    stop = ["+", ["get", "?c", 0], _END]
+    kinds = {name: EXTENTS[of] for name, of in (("?c", "?b"), ("?f", "?e"), ("?u", "?t"))}
+    start = ["+", ["get", "?c", 0], BEGIN]
+    stop = ["+", ["get", "?c", 0], END]
     limit = ["get", "?f", 0]
     forward = [*_forward("?t"), *_forward("?u", "?c", "?f")]
     sliced = ["Slice", {"axes": "?axis", **inner}, "x"]
@@ -443,20 +129,20 @@ def _nested_rules() -> list[Rule]:
     def once(end: Any) -> Any:
         return ["Slice", {"axes": "?axis", "starts": ["list", start], "ends": ["list", end], "steps": [1]}, "x"]
 
-    whole = [["==", "?b", [0]], ["==", "?t", [1]], ["<=", ["dim", "x", _SLICE.axis], _END]]
+    whole = [["==", "?b", [0]], ["==", "?t", [1]], ["<=", ["dim", "x", SLICE.axis], END]]
     joined = {"axes": ["join", "?axis", "?k"]}
-    joined |= {k: ["join", a, b] for k, a, b in zip(inner, _EXTENT.values(), inner.values(), strict=True)}
+    joined |= {k: ["join", a, b] for k, a, b in zip(inner, EXTENT.values(), inner.values(), strict=True)}
     return [
-        _SLICE.before("shorter-slice", sliced, once(stop), attributes=kinds, where=[*forward, ["<=", stop, limit]]),
-        _SLICE.before("longer-slice", sliced, once(limit), attributes=kinds, where=[*forward, ["<", limit, stop]]),
-        _SLICE.before(
+        SLICE.before("shorter-slice", sliced, once(stop), attributes=kinds, where=[*forward, ["<=", stop, limit]]),
+        SLICE.before("longer-slice", sliced, once(limit), attributes=kinds, where=[*forward, ["<", limit, stop]]),
+        SLICE.before(
             "slice-of-other-axis",
             ["Slice", {"axes": "?k", **inner}, "x"],
             ["Slice", joined, "x"],
             attributes={"?k": ["choice", *([a] for a in (-1, -2, -3))], **kinds},
             where=[["==", ["length", "?k"], 1], ["!=", "?axis", "?k"]],
         ),
-        replace(_SLICE.before("all", "x", "x", where=whole), name="drop-whole-slice"),
+        replace(SLICE.before("all", "x", "x", where=whole), name="drop-whole-slice"),
     ]
 
 
@@ -483,106 +169,10 @@ def _single_rules() -> list[Rule]:
             attributes={"?axis": ["axis", "x"]},
             where=[[relation, at, -1]],
         )
-        for name, relation, end in (("one", "!=", ["+", at, 1]), ("last", "==", _TO_THE_END))
+        for name, relation, end in (("one", "!=", ["+", at, 1]), ("last", "==", TO_THE_END))
     ]
 
 
 def slice_rules() -> list[Rule]:
     """All of them, without certificates."""
-    return [
-        *(
-            rule
-            for read in (_SLICE, _GATHER)
-            for part in (_elementwise_rules, _sum_rules, _fused_rules, _row_rules)
-            for rule in part(read)
-        ),
-        *(rule for read in (_SLICE, _PICK) for part in (_turned_rules, _image_rules) for rule in part(read)),
-        *_gemm_rules(),
-        *_joined_rules(),
-        *_reshape_rules(),
-        *_nested_rules(),
-        *_single_rules(),
-    ]
-
-
-_BACKWARDS = {"starts": [-1], "ends": [-_TO_THE_END], "steps": [-1]}
-"""Keeps the size of the axis, so that types tell nothing."""
-
-
-def false_slice_controls() -> list[Rule]:
-    """Readings that may not come first, each well typed where it is wrong."""
-
-    def backwards(axis: int, x: Any) -> Any:
-        return ["Slice", {"axes": [axis], **_BACKWARDS}, x]
-
-    def control(name: str, source: Any, target: Any, variables: Any = None, **rest: Any) -> Rule:
-        return declare(name, "control", [source], [target], variables, **rest)
-
-    square = {"x": {"shape": ["n", "n"]}, "w": {"shape": ["n", "n"]}}
-    images = {"x": {"shape": ["n", 4, "h", "w"]}, "f": {"shape": [4, 2, "p", "q"]}}
-    two = {"axes": [_CHANNELS], "starts": [0], "ends": [2], "steps": [1]}
-    filters = {**two, "axes": [_IMAGES]}
-    whole = {"strides": [1, 1], "pads": [0, 0, 0, 0], "dilations": [1, 1]}
-    mean = {"axes": [_LAST], "keepdims": 1}
-    return [
-        control(
-            "softmax-of-some-is-some-of-softmax",
-            _SLICE(["Softmax", "x"], _LAST),
-            ["Softmax", _SLICE("x", _LAST)],
-            attributes=_EXTENTS,
-        ),
-        control(
-            "gather-past-the-mean-of-its-axis",
-            ["Gather", {"axis": _LAST}, ["ReduceMean", mean, "x"], "i"],
-            ["ReduceMean", mean, ["Gather", {"axis": _LAST}, "x", "i"]],
-            {"x": {"shape": ["m", "n"]}, "i": {"shape": [1]}},
-        ),
-        control(
-            "rows-of-a-product-are-columns-of-the-right",
-            backwards(_ROWS, ["MatMul", "x", "w"]),
-            ["MatMul", "x", backwards(_LAST, "w")],
-            square,
-        ),
-        control(
-            "slice-keeps-its-axis-past-transpose",
-            backwards(_LAST, ["Transpose", {"perm": [1, 0]}, "x"]),
-            ["Transpose", {"perm": [1, 0]}, backwards(_LAST, "x")],
-            {"x": square["x"]},
-        ),
-        control(
-            "layer-norm-forgets-what-is-turned",
-            backwards(_LAST, ["LayerNormalization", "x", "g"]),
-            ["LayerNormalization", backwards(_LAST, "x"), "g"],
-            {"x": {"shape": ["m", "n"]}, "g": {"shape": ["n"]}},
-        ),
-        control(
-            "gather-of-one-addend",
-            ["Gather", {"axis": _LAST}, ["Add", "x", "z"], "i"],
-            ["Add", ["Gather", {"axis": _LAST}, "x", "i"], "z"],
-            {"x": {"shape": ["m", "n"]}, "z": {"shape": ["n"]}, "i": {"shape": ["n"]}},
-        ),
-        control(
-            "gather-along-another-axis",
-            ["Gather", {"axis": _ROWS}, ["Relu", "x"], "i"],
-            ["Relu", ["Gather", {"axis": _LAST}, "x", "i"]],
-            {"x": square["x"], "i": {"shape": ["n"]}},
-        ),
-        control(
-            "first-two-filters-of-two-groups",
-            ["Slice", two, ["Conv", {**whole, "group": 2}, "x", "f"]],
-            ["Conv", {**whole, "group": 2}, "x", ["Slice", filters, "f"]],
-            images,
-        ),
-        control(
-            "a-join-is-turned-part-by-part",
-            backwards(_LAST, ["Concat", {"axis": _LAST}, "x", "w"]),
-            ["Concat", {"axis": _LAST}, backwards(_LAST, "x"), backwards(_LAST, "w")],
-            square,
-        ),
-        control(
-            "a-slice-of-a-slice-starts-over",
-            _SLICE(["Slice", {"axes": [_LAST], "starts": [1], "ends": [3], "steps": [1]}, "x"], _LAST),
-            _SLICE("x", _LAST),
-            attributes={"?b": ["choice", [0]], "?e": ["choice", [1], [2]], "?t": ["choice", [1]]},
-        ),
-    ]
+    return [*_gemm_rules(), *_joined_rules(), *_reshape_rules(), *_nested_rules(), *_single_rules()]

@@ -13,12 +13,12 @@ from rlflow.ir import Graph, Node, Ref
 from rlflow.onnx_io import from_onnx, to_onnx
 from rlflow.ops import registry
 from rlflow.rules import instances
-from rlflow.rules.curated_slices import slice_rules
+from rlflow.rules.curated_reading import reading_rules
 from rlflow.rules.rewriter import Rewriter
 from rlflow.rules.rule import Rule
 from rlflow.runtime.equivalence import compare
 
-RULES = {rule.name: rule for rule in slice_rules()}
+RULES = {rule.name: rule for rule in reading_rules()}
 VIT = {"layers": 2, "hidden": 32, "heads": 4, "intermediate": 64, "patch": 4, "image": 16, "classes": 5}
 TO_THE_END = 2**31 - 1
 
