@@ -295,6 +295,11 @@ def _rectified(op: str, make: Callable[[Draw], Application]) -> Callable[[Draw],
     return made
 
 
+def _constant(draw: Draw) -> Application:
+    numbers = tuple(float(v) for v in array(draw, (draw(st.integers(1, 4)),), "float32"))
+    return Application("Constant", (), {"value_floats": numbers}, (), {"value_floats": numbers})
+
+
 DRAWN: dict[str, Callable[[Draw], Application]] = {
     "Add": _elementwise("Add"),
     "Sub": _elementwise("Sub"),
@@ -328,6 +333,7 @@ DRAWN: dict[str, Callable[[Draw], Application]] = {
     "Flatten": _flatten,
     "Identity": _unary("Identity", dtypes=NUMBERS),
     "Cast": _cast,
+    "Constant": _constant,
     "Pad": _pad,
     "BatchNormalization": _batch_norm,
     "Gelu": _gelu,

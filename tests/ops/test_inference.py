@@ -164,7 +164,7 @@ def test_refusals(op: str, attributes: dict, operands: list, reason: str) -> Non
         infer(op, {**OPERATORS[op].defaults, **attributes}, operands)
 
 
-@pytest.mark.parametrize("op", sorted(OPERATORS))
+@pytest.mark.parametrize("op", sorted(OPERATORS.keys() - {"Constant"}))
 def test_no_operator_takes_nothing_or_everything(op: str) -> None:
     for count in (0, 65) if op != "Constant" else (1, 65):
         with pytest.raises(TypeInferenceError, match=f"{op}: {count} typed operands"):

@@ -1,18 +1,27 @@
 """Graphs around rules, and outputs to compare."""
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from random import Random
 
 import numpy as np
+import onnx
 import pytest
-from strategies import weight
+from strategies import source, weight
 
 from rlflow.ir import INPUT, Graph, Header, Node, Ref, make_graph, validate
+from rlflow.onnx_io import from_onnx, to_onnx
+from rlflow.onnx_io.standalone import standalone_model
 from rlflow.ops import registry
 from rlflow.ops.domain import FloatDomain
 from rlflow.ops.reference import evaluate_value
 from rlflow.rules import instances, pattern
 from rlflow.rules.instances import Instance
+from rlflow.rules.rewriter import Rewriter
 from rlflow.rules.rule import Rule
+from rlflow.rules.verify import Certificate, VerificationConfig, verify
+from rlflow.runtime.equivalence import compare
 
 
 def each_of(rules: Sequence[Rule]) -> pytest.MarkDecorator:
@@ -71,9 +80,9 @@ def embed(rule: Rule, instance: Instance, rng: np.random.Generator) -> tuple[Gra
     plan = instances.plan(rule.source, instance)
     nodes: list[Node] = []
     for name, kind in instance.types.items():
-        spec = rule.spec(name)
-        if spec.literal:
-            nodes.append(weight(np.full(instance.shape(name), instance.literals[name], np.float32), name))
+        spec, value = rule.spec(name), instance.given(name)
+        if value is not None:
+            nodes.append(weight(value, name))
         elif spec.constant:
             nodes.append(weight(rng.standard_normal(instance.shape(name)).astype(np.float32), name))
         else:
@@ -100,3 +109,43 @@ def graph_of(build: Callable[[list[Node]], Sequence[Ref]], opset: int = 17) -> G
     inputs = [i for i, node in enumerate(nodes) if node.op == INPUT]
     names = [f"y{i}" for i in range(len(outputs))]
     return make_graph(dict(enumerate(nodes)), inputs, outputs, names, Header(opset))
+
+
+def applied(nodes: list[Node], op: str, *operands: Ref, **attributes: object) -> Ref:
+    """A node of this operator, with its defaults."""
+    given = [(r, nodes[r.node].types[r.index], nodes[r.node].constant) for r in operands]
+    nodes.append(registry.apply(op, {**registry.OPERATORS[op].defaults, **attributes}, given))
+    return Ref(len(nodes) - 1)
+
+
+def read(nodes: list[Node], name: str, *shape: int) -> Ref:
+    """An input."""
+    nodes.append(source(shape, name))
+    return Ref(len(nodes) - 1)
+
+
+def operators(graph: Graph) -> Counter[str]:
+    """How often each one runs."""
+    return Counter(graph.nodes[i].op for i in graph.order)
+
+
+_MODELS = 20
+
+
+def assert_fires_on_a_model(rule: Rule) -> None:
+    """It is verified as the library is; its source, written as an ONNX model and read again, is rewritten, and ONNX
+    Runtime computes the same. Not vacuous: among so many models one must have a place for the rule.
+    """
+    assert isinstance(verify(rule, VerificationConfig(seed=1)), Certificate)
+    random, rng = Random(0), np.random.default_rng(0)
+    rewriter = Rewriter([replace(rule, worth=())])  # what is drawn is small
+    for _ in range(_MODELS):
+        model = standalone_model(embed(rule, instances.draw(rule, random), rng)[0])
+        onnx.checker.check_model(model)
+        imported = from_onnx(model)
+        if matches := rewriter.matches(imported)[0]:
+            exported = to_onnx(rewriter.apply(imported, matches[0]))
+            onnx.checker.check_model(exported)
+            assert compare(model, exported).equivalent
+            return
+    pytest.fail(f"none of {_MODELS} drawn models has a place for {rule.name}")

@@ -38,6 +38,14 @@ SCOPE = Scope(
         (["inverse", "?q"], (1, 2, 0)),
         (["is_identity", ["compose", "?q", ["inverse", "?q"]]], True),
         (["swaps_last_two", [0, 2, 1]], True),
+        (["reads_some", 3, 1, 3, 1], True),
+        (["reads_some", 1, 1, 3, 1], False),
+        (["reads_some", 3, -1, -5, -1], True),
+        (["reads_some", ["dim", "n", 0], 0, 2, 1], True),
+        (["reads_some", ["dim", "n", 0], 1, 2, 1], False),
+        (["reads_some", 0, 0, 2, 1], True),
+        (["keeps_order", [1, 5, 1, 4], [1, 0, 3, 2]], True),
+        (["keeps_order", [2, 5, 1], [1, 0, 2]], False),
         (["swaps_last_two", "?p"], False),
         (["list", ["*", ["dim", "x", 0], 2], 5], (4, 5)),
         (["/", ["elements", "x"], 2], 3),
@@ -88,3 +96,10 @@ def test_composition_is_transposing_twice(p: list[int], q: list[int]) -> None:
     composed = evaluate(["compose", "?p", "?q"], scope)
     assert (value.transpose(p).transpose(q) == value.transpose(composed)).all()
     assert evaluate(["compose", "?p", ["inverse", "?p"]], scope) == tuple(range(5))
+
+
+def test_sums_within_products_and_long_lists_are_told_from_others() -> None:
+    assert describe(["/", ["+", ["dim", "x", 0], 1], 2]) == "(dim(x, 0) + 1) / 2"
+    assert describe(["+", ["/", ["dim", "x", 0], 2], 1]) == "dim(x, 0) / 2 + 1"
+    assert describe([1.0] * 16).count("1.0") == 16
+    assert describe([1.0] * 17) == "[17 numbers]"

@@ -1,32 +1,18 @@
 """The rules of Concat and Split at work: what they make of graphs, that the outputs stay, and that instances are
 drawn."""
 
-from collections import Counter
 from random import Random
 
 import numpy as np
 import pytest
-from rules.support import assert_same_outputs, graph_of
-from strategies import source
+from rules.support import applied, assert_same_outputs, graph_of, operators, read
 
 from rlflow.ir import Graph, Node, Ref
-from rlflow.ops import registry
 from rlflow.rules import instances
 from rlflow.rules.curated_joins import false_join_controls, join_rules
 from rlflow.rules.rewriter import Rewriter
 
 RULES = {rule.name: rule for rule in join_rules()}
-
-
-def applied(nodes: list[Node], op: str, *operands: Ref, **attributes: object) -> Ref:
-    given = [(r, nodes[r.node].types[r.index], nodes[r.node].constant) for r in operands]
-    nodes.append(registry.apply(op, {**registry.OPERATORS[op].defaults, **attributes}, given))
-    return Ref(len(nodes) - 1)
-
-
-def read(nodes: list[Node], name: str, *shape: int) -> Ref:
-    nodes.append(source(shape, name))
-    return Ref(len(nodes) - 1)
 
 
 def rewritten(graph: Graph, *names: str) -> Graph:
@@ -35,10 +21,6 @@ def rewritten(graph: Graph, *names: str) -> Graph:
         rewriter = Rewriter([RULES[name]])
         graph = rewriter.apply(graph, rewriter.matches(graph)[0][0])
     return graph
-
-
-def operators(graph: Graph) -> Counter[str]:
-    return Counter(graph.nodes[i].op for i in graph.order)
 
 
 def test_two_products_become_one_and_two_again() -> None:

@@ -42,14 +42,16 @@ def mutants(target: Term) -> Iterator[tuple[str, Term]]:
             for kept in part.arguments:
                 yield f"only {pattern.show(kept)} at {where}", replaced(target, part, kept)
         if part.op == "Transpose":
-            reverse = ["inverse", pattern.thaw(dict(part.attributes)["perm"])]
-            if reverse[1] == [1, 0, 2, 3] or reverse[1][0] == "last_two_swapped":
-                continue  # its own inverse
+            perm = dict(part.attributes)["perm"]
+            reverse = ["inverse", pattern.thaw(perm)]
+            if (are_numbers(perm) and is_own_inverse(perm)) or reverse[1][0] == "last_two_swapped":
+                continue
             turned = replace(part, attributes=(("perm", pattern.freeze(reverse)),))
             yield f"permutation at {where}", replaced(target, part, turned)
         if part.op == "Conv":
             attributes = dict(part.attributes)
-            if attributes["pads"] == (1, 1, 1, 1):
+            pads = attributes["pads"]
+            if are_numbers(pads) and pads[:2] == pads[2:]:
                 continue  # the same at either end
             attributes["pads"] = ("list", *(("get", attributes["pads"], i) for i in (2, 3, 0, 1)))
             turned = replace(part, attributes=tuple(sorted(attributes.items())))
@@ -73,6 +75,10 @@ def is_true_anyway(rule: Rule, what: str) -> bool:
     return bool(found) and all(map(is_own_inverse, found))
 
 
+def are_numbers(attribute: object) -> bool:
+    return isinstance(attribute, tuple) and all(isinstance(p, int) for p in attribute)
+
+
 def is_own_inverse(permutation: Sequence[int]) -> bool:
     return [permutation[p] for p in permutation] == list(range(len(permutation)))
 
@@ -82,7 +88,7 @@ def permutations_of(rule: Rule) -> Iterator[Sequence[int]]:
     for side in (*rule.source, *rule.target):
         for part in pattern.subterms(side):
             written = dict(part.attributes).get("perm") if isinstance(part, Apply) else None
-            if isinstance(written, tuple) and all(isinstance(p, int) for p in written):
+            if are_numbers(written):
                 yield written
     sampler, random = Sampler(rule), Random(0)
     for _ in range(200 if rule.attributes else 0):

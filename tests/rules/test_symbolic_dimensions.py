@@ -43,8 +43,9 @@ def source_graph(rule: Rule, types: dict[str, TensorType], instance: Instance) -
     nodes: list[Node] = []
     for name, kind in types.items():
         shape = instance.shape(name)
-        if rule.spec(name).literal:
-            nodes.append(weight(np.full(shape, instance.literals[name], np.float32), name))
+        value = instance.given(name)
+        if value is not None:
+            nodes.append(weight(value, name))
         elif rule.spec(name).constant:
             nodes.append(weight(np.ones(shape, np.float32), name))
         else:

@@ -178,3 +178,9 @@ def test_a_common_part_becomes_a_variable() -> None:
     assert wide is not None
     assert wide.equation() == "Mul(a, b) => MatMul(a, b)"
     assert [wide.spec(name).shape for name in "ab"] == [("...a", "a1", 1), ("...b", 1, "b2")]
+
+
+def test_no_two_declared_rules_say_the_same() -> None:
+    """Names and ids apart: the library would drop one of two, and the report count both."""
+    rules = curated_rules()
+    assert len({r.id for r in rules}) == len({r.name for r in rules}) == len(rules)

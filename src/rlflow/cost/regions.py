@@ -4,9 +4,10 @@ A region is a maximal set of nodes that ONNX Runtime *might* fuse with each othe
 left to ONNX Runtime itself, when the region is timed. So the cut must only never separate what would be fused. After a
 rewrite only regions that contain a changed node are new, and identical layers share their regions' prices.
 
-Two things are not regions' business, because ONNX Runtime decides them by looking at the whole model: which of several
-views in a row it merges (microseconds), and between which convolutions it keeps its blocked layout (ReorderInput and
-ReorderOutput, which a convolution that is timed by itself always has).
+Three things are not regions' business, because ONNX Runtime decides them by looking at the whole model: which of
+several views in a row it merges, of which slices of one tensor it makes a Split (microseconds both), and between which
+convolutions it keeps its blocked layout (ReorderInput and ReorderOutput, which a convolution that is timed by itself
+always has).
 
 The borders follow the CPU optimisers at ORT_ENABLE_ALL: MatMul + Add -> Gemm, scale and transpose into FusedMatMul,
 Gelu and BiasGelu, LayerNormalization and SkipLayerNormalization, Conv + BatchNormalization + activation,

@@ -1,7 +1,7 @@
-"""Constant (ai.onnx 12, of one number): how a rule writes a number that a model stores.
+"""Constant (ai.onnx 12, of one number or a list of them): numbers that a rule names or brings along.
 
 An imported model has none: whatever its constants are called there, they are weights here. Nor has an exported one, as
-constant expressions are evaluated on the way out.
+constant expressions are evaluated on the way out. Matrices are made of lists by Reshape.
 """
 
 from __future__ import annotations
@@ -17,16 +17,26 @@ from rlflow.ops.domain import Array, Domain, FloatDomain
 from rlflow.ops.schema import Operator, Types
 
 
+def _numbers(attributes: Attributes) -> float | tuple[float, ...]:
+    match dict(attributes):
+        case {"value_float": float(number)}:
+            return number
+        case {"value_floats": tuple(numbers)} if all(isinstance(number, float) for number in numbers):
+            return numbers  # type: ignore[return-value]
+    raise TypeInferenceError(f"Constant: {dict(attributes)} is neither a float nor a list of floats")
+
+
 def _infer(attributes: Attributes, inputs: Types) -> tuple[TensorType, ...]:
-    if not isinstance(attributes["value_float"], float):
-        raise TypeInferenceError(f"Constant: {attributes['value_float']!r} is no float")
-    return (TensorType("float32", ()),)
+    return (TensorType("float32", np.shape(_numbers(attributes))),)
 
 
 def _evaluate(domain: Domain, attributes: Attributes, x: Sequence[Array]) -> tuple[Array, ...]:
-    number = attributes["value_float"]
-    assert isinstance(number, float)
-    return (np.asarray(number, np.float32) if isinstance(domain, FloatDomain) else domain.constant(number),)
+    numbers = np.asarray(_numbers(attributes), np.float32)
+    if isinstance(domain, FloatDomain):
+        return (numbers,)
+    distinct, where = np.unique(_numbers(attributes), return_inverse=True)
+    each = [domain.constant(float(number)) for number in distinct]
+    return (domain.structural(lambda *v: np.stack(v)[where.reshape(numbers.shape)], *each),)
 
 
 OPERATORS = (Operator("Constant", _infer, _evaluate, since=12, arity=(0, 0)),)

@@ -14,8 +14,8 @@ from rlflow.ir.tensor_type import TensorType
 from rlflow.ops import registry
 from rlflow.representation.graph_arrays import GraphArrays
 
-VOCABULARY = ("<padding>", "<opaque>", INPUT, *sorted(registry.OPERATORS))
-"""Operator names by index, version 1; an operator that is not in it is opaque."""
+VOCABULARY = ("<padding>", "<opaque>", INPUT, *sorted(name for name, op in registry.OPERATORS.items() if op.arity[1]))
+"""Operator names by index, version 1; an operator that is not in it is opaque. What has no operands never runs."""
 VOCABULARY_SIZE = len(VOCABULARY)
 FEATURES = (
     "log2_elements",

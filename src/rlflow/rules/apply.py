@@ -9,30 +9,45 @@ from rlflow.rules.match import Match, PlannedNode
 def apply(graph: Graph, match: Match) -> Graph:
     """A new graph that shares all other nodes. The match must have been found in this very graph.
 
-    The target's outputs take the names of the source's.
+    A planned node that the graph has already is not made again: what two rewrites ask for alike is computed once, and
+    who reads it is told apart no more. The target's outputs take the names of the source's.
     """
     names = {t: graph.nodes[r.node].names[r.index] for r, t in zip(match.roots, match.targets, strict=True)}
-    identifiers = range(graph.next_id, graph.next_id + len(match.plan))
-    added = {
-        identifier: _node(planned, place, graph.next_id, names)
-        for place, (identifier, planned) in enumerate(zip(identifiers, match.plan, strict=True))
-    }
-    substitution = {
-        root: _placed(target, graph.next_id) for root, target in zip(match.roots, match.targets, strict=True)
-    }
-    return graph.replace(added, substitution)
+    roots = {root.node for root in match.roots}
+    added: dict[int, Node] = {}
+    places: list[int] = []
+
+    def placed(ref: Ref) -> Ref:
+        return Ref(places[-1 - ref.node], ref.index) if ref.node < 0 else ref
+
+    for place, planned in enumerate(match.plan):
+        inputs = tuple(map(placed, planned.inputs))
+        identifier = _present(graph, planned, inputs, roots)
+        if identifier is None:
+            identifier = graph.next_id + len(added)
+            outputs = (Ref(-1 - place, i) for i in range(len(planned.types)))
+            added[identifier] = _node(planned, inputs, tuple(names.get(output, "") for output in outputs))
+        places.append(identifier)
+    return graph.replace(added, {root: placed(target) for root, target in zip(match.roots, match.targets, strict=True)})
 
 
-def _placed(ref: Ref, start: int) -> Ref:
-    return Ref(start - 1 - ref.node, ref.index) if ref.node < 0 else ref
+def _present(graph: Graph, planned: PlannedNode, inputs: tuple[Ref, ...], roots: set[int]) -> int | None:
+    """The node of the graph, other than those to be replaced, that computes what is planned."""
+    readers = graph.consumers.get(inputs[0].node, ()) if inputs else ()
+    for reader in readers:
+        node = graph.nodes[reader]
+        if node.op == planned.op and node.inputs == inputs and reader not in roots:
+            if node.attributes == planned.attributes and node.types == planned.types:
+                return reader
+    return None
 
 
-def _node(planned: PlannedNode, place: int, start: int, names: dict[Ref, str]) -> Node:
+def _node(planned: PlannedNode, inputs: tuple[Ref, ...], names: tuple[str, ...]) -> Node:
     return Node(
         op=planned.op,
-        inputs=tuple(_placed(r, start) for r in planned.inputs),
+        inputs=inputs,
         attributes=planned.attributes,
         types=planned.types,
-        names=tuple(names.get(Ref(-1 - place, i), "") for i in range(len(planned.types))),
+        names=names,
         constant=planned.constant,
     )

@@ -9,8 +9,12 @@ from typing import Any
 
 from rlflow.rules.curated_convolution import convolution_rules, false_convolution_controls
 from rlflow.rules.curated_fused import false_fused_controls, fused_rules
+from rlflow.rules.curated_groups import false_group_controls, group_rules
 from rlflow.rules.curated_joins import false_join_controls
 from rlflow.rules.curated_microsoft import false_microsoft_controls, microsoft_rules
+from rlflow.rules.curated_movement import false_movement_controls, movement_rules
+from rlflow.rules.curated_reading import false_reading_controls, reading_rules
+from rlflow.rules.curated_winograd import false_winograd_controls, winograd_rules
 from rlflow.rules.rule import Rule, declare
 
 _LINEAR = "linear"
@@ -311,6 +315,10 @@ def curated_rules() -> list[Rule]:
         *convolution_rules(),
         *fused_rules(),
         *microsoft_rules(),
+        *group_rules(),
+        *reading_rules(),
+        *movement_rules(),
+        *winograd_rules(),
     ]
 
 
@@ -378,4 +386,8 @@ def false_controls() -> list[Rule]:
         *false_join_controls(),
         *false_fused_controls(),
         *false_microsoft_controls(),
+        *false_group_controls(),
+        *false_reading_controls(),
+        *false_movement_controls(),
+        *false_winograd_controls(),
     ]

@@ -58,14 +58,25 @@ def holds(condition: Expression, scope: Scope) -> bool:
         return False
 
 
+_SHOWN = 16
+"""Of longer lists - matrices, row by row - only the length is told."""
+
+
 def describe(expression: Expression) -> str:
     """The expression as mathematics for people."""
     if not isinstance(expression, list):
         return str(expression).removeprefix("?")
     if not expression or not isinstance(expression[0], str):
+        if len(expression) > _SHOWN:
+            return f"[{len(expression)} numbers]"
         return "[" + ", ".join(map(describe, expression)) + "]"
     head, *arguments = expression
     inner = [describe(a) for a in arguments]
+    if head in ("*", "/"):
+        inner = [
+            f"({text})" if isinstance(a, list) and a[0] == "+" else text
+            for a, text in zip(arguments, inner, strict=True)
+        ]
     if head in ("==", "!=", "<", "<=", "+", "*", "/", "and", "or"):
         return f" {head} ".join(inner)
     return f"{head}({', '.join(inner)})"
@@ -105,6 +116,19 @@ def _quotient(a: Any, b: Any) -> int:
     return int(a // b)
 
 
+def _reads_some(size: Any, begin: int, end: int, step: int) -> bool:
+    """Whether a slice has elements wherever the axis has: from the front on, if its size is but a name."""
+    if isinstance(size, int):
+        return size == 0 or len(range(size)[begin:end:step]) > 0
+    return begin == 0 and end > 0 and step > 0
+
+
+def _keeps_order(shape: tuple[Any, ...], perm: tuple[int, ...]) -> bool:
+    """Whether the permutation moves none but axes of length one past each other."""
+    longer = [axis for axis in perm if axis >= len(shape) or shape[axis] != 1]
+    return longer == sorted(longer)
+
+
 def _inverse(perm: tuple[int, ...]) -> tuple[int, ...]:
     return tuple(perm.index(i) for i in range(len(perm)))
 
@@ -133,9 +157,11 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "join": lambda *a: tuple(x for part in a for x in part),
     "length": len,
     "get": lambda a, i: a[i] if -len(a) <= i < len(a) else None,
+    "reads_some": _reads_some,
     "static": lambda a: all(isinstance(d, int) for d in a),
     "compose": _compose,
     "inverse": _inverse,
+    "keeps_order": _keeps_order,
     "is_identity": lambda perm: tuple(perm) == tuple(range(len(perm))),
     "last_two_swapped": lambda rank: (*range(_number(rank) - 2), rank - 1, rank - 2),
     "swaps_last_two": lambda perm: tuple(perm) == (*range(len(perm) - 2), len(perm) - 1, len(perm) - 2),

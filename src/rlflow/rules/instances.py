@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import lru_cache, partial
+from math import prod
 from random import Random
 from typing import Any, NamedTuple
 
@@ -39,11 +40,12 @@ _OPSET = 21
 
 @dataclass(frozen=True)
 class Instance:
-    """A choice of shapes and attributes for which the source is well typed."""
+    """A choice of shapes, attributes and indices for which the source is well typed."""
 
     types: Mapping[str, TensorType]
     attributes: Mapping[str, AttributeValue]
     literals: Mapping[str, float]
+    indices: Mapping[str, np.ndarray] = field(default_factory=dict)
 
     @property
     def scope(self) -> Scope:
@@ -51,6 +53,12 @@ class Instance:
 
     def shape(self, name: str) -> tuple[int, ...]:
         return tuple(d for d in self.types[name].shape or () if isinstance(d, int))
+
+    def given(self, name: str) -> np.ndarray | None:
+        """The value of a literal or of indices, in the variable's shape; None where any value will do."""
+        if name in self.literals and name not in self.indices:
+            return np.full(self.shape(name), self.literals[name], np.float32)
+        return self.indices.get(name)
 
 
 def draw(rule: Rule, random: Random, *, respect_condition: bool = True) -> Instance:
@@ -72,7 +80,7 @@ class Sampler:
         self.names = pattern.variables(*rule.source)
         self._source, self._target = (_layout(side, self.names) for side in (rule.source, rule.target))
         self._templates = [rule.spec(name).shape for name in self.names]
-        self._literals = [name for name in self.names if rule.spec(name).literal]
+        self._literals = [name for name in self.names if rule.spec(name).literal and name not in rule.indices]
         turned = is_turned(rule)
         self._ranks = _TURNED_RANKS if turned else _RANKS
         self._leading_ranks = _TURNED_LEADING if turned else _LEADING
@@ -91,6 +99,8 @@ class Sampler:
         for _ in range(attempts):
             try:
                 instance = self._attempt(random)
+                if self.rule.indices:
+                    instance = self._with_indices(instance, random)
                 if not respect_condition or all(holds(condition, instance.scope) for condition in self.rule.where):
                     self._source.plan(instance)
                     return instance
@@ -116,12 +126,29 @@ class Sampler:
             _broadcastable(whole, random) if template is None else tuple(d for part in template for d in drawn(part))
             for template in self._templates
         ]
-        types = {name: TensorType("float32", shape) for name, shape in zip(self.names, shapes, strict=True)}
+        dtypes = ("int64" if name in self.rule.indices else "float32" for name in self.names)
+        types = {n: TensorType(d, shape) for n, d, shape in zip(self.names, dtypes, shapes, strict=True)}
         literals = {name: float(np.float32(random.uniform(1e-6, 1e-1))) for name in self._literals}
         attributes: dict[str, AttributeValue] = {}
         for name, kind in self.rule.attributes.items():
             attributes[name] = _draw_attribute(kind, types, attributes, random)
         return Instance(types, attributes, literals)
+
+    def _with_indices(self, instance: Instance, random: Random) -> Instance:
+        """Each index among those that the axis has which it selects from, counted from the front or from the end."""
+        source, drawn = self._source.plan(instance), dict[str, np.ndarray]()
+        types = [(kind,) for kind in instance.types.values()] + [step.types for step in source.steps]
+        sizes: dict[str, int] = {}
+        for step in (s for s in source.steps if s.op == "Gather" and s.inputs[1].node < len(self.names)):
+            name, size = self.names[step.inputs[1].node], _size(_output(types, step.inputs[0]), step.attributes["axis"])
+            sizes[name] = min(size, sizes.get(name, size))
+        for name, size in sizes.items():
+            if size == 0:
+                raise TypeInferenceError("nothing can be selected from no elements")
+            shape = instance.shape(name)
+            drawn[name] = np.array([random.randrange(-size, size) for _ in range(prod(shape))], np.int64).reshape(shape)
+        values = {name: index.item() for name, index in drawn.items() if self.rule.spec(name).literal}
+        return replace(instance, indices=drawn, literals={**instance.literals, **values})
 
     def _grouped(self, random: Random) -> dict[int | str, Shape]:
         """Sizes for which filters read their image in groups: drawn by chance, they seldom divide each other."""
@@ -163,7 +190,8 @@ def _draw_attribute(
 ) -> AttributeValue:
     """["permutation", "x", ...] or ["axis", "x", ...] of the highest rank, ["reshape", "x"], ["uniform"],
     ["partition", "x", axis, parts], ["sizes", axis, "x", ...], ["integers", least, most, count],
-    ["groups", "x", "filters"], or ["choice", a, b, ...]. An axis is a number or an attribute that was drawn before.
+    ["groups", "x", "filters"], or ["choice", a, b, ...] of expressions. An axis is a number or an attribute that
+    was drawn before.
     """
     match kind:
         case ["permutation", *names]:
@@ -190,7 +218,7 @@ def _draw_attribute(
                 raise TypeInferenceError(f"{types[filters]} over {types[image]}")
             return channels // seen
         case ["choice", *values]:
-            return pattern.freeze(random.choice(values))  # type: ignore[no-any-return]
+            return evaluate(random.choice(values), Scope(types, drawn))  # type: ignore[no-any-return]
     raise RuleError(f"cannot draw an attribute of the kind {kind!r}")
 
 

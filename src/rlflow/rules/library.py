@@ -107,6 +107,7 @@ def _from_json(written: dict[str, Any]) -> Rule:
         written["variables"],
         attributes=written["attributes"],
         where=written["where"],
+        worth=written.get("worth", ()),
         opset=written["opset"],
         origin=written["origin"],
         certificate=Certificate(**written["certificate"]) if written["certificate"] else None,

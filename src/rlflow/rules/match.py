@@ -355,7 +355,7 @@ def _complete(variant: Variant, graph: Graph, binding: _Binding, roots: tuple[Re
     if literals is None:
         return None
     scope = Scope(types, binding.attributes, literals)
-    if not all(holds(condition, scope) for condition in rule.where):
+    if not all(holds(condition, scope) for condition in (*rule.where, *rule.worth)):
         return None
     try:
         plan, targets = _plan(variant.target_steps, graph, binding, scope)
@@ -458,13 +458,17 @@ def _stored_number(graph: Graph, ref: Ref) -> float | None:
 _CERTIFIED = frozenset({"float32", "float64"})
 """Certificates say nothing of narrower floats, where a product overflows that its quotient does not."""
 
+_COUNTING = frozenset({"int32", "int64"})
+
 
 def admitted(rule: Rule, types: Mapping[str, TensorType], constant: Mapping[str, bool]) -> bool:
     """Whether the bound tensors are of the kinds that the rule's variables stand for, and for which it is certified."""
     symbols: dict[str, Dimension | tuple[Dimension, ...]] = {}
     for name, kind in types.items():
         spec = rule.spec(name)
-        if kind.dtype not in _CERTIFIED or (spec.constant and not constant[name]):
+        if kind.dtype not in (_COUNTING if name in rule.indices else _CERTIFIED) or (
+            spec.constant and not constant[name]
+        ):
             return False
         if spec.shape is not None and (kind.shape is None or not _fits(spec, kind.shape, symbols)):
             return False

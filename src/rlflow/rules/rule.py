@@ -15,7 +15,7 @@ from rlflow.errors import RuleError
 from rlflow.ops import registry
 from rlflow.rules import pattern
 from rlflow.rules.expression import Expression, describe
-from rlflow.rules.pattern import Apply, Term
+from rlflow.rules.pattern import Apply, Term, Variable
 
 
 @dataclass(frozen=True)
@@ -25,7 +25,7 @@ class VariableSpec:
     `shape` is a template: numbers, symbols that must agree wherever they occur, and at most one "...name" in front
     that stands for any number of leading dimensions; None is any shape. `constant` demands a value that is known
     when the model is loaded: then work moved to it is done once. `literal` demands a stored scalar, whose number the
-    rule may use in an attribute as ["value", name].
+    rule may use in an attribute as ["value", name]. What a Gather selects by holds whole numbers (`Rule.indices`).
     """
 
     shape: tuple[int | str, ...] | None = None
@@ -61,6 +61,7 @@ class Rule:
     """`source[i]` may be replaced by `target[i]`, all outputs together.
 
     `attributes` says what each attribute variable may be, for drawing instances (rules/instances.py).
+    `where` is what makes it true; `worth`, which no certificate speaks of, where it is worth trying besides.
     `opset` is the first opset in which the rule holds, where that is later than its operators.
     """
 
@@ -71,6 +72,7 @@ class Rule:
     variables: Mapping[str, VariableSpec] = field(default_factory=dict)
     attributes: Mapping[str, Any] = field(default_factory=dict)
     where: tuple[Expression, ...] = ()
+    worth: tuple[Expression, ...] = ()
     opset: int = 0
     origin: str = "declared"
     certificate: Certificate | None = None
@@ -100,6 +102,14 @@ class Rule:
         needed = registry.versions(node.op for node in pattern.operators(*self.target))
         return needed | {"": max(self.opset, needed.get("", 0))}
 
+    @cached_property
+    def indices(self) -> frozenset[str]:
+        """The variables that count elements: those by which a Gather of the source selects."""
+        gathers = (
+            t for side in self.source for t in pattern.subterms(side) if isinstance(t, Apply) and t.op == "Gather"
+        )
+        return frozenset(g.arguments[1].name for g in gathers if isinstance(g.arguments[1], Variable))
+
     def spec(self, variable: str) -> VariableSpec:
         return self.variables.get(variable, _ANY)
 
@@ -109,8 +119,9 @@ class Rule:
     def equation(self) -> str:
         """Both sides and the condition in one line."""
         sides = ["; ".join(map(pattern.show, side)) for side in (self.source, self.target)]
-        condition = " and ".join(map(describe, self.where))
-        return " => ".join(sides) + (f"  if {condition}" if condition else "")
+        condition, worth = (" and ".join(map(describe, conditions)) for conditions in (self.where, self.worth))
+        parts = (" => ".join(sides), f"if {condition}" if condition else "", f"tried if {worth}" if worth else "")
+        return "  ".join(filter(None, parts))
 
     def to_json(self) -> dict[str, Any]:
         return {
@@ -122,6 +133,7 @@ class Rule:
             "source": [pattern.to_json(t) for t in self.source],
             "target": [pattern.to_json(t) for t in self.target],
             "where": list(self.where),
+            **({"worth": list(self.worth)} if self.worth else {}),
             "opset": self.opset,
             "origin": self.origin,
             "certificate": self.certificate.to_json() if self.certificate else None,
@@ -148,8 +160,7 @@ def declare(
         )
         for k, v in (variables or {}).items()
     }
-    if "where" in rest:
-        rest["where"] = tuple(rest["where"])
+    rest |= {name: tuple(rest[name]) for name in ("where", "worth") if name in rest}
     return Rule(
         name=name,
         family=family,
@@ -175,6 +186,7 @@ def canonical(rule: Rule) -> dict[str, Any]:
         "target": [_renamed(pattern.to_json(t), rename) for t in rule.target],
         "variables": {name: _renamed(spec, symbols) for name, spec in specs.items()},
         "where": sorted((_renamed(w, rename) for w in rule.where), key=json.dumps),
+        **({"worth": sorted((_renamed(w, rename) for w in rule.worth), key=json.dumps)} if rule.worth else {}),
         "opset": rule.opset,
     }
 
@@ -198,6 +210,7 @@ def with_short_names(rule: Rule) -> Rule:
         {short[name]: _renamed(spec.to_json(), symbols) for name, spec in rule.variables.items()},
         attributes={rename[name]: kind for name, kind in written["attributes"].items()},
         where=written["where"],
+        worth=written.get("worth", ()),
         opset=rule.opset,
         origin=rule.origin,
     )

@@ -14,8 +14,8 @@ from rlflow.rules import pattern
 from rlflow.rules.expression import Expression
 from rlflow.rules.instances import Sampler, Sides
 from rlflow.rules.pattern import Apply, Term
-from rlflow.rules.rule import Rule, with_short_names
-from rlflow.rules.verify import Certificate, VerificationConfig, verify
+from rlflow.rules.rule import Certificate, Rule, with_short_names
+from rlflow.rules.verify import VerificationConfig, verify
 
 _SIZED_AT = 24
 """Drawn instances that tell which dimension a part has along the joint."""

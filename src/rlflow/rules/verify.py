@@ -21,6 +21,7 @@ import numpy as np
 from rlflow.errors import CertificateError, RuleError
 from rlflow.ir.graph import Graph
 from rlflow.onnx_io.standalone import standalone_model
+from rlflow.ops.domain import Array
 from rlflow.ops.field import FieldArray, FieldDomain, NoExponentError, undefined
 from rlflow.ops.float_batch import FloatBatch, FloatBatchDomain
 from rlflow.rules import instances
@@ -172,14 +173,20 @@ def exact_difference(case: Sides, rng: np.random.Generator, config: Verification
 
 def _differ_in(domain: FieldDomain, case: Sides, draw: Callable[[tuple[int, ...]], FieldArray]) -> str:
     values = [_field_value(domain, case.instance, name, draw) for name in case.instance.types]
-    outputs = (instances.run(side, values, domain) for side in (case.source, case.target))
-    return next(filter(None, map(differ, *outputs)), "")
+    source = instances.run(case.source, values, domain)
+    try:
+        target = instances.run(case.target, values, domain)
+    except IndexError:
+        return "the target selects an element that there is not"
+    return next(filter(None, map(differ, source, target)), "")
 
 
 def _field_value(
     domain: FieldDomain, instance: Instance, name: str, draw: Callable[[tuple[int, ...]], FieldArray]
-) -> FieldArray:
+) -> Array:
     shape = instance.shape(name)
+    if name in instance.indices:
+        return instance.indices[name]
     if name not in instance.literals:
         return draw(shape)
     number = domain.constant(instance.literals[name])
@@ -253,7 +260,8 @@ def loses_precision(case: Sides, rng: np.random.Generator) -> bool:
         return scale * rng.standard_normal((_MAGNITUDE_DRAWS, *shape))
 
     values = _float_batches(case.instance, drawn)
-    exact = _computed(case.source, [FloatBatch(v.values.astype(np.float64)) for v in values])
+    double = [FloatBatch(v.values.astype(np.float64)) if isinstance(v, FloatBatch) else v for v in values]
+    exact = _computed(case.source, double)
     source, target = (_computed(side, values) for side in (case.source, case.target))
     return any(map(_is_lost, exact, source, target))
 
@@ -277,26 +285,22 @@ def _error(values: np.ndarray, reference: np.ndarray, where: np.ndarray) -> floa
 
 
 def _float_values(instance: Instance, drawn: Callable[[tuple[int, ...]], np.ndarray]) -> list[np.ndarray]:
-    """Of each variable, in float32."""
+    """Of each variable, in float32 but for indices."""
+    given = ((name, instance.given(name)) for name in instance.types)
+    return [drawn(instance.shape(name)).astype(np.float32) if value is None else value for name, value in given]
+
+
+def _float_batches(instance: Instance, drawn: Callable[[tuple[int, ...]], np.ndarray]) -> list[Array]:
+    """Of each variable, (draws, *shape) in float32, but for indices; a literal is the same in all draws."""
     return [
-        np.full(instance.shape(name), instance.literals[name], np.float32)
-        if name in instance.literals
-        else drawn(instance.shape(name)).astype(np.float32)
-        for name in instance.types
+        instance.indices[name]
+        if name in instance.indices
+        else FloatBatch(instance.given(name)[None] if name in instance.literals else drawn(shape).astype(np.float32))  # type: ignore[index]
+        for name, shape in ((name, instance.shape(name)) for name in instance.types)
     ]
 
 
-def _float_batches(instance: Instance, drawn: Callable[[tuple[int, ...]], np.ndarray]) -> list[FloatBatch]:
-    """Of each variable, (draws, *shape) in float32; a literal is the same in all."""
-    return [
-        FloatBatch(np.full((1, *instance.shape(name)), instance.literals[name], np.float32))
-        if name in instance.literals
-        else FloatBatch(drawn(instance.shape(name)).astype(np.float32))
-        for name in instance.types
-    ]
-
-
-def _computed(side: Plan, values: Sequence[FloatBatch]) -> list[np.ndarray]:
+def _computed(side: Plan, values: Sequence[Array]) -> list[np.ndarray]:
     with np.errstate(all="ignore"):
         return [output.values for output in instances.run(side, values, FloatBatchDomain())]
 
