@@ -9,6 +9,7 @@ from typing import Any
 
 from rlflow.rules.curated_convolution import convolution_rules, false_convolution_controls
 from rlflow.rules.curated_joins import false_join_controls
+from rlflow.rules.curated_padding import false_padding_controls, padding_rules
 from rlflow.rules.rule import Rule, declare
 
 _LINEAR = "linear"
@@ -307,6 +308,7 @@ def curated_rules() -> list[Rule]:
         *_normalisation_rules(),
         *_association_rules(),
         *convolution_rules(),
+        *padding_rules(),
     ]
 
 
@@ -372,4 +374,5 @@ def false_controls() -> list[Rule]:
         declare("one-is-a-quotient", "control", [["Softmax", "a"]], [["Div", "a", "a"]], {"a": {"shape": ["m", 1]}}),
         *false_convolution_controls(),
         *false_join_controls(),
+        *false_padding_controls(),
     ]

@@ -33,6 +33,7 @@ _ARITY = {  # numbers, then operands
     "Imatmul": (0, 0),
     "Iconv": (2, 0),
     "Cpool": (2, 0),
+    "Iewmul": (0, 0),
 }
 _TOKEN = re.compile(r"\s*([A-Za-z_]\w*|\d+|[(),])")
 _NUMBER = re.compile(r"\s*(\d+)\s*:")

@@ -18,7 +18,7 @@ from rlflow.rules import pattern
 from rlflow.rules.egraph import EGraph
 from rlflow.rules.pattern import Apply, Term, Variable
 from rlflow.rules.rule import Rule
-from rlflow.rules.saturation import CompiledRule, saturate
+from rlflow.rules.saturation import CompiledRule, SourceOfMatches, saturate
 
 Types = Mapping[str, TensorType]
 """Variable -> its type."""
@@ -110,9 +110,11 @@ class KnownRules:
         """Whether the equality of the sides follows."""
         return self.explain_all([(left, right)], types)
 
-    def explain_all(self, pairs: Sequence[tuple[Term, Term]], types: Types) -> bool:
-        """Whether all these equalities follow: a rule of several outputs needs the terms of all of them. Of a term that
-        is not well typed, nothing follows."""
+    def explain_all(
+        self, pairs: Sequence[tuple[Term, Term]], types: Types, facts: Sequence[SourceOfMatches] = ()
+    ) -> bool:
+        """Whether all these equalities follow, from the rules and from these facts: a rule of several outputs needs the
+        terms of all of them. Of a term that is not well typed, nothing follows."""
         if not all(self._commutes(left, types) for left, right in pairs if is_commutativity(left, right)):
             return False
         graph = EGraph(types)
@@ -121,7 +123,8 @@ class KnownRules:
                 graph.add(side)
         except TypeInferenceError:
             return False
-        return saturate(graph, self._rules, lambda: _equates(graph, pairs), self.max_iterations, self.max_nodes)
+        sources = [*facts, *self._rules]
+        return saturate(graph, sources, lambda: _equates(graph, pairs), self.max_iterations, self.max_nodes)
 
     def lead(self, source: Term, target: Term, types: Types) -> bool:
         """Whether one rule, at one place, leads from the source to the target."""

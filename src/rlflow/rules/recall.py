@@ -17,9 +17,11 @@ from rlflow.errors import TypeInferenceError
 from rlflow.ir.tensor_type import TensorType
 from rlflow.ops.domain import Array, Domain, FieldDomain, FloatDomain
 from rlflow.rules import instances
-from rlflow.rules.equation_instances import Concrete, concrete
+from rlflow.rules.equation_instances import Concrete, Constant, concrete
 from rlflow.rules.equations import Call, Equations, names, parse_line, parts
+from rlflow.rules.facts import Facts
 from rlflow.rules.instances import Instance
+from rlflow.rules.lemmas import certified_lemmas, lemmas
 from rlflow.rules.library import Library
 from rlflow.rules.pattern import Term
 from rlflow.rules.prune import KnownRules
@@ -36,6 +38,12 @@ _GROUPS = (1, 1, 2, 2, 3)
 
 _CONVOLUTIONS = ("conv2d", "poolavg", "poolmax", "enlarge", "Iconv", "Cpool")
 _PRODUCTS = ("matmul", "transpose", "Imatmul")
+_WINDOWED = ("enlarge", "Iconv", "Cpool")
+_AS_WRITTEN = 0.5
+"""How often tensors have a window that an equation writes out: they seldom fit it otherwise."""
+
+_PATIENCE = 400
+"""Attempts that bring no new shapes, after some that did: few shapes may be all that there are."""
 
 
 @dataclass(frozen=True)
@@ -60,11 +68,16 @@ class Case:
     pairs: tuple[tuple[Concrete, Concrete], ...]
 
     @property
+    def constants(self) -> dict[str, Constant]:
+        return {name: constant for pair in self.pairs for side in pair for name, constant in side.constants.items()}
+
+    @property
     def groups(self) -> frozenset[int]:
         return frozenset[int]().union(*(side.groups for pair in self.pairs for side in pair))
 
     def __str__(self) -> str:
-        return ", ".join(f"{name} {list(kind.shape or ())}" for name, kind in self.types.items())
+        variables = (f"{name} {list(kind.shape or ())}" for name, kind in self.types.items())
+        return ", ".join((*variables, *self.constants))
 
 
 @dataclass(frozen=True)
@@ -108,14 +121,20 @@ def recall(
     on_progress: Callable[[int, str], None] = lambda done, text: None,
 ) -> list[Found]:
     """What becomes of each rule."""
-    known = KnownRules(config.max_iterations, config.max_nodes)
-    for rule in library.rules:
-        known.add(rule)
+    known = known_rules(library, config)
     found = []
     for number, foreign in enumerate(equations):
         on_progress(number, foreign.text)
         found.append(judge(foreign, known, config))
     return found
+
+
+def known_rules(library: Library, config: RecallConfig) -> KnownRules:
+    """What may derive: the library, and the lemmas that derivations need besides."""
+    known = KnownRules(config.max_iterations, config.max_nodes)
+    for rule in (*library.rules, *certified_lemmas(lemmas())):
+        known.add(rule)
+    return known
 
 
 def totals(found: Sequence[Found]) -> dict[str, int]:
@@ -168,7 +187,7 @@ def holds_in_floats(case: Case, rng: np.random.Generator) -> bool:
 
 def _sides(case: Case, domain: Domain, draw: Callable[[tuple[int, ...]], Array]) -> tuple[list[Array], list[Array]]:
     """The values of all left and of all right sides."""
-    constants = {n: c for pair in case.pairs for side in pair for n, c in side.constants.items()}
+    constants = case.constants
     types = case.types | {name: constant.type for name, constant in constants.items()}
     values = [
         constants[name].value(domain) if name in constants else draw(_shape(kind)) for name, kind in types.items()
@@ -186,11 +205,11 @@ def _derivation(cases: Sequence[Case], known: KnownRules, config: RecallConfig) 
     chosen = sorted(cases, key=lambda case: -sum(kind.elements for kind in case.types.values()))
     worst: Outcome = "instance"
     for case in chosen[: config.derived_shapes]:
-        types = case.types | {n: c.type for pair in case.pairs for side in pair for n, c in side.constants.items()}
+        types = case.types | {name: constant.type for name, constant in case.constants.items()}
         pairs = [(left.term, right.term) for left, right in case.pairs]
         if _one_rule(pairs, types, known) or all(_one_rule([pair], types, known) for pair in pairs):
             continue
-        if not known.explain_all(pairs, types):
+        if not known.explain_all(pairs, types, [Facts(case.constants, config.seed)]):
             return "not_found"
         worst = "derived"
     return worst
@@ -202,53 +221,76 @@ def _one_rule(pairs: Sequence[tuple[Term, Term]], types: Mapping[str, TensorType
 
 
 def draw_cases(rule: Equations, rng: np.random.Generator, wanted: int, attempts: int) -> list[Case]:
-    """Different shapes at which both sides of all pairs are well typed and of one type."""
-    cases: dict[tuple[TensorType, ...], Case] = {}
-    for _ in range(attempts):
-        if len(cases) == wanted:
-            break
-        types = _draw_types(rule, rng)
-        key = tuple(types.values())
-        if key in cases:
-            continue
+    """Different shapes at which both sides of all pairs are well typed and of one type. Attempts are counted from the
+    last one that brought any."""
+    cases: dict[tuple[object, ...], Case] = {}
+    shapes, left = _Shapes.of(rule), attempts
+    while len(cases) < wanted and left:
+        types, width = shapes.draw(rng)
+        left -= 1
         try:
-            pairs = tuple((concrete(left, types), concrete(right, types)) for left, right in rule.pairs)
+            pairs = tuple((concrete(one, types, width), concrete(other, types, width)) for one, other in rule.pairs)
         except TypeInferenceError:
             continue
-        if all(left.type == right.type for left, right in pairs):
-            cases[key] = Case(types, pairs)
+        case = Case(types, pairs)
+        key = (*types.values(), *case.constants)
+        if key not in cases and all(one.type == other.type for one, other in pairs):
+            cases[key], left = case, min(attempts, _PATIENCE)
     return list(cases.values())
 
 
-def _draw_types(rule: Equations, rng: np.random.Generator) -> dict[str, TensorType]:
-    """Shapes that often fit each other: of few sizes, and each axis mostly of one size in all tensors."""
-    sides = [side for pair in rule.pairs for side in pair]
-    called = [part for side in sides for part in parts(side) if isinstance(part, Call)]
-    rank = _rank({part.name for part in called}, rng)
-    scalars = {name for part in called if part.name == "smul" for name in names(part.operands[1])}
-    filters = {name for part in called if part.name == "conv2d" for name in names(part.operands[1])}
-    sizes = rng.permutation(_SIZES)[: rng.integers(1, 4)]
-    usual = rng.choice(sizes, rank)
-    faithful = rng.choice([0.5, 0.8, 0.95])
-    kernel = rng.choice(_KERNELS, 2)
-    groups = rng.choice(_GROUPS)
+@dataclass(frozen=True)
+class _Shapes:
+    """What an equation says of the shapes of its variables: `filters` are of a convolution, `windows` written out."""
 
-    def shape(name: str) -> tuple[int, ...]:
-        if name in scalars:
-            return ()
-        drawn = np.where(rng.random(rank) < faithful, usual, rng.choice(sizes, rank))
-        if name in filters and rank == 4:
-            drawn[1] = max(1, drawn[1] // groups)
-            drawn[2:] = kernel
-        return tuple(int(d) for d in drawn)
+    names: tuple[str, ...]
+    operators: frozenset[str]
+    scalars: frozenset[str]
+    filters: frozenset[str]
+    windows: tuple[tuple[int, ...], ...]
 
-    return {name: TensorType("float32", shape(name)) for name in names(*sides)}
+    @classmethod
+    def of(cls, rule: Equations) -> _Shapes:
+        sides = [side for pair in rule.pairs for side in pair]
+        called = [part for side in sides for part in parts(side) if isinstance(part, Call)]
+        seconds = {
+            operator: frozenset(name for part in called if part.name == operator for name in names(part.operands[1]))
+            for operator in ("smul", "conv2d")
+        }
+        windows = tuple(part.numbers for part in called if part.name in _WINDOWED)
+        operators = frozenset(part.name for part in called)
+        return cls(names(*sides), operators, seconds["smul"], seconds["conv2d"], windows)
 
+    def draw(self, rng: np.random.Generator) -> tuple[dict[str, TensorType], int]:
+        """Shapes that often fit each other: of few sizes, and each axis mostly of one size in all tensors. And a width
+        for constants."""
+        rank = self._rank(rng)
+        sizes = rng.permutation(_SIZES)[: rng.integers(1, 4)]
+        usual = rng.choice(sizes, rank)
+        faithful = rng.choice([0.5, 0.8, 0.95])
+        kernel = self._window(rng, rng.choice(_KERNELS, 2))
+        usual[2:] = self._window(rng, usual[2:])[: rank - 2]
+        groups = rng.choice(_GROUPS)
 
-def _rank(operators: set[str], rng: np.random.Generator) -> int:
-    if operators & set(_CONVOLUTIONS):
-        return 4
-    return 2 if operators & set(_PRODUCTS) else int(rng.integers(2, 5))
+        def shape(name: str) -> tuple[int, ...]:
+            if name in self.scalars:
+                return ()
+            drawn = np.where(rng.random(rank) < faithful, usual, rng.choice(sizes, rank))
+            if name in self.filters and rank == 4:
+                drawn[1] = max(1, drawn[1] // groups)
+                drawn[2:] = kernel
+            return tuple(drawn.tolist())
+
+        return {name: TensorType("float32", shape(name)) for name in self.names}, int(rng.choice(sizes))
+
+    def _window(self, rng: np.random.Generator, other: np.ndarray) -> np.ndarray:
+        """One that the equation writes out, or now and then another."""
+        return rng.choice(self.windows) if self.windows and rng.random() < _AS_WRITTEN else other
+
+    def _rank(self, rng: np.random.Generator) -> int:
+        if self.operators & set(_CONVOLUTIONS):
+            return 4
+        return 2 if self.operators & set(_PRODUCTS) else int(rng.integers(2, 5))
 
 
 def _shape(kind: TensorType) -> tuple[int, ...]:
