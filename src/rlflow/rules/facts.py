@@ -1,15 +1,18 @@
-"""Facts about single operators, verified where they are used: matmul(a, I) is a, and an identity enlarged is one.
+"""Facts about constants and single operators, verified where they are used: matmul(a, I) is a.
 
 Each is a statement about some classes of an e-graph at their shapes, and is tested over the finite field before it may
-derive anything (rules/verify.py says how surely). A term of constants alone has a value: two of one value are equal,
-and one without negative elements is its own relu. One operator applied to one class, and to constants, is a function
-of that class: it equals the class itself, or another operator applied to it, if they agree at random points.
+derive anything (rules/verify.py says how surely):
+
+- A term of constants alone has a value. Two of one value are equal; one without negative elements is its own relu.
+- An operator applied to one class, and to constants, is a function of that class; so are two in turn, if a constant
+  takes part. It equals the class itself, or another such function of it, if they agree at random points.
 """
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from typing import NamedTuple
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -28,16 +31,26 @@ _SAME_CLASS = Target((), (0,))
 _RELU = ENode("Relu", (), 0, (0,))
 
 
-class Value(NamedTuple):
-    """An array of the field, and what is equal for equal arrays alone."""
+@dataclass(frozen=True)
+class Value:
+    """An array of the field, and its mark: equal for equal arrays alone."""
 
-    array: Array
+    array: Array = field(compare=False)
     mark: tuple[tuple[int, ...], bytes]
 
     @classmethod
     def of(cls, array: FieldArray) -> Value:
         seen = np.where(array.undefined, -1, array.residue)
         return cls(array, (array.shape, np.broadcast_to(seen, (_TRIALS, *array.shape)).tobytes()))
+
+
+@dataclass(frozen=True)
+class Function:
+    """Of the class `argument`: what it is at a random point, and whether a constant takes part in it."""
+
+    argument: ClassId
+    value: Value
+    constant: bool
 
 
 class Facts:
@@ -64,14 +77,37 @@ class Facts:
             yield Match((owner,), (first.setdefault(value.mark, owner),), _SAME_CLASS)
             if _RELU.op in graph.nodes_by_operator and self._result(_RELU, [value]).mark == value.mark:
                 yield Match((owner,), (owner,), Target(((_RELU, graph.type_of(owner)),), (1,)))
-        for node, owner in nodes:
-            arguments = set(node.children) - values.keys()
-            if len(arguments) == 1:
-                (argument,) = arguments
-                point = self._point(graph.type_of(argument))
-                first.setdefault((argument, point.mark), argument)
-                result = self._result(node, [values.get(child, point) for child in node.children])
-                yield Match((owner,), (first.setdefault((argument, result.mark), owner),), _SAME_CLASS)
+        for owner, function in self._functions(graph, nodes, values):
+            argument = function.argument
+            first.setdefault((argument, self._point(graph.type_of(argument)).mark), argument)
+            yield Match((owner,), (first.setdefault((argument, function.value.mark), owner),), _SAME_CLASS)
+
+    def _functions(
+        self, graph: EGraph, nodes: Sequence[tuple[ENode, ClassId]], values: Mapping[ClassId, Value]
+    ) -> Iterator[tuple[ClassId, Function]]:
+        """All of them, each with the class that it is in."""
+        single = [(node, owner, {*node.children} - values.keys()) for node, owner in nodes]
+        applied = [
+            (node, owner, argument)
+            for node, owner, arguments in single
+            if len(arguments) == 1
+            for argument in arguments
+        ]
+        simple: dict[ClassId, set[Function]] = defaultdict(set)
+        for node, owner, argument in applied:
+            point = Function(argument, self._point(graph.type_of(argument)), constant=False)
+            simple[owner].add(self._applied(node, point, values))
+        for owner, functions in simple.items():
+            yield from ((owner, function) for function in functions)
+        for node, owner, argument in applied:
+            for inner in simple.get(argument, ()):
+                outer = self._applied(node, inner, values)
+                if outer.constant:
+                    yield owner, outer
+
+    def _applied(self, node: ENode, inner: Function, values: Mapping[ClassId, Value]) -> Function:
+        result = self._result(node, [values.get(child, inner.value) for child in node.children])
+        return Function(inner.argument, result, inner.constant or not values.keys().isdisjoint(node.children))
 
     def _values(self, graph: EGraph, nodes: Sequence[tuple[ENode, ClassId]]) -> dict[ClassId, Value]:
         """Of all classes that have a term of constants alone."""

@@ -21,7 +21,7 @@ from rlflow.rules.equation_instances import Concrete, Constant, concrete
 from rlflow.rules.equations import Call, Equations, names, parse_line, parts
 from rlflow.rules.facts import Facts
 from rlflow.rules.instances import Instance
-from rlflow.rules.lemmas import certified_lemmas, lemmas
+from rlflow.rules.lemmas import lemmas
 from rlflow.rules.library import Library
 from rlflow.rules.pattern import Term
 from rlflow.rules.prune import KnownRules
@@ -32,6 +32,7 @@ OUTCOMES: tuple[Outcome, ...] = ("instance", "derived", "conditional", "refuted"
 
 _SIZES = (1, 2, 3, 4, 6)
 _FLOAT_TOLERANCE = 1e-9  # of float64 sums of a few hundred products of numbers about 1
+_MIN_ELEMENTS = 64
 _KERNELS = (1, 2, 3)
 _GROUPS = (1, 1, 2, 2, 3)
 """The filters of a convolution often read but a part of the channels: what holds without groups may fail with them."""
@@ -121,20 +122,14 @@ def recall(
     on_progress: Callable[[int, str], None] = lambda done, text: None,
 ) -> list[Found]:
     """What becomes of each rule."""
-    known = known_rules(library, config)
+    known = KnownRules(config.max_iterations, config.max_nodes)
+    for rule in library.rules:
+        known.add(rule)
     found = []
     for number, foreign in enumerate(equations):
         on_progress(number, foreign.text)
         found.append(judge(foreign, known, config))
     return found
-
-
-def known_rules(library: Library, config: RecallConfig) -> KnownRules:
-    """What may derive: the library, and the lemmas that derivations need besides."""
-    known = KnownRules(config.max_iterations, config.max_nodes)
-    for rule in (*library.rules, *certified_lemmas(lemmas())):
-        known.add(rule)
-    return known
 
 
 def totals(found: Sequence[Found]) -> dict[str, int]:
@@ -171,8 +166,10 @@ def judge(rule: Equations, known: KnownRules, config: RecallConfig) -> Found:
 
 def holds(case: Case, rng: np.random.Generator, trials: int) -> bool:
     """Whether both sides agree exactly in every trial over the field, in which a maximum is any function of what it
-    sees: what differs there may be equal for numbers."""
-    domain = FieldDomain(seeds=rng.integers(1 << 62, size=trials).tolist())
+    sees: what differs there may be equal for numbers. Small tensors are tried more often: a sign agrees by chance in
+    every other element."""
+    elements = sum(left.type.elements for left, _ in case.pairs)
+    domain = FieldDomain(seeds=rng.integers(1 << 62, size=max(trials, -(-_MIN_ELEMENTS // elements))).tolist())
     left, right = _sides(case, domain, lambda shape: domain.draw(shape, rng))
     return not any(map(differ, left, right))
 
@@ -209,7 +206,7 @@ def _derivation(cases: Sequence[Case], known: KnownRules, config: RecallConfig) 
         pairs = [(left.term, right.term) for left, right in case.pairs]
         if _one_rule(pairs, types, known) or all(_one_rule([pair], types, known) for pair in pairs):
             continue
-        if not known.explain_all(pairs, types, [Facts(case.constants, config.seed)]):
+        if not known.explain_all(pairs, types, [Facts(case.constants, config.seed), *lemmas()]):
             return "not_found"
         worst = "derived"
     return worst
