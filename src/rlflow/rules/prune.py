@@ -114,7 +114,11 @@ class KnownRules:
         self, pairs: Sequence[tuple[Term, Term]], types: Types, facts: Sequence[SourceOfMatches] = ()
     ) -> bool:
         """Whether all these equalities follow, from the rules and from these facts: a rule of several outputs needs the
-        terms of all of them. Of a term that is not well typed, nothing follows."""
+        terms of all of them. Of a term that is not well typed, nothing follows.
+
+        Rules that take several nodes have a part in that of several equalities alone: they pair each node with every
+        other one, without end, to merge what rules of joins show to be parts of one whole.
+        """
         if not all(self._commutes(left, types) for left, right in pairs if is_commutativity(left, right)):
             return False
         graph = EGraph(types)
@@ -123,8 +127,8 @@ class KnownRules:
                 graph.add(side)
         except TypeInferenceError:
             return False
-        sources = [*facts, *self._rules]
-        return saturate(graph, sources, lambda: _equates(graph, pairs), self.max_iterations, self.max_nodes)
+        rules = [rule for rule in self._rules if len(pairs) > 1 or not rule.takes_several]
+        return saturate(graph, [*facts, *rules], lambda: _equates(graph, pairs), self.max_iterations, self.max_nodes)
 
     def lead(self, source: Term, target: Term, types: Types) -> bool:
         """Whether one rule, at one place, leads from the source to the target."""

@@ -25,6 +25,7 @@ from rlflow.rules.lemmas import lemmas
 from rlflow.rules.library import Library
 from rlflow.rules.pattern import Term
 from rlflow.rules.prune import KnownRules
+from rlflow.rules.saturation import SourceOfMatches
 from rlflow.rules.verify import differ
 
 Outcome = Literal["instance", "derived", "conditional", "refuted", "not_found"]
@@ -206,7 +207,8 @@ def _derivation(cases: Sequence[Case], known: KnownRules, config: RecallConfig) 
         pairs = [(left.term, right.term) for left, right in case.pairs]
         if _one_rule(pairs, types, known) or all(_one_rule([pair], types, known) for pair in pairs):
             continue
-        if not known.explain_all(pairs, types, [Facts(case.constants, config.seed), *lemmas()]):
+        facts: list[SourceOfMatches] = [Facts(case.constants, config.seed), *lemmas()]
+        if not all(known.explain_all([pair], types, facts) for pair in pairs):
             return "not_found"
         worst = "derived"
     return worst

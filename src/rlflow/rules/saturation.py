@@ -19,6 +19,7 @@ from rlflow.rules.ematching import EMatcher, Values
 from rlflow.rules.expression import Unproven, holds
 from rlflow.rules.instances import Instance, Plan
 from rlflow.rules.match import admitted
+from rlflow.rules.pattern import Apply
 from rlflow.rules.rule import Rule
 
 Types = tuple[TensorType, ...]
@@ -82,6 +83,7 @@ class CompiledRule:
         if rule.certificate is None:
             raise RuleError(f"rule {rule.id} ({rule.name}) has no certificate and may not prune others")
         self.rule = rule
+        self.takes_several = len({term.node for term in rule.source if isinstance(term, Apply)}) > 1
         self._source = EMatcher(rule.source)
         self._targets: dict[tuple[Types, Values], Target | None] = {}
 
