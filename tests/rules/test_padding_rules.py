@@ -1,4 +1,4 @@
-"""Rules of padding and of factors around convolutions: each is verified and keeps outputs; easy mistakes are refused."""
+"""Rules of padding and of factors around convolutions: each is verified and keeps outputs; mistakes are refused."""
 
 import numpy as np
 import pytest

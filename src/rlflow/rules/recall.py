@@ -1,7 +1,8 @@
 """How much of another rule set this library covers: each of its equations tested, then derived or refused.
 
 An equation is first tried at drawn shapes over the finite field. Where it fails, the counter-example is kept, and one
-of a few conditions may save it. Where it holds, the library must lead from one side to the other by certified rules.
+of a few conditions may save it. Where it holds, the library must lead from one side to the other by certified rules,
+helped by verified lemmas (rules/lemmas.py) and facts about constants (rules/facts.py).
 """
 
 from __future__ import annotations
