@@ -78,6 +78,7 @@ OF_CONSTANTS = [
     "relu(ewmul(a,Imatmul)) == ewmul(relu(a),Imatmul)",
     "smul(ewmul(a,a),relu(s)) == relu(smul(ewmul(a,a),s))",
     "transpose(ewmul(Imatmul,a)) == ewmul(a,Imatmul)",
+    "ewmul(relu(s),smul(t,t)) == relu(ewmul(smul(t,t),s))",
 ]
 OF_PARTS = [
     "split_1(1,split_0(0,a)) == split_0(0,split_1(1,a))",
@@ -100,6 +101,7 @@ FALSE = [
     "conv2d(1,1,0,0,x,ewadd(w,Iconv(3,3))) == conv2d(1,1,0,0,x,w)",
     # a sign of single numbers agrees at every other point
     "ewadd(s,smul(s,relu(t))) == ewadd(s,smul(t,s))",
+    "smul(relu(Imatmul),s) == relu(smul(Imatmul,s))",
     "matmul(a,Imatmul) == relu(a)",
     "a == split_1(1,concat(1,a,b))",
     "poolavg(3,3,1,1,0,x) == poolmax(3,3,1,1,0,x)",

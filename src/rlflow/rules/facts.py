@@ -86,19 +86,16 @@ class Facts:
         self, graph: EGraph, nodes: Sequence[tuple[ENode, ClassId]], values: Mapping[ClassId, Value]
     ) -> Iterator[tuple[ClassId, Function]]:
         """All of them, each with the class that it is in."""
-        single = [(node, owner, {*node.children} - values.keys()) for node, owner in nodes]
         applied = [
-            (node, owner, argument)
-            for node, owner, arguments in single
-            if len(arguments) == 1
-            for argument in arguments
+            (node, owner, arguments.pop())
+            for node, owner in nodes
+            if len(arguments := {*node.children} - values.keys()) == 1
         ]
-        simple: dict[ClassId, set[Function]] = defaultdict(set)
+        simple: dict[ClassId, dict[Function, None]] = defaultdict(dict)  # a set in the order of its making
         for node, owner, argument in applied:
             point = Function(argument, self._point(graph.type_of(argument)), constant=False)
-            simple[owner].add(self._applied(node, point, values))
-        for owner, functions in simple.items():
-            yield from ((owner, function) for function in functions)
+            simple[owner][self._applied(node, point, values)] = None
+        yield from ((owner, function) for owner, functions in simple.items() for function in functions)
         for node, owner, argument in applied:
             for inner in simple.get(argument, ()):
                 outer = self._applied(node, inner, values)
