@@ -41,6 +41,13 @@ def test_constants_have_numbers_alone():
         ("a b == a", "follows the end"),
         ("a + b == a", "'+' is not understood"),
         (" == a", "'' stands where"),
+        ("relu(a)) == a", "')' follows the end"),
+        ("relu((a) == a", "'(' stands where"),
+        ("relu(a) == a ; ; relu(b) == b", "'' is no equation"),
+        ("conv2d(0,1,0,0,x,w) == x", "conv2d: 0 is not understood, number 1 is at least 1"),
+        ("conv2d(1,1,0,1,x,w) == x", "conv2d: 1 is not understood, number 4 is (0, 2)"),
+        ("poolmax(3,3,1,1,2,x) == x", "poolmax: 2 is not understood, number 5 is (0, 1)"),
+        (f"{'relu(' * 3000}a{')' * 3000} == a", "nested too deeply"),
     ],
 )
 def test_what_cannot_be_read_is_named_with_its_line(line, reason, tmp_path):
@@ -60,3 +67,11 @@ def test_numbers_may_be_missing_and_a_file_must_say_something(tmp_path):
         read_equations(path)
     with pytest.raises(InputError, match="cannot be read"):
         read_equations(tmp_path / "none.txt")
+
+
+def test_files_of_other_systems_are_read(tmp_path):
+    path = tmp_path / "rules.txt"
+    path.write_bytes(b"\xef\xbb\xbf# remark\r\n\r\n\t7:\trelu(a) == a ;\r\nrelu(b)\t==\tb # why\r\n")
+    rules = read_equations(path)
+    assert [rule.number for rule in rules] == [7, 1]
+    assert [rule.pairs for rule in rules] == [parse_line(f"relu({name}) == {name}").pairs for name in "ab"]

@@ -31,6 +31,11 @@ class FieldArray:
     def shape(self) -> tuple[int, ...]:
         return self.residue.shape[1:]
 
+    @property
+    def marked(self) -> np.ndarray:
+        """The residues, and -1 where they are undefined."""
+        return self.residue if self.undefined is None else np.where(self.undefined, -1, self.residue)
+
 
 class NoExponentError(ValueError):
     """exp(x) of an x without exponent: exp(exp(x)) has no meaning in the field model (Mirage, section 5)."""

@@ -13,6 +13,7 @@ from rlflow.rules.curated_groups import false_group_controls, group_rules
 from rlflow.rules.curated_joins import false_join_controls
 from rlflow.rules.curated_microsoft import false_microsoft_controls, microsoft_rules
 from rlflow.rules.curated_movement import false_movement_controls, movement_rules
+from rlflow.rules.curated_padding import false_padding_controls, padding_rules
 from rlflow.rules.curated_reading import false_reading_controls, reading_rules
 from rlflow.rules.curated_winograd import false_winograd_controls, winograd_rules
 from rlflow.rules.rule import Rule, declare
@@ -319,6 +320,7 @@ def curated_rules() -> list[Rule]:
         *reading_rules(),
         *movement_rules(),
         *winograd_rules(),
+        *padding_rules(),
     ]
 
 
@@ -390,4 +392,5 @@ def false_controls() -> list[Rule]:
         *false_reading_controls(),
         *false_movement_controls(),
         *false_winograd_controls(),
+        *false_padding_controls(),
     ]

@@ -201,6 +201,19 @@ def _sum_of_sizes(bias: bool) -> Rule:
     )
 
 
+def _scale_rules() -> list[Rule]:
+    """A factor of the whole image, of its filters or of the outcome: the same, whatever the groups."""
+    variables = {"x": _IMAGE, "f": {"shape": _KERNEL["shape"]}, "s": {"shape": []}}
+    scaled = ["Mul", _conv(_GROUPED, "x", "f"), "s"]
+    places = {"image": _conv(_GROUPED, ["Mul", "x", "s"], "f"), "filters": _conv(_GROUPED, "x", ["Mul", "f", "s"])}
+    return [
+        rule
+        for place, term in places.items()
+        for out in [declare(f"scale-out-of-{place}", _FAMILY, [term], [scaled], variables, attributes=_GROUPS)]
+        for rule in (out, out.reversed(f"scale-into-{place}"))
+    ]
+
+
 def _to_product(bias: bool) -> Rule:
     """A convolution of single points as a product of matrices."""
     attributes = {"strides": [1, 1], "pads": [0, 0, 0, 0], "dilations": "?d"}
@@ -293,6 +306,8 @@ def convolution_rules() -> list[Rule]:
         *(_merge(parts, bias) for parts in (2, 3) for bias in plain_and_biased),
         *(_unmerge(parts, bias) for parts in (2, 3) for bias in plain_and_biased),
         *(rule for bias in plain_and_biased for rule in _sum_rules(bias)),
+        *_scale_rules(),
+        _sum_rules(bias=False)[1].reversed("convolution-of-filter-sum"),
         *(_to_product(bias) for bias in plain_and_biased),
         *(_enlarge(*size, bias) for size in ((1, 1), (1, 3), (3, 1)) for bias in plain_and_biased),
         *(_sum_of_sizes(bias) for bias in plain_and_biased),

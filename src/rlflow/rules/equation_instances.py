@@ -18,7 +18,7 @@ from rlflow.ir.tensor_type import TensorType
 from rlflow.ops import registry
 from rlflow.ops.domain import Array, Domain
 from rlflow.rules import pattern
-from rlflow.rules.equations import Call, Formula, Name
+from rlflow.rules.equations import Call, Formula, Name, names
 from rlflow.rules.pattern import Apply, Term, Variable
 
 _SAME = 0
@@ -29,15 +29,16 @@ Joints = Mapping[int, tuple[int, int]]
 
 @dataclass(frozen=True)
 class Constant:
-    """A tensor whose value the notation fixes: kind is Imatmul, Iconv or Cpool."""
+    """A tensor whose value the notation fixes: kind is Imatmul, Iconv, Cpool or Iewmul."""
 
     kind: str
     type: TensorType
 
     def value(self, domain: Domain) -> Array:
         shape = tuple(d for d in self.type.shape or () if isinstance(d, int))
-        if self.kind == "Cpool":
-            share = domain.divide(domain.constant(1.0), domain.constant(float(shape[2] * shape[3])))
+        if self.kind in ("Cpool", "Iewmul"):
+            taps = shape[2] * shape[3] if self.kind == "Cpool" else 1
+            share = domain.divide(domain.constant(1.0), domain.constant(float(taps)))
             return domain.structural(lambda v: np.broadcast_to(v, shape), share)
         ones = _identity(shape)
         chosen: Callable[..., np.ndarray] = lambda one, zero: np.asarray(np.where(ones, one, zero))  # noqa: E731
@@ -68,28 +69,37 @@ class Concrete:
         return tuple(d for d in self.type.shape or () if isinstance(d, int))
 
 
-def concrete(formula: Formula, types: Mapping[str, TensorType]) -> Concrete:
-    """The formula over variables of these types; `TypeInferenceError` if it is not well typed."""
+def concrete(formula: Formula, types: Mapping[str, TensorType], width: int, beside: tuple[int, ...] = ()) -> Concrete:
+    """The formula over variables of these types; `TypeInferenceError` if it is not well typed.
+
+    A constant is as wide as the operand of shape `beside` asks of it, and of this width where there is none.
+    """
     if isinstance(formula, Name):
         return Concrete(Variable(formula.name), types[formula.name])
     if not formula.operands:
-        raise TypeInferenceError(f"{formula.name}: nothing here tells its shape")
-    known = {i: concrete(f, types) for i, f in enumerate(formula.operands) if isinstance(f, Name) or f.operands}
-    if not known:
-        raise TypeInferenceError(f"{formula.name}: nothing here tells the shapes of its operands")
-    other = next(iter(known.values()))
-    operands = [known[i] if i in known else _constant(f, other) for i, f in enumerate(formula.operands)]
+        return _constant(formula, width, beside)
+    first = next((i for i, operand in enumerate(formula.operands) if names(operand)), 0)
+    one = concrete(formula.operands[first], types, width, beside)
+    operands = [
+        one if i == first else concrete(operand, types, _asked_width(formula, i, one.shape, width), one.shape)
+        for i, operand in enumerate(formula.operands)
+    ]
     return _MEANING[formula.name](formula.numbers, operands)
 
 
-def _constant(formula: Formula, other: Concrete) -> Concrete:
-    """A constant, as wide as the operand beside it needs."""
-    assert isinstance(formula, Call)
-    channels = other.shape[1 if len(other.shape) > 2 else -1]
+def _asked_width(call: Call, place: int, other: tuple[int, ...], width: int) -> int:
+    """Of a constant in this place of an operator, if the other operand is of this shape."""
+    axes = {"matmul": place, "conv2d": 1, "concat": 1 - sum(call.numbers)}
+    axis = axes.get(call.name, 0)
+    return other[axis] if 0 <= axis < len(other) else width
+
+
+def _constant(formula: Call, width: int, beside: tuple[int, ...]) -> Concrete:
     shapes = {
-        "Imatmul": (channels, channels),
-        "Iconv": (channels, channels, *formula.numbers),
-        "Cpool": (channels, 1, *formula.numbers),
+        "Imatmul": (width, width),
+        "Iconv": (width, width, *formula.numbers),
+        "Cpool": (width, 1, *formula.numbers),
+        "Iewmul": beside,
     }
     constant = Constant(formula.name, TensorType("float32", shapes[formula.name]))
     name = f"{formula.name}{list(shapes[formula.name])}"

@@ -4,7 +4,7 @@ One rule a line, with or without a leading number; its equations, one an output,
 
     70: relu(a) == split_0(1,relu(concat(1,a,b))) ; relu(b) == split_1(1,relu(concat(1,a,b)))
 
-Lines that begin with # are remarks.
+What follows a # is a remark.
 """
 
 from __future__ import annotations
@@ -33,7 +33,12 @@ _ARITY = {  # numbers, then operands
     "Imatmul": (0, 0),
     "Iconv": (2, 0),
     "Cpool": (2, 0),
+    "Iewmul": (0, 0),
 }
+_CODES = {"conv2d": {2: (0, 1), 3: (0, 2)}, "poolavg": {4: (0, 1)}, "poolmax": {4: (0, 1)}}
+"""Numbers that choose, by their place: 0 "same" or 1 "valid" padding, 0 no activation or 2 relu."""
+
+_OF_AXES = ("concat", "split_0", "split_1")
 _TOKEN = re.compile(r"\s*([A-Za-z_]\w*|\d+|[(),])")
 _NUMBER = re.compile(r"\s*(\d+)\s*:")
 
@@ -69,15 +74,16 @@ class Equations:
 def read_equations(path: Path) -> list[Equations]:
     """All rules of a file; without numbers they are counted. `InputError` naming the line that cannot be read."""
     try:
-        lines = path.read_text(encoding="utf-8").splitlines()
+        lines = path.read_text(encoding="utf-8-sig").splitlines()
     except (OSError, UnicodeDecodeError) as error:
         raise InputError(f"{path} cannot be read: {error}") from None
     rules: list[Equations] = []
     for place, line in enumerate(lines, start=1):
-        if not line.strip() or line.lstrip().startswith("#"):
+        written = line.partition("#")[0].strip()
+        if not written:
             continue
         try:
-            rules.append(parse_line(line, number=len(rules)))
+            rules.append(parse_line(written, number=len(rules)))
         except InputError as error:
             raise InputError(f"{path}, line {place}: {error}") from None
     if not rules:
@@ -88,7 +94,7 @@ def read_equations(path: Path) -> list[Equations]:
 def parse_line(line: str, number: int = 0) -> Equations:
     """One rule; `number` where the line has none. `InputError` says what is wrong with it."""
     leading = _NUMBER.match(line)
-    text = line[leading.end() :].strip() if leading else line.strip()
+    text = (line[leading.end() :] if leading else line).strip().rstrip("; \t")
     pairs = []
     for equation in text.split(";"):
         sides = equation.split("==")
@@ -115,7 +121,10 @@ def names(*formulas: Formula) -> tuple[str, ...]:
 
 def _parse(text: str) -> Formula:
     tokens = _tokens(text)
-    formula = _formula(tokens)
+    try:
+        formula = _formula(tokens)
+    except RecursionError:
+        raise InputError("the formula is nested too deeply") from None
     if tokens:
         raise InputError(f"{text.strip()!r}: {tokens[-1]!r} follows the end of the formula")
     return formula
@@ -157,6 +166,10 @@ def _formula(tokens: list[str]) -> Formula:
     if (len(numbers), len(operands)) != _ARITY[name]:
         wanted = "{} numbers and {} operands".format(*_ARITY[name])
         raise InputError(f"{name} has {len(numbers)} numbers and {len(operands)} operands, not {wanted}")
+    for place, number in enumerate(numbers):
+        codes = _CODES.get(name, {}).get(place)
+        if number not in codes if codes else number < 1 and name not in _OF_AXES:
+            raise InputError(f"{name}: {number} is not understood, number {place + 1} is {codes or 'at least 1'}")
     return Call(name, tuple(numbers), tuple(operands))
 
 

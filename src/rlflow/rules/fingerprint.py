@@ -54,8 +54,7 @@ class Trials:
 
     def digests(self, stack: FieldArray) -> list[bytes]:
         """One fingerprint an expression."""
-        values = stack.residue if stack.undefined is None else np.where(stack.undefined, -1, stack.residue)
-        rows = self._by_point(values)[:, : self.independent].astype(np.int32)
+        rows = self._by_point(stack.marked)[:, : self.independent].astype(np.int32)
         return [blake2b(row.tobytes(), digest_size=16).digest() for row in rows]
 
     def idle(self, stack: FieldArray) -> np.ndarray:

@@ -27,6 +27,7 @@ from rlflow.rules.families import FAMILIES, JOIN, Family
 from rlflow.rules.library import Library
 from rlflow.rules.pattern import Apply, Term
 from rlflow.rules.rule import Rule, VariableSpec
+from rlflow.rules.two_outputs import in_two_outputs
 from rlflow.rules.verify import VerificationConfig, certified, check_false_controls
 
 TRIALS = 8
@@ -96,7 +97,9 @@ def generate(config: GeneratorConfig, *, on_progress: Progress | None = None) ->
             accepted = [rule for rule in tried if rule is not None]
             verified += bool(accepted)
             refuted += bool(tried) and not accepted
-            rules.update({rule.id: rule for rule in accepted if not _is_detour(rule.source[0], rule.target[0])})
+            kept = [rule for rule in accepted if not _is_detour(rule.source[0], rule.target[0])]
+            kept += filter(None, (in_two_outputs(rule, config.verification) for rule in kept))
+            rules.update({rule.id: rule for rule in kept})
         if on_progress is not None:
             on_progress(done, len(pairs))
     return GenerationReport(

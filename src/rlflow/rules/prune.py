@@ -17,7 +17,7 @@ from rlflow.rules import pattern
 from rlflow.rules.egraph import EGraph
 from rlflow.rules.pattern import Apply, Term, Variable
 from rlflow.rules.rule import Rule
-from rlflow.rules.saturation import CompiledRule, saturate
+from rlflow.rules.saturation import CompiledRule, SourceOfMatches, saturate
 
 Types = Mapping[str, TensorType]
 """Variable -> its type."""
@@ -84,9 +84,15 @@ class KnownRules:
         """Whether the equality of the sides follows."""
         return self.explain_all([(left, right)], types)
 
-    def explain_all(self, pairs: Sequence[tuple[Term, Term]], types: Types) -> bool:
-        """Whether all these equalities follow: a rule of several outputs needs the terms of all of them. Of a term that
-        is not well typed, nothing follows."""
+    def explain_all(
+        self, pairs: Sequence[tuple[Term, Term]], types: Types, facts: Sequence[SourceOfMatches] = ()
+    ) -> bool:
+        """Whether all these equalities follow, from the rules and from these facts: a rule of several outputs needs the
+        terms of all of them. Of a term that is not well typed, nothing follows.
+
+        Rules that take several nodes have a part in that of several equalities alone: they pair each node with every
+        other one, without end, to merge what rules of joins show to be parts of one whole.
+        """
         if not all(self._commutes(left, types) for left, right in pairs if is_commutativity(left, right)):
             return False
         graph = EGraph(types)
@@ -95,7 +101,8 @@ class KnownRules:
                 graph.add(side)
         except TypeInferenceError:
             return False
-        return saturate(graph, self._rules, lambda: _equates(graph, pairs), self.max_iterations, self.max_nodes)
+        rules = [rule for rule in self._rules if len(pairs) > 1 or not rule.takes_several]
+        return saturate(graph, [*facts, *rules], lambda: _equates(graph, pairs), self.max_iterations, self.max_nodes)
 
     def lead(self, source: Term, target: Term, types: Types) -> bool:
         """Whether one rule, at one place, leads from the source to the target."""

@@ -1,7 +1,8 @@
 """How much of another rule set this library covers: each of its equations tested, then derived or refused.
 
 An equation is first tried at drawn shapes over the finite field. Where it fails, the counter-example is kept, and one
-of a few conditions may save it. Where it holds, the library must lead from one side to the other by certified rules.
+of a few conditions may save it. Where it holds, the library must lead from one side to the other by certified rules,
+helped by verified lemmas (rules/lemmas.py) and facts about constants (rules/facts.py).
 """
 
 from __future__ import annotations
@@ -18,12 +19,15 @@ from rlflow.ir.tensor_type import TensorType
 from rlflow.ops.domain import Array, Domain, FloatDomain
 from rlflow.ops.field import FieldDomain
 from rlflow.rules import instances
-from rlflow.rules.equation_instances import Concrete, concrete
+from rlflow.rules.equation_instances import Concrete, Constant, concrete
 from rlflow.rules.equations import Call, Equations, names, parse_line, parts
+from rlflow.rules.facts import Facts
 from rlflow.rules.instances import Instance
+from rlflow.rules.lemmas import lemmas
 from rlflow.rules.library import Library
 from rlflow.rules.pattern import Term
 from rlflow.rules.prune import KnownRules
+from rlflow.rules.saturation import SourceOfMatches
 from rlflow.rules.verify import differ
 
 Outcome = Literal["instance", "derived", "conditional", "refuted", "not_found"]
@@ -31,12 +35,21 @@ OUTCOMES: tuple[Outcome, ...] = ("instance", "derived", "conditional", "refuted"
 
 _SIZES = (1, 2, 3, 4, 6)
 _FLOAT_TOLERANCE = 1e-9  # of float64 sums of a few hundred products of numbers about 1
+_FLOAT_DRAWS = 8
+_MIN_ELEMENTS = 64
+_RANKS = (0, 2, 3, 4)
 _KERNELS = (1, 2, 3)
 _GROUPS = (1, 1, 2, 2, 3)
 """The filters of a convolution often read but a part of the channels: what holds without groups may fail with them."""
 
 _CONVOLUTIONS = ("conv2d", "poolavg", "poolmax", "enlarge", "Iconv", "Cpool")
 _PRODUCTS = ("matmul", "transpose", "Imatmul")
+_WINDOWED = ("enlarge", "Iconv", "Cpool")
+_AS_WRITTEN = 0.5
+"""How often tensors have a window that an equation writes out: they seldom fit it otherwise."""
+
+_PATIENCE = 400
+"""Attempts that bring no new shapes, after some that did: few shapes may be all that there are."""
 
 
 @dataclass(frozen=True)
@@ -61,11 +74,16 @@ class Case:
     pairs: tuple[tuple[Concrete, Concrete], ...]
 
     @property
+    def constants(self) -> dict[str, Constant]:
+        return {name: constant for pair in self.pairs for side in pair for name, constant in side.constants.items()}
+
+    @property
     def groups(self) -> frozenset[int]:
         return frozenset[int]().union(*(side.groups for pair in self.pairs for side in pair))
 
     def __str__(self) -> str:
-        return ", ".join(f"{name} {list(kind.shape or ())}" for name, kind in self.types.items())
+        variables = (f"{name} {list(kind.shape or ())}" for name, kind in self.types.items())
+        return ", ".join((*variables, *self.constants))
 
 
 @dataclass(frozen=True)
@@ -154,23 +172,27 @@ def judge(rule: Equations, known: KnownRules, config: RecallConfig) -> Found:
 
 def holds(case: Case, rng: np.random.Generator, trials: int) -> bool:
     """Whether both sides agree exactly in every trial over the field, in which a maximum is any function of what it
-    sees: what differs there may be equal for numbers."""
-    domain = FieldDomain(seeds=rng.integers(1 << 62, size=trials).tolist())
+    sees: what differs there may be equal for numbers. Small tensors are tried more often: a sign agrees by chance in
+    every other element."""
+    elements = sum(left.type.elements for left, _ in case.pairs)
+    domain = FieldDomain(seeds=rng.integers(1 << 62, size=max(trials, -(-_MIN_ELEMENTS // elements))).tolist())
     left, right = _sides(case, domain, lambda shape: domain.draw(shape, rng))
     return not any(map(differ, left, right))
 
 
 def holds_in_floats(case: Case, rng: np.random.Generator) -> bool:
-    """Whether both sides agree but for rounding, for one draw of float64 numbers."""
-    left, right = _sides(case, FloatDomain(), rng.standard_normal)
+    """Whether both sides agree but for rounding, in every draw of float64 numbers: one sign may hide a difference."""
+    drawn = (_sides(case, FloatDomain(), rng.standard_normal) for _ in range(_FLOAT_DRAWS))
     return all(
-        np.allclose(a, b, rtol=_FLOAT_TOLERANCE, atol=_FLOAT_TOLERANCE) for a, b in zip(left, right, strict=True)
+        np.allclose(a, b, rtol=_FLOAT_TOLERANCE, atol=_FLOAT_TOLERANCE)
+        for left, right in drawn
+        for a, b in zip(left, right, strict=True)
     )
 
 
 def _sides(case: Case, domain: Domain, draw: Callable[[tuple[int, ...]], Array]) -> tuple[list[Array], list[Array]]:
     """The values of all left and of all right sides."""
-    constants = {n: c for pair in case.pairs for side in pair for n, c in side.constants.items()}
+    constants = case.constants
     types = case.types | {name: constant.type for name, constant in constants.items()}
     values = [
         constants[name].value(domain) if name in constants else draw(_shape(kind)) for name, kind in types.items()
@@ -188,11 +210,12 @@ def _derivation(cases: Sequence[Case], known: KnownRules, config: RecallConfig) 
     chosen = sorted(cases, key=lambda case: -sum(kind.elements for kind in case.types.values()))
     worst: Outcome = "instance"
     for case in chosen[: config.derived_shapes]:
-        types = case.types | {n: c.type for pair in case.pairs for side in pair for n, c in side.constants.items()}
+        types = case.types | {name: constant.type for name, constant in case.constants.items()}
         pairs = [(left.term, right.term) for left, right in case.pairs]
         if _one_rule(pairs, types, known) or all(_one_rule([pair], types, known) for pair in pairs):
             continue
-        if not known.explain_all(pairs, types):
+        facts: list[SourceOfMatches] = [Facts(case.constants, config.seed), *lemmas()]
+        if not all(known.explain_all([pair], types, facts) for pair in pairs):
             return "not_found"
         worst = "derived"
     return worst
@@ -204,53 +227,76 @@ def _one_rule(pairs: Sequence[tuple[Term, Term]], types: Mapping[str, TensorType
 
 
 def draw_cases(rule: Equations, rng: np.random.Generator, wanted: int, attempts: int) -> list[Case]:
-    """Different shapes at which both sides of all pairs are well typed and of one type."""
-    cases: dict[tuple[TensorType, ...], Case] = {}
-    for _ in range(attempts):
-        if len(cases) == wanted:
-            break
-        types = _draw_types(rule, rng)
-        key = tuple(types.values())
-        if key in cases:
-            continue
+    """Different shapes at which both sides of all pairs are well typed and of one type. Attempts are counted from the
+    last one that brought any."""
+    cases: dict[tuple[object, ...], Case] = {}
+    shapes, left = _Shapes.of(rule), attempts
+    while len(cases) < wanted and left:
+        types, width = shapes.draw(rng)
+        left -= 1
         try:
-            pairs = tuple((concrete(left, types), concrete(right, types)) for left, right in rule.pairs)
+            pairs = tuple((concrete(one, types, width), concrete(other, types, width)) for one, other in rule.pairs)
         except TypeInferenceError:
             continue
-        if all(left.type == right.type for left, right in pairs):
-            cases[key] = Case(types, pairs)
+        case = Case(types, pairs)
+        key = (*types.values(), *case.constants)
+        if key not in cases and all(one.type == other.type for one, other in pairs):
+            cases[key], left = case, min(attempts, _PATIENCE)
     return list(cases.values())
 
 
-def _draw_types(rule: Equations, rng: np.random.Generator) -> dict[str, TensorType]:
-    """Shapes that often fit each other: of few sizes, and each axis mostly of one size in all tensors."""
-    sides = [side for pair in rule.pairs for side in pair]
-    called = [part for side in sides for part in parts(side) if isinstance(part, Call)]
-    rank = _rank({part.name for part in called}, rng)
-    scalars = {name for part in called if part.name == "smul" for name in names(part.operands[1])}
-    filters = {name for part in called if part.name == "conv2d" for name in names(part.operands[1])}
-    sizes = rng.permutation(_SIZES)[: rng.integers(1, 4)]
-    usual = rng.choice(sizes, rank)
-    faithful = rng.choice([0.5, 0.8, 0.95])
-    kernel = rng.choice(_KERNELS, 2)
-    groups = rng.choice(_GROUPS)
+@dataclass(frozen=True)
+class _Shapes:
+    """What an equation says of the shapes of its variables: `filters` are of a convolution, `windows` written out."""
 
-    def shape(name: str) -> tuple[int, ...]:
-        if name in scalars:
-            return ()
-        drawn = np.where(rng.random(rank) < faithful, usual, rng.choice(sizes, rank))
-        if name in filters and rank == 4:
-            drawn[1] = max(1, drawn[1] // groups)
-            drawn[2:] = kernel
-        return tuple(int(d) for d in drawn)
+    names: tuple[str, ...]
+    operators: frozenset[str]
+    scalars: frozenset[str]
+    filters: frozenset[str]
+    windows: tuple[tuple[int, ...], ...]
 
-    return {name: TensorType("float32", shape(name)) for name in names(*sides)}
+    @classmethod
+    def of(cls, rule: Equations) -> _Shapes:
+        sides = [side for pair in rule.pairs for side in pair]
+        called = [part for side in sides for part in parts(side) if isinstance(part, Call)]
+        seconds = {
+            operator: frozenset(name for part in called if part.name == operator for name in names(part.operands[1]))
+            for operator in ("smul", "conv2d")
+        }
+        windows = tuple(part.numbers for part in called if part.name in _WINDOWED)
+        operators = frozenset(part.name for part in called)
+        return cls(names(*sides), operators, seconds["smul"], seconds["conv2d"], windows)
 
+    def draw(self, rng: np.random.Generator) -> tuple[dict[str, TensorType], int]:
+        """Shapes that often fit each other: of few sizes, and each axis mostly of one size in all tensors. And a width
+        for constants."""
+        rank = self._rank(rng)
+        sizes = rng.permutation(_SIZES)[: rng.integers(1, 4)]
+        usual = rng.choice(sizes, rank)
+        faithful = rng.choice([0.5, 0.8, 0.95])
+        kernel = self._window(rng, rng.choice(_KERNELS, 2))
+        usual[2:] = self._window(rng, usual[2:])[: rank - 2]
+        groups = rng.choice(_GROUPS)
 
-def _rank(operators: set[str], rng: np.random.Generator) -> int:
-    if operators & set(_CONVOLUTIONS):
-        return 4
-    return 2 if operators & set(_PRODUCTS) else int(rng.integers(2, 5))
+        def shape(name: str) -> tuple[int, ...]:
+            if name in self.scalars:
+                return ()
+            drawn = np.where(rng.random(rank) < faithful, usual, rng.choice(sizes, rank))
+            if name in self.filters and rank == 4:
+                drawn[1] = max(1, drawn[1] // groups)
+                drawn[2:] = kernel
+            return tuple(drawn.tolist())
+
+        return {name: TensorType("float32", shape(name)) for name in self.names}, int(rng.choice(sizes))
+
+    def _window(self, rng: np.random.Generator, other: np.ndarray) -> np.ndarray:
+        """One that the equation writes out, or now and then another."""
+        return rng.choice(self.windows) if self.windows and rng.random() < _AS_WRITTEN else other
+
+    def _rank(self, rng: np.random.Generator) -> int:
+        if self.operators & set(_CONVOLUTIONS):
+            return 4
+        return 2 if self.operators & set(_PRODUCTS) else int(rng.choice(_RANKS))
 
 
 def _shape(kind: TensorType) -> tuple[int, ...]:

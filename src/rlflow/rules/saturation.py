@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from itertools import chain
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 from rlflow.errors import RuleError, TypeInferenceError
 from rlflow.ir.graph import Ref
@@ -19,6 +19,7 @@ from rlflow.rules.ematching import EMatcher, Values
 from rlflow.rules.expression import Unproven, holds
 from rlflow.rules.instances import Instance, Plan
 from rlflow.rules.match import admitted
+from rlflow.rules.pattern import Apply
 from rlflow.rules.rule import Rule
 
 Types = tuple[TensorType, ...]
@@ -68,6 +69,13 @@ class Match(NamedTuple):
         return changed
 
 
+class SourceOfMatches(Protocol):
+    """What knows equalities of an e-graph: a certified rule, or anything else that has verified them."""
+
+    def matches(self, graph: EGraph) -> Iterator[Match]:
+        """All of them in the graph as it was last rebuilt; it may be changed meanwhile."""
+
+
 class CompiledRule:
     """A certified rule, ready to be matched. `RuleError` if the rule was not verified."""
 
@@ -75,6 +83,7 @@ class CompiledRule:
         if rule.certificate is None:
             raise RuleError(f"rule {rule.id} ({rule.name}) has no certificate and may not prune others")
         self.rule = rule
+        self.takes_several = len({term.node for term in rule.source if isinstance(term, Apply)}) > 1
         self._source = EMatcher(rule.source)
         self._targets: dict[tuple[Types, Values], Target | None] = {}
 
@@ -109,7 +118,7 @@ class CompiledRule:
 
 
 def saturate(
-    graph: EGraph, rules: Sequence[CompiledRule], until: Callable[[], bool], max_iterations: int, max_nodes: int
+    graph: EGraph, rules: Sequence[SourceOfMatches], until: Callable[[], bool], max_iterations: int, max_nodes: int
 ) -> bool:
     """Apply all rules wherever they match, again and again, until `until` holds: whether it does.
 

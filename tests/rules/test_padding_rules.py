@@ -1,0 +1,36 @@
+"""Rules of padding and of factors around convolutions: each is verified and keeps outputs; mistakes are refused."""
+
+import numpy as np
+import pytest
+from rules.support import assert_same_outputs, each_of, embed
+
+from rlflow.rules import instances
+from rlflow.rules.curated_convolution import convolution_rules
+from rlflow.rules.curated_padding import false_padding_controls, padding_rules
+from rlflow.rules.rewriter import Rewriter
+from rlflow.rules.rule import Certificate
+from rlflow.rules.verify import Refutation, VerificationConfig, verify
+
+QUICKLY = VerificationConfig(shapes=8, float_cases=1)
+_OF_FACTORS = ("scale-out-of-image", "scale-into-image", "scale-out-of-filters", "scale-into-filters")
+FACTORS = [rule for rule in convolution_rules() if rule.name in (*_OF_FACTORS, "convolution-of-filter-sum")]
+
+
+@each_of([*padding_rules(), *FACTORS])
+def test_a_rule_is_verified_and_keeps_the_outputs(rule):
+    assert isinstance(verify(rule, QUICKLY), Certificate)
+    rng = np.random.default_rng(0)
+    before, _ = embed(rule, instances.draw(rule, rng), rng)
+    rewriter = Rewriter([rule])
+    after = rewriter.apply(before, rewriter.matches(before)[0][0])
+    assert {i: n.op for i, n in after.nodes.items()} != {i: n.op for i, n in before.nodes.items()}
+    assert_same_outputs(before, after, rng)
+
+
+def test_there_are_rules_of_factors():
+    assert len(FACTORS) == len(_OF_FACTORS) + 1
+
+
+@pytest.mark.parametrize("control", false_padding_controls(), ids=lambda control: control.name)
+def test_a_mistake_is_refused(control):
+    assert isinstance(verify(control, QUICKLY), Refutation)
