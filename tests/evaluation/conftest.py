@@ -267,7 +267,6 @@ def documents(evaluation, rules_applied, sweep) -> dict[str, Any]:
                     "after_instance": 24,
                     "refuted": 0,
                     "kept": 40,
-                    "false_controls_refused": 10,
                     "cpu_s": 3.0,
                 }
             },
