@@ -128,7 +128,7 @@ INDEX = TensorType("int64", (2,))
         ("Pad", {"pads": (0, 0)}, [t(2, dtype="int64")], "Pad: 'constant' of int64"),
         ("Pad", {"pads": (0, -1)}, [t(2)], "Pad: .* around 1 axes"),
         ("Pad", {"pads": (0, 1, 0)}, [t(2)], "Pad: .* around 1 axes"),
-        ("Constant", {"value_float": 1}, [], "Constant: 1 is no float"),
+        ("Constant", {"value_float": 1}, [], "is neither a float nor a list of floats"),
         ("Gelu", {"approximate": "sigmoid"}, [t(2)], "Gelu: 'sigmoid'"),
         ("Gelu", {}, [t(2, dtype="int32")], "Gelu: 'none' of int32"),
         ("RMSNormalization", {}, [t(2, 3), t(2)], "RMSNormalization: .* do not broadcast"),

@@ -48,8 +48,10 @@ def test_params_yaml_is_what_conf_composes_to(repository: Path):
 
 
 def test_the_configured_families_are_those_of_the_shipped_library():
+    """To two operators: three would take the experiment minutes, for rules that hardly ever match."""
     configured = compose().rules.generation.families
-    assert dict(configured) == SHIPPED
+    assert configured.keys() == SHIPPED.keys()
+    assert all(2 <= most <= SHIPPED[name] for name, most in configured.items())
 
 
 @pytest.mark.parametrize(

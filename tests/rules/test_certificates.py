@@ -4,11 +4,13 @@ import json
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import pytest
 
 from rlflow.errors import CertificateError, InputError, RuleError
+from rlflow.rules.instances import Sampler
 from rlflow.rules.library import Library, load
 from rlflow.rules.rule import Certificate
 from rlflow.rules.verify import SEMANTICS, VerificationConfig, certified, verify
@@ -115,12 +117,17 @@ def test_certificates_can_be_made_again(library: Library) -> None:
 
 
 def test_every_mined_condition_is_needed(library: Library) -> None:
-    """A verifier that never sees a wrong instance certifies nothing: conditions must rule some out. (Those of joins and
-    windows are about sizes, without which the target is not well typed.)
+    """A verifier that never sees a wrong instance certifies nothing: conditions must rule some out. (Some, as those of
+    joins and windows, are about sizes without which the target is not well typed.)
     """
     mined = [r for r in library.rules if r.where and r.family in ("algebra", "transformer")]
     assert len(mined) > 10
-    assert all(r.certificate is not None and r.certificate.refuted_without_condition for r in mined)
+    idle = [r for r in mined if r.certificate is None or not r.certificate.refuted_without_condition]
+    assert len(idle) < len(mined) / 10
+    for rule in idle:
+        sampler, random = Sampler(rule), Random(0)
+        drawn = [sampler.sides(sampler.draw(random, respect_condition=False)) for _ in range(100)]
+        assert None in drawn, rule.equation()
 
 
 def test_verification_is_deterministic(library: Library) -> None:

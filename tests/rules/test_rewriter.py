@@ -196,7 +196,7 @@ def test_rules_fire_on_what_they_are_certified_for(dtype: str, found: bool, libr
         a, b, c = (leaf(nodes, Node(INPUT, (), {}, (TensorType(dtype, (2,)),), (n,))) for n in "abc")
         return [add(nodes, "Mul", a, add(nodes, "Mul", b, c))]
 
-    rule = next(r for r in library.rules if r.equation() == "Mul(a, Mul(b, c)) => Mul(c, Mul(a, b))")
+    rule = next(r for r in library.rules if r.equation().startswith("Mul(a, Mul(b, c)) =>"))
     assert bool(Rewriter([rule]).matches(graph_of(build))[0]) == found
 
 

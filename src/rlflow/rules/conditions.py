@@ -77,6 +77,7 @@ def mine(rule: Rule, rng: np.random.Generator, config: VerificationConfig) -> tu
     Of all predicates, those are taken that rule out most counter-examples and fewest good instances.
     """
     good, bad, untyped = _sorted_instances(rule, rng, config)
+    good = [i for i in good if any(kind.elements > 1 for kind in i.types.values())]  # of one element, all is alike
     bad = bad or untyped
     counter_examples = tuple(bad)
     predicates = list(_predicates(rule))

@@ -38,7 +38,6 @@ def _both(rule: Rule, reverse: str) -> list[Rule]:
 def _nothing() -> list[Rule]:
     """Pads of no width, means of a single point, and two pads as one."""
     points = {"kernel_shape": [1, 1], "strides": [1, 1], "pads": [0] * 4, "count_include_pad": "?i"}
-    total = ["list", *(["+", ["get", "?p", i], ["get", "?q", i]] for i in range(8))]
     return [
         *(
             declare(f"drop-empty-pad-{rank}", _FAMILY, [_pad("x", [0] * (2 * rank))], ["x"], {"x": {"shape": [*axes]}})
@@ -51,14 +50,6 @@ def _nothing() -> list[Rule]:
             ["x"],
             {"x": _IMAGE},
             attributes={"?i": ["choice", 0, 1]},
-        ),
-        declare(
-            "compose-pads",
-            _FAMILY,
-            [_pad(_pad("x"), "?q")],
-            [_pad("x", total)],
-            {"x": _IMAGE},
-            attributes={**_PADS, "?q": _PADS["?p"]},
         ),
     ]
 

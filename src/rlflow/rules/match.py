@@ -450,7 +450,7 @@ def _literals(rule: Rule, graph: Graph, binding: _Binding) -> dict[str, float] |
 def _stored_number(graph: Graph, ref: Ref) -> float | None:
     """The value of a constant of one element; None where the graph does not have what it is made of."""
     try:
-        return float(evaluate_value(graph, ref, {}, FloatDomain()).reshape(()))
+        return evaluate_value(graph, ref, {}, FloatDomain()).item()  # type: ignore[no-any-return]
     except GraphError:
         return None
 

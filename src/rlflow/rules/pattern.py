@@ -113,7 +113,8 @@ def show(term: Term) -> str:
     if isinstance(term, Variable):
         return term.name
     if term.op == "Constant":
-        return describe(dict(term.attributes)["value_float"])
+        ((_, value),) = term.attributes
+        return describe(thaw(value))
     defaults = OPERATORS[term.op].defaults
     shown = [f"{k}={describe(thaw(v))}" for k, v in term.attributes if k not in defaults or freeze(defaults[k]) != v]
     inside = ", ".join(show(a) for a in term.arguments)
