@@ -2,7 +2,7 @@
 
     python benchmarks/rules.py [--instances 1000] [--recall FILE ...]
 
-The shipped library is generated again, and every rule of it tried at up to so many drawn instances, all of them in ONNX
+The shipped library is generated again, and every rule of it tried at so many drawn instances, all of them in ONNX
 Runtime. Then where its rules match on the graphs of the paper's Table 1, and which of them fire there when all declared
 ones are switched off. FILE is a foreign rule set's equations: `rlflow rules recall` says of each what becomes of it.
 """
@@ -11,7 +11,6 @@ import argparse
 import logging
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import replace
 from multiprocessing import get_context
 from pathlib import Path
 from statistics import fmean
@@ -29,12 +28,13 @@ from rlflow.onnx_io import from_onnx
 from rlflow.rules import library as rule_library
 from rlflow.rules import recall
 from rlflow.rules.curated import false_controls
+from rlflow.rules.endurance import Endurance, endure
 from rlflow.rules.equations import Equations, read_equations
 from rlflow.rules.families import SHIPPED
 from rlflow.rules.generate import TRIALS, LibraryConfig, build_library
 from rlflow.rules.library import Library
 from rlflow.rules.rewriter import Rewriter
-from rlflow.rules.rule import Certificate, Rule
+from rlflow.rules.rule import Rule
 from rlflow.rules.verify import Refutation, VerificationConfig, check_false_controls, verify
 
 RESULT = Path("data/results/rule_study/metrics.json")
@@ -106,24 +106,23 @@ def verification(rules: Sequence[Rule]) -> dict[str, Any]:
 
 
 def endurance(rules: Sequence[Rule], instances: int) -> dict[str, Any]:
-    """All drawn instances of each rule, in the field and in ONNX Runtime."""
-    config = replace(VerificationConfig(seed=2), shapes=instances, turned=1, float_cases=instances)
+    """So many drawn instances of each rule, in the field and in ONNX Runtime."""
     outcomes = []
     with ProcessPoolExecutor(mp_context=get_context("spawn")) as pool, progress_bar("enduring") as on_progress:
-        for rule, submitted in [(rule, pool.submit(verify, rule, config)) for rule in rules]:
+        for rule, submitted in [(rule, pool.submit(endure, rule, instances, 2)) for rule in rules]:
             on_progress(len(outcomes) / len(rules), rule.name)
             outcomes.append(submitted.result())
-    certificates = [outcome for outcome in outcomes if isinstance(outcome, Certificate)]
+    survived = [outcome for outcome in outcomes if isinstance(outcome, Endurance)]
     for rule, outcome in zip(rules, outcomes, strict=True):
         if isinstance(outcome, Refutation):
             logging.error("%s: %s", rule.id, outcome)
     return {
         "instances_asked": instances,
-        "instances_per_rule": fmean(c.float_cases for c in certificates),
-        "instances": sum(c.float_cases for c in certificates),
+        "instances_per_rule": fmean(outcome.instances for outcome in survived),
+        "instances": sum(outcome.instances for outcome in survived),
         "rules": len(rules),
-        "refuted": len(rules) - len(certificates),
-        "max_relative_error": max(c.max_relative_error for c in certificates),
+        "refuted": len(rules) - len(survived),
+        "max_relative_error": max(outcome.max_relative_error for outcome in survived),
     }
 
 

@@ -63,3 +63,23 @@ def test_where_a_value_is_undefined_is_part_of_it(trials: Trials, leaves: list[F
     undefined = np.zeros(leaves[0].residue.shape, dtype=bool)
     undefined[0, 0, 0] = True
     assert trials.digests(FieldArray(leaves[0].residue, leaves[0].exponent, undefined)) != trials.digests(leaves[0])
+
+
+def test_a_variable_that_cancels_is_idle() -> None:
+    """(a + b) - b depends on a alone; a + b and a b on both."""
+    rng = np.random.default_rng(0)
+    trials = Trials.draw(4, rng, variables=2)
+    domain = FieldDomain(trials.seeds)
+    a, b = (trials.leaf(number, domain.draw((2, 2), rng)) for number in range(2))
+    total = domain.add(a, b)
+    stack = stacked([total, domain.subtract(total, b), domain.multiply(a, b)])
+    assert trials.idle(stack).tolist() == [[False, False], [False, True], [False, False]]
+
+
+def test_points_for_single_variables_leave_the_others_alone() -> None:
+    """Four independent points, a fifth, and one more for each variable that differs from the fifth in it alone."""
+    trials = Trials.draw(4, np.random.default_rng(0), variables=2)
+    numbers = FieldArray(np.arange(7).reshape(7, 1))
+    assert trials.independent == 4
+    assert trials.leaf(0, numbers).residue.ravel().tolist() == [0, 1, 2, 3, 4, 5, 4]
+    assert trials.leaf(1, numbers).residue.ravel().tolist() == [0, 1, 2, 3, 4, 4, 5]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from pathlib import Path
 from time import process_time
 from typing import Annotated, Any
@@ -16,6 +15,7 @@ from rlflow.errors import InputError, RuleError
 from rlflow.rules import library as rule_library
 from rlflow.rules import pattern, recall
 from rlflow.rules.curated import false_controls
+from rlflow.rules.endurance import endure
 from rlflow.rules.equations import read_equations
 from rlflow.rules.expression import describe
 from rlflow.rules.families import SHIPPED
@@ -66,7 +66,7 @@ def verify_rules(
     instances: Annotated[
         int | None,
         typer.Option(
-            min=1, help="Draw up to so many different ones of each rule, and run all of them in ONNX Runtime."
+            min=1, help="Besides, draw so many of each rule (shapes, attributes, values), and run all in ONNX Runtime."
         ),
     ] = None,
     as_json: AsJson = False,
@@ -74,18 +74,17 @@ def verify_rules(
     """Verify every rule again with fresh instances, and that rules known to be false are refused."""
     loaded = rule_library.load(library)
     config = VerificationConfig(seed=seed)
-    if instances is not None:
-        config = replace(config, shapes=instances, float_cases=instances)
     refused = check_false_controls(false_controls(), config)
     errors: list[float] = []
     started = process_time()
     with progress_bar("verifying") as on_progress:
         for number, rule in enumerate(loaded.rules):
             on_progress(number / len(loaded.rules), rule.name)
-            outcome = verify(rule, config)
-            if isinstance(outcome, Refutation):
-                raise RuleError(f"rule {rule.id} ({rule.name}) is refuted: {outcome}")
-            errors.append(outcome.max_relative_error)
+            outcomes = [verify(rule, config), *([endure(rule, instances, seed)] if instances else [])]
+            for outcome in outcomes:
+                if isinstance(outcome, Refutation):
+                    raise RuleError(f"rule {rule.id} ({rule.name}) is refuted: {outcome}")
+            errors.append(max(outcome.max_relative_error for outcome in outcomes))  # type: ignore[union-attr]
     mean_ms = 1e3 * (process_time() - started) / max(1, len(errors))
     if not as_json:
         typer.echo(

@@ -81,7 +81,7 @@ def verify(rule: Rule, config: VerificationConfig) -> Certificate | Refutation:
     cases = sorted(compared, key=_size, reverse=True)[: config.float_cases]
     errors = float_errors(cases, rng)
     for case, error in zip(cases, errors, strict=True):
-        if not error <= _ROUNDINGS * float(np.finfo(np.float32).eps):
+        if not is_rounding(error):
             return Refutation(f"ONNX Runtime's outputs differ by {error:.2e} of the largest value", case.instance)
         if leaves_domain(case, rng):
             return Refutation("the target is infinite or undefined where the source is finite", case.instance)
@@ -217,6 +217,11 @@ def float_errors(cases: Sequence[Sides], rng: np.random.Generator) -> list[float
     names = [graph.nodes[i].names[0] for i in graph.inputs]
     outputs = iter(_run(graph, dict(zip(names, values, strict=True))))
     return [_worst(*([next(outputs) for _ in side.outputs] for side in case[1:])) for case in cases]
+
+
+def is_rounding(error: float) -> bool:
+    """Whether a relative difference may come of rounding alone."""
+    return error <= _ROUNDINGS * float(np.finfo(np.float32).eps)
 
 
 def _worst(source: Sequence[np.ndarray], target: Sequence[np.ndarray]) -> float:
