@@ -13,7 +13,7 @@ export PATH := $(abspath $(VENV))/bin:$(PATH)
 export DVC_NO_ANALYTICS := 1
 export MLFLOW_DISABLE_TELEMETRY := true
 
-.PHONY: help setup repro test test-slow lint check check-results smoke seeds rules bench ui clean
+.PHONY: help setup repro test test-slow test-rules lint check check-results smoke seeds rules bench ui clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -29,8 +29,11 @@ setup: $(STAMP) ## create .venv and install, once
 repro: setup ## the whole experiment: dvc repro
 	dvc repro
 
-test: setup ## all tests but those that want a quiet machine
-	pytest -n 2 -m 'not timing'
+test: setup ## all tests but those of every single rule and those that want a quiet machine
+	pytest -n 2 -m 'not timing and not exhaustive'
+
+test-rules: setup ## each rule of the library by itself
+	pytest -n 2 -m exhaustive
 
 test-slow: setup ## the tests that take long or want a quiet machine
 	pytest -m 'slow or timing'
@@ -42,7 +45,7 @@ lint: setup ## format, lint, types, import contracts
 	lint-imports --no-cache
 
 check: lint ## all that, and the fast tests
-	pytest -q -n 2 -m 'not slow and not timing'
+	pytest -q -n 2 -m 'not slow and not timing and not exhaustive'
 
 check-results: setup ## the published figures against their schemas
 	rlflow check-results

@@ -4,7 +4,7 @@ from random import Random
 
 import numpy as np
 import pytest
-from rules.support import assert_same_outputs, each_of, embed
+from rules.support import assert_same_outputs, embed
 
 from rlflow.rules import instances
 from rlflow.rules.curated_convolution import convolution_rules
@@ -18,7 +18,7 @@ _OF_FACTORS = ("scale-out-of-image", "scale-into-image", "scale-out-of-filters",
 FACTORS = [rule for rule in convolution_rules() if rule.name in (*_OF_FACTORS, "convolution-of-filter-sum")]
 
 
-@each_of([*padding_rules(), *FACTORS])
+@pytest.mark.parametrize("rule", [*padding_rules(), *FACTORS], ids=lambda rule: rule.name)
 def test_a_rule_is_verified_and_keeps_the_outputs(rule):
     assert isinstance(verify(rule, QUICKLY), Certificate)
     rng = np.random.default_rng(0)
