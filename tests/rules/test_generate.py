@@ -224,7 +224,7 @@ def test_fingerprints_of_unequal_terms_differ() -> None:
 # Libraries
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_the_shipped_library_is_what_the_generator_builds(library: Library) -> None:
     built, report = build_library(LibraryConfig.of(SHIPPED, TRIALS, 0, VerificationConfig()))
     assert [(r.id, r.name, r.origin) for r in built.rules] == [(r.id, r.name, r.origin) for r in library.rules]
