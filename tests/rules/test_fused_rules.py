@@ -9,6 +9,7 @@ from rlflow.ir.text import from_text, to_text
 from rlflow.onnx_io import check_model, from_onnx, to_onnx
 from rlflow.rules.curated import curated_rules
 from rlflow.rules.curated_fused import false_fused_controls, fused_rules
+from rlflow.rules.curated_microsoft import false_microsoft_controls, microsoft_rules
 from rlflow.rules.rewriter import Rewriter
 from rlflow.rules.rule import Rule
 from rlflow.rules.verify import VerificationConfig, certified, check_false_controls
@@ -40,15 +41,15 @@ def rewritten(model: onnx.ModelProto, name: str) -> onnx.ModelProto:
     return after
 
 
-@pytest.mark.parametrize("rule", RULES.values(), ids=RULES)
+@pytest.mark.parametrize("rule", [*fused_rules(), *microsoft_rules()], ids=lambda rule: rule.name)
 def test_the_rule_is_verified(rule: Rule) -> None:
     certificate = certified(rule, VerificationConfig(shapes=16, float_cases=2)).certificate
     assert certificate is not None
     assert certificate.shapes >= 8
 
 
-def test_controls_are_refused() -> None:
-    controls = false_fused_controls()
+@pytest.mark.parametrize("controls", [false_fused_controls(), false_microsoft_controls()], ids=["fused", "microsoft"])
+def test_controls_are_refused(controls: list[Rule]) -> None:
     assert check_false_controls(controls, VerificationConfig(shapes=16)) == len({c.id for c in controls}) >= 4
 
 
