@@ -57,7 +57,7 @@ seeds: setup ## the learning chain on a two-layer BERT for five seeds, against t
 	OMP_NUM_THREADS=1 python pipelines/seed_study.py --multirun experiment=two_layers seed=0,1,2,3,4
 
 RECALL ?=
-rules: setup ## the rules' figures: each at up to a thousand instances in ONNX Runtime; RECALL=equations.txt
+rules: setup ## the rules' figures: each at a thousand instances in ONNX Runtime; RECALL=equations.txt
 	OMP_NUM_THREADS=1 python benchmarks/rules.py --recall $(RECALL)
 
 bench: setup ## timings, to data/results/bench.json

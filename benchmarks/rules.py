@@ -1,4 +1,4 @@
-"""What the rules are worth, to data/results/rule_study/metrics.json: `make rules`. Takes about half an hour.
+"""What the rules are worth, to data/results/rule_study/metrics.json: `make rules`. Takes about a quarter of an hour.
 
     python benchmarks/rules.py [--instances 1000] [--recall FILE ...]
 

@@ -22,9 +22,7 @@ CONFIG = CollectionConfig(episodes=6, terminate_probability=0.1)
 
 def new_env() -> SubstitutionEnv:
     graph = from_onnx(zoo.build("tiny_merge"))
-    return SubstitutionEnv(
-        graph, library.load(), AnalyticCost(), config=EnvironmentConfig(max_steps=8, max_nodes=64, max_edges=128)
-    )
+    return SubstitutionEnv(graph, library.load(), AnalyticCost(), config=EnvironmentConfig(max_steps=8))
 
 
 @pytest.fixture(scope="module")

@@ -8,9 +8,11 @@ import pytest
 
 from rlflow.errors import InputError, RuleError
 from rlflow.ir.tensor_type import TensorType
+from rlflow.ops import registry
+from rlflow.ops.field import FieldDomain, NoExponentError
 from rlflow.rules import generate as generation
 from rlflow.rules import pattern, prune
-from rlflow.rules.enumeration import Enumeration, Leaf, OperatorChoice, Pair, enumerate_pairs
+from rlflow.rules.enumeration import EXPONENTIAL, Enumeration, Leaf, OperatorChoice, Pair, enumerate_pairs
 from rlflow.rules.families import FAMILIES, SHIPPED, Family
 from rlflow.rules.generate import (
     TRIALS,
@@ -274,3 +276,18 @@ def test_three_operators() -> None:
     report = generate(GeneratorConfig(FAMILIES["algebra"], max_operators=3))
     assert report.refuted <= report.after_instance // 10
     assert report.kept > generate(GeneratorConfig(FAMILIES["algebra"], max_operators=2)).kept
+
+
+@pytest.mark.parametrize("family", FAMILIES.values(), ids=FAMILIES)
+def test_exponentials_are_known_as_such(family: Family) -> None:
+    """The search leaves out, without a word, an operator that needs an exponent where none were drawn."""
+    domain, rng = FieldDomain([1]), np.random.default_rng(0)
+    matrix = (3, 3) if family.name != "convolution" else (2, 2, 5, 5)
+    needing = set()
+    for choice in family.operators:
+        operands = [domain.draw_residues(matrix, rng) for _ in range(choice.arity)]
+        try:
+            registry.OPERATORS[choice.op].evaluate(domain, dict(choice.written), operands)
+        except NoExponentError:
+            needing.add(choice.op)
+    assert needing == {choice.op for choice in family.operators} & EXPONENTIAL

@@ -26,10 +26,14 @@ from rlflow.trajectory.record import Step, Trajectory
 Observation = dict[str, np.ndarray]
 
 
+_LEAST_NODES, _LEAST_EDGES = 64, 128
+
+
 @dataclass(frozen=True)
 class EnvironmentConfig:
     """`max_locations` is L; `max_steps` the horizon; `start_rewrites` up to how many random rewrites an episode starts
-    behind; `max_nodes` and `max_edges` bound the observation (0: twice what the first graph has).
+    behind; `max_nodes` and `max_edges` bound the observation (0: twice what the first graph has, and as much as a few
+    rewrites may make of a small one).
     """
 
     max_locations: int = 200
@@ -84,8 +88,10 @@ class SubstitutionEnv(gymnasium.Env[Observation, np.ndarray]):
         self._rewriter = rewriter or Rewriter(library.rules)
         self._cost_model = cost_model
         self._featuriser = Featuriser()
-        self._max_nodes = self.config.max_nodes or 2 * (len(graph.order) + len(graph.inputs))
-        self._max_edges = self.config.max_edges or 2 * sum(len(n.sources) for n in graph.nodes.values())
+        self._max_nodes = self.config.max_nodes or max(_LEAST_NODES, 2 * (len(graph.order) + len(graph.inputs)))
+        self._max_edges = self.config.max_edges or max(
+            _LEAST_EDGES, 2 * sum(len(n.sources) for n in graph.nodes.values())
+        )
         self.action_space = spaces.MultiDiscrete([self.actions.num_rules + 1, self.actions.max_locations])
         self.observation_space: spaces.Space[Observation] = self._observation_space()  # type: ignore[assignment]
         self._state: _State | None = None

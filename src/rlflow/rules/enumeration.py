@@ -26,7 +26,7 @@ from rlflow.rules.pattern import Apply, Term, Variable, freeze
 _BLOCK_ELEMENTS = 1 << 21
 """Of the operands of expressions evaluated together, over all trials: bounds the memory."""
 
-_EXPONENTIAL = frozenset({"Exp", "Sigmoid", "Softmax"})
+EXPONENTIAL = frozenset({"Exp", "Sigmoid", "Softmax"})
 _CANCELLING = frozenset({"Sub", "Div", "Neg", "Reciprocal"})
 
 
@@ -105,7 +105,7 @@ class _Search:
         self.trials = Trials.draw(trials, rng, variables=len(leaves) if cancelling else 0)
         self.choices = choices
         domain = FieldDomain(self.trials.seeds)
-        draw = domain.draw if any(c.op in _EXPONENTIAL for c in choices) else domain.draw_residues
+        draw = domain.draw if any(c.op in EXPONENTIAL for c in choices) else domain.draw_residues
         self.entries: list[_Entry] = []
         self.values: list[FieldArray] = []
         self.classes: dict[tuple[TensorType, bytes], int | Term] = {}

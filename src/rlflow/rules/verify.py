@@ -12,6 +12,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from hashlib import sha256
 from random import Random
 from typing import Any
@@ -161,14 +162,13 @@ def exact_difference(case: Sides, rng: np.random.Generator, config: Verification
     elements = sum(kind.elements for kind in case.source.types)
     trials = max(config.trials, -(-config.min_elements // max(1, elements)))
     domain = FieldDomain(seeds=rng.integers(1 << 62, size=trials).tolist())
-    try:
-        return _differ_in(domain, case, lambda shape: domain.draw_residues(shape, rng))
-    except NoExponentError:
-        pass  # few rules have exponentials, which need twice the work
-    try:
-        return _differ_in(domain, case, lambda shape: domain.draw(shape, rng))
-    except NoExponentError as error:
-        return str(error)
+    reason = ""
+    for draw in (domain.draw_residues, domain.draw):  # few rules have exponentials, which need twice the work
+        try:
+            return _differ_in(domain, case, partial(draw, rng=rng))
+        except NoExponentError as error:
+            reason = str(error)
+    return reason
 
 
 def _differ_in(domain: FieldDomain, case: Sides, draw: Callable[[tuple[int, ...]], FieldArray]) -> str:
