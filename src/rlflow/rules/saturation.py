@@ -18,8 +18,8 @@ from rlflow.rules.egraph import ClassId, EGraph, ENode
 from rlflow.rules.ematching import EMatcher, Values
 from rlflow.rules.expression import Unproven, holds
 from rlflow.rules.instances import Instance, Plan
-from rlflow.rules.match import admitted
 from rlflow.rules.pattern import Apply
+from rlflow.rules.replacement import admitted
 from rlflow.rules.rule import Rule
 
 Types = tuple[TensorType, ...]
