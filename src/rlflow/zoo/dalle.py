@@ -20,7 +20,7 @@ from rlflow.zoo.transformer import (
     linear,
     merged_attention,
     pre_norm_layer,
-    token_head,
+    token,
 )
 
 _EPSILON = 1e-5
@@ -74,13 +74,17 @@ def dalle(
         x = pre_norm_layer(b, sizes, f"dalle/layer_{layer}", x, attend=merged_attention, mask=mask)
     x = layer_normalisation(b, sizes, "dalle/layer_norm", x)
     if head == "last":
-        y = token_head(b, sizes, "dalle/head", x, image_vocabulary, "last")
-        b.output("logits", y, (batch, image_vocabulary))
-        return b.finish()
-    ends = b.constant("first_pixel", np.array([text])), b.constant("last_pixel", np.array([text + pixels]))
-    x = b.node("Slice", x, *ends, b.constant("token_axis", np.array([1])), scope="dalle/head")
-    b.output("logits", linear(b, sizes, "dalle/head", x, hidden, image_vocabulary), (batch, pixels, image_vocabulary))
+        x, shape = token(b, "dalle/head", x, "last"), (batch, image_vocabulary)
+    else:
+        x, shape = _image_tokens(b, x, text, pixels), (batch, pixels, image_vocabulary)
+    b.output("logits", linear(b, sizes, "dalle/head", x, hidden, image_vocabulary), shape)
     return b.finish()
+
+
+def _image_tokens(b: GraphBuilder, x: str, text: int, pixels: int) -> str:
+    """(batch, pixels, hidden): what comes after the text."""
+    ends = b.constant("first_pixel", np.array([text])), b.constant("last_pixel", np.array([text + pixels]))
+    return b.node("Slice", x, *ends, b.constant("token_axis", np.array([1])), scope="dalle/head")
 
 
 def _text_embeddings(b: GraphBuilder, sizes: TransformerSizes, text: int, vocabulary: int) -> str:

@@ -52,7 +52,7 @@ def nasnet_a(
     x = normalised_convolution(b, "nasnet_a/stem", x, 3, _STEM, (3, 3), stride=2, padded=False, epsilon=_EPSILON)
     before = current = _Features(x, _STEM, (image - 1) // 2)
     for index, filters in enumerate((width // 4, width // 2)):
-        before, current = current, _reduction_cell(b, f"nasnet_a/stem/cell_{index}", before, current, filters)
+        before, current = current, _reduction_cell(b, f"nasnet_a/entry/cell_{index}", before, current, filters)
     for stage in range(3):
         filters = width << stage
         if stage > 0:
@@ -78,7 +78,7 @@ def _normal_cell(b: GraphBuilder, scope: str, before: _Features, current: _Featu
         _add(b, scope, separable("sum_1/left", p, 5), separable("sum_1/right", p, 3)),
         _add(b, scope, _pool(b, "AveragePool", scope, h), p),
         _add(b, scope, _pool(b, "AveragePool", scope, p), _pool(b, "AveragePool", scope, p)),
-        _add(b, scope, separable("sum_4", h, 3), h),
+        _add(b, scope, separable("sum_4/left", h, 3), h),
     )
     return _Features(b.node("Concat", p, *sums, scope=scope, axis=1), 6 * filters, current.size)
 
@@ -95,10 +95,10 @@ def _reduction_cell(b: GraphBuilder, scope: str, before: _Features, current: _Fe
         return _separable(b, f"{scope}/{name}", x, inputs, filters, kernel, stride=2)
 
     first = _add(b, scope, separable("sum_0/left", h, filters, 5), separable("sum_0/right", p, channels, 7))
-    second = _add(b, scope, _pool(b, "MaxPool", scope, h, stride=2), separable("sum_1", p, channels, 7))
-    third = _add(b, scope, _pool(b, "AveragePool", scope, h, stride=2), separable("sum_2", p, channels, 5))
+    second = _add(b, scope, _pool(b, "MaxPool", scope, h, stride=2), separable("sum_1/right", p, channels, 7))
+    third = _add(b, scope, _pool(b, "AveragePool", scope, h, stride=2), separable("sum_2/right", p, channels, 5))
     fourth = _add(b, scope, second, _pool(b, "AveragePool", scope, first))
-    narrowed = _separable(b, f"{scope}/sum_4", first, filters, filters, 3)
+    narrowed = _separable(b, f"{scope}/sum_4/left", first, filters, filters, 3)
     fifth = _add(b, scope, narrowed, _pool(b, "MaxPool", scope, h, stride=2))
     joined = b.node("Concat", second, third, fourth, fifth, scope=scope, axis=1)
     return _Features(joined, 4 * filters, _halved(current.size))

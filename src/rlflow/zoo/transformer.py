@@ -249,16 +249,9 @@ def token(b: GraphBuilder, scope: str, x: str, position: Literal["first", "last"
     return b.node("Gather", x, index, scope=scope, axis=1)
 
 
-def token_head(
-    b: GraphBuilder,
-    sizes: TransformerSizes,
-    scope: str,
-    x: str,
-    outputs: int,
-    position: Literal["first", "last"] = "first",
-) -> str:
-    """W x + b, (batch, outputs), for one token of x (batch, sequence, hidden)."""
-    read = token(b, scope, x, position)
+def token_head(b: GraphBuilder, sizes: TransformerSizes, scope: str, x: str, outputs: int) -> str:
+    """W x[:, 0] + b, (batch, outputs): what stands on the first token of x (batch, sequence, hidden)."""
+    read = token(b, scope, x, "first")
     weight = b.parameter(f"{scope}/weight", (outputs, sizes.hidden), std=sizes.std)
     bias = b.parameter(f"{scope}/bias", (outputs,), std=_NOISE)
     return b.node("Gemm", read, weight, bias, scope=scope, transB=1)
