@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from omegaconf import DictConfig, OmegaConf
 
+from rlflow import zoo
 from rlflow.agents.collection import CollectionConfig
 from rlflow.agents.config import ControllerConfig
 from rlflow.cost.measured import PricingConfig
@@ -40,6 +41,23 @@ def test_every_group_of_the_design_is_there():
     names = {folder.name for folder in GROUPS}
     design = "rules rollouts world_model controller evaluation sweep graph cost reward environment experiment"
     assert names == set(design.split())
+
+
+@pytest.mark.parametrize("option", [o for o in OPTIONS if o.startswith("graph=") and o != "graph=file"])
+def test_every_graph_of_the_zoo_has_settings_that_its_builder_takes(option: str):
+    """And the smaller model, on which rules are chosen, differs in settings that are written out."""
+    graph = compose(option).graph
+    assert f"graph={graph.name}" == option
+    assert graph.path == f"conf/graph/{graph.name}.yaml"
+    assert set(graph.settings) <= set(zoo.describe(graph.entry).settings)
+    assert set(graph.get("selection", {})) <= set(graph.settings)
+
+
+def test_every_model_of_the_zoo_of_a_published_architecture_is_a_graph():
+    published = {name for name in zoo.names() if zoo.describe(name).family in ("cnn", "transformer", "recurrent")}
+    assert published - {"conv"} <= {
+        compose(o).graph.entry for o in OPTIONS if o.startswith("graph=") and o != "graph=file"
+    }
 
 
 def test_params_yaml_is_what_conf_composes_to(repository: Path):

@@ -74,10 +74,11 @@ def dalle(
         x = pre_norm_layer(b, sizes, f"dalle/layer_{layer}", x, attend=merged_attention, mask=mask)
     x = layer_normalisation(b, sizes, "dalle/layer_norm", x)
     if head == "last":
-        x, shape = token(b, "dalle/head", x, "last"), (batch, image_vocabulary)
+        x = token(b, "dalle/head", x, "last")
     else:
-        x, shape = _image_tokens(b, x, text, pixels), (batch, pixels, image_vocabulary)
-    b.output("logits", linear(b, sizes, "dalle/head", x, hidden, image_vocabulary), shape)
+        x = _image_tokens(b, x, text, pixels)
+    y = linear(b, sizes, "dalle/head", x, hidden, image_vocabulary)
+    b.output("logits", y, (batch, image_vocabulary) if head == "last" else (batch, pixels, image_vocabulary))
     return b.finish()
 
 
