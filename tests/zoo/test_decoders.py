@@ -6,6 +6,7 @@ import pytest
 from zoo_names import SMALL
 
 from rlflow import zoo
+from rlflow.onnx_io import from_onnx, to_onnx
 
 WRITTEN = {
     "dalle": "image",
@@ -87,6 +88,17 @@ def test_symbolic_batch_serves_every_size(name, run, assert_close):
     together = run(model, feeds)["logits"]
     alone = run(model, {key: values[1:2] for key, values in feeds.items()})["logits"]
     assert_close(alone, together[1:2], depth=DEPTH, terms=TERMS)
+
+
+@pytest.mark.parametrize("head", ["last", "all"])
+@pytest.mark.parametrize("name", ["gpt2", "t5_decoder"])
+def test_symbolic_sequences_survive_import_and_export(name, head, run):
+    """Bit by bit, at another length than any that is written down."""
+    model = zoo.build(name, **{**SMALL[name], "head": head, "batch": "batch", "sequence": "sequence"})
+    feeds = draw_feeds(zoo.build(name, **{**SMALL[name], "sequence": 11}), batch=2)
+    expected = run(model, feeds)["logits"]
+    assert expected.shape == ((2, 11, 20) if head == "all" else (2, 20))
+    np.testing.assert_array_equal(run(to_onnx(from_onnx(model)), feeds)["logits"], expected)
 
 
 @pytest.mark.parametrize("name", WRITTEN)
