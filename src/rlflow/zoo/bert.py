@@ -7,17 +7,8 @@ from onnx import ModelProto, TensorProto
 
 from rlflow.errors import InputError
 from rlflow.zoo.builder import Dimension, GraphBuilder
-from rlflow.zoo.transformer import (
-    MASKED_SCORE,
-    LayerNorm,
-    TransformerSizes,
-    attention,
-    embedding,
-    feed_forward,
-    layer_normalisation,
-    position_ids,
-    token_head,
-)
+from rlflow.zoo.tokens import MASKED_SCORE, embedding, position_ids, token_head
+from rlflow.zoo.transformer import LayerNorm, TransformerSizes, attention, feed_forward, layer_normalisation
 
 _EPSILON = 1e-12
 

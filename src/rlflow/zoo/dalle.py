@@ -10,17 +10,14 @@ import numpy as np
 from onnx import ModelProto, TensorProto
 
 from rlflow.zoo.builder import Dimension, GraphBuilder, lengths
+from rlflow.zoo.tokens import Head, additive_mask, embedding, token
 from rlflow.zoo.transformer import (
-    Head,
     LayerNorm,
     TransformerSizes,
-    additive_mask,
-    embedding,
     layer_normalisation,
     linear,
     merged_attention,
     pre_norm_layer,
-    token,
 )
 
 _EPSILON = 1e-5

@@ -4,18 +4,14 @@ from onnx import ModelProto, TensorProto
 
 from rlflow.errors import InputError
 from rlflow.zoo.builder import Dimension, GraphBuilder
+from rlflow.zoo.tokens import Head, causal_mask, embedding, position_ids, tied_head
 from rlflow.zoo.transformer import (
-    Head,
     LayerNorm,
     TransformerSizes,
-    causal_mask,
-    embedding,
     gelu_tanh,
     layer_normalisation,
     merged_attention,
-    position_ids,
     pre_norm_layer,
-    tied_head,
 )
 
 _EPSILON = 1e-5

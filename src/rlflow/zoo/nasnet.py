@@ -85,8 +85,7 @@ def _normal_cell(b: GraphBuilder, scope: str, before: _Features, current: _Featu
 
 def _reduction_cell(b: GraphBuilder, scope: str, before: _Features, current: _Features, filters: int) -> _Features:
     """Five sums of two, the four unused ones concatenated: four times `filters` channels of half the size."""
-    p = before.tensor
-    channels = before.channels
+    p, channels = before.tensor, before.channels
     if before is not current:  # the first cell reads the stem twice, as it is
         p, channels = _fitted(b, f"{scope}/before", before, current.size, filters), filters
     h = _squeezed(b, f"{scope}/current", current.tensor, current.channels, filters)
@@ -114,11 +113,9 @@ def _fitted(b: GraphBuilder, scope: str, x: _Features, size: int, filters: int) 
 def _fitted_halves(b: GraphBuilder, scope: str, x: _Features, filters: int) -> str:
     """Every other pixel, and those one below and to the right of them, each giving half of the channels."""
     y = b.node("Relu", x.tensor, scope=scope)
-    pads, start = (
-        b.constant("below_and_right", np.array([0, 0, 0, 0, 0, 0, 1, 1])),
-        b.constant("one_one", np.ones(2, int)),
-    )
-    end, axes = b.constant("to_the_end", np.array([2**31 - 1] * 2)), b.constant("image_axes", np.array([2, 3]))
+    pads = b.constant("below_and_right", np.array([0, 0, 0, 0, 0, 0, 1, 1]))
+    start, end = b.constant("second_pixel", np.array([1, 1])), b.constant("last_pixel", np.array([2**31 - 1] * 2))
+    axes = b.constant("image_axes", np.array([2, 3]))
     shifted = b.node("Slice", b.node("Pad", y, pads, scope=scope), start, end, axes, scope=scope)
     halves = []
     for index, pixels in enumerate((y, shifted)):

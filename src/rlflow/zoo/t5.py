@@ -7,18 +7,15 @@ from onnx import ModelProto, TensorProto
 
 from rlflow.errors import InputError
 from rlflow.zoo.builder import Dimension, GraphBuilder
+from rlflow.zoo.tokens import Head, causal_mask, leading, tied_head
 from rlflow.zoo.transformer import (
     TOKEN_FIRST,
     WIDTH_FIRST,
-    Head,
     TransformerSizes,
-    causal_mask,
-    leading,
     mean,
     projection,
     relu,
     split_heads,
-    tied_head,
     weighted_values,
 )
 

@@ -7,13 +7,12 @@ from onnx import ModelProto, TensorProto
 
 from rlflow.errors import InputError
 from rlflow.zoo.builder import Dimension, GraphBuilder, lengths
+from rlflow.zoo.tokens import additive_mask, embedding, token
 from rlflow.zoo.transformer import (
     TOKEN_FIRST,
     WIDTH_FIRST,
     LayerNorm,
     TransformerSizes,
-    additive_mask,
-    embedding,
     feed_forward,
     layer_normalisation,
     linear,
@@ -21,7 +20,6 @@ from rlflow.zoo.transformer import (
     relu,
     scaled,
     split_heads,
-    token,
     weighted_values,
 )
 

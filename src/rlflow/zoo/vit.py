@@ -5,7 +5,8 @@ from onnx import ModelProto
 from rlflow.errors import InputError
 from rlflow.zoo.builder import Dimension, GraphBuilder, lengths
 from rlflow.zoo.convolution import convolution
-from rlflow.zoo.transformer import LayerNorm, TransformerSizes, layer_normalisation, pre_norm_layer, token_head
+from rlflow.zoo.tokens import token_head
+from rlflow.zoo.transformer import LayerNorm, TransformerSizes, layer_normalisation, pre_norm_layer
 
 _EPSILON = 1e-6
 
