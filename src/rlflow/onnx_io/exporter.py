@@ -22,7 +22,14 @@ from rlflow.ir.tensor_type import TensorType
 from rlflow.onnx_io.element_type import element_type
 from rlflow.onnx_io.importer import declares_weights
 from rlflow.onnx_io.opset import AXIS_ATTRIBUTES, PARAMETERS, Parameter
-from rlflow.onnx_io.payload import InitializerPayload, OpaquePayload, SparsePayload, copy_fields
+from rlflow.onnx_io.payload import (
+    InitializerPayload,
+    OpaquePayload,
+    SparsePayload,
+    copy_fields,
+    read_in,
+    tensors_in,
+)
 from rlflow.ops.domain import FloatDomain
 from rlflow.ops.reference import evaluate_value
 from rlflow.ops.registry import OPERATORS
@@ -208,6 +215,8 @@ class _Exporter:
                 self._alias(ref, name)
         copy = self.body.node.add()
         copy.CopyFrom(payload.proto)
+        for tensor in tensors_in(copy):
+            read_in(tensor, payload.folder)
         copy.name = self._label(node.label)
         del copy.input[:], copy.output[:]
         copy.input.extend("" if r is None else self._name(r) for r in node.inputs[:explicit])
