@@ -38,7 +38,7 @@ def mutated(random: Random, content: bytes) -> tuple[str, bytes]:
         mutation = random.choice((*OF_BYTES, *OF_MODELS))
         try:
             content = mutation(random, content) if mutation in OF_BYTES else _in_model(mutation, random, content)
-        except (LookupError, ValueError, DecodeError, EncodeError):
+        except (LookupError, TypeError, ValueError, DecodeError, EncodeError):
             continue  # there is nothing of the kind, it cannot hold that, or protobuf reads nothing any more
         names.append(mutation.__name__)
     return " and ".join(names), content

@@ -1,6 +1,7 @@
 """Random inputs that a model can really run on: right type, right shape, indices inside their tables."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from math import prod
 
 import numpy as np
 import onnx
@@ -12,6 +13,7 @@ DEFAULT_DIMENSION = 2
 # Small, and never 0: integer division by zero kills the process inside onnxruntime.
 _PLAIN_INTEGERS = (1, 5)
 _UNKNOWN_TABLE_ROWS = 2
+_MOST_ELEMENTS = 2**26  # half a gigabyte while it is drawn
 
 # Operators that hand their indices on unchanged, with the operands that carry them (None: all).
 _CARRIERS: dict[str, tuple[int, ...] | None] = {
@@ -101,7 +103,7 @@ def draw_inputs(
     `dimensions` by name, all others (and dimensions without a name) are `default_dimension`.
 
     Raises InputError for a name in `dimensions` that the model does not have, RLFlowError for an input that
-    is no numeric tensor.
+    is no numeric tensor, or of a size that no tensor has or that would fill the memory.
     """
     sizes = dict(dimensions or {})
     if unknown := sorted(set(sizes) - set(symbolic_dimensions(model))):
@@ -151,10 +153,13 @@ def _numpy_name(onnx_name: str) -> str:
 
 
 def _shape(value: ValueInfoProto, sizes: Mapping[str, int], default: int) -> tuple[int, ...]:
-    return tuple(
+    shape = tuple(
         dimension.dim_value if dimension.HasField("dim_value") else sizes.get(dimension.dim_param, default)
         for dimension in value.type.tensor_type.shape.dim
     )
+    if min(shape, default=0) < 0 or prod(shape) > _MOST_ELEMENTS:
+        raise RLFlowError(f"input {value.name!r} has shape {list(shape)}; no values of this shape can be drawn")
+    return shape
 
 
 def _table_rows(graph: GraphProto) -> dict[str, int]:
