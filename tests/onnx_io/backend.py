@@ -217,9 +217,7 @@ def _outside(name: str, renamed: list[onnx.ValueInfoProto]) -> str:
     return name + _SUFFIX if name in {value.name for value in renamed} else name
 
 
-def _surround(
-    graph: onnx.GraphProto, inputs: list[onnx.ValueInfoProto], outputs: list[onnx.ValueInfoProto]
-) -> None:
+def _surround(graph: onnx.GraphProto, inputs: list[onnx.ValueInfoProto], outputs: list[onnx.ValueInfoProto]) -> None:
     before = [node for value in inputs for node in _shifted_and_scaled(value.name + _SUFFIX, value.name)]
     after = [node for value in outputs for node in _shifted_and_scaled(value.name, value.name + _SUFFIX)]
     for value in (*inputs, *outputs):

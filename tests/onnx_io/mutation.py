@@ -100,7 +100,9 @@ class Field(NamedTuple):
     wire_type: int
 
 
-def fields(content: bytes, start: int = 0, end: int | None = None, kind: Any = ModelProto.DESCRIPTOR) -> Iterator[Field]:
+def fields(
+    content: bytes, start: int = 0, end: int | None = None, kind: Any = ModelProto.DESCRIPTOR
+) -> Iterator[Field]:
     """Every field of a model's file, those of messages inside it too. LookupError where the file is no model."""
     place, end = start, len(content) if end is None else end
     while place < end:

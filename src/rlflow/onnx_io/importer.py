@@ -222,7 +222,9 @@ class _Importer:
                     return None
                 continue
             array = self._constant_array(ref)
-            if array is None or not (self._is_scalar_of(array, operands[0]) if parameter.scalar else _is_integer(array)):
+            if array is None or not (
+                self._is_scalar_of(array, operands[0]) if parameter.scalar else _is_integer(array)
+            ):
                 return None
             attributes[parameter.name] = float(array.item()) if parameter.scalar else _int_tuple(array)
         if op == "Cast":

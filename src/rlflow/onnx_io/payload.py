@@ -153,11 +153,12 @@ def _stored_bytes(tensor: onnx.TensorProto) -> int:
 
 
 def _bytes_outside(tensor: onnx.TensorProto, folder: Path | None) -> int:
-    """What the tensor is given of its file; negative where it would begin behind the end."""
+    """What the tensor is given of its file; negative where it would begin before or behind it."""
     place = {entry.key: entry.value for entry in tensor.external_data}
     try:
-        present = ((folder or Path()) / place["location"]).stat().st_size - int(place.get("offset", 0))
-        return min(present, int(place.get("length", present)))
+        offset = int(place.get("offset", 0))
+        present = ((folder or Path()) / place["location"]).stat().st_size - offset
+        return min(offset, 0) or min(present, int(place.get("length", present)))
     except (KeyError, *_UNREADABLE) as error:
         raise _unusable(tensor, error) from None
 
