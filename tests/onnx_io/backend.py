@@ -180,7 +180,7 @@ def _decoded(value: Any, kind: onnx.TypeProto | None = None) -> Any:
 
 
 def raised(case: Case) -> Case | None:
-    """In a newer opset; None where onnx's version converter has no way, or ONNX Runtime then computes something else."""
+    """In a newer opset; None where onnx's version converter has no way, or ONNX Runtime then gives other outputs."""
     try:
         model = version_converter.convert_version(case.model, RAISED_TO)
         newer = run_case(case.name, model, [feeds for feeds, _ in case.runs])

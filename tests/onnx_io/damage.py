@@ -1,4 +1,4 @@
-"""What becomes of damaged files: each is refused in one sentence, or exported as a valid model that computes the same."""
+"""What becomes of damaged files: each is refused in one sentence, or exported as a valid model of equal outputs."""
 
 import tempfile
 from collections import Counter
