@@ -42,7 +42,7 @@ def test_whatever_onnx_runtime_runs_survives(kind: str, record_property: Callabl
 
 @pytest.mark.slow
 def test_light_models_survive() -> None:
-    """Five have no place for a rule: one-number weights are no constants, and their pools are those of opset 9."""
+    """Five have no place for a rule: weights that are made as the model runs are no constants."""
     tally = survival_of_light_models()
     assert not tally.differences
     assert tally.survived == tally.models == len(LIGHT_MODELS) >= 9
