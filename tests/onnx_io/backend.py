@@ -1,7 +1,7 @@
 """The onnx package's own backend tests as models to import, to rewrite and to export, and what comes of that."""
 
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Sequence, Set
 from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import onnx
-from onnx import helper, numpy_helper, version_converter
+from onnx import TensorProto, helper, numpy_helper, version_converter
 from onnx_io.conftest import same_values
 
 from rlflow.errors import RLFlowError
@@ -29,6 +29,10 @@ RAISED_TO = 21
 _FIRST_OPSET_THAT_BROADCASTS = 7
 _WEIGHTS_ARE_NO_INPUTS = 4  # from this version of the IR on
 _SUFFIX = "_outside"
+_NUMBERS = frozenset(
+    TensorProto.DataType.Value(name)
+    for name in "FLOAT DOUBLE FLOAT16 INT8 INT16 INT32 INT64 UINT8 UINT16 UINT32 UINT64 BOOL".split()
+)
 
 Values = dict[str, Any]
 
@@ -167,10 +171,10 @@ def _feeds(test: Any, model: onnx.ModelProto) -> Iterator[Values]:
 def _decoded(value: Any, kind: onnx.TypeProto | None = None) -> Any:
     if isinstance(value, Path):
         proto = {"sequence_type": onnx.SequenceProto, "optional_type": onnx.OptionalProto}.get(
-            kind.WhichOneof("value") if kind else "", onnx.TensorProto
+            kind.WhichOneof("value") if kind else "", TensorProto
         )
         return _decoded(proto.FromString(value.read_bytes()))
-    if isinstance(value, onnx.TensorProto):
+    if isinstance(value, TensorProto):
         return numpy_helper.to_array(value)
     if isinstance(value, onnx.SequenceProto):
         return numpy_helper.to_list(value)
@@ -192,45 +196,71 @@ def raised(case: Case) -> Case | None:
 
 
 def embedded(case: Case) -> Case | None:
-    """The model with each float32 input and output behind a shift and a scale, both of which change nothing; None where
-    there is none, or it must be a weight.
+    """The model with each input and output of numbers behind a shift and a scale, both of which change nothing, in
+    float32 whatever it is inside; if ONNX Runtime does not run it so, each float32 input and output. None where there
+    is none, or it must be a weight.
     """
+    for kinds in (_NUMBERS, {TensorProto.FLOAT}):
+        try:
+            outer = _surrounded(case, kinds)
+        except RLFlowError:
+            continue
+        if outer is not None:
+            return outer
+    return None
+
+
+def _surrounded(case: Case, kinds: Set[int]) -> Case | None:
     outer = onnx.ModelProto()
     outer.CopyFrom(case.model)
-    stored = {tensor.name for tensor in outer.graph.initializer}
-    inputs = [value for value in outer.graph.input if _is_float(value) and value.name not in stored]
-    outputs = [value for value in outer.graph.output if _is_float(value)]
+    graph = outer.graph
+    stored = {tensor.name for tensor in graph.initializer}
+    inputs = [v for v in graph.input if v.type.tensor_type.elem_type in kinds and v.name not in stored]
+    outputs = [v for v in graph.output if v.type.tensor_type.elem_type in kinds]
     if not inputs and not outputs:
         return None
-    feeds = [{_outside(name, inputs): value for name, value in each.items()} for each, _ in case.runs]
-    _surround(outer.graph, inputs, outputs)
-    outer.ir_version = max(outer.ir_version, _WEIGHTS_ARE_NO_INPUTS)
-    if not any(opset.domain == "" for opset in outer.opset_import):
-        outer.opset_import.append(helper.make_opsetid("", _FIRST_OPSET_THAT_BROADCASTS))
-    try:
-        return run_case(case.name, outer, feeds)
-    except RLFlowError:
-        return None
-
-
-def _outside(name: str, renamed: list[onnx.ValueInfoProto]) -> str:
-    return name + _SUFFIX if name in {value.name for value in renamed} else name
-
-
-def _surround(graph: onnx.GraphProto, inputs: list[onnx.ValueInfoProto], outputs: list[onnx.ValueInfoProto]) -> None:
-    before = [node for value in inputs for node in _shifted_and_scaled(value.name + _SUFFIX, value.name)]
-    after = [node for value in outputs for node in _shifted_and_scaled(value.name, value.name + _SUFFIX)]
-    for value in (*inputs, *outputs):
-        value.name += _SUFFIX
+    moved = {value.name for value in inputs}
+    before = [node for value in inputs for node in _into(value)]
+    after = [node for value in outputs for node in _out_of(value)]
     nodes = [*before, *graph.node, *after]
     del graph.node[:]
     graph.node.extend(nodes)
     graph.initializer.append(numpy_helper.from_array(np.float32(1), "one" + _SUFFIX))
     graph.initializer.append(numpy_helper.from_array(np.float32(0), "zero" + _SUFFIX))
+    outer.ir_version = max(outer.ir_version, _WEIGHTS_ARE_NO_INPUTS)
+    if not any(opset.domain == "" for opset in outer.opset_import):
+        outer.opset_import.append(helper.make_opsetid("", _FIRST_OPSET_THAT_BROADCASTS))
+    return run_case(case.name, outer, [_fed_outside(feeds, moved) for feeds, _ in case.runs])
 
 
-def _is_float(value: onnx.ValueInfoProto) -> bool:
-    return value.type.tensor_type.elem_type == onnx.TensorProto.FLOAT
+def _fed_outside(feeds: Values, moved: Set[str]) -> Values:
+    return {
+        name + _SUFFIX if name in moved else name: np.asarray(value).astype(np.float32) if name in moved else value
+        for name, value in feeds.items()
+    }
+
+
+def _into(value: onnx.ValueInfoProto) -> list[onnx.NodeProto]:
+    """What computes an input; the caller feeds it as float32 under another name from here on."""
+    name, element = value.name, value.type.tensor_type.elem_type
+    value.name += _SUFFIX
+    value.type.tensor_type.elem_type = TensorProto.FLOAT
+    if element == TensorProto.FLOAT:
+        return _shifted_and_scaled(value.name, name)
+    number = f"{name}{_SUFFIX}_number"
+    return [*_shifted_and_scaled(value.name, number), helper.make_node("Cast", [number], [name], to=element)]
+
+
+def _out_of(value: onnx.ValueInfoProto) -> list[onnx.NodeProto]:
+    """What reads an output, and makes of it a float32 one under another name."""
+    name, element = value.name, value.type.tensor_type.elem_type
+    value.name += _SUFFIX
+    value.type.tensor_type.elem_type = TensorProto.FLOAT
+    if element == TensorProto.FLOAT:
+        return _shifted_and_scaled(name, value.name)
+    number = f"{name}{_SUFFIX}_number"
+    cast = helper.make_node("Cast", [name], [number], to=TensorProto.FLOAT)
+    return [cast, *_shifted_and_scaled(number, value.name)]
 
 
 def _shifted_and_scaled(read: str, written: str) -> list[onnx.NodeProto]:
