@@ -74,8 +74,9 @@ class Toll:
                 path.write_bytes(content)
                 self.accepted_by_onnx += validity(path) == VALID
                 outcome = fate(path)
-                self.outcomes[outcome] += outcome in _SOUND
-                if outcome not in _SOUND:
+                if outcome in _SOUND:
+                    self.outcomes[outcome] += 1
+                else:
                     self.failures.append(f"seed {seed}, {names}: {outcome}")
             left = sorted(p.name for p in Path(folder).iterdir())
             if left != ["model.onnx", _WEIGHTS]:
