@@ -14,10 +14,11 @@ from rlflow.evaluation.statistics import beyond_noise
 from rlflow.ir.graph import Graph
 from rlflow.optimiser import OptimisationResult
 from rlflow.rules.rewriter import Rewriter
-from rlflow.runtime.equivalence import EquivalenceReport, compare, draws_at_random, tolerance_of
+from rlflow.runtime.equivalence import EquivalenceReport, compare
 from rlflow.runtime.inputs import symbolic_dimensions
 from rlflow.runtime.latency import compare_latency, ratio
 from rlflow.runtime.session import SETTINGS, Setting
+from rlflow.runtime.tolerance import draws_at_random, tolerance_of
 from rlflow.trajectory.bisect import first_wrong_step
 
 
