@@ -7,29 +7,10 @@ import onnx
 import pytest
 
 from rlflow import schemas, zoo
-from rlflow.cli import main
 from rlflow.cli.optimise import parse_budget
 from rlflow.errors import InputError
 from rlflow.rules.library import load
 from rlflow.runtime.equivalence import compare
-
-
-@pytest.fixture
-def rlflow(monkeypatch, capsys, tmp_path):
-    """Run a command; returns (exit code, standard output, standard error). Prices are cached in a fresh folder."""
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-
-    def run(*arguments):
-        monkeypatch.setattr("sys.argv", ["rlflow", *map(str, arguments)])
-        code = 0
-        try:
-            main()
-        except SystemExit as stop:
-            code = stop.code or 0
-        captured = capsys.readouterr()
-        return code, captured.out, captured.err
-
-    return run
 
 
 def save(path, name, **settings):

@@ -75,6 +75,28 @@ def sweep() -> dict[str, Any]:
 def documents(evaluation, rules_applied, sweep) -> dict[str, Any]:
     return {
         "evaluate": evaluation,
+        "equivalence": {
+            "original": "model.onnx",
+            "candidate": "faster.onnx",
+            "equivalent": True,
+            "reason": "in float64 they differ by 1.0e-14",
+            "max_absolute_error": 1.5e-5,
+            "max_relative_error": 7.5e-6,
+            "tolerance": 3.3e-6,
+            "draws": 3,
+            "non_vacuous_draws": 3,
+            "vacuous_outputs": [],
+            "worst_output": "y",
+            "worst_draw": 1,
+            "seed": 0,
+            "float64": {
+                "difference": 1e-14,
+                "allowed": 3.6e-13,
+                "original_error": 6e-6,
+                "candidate_error": 1.5e-6,
+                "further": "original",
+            },
+        },
         "rules_applied": rules_applied,
         "temperature_sweep": sweep,
         "seed_study": {

@@ -92,7 +92,7 @@ def compare(
     threads: int = 1,
     setting: Setting = "as_written",
     dimensions: Mapping[str, int] | None = None,
-    inputs: Sequence[Inputs] | None = None,
+    inputs: Sequence[Mapping[str, np.ndarray]] | None = None,
 ) -> EquivalenceReport:
     """Compare signatures (names, order, types and shapes of inputs and outputs), then outputs on `draws`
     drawn inputs, or on `inputs` where these are given.
@@ -110,7 +110,7 @@ def compare(
     if inputs is None:
         drawn, expected = _reference_runs(structure, reference, draws, seed, dict(dimensions or {}))
     else:
-        drawn, expected = list(inputs), [run(reference, each) for each in inputs]
+        drawn, expected = list(map(dict, inputs)), [run(reference, each) for each in inputs]
     del reference
     try:
         candidate = open_session(optimised, setting, threads)
