@@ -17,6 +17,7 @@ from rlflow.cost.price_list import PriceList
 from rlflow.cost.work_ratios import work_ratios
 from rlflow.errors import InputError, PriceError, RLFlowError
 from rlflow.evaluation.delivery import DeliveryConfig, check, is_faster, judgeable, latency_changes, time_models
+from rlflow.evaluation.fault import Derivation
 from rlflow.evaluation.report import LatencyChange, OptimisationReport, Step
 from rlflow.ir.graph import Graph
 from rlflow.ir.structural_hash import structural_hash
@@ -95,8 +96,9 @@ def optimise(
     A model that cannot be judged (it does not run here, its outputs change from run to run or tell nothing, or its
     sizes are open) is returned as it is, with the reason.
 
-    Raises `InputError` for what cannot be used (nothing is written), `EquivalenceError` naming the rule and the step
-    if a result computes something else.
+    Raises `InputError` for what cannot be used (nothing is written), `EquivalenceError` naming the step, its rule and
+    the values that it replaced if a result computes something else; where `output` is named, what shows the difference
+    is written to the folder `<output>.reproducer`.
     """
     config = config or OptimiseConfig()
     original, graph = _load(model)
@@ -106,7 +108,7 @@ def optimise(
     delivery = replace(config.delivery, dimensions=sizes)
     cost_model = MeasuredCost(config.setting, prices, config.pricing, sizes)
     method = _method(config, library, cost_model)
-    equivalence, unjudgeable = judgeable(original, delivery)
+    checked, unjudgeable = judgeable(original, delivery)
     candidate, latency, faster = original, dict[Setting, LatencyChange](), False
     if unjudgeable:
         result = _untouched(graph, cost_model, library)
@@ -116,12 +118,13 @@ def optimise(
     if result.trajectory.steps:
         candidate = to_onnx(result.best)
         check_model(candidate)
-        equivalence = check(original, candidate, graph, result, method.rewriter, delivery)
+        derivation = Derivation(original, candidate, graph, result.trajectory, method.rewriter, name=_name(model))
+        checked = check(derivation, delivery, Path(f"{output}.reproducer") if output else None)
         latency = _timed(original, candidate, delivery, on_progress)
         faster = is_faster(latency, config.setting)
     reason = unjudgeable or _reason(result, faster)
     report = OptimisationReport(
-        input=str(model) if isinstance(model, str | Path) else "a model in memory",
+        input="a model in memory" if isinstance(model, ModelProto) else str(model),
         output=output or "memory",
         method=config.method,
         written="optimised" if faster else "original",
@@ -131,7 +134,7 @@ def optimise(
         cost_before_ms=result.start_ms,
         cost_after_ms=result.best_ms,
         latency=latency,
-        equivalence=equivalence,
+        equivalence=checked,
         steps=tuple(Step(s.rule, s.location, s.runtime_ms) for s in result.trajectory.steps),
         optimisation_s=result.wall_time_s,
         real_interactions=result.interactions,
@@ -142,7 +145,7 @@ def optimise(
         **({} if unjudgeable else work_ratios(cost_model, graph, result.best)),
     )
     chosen = candidate if faster else original
-    return Optimised(chosen, result, report.written, reason, equivalence, latency, report)
+    return Optimised(chosen, result, report.written, reason, checked, latency, report)
 
 
 def equivalence(
@@ -183,6 +186,10 @@ def _readable(model: ModelProto | Path | str) -> ModelProto | Path:
         return model
     load_model(model)
     return Path(model)
+
+
+def _name(model: ModelProto | Path | str) -> str:
+    return "MODEL" if isinstance(model, ModelProto) else str(Path(model).resolve())
 
 
 def _load(model: ModelProto | Path | str) -> tuple[ModelProto, Graph]:
