@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -22,7 +23,7 @@ from rlflow.trajectory.bisect import WrongStep
 from rlflow.trajectory.record import Trajectory
 
 _TEXT = """\
-A rewrite changed what a model computes.
+Two models that should compute the same do not.
 
 {what}
 
@@ -75,7 +76,7 @@ def write(
     if shortest is not None:
         record.save([shortest], folder / "trajectory.jsonl")
         text["trajectory"] = _TRAJECTORY.format(steps=len(shortest.steps), all=steps)
-        text["replay"] = _REPLAY.format(model=model)
+        text["replay"] = _REPLAY.format(model=shlex.quote(model))
     (folder / "README.txt").write_text(_TEXT.format(what=what, before=pair.before_is, after=pair.after_is, **text))
 
 
