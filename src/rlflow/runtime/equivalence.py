@@ -23,11 +23,11 @@ from rlflow.runtime.inputs import DEFAULT_DIMENSION, draw_inputs, symbolic_dimen
 from rlflow.runtime.interface import interface_problem
 from rlflow.runtime.session import Setting, open_session, run, structure_of
 from rlflow.runtime.tolerance import DOUBLE_EPSILON, coarsest_epsilon, tolerance_of
-from rlflow.runtime.uses import Use, uses_of
+from rlflow.runtime.uses import uses_of
 
 # Sizes to try for symbolic dimensions without a value, small ones first: a convolution needs room.
 _FALLBACK_SIZES = (DEFAULT_DIMENSION, 16, 64, 224)
-# Of so many draws one leaves domains aside: what is wrong only outside of them shows there.
+# Of so many draws one leaves aside what an input seems to be for: what is wrong only elsewhere shows there.
 _DRAWS_PER_STRAY = 3
 
 Inputs = dict[str, np.ndarray]
@@ -180,7 +180,8 @@ def _reference_runs(
     distinct = {name: size for size, name in enumerate(free, start=DEFAULT_DIMENSION)}
     attempts = [(distinct, DEFAULT_DIMENSION)] + [(dict.fromkeys(free, size), size) for size in _FALLBACK_SIZES]
     uses = uses_of(structure)
-    by_draw = [_strayed(uses) if number % _DRAWS_PER_STRAY == _DRAWS_PER_STRAY - 1 else uses for number in range(draws)]
+    required = {name: use.required() for name, use in uses.items()}
+    by_draw = [required if (number + 1) % _DRAWS_PER_STRAY == 0 else uses for number in range(draws)]
     failure: RLFlowError | None = None
     for sizes, default in attempts:
         rng = np.random.default_rng(seed)
@@ -191,8 +192,3 @@ def _reference_runs(
             failure = failure or error
     advice = f"; give values to its symbolic dimensions {', '.join(free)}" if free else ""
     raise RLFlowError(f"the original model runs on no drawn input{advice}: {failure}") from failure
-
-
-def _strayed(uses: Mapping[str, Use]) -> dict[str, Use]:
-    """What a model cannot run without, and nothing of what only makes sense."""
-    return {name: use.without_domain() for name, use in uses.items()}

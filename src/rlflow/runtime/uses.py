@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TypeVar
 
 import numpy as np
@@ -43,8 +43,9 @@ class Use:
             self.is_whole or other.is_whole,
         )
 
-    def without_domain(self) -> "Use":
-        return replace(self, domain=_ANYTHING)
+    def required(self) -> "Use":
+        """Without which the model does not run, and nothing of what only makes sense."""
+        return Use(index=self.index)
 
 
 NO_USE = Use()
