@@ -1,4 +1,4 @@
-"""All benchmarks, to data/results/bench.json and bench.png: `make bench`. Wants a quiet machine; ratios count, not times."""
+"""All benchmarks, to data/results/bench.json and bench.png: `make bench`. Wants a quiet machine: trust ratios alone."""
 
 import json
 import subprocess
