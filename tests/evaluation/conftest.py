@@ -97,6 +97,17 @@ def documents(evaluation, rules_applied, sweep) -> dict[str, Any]:
                 "further": "original",
             },
         },
+        "fuzz": {
+            "library": HASH,
+            "rewrites": 123456,
+            "models": 34567,
+            "informative_models": 34560,
+            "rules": 690,
+            "fewest_rewrites_of_a_rule": 100,
+            "largest_share_percent": 3.2,
+            "differences": 0,
+            "largest_relative_error": 4.1e-6,
+        },
         "rules_applied": rules_applied,
         "temperature_sweep": sweep,
         "seed_study": {

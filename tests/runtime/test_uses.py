@@ -100,6 +100,8 @@ def test_what_is_wrong_outside_of_the_domain_only_still_shows(chain, make_model)
 
     signs = [bool((inputs["x"] > 0).all()) for inputs in drawn_inputs(model("Relu"), draws=6)]
     assert signs == [True, True, False, True, True, False]
+    by_seed = [bool((drawn_inputs(model("Relu"), draws=1, seed=seed)[0]["x"] > 0).all()) for seed in range(6)]
+    assert by_seed == signs
     assert compare(model("Relu"), model("Identity"), draws=2).equivalent, "which is why there is a third"
     assert not compare(model("Relu"), model("Identity")).equivalent
 

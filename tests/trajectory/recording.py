@@ -13,6 +13,7 @@ from pathlib import Path
 
 import numpy as np
 from onnx import GraphProto, ModelProto, TensorProto, helper
+from zoo_names import SMALL
 
 from rlflow import zoo
 from rlflow.cost.analytic import AnalyticCost
@@ -30,9 +31,6 @@ from rlflow.zoo.builder import GraphBuilder
 FOLDER = Path(__file__).parent / "recorded"
 STEPS = 24
 
-_TRANSFORMER = {"layers": 2, "hidden": 32, "heads": 2, "intermediate": 64}
-_TEXT = _TRANSFORMER | {"sequence": 8, "vocabulary": 50, "positions": 16}
-_IMAGE = {"image": 64, "classes": 10}
 _LOGGER = logging.getLogger(__name__)
 
 
@@ -58,21 +56,27 @@ def _branch(operator: str, captured: str) -> GraphProto:
     return helper.make_graph([helper.make_node(operator, [captured], [output.name])], operator, [], [output])
 
 
+def _small(name: str, **others: object) -> Callable[[], ModelProto]:
+    return partial(zoo.build, name, **SMALL.get(name, {}) | others)
+
+
 MODELS: dict[str, Callable[[], ModelProto]] = {
-    "bert": partial(zoo.build, "bert", **_TEXT),
-    "bert_decomposed": partial(zoo.build, "bert", **_TEXT, layer_norm="decomposed"),
-    "bert_open_batch": partial(zoo.build, "bert", **_TEXT, batch="batch"),
+    "bert": _small("bert", layers=2),
+    "bert_decomposed": _small("bert", layers=2, layer_norm="decomposed"),
+    "bert_open_batch": _small("bert", layers=2, batch="batch"),
     "branches": branches,
-    "conv": partial(zoo.build, "conv"),
-    "inception_v3": partial(zoo.build, "inception_v3", **_IMAGE | {"width": 2, "image": 107}),
-    "mlp": partial(zoo.build, "mlp"),
-    "resnet18": partial(zoo.build, "resnet18", **_IMAGE, width=8),
-    "resnet50": partial(zoo.build, "resnet50", **_IMAGE, width=4),
-    "squeezenet1_1": partial(zoo.build, "squeezenet1_1", **_IMAGE, width=4),
-    "tiny_chain": partial(zoo.build, "tiny_chain"),
-    "tiny_merge": partial(zoo.build, "tiny_merge"),
-    "tiny_transpose": partial(zoo.build, "tiny_transpose"),
-    "vit": partial(zoo.build, "vit", **_TRANSFORMER, image=32, classes=10),
+    "conv": _small("conv"),
+    "gpt2": _small("gpt2"),
+    "inception_v3": _small("inception_v3"),
+    "mobilenet_v2": _small("mobilenet_v2"),
+    "nasrnn": _small("nasrnn"),
+    "resnet18": _small("resnet18"),
+    "squeezenet1_1": _small("squeezenet1_1"),
+    "t5_decoder": _small("t5_decoder"),
+    "tiny_chain": _small("tiny_chain"),
+    "tiny_merge": _small("tiny_merge"),
+    "tiny_transpose": _small("tiny_transpose"),
+    "vit": _small("vit", layers=2),
 }
 
 

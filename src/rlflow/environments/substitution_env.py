@@ -19,8 +19,7 @@ from rlflow.representation.action_space import ActionSpace
 from rlflow.representation.features import NUM_FEATURES, VOCABULARY_SIZE, Featuriser
 from rlflow.representation.graph_arrays import GraphArrays
 from rlflow.rules.library import Library
-from rlflow.rules.match import Match
-from rlflow.rules.rewriter import Rewriter
+from rlflow.rules.rewriter import Matches, Rewriter
 from rlflow.trajectory.record import Step, Trajectory
 
 Observation = dict[str, np.ndarray]
@@ -49,7 +48,7 @@ class _State:
 
     graph: Graph
     cost: Cost
-    matches: tuple[tuple[Match, ...], ...]
+    matches: Matches
     counts: np.ndarray
     beyond: int
     hash: str
@@ -204,7 +203,7 @@ class SubstitutionEnv(gymnasium.Env[Observation, np.ndarray]):
 
     def _look(self, graph: Graph) -> _State:
         matches = self._rewriter.matches(graph)
-        found = np.fromiter(map(len, matches), np.int64, len(matches))
+        found = np.array(matches.counts, dtype=np.int64)
         counts = np.minimum(found, self.actions.max_locations)
         beyond = int((found - counts).sum())
         return _State(graph, self._cost_model.cost(graph), matches, counts, beyond, structural_hash(graph))

@@ -27,7 +27,8 @@ from rlflow.runtime.uses import uses_of
 
 # Sizes to try for symbolic dimensions without a value, small ones first: a convolution needs room.
 _FALLBACK_SIZES = (DEFAULT_DIMENSION, 16, 64, 224)
-# Of so many draws one leaves aside what an input seems to be for: what is wrong only elsewhere shows there.
+# Of so many draws one leaves aside what an input seems to be for: what is wrong only elsewhere shows there. Which one
+# depends on the seed, so that many seeds of one draw each have it, too.
 _DRAWS_PER_STRAY = 3
 
 Inputs = dict[str, np.ndarray]
@@ -181,7 +182,7 @@ def _reference_runs(
     attempts = [(distinct, DEFAULT_DIMENSION)] + [(dict.fromkeys(free, size), size) for size in _FALLBACK_SIZES]
     uses = uses_of(structure)
     required = {name: use.required() for name, use in uses.items()}
-    by_draw = [required if (number + 1) % _DRAWS_PER_STRAY == 0 else uses for number in range(draws)]
+    by_draw = [required if (seed + number + 1) % _DRAWS_PER_STRAY == 0 else uses for number in range(draws)]
     failure: RLFlowError | None = None
     for sizes, default in attempts:
         rng = np.random.default_rng(seed)
