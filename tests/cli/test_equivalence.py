@@ -94,7 +94,7 @@ def test_sizes_and_inputs_can_be_given(rlflow, tmp_path):
         (["--shape", "x"], "is no shape"),
         (["--shape", "z=4x4"], "no input 'z'"),
         (["--shape", "x=5x4"], "dimension 0 of input 'x' is 5, it must be 4"),
-        (["--inputs", "missing.npz"], "cannot read arrays from missing.npz"),
+        (["--inputs", "missing.npz"], "cannot read missing.npz as an .npz file"),
     ],
 )
 def test_bad_options_are_refused_in_one_sentence(rlflow, tmp_path, options, sentence):
@@ -115,6 +115,28 @@ def test_files_that_are_no_models_are_refused_on_either_side(rlflow, tmp_path, p
     code, out, err = rlflow("equivalence", *(sides if place else sides[::-1]))
     assert (code, out) == (2, "")
     assert "b.onnx" in err
+    assert err.count("\n") == 1
+
+
+@pytest.mark.parametrize("kind", ["text", "empty", "truncated", "npy", "folder"])
+def test_files_that_hold_no_inputs_are_refused(rlflow, tmp_path, kind):
+    model, path = scaled(tmp_path / "a.onnx", 2.0), tmp_path / "inputs.npz"
+    np.savez(path, x=np.zeros((4, 4), np.float32))
+    match kind:
+        case "text":
+            path.write_text("no arrays")
+        case "empty":
+            path.write_bytes(b"")
+        case "truncated":
+            path.write_bytes(path.read_bytes()[:100])
+        case "npy":
+            with path.open("wb") as file:
+                np.save(file, np.zeros((4, 4)))
+        case "folder":
+            path = tmp_path
+    code, out, err = rlflow("equivalence", model, model, "--inputs", path)
+    assert (code, out) == (2, "")
+    assert f"cannot read {path} as an .npz file" in err
     assert err.count("\n") == 1
 
 

@@ -11,7 +11,7 @@ from rlflow.cost.analytic import AnalyticCost
 from rlflow.errors import EquivalenceError
 from rlflow.evaluation.delivery import DeliveryConfig, check
 from rlflow.evaluation.fault import Derivation
-from rlflow.evaluation.reproducer import smallest_pair
+from rlflow.evaluation.reproducer import Pair, smallest_pair, write
 from rlflow.onnx_io import from_onnx, to_onnx
 from rlflow.optimiser import Budget, Workspace
 from rlflow.rules.rewriter import Rewriter
@@ -93,9 +93,23 @@ def test_a_reproducer_is_the_same_twice_and_replaces_an_older_one(tmp_path):
     for _ in range(2):
         with pytest.raises(EquivalenceError, match="replacing 'y'"):
             check(made, DeliveryConfig(), folder)
-        contents.append({path.name: path.read_bytes() for path in folder.iterdir() if path.suffix != ".npz"})
+        contents.append({path.name: path.read_bytes() for path in folder.iterdir()})
     assert contents[0] == contents[1]
-    assert len(contents[0]) == 4
+    assert len(contents[0]) == 5
+    with pytest.raises(EquivalenceError, match="no step"):
+        check(replace(made, trajectory=replace(made.trajectory, steps=())), DeliveryConfig(), folder)
+    assert not (folder / "trajectory.jsonl").exists(), "it would belong to another fault"
+
+
+def test_inputs_of_any_name_can_be_written(tmp_path):
+    """`file` is what numpy calls its own argument, and a slash is common in names of values."""
+    inputs = {"file": np.arange(3), "scope/x": np.float32(1.5)}
+    model = derivation([("Neg", ["x"], ["n"]), ("Relu", ["n"], ["y"])], {}).original
+    write(tmp_path / "r", "why", Pair(model, model, inputs, "", ""))
+    with np.load(tmp_path / "r" / "inputs.npz") as arrays:
+        assert set(arrays) == set(inputs)
+        for name, values in inputs.items():
+            np.testing.assert_array_equal(arrays[name], values)
 
 
 def test_an_equivalent_candidate_writes_nothing(tmp_path):

@@ -253,13 +253,14 @@ def test_classes_and_lengths_keep_within_what_there_is(make_model):
         {"depth": np.array(9), "ends": np.array([0, 1], np.float32)},
     )
     assert set(draw(classes).tolist()) == set(range(9))
-    lengths = make_model(
-        [helper.make_node("ReverseSequence", ["data", "x"], ["y"])],
-        [("data", FLOAT, [3, 200]), ("x", INT64, [200])],
-        [("y", FLOAT, None)],
-    )
-    assert set(draw(lengths).tolist()) == {1, 2, 3}
-    assert compare(lengths, lengths).non_vacuous_draws == 3
+    for axes, shape in (({}, [3, 200]), ({"time_axis": 1, "batch_axis": 0}, [200, 3])):
+        lengths = make_model(
+            [helper.make_node("ReverseSequence", ["data", "x"], ["y"], **axes)],
+            [("data", FLOAT, shape), ("x", INT64, [200])],
+            [("y", FLOAT, None)],
+        )
+        assert set(draw(lengths).tolist()) == {1, 2, 3}
+        assert compare(lengths, lengths).non_vacuous_draws == 3
 
 
 def test_bert_says_what_its_inputs_are():

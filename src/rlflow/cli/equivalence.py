@@ -6,6 +6,7 @@ import json
 import math
 from pathlib import Path
 from typing import Annotated, Any
+from zipfile import BadZipFile
 
 import numpy as np
 import typer
@@ -71,7 +72,7 @@ def _finite(value: Any) -> Any:
 
 def _read(path: Path) -> dict[str, np.ndarray]:
     try:
-        with np.load(path) as arrays:
+        with path.open("rb") as file, np.load(file) as arrays:
             return dict(arrays)
-    except (OSError, ValueError, AttributeError) as error:
-        raise InputError(f"cannot read arrays from {path}: {error}") from None
+    except (OSError, EOFError, TypeError, ValueError, BadZipFile) as error:
+        raise InputError(f"cannot read {path} as an .npz file: {error}") from None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+import zipfile
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -71,13 +72,22 @@ def write(
     folder.mkdir(exist_ok=True)
     save_model(pair.before, folder / "before.onnx")
     save_model(pair.after, folder / "after.onnx")
-    np.savez(folder / "inputs.npz", allow_pickle=False, **pair.inputs)
+    _save_arrays(pair.inputs, folder / "inputs.npz")
+    (folder / "trajectory.jsonl").unlink(missing_ok=True)
     text = {"trajectory": "", "replay": ""}
     if shortest is not None:
         record.save([shortest], folder / "trajectory.jsonl")
         text["trajectory"] = _TRAJECTORY.format(steps=len(shortest.steps), all=steps)
         text["replay"] = _REPLAY.format(model=shlex.quote(model))
     (folder / "README.txt").write_text(_TEXT.format(what=what, before=pair.before_is, after=pair.after_is, **text))
+
+
+def _save_arrays(arrays: Inputs, path: Path) -> None:
+    """As `numpy.savez` does, which takes no array called "file", and the same bytes every time."""
+    with zipfile.ZipFile(path, "w") as archive:
+        for name, array in arrays.items():
+            with archive.open(zipfile.ZipInfo(f"{name}.npy"), "w") as member:
+                np.lib.format.write_array(member, np.asanyarray(array), allow_pickle=False)
 
 
 def _around_the_match(wrong: WrongStep, inputs: Inputs) -> Pair:

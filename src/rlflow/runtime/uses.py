@@ -82,7 +82,7 @@ _LOOKUPS: dict[str, tuple[tuple[int, int], ...]] = {
 }
 _MIN_OVER_AXES = frozenset({"GatherND", "ScatterND"})
 _UNKNOWN_TABLE_ROWS = 2
-_MASKS = {"EmbedLayerNormalization": 7, "MultiHeadAttention": 4, "QAttention": 5}
+_MASKS = {"Attention": 3, "EmbedLayerNormalization": 7, "MultiHeadAttention": 4, "QAttention": 5}
 _DIVISORS = {"Div": 1, "Mod": 1, "Reciprocal": 0}
 _LENGTHS = {"GRU": 4, "LSTM": 4, "RNN": 4, "ReverseSequence": 1}
 _QUANTISED: dict[str, tuple[int, ...]] = {
@@ -158,8 +158,7 @@ class _Reading:
             if max(table, index) < len(node.input) and node.input[index] not in self.stored:
                 yield index, Use(index=(0, self._rows(node, node.input[table]) - 1))
         if node.op_type in _LENGTHS and len(node.input) > _LENGTHS[node.op_type]:
-            steps = self._shape(node.input[0])[:1]
-            yield _LENGTHS[node.op_type], Use(index=(1, max(1, *steps)))
+            yield _LENGTHS[node.op_type], Use(index=(1, self._steps(node)))
         if node.op_type in _DOMAINS:
             yield 0, Use(domain=_DOMAINS[node.op_type])
         if node.op_type in _MASKS:
@@ -183,14 +182,18 @@ class _Reading:
         values = numpy_helper.to_array(tensor)
         return float(values.reshape(())) if np.issubdtype(values.dtype, np.number) else None
 
+    def _steps(self, node: NodeProto) -> int:
+        """Of the sequences that a node reads, 1 where they are not known."""
+        shape, time = self._shape(node.input[0]), _integer(node, "time_axis", "layout")
+        return max(1, shape[time]) if time < len(shape) else 1
+
     def _rows(self, node: NodeProto, table: str) -> int:
         shape = self._shape(table)
         if not shape:
             return _UNKNOWN_TABLE_ROWS
         if node.op_type in _MIN_OVER_AXES:
             return min(shape) or _UNKNOWN_TABLE_ROWS
-        axis = next((attribute.i for attribute in node.attribute if attribute.name == "axis"), 0)
-        return shape[axis] or _UNKNOWN_TABLE_ROWS
+        return shape[_integer(node, "axis")] or _UNKNOWN_TABLE_ROWS
 
     def _shape(self, name: str) -> tuple[int, ...]:
         """0 where a dimension is not known. What is not declared is inferred, which takes a while."""
@@ -259,8 +262,13 @@ def _before_adding(number: float, result: Use) -> Use:
 
 
 def _before_casting(node: NodeProto) -> Use:
-    target = next((attribute.i for attribute in node.attribute if attribute.name == "to"), 0)
+    target = _integer(node, "to")
     return Use(is_whole=target in _FLOATS, is_mask=target == TensorProto.BOOL)
+
+
+def _integer(node: NodeProto, *names: str) -> int:
+    """An attribute under one of these names, 0 by default."""
+    return next((int(attribute.i) for attribute in node.attribute if attribute.name in names), 0)
 
 
 def _meet(left: tuple[_Number, _Number], right: tuple[_Number, _Number]) -> tuple[_Number, _Number]:
