@@ -263,6 +263,33 @@ def test_classes_and_lengths_keep_within_what_there_is(make_model):
         assert compare(lengths, lengths).non_vacuous_draws == 3
 
 
+@pytest.mark.parametrize("shape", [(), (1,), (2, 0), (2, 3)])
+@pytest.mark.parametrize("element", [FLOAT, TensorProto.FLOAT16, INT64, UINT8, BOOL])
+@pytest.mark.parametrize(
+    "known",
+    [
+        NO_USE,
+        Use(index=(0, 6)),
+        Use(domain=POSITIVE),
+        Use(domain=(-1, 1)),
+        Use(domain=(-math.inf, 3)),
+        Use(is_mask=True),
+        Use(is_complement=True),
+        Use(is_divisor=True),
+        Use(is_whole=True),
+    ],
+    ids=str,
+)
+def test_whatever_the_use_an_array_of_the_declared_type_and_shape_is_drawn(make_model, known, element, shape):
+    """Scalars among them: a number that is no array is refused by ONNX Runtime."""
+    model = make_model([helper.make_node("Identity", ["x"], ["y"])], [("x", element, shape)], [("y", element, shape)])
+    inputs = draw_inputs(model, np.random.default_rng(0), uses={"x": known})
+    assert isinstance(inputs["x"], np.ndarray)
+    assert inputs["x"].dtype == helper.tensor_dtype_to_np_dtype(element)
+    np.testing.assert_array_equal(run(open_session(model, "as_written"), inputs)["y"], inputs["x"])
+    assert inputs["x"].shape == shape
+
+
 def test_bert_says_what_its_inputs_are():
     model = build("bert", layers=1, hidden=32, heads=2, intermediate=64, sequence=8, vocabulary=50)
     found = uses_of(model)

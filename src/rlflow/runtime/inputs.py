@@ -88,7 +88,7 @@ def draw_inputs(
         raise InputError(f"the model has no symbolic dimension {', '.join(unknown)}; it has: {known}")
     known_uses = uses_of(model) if uses is None else uses
     return {
-        value.name: _draw(_use(value.name, known_uses), _dtype(value), _shape(value, sizes, default_dimension), rng)
+        value.name: _draw(_use(value.name, known_uses), _shape(value, sizes, default_dimension), _dtype(value), rng)
         for value in required_inputs(model)
     }
 
@@ -98,20 +98,24 @@ def _use(name: str, uses: Mapping[str, Use]) -> Use:
     return use | Use(is_mask=True) if "mask" in name.lower() else use
 
 
-def _draw(use: Use, dtype: np.dtype, shape: tuple[int, ...], rng: np.random.Generator) -> np.ndarray:
+def _draw(use: Use, shape: tuple[int, ...], dtype: np.dtype, rng: np.random.Generator) -> np.ndarray:
+    return np.asarray(_values(use, shape, dtype, rng), dtype)  # arithmetic makes a number of a scalar array
+
+
+def _values(use: Use, shape: tuple[int, ...], dtype: np.dtype, rng: np.random.Generator) -> np.ndarray:
     if use.index is not None and dtype.kind != "b":
-        return rng.integers(*use.index, shape, endpoint=True).astype(dtype)
+        return rng.integers(*use.index, shape, endpoint=True)
     if use.is_mask:
-        return _prefix_mask(shape, rng).astype(dtype)
+        return _prefix_mask(shape, rng)
     if use.is_complement:
-        return (1 - _prefix_mask(shape, rng)).astype(dtype)
+        return 1 - _prefix_mask(shape, rng)
     if dtype.kind == "b":
-        return rng.integers(0, 2, shape).astype(dtype)
+        return rng.integers(0, 2, shape)
     if dtype.kind == "f":
-        return _real(use, shape, rng).astype(dtype)
+        return _real(use, shape, rng)
     if use.is_whole and dtype.itemsize == 1 and not use.is_divisor:
-        return rng.integers(np.iinfo(dtype).min, np.iinfo(dtype).max, shape, endpoint=True).astype(dtype)
-    return rng.integers(*_PLAIN_INTEGERS, shape).astype(dtype)
+        return rng.integers(np.iinfo(dtype).min, np.iinfo(dtype).max, shape, endpoint=True)
+    return rng.integers(*_PLAIN_INTEGERS, shape)
 
 
 def _real(use: Use, shape: tuple[int, ...], rng: np.random.Generator) -> np.ndarray:
@@ -128,9 +132,9 @@ def _real(use: Use, shape: tuple[int, ...], rng: np.random.Generator) -> np.ndar
 
 def _prefix_mask(shape: tuple[int, ...], rng: np.random.Generator) -> np.ndarray:
     if not shape or not shape[-1]:
-        return np.ones(shape)
+        return np.ones(shape, np.int64)
     lengths = rng.integers(1, shape[-1] + 1, (*shape[:-1], 1))
-    return (np.arange(shape[-1]) < lengths).astype(float)
+    return np.less(np.arange(shape[-1]), lengths).astype(np.int64)
 
 
 def _dtype(value: ValueInfoProto) -> np.dtype:
