@@ -13,6 +13,7 @@ from hashlib import blake2b
 import numpy as np
 
 from rlflow.ir.graph import Attributes
+from rlflow.ops.domain import Array
 from rlflow.ops.field import FieldArray, FieldDomain, undefined
 from rlflow.ops.registry import OPERATORS
 
@@ -43,14 +44,14 @@ class Trials:
             rows[self.independent + 1 + number] += 1
         return rowwise(value, rows)
 
-    def evaluate(self, op: str, attributes: Attributes, operands: Sequence[FieldArray]) -> FieldArray:
-        """The operator on stacks of expressions (expressions * trials, *shape); it must have one output.
+    def evaluate(self, op: str, attributes: Attributes, operands: Sequence[Array], output: int = 0) -> FieldArray:
+        """This output of the operator on stacks of expressions (expressions * trials, *shape), one at least, and on
+        indices.
 
         `NoExponentError` where the field has no answer.
         """
-        count = operands[0].residue.shape[0] // len(self.seeds)
-        (value,) = OPERATORS[op].evaluate(FieldDomain(self.seeds, repeats=count), attributes, operands)
-        return value  # type: ignore[no-any-return]
+        domain = FieldDomain(self.seeds, repeats=operands[0].residue.shape[0] // len(self.seeds))
+        return OPERATORS[op].evaluate(domain, attributes, operands)[output]  # type: ignore[no-any-return]
 
     def digests(self, stack: FieldArray) -> list[bytes]:
         """One fingerprint an expression."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from multiprocessing import get_context
 from pathlib import Path
 from random import Random
@@ -20,6 +20,7 @@ import numpy as np
 from rlflow.errors import InputError
 from rlflow.ir.tensor_type import TensorType
 from rlflow.rules import curated, instances, pattern, prune
+from rlflow.rules.attributes import is_tied
 from rlflow.rules.conditions import generalised
 from rlflow.rules.curated_joins import join_rules
 from rlflow.rules.enumeration import Pair, enumerate_pairs
@@ -27,7 +28,7 @@ from rlflow.rules.families import FAMILIES, JOIN, Family
 from rlflow.rules.library import Library
 from rlflow.rules.pattern import Apply, Term
 from rlflow.rules.rule import Rule, VariableSpec
-from rlflow.rules.two_outputs import in_two_outputs
+from rlflow.rules.two_outputs import in_two_outputs, of_both_parts
 from rlflow.rules.verify import VerificationConfig, certified, check_false_controls
 
 TRIALS = 8
@@ -92,7 +93,8 @@ def generate(config: GeneratorConfig, *, on_progress: Progress | None = None) ->
             accepted = [rule for rule in tried if rule is not None]
             verified += bool(accepted)
             refuted += bool(tried) and not accepted
-            kept = [rule for rule in accepted if not _is_detour(rule.source[0], rule.target[0])]
+            whole = [of_both_parts(rule, config.verification) or rule for rule in accepted]
+            kept = [rule for rule in whole if not _is_detour(rule.source, rule.target)]
             parted = [in_two_outputs(rule, config.verification) for rule in kept]
             rules.update({rule.id: rule for rule in (*kept, *parted) if rule is not None})
         if on_progress is not None:
@@ -122,12 +124,17 @@ def distinct(pairs: tuple[Pair, ...], types: Mapping[str, TensorType]) -> list[P
 _MOST_GROWTH = 1
 
 
-def _is_detour(source: Term, target: Term) -> bool:
+def _is_detour(source: Sequence[Term], target: Sequence[Term]) -> bool:
     """Whether the target only does more: operators of other kinds, as in a - (-b) for a + b, or several of the same.
-    One more of the same may be a sum that is taken apart.
+    One more of the same may be a sum that is taken apart, but not where one operator follows another. Nor is it worth
+    anything to write other attributes of one operator.
     """
-    before, after = pattern.operators(source), pattern.operators(target)
+    before, after = pattern.operators(*source), pattern.operators(*target)
     growth = len(after) - len(before)
+    if growth > 0 and all(len(node.arguments) == 1 for node in after):
+        return True
+    if len(before) == 1 and {replace(n, attributes=()) for n in before} == {replace(n, attributes=()) for n in after}:
+        return True
     return growth > _MOST_GROWTH or (growth > 0 and not {n.op for n in after} <= {n.op for n in before})
 
 
@@ -152,7 +159,7 @@ def _rules(
     for source, target in (pair, reversed(pair)):
         if not isinstance(source, Apply) or prune.contains(target, source):
             continue  # it would match everything, or grow for ever
-        if _is_detour(source, target) and prune.tree_size(target) > _MOST_TAUGHT:
+        if _is_detour((source,), (target,)) and prune.tree_size(target) > _MOST_TAUGHT:
             continue
         if set(pattern.variables(target)) - set(pattern.variables(source)) or known.lead(source, target, types):
             continue
@@ -167,7 +174,7 @@ def _rules(
         wide = generalised(rule, config.verification, config.family.dimensions)
         if wide is None:
             yield None
-        elif not _convolves_itself(wide.source[0]):
+        elif not _convolves_itself(wide.source[0]) and not is_tied(wide):
             known.add(wide)
             yield wide
 

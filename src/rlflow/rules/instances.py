@@ -34,6 +34,15 @@ _LEADING = (0, 1, 2)
 _TURNED_LEADING = (0, 1, 2, 2, 2)
 _GROUPS = (1, 2, 2, 3, 4)
 _CHANNELS_PER_GROUP = (1, 2)
+_LAST = 2**31 - 1
+_EXTENTS = (
+    *((end, start, 1) for end, start in ((1, 0), (2, 0), (2, 1), (3, 1), (3, 2), (-1, 0), (-1, -2), (-1, -3))),
+    *((_LAST, start, 1) for start in (0, 1, 2, -1, -2)),
+    *((_LAST, 0, 2), (_LAST, 1, 2), (3, 0, 2), (0, 2, -1), (-_LAST, 1, -1), (-_LAST, -1, -2)),
+    *[(-_LAST, -1, -1)] * 4,
+)
+"""End, start and step of slices along one axis. Where all is read backwards, types tell nothing: that comes often."""
+
 _OPSET = 21
 """In which both sides are written, where their operators need no later one."""
 
@@ -67,9 +76,9 @@ def draw(rule: Rule, random: Random, *, respect_condition: bool = True) -> Insta
 
 
 def is_turned(rule: Rule) -> bool:
-    """Whether permutations are drawn for the rule. Which of two it should have shows but at few shapes: where the wrong
-    one is well typed too, and not the inverse of itself."""
-    return any(kind[0] == "permutation" for kind in rule.attributes.values())
+    """Whether permutations or slices are drawn for the rule. Which of two it should have shows but at few shapes: where
+    the wrong one is well typed too, and not the inverse of itself."""
+    return any(kind[0] in ("permutation", "extent") for kind in rule.attributes.values())
 
 
 class Sampler:
@@ -84,10 +93,11 @@ class Sampler:
         turned = is_turned(rule)
         self._ranks = _TURNED_RANKS if turned else _RANKS
         self._leading_ranks = _TURNED_LEADING if turned else _LEADING
+        self._drawn: tuple[Any, Any] = (None, None)
 
     def sides(self, instance: Instance) -> Sides | None:
         """None where the target is not typed as the source is: there the matcher refuses the rule."""
-        source = self._source.plan(instance)
+        source = self._drawn[1] if self._drawn[0] is instance else self._source.plan(instance)
         try:
             target = self._target.plan(instance)
         except (TypeInferenceError, Unproven):
@@ -102,7 +112,7 @@ class Sampler:
                 if self.rule.indices:
                     instance = self._with_indices(instance, random)
                 if not respect_condition or all(holds(condition, instance.scope) for condition in self.rule.where):
-                    self._source.plan(instance)
+                    self._drawn = instance, self._source.plan(instance)
                     return instance
             except (TypeInferenceError, Unproven):
                 continue
@@ -188,9 +198,10 @@ def _draw_attribute(
     drawn: Mapping[str, AttributeValue],
     random: Random,
 ) -> AttributeValue:
-    """["permutation", "x", ...] or ["axis", "x", ...] of the highest rank, ["reshape", "x"], ["uniform"],
-    ["partition", "x", axis, parts], ["sizes", axis, "x", ...], ["integers", least, most, count],
-    ["groups", "x", "filters"], or ["choice", a, b, ...] of expressions. An axis is a number or an attribute that
+    """["permutation", "x", ...], ["axis", "x", ...] or ["axes", "x", ...] (a list of one) of the highest rank,
+    ["reshape", "x"], ["uniform"], ["partition", "x", axis, parts], ["sizes", axis, "x", ...],
+    ["integers", least, most, count], ["groups", "x", "filters"], ["extent", ...] after what was drawn of the end, the
+    start and the step of one slice, or ["choice", a, b, ...] of expressions. An axis is a number or an attribute that
     was drawn before.
     """
     match kind:
@@ -202,12 +213,17 @@ def _draw_attribute(
             if rank == 0:
                 raise TypeInferenceError("a scalar has no axis")
             return random.randrange(-rank, 0)
+        case ["axes", *names]:
+            return (_draw_attribute(["axis", *names], types, drawn, random),)
         case ["reshape", name]:
             return _draw_factors(types[name].elements, random)
         case ["partition", name, axis, int(parts)]:
             return _draw_partition(types[name], drawn.get(axis, axis), parts, random)
         case ["sizes", axis, *names]:
             return tuple(_size(types[name], drawn.get(axis, axis)) for name in names)
+        case ["extent", *before]:
+            bounds = tuple(drawn[name][0] for name in before)  # type: ignore[index]
+            return (random.choice([e for e in _EXTENTS if e[: len(bounds)] == bounds])[len(bounds)],)
         case ["uniform"]:
             return float(np.float32(random.uniform(1e-6, 1e-1)))
         case ["integers", int(least), int(most), int(count)]:

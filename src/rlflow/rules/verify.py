@@ -40,13 +40,14 @@ _ROUNDINGS = 1000
 _DRAWS_PER_SHAPE = 2
 _UNCONDITIONAL_DRAWS = 24
 _LEAST_COMPARED = 0.25
-"""Where the target is seldom well typed, it may be so at degenerate shapes alone, which prove nothing."""
+"""Where the target is seldom well typed, it may be so at degenerate shapes alone, which prove nothing. Nor does an
+output without elements, which counts for neither."""
 
 
 @dataclass(frozen=True)
 class VerificationConfig:
-    """How much is drawn. `min_elements` is per shape, over all its trials. Rules with permutations are tested at
-    `turned` times as many shapes.
+    """How much is drawn. `min_elements` is per shape, over all its trials. Rules with permutations or slices are
+    tested at `turned` times as many shapes.
     """
 
     shapes: int = 64
@@ -107,6 +108,7 @@ def _compared(
     """Different instances at which both sides agree exactly, or the first at which they do not."""
     seen: set[Any] = set()
     compared: list[Sides] = []
+    telling = told = 0
     wanted = config.shapes * (config.turned if instances.is_turned(sampler.rule) else 1)
     for _ in range(_DRAWS_PER_SHAPE * wanted):
         if len(compared) == wanted:
@@ -118,13 +120,16 @@ def _compared(
         seen.add(key)
         case = sampler.sides(instance)
         if case is None:
+            telling += 1
             continue
+        elements = any(kind.elements for kind in case.source.types)
+        telling, told = telling + elements, told + elements
         reason = exact_difference(case, rng, config)
         if reason:
             return Refutation(reason, instance)
         compared.append(case)
-    if len(compared) < _LEAST_COMPARED * len(seen):
-        return Refutation(f"the target is well typed at only {len(compared)} of {len(seen)} drawn instances", None)
+    if told < _LEAST_COMPARED * telling:
+        return Refutation(f"the target is well typed at only {told} of {telling} drawn instances", None)
     return compared
 
 
