@@ -9,6 +9,7 @@ import pytest
 from rlflow.errors import InputError, RuleError
 from rlflow.ir.tensor_type import TensorType
 from rlflow.ops import registry
+from rlflow.ops.domain import Array
 from rlflow.ops.field import FieldDomain, NoExponentError
 from rlflow.rules import generate as generation
 from rlflow.rules import pattern, prune
@@ -282,10 +283,11 @@ def test_three_operators() -> None:
 def test_exponentials_are_known_as_such(family: Family) -> None:
     """The search leaves out, without a word, an operator that needs an exponent where none were drawn."""
     domain, rng = FieldDomain([1]), np.random.default_rng(0)
-    matrix = (3, 3) if family.name != "convolution" else (2, 2, 5, 5)
+    shape = {"convolution": (2, 2, 5, 5), "movement": (8, 8, 8)}.get(family.name, (3, 3))
     needing = set()
     for choice in family.operators:
-        operands = [domain.draw_residues(matrix, rng) for _ in range(choice.arity)]
+        operands: list[Array] = [domain.draw_residues(shape, rng) for _ in range(choice.arity)]
+        operands += [np.array([0])] if choice.selector else []
         try:
             registry.OPERATORS[choice.op].evaluate(domain, dict(choice.written), operands)
         except NoExponentError:

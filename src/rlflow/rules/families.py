@@ -109,16 +109,15 @@ MOVEMENT = Family(
             for sizes in ((2, 2), (4, 4))
             for output in (0, 1)
         ),
-        *(_slice(-1, start, end) for start, end in ((0, 2), (1, 3), (2, _TO_THE_END))),
-        *(_slice(-2, start, end) for start in (0, 1) for end in (2, _TO_THE_END)),
-        *(_slice(-2, start, end) for start, end in ((1, 3), (2, _TO_THE_END))),
+        *(_slice(-1, *bounds) for bounds in ((0, 2), (1, 3), (2, _TO_THE_END))),
+        *(_slice(-2, *bounds) for bounds in ((0, 2), (0, _TO_THE_END), (1, 2), (1, _TO_THE_END))),
+        *(_slice(-2, *bounds) for bounds in ((1, 3), (2, _TO_THE_END))),
         *(OperatorChoice("Gather", 1, {"axis": axis}, min_rank=2, selector="i") for axis in (-1, -2)),
         OperatorChoice("Reshape", 1, {"shape": (0, -1)}),
     ),
     {"j": 5, "k": 4, "l": 3, "m": 7, "n": 6},
 )
-"""Slices of slices are among these slices, whichever of the two ends first; parts are halves, or what was joined. No
-two sizes that occur are equal by accident, and no slice leaves one element."""
+"""Slices of slices are among these slices, whichever of the two ends first; parts are halves, or what was joined."""
 
 FAMILIES: Mapping[str, Family] = {f.name: f for f in (ALGEBRA, TRANSFORMER, DIFFERENCE, JOIN, CONVOLUTION, MOVEMENT)}
 

@@ -35,7 +35,7 @@ _TURNED_LEADING = (0, 1, 2, 2, 2)
 _GROUPS = (1, 2, 2, 3, 4)
 _CHANNELS_PER_GROUP = (1, 2)
 _LAST = 2**31 - 1
-_EXTENTS = (
+EXTENTS = (
     *((end, start, 1) for end, start in ((1, 0), (2, 0), (2, 1), (3, 1), (3, 2), (-1, 0), (-1, -2), (-1, -3))),
     *((_LAST, start, 1) for start in (0, 1, 2, -1, -2)),
     *((_LAST, 0, 2), (_LAST, 1, 2), (3, 0, 2), (0, 2, -1), (-_LAST, 1, -1), (-_LAST, -1, -2)),
@@ -223,7 +223,7 @@ def _draw_attribute(
             return tuple(_size(types[name], drawn.get(axis, axis)) for name in names)
         case ["extent", *before]:
             bounds = tuple(drawn[name][0] for name in before)  # type: ignore[index]
-            return (random.choice([e for e in _EXTENTS if e[: len(bounds)] == bounds])[len(bounds)],)
+            return (random.choice([e for e in EXTENTS if e[: len(bounds)] == bounds])[len(bounds)],)
         case ["uniform"]:
             return float(np.float32(random.uniform(1e-6, 1e-1)))
         case ["integers", int(least), int(most), int(count)]:
