@@ -80,18 +80,20 @@ def _slots(*terms: Term) -> list[_Slot]:
 
 
 def is_tied(rule: Rule) -> bool:
-    """Whether the rule has a size or a permutation of the example that it was found at."""
+    """Whether the rule has a size of the example that it was found at, though its templates admit others."""
     return any(map(_is_tied, _slots(*rule.source, *rule.target)))
 
 
 def _is_tied(slot: _Slot) -> bool:
-    for name, value in zip(slot.names, slot.value, strict=True):
-        written = isinstance(value, tuple) and all(isinstance(part, int) for part in value)
-        if slot.kind == "reshape" and written and max(value) > 0:
-            return True
-        if slot.kind in _SIZES | _TURNS and written and value != _NEUTRAL.get(name):
-            return True
-    return False
+    """Where a size stands, that is: -1 and 0 in a reshape are none."""
+    written = [
+        (name, value)
+        for name, value in zip(slot.names, slot.value, strict=True)
+        if isinstance(value, tuple) and all(isinstance(part, int) for part in value)
+    ]
+    if slot.kind == "reshape":
+        return any(size > 0 for _, value in written for size in value)
+    return slot.kind in _SIZES and any(value != _NEUTRAL.get(name) for name, value in written)
 
 
 def axes_of(rule: Rule) -> list[Expression]:

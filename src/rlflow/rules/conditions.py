@@ -89,14 +89,16 @@ def mine(rule: Rule, rng: np.random.Generator, config: VerificationConfig) -> tu
     good = [i for i in good if any(kind.elements > 1 for kind in i.types.values())]  # of one element, all is alike
     bad = bad or untyped
     predicates = list(_predicates(rule))
+    if not predicates:
+        return None
     where_good, where_bad = (_truth(predicates, instances) for instances in (good, bad))
     keeps, admits = np.ones(len(good), bool), np.ones(len(bad), bool)
     chosen: list[int] = []
     while admits.any() and len(chosen) < _MOST_CONDITIONS:
         kept, excluded = where_good[:, keeps].sum(axis=1), (~where_bad[:, admits]).sum(axis=1)
         scores = kept / max(1, keeps.sum()) + excluded / admits.sum()
-        best = int(np.argmax(np.where((excluded > 0) & (kept >= _MIN_POSITIVES), scores, 0.0))) if predicates else 0
-        if not predicates or not excluded[best] or kept[best] < _MIN_POSITIVES:
+        best = int(np.argmax(np.where((excluded > 0) & (kept >= _MIN_POSITIVES), scores, 0.0)))
+        if not excluded[best] or kept[best] < _MIN_POSITIVES:
             return None
         chosen.append(best)
         keeps, admits = keeps & where_good[best], admits & where_bad[best]
