@@ -161,7 +161,9 @@ def _opened(
     targets that write what their source does. Of one source, those targets come first that are typed most often.
     """
     present = kinds & {slot.kind for slot in _slots(*rule.source)}
-    for forward in ((False, True) if "extent" in present else (False,)) if present else ():
+    if not present:
+        return
+    for forward in (False, True) if "extent" in present else (False,):
         openings = {o.source: o for o in (_Opening(rule, kinds, alike, forward, types) for alike in (_ALIKE, kinds))}
         for options in (_copied, _computed):
             yield [
