@@ -40,6 +40,8 @@ _QUICKLY = 4
 
 _MIN_POSITIVES = 3
 _MOST_CONDITIONS = 2
+"""In a conjunction: what needs more is true of little."""
+
 _MOST_MINED = 4
 """Targets of one source for which a condition is sought."""
 
@@ -97,9 +99,10 @@ def mine(rule: Rule, rng: np.random.Generator, config: VerificationConfig) -> tu
     while admits.any() and len(chosen) < _MOST_CONDITIONS:
         kept, excluded = where_good[:, keeps].sum(axis=1), (~where_bad[:, admits]).sum(axis=1)
         scores = kept / max(1, keeps.sum()) + excluded / admits.sum()
-        best = int(np.argmax(np.where((excluded > 0) & (kept >= _MIN_POSITIVES), scores, 0.0)))
-        if not excluded[best] or kept[best] < _MIN_POSITIVES:
+        useful = (excluded > 0) & (kept >= _MIN_POSITIVES)
+        if not useful.any():
             return None
+        best = int(np.argmax(np.where(useful, scores, 0.0)))
         chosen.append(best)
         keeps, admits = keeps & where_good[best], admits & where_bad[best]
     return None if admits.any() else tuple(predicates[i] for i in _without_idle(chosen, where_bad))
@@ -151,11 +154,9 @@ def _predicates(rule: Rule) -> Iterator[Expression]:
         yield ["is_identity", ["compose", a, b]]
         yield ["==", a, b]
     yield from (["!=", one, other] for one, other in combinations(axes, 2))  # equal ones are written as one
-    broadcasting = not {"Slice", "Reshape"} & {node.op for node in pattern.operators(*rule.source)}
-    if broadcasting:
-        yield from (["==", ["elements", name], 1] for name in tensors)
     dimensions: list[Expression] = [["dim", name, axis] for name in tensors for axis in (-1, -2, *axes)]
-    if broadcasting:  # elsewhere, a size of 1 is but an accident
+    if not {"Slice", "Reshape"} & {node.op for node in pattern.operators(*rule.source)}:  # with these, 1 is an accident
+        yield from (["==", ["elements", name], 1] for name in tensors)
         yield from (["==", dimension, 1] for dimension in dimensions)
     for one, other in combinations(dimensions, 2):
         yield ["==", one, other]

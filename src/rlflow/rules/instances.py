@@ -34,12 +34,12 @@ _LEADING = (0, 1, 2)
 _TURNED_LEADING = (0, 1, 2, 2, 2)
 _GROUPS = (1, 2, 2, 3, 4)
 _CHANNELS_PER_GROUP = (1, 2)
-_LAST = 2**31 - 1
+_TO_THE_END = 2**31 - 1
 EXTENTS = (
     *((end, start, 1) for end, start in ((1, 0), (2, 0), (2, 1), (3, 1), (3, 2), (-1, 0), (-1, -2), (-1, -3))),
-    *((_LAST, start, 1) for start in (0, 1, 2, -1, -2)),
-    *((_LAST, 0, 2), (_LAST, 1, 2), (3, 0, 2), (0, 2, -1), (-_LAST, 1, -1), (-_LAST, -1, -2)),
-    *[(-_LAST, -1, -1)] * 4,
+    *((_TO_THE_END, start, 1) for start in (0, 1, 2, -1, -2)),
+    *((_TO_THE_END, 0, 2), (_TO_THE_END, 1, 2), (3, 0, 2), (0, 2, -1), (-_TO_THE_END, 1, -1), (-_TO_THE_END, -1, -2)),
+    *[(-_TO_THE_END, -1, -1)] * 4,
 )
 """End, start and step of slices along one axis. Where all is read backwards, types tell nothing: that comes often."""
 
@@ -93,11 +93,12 @@ class Sampler:
         turned = is_turned(rule)
         self._ranks = _TURNED_RANKS if turned else _RANKS
         self._leading_ranks = _TURNED_LEADING if turned else _LEADING
-        self._drawn: tuple[Any, Any] = (None, None)
+        self._last: tuple[Instance | None, Plan] = (None, Plan((), (), ()))
 
     def sides(self, instance: Instance) -> Sides | None:
         """None where the target is not typed as the source is: there the matcher refuses the rule."""
-        source = self._drawn[1] if self._drawn[0] is instance else self._source.plan(instance)
+        drawn, planned = self._last
+        source = planned if drawn is instance else self._source.plan(instance)
         try:
             target = self._target.plan(instance)
         except (TypeInferenceError, Unproven):
@@ -112,7 +113,7 @@ class Sampler:
                 if self.rule.indices:
                     instance = self._with_indices(instance, random)
                 if not respect_condition or all(holds(condition, instance.scope) for condition in self.rule.where):
-                    self._drawn = instance, self._source.plan(instance)
+                    self._last = instance, self._source.plan(instance)
                     return instance
             except (TypeInferenceError, Unproven):
                 continue

@@ -41,7 +41,7 @@ _DRAWS_PER_SHAPE = 2
 _UNCONDITIONAL_DRAWS = 24
 _LEAST_COMPARED = 0.25
 """Where the target is seldom well typed, it may be so at degenerate shapes alone, which prove nothing. Nor does an
-output without elements, which counts for neither."""
+equality of outputs without elements."""
 
 
 @dataclass(frozen=True)
@@ -128,7 +128,7 @@ def _compared(
         if reason:
             return Refutation(reason, instance)
         compared.append(case)
-    if told < _LEAST_COMPARED * telling:
+    if told < max(1.0, _LEAST_COMPARED * telling):
         return Refutation(f"the target is well typed at only {told} of {telling} drawn instances", None)
     return compared
 
