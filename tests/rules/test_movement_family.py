@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from rules.support import assert_fires_on_a_model
 
 from rlflow.ir.tensor_type import TensorType
 from rlflow.rules import instances, pattern
@@ -102,9 +103,14 @@ def test_transposes_compose_and_carry_axes(turns: GenerationReport) -> None:
     } <= equations(turns)
 
 
-def test_parts_of_a_joint_and_the_joint_of_parts() -> None:
+@pytest.fixture(scope="module")
+def parts() -> GenerationReport:
+    return found("Split", "Concat", "Relu")
+
+
+def test_parts_of_a_joint_and_the_joint_of_parts(parts: GenerationReport) -> None:
     """What holds of both parts of a Split is one rule of both."""
-    written = equations(found("Split", "Concat", "Relu"))
+    written = equations(parts)
     part = "Split[axis=p0, split=p1]"
     assert {
         f"{part}(Concat[axis=p0](a, b)) => a  if length(p1) == 2",
@@ -113,6 +119,14 @@ def test_parts_of_a_joint_and_the_joint_of_parts() -> None:
         f"Relu({part}(a)); Relu({part}(a).1) => {part}(Relu(a)); {part}(Relu(a)).1  if length(p1) == 2",
     } <= written
     assert not any(e.startswith(f"Relu({part}(a)) =>") for e in written)
+
+
+def test_rules_of_both_parts_fire_on_models(parts: GenerationReport) -> None:
+    """Not vacuous: the second root is reached from the tensor that is split by the second output alone."""
+    both = [rule for rule in parts.rules if len(rule.source) == 2 and rule.source[0].op in ("Relu", "Concat")]
+    assert {rule.source[0].op for rule in both} == {"Relu", "Concat"}
+    for rule in both:
+        assert_fires_on_a_model(rule)
 
 
 def test_what_is_gathered_passes_along_any_axis() -> None:

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import product
+from itertools import chain, product
 from typing import Any
 
 import numpy as np
@@ -314,14 +314,17 @@ def matches_at(variant: Variant, graph: Graph, root: int) -> Iterator[Match]:
 
 
 def climb(graph: Graph, start: Ref, path: Sequence[str]) -> Iterator[int]:
-    """Nodes that are reached from a value through consumers of these operators, one after another."""
+    """Nodes that are reached from a value through consumers of these operators, one after another, by any of their
+    outputs: once, where one reads several.
+    """
     if not path:
         yield start.node
         return
     for reader in graph.consumers[start.node]:
         node = graph.nodes[reader]
         if node.op == path[0] and start in node.inputs:
-            yield from climb(graph, Ref(reader), path[1:])
+            ends = [climb(graph, Ref(reader, output), path[1:]) for output in range(len(node.types))]
+            yield from ends[0] if len(ends) == 1 else dict.fromkeys(chain.from_iterable(ends))
 
 
 def descend(graph: Graph, node: int, path: Sequence[int]) -> Ref | None:
