@@ -28,7 +28,7 @@ from rlflow.rules.rule import Certificate, Rule, VariableSpec, with_short_names
 from rlflow.rules.verify import VerificationConfig, exact_difference, verify
 
 _MINING_DRAWS = 96
-_QUICKLY = 4
+_QUICKLY = 2
 """How many times fewer shapes each step of widening is tested at."""
 
 _MIN_POSITIVES = 3

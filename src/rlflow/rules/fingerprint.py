@@ -90,8 +90,4 @@ def taken(stack: FieldArray, places: np.ndarray, trials: int) -> FieldArray:
 
 def rowwise(stack: FieldArray, rows: np.ndarray) -> FieldArray:
     """The members of a batch at these places."""
-    return FieldArray(
-        stack.residue[rows],
-        None if stack.exponent is None else stack.exponent[rows],
-        None if stack.undefined is None else stack.undefined[rows],
-    )
+    return stack.each(lambda part: part[rows])
