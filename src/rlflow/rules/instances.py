@@ -100,7 +100,8 @@ class Sampler:
 
     def sides(self, instance: Instance) -> Sides | None:
         """None where the target is not typed as the source is: there the matcher refuses the rule."""
-        source = self._source.plan(instance)
+        planned = self._sources.get((instance.key, True)) if self._repeats else None
+        source = planned or self._source.plan(instance)
         target = _plan_or_none(self._target, instance)
         return Sides(instance, source, target) if target and source.types == target.types else None
 
@@ -143,9 +144,11 @@ class Sampler:
             return symbols[part]
 
         fixed = [t if t is None else tuple(d for part in t for d in drawn(part)) for t in self._templates]
-        if random.random() < 0.5:  # what may have any shape then fits one that may not
-            whole = random.choice([shape for shape in fixed if shape]) if any(fixed) else whole
-        shapes = [_broadcastable(whole, random) if shape is None else shape for shape in fixed]
+        fits = any(fixed) and random.random() < 0.7
+        if fits:  # what may have any shape has that of a variable that may not, or broadcasts to it
+            whole = random.choice([shape for shape in fixed if shape])
+        intact = 0.7 if fits else 0.5
+        shapes = [_broadcastable(whole, random, intact) if shape is None else shape for shape in fixed]
         dtypes = ("int64" if name in self.rule.indices else "float32" for name in self.names)
         types = {n: TensorType(d, shape) for n, d, shape in zip(self.names, dtypes, shapes, strict=True)}
         literals = {name: float(np.float32(random.uniform(1e-6, 1e-1))) for name in self._literals}
@@ -182,11 +185,11 @@ class Sampler:
         return symbols
 
 
-def _broadcastable(shape: Sequence[int], random: Random) -> Shape:
+def _broadcastable(shape: Sequence[int], random: Random, intact: float = 0.5) -> Shape:
     """The shape, or the end of it with some dimensions 1: operands drawn so often fit each other."""
-    if random.random() < 0.6:
+    if random.random() < intact:
         return tuple(shape)
-    ones = 1.0 if random.random() < 0.4 else 0.2
+    ones = 1.0 if random.random() < 0.5 else 0.2
     return tuple(1 if random.random() < ones else d for d in shape[random.randint(0, len(shape)) :])
 
 

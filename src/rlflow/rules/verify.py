@@ -38,8 +38,8 @@ _ROUNDINGS = 1000
 """Float check: the largest difference allowed, in units of rounding of the largest reference value."""
 
 _DRAWS_PER_SHAPE = 2
-_UNCONDITIONAL_DRAWS = 24
-_LEAST_COMPARED = 0.2
+_UNCONDITIONAL_DRAWS = 12
+_LEAST_COMPARED = 0.25
 """Where the target is seldom well typed, it may be so at degenerate shapes alone, which prove nothing."""
 
 
