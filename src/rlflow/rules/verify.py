@@ -49,8 +49,8 @@ class VerificationConfig:
     `turned` times as many shapes.
     """
 
-    shapes: int = 40
-    turned: int = 5
+    shapes: int = 32
+    turned: int = 6
     trials: int = 3
     min_elements: int = 64
     float_cases: int = 4
