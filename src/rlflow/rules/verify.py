@@ -123,7 +123,9 @@ def _compared(
             return Refutation(reason, instance)
         compared.append(case)
     if len(compared) < _LEAST_COMPARED * len(seen):
-        return Refutation(f"the target is well typed at only {len(compared)} of {len(seen)} drawn instances", None)
+        return Refutation(
+            f"the target is well typed, and has elements, at only {len(compared)} of {len(seen)} drawn instances", None
+        )
     return compared
 
 
