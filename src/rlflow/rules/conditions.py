@@ -28,9 +28,6 @@ from rlflow.rules.rule import Certificate, Rule, VariableSpec, with_short_names
 from rlflow.rules.verify import VerificationConfig, exact_difference, verify
 
 _MINING_DRAWS = 96
-_QUICKLY = 4
-"""How many times fewer shapes each step of widening is tested at."""
-
 _MIN_POSITIVES = 3
 _MAX_ATTEMPTS = 24
 """Combinations of attributes that are tried for one rule."""
@@ -153,9 +150,7 @@ def generalised(rule: Rule, config: VerificationConfig, dimensions: Mapping[str,
     thorough ones. `dimensions` numbers the symbols of the rule's templates.
     """
     thorough = Certifier(config)
-    quick = Certifier(
-        replace(config, shapes=-(-config.shapes // _QUICKLY), turned=1, float_cases=0, seed=config.seed + 1)
-    )
+    quick = Certifier(replace(config, turned=1, float_cases=0, seed=config.seed + 1))
     for certifier in (quick, thorough):
         widest = _widened(rule, certifier, dimensions)
         accepted = thorough.certify(with_short_names(widest)) if widest is not None else None
