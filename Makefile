@@ -13,7 +13,7 @@ export PATH := $(abspath $(VENV))/bin:$(PATH)
 export DVC_NO_ANALYTICS := 1
 export MLFLOW_DISABLE_TELEMETRY := true
 
-.PHONY: help setup repro test test-slow test-rules lint check check-results smoke seeds rules bench ui clean
+.PHONY: help setup repro test test-slow test-rules fuzz lint check check-results smoke seeds rules bench ui clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -30,13 +30,16 @@ repro: setup ## the whole experiment: dvc repro
 	dvc repro
 
 test: setup ## all tests but those of every single rule and those that want a quiet machine
-	pytest -n 2 -m 'not timing and not exhaustive'
+	pytest -n 2 -m 'not timing and not exhaustive and not fuzz'
 
 test-rules: setup ## each rule of the library by itself
 	pytest -n 2 -m exhaustive
 
 test-slow: setup ## the tests that take long or want a quiet machine
 	pytest -m 'slow or timing'
+
+fuzz: setup ## tens of thousands of random rewrites, compared in ONNX Runtime, to data/results/fuzz.json
+	pytest -m fuzz
 
 lint: setup ## format, lint, types, import contracts
 	ruff format --check .
@@ -45,7 +48,7 @@ lint: setup ## format, lint, types, import contracts
 	lint-imports --no-cache
 
 check: lint ## all that, and the fast tests
-	pytest -q -n 2 -m 'not slow and not timing and not exhaustive'
+	pytest -q -n 2 -m 'not slow and not timing and not exhaustive and not fuzz'
 
 check-results: setup ## the published figures against their schemas
 	rlflow check-results

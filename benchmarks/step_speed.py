@@ -1,10 +1,11 @@
-"""How long a real environment step takes on BERT-Base: prints JSON rows of schemas/bench.schema.json.
+"""How long a real environment step takes, and its parts: prints JSON rows of schemas/bench.schema.json.
 
-    python benchmarks/step_speed.py [--steps 300] [--layers 12] [--profile]
+    python benchmarks/step_speed.py [--steps 300] [--profile]
 
-Random episodes in `SubstitutionEnv`, with the observation. The price list is warm: it has a price for every fragment,
-which is found by the fragment's signature as always. The rows after the steps time their parts one by one, on the
-graphs of the same walk. `--profile` prints where the time of the steps goes instead.
+Random episodes in `SubstitutionEnv`, with the observation, on BERT-Base, ResNet-50 and BERT of up to 96 layers. The
+price list is warm: it has a price for every fragment, which is found by the fragment's signature as always; what a
+missing price costs has a row of its own. The parts are timed one by one on the graphs of one walk. `--profile` prints
+where the time of the steps goes instead.
 """
 
 import argparse
@@ -13,14 +14,15 @@ import json
 import pstats
 import sys
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from rlflow import zoo
-from rlflow.cost.measured import MeasuredCost
+from rlflow.cost.measured import MeasuredCost, PricingConfig, empty_price_list
 from rlflow.cost.price_list import Price, PriceList
 from rlflow.environments import EnvironmentConfig, SubstitutionEnv
 from rlflow.ir.graph import Graph
@@ -31,10 +33,19 @@ from rlflow.rules.library import Library
 from rlflow.rules.match import Match
 from rlflow.rules.rewriter import Rewriter
 
-PROMISED_MS = 10.0
 FEW_RULES = 16
 EPISODE_STEPS = 50
+DEEP_LAYERS = 96
+STORED_STATES = 10_000
+PROMISED = {
+    "median": 2.0,
+    "99th percentile": 10.0,
+    f"median at {DEEP_LAYERS} layers": 8.0,
+    "matches from nothing": 50.0,
+    "stored states": 1000.0,
+}
 _PART_CASES = 60
+_MEASURED_STORED = 1000
 
 
 class WarmPriceList(PriceList):
@@ -47,34 +58,43 @@ class WarmPriceList(PriceList):
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--steps", type=int, default=300)
-    parser.add_argument("--layers", type=int, default=12)
     parser.add_argument("--profile", action="store_true")
     arguments = parser.parse_args()
-    graph = from_onnx(zoo.build("bert", layers=arguments.layers))
     whole = rule_library.load()
+    bert = from_onnx(zoo.build("bert"))
     if arguments.profile:
-        profile(graph, whole, arguments.steps)
+        profile(bert, few(bert, whole), arguments.steps)
         return
-    rows = [row for name, rules in rule_sets(graph, whole) for row in step_rows(graph, name, rules, arguments.steps)]
-    rows += part_rows(graph, whole)
-    json.dump(rows, sys.stdout, indent=1)
+    json.dump(list(all_rows(bert, whole, arguments.steps)), sys.stdout, indent=1)
     sys.stdout.write("\n")
 
 
-def rule_sets(graph: Graph, whole: Library) -> Iterable[tuple[str, Library]]:
-    """The whole library, and as many rules as an agent acts with: those that match most often."""
+def all_rows(bert: Graph, whole: Library, steps: int) -> Iterator[dict[str, Any]]:
+    yield stored_row(bert, few(bert, whole))
+    for name, graph in (("BERT-Base", bert), ("ResNet-50", from_onnx(zoo.build("resnet50")))):
+        yield from step_rows(f"{name}, {FEW_RULES} rules", walk(environment(graph, few(graph, whole)), steps))
+        yield from step_rows(f"{name}, all {len(whole.rules)} rules", walk(environment(graph, whole), steps))
+        yield scratch_row(name, graph, whole)
+    yield from growth_rows(whole, steps)
+    yield from part_rows(bert, whole)
+    yield miss_row(bert, whole)
+
+
+def few(graph: Graph, whole: Library) -> Library:
+    """As many rules as an agent acts with: those that match most often."""
     found = Rewriter(whole.rules).matches(graph)
     by_matches = sorted(range(len(found)), key=lambda i: (-len(found[i]), i))
-    yield f"whole library of {len(whole.rules)} rules", whole
-    yield f"{FEW_RULES} rules", whole.select([whole.rules[i].id for i in by_matches[:FEW_RULES]])
+    return whole.select([whole.rules[i].id for i in by_matches[:FEW_RULES]])
 
 
 def environment(graph: Graph, rules: Library) -> SubstitutionEnv:
     cost_model = MeasuredCost("deployed", WarmPriceList("any", "any"), None)
-    return SubstitutionEnv(graph, rules, cost_model, config=EnvironmentConfig(max_steps=EPISODE_STEPS))
+    nodes, edges = len(graph.nodes), sum(len(node.sources) for node in graph.nodes.values())
+    room = EnvironmentConfig(max_steps=EPISODE_STEPS, max_nodes=4 * nodes, max_edges=4 * edges)
+    return SubstitutionEnv(graph, rules, cost_model, config=room)
 
 
-def walk(env: SubstitutionEnv, steps: int) -> list[float]:
+def walk(env: SubstitutionEnv, steps: int, visit: Callable[[Graph], None] = lambda graph: None) -> list[float]:
     """Milliseconds of each of so many random valid steps."""
     rng = np.random.default_rng(0)
     env.reset(seed=0)
@@ -86,20 +106,67 @@ def walk(env: SubstitutionEnv, steps: int) -> list[float]:
         start = time.perf_counter_ns()
         truncated = env.step(action)[3]
         times.append((time.perf_counter_ns() - start) / 1e6)
+        visit(env.graph)
         if truncated:
             env.reset()
     return times
 
 
-def step_rows(graph: Graph, name: str, rules: Library, steps: int) -> list[dict[str, Any]]:
-    times = walk(environment(graph, rules), steps)
-    return [
-        row(f"real step on BERT-Base, {name}, {label}", float(np.quantile(times, quantile)), len(times), PROMISED_MS)
-        for label, quantile in (("median", 0.5), ("99th percentile", 0.99))
-    ]
+def step_rows(name: str, times: list[float]) -> Iterator[dict[str, Any]]:
+    for label, quantile in (("median", 0.5), ("99th percentile", 0.99)):
+        yield row(f"real step on {name}, {label}", float(np.quantile(times, quantile)), len(times), PROMISED[label])
 
 
-def part_rows(graph: Graph, whole: Library) -> list[dict[str, Any]]:
+def growth_rows(whole: Library, steps: int) -> Iterator[dict[str, Any]]:
+    """The median step by the model's depth."""
+    for layers in (1, 3, 6, 12, 24, 48, DEEP_LAYERS):
+        graph = from_onnx(zoo.build("bert", layers=layers, hidden=64, heads=4, intermediate=128, vocabulary=100))
+        times = walk(environment(graph, few(graph, whole)), steps)
+        name = f"real step by size, {layers} layers, {len(graph.order)} nodes, {FEW_RULES} rules"
+        yield row(name, float(np.median(times)), len(times), PROMISED.get(f"median at {layers} layers"))
+
+
+def scratch_row(name: str, graph: Graph, whole: Library) -> dict[str, Any]:
+    """All matches of a graph of which nothing is known; what replaces a source has been drawn up before."""
+    rewriter = Rewriter(whole.rules)
+    times = []
+    for _ in range(_PART_CASES // 4):
+        fresh = replace(graph)
+        start = time.perf_counter_ns()
+        rewriter.matches(fresh)
+        times.append((time.perf_counter_ns() - start) / 1e6)
+    label = f"matches from nothing, {name}, all {len(whole.rules)} rules"
+    return row(label, float(np.median(times)), len(times), PROMISED["matches from nothing"])
+
+
+def stored_row(graph: Graph, rules: Library) -> dict[str, Any]:
+    """Memory that graphs of random episodes take, with their order, matches and prices, while all are kept."""
+    kept: list[Graph] = []
+    env = environment(graph, rules)
+    walk(env, EPISODE_STEPS)
+    before = resident_mb()
+    walk(env, _MEASURED_STORED, kept.append)
+    used = (resident_mb() - before) * STORED_STATES / len(kept)
+    name = f"memory of {STORED_STATES} stored states of BERT-Base"
+    return row(name, used, len(kept), PROMISED["stored states"], unit="MB")
+
+
+def resident_mb() -> float:
+    pages = int(Path("/proc/self/statm").read_text().split()[1])
+    return pages * 4096 / 1e6
+
+
+def miss_row(graph: Graph, whole: Library) -> dict[str, Any]:
+    """What a step costs besides for each price that the list does not have."""
+    prices = empty_price_list(1)
+    cost_model = MeasuredCost("deployed", prices, PricingConfig())
+    start = time.perf_counter_ns()
+    cost_model.runtime_ms(graph)
+    taken = (time.perf_counter_ns() - start) / 1e6
+    return row("a price that is missing, BERT-Base", taken / len(prices.prices), len(prices.prices), None)
+
+
+def part_rows(graph: Graph, whole: Library) -> Iterator[dict[str, Any]]:
     """Each part alone on `_PART_CASES` graphs, on copies without anything remembered."""
     rewriter = Rewriter(whole.rules)
     rng = np.random.default_rng(0)
@@ -109,51 +176,50 @@ def part_rows(graph: Graph, whole: Library) -> list[dict[str, Any]]:
         rewrites.append((graph, choices[int(rng.integers(len(choices)))]))
         graph = rewriter.apply(*rewrites[-1])
 
-    def timed(action: Callable[[Graph, Match], object], prepare: Callable[[Graph], Graph]) -> float:
+    def ordered(before: Graph) -> Graph:
+        copy = replace(before)
+        assert copy.order
+        return copy
+
+    children = {id(before): rewriter.apply(before, match) for before, match in rewrites}
+    assert all(child.order for child in children.values())
+    parts: dict[str, tuple[Callable[[Graph, Match], object], Callable[[Graph], Graph]]] = {
+        "order": (lambda g, _: g.order, replace),
+        "hash": (lambda g, _: structural_hash(g), ordered),
+        "apply": (rewriter.apply, lambda g: g),
+        "matches after a rewrite": (lambda g, _: rewriter.matches(g), lambda g: children[id(g)]),
+    }
+    for name, (action, prepare) in parts.items():
         times = []
         for before, match in rewrites:
             prepared = prepare(before)
             start = time.perf_counter_ns()
             action(prepared, match)
             times.append((time.perf_counter_ns() - start) / 1e6)
-        return float(np.median(times))
-
-    def ordered(before: Graph) -> Graph:
-        copy = replace(before)
-        assert copy.order
-        return copy
-
-    parts: dict[str, tuple[Callable[[Graph, Match], object], Callable[[Graph], Graph]]] = {
-        "order": (lambda g, _: g.order, replace),
-        "hash": (lambda g, _: structural_hash(g), ordered),
-        "apply": (rewriter.apply, lambda g: g),
-        "matches after a rewrite": (lambda g, _: rewriter.matches(g), lambda g: g),
-        "matches from nothing": (lambda g, _: rewriter.matches(g), ordered),
-    }
-    rows = []
-    for name, (action, prepare) in parts.items():
-        if name == "matches after a rewrite":
-            children = {id(g): rewriter.apply(g, m) for g, m in rewrites}
-            for child in children.values():
-                assert child.order
-            prepare = lambda g, known=children: known[id(g)]  # noqa: E731
-        rows.append(row(f"{name}, BERT-Base, whole library", timed(action, prepare), len(rewrites), PROMISED_MS))
-    return rows
+        label = f"{name}, BERT-Base, all {len(whole.rules)} rules"
+        yield row(label, float(np.median(times)), len(times), PROMISED["median"], "promised for a whole step")
 
 
-def row(name: str, value: float, cases: int, promised: float) -> dict[str, Any]:
+def row(
+    name: str,
+    value: float,
+    cases: int,
+    promised: float | None,
+    baseline: str = "promised, at most",
+    unit: str = "ms",
+) -> dict[str, Any]:
     return {
         "name": name,
         "value": round(value, 4),
-        "unit": "ms",
-        "baseline": "promised for a whole step",
+        "unit": unit,
+        "baseline": baseline if promised else "none",
         "baseline_value": promised,
         "cases": cases,
     }
 
 
-def profile(graph: Graph, whole: Library, steps: int) -> None:
-    env = environment(graph, whole)
+def profile(graph: Graph, rules: Library, steps: int) -> None:
+    env = environment(graph, rules)
     env.reset(seed=0)
     profiler = cProfile.Profile()
     profiler.runcall(walk, env, steps)

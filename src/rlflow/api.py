@@ -13,6 +13,7 @@ from onnx import ModelProto
 from rlflow.cost import price_list
 from rlflow.cost.measured import MeasuredCost, PricingConfig, empty_price_list
 from rlflow.cost.price_list import PriceList
+from rlflow.cost.work_ratios import work_ratios
 from rlflow.errors import InputError, PriceError
 from rlflow.evaluation.delivery import DeliveryConfig, check, is_faster, judgeable, latency_changes, time_models
 from rlflow.evaluation.report import LatencyChange, OptimisationReport, Step
@@ -136,7 +137,7 @@ def optimise(
         threads=config.delivery.threads,
         hardware=prices.hardware,
         seed=config.delivery.seed,
-        **({} if unjudgeable else _work_ratios(cost_model, graph, result.best)),
+        **({} if unjudgeable else work_ratios(cost_model, graph, result.best)),
     )
     chosen = candidate if faster else original
     return Optimised(chosen, result, report.written, reason, equivalence, latency, report)
@@ -227,16 +228,3 @@ def _reason(result: OptimisationResult, faster: bool) -> str:
     if faster:
         return "faster beyond noise and equal within rounding"
     return "the rewritten model was not faster beyond noise"
-
-
-def _work_ratios(cost_model: MeasuredCost, before: Graph, after: Graph) -> dict[str, float]:
-    old, new = cost_model.cost(before), cost_model.cost(after)
-    return {
-        "flops_ratio": _ratio(old.flops, new.flops),
-        "launches_ratio": _ratio(old.launches, new.launches),
-        "peak_memory_ratio": _ratio(old.peak_memory_bytes, new.peak_memory_bytes),
-    }
-
-
-def _ratio(old: float, new: float) -> float:
-    return old / new if new else 1.0

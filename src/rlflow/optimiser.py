@@ -122,8 +122,8 @@ class Workspace:
         return min(1.0, max(of_time, of_expansions))
 
     def actions(self, state: State) -> list[Location]:
-        matches = self.rewriter.matches(state.graph)
-        return [Location(rule, i) for rule, found in enumerate(matches) for i in range(len(found))]
+        counts = self.rewriter.matches(state.graph).counts
+        return [Location(rule, i) for rule, count in enumerate(counts) for i in range(count)]
 
     def step(self, state: State, action: Location) -> State:
         """Carry out one rewrite and price it."""

@@ -8,7 +8,7 @@ import pytest
 from cost.conftest import SMALL_BERT
 from cost.graphs import graph, weight
 from onnx import ModelProto
-from zoo_names import ZOO
+from zoo_names import SMALL, ZOO
 
 from rlflow import zoo
 from rlflow.cost.fragment import describe, extract
@@ -160,7 +160,7 @@ def assert_partition(g: Graph) -> None:
 
 @pytest.mark.parametrize("name", ZOO)
 def test_every_running_node_is_in_exactly_one_region(name):
-    assert_partition(from_onnx(zoo.build(name, **({**SMALL_BERT, "layers": 2} if name == "bert" else {}))))
+    assert_partition(from_onnx(zoo.build(name, **SMALL.get(name, {}))))
 
 
 @pytest.mark.parametrize("seed", range(5))

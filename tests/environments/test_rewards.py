@@ -11,7 +11,7 @@ from rlflow.errors import InputError
 
 
 def cost(runtime_ms: float, bytes_moved: int = 1000) -> Cost:
-    return Cost(runtime_ms, 10, bytes_moved, 5, 100, 0)
+    return Cost(runtime_ms, 10, bytes_moved, 5, 0)
 
 
 def earned(kind: str, start: Cost, before: Cost, after: Cost, ended: bool = False, **settings: float) -> float:

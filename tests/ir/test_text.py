@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from ir.conftest import SQUARE, graph_of, node, random_graph, renumbered, source, weight
-from zoo_names import ZOO
+from zoo_names import SMALL, ZOO
 
 from rlflow import zoo
 from rlflow.errors import GraphError
@@ -95,8 +95,7 @@ def test_round_trip_of_anything_inside_a_node(op, attributes, kind, name, label,
 
 @pytest.mark.parametrize("name", ZOO)
 def test_round_trip_of_the_zoo_through_its_text(name: str) -> None:
-    small = {"layers": 1, "hidden": 16, "heads": 2, "intermediate": 32, "sequence": 8, "vocabulary": 50}
-    model = zoo.build(name, **(small if name == "bert" else {}))
+    model = zoo.build(name, **SMALL.get(name, {}))
     graph = from_onnx(model)
     again = from_text(to_text(graph), like=graph)
     assert to_text(again) == to_text(graph)

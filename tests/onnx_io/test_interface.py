@@ -5,7 +5,7 @@ import onnx
 import pytest
 from onnx import TensorProto, helper
 from onnx_io.conftest import Build, Survives, floats
-from zoo_names import ZOO
+from zoo_names import SMALL, ZOO
 
 from rlflow import zoo
 from rlflow.onnx_io import from_onnx, to_onnx
@@ -13,14 +13,6 @@ from rlflow.runtime.equivalence import compare
 from rlflow.runtime.session import open_session, run
 
 X = np.arange(6, dtype=np.float32).reshape(2, 3)
-SMALL = {
-    "bert": {"layers": 1, "hidden": 16, "heads": 2, "intermediate": 32, "sequence": 8, "vocabulary": 50},
-    "inception_v3": {"width": 2, "image": 75},
-    "resnet18": {"width": 4, "image": 32},
-    "resnet50": {"width": 4, "image": 32},
-    "squeezenet1_1": {"width": 4, "image": 32},
-    "vit": {"layers": 1, "hidden": 16, "heads": 2, "intermediate": 32, "patch": 8, "image": 24},
-}
 
 
 @pytest.mark.parametrize("name", ZOO)

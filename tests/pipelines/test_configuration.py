@@ -2,11 +2,13 @@
 
 import shutil
 from dataclasses import fields
+from functools import cache
 from pathlib import Path
 
 import pytest
 from omegaconf import DictConfig, OmegaConf
 
+from rlflow import zoo
 from rlflow.agents.collection import CollectionConfig
 from rlflow.agents.config import ControllerConfig
 from rlflow.cost.measured import PricingConfig
@@ -23,16 +25,22 @@ from rlflow.world_model.config import DreamConfig, WorldModelConfig
 CONF = Path(__file__).parents[2] / "conf"
 GROUPS = sorted(folder for folder in CONF.iterdir() if folder.is_dir())
 OPTIONS = sorted(f"{file.parent.name}={file.stem}" for folder in GROUPS for file in folder.glob("*.yaml"))
+ZOO_GRAPHS = [option for option in OPTIONS if option.startswith("graph=") and option != "graph=file"]
 
 
 def compose(*overrides: str) -> DictConfig:
     return compose_configuration(overrides, CONF)
 
 
+@cache
+def with_option(option: str) -> DictConfig:
+    """Composed once: each takes a fifth of a second."""
+    return compose(option, "graph.path=my.onnx") if option == "graph=file" else compose(option)
+
+
 @pytest.mark.parametrize("option", OPTIONS)
 def test_every_option_composes(option: str):
-    overrides = [option, "graph.path=my.onnx"] if option == "graph=file" else [option]
-    plain = OmegaConf.to_container(compose(*overrides), resolve=True, throw_on_missing=True)
+    plain = OmegaConf.to_container(with_option(option), resolve=True, throw_on_missing=True)
     assert "experiment" not in plain, "a group that is written into params.yaml would run every stage again"
 
 
@@ -40,6 +48,21 @@ def test_every_group_of_the_design_is_there():
     names = {folder.name for folder in GROUPS}
     design = "rules rollouts world_model controller evaluation sweep graph cost reward environment experiment"
     assert names == set(design.split())
+
+
+@pytest.mark.parametrize("option", ZOO_GRAPHS)
+def test_every_graph_of_the_zoo_has_settings_that_its_builder_takes(option: str):
+    """And the smaller model, on which rules are chosen, differs in settings that are written out."""
+    graph = with_option(option).graph
+    assert f"graph={graph.name}" == option
+    assert graph.path == f"conf/graph/{graph.name}.yaml"
+    assert set(graph.settings) <= set(zoo.describe(graph.entry).settings)
+    assert set(graph.get("selection", {})) <= set(graph.settings)
+
+
+def test_every_model_of_the_zoo_of_a_published_architecture_is_a_graph():
+    published = {name for name in zoo.names() if zoo.describe(name).family in ("cnn", "transformer", "recurrent")}
+    assert published - {"conv"} <= {with_option(option).graph.entry for option in ZOO_GRAPHS}
 
 
 def test_params_yaml_is_what_conf_composes_to(repository: Path):

@@ -4,7 +4,7 @@ import random
 
 import numpy as np
 import pytest
-from zoo_names import ZOO
+from zoo_names import SMALL, ZOO
 
 from rlflow import zoo
 from rlflow.ir.graph import INPUT, Graph
@@ -43,7 +43,7 @@ def random_graphs(steps: int, seed: int) -> list[Graph]:
 @pytest.mark.parametrize("name", ZOO)
 def test_edges_are_those_of_the_graph(name):
     """Between nodes that run and inputs; constants are features of their readers, not nodes."""
-    graph = build(name)
+    graph = build(name, **SMALL.get(name, {}))
     arrays = Featuriser().arrays(graph)
     identifiers = [*graph.inputs, *graph.order]
     assert arrays.num_nodes == len(identifiers)

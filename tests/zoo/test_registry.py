@@ -3,21 +3,14 @@
 import numpy as np
 import onnx
 import pytest
+from zoo_names import SMALL
 
 from rlflow import zoo
 from rlflow.errors import InputError
 
-SMALL_BERT = {"layers": 1, "hidden": 16, "heads": 2, "intermediate": 24, "vocabulary": 20, "positions": 128}
-SMALL = {
-    "bert": SMALL_BERT,
-    "inception_v3": {"width": 2, "image": 75, "classes": 10},
-    "resnet18": {"width": 4, "image": 32, "classes": 10},
-    "resnet50": {"width": 4, "image": 32, "classes": 10},
-    "squeezenet1_1": {"width": 4, "image": 32, "classes": 10},
-    "vit": {"layers": 1, "hidden": 16, "heads": 2, "intermediate": 24, "patch": 8, "image": 24, "classes": 10},
-}
-EXPECTED = ["bert", "conv", "inception_v3", "loop", "mlp", "resnet18", "resnet50", "squeezenet1_1"]
-EXPECTED += ["tiny_chain", "tiny_merge", "tiny_scale", "tiny_transpose", "vit"]
+EXPECTED = ["bert", "conv", "dalle", "gpt2", "inception_v3", "loop", "mlp", "mobilenet_v2", "nasnet_a", "nasrnn"]
+EXPECTED += ["resnet18", "resnet50", "resnext50", "squeezenet1_1", "t5_decoder"]
+EXPECTED += ["tiny_chain", "tiny_merge", "tiny_scale", "tiny_transpose", "transformer_transducer", "vgg19", "vit"]
 ENTRIES = [(name, SMALL.get(name, {})) for name in EXPECTED]
 
 
@@ -101,7 +94,7 @@ def test_description_states_the_defaults(name):
 
 @pytest.mark.parametrize("use", [zoo.build, zoo.describe, zoo.optimum])
 def test_unknown_names_are_refused_with_the_known_ones(use):
-    with pytest.raises(InputError, match="no name is 'brt'; choose from bert, conv, inception_v3, loop, mlp"):
+    with pytest.raises(InputError, match="no name is 'brt'; choose from bert, conv, dalle, gpt2, inception_v3"):
         use("brt")
 
 
@@ -128,5 +121,5 @@ def test_unknown_settings_are_refused_with_the_known_ones(use):
 )
 def test_impossible_values_are_refused_with_what_is_possible(setting, value, advice):
     with pytest.raises(InputError) as refusal:
-        zoo.build("bert", **{**SMALL_BERT, setting: value})
+        zoo.build("bert", **{**SMALL["bert"], setting: value})
     assert f"bert cannot have {setting}={value!r}; give {advice}." in str(refusal.value)

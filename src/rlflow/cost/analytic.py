@@ -41,7 +41,6 @@ class AnalyticCost:
             work.flops,
             work.bytes_moved,
             work.launches,
-            work.peak_memory_bytes,
             work.load_time_flops,
         )
 

@@ -12,15 +12,14 @@ from rlflow.ir.graph import Graph
 class Cost:
     """One inference of a graph (paper.md 2, metrics of a graph).
 
-    `launches` counts the nodes that run; `peak_memory_bytes` the weights plus the largest set of activations alive at
-    once, in the graph's order; `load_time_flops` the work on constant expressions, done once when the model is made.
+    `launches` counts the nodes that run; `load_time_flops` the work on constant expressions, done once when the model
+    is made.
     """
 
     runtime_ms: float
     flops: int
     bytes_moved: int
     launches: int
-    peak_memory_bytes: int
     load_time_flops: int
 
     def to_json(self) -> dict[str, float]:

@@ -101,7 +101,6 @@ class MeasuredCost:
             work.flops,
             work.bytes_moved,
             work.launches,
-            work.peak_memory_bytes,
             work.load_time_flops,
         )
 

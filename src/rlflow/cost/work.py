@@ -1,4 +1,4 @@
-"""The countable part of a cost: operations, bytes, launches, memory. No clock is involved."""
+"""The countable part of a cost: operations, bytes, launches. No clock is involved."""
 
 from __future__ import annotations
 
@@ -19,27 +19,24 @@ class Work:
     flops: int
     bytes_moved: int
     launches: int
-    peak_memory_bytes: int
     load_time_flops: int
 
 
 @dataclass(frozen=True, slots=True)
 class NodeWork:
-    """One execution of one node; `result_bytes` is what it leaves in memory."""
+    """One execution of one node."""
 
     flops: int
     bytes_moved: int
-    result_bytes: int
 
 
 @dataclass(frozen=True, slots=True)
 class _Sums:
-    """What adds up over nodes; `folded_bytes` are of constants that a running node reads."""
+    """What adds up over nodes."""
 
     flops: int = 0
     bytes_moved: int = 0
     load_time_flops: int = 0
-    folded_bytes: int = 0
 
 
 class WorkCounter:
@@ -54,8 +51,7 @@ class WorkCounter:
         work = self._by_node.get(node)
         if work is None:
             kinds = [graph.type_of(ref) for ref in node.inputs if ref is not None]
-            result_bytes = sum(kind.nbytes for kind in node.types if kind is not None)
-            work = NodeWork(registry.flops(node, kinds), registry.bytes_moved(node, kinds), result_bytes)
+            work = NodeWork(registry.flops(node, kinds), registry.bytes_moved(node, kinds))
             if len(self._by_node) >= _MAX_REMEMBERED:
                 self._by_node.clear()
             self._by_node[node] = work
@@ -69,7 +65,6 @@ class WorkCounter:
             flops=sums.flops,
             bytes_moved=sums.bytes_moved,
             launches=len(graph.order),
-            peak_memory_bytes=sums.folded_bytes + self._peak_activation_bytes(graph),
             load_time_flops=sums.load_time_flops,
         )
 
@@ -85,37 +80,15 @@ class WorkCounter:
             before.flops - gone.flops + come.flops,
             before.bytes_moved - gone.bytes_moved + come.bytes_moved,
             before.load_time_flops - gone.load_time_flops + come.load_time_flops,
-            before.folded_bytes - gone.folded_bytes + come.folded_bytes,
         )
 
     def _sum(self, graph: Graph, identifiers: Iterable[int]) -> _Sums:
-        flops = bytes_moved = load_time_flops = folded_bytes = 0
+        flops = bytes_moved = load_time_flops = 0
         for identifier in identifiers:
             node, work = graph.nodes[identifier], self.node(graph, identifier)
             if node.constant:
                 load_time_flops += work.flops
-                folded_bytes += work.result_bytes if _is_read(graph, identifier) else 0
             elif node.op != INPUT:
                 flops += work.flops
                 bytes_moved += work.bytes_moved
-        return _Sums(flops, bytes_moved, load_time_flops, folded_bytes)
-
-    def _peak_activation_bytes(self, graph: Graph) -> int:
-        """Each activation lives from its computation to its last reader, which comes first going backwards."""
-        nodes = graph.nodes
-        unread = [i for i in graph.inputs if not graph.consumers[i]]
-        living = {i for i in graph.output_nodes if not nodes[i].constant}.union(unread)
-        alive = peak = sum(self.node(graph, i).result_bytes for i in living)
-        for identifier in reversed(graph.order):
-            for source in nodes[identifier].sources:
-                if source not in living and not nodes[source].constant:
-                    living.add(source)
-                    alive += self.node(graph, source).result_bytes
-            peak = max(peak, alive)
-            alive -= self.node(graph, identifier).result_bytes
-        return max(peak, alive)
-
-
-def _is_read(graph: Graph, constant: int) -> bool:
-    """By a node that runs: then it is in memory after constant expressions have been folded."""
-    return constant in graph.output_nodes or any(not graph.nodes[c].constant for c in graph.consumers[constant])
+        return _Sums(flops, bytes_moved, load_time_flops)

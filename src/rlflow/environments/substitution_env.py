@@ -19,8 +19,7 @@ from rlflow.representation.action_space import ActionSpace
 from rlflow.representation.features import NUM_FEATURES, VOCABULARY_SIZE, Featuriser
 from rlflow.representation.graph_arrays import GraphArrays
 from rlflow.rules.library import Library
-from rlflow.rules.match import Match
-from rlflow.rules.rewriter import Rewriter
+from rlflow.rules.rewriter import Matches, Rewriter
 from rlflow.trajectory.record import Step, Trajectory
 
 Observation = dict[str, np.ndarray]
@@ -45,11 +44,13 @@ class EnvironmentConfig:
 
 @dataclass(frozen=True, eq=False)
 class _State:
-    """Where an episode stands."""
+    """Where an episode stands; `counts` (R,) int64 are of the matches that can be chosen."""
 
     graph: Graph
     cost: Cost
-    matches: tuple[tuple[Match, ...], ...]
+    matches: Matches
+    counts: np.ndarray
+    beyond: int
     hash: str
 
 
@@ -139,7 +140,7 @@ class SubstitutionEnv(gymnasium.Env[Observation, np.ndarray]):
 
     def counts(self) -> np.ndarray:
         """(R,) int64: matches of each rule that can be chosen."""
-        return np.array([min(len(m), self.actions.max_locations) for m in self._now.matches], dtype=np.int64)
+        return self._now.counts
 
     def action_masks(self) -> np.ndarray:
         """(R + 1 + L,) bool for stock MaskablePPO: the rules, and the locations that at least one rule has.
@@ -201,12 +202,15 @@ class SubstitutionEnv(gymnasium.Env[Observation, np.ndarray]):
         return self._start
 
     def _look(self, graph: Graph) -> _State:
-        return _State(graph, self._cost_model.cost(graph), self._rewriter.matches(graph), structural_hash(graph))
+        matches = self._rewriter.matches(graph)
+        found = np.array(matches.counts, dtype=np.int64)
+        counts = np.minimum(found, self.actions.max_locations)
+        beyond = int((found - counts).sum())
+        return _State(graph, self._cost_model.cost(graph), matches, counts, beyond, structural_hash(graph))
 
     def _info(self) -> dict[str, Any]:
         state = self._now
-        beyond = sum(max(0, len(found) - self.actions.max_locations) for found in state.matches)
-        return {"hash": state.hash, "runtime_ms": state.cost.runtime_ms, "matches_beyond_limit": beyond}
+        return {"hash": state.hash, "runtime_ms": state.cost.runtime_ms, "matches_beyond_limit": state.beyond}
 
     def _observation(self) -> Observation:
         arrays = self.graph_arrays()
@@ -223,7 +227,7 @@ class SubstitutionEnv(gymnasium.Env[Observation, np.ndarray]):
             "edges": _padded(arrays.edges, self._max_edges),
             "num_nodes": np.array([arrays.num_nodes], dtype=np.int64),
             "num_edges": np.array([len(arrays.edges)], dtype=np.int64),
-            "counts": counts,
+            "counts": counts.copy(),
             "rule_mask": self.actions.rule_mask(counts).astype(np.int8),
             "location_mask": self.actions.location_mask(counts).astype(np.int8),
             "cost": np.array([100.0 * self._now.cost.runtime_ms / start_ms if start_ms else 100.0], dtype=np.float32),

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from rlflow.cost.base import CostModel
+from rlflow.cost.work_ratios import work_ratios
 from rlflow.errors import EquivalenceError
 from rlflow.evaluation.delivery import DeliveryConfig
 from rlflow.evaluation.search_checkpoint import read_result, write_result
@@ -125,7 +126,7 @@ def original_row(
     report = compare(original, original, draws=config.draws, seed=config.seed, threads=config.threads)
     runtime_ms = cost_model.runtime_ms(graph)
     return {
-        **_costs(cost_model, graph, graph),
+        **work_ratios(cost_model, graph, graph),
         "cost_before_ms": runtime_ms,
         "cost_after_ms": runtime_ms,
         "improvement_percent": 0.0,
@@ -145,7 +146,7 @@ def row(graph: Graph, outcome: Outcome, cost_model: CostModel, timing: Timing) -
     result, contender = outcome.result, outcome.contender
     steps = result.trajectory.steps
     return {
-        **_costs(cost_model, graph, result.best),
+        **work_ratios(cost_model, graph, result.best),
         "cost_before_ms": result.start_ms,
         "cost_after_ms": result.best_ms,
         "improvement_percent": result.improvement_percent,
@@ -162,19 +163,6 @@ def row(graph: Graph, outcome: Outcome, cost_model: CostModel, timing: Timing) -
 
 def _again(name: str) -> str:
     return f"{name} again" if name == ORIGINAL else name
-
-
-def _costs(cost_model: CostModel, before: Graph, after: Graph) -> dict[str, float]:
-    old, new = cost_model.cost(before), cost_model.cost(after)
-    return {
-        "peak_memory_ratio": _over(old.peak_memory_bytes, new.peak_memory_bytes),
-        "flops_ratio": _over(old.flops, new.flops),
-        "launches_ratio": _over(old.launches, new.launches),
-    }
-
-
-def _over(old: float, new: float) -> float:
-    return old / new if new else 1.0
 
 
 def _latency(timing: Timing, name: str) -> dict[str, Any]:

@@ -127,7 +127,10 @@ class Header:
 
     def offers(self, versions: Mapping[str, int]) -> bool:
         """Whether the model has these domains ("" is ai.onnx), each in this version or a later one."""
-        return all((self.domains.get(d, 0) if d else self.opset) >= version for d, version in versions.items())
+        for domain, version in versions.items():
+            if (self.domains.get(domain, 0) if domain else self.opset) < version:
+                return False
+        return True
 
 
 @dataclass(frozen=True)
@@ -181,25 +184,20 @@ class Graph:
         entered: set[int] = set()
         done: set[int] = set()
         order: list[int] = []
-        for output in self.outputs:
-            stack = [output.node]
-            while stack:
-                current = stack[-1]
-                if current in done:
-                    stack.pop()
-                    continue
+        stack = [ref.node for ref in reversed(self.outputs) if not nodes[ref.node].constant]
+        while stack:
+            current = stack.pop()
+            if current < 0:  # all operands of ~current are done
+                done.add(~current)
+                order.append(~current)
+            elif current not in entered:
+                entered.add(current)
                 node = nodes[current]
-                waiting = [s for s in node.sources if s not in done and not nodes[s].constant]
-                if waiting:
-                    if current in entered:
-                        raise GraphError(f"the graph has a cycle through node {current} ({node.op})")
-                    entered.add(current)
-                    stack.extend(reversed(waiting))
-                    continue
-                stack.pop()
-                done.add(current)
-                if node.op != INPUT and not node.constant:
-                    order.append(current)
+                if node.op != INPUT:
+                    stack.append(~current)
+                    stack.extend([s for s in reversed(node.sources) if s not in done and not nodes[s].constant])
+            elif current not in done and nodes[current].op != INPUT:
+                raise GraphError(f"the graph has a cycle through node {current} ({nodes[current].op})")
         return tuple(order)
 
     @cached_property

@@ -8,53 +8,46 @@ cryptographic digest.
 
 from __future__ import annotations
 
-from rlflow.ir.graph import Graph, Node, Ref
+from collections.abc import Iterable
+
+from rlflow.ir.graph import WEIGHT, Graph, Node, Ref
+
+_Hashes = dict[Ref | tuple[int, int] | None, int]
+"""Value -> Merkle hash of the expression that it is; 0 for an operand that is left out."""
 
 
 def structural_hash(graph: Graph) -> str:
-    """16 hexadecimal digits. Cost: linear in the nodes that run, about a microsecond each."""
-    hashes = node_hashes(graph)
-    content = (
-        tuple(_value(hashes, ref) for ref in graph.outputs),
-        tuple(graph.nodes[i].signature for i in graph.inputs),
-    )
+    """16 hexadecimal digits. Cost: linear in the nodes that run, about half a microsecond each."""
+    nodes = graph.nodes
+    hashes: _Hashes = {(i, 0): node.signature for i, node in nodes.items() if node.op == WEIGHT}
+    hashes |= {(i, 0): hash((nodes[i].signature, place)) for place, i in enumerate(graph.inputs)}
+    hashes[None] = 0
+    for identifier in graph.order:
+        node = nodes[identifier]
+        try:
+            _enter(identifier, node, hashes)
+        except KeyError:  # constant expressions do not run
+            _add_constants(graph, node.sources, hashes)
+            _enter(identifier, node, hashes)
+    _add_constants(graph, graph.output_nodes, hashes)
+    content = (tuple(hashes[ref] for ref in graph.outputs), tuple(nodes[i].signature for i in graph.inputs))
     return f"{hash(content) & 0xFFFFFFFFFFFFFFFF:016x}"
 
 
-def node_hashes(graph: Graph) -> dict[int, int]:
-    """Node id -> Merkle hash of the expression that the node computes, for leaves and constants as well."""
-    nodes = graph.nodes
-    hashes: dict[int, int] = {}
-    for position, identifier in enumerate(graph.inputs):
-        hashes[identifier] = hash((nodes[identifier].signature, position))
-    for identifier in graph.order:
-        node = nodes[identifier]
-        for source in node.sources:
-            if source not in hashes:
-                _add_constant(source, graph, hashes)
-        hashes[identifier] = _combine(node, hashes)
-    for ref in graph.outputs:
-        if ref.node not in hashes:
-            _add_constant(ref.node, graph, hashes)
-    return hashes
+def _enter(identifier: int, node: Node, hashes: _Hashes) -> None:
+    """The values of a node whose operands are there; `KeyError` if one of them is not."""
+    operands = map(hashes.__getitem__, node.inputs)
+    combined = hashes[identifier, 0] = hash((node.signature, *operands)) if node.inputs else node.signature
+    for index in range(1, len(node.types)):
+        hashes[identifier, index] = hash((combined, index))
 
 
-def _add_constant(identifier: int, graph: Graph, hashes: dict[int, int]) -> None:
-    stack = [identifier]
+def _add_constants(graph: Graph, wanted: Iterable[int], hashes: _Hashes) -> None:
+    """Those of these nodes, and of their operands, that are not there yet."""
+    stack = [i for i in wanted if (i, 0) not in hashes]
     while stack:
         node = graph.nodes[stack[-1]]
-        waiting = [s for s in node.sources if s not in hashes]
-        if waiting:
-            stack.extend(waiting)
-        else:
-            hashes[stack.pop()] = _combine(node, hashes)
-
-
-def _combine(node: Node, hashes: dict[int, int]) -> int:
-    if not node.inputs:
-        return node.signature
-    return hash((node.signature, *[0 if ref is None else _value(hashes, ref) for ref in node.inputs]))
-
-
-def _value(hashes: dict[int, int], ref: Ref) -> int:
-    return hashes[ref.node] if ref.index == 0 else hash((hashes[ref.node], ref.index))
+        waiting = [s for s in node.sources if (s, 0) not in hashes]
+        stack.extend(waiting)
+        if not waiting:
+            _enter(stack.pop(), node, hashes)

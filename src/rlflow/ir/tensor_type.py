@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from math import prod
+from typing import NamedTuple
 
 import numpy as np
 
@@ -15,8 +15,7 @@ FLOAT_DTYPES = frozenset({"float16", "float32", "float64", "bfloat16"})
 _BYTES = {"bfloat16": 2, "bool": 1, "complex64": 8, "complex128": 16, "string": 16}
 
 
-@dataclass(frozen=True, slots=True)
-class TensorType:
+class TensorType(NamedTuple):
     """`dtype` is numpy's name of the element type (or ONNX's where numpy has none); a shape of None has
     unknown rank.
     """

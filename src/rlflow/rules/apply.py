@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from rlflow.ir.graph import Graph, Node, Ref
-from rlflow.rules.match import Match, PlannedNode
+from rlflow.rules.match import Match
+from rlflow.rules.replacement import Operand, PlannedNode
 
 
 def apply(graph: Graph, match: Match) -> Graph:
@@ -12,23 +13,24 @@ def apply(graph: Graph, match: Match) -> Graph:
     A planned node that the graph has already is not made again: what two rewrites ask for alike is computed once, and
     who reads it is told apart no more. The target's outputs take the names of the source's.
     """
-    names = {t: graph.nodes[r.node].names[r.index] for r, t in zip(match.roots, match.targets, strict=True)}
+    names = {t: graph.nodes[r.node].names[r.index] for r, t in zip(match.roots, match.replacement.outputs, strict=True)}
     roots = {root.node for root in match.roots}
     added: dict[int, Node] = {}
     places: list[int] = []
 
-    def placed(ref: Ref) -> Ref:
-        return Ref(places[-1 - ref.node], ref.index) if ref.node < 0 else ref
+    def placed(operand: Operand) -> Ref:
+        return match.bindings[operand] if isinstance(operand, str) else Ref(places[operand.node], operand.index)
 
-    for place, planned in enumerate(match.plan):
+    for number, planned in enumerate(match.replacement.nodes):
         inputs = tuple(map(placed, planned.inputs))
         identifier = _present(graph, planned, inputs, roots)
         if identifier is None:
             identifier = graph.next_id + len(added)
-            outputs = (Ref(-1 - place, i) for i in range(len(planned.types)))
-            added[identifier] = _node(planned, inputs, tuple(names.get(output, "") for output in outputs))
+            made = (Ref(number, i) for i in range(len(planned.types)))
+            added[identifier] = _node(planned, inputs, tuple(names.get(output, "") for output in made))
         places.append(identifier)
-    return graph.replace(added, {root: placed(target) for root, target in zip(match.roots, match.targets, strict=True)})
+    outputs = map(placed, match.replacement.outputs)
+    return graph.replace(added, dict(zip(match.roots, outputs, strict=True)))
 
 
 def _present(graph: Graph, planned: PlannedNode, inputs: tuple[Ref, ...], roots: set[int]) -> int | None:

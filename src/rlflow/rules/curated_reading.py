@@ -35,7 +35,7 @@ def _elementwise_rules(read: Reading) -> list[Rule]:
         *(read.before(op.lower(), [op, "x"], [op, read("x")]) for op in _UNARY),
         *(
             read.before(name, ["Pow", {"exponent": power}, "x"], ["Pow", {"exponent": power}, read("x")])
-            for name, power in (("square", 2.0), ("root", 0.5))
+            for name, power in (("square", 2.0), ("cube", 3.0), ("root", 0.5))
         ),
         *(
             read.before(f"{op.lower()}-of-two", [op, "x", "z"], [op, read("x"), read("z")], where=both)

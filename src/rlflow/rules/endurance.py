@@ -15,10 +15,10 @@ from rlflow.rules.rule import Rule
 from rlflow.rules.verify import (
     Refutation,
     VerificationConfig,
+    differs_in_floats,
     exact_difference,
     float_errors,
     is_rounding,
-    loses_precision,
 )
 
 _TOGETHER = 100
@@ -26,10 +26,6 @@ _TOGETHER = 100
 
 _DRAWS_PER_INSTANCE = 8
 """At some, the target is not well typed."""
-
-
-_AGAIN = 8
-"""Other numbers for an instance at which the sides differed by more than rounding."""
 
 
 @dataclass(frozen=True)
@@ -56,18 +52,12 @@ def endure(rule: Rule, instances: int, seed: int) -> Endurance | Refutation:
                 return Refutation(reason, case.instance)
             if is_rounding(error):
                 largest = max(largest, error)
-            elif _differs(case, rng):
+            elif differs_in_floats(case, rng):
                 return Refutation(f"ONNX Runtime's outputs differ by {error:.2e}", case.instance)
             else:
                 cancelled += 1
         done += len(cases)
     return Endurance(done, largest, cancelled)
-
-
-def _differs(case: Sides, rng: np.random.Generator) -> bool:
-    """Whether it was no accident of the numbers: most others differ too, or the target is the less accurate side."""
-    again = float_errors([case] * _AGAIN, rng)
-    return sum(not is_rounding(error) for error in again) > _AGAIN // 2 or loses_precision(case, rng)
 
 
 def _drawn(sampler: Sampler, random: Random, wanted: int) -> Iterator[Sides]:

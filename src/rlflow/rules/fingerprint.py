@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from hashlib import blake2b
+from hashlib import sha256
 
 import numpy as np
 
@@ -56,7 +56,7 @@ class Trials:
     def digests(self, stack: FieldArray) -> list[bytes]:
         """One fingerprint an expression."""
         rows = self._by_point(stack.marked)[:, : self.independent].astype(np.int32)
-        return [blake2b(row.tobytes(), digest_size=16).digest() for row in rows]
+        return [sha256(row.tobytes()).digest() for row in rows]  # processors have instructions for it
 
     def idle(self, stack: FieldArray) -> np.ndarray:
         """Of each expression the variables that it does not depend on, (expressions, variables)."""
@@ -91,8 +91,4 @@ def taken(stack: FieldArray, places: np.ndarray, trials: int) -> FieldArray:
 
 def rowwise(stack: FieldArray, rows: np.ndarray) -> FieldArray:
     """The members of a batch at these places."""
-    return FieldArray(
-        stack.residue[rows],
-        None if stack.exponent is None else stack.exponent[rows],
-        None if stack.undefined is None else stack.undefined[rows],
-    )
+    return stack.each(lambda part: part[rows])

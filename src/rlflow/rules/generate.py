@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from multiprocessing import get_context
 from pathlib import Path
 from random import Random
+from shutil import rmtree
 from time import process_time
 from typing import Any
 
@@ -25,7 +26,8 @@ from rlflow.rules.conditions import generalised
 from rlflow.rules.curated_joins import join_rules
 from rlflow.rules.enumeration import Pair, enumerate_pairs
 from rlflow.rules.families import FAMILIES, JOIN, Family
-from rlflow.rules.library import Library
+from rlflow.rules.generation_checkpoint import checkpoint_path, read_checkpoint, write_checkpoint
+from rlflow.rules.library import Library, read_rule
 from rlflow.rules.pattern import Apply, Term
 from rlflow.rules.rule import Rule, VariableSpec
 from rlflow.rules.two_outputs import in_two_outputs, of_both_parts
@@ -218,25 +220,24 @@ def declared_rules(families: Sequence[str]) -> list[Rule]:
     return [*curated.curated_rules(), *(join_rules() if JOIN.name in families else [])]
 
 
-def build_library(config: LibraryConfig, *, on_progress: Progress | None = None) -> tuple[Library, LibraryReport]:
+def build_library(
+    config: LibraryConfig, folder: Path, *, on_progress: Progress | None = None
+) -> tuple[Library, LibraryReport]:
     """Declared and enumerated rules, each certified, none twice: an equality that was declared keeps that name.
 
-    Each family has a process of its own. `RuleError` if a declared rule is refuted or a false one accepted.
+    Each family has a process of its own. What is finished is kept in the folder, and not made again by whoever builds
+    the same library there. `RuleError` if a declared rule is refuted or a false one accepted.
     """
     start = process_time()
     refused = check_false_controls(curated.false_controls(), config.verification)
     declared = declared_rules([c.family.name for c in config.families]) if config.declared else []
     to_do = len(declared) + len(config.families)
-    certified_rules: list[Rule] = []
+    progress = on_progress or (lambda done, total: None)
     with ProcessPoolExecutor(mp_context=get_context("spawn")) as pool:
-        enumerated = [pool.submit(generate, family) for family in config.families]
-        for done, rule in enumerate(declared, start=1):
-            certified_rules.append(certified(rule, config.verification))
-            if on_progress is not None:
-                on_progress(done, to_do)
+        enumerated = [pool.submit(resumed, family, folder) for family in config.families]
+        certified_rules = _certified(declared, config.verification, folder, lambda done: progress(done, to_do))
         for done, _ in enumerate(as_completed(enumerated), start=len(declared) + 1):
-            if on_progress is not None:
-                on_progress(done, to_do)
+            progress(done, to_do)
     reports = {c.family.name: found.result() for c, found in zip(config.families, enumerated, strict=True)}
     rules: dict[str, Rule] = {}
     for rule in (
@@ -246,6 +247,33 @@ def build_library(config: LibraryConfig, *, on_progress: Progress | None = None)
         rules.setdefault(rule.id.removeprefix(f"{rule.family}-"), rule)
     cpu_s = process_time() - start + sum(report.cpu_s for report in reports.values())
     return Library(tuple(rules.values())), LibraryReport(len(declared), reports, refused, cpu_s)
+
+
+def resumed(config: GeneratorConfig, folder: Path) -> GenerationReport:
+    """The report that the folder has kept, or else a new one, which it keeps."""
+    path = checkpoint_path(folder, config.family.name, config)
+    content = read_checkpoint(path)
+    if content is not None:
+        return GenerationReport(**content | {"rules": tuple(map(read_rule, content["rules"]))})
+    report = generate(config)
+    write_checkpoint(path, report.to_json() | {"rules": [rule.to_json() for rule in report.rules]})
+    return report
+
+
+def _certified(
+    rules: Sequence[Rule], verification: VerificationConfig, folder: Path, on_rule: Callable[[int], None]
+) -> list[Rule]:
+    """The rules that the folder has kept with their certificates, or else new ones, which it keeps."""
+    path = checkpoint_path(folder, "declared", (verification, [rule.id for rule in rules]))
+    content = read_checkpoint(path)
+    if content is not None:
+        return list(map(read_rule, content))
+    done: list[Rule] = []
+    for rule in rules:
+        done.append(certified(rule, verification))
+        on_rule(len(done))
+    write_checkpoint(path, [rule.to_json() for rule in done])
+    return done
 
 
 _FOLLOWS_AT = 3  # drawn instances: at one of them, sizes may be equal by accident
@@ -268,7 +296,9 @@ def _new_rules(families: Sequence[Sequence[Rule]], seed: int) -> Iterator[Rule]:
 
 
 def write_library(path: Path, config: LibraryConfig, *, on_progress: Progress | None = None) -> LibraryReport:
-    """Build a library and save it, whole or not at all."""
-    library, report = build_library(config, on_progress=on_progress)
+    """Build a library and save it, whole or not at all. Beside it is kept what is finished, until it is written."""
+    folder = path.with_suffix(".generating")
+    library, report = build_library(config, folder, on_progress=on_progress)
     library.save(path)
+    rmtree(folder)
     return report

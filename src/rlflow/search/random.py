@@ -32,7 +32,7 @@ class RandomSearch(Search):
         work = self.begin(graph, budget)
         best = state = work.start
         while not work.is_spent(work.interactions):
-            counts = [len(found) for found in work.rewriter.matches(state.graph)]
+            counts = work.rewriter.matches(state.graph).counts
             valid = [rule for rule, count in enumerate(counts) if count]
             if not valid and not state.depth:
                 break

@@ -116,7 +116,7 @@ def select_rules(
                 uses[step.rule] += 1
                 gains[step.rule] += step.reward
     effects = _effects(graph, rewriter, cost_model)
-    matches = {r.id: len(found) for r, found in zip(library.rules, rewriter.matches(graph), strict=True)}
+    matches = dict(zip((r.id for r in library.rules), rewriter.matches(graph).counts, strict=True))
     choices = [
         Choice(r.id, r.name, uses[r.id], round(gains[r.id], 4), round(effects[r.id], 4), matches[r.id])
         for r in library.rules

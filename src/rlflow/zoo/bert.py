@@ -7,9 +7,9 @@ from onnx import ModelProto, TensorProto
 
 from rlflow.errors import InputError
 from rlflow.zoo.builder import Dimension, GraphBuilder
-from rlflow.zoo.transformer import EncoderSizes, LayerNorm, attention, feed_forward, layer_normalisation, token_head
+from rlflow.zoo.tokens import MASKED_SCORE, embedding, position_ids, token_head
+from rlflow.zoo.transformer import LayerNorm, TransformerSizes, attention, feed_forward, layer_normalisation
 
-_MASKED_SCORE = np.float32(-1e4)
 _EPSILON = 1e-12
 
 
@@ -39,7 +39,7 @@ def bert(
 
     Raises InputError where the sizes do not fit together.
     """
-    sizes = EncoderSizes(batch, sequence, hidden, heads, intermediate, layer_norm, _EPSILON)
+    sizes = TransformerSizes(batch, sequence, hidden, heads, intermediate, layer_norm, _EPSILON)
     sizes.check("bert", opset)
     if isinstance(sequence, int) and sequence > positions:
         raise InputError(f"bert: sequence={sequence} exceeds positions={positions}; raise positions.")
@@ -61,46 +61,29 @@ def bert(
     return b.finish()
 
 
-def _additive_mask(b: GraphBuilder, sizes: EncoderSizes) -> str:
+def _additive_mask(b: GraphBuilder, sizes: TransformerSizes) -> str:
     """(batch, 1, 1, sequence): 0 where a token is visible, about minus infinity where it is not."""
     scope = "bert/mask"
     mask = b.input("attention_mask", (sizes.batch, sizes.sequence), TensorProto.INT64)
     mask = b.node("Unsqueeze", mask, b.constant("head_axes", np.array([1, 2])), scope=scope)
     mask = b.node("Cast", mask, scope=scope, to=TensorProto.FLOAT)
     mask = b.node("Sub", b.constant("one", np.float32(1)), mask, scope=scope)
-    return b.node("Mul", mask, b.constant("masked_score", _MASKED_SCORE), scope=scope)
+    return b.node("Mul", mask, b.constant("masked_score", MASKED_SCORE), scope=scope)
 
 
 def _embeddings(
-    b: GraphBuilder, sizes: EncoderSizes, input_ids: str, token_type_ids: str, vocabulary: int, positions: int
+    b: GraphBuilder, sizes: TransformerSizes, input_ids: str, token_type_ids: str, vocabulary: int, positions: int
 ) -> str:
     scope = "bert/embeddings"
-
-    def embed(kind: str, rows: int, indices: str) -> str:
-        table = b.parameter(f"{scope}/{kind}/weight", (rows, sizes.hidden), std=sizes.std)
-        return b.node("Gather", table, indices, scope=f"{scope}/{kind}", axis=0)
-
-    words = embed("word", vocabulary, input_ids)
-    types = embed("token_type", 2, token_type_ids)
+    words = embedding(b, sizes, f"{scope}/word", vocabulary, input_ids)
+    types = embedding(b, sizes, f"{scope}/token_type", 2, token_type_ids)
     x = b.node("Add", words, types, scope=scope)
-    x = b.node("Add", x, embed("position", positions, _position_ids(b, sizes, input_ids, positions)), scope=scope)
+    ids = position_ids(b, sizes, f"{scope}/position_ids", input_ids, positions)
+    x = b.node("Add", x, embedding(b, sizes, f"{scope}/position", positions, ids), scope=scope)
     return layer_normalisation(b, sizes, f"{scope}/layer_norm", x)
 
 
-def _position_ids(b: GraphBuilder, sizes: EncoderSizes, input_ids: str, positions: int) -> str:
-    """(1, sequence): a constant, or as many of the known positions as the input is long."""
-    scope = "bert/embeddings/position_ids"
-    if isinstance(sizes.sequence, int):
-        return b.constant("position_ids", np.arange(sizes.sequence)[None])
-    length = b.node("Shape", input_ids, scope=scope, start=1, end=2)
-    start = b.constant("first_position", np.array([0]))
-    axis = b.constant("sequence_axis", np.array([1]))
-    ids = b.node("Slice", b.constant("position_ids", np.arange(positions)[None]), start, length, axis, scope=scope)
-    b.declare(ids, (1, sizes.sequence), TensorProto.INT64)
-    return ids
-
-
-def _add_and_norm(b: GraphBuilder, sizes: EncoderSizes, scope: str, y: str, x: str) -> str:
+def _add_and_norm(b: GraphBuilder, sizes: TransformerSizes, scope: str, y: str, x: str) -> str:
     """LayerNorm(y + x): BERT normalises after the residual."""
     y = b.node("Add", y, x, scope=f"{scope}/residual")
     return layer_normalisation(b, sizes, f"{scope}/layer_norm", y)

@@ -70,11 +70,11 @@ class GraphBuilder:
         return self.initialiser(name, normal(self.random(name), shape, std=std, mean=mean))
 
     def constant(self, name: str, values: np.ndarray | np.generic) -> str:
-        """An initialiser of the architecture; equal values are stored once, under the first name."""
+        """An initialiser of the architecture; equal values are stored once, under the first name that was free."""
         array = np.asarray(values)
         key = (array.dtype.str, array.shape, array.tobytes())
         if key not in self._constants:
-            self._constants[key] = self.initialiser(f"{CONSTANTS}{name}", array)
+            self._constants[key] = self.initialiser(self._unique(f"{CONSTANTS}{name}"), array)
         return self._constants[key]
 
     def node(self, operator: str, *inputs: str, scope: str, **attributes: Any) -> str:

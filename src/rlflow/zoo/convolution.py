@@ -18,17 +18,21 @@ def convolution(
     kernel: tuple[int, int],
     *,
     stride: int = 1,
+    groups: int = 1,
     padded: bool = True,
     bias: bool = True,
 ) -> str:
     """Conv from `inputs` to `outputs` channels, with the weights of He et al. (2015).
 
     x (batch, inputs, height, width). `padded`: with zeros, so that an odd kernel of stride 1 keeps height and width.
+    `groups`: so many convolutions side by side, each from and to its share of the channels.
     """
     height, width = kernel
-    weight = b.parameter(f"{scope}/weight", (outputs, inputs, *kernel), std=sqrt(2 / (inputs * height * width)))
+    fan_in = inputs // groups
+    weight = b.parameter(f"{scope}/weight", (outputs, fan_in, *kernel), std=sqrt(2 / (fan_in * height * width)))
     optional = [b.parameter(f"{scope}/bias", (outputs,), std=_NOISE)] if bias else []
     above, beside = (height // 2, width // 2) if padded else (0, 0)
+    grouped = {"group": groups} if groups > 1 else {}
     return b.node(
         "Conv",
         *(x, weight, *optional),
@@ -36,6 +40,7 @@ def convolution(
         kernel_shape=kernel,
         pads=[above, beside, above, beside],
         strides=[stride, stride],
+        **grouped,
     )
 
 
@@ -62,12 +67,13 @@ def normalised_convolution(
     kernel: tuple[int, int],
     *,
     stride: int = 1,
+    groups: int = 1,
     padded: bool = True,
     epsilon: float = 1e-5,
     gain: float = 1.0,
 ) -> str:
     """Conv without a bias, which the BatchNormalization behind it brings."""
-    x = convolution(b, scope, x, inputs, outputs, kernel, stride=stride, padded=padded, bias=False)
+    x = convolution(b, scope, x, inputs, outputs, kernel, stride=stride, groups=groups, padded=padded, bias=False)
     return batch_normalisation(b, scope, x, outputs, epsilon=epsilon, gain=gain)
 
 
@@ -75,6 +81,11 @@ def pooled_classifier(b: GraphBuilder, scope: str, x: str, channels: int, classe
     """W mean(x) + b, (batch, classes); x (batch, channels, height, width)."""
     x = b.node("GlobalAveragePool", x, scope=f"{scope}/pool")
     x = b.node("Flatten", x, scope=f"{scope}/pool", axis=1)
-    weight = b.parameter(f"{scope}/classifier/weight", (classes, channels), std=1 / sqrt(channels))
-    bias = b.parameter(f"{scope}/classifier/bias", (classes,), std=_NOISE)
-    return b.node("Gemm", x, weight, bias, scope=f"{scope}/classifier", transB=1)
+    return fully_connected(b, f"{scope}/classifier", x, channels, classes, std=1 / sqrt(channels))
+
+
+def fully_connected(b: GraphBuilder, scope: str, x: str, inputs: int, outputs: int, *, std: float) -> str:
+    """W x + b, (batch, outputs), W from Normal(0, std); x (batch, inputs)."""
+    weight = b.parameter(f"{scope}/weight", (outputs, inputs), std=std)
+    bias = b.parameter(f"{scope}/bias", (outputs,), std=_NOISE)
+    return b.node("Gemm", x, weight, bias, scope=scope, transB=1)

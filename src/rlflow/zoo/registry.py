@@ -8,7 +8,26 @@ from typing import Literal, get_args, get_origin, get_type_hints
 from onnx import ModelProto
 
 from rlflow.errors import InputError
-from rlflow.zoo import bert, cnn, control_flow, inception, mlp, resnet, squeezenet, tiny, vit
+from rlflow.zoo import (
+    bert,
+    cnn,
+    control_flow,
+    dalle,
+    gpt2,
+    inception,
+    mlp,
+    mobilenet,
+    nasnet,
+    nasrnn,
+    resnet,
+    resnext,
+    squeezenet,
+    t5,
+    tiny,
+    transducer,
+    vgg,
+    vit,
+)
 
 Builder = Callable[..., ModelProto]
 
@@ -26,16 +45,25 @@ class ZooEntry:
 _BUILDERS: dict[str, tuple[str, Builder]] = {
     "bert": ("transformer", bert.bert),
     "conv": ("cnn", cnn.conv),
+    "dalle": ("transformer", dalle.dalle),
+    "gpt2": ("transformer", gpt2.gpt2),
     "inception_v3": ("cnn", inception.inception_v3),
     "loop": ("control_flow", control_flow.loop),
     "mlp": ("mlp", mlp.mlp),
+    "mobilenet_v2": ("cnn", mobilenet.mobilenet_v2),
+    "nasnet_a": ("cnn", nasnet.nasnet_a),
+    "nasrnn": ("recurrent", nasrnn.nasrnn),
     "resnet18": ("cnn", resnet.resnet18),
     "resnet50": ("cnn", resnet.resnet50),
+    "resnext50": ("cnn", resnext.resnext50),
     "squeezenet1_1": ("cnn", squeezenet.squeezenet1_1),
+    "t5_decoder": ("transformer", t5.t5_decoder),
     "tiny_chain": ("tiny", tiny.tiny_chain),
     "tiny_merge": ("tiny", tiny.tiny_merge),
     "tiny_scale": ("tiny", tiny.tiny_scale),
     "tiny_transpose": ("tiny", tiny.tiny_transpose),
+    "transformer_transducer": ("transformer", transducer.transformer_transducer),
+    "vgg19": ("cnn", vgg.vgg19),
     "vit": ("transformer", vit.vit),
 }
 

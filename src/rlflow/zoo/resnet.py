@@ -1,6 +1,7 @@
 """ResNet-18 and ResNet-50 (He et al. 2016), the latter with its stride in the 3x3 convolutions (v1.5)."""
 
 from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
 from onnx import ModelProto
 
@@ -10,8 +11,18 @@ from rlflow.zoo.convolution import normalised_convolution, pooled_classifier
 # A block adds the variance of its branch to that of its input; at this gain, sixteen blocks keep it in bounds.
 _BRANCH_GAIN = 0.25
 
-_Branch = list[tuple[int, int, int]]
-"""Channels, kernel and stride of each convolution."""
+
+class Layer(NamedTuple):
+    """One convolution of a branch."""
+
+    channels: int
+    kernel: int
+    stride: int = 1
+    groups: int = 1
+
+
+Branch = Callable[[int, int], list[Layer]]
+"""From a stage's width and a block's stride to the convolutions beside its shortcut."""
 
 
 def resnet18(
@@ -29,7 +40,7 @@ def resnet18(
     that of the first convolution; the published model's other widths are multiples of its 64.
     """
     b = GraphBuilder("resnet18", seed=seed, opset=opset)
-    return _build(b, (2, 2, 2, 2), _basic, width, image, batch, classes)
+    return residual_network(b, (2, 2, 2, 2), _basic, width, image, batch, classes)
 
 
 def resnet50(
@@ -47,21 +58,21 @@ def resnet50(
     that of the first convolution; the published model's other widths are multiples of its 64.
     """
     b = GraphBuilder("resnet50", seed=seed, opset=opset)
-    return _build(b, (3, 4, 6, 3), _bottleneck, width, image, batch, classes)
+    return residual_network(b, (3, 4, 6, 3), _bottleneck, width, image, batch, classes)
 
 
-def _basic(width: int, stride: int) -> _Branch:
-    return [(width, 3, stride), (width, 3, 1)]
+def _basic(width: int, stride: int) -> list[Layer]:
+    return [Layer(width, 3, stride), Layer(width, 3)]
 
 
-def _bottleneck(width: int, stride: int) -> _Branch:
-    return [(width, 1, 1), (width, 3, stride), (4 * width, 1, 1)]
+def _bottleneck(width: int, stride: int) -> list[Layer]:
+    return [Layer(width, 1), Layer(width, 3, stride), Layer(4 * width, 1)]
 
 
-def _build(
+def residual_network(
     b: GraphBuilder,
     stages: Sequence[int],
-    branch: Callable[[int, int], _Branch],
+    branch: Branch,
     width: int,
     image: int,
     batch: Dimension,
@@ -78,20 +89,22 @@ def _build(
             halving = stage > 0 and block == 0
             convolutions = branch(width << stage, 2 if halving else 1)
             x = _residual(b, f"{b.name}/stage_{stage}/block_{block}", x, channels, convolutions)
-            channels = convolutions[-1][0]
+            channels = convolutions[-1].channels
     b.output("logits", pooled_classifier(b, b.name, x, channels, classes), (batch, classes))
     return b.finish()
 
 
-def _residual(b: GraphBuilder, scope: str, x: str, inputs: int, branch: _Branch) -> str:
+def _residual(b: GraphBuilder, scope: str, x: str, inputs: int, branch: Sequence[Layer]) -> str:
     """relu(branch(x) + x), x projected by a 1x1 convolution where the branch changes its shape."""
     y, channels, total_stride = x, inputs, 1
-    for index, (outputs, kernel, stride) in enumerate(branch):
+    for index, (outputs, kernel, stride, groups) in enumerate(branch):
         if index > 0:
             y = b.node("Relu", y, scope=f"{scope}/conv_{index - 1}")
         gain = _BRANCH_GAIN if index == len(branch) - 1 else 1.0
         inner = f"{scope}/conv_{index}"
-        y = normalised_convolution(b, inner, y, channels, outputs, (kernel, kernel), stride=stride, gain=gain)
+        y = normalised_convolution(
+            b, inner, y, channels, outputs, (kernel, kernel), stride=stride, groups=groups, gain=gain
+        )
         channels, total_stride = outputs, total_stride * stride
     if channels != inputs or total_stride > 1:
         x = normalised_convolution(b, f"{scope}/shortcut", x, inputs, channels, (1, 1), stride=total_stride)

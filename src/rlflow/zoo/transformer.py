@@ -1,7 +1,8 @@
-"""The layers of a transformer encoder (Vaswani et al. 2017), written the way torch's exporter writes them."""
+"""The layers of a transformer (Vaswani et al. 2017), written the way torch's exporter writes them."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from math import sqrt
+from math import pi, sqrt
 from typing import Literal
 
 import numpy as np
@@ -16,10 +17,18 @@ _NOISE = 0.1
 LayerNorm = Literal["fused", "decomposed"]
 """One LayerNormalization node (ONNX 17), or nine elementary ones."""
 
+Activation = Callable[[GraphBuilder, str, str], str]
+"""From builder, scope and tensor to the activated tensor."""
+
+TOKEN_FIRST = (0, 2, 1, 3)
+"""From (batch, sequence, heads, width) to (batch, heads, sequence, width): queries and values."""
+WIDTH_FIRST = (0, 2, 3, 1)
+"""From (batch, sequence, heads, width) to (batch, heads, width, sequence): keys."""
+
 
 @dataclass(frozen=True, slots=True)
-class EncoderSizes:
-    """What all layers of an encoder share. `epsilon` is the one of its layer normalisation."""
+class TransformerSizes:
+    """What all layers of a transformer share. `epsilon` is the one of its layer normalisation."""
 
     batch: Dimension
     sequence: Dimension
@@ -51,68 +60,71 @@ class EncoderSizes:
             )
 
 
-def attention(b: GraphBuilder, sizes: EncoderSizes, scope: str, x: str, mask: str | None = None) -> str:
+def attention(b: GraphBuilder, sizes: TransformerSizes, scope: str, x: str, mask: str | None = None) -> str:
     """output(softmax(q kT / sqrt(d) + mask) v); x and the result (batch, sequence, hidden)."""
-    shape = (sizes.batch, sizes.sequence, sizes.heads, sizes.head_width)
 
     def project(kind: str, permutation: tuple[int, ...]) -> str:
-        inner = f"{scope}/{kind}"
-        y = linear(b, sizes, inner, x, sizes.hidden, sizes.hidden)
-        y = b.node("Reshape", y, b.constant("split_heads", lengths(*shape)), scope=inner)
-        return b.node("Transpose", y, scope=inner, perm=permutation)
+        y = linear(b, sizes, f"{scope}/{kind}", x, sizes.hidden, sizes.hidden)
+        return split_heads(b, sizes, f"{scope}/{kind}", y, permutation)
 
-    query = project("query", (0, 2, 1, 3))
-    key = project("key", (0, 2, 3, 1))
-    value = project("value", (0, 2, 1, 3))
-    scores = b.node("MatMul", query, key, scope=f"{scope}/scores")
-    scale = b.constant("sqrt_head_width", np.float32(sqrt(sizes.head_width)))
-    scores = b.node("Div", scores, scale, scope=f"{scope}/scores")
+    query, key, value = project("query", TOKEN_FIRST), project("key", WIDTH_FIRST), project("value", TOKEN_FIRST)
+    return _attend(b, sizes, scope, query, key, value, mask)
+
+
+def merged_attention(b: GraphBuilder, sizes: TransformerSizes, scope: str, x: str, mask: str | None = None) -> str:
+    """The same with one projection for query, key and value, which is then split."""
+    inner = f"{scope}/query_key_value"
+    y = linear(b, sizes, inner, x, sizes.hidden, 3 * sizes.hidden)
+    thirds = b.constant("thirds", lengths(*[sizes.hidden] * 3))
+    query, key, value = b.multi_output_node("Split", y, thirds, scope=inner, outputs=3, axis=2)
+    query = split_heads(b, sizes, f"{scope}/query", query, TOKEN_FIRST)
+    key = split_heads(b, sizes, f"{scope}/key", key, WIDTH_FIRST)
+    value = split_heads(b, sizes, f"{scope}/value", value, TOKEN_FIRST)
+    return _attend(b, sizes, scope, query, key, value, mask)
+
+
+def _attend(
+    b: GraphBuilder, sizes: TransformerSizes, scope: str, query: str, key: str, value: str, mask: str | None
+) -> str:
+    scores = scaled(b, sizes, scope, b.node("MatMul", query, key, scope=f"{scope}/scores"))
     if mask is not None:
         scores = b.node("Add", scores, mask, scope=f"{scope}/scores")
-    probabilities = b.node("Softmax", scores, scope=f"{scope}/scores", axis=-1)
-    context = b.node("MatMul", probabilities, value, scope=f"{scope}/context")
-    context = b.node("Transpose", context, scope=f"{scope}/context", perm=(0, 2, 1, 3))
-    merged = b.constant("merge_heads", lengths(sizes.batch, sizes.sequence, sizes.hidden))
-    context = b.node("Reshape", context, merged, scope=f"{scope}/context")
+    context = weighted_values(b, sizes, scope, scores, value)
     return linear(b, sizes, f"{scope}/output", context, sizes.hidden, sizes.hidden)
 
 
-def feed_forward(b: GraphBuilder, sizes: EncoderSizes, scope: str, x: str) -> str:
-    """output(gelu(intermediate(x))); x and the result (batch, sequence, hidden)."""
-    y = linear(b, sizes, f"{scope}/intermediate", x, sizes.hidden, sizes.intermediate)
-    y = _gelu(b, f"{scope}/intermediate/gelu", y)
-    return linear(b, sizes, f"{scope}/output", y, sizes.intermediate, sizes.hidden)
+def split_heads(b: GraphBuilder, sizes: TransformerSizes, scope: str, x: str, permutation: tuple[int, ...]) -> str:
+    """x (batch, sequence, hidden) as (batch, sequence, heads, width), permuted."""
+    shape = lengths(sizes.batch, sizes.sequence, sizes.heads, sizes.head_width)
+    x = b.node("Reshape", x, b.constant("split_heads", shape), scope=scope)
+    return b.node("Transpose", x, scope=scope, perm=permutation)
 
 
-def linear(b: GraphBuilder, sizes: EncoderSizes, scope: str, x: str, inputs: int, outputs: int) -> str:
-    """x W + b over the last axis."""
-    y = b.node("MatMul", x, b.parameter(f"{scope}/weight", (inputs, outputs), std=sizes.std), scope=scope)
-    return b.node("Add", y, b.parameter(f"{scope}/bias", (outputs,), std=_NOISE), scope=scope)
+def scaled(b: GraphBuilder, sizes: TransformerSizes, scope: str, scores: str) -> str:
+    """Scores over the root of the heads' width."""
+    scale = b.constant("sqrt_head_width", np.float32(sqrt(sizes.head_width)))
+    return b.node("Div", scores, scale, scope=f"{scope}/scores")
 
 
-def layer_normalisation(b: GraphBuilder, sizes: EncoderSizes, scope: str, x: str) -> str:
-    """Normalisation of the last axis, (..., hidden), with gain and bias (Ba et al. 2016)."""
-    gain = b.parameter(f"{scope}/gain", (sizes.hidden,), mean=1.0, std=_NOISE)
-    bias = b.parameter(f"{scope}/bias", (sizes.hidden,), std=_NOISE)
-    if sizes.layer_norm == "fused":
-        return b.node("LayerNormalization", x, gain, bias, scope=scope, axis=-1, epsilon=sizes.epsilon)
-    centred = b.node("Sub", x, _mean(b, scope, x), scope=scope)
-    square = b.node("Pow", centred, b.constant("two", np.float32(2)), scope=scope)
-    variance = b.node("Add", _mean(b, scope, square), b.constant("epsilon", np.float32(sizes.epsilon)), scope=scope)
-    y = b.node("Div", centred, b.node("Sqrt", variance, scope=scope), scope=scope)
-    return b.node("Add", b.node("Mul", y, gain, scope=scope), bias, scope=scope)
+def weighted_values(b: GraphBuilder, sizes: TransformerSizes, scope: str, scores: str, value: str) -> str:
+    """softmax(scores) value, the heads side by side: (batch, sequence, hidden).
+
+    scores (batch, heads, sequence, keys), value (batch, heads, keys, width).
+    """
+    probabilities = b.node("Softmax", scores, scope=f"{scope}/scores", axis=-1)
+    context = b.node("MatMul", probabilities, value, scope=f"{scope}/context")
+    context = b.node("Transpose", context, scope=f"{scope}/context", perm=TOKEN_FIRST)
+    merged = b.constant("merge_heads", lengths(sizes.batch, sizes.sequence, sizes.hidden))
+    return b.node("Reshape", context, merged, scope=f"{scope}/context")
 
 
-def token_head(b: GraphBuilder, sizes: EncoderSizes, scope: str, x: str, outputs: int) -> str:
-    """W x[:, 0] + b, (batch, outputs): what stands on the first token of x (batch, sequence, hidden)."""
-    token = b.node("Gather", x, b.constant("first_token", np.array(0)), scope=scope, axis=1)
-    weight = b.parameter(f"{scope}/weight", (outputs, sizes.hidden), std=sizes.std)
-    bias = b.parameter(f"{scope}/bias", (outputs,), std=_NOISE)
-    return b.node("Gemm", token, weight, bias, scope=scope, transB=1)
+def relu(b: GraphBuilder, scope: str, x: str) -> str:
+    return b.node("Relu", x, scope=scope)
 
 
-def _gelu(b: GraphBuilder, scope: str, x: str) -> str:
+def gelu(b: GraphBuilder, scope: str, x: str) -> str:
     """x (1 + erf(x / sqrt(2))) / 2 (Hendrycks and Gimpel 2016), the exact form."""
+    scope = f"{scope}/gelu"
     y = b.node("Div", x, b.constant("sqrt_two", np.float32(sqrt(2))), scope=scope)
     y = b.node("Erf", y, scope=scope)
     y = b.node("Add", y, b.constant("one", np.float32(1)), scope=scope)
@@ -120,8 +132,68 @@ def _gelu(b: GraphBuilder, scope: str, x: str) -> str:
     return b.node("Mul", y, b.constant("half", np.float32(0.5)), scope=scope)
 
 
-def _mean(b: GraphBuilder, scope: str, x: str) -> str:
-    """Mean over the last axis; the axes became an input with ONNX 18."""
+def gelu_tanh(b: GraphBuilder, scope: str, x: str) -> str:
+    """x (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3))) / 2 (Hendrycks and Gimpel 2016, section 2)."""
+    scope = f"{scope}/gelu"
+    y = b.node("Pow", x, b.constant("three", np.float32(3)), scope=scope)
+    y = b.node("Mul", y, b.constant("cubic", np.float32(0.044715)), scope=scope)
+    y = b.node("Add", x, y, scope=scope)
+    y = b.node("Mul", y, b.constant("sqrt_two_over_pi", np.float32(sqrt(2 / pi))), scope=scope)
+    y = b.node("Add", b.node("Tanh", y, scope=scope), b.constant("one", np.float32(1)), scope=scope)
+    return b.node("Mul", b.node("Mul", x, b.constant("half", np.float32(0.5)), scope=scope), y, scope=scope)
+
+
+def feed_forward(b: GraphBuilder, sizes: TransformerSizes, scope: str, x: str, activation: Activation = gelu) -> str:
+    """output(activation(intermediate(x))); x and the result (batch, sequence, hidden)."""
+    y = linear(b, sizes, f"{scope}/intermediate", x, sizes.hidden, sizes.intermediate)
+    y = activation(b, f"{scope}/intermediate", y)
+    return linear(b, sizes, f"{scope}/output", y, sizes.intermediate, sizes.hidden)
+
+
+def pre_norm_layer(
+    b: GraphBuilder,
+    sizes: TransformerSizes,
+    scope: str,
+    x: str,
+    *,
+    attend: Callable[[GraphBuilder, TransformerSizes, str, str, str | None], str] = attention,
+    mask: str | None = None,
+    activation: Activation = gelu,
+) -> str:
+    """x + attend(norm(x)), and around feed_forward the same: what ViT and the GPTs repeat."""
+    y = layer_normalisation(b, sizes, f"{scope}/attention/layer_norm", x)
+    y = attend(b, sizes, f"{scope}/attention", y, mask)
+    x = b.node("Add", y, x, scope=f"{scope}/attention/residual")
+    y = layer_normalisation(b, sizes, f"{scope}/layer_norm", x)
+    return b.node("Add", feed_forward(b, sizes, scope, y, activation), x, scope=f"{scope}/residual")
+
+
+def linear(b: GraphBuilder, sizes: TransformerSizes, scope: str, x: str, inputs: int, outputs: int) -> str:
+    """x W + b over the last axis."""
+    y = projection(b, sizes, scope, x, inputs, outputs)
+    return b.node("Add", y, b.parameter(f"{scope}/bias", (outputs,), std=_NOISE), scope=scope)
+
+
+def projection(b: GraphBuilder, sizes: TransformerSizes, scope: str, x: str, inputs: int, outputs: int) -> str:
+    """x W over the last axis."""
+    return b.node("MatMul", x, b.parameter(f"{scope}/weight", (inputs, outputs), std=sizes.std), scope=scope)
+
+
+def layer_normalisation(b: GraphBuilder, sizes: TransformerSizes, scope: str, x: str) -> str:
+    """Normalisation of the last axis, (..., hidden), with gain and bias (Ba et al. 2016)."""
+    gain = b.parameter(f"{scope}/gain", (sizes.hidden,), mean=1.0, std=_NOISE)
+    bias = b.parameter(f"{scope}/bias", (sizes.hidden,), std=_NOISE)
+    if sizes.layer_norm == "fused":
+        return b.node("LayerNormalization", x, gain, bias, scope=scope, axis=-1, epsilon=sizes.epsilon)
+    centred = b.node("Sub", x, mean(b, scope, x), scope=scope)
+    square = b.node("Pow", centred, b.constant("two", np.float32(2)), scope=scope)
+    variance = b.node("Add", mean(b, scope, square), b.constant("epsilon", np.float32(sizes.epsilon)), scope=scope)
+    y = b.node("Div", centred, b.node("Sqrt", variance, scope=scope), scope=scope)
+    return b.node("Add", b.node("Mul", y, gain, scope=scope), bias, scope=scope)
+
+
+def mean(b: GraphBuilder, scope: str, x: str) -> str:
+    """Mean over the last axis, which stays with length one; the axes became an input with ONNX 18."""
     if b.opset < 18:
         return b.node("ReduceMean", x, scope=scope, axes=[-1], keepdims=1)
     return b.node("ReduceMean", x, b.constant("last_axis", np.array([-1])), scope=scope, keepdims=1)

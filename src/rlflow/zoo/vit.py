@@ -5,7 +5,8 @@ from onnx import ModelProto
 from rlflow.errors import InputError
 from rlflow.zoo.builder import Dimension, GraphBuilder, lengths
 from rlflow.zoo.convolution import convolution
-from rlflow.zoo.transformer import EncoderSizes, LayerNorm, attention, feed_forward, layer_normalisation, token_head
+from rlflow.zoo.tokens import token_head
+from rlflow.zoo.transformer import LayerNorm, TransformerSizes, layer_normalisation, pre_norm_layer
 
 _EPSILON = 1e-6
 
@@ -35,23 +36,18 @@ def vit(
     if image % patch:
         raise InputError(f"vit: image={image} is not a multiple of patch={patch}; choose sizes that divide.")
     tokens = (image // patch) ** 2 + 1
-    sizes = EncoderSizes(batch, tokens, hidden, heads, intermediate, layer_norm, _EPSILON)
+    sizes = TransformerSizes(batch, tokens, hidden, heads, intermediate, layer_norm, _EPSILON)
     sizes.check("vit", opset)
     b = GraphBuilder("vit", seed=seed, opset=opset)
     x = _embeddings(b, sizes, b.input("image", (batch, 3, image, image)), patch, tokens)
     for layer in range(layers):
-        scope = f"vit/layer_{layer}"
-        y = layer_normalisation(b, sizes, f"{scope}/attention/layer_norm", x)
-        y = attention(b, sizes, f"{scope}/attention", y)
-        x = b.node("Add", y, x, scope=f"{scope}/attention/residual")
-        y = layer_normalisation(b, sizes, f"{scope}/layer_norm", x)
-        x = b.node("Add", feed_forward(b, sizes, scope, y), x, scope=f"{scope}/residual")
+        x = pre_norm_layer(b, sizes, f"vit/layer_{layer}", x)
     x = layer_normalisation(b, sizes, "vit/layer_norm", x)
     b.output("logits", token_head(b, sizes, "vit/classifier", x, classes), (batch, classes))
     return b.finish()
 
 
-def _embeddings(b: GraphBuilder, sizes: EncoderSizes, image: str, patch: int, tokens: int) -> str:
+def _embeddings(b: GraphBuilder, sizes: TransformerSizes, image: str, patch: int, tokens: int) -> str:
     """The class token, then the patches row by row, each plus its position: (batch, tokens, hidden)."""
     scope = "vit/embeddings"
     x = convolution(b, f"{scope}/patch", image, 3, sizes.hidden, (patch, patch), stride=patch, padded=False)
@@ -64,7 +60,7 @@ def _embeddings(b: GraphBuilder, sizes: EncoderSizes, image: str, patch: int, to
     return b.node("Add", x, positions, scope=scope)
 
 
-def _class_token(b: GraphBuilder, sizes: EncoderSizes, image: str) -> str:
+def _class_token(b: GraphBuilder, sizes: TransformerSizes, image: str) -> str:
     """(batch, 1, hidden): one learned vector, the same for every image."""
     scope = "vit/embeddings/class_token"
     token = b.parameter(f"{scope}/weight", (1, 1, sizes.hidden), std=1.0)

@@ -1,0 +1,126 @@
+"""Random rewrites of models, of drawn graphs and of every rule's own source: none may change what is computed.
+
+`make fuzz` makes tens of thousands and writes data/results/fuzz.json; with every other run of the tests goes a slice.
+"""
+
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from properties.fuzzing import Tally
+from rules.support import embed
+from strategies import graphs
+from tqdm import tqdm
+from zoo_names import SMALL, ZOO
+
+from rlflow import zoo
+from rlflow.evaluation.results import write_results
+from rlflow.ir import Graph
+from rlflow.onnx_io import from_onnx
+from rlflow.rules.instances import Sampler
+from rlflow.rules.library import load
+from rlflow.rules.rule import declare
+
+LIBRARY = load()
+LEAST_TURNS = 100
+LARGEST_SHARE = 0.05
+LEAST_REWRITES = 20_000
+WALKS = 40
+"""Of each model of the zoo."""
+DRAWN_GRAPHS = 1000
+ATTEMPTS = 20
+"""Drawn models for one turn of a rule: not every one has a place for it."""
+
+
+def take_turns(tally: Tally, rule: int, turns: int, seed: int) -> None:
+    """Models around the rule's source, rewritten by it first, until it has had so many turns."""
+    sampler, random, rng = Sampler(tally.rules[rule]), Random(seed), np.random.default_rng(seed)
+    for _ in range(ATTEMPTS * turns):
+        if tally.uses[rule] >= turns:
+            return
+        graph, _ = embed(tally.rules[rule], sampler.draw(random), rng)
+        tally.rewrite(graph, rng, first=rule)
+
+
+def walk(tally: Tally, name: str, seed: int) -> None:
+    tally.rewrite(from_onnx(zoo.build(name, **SMALL.get(name, {}), seed=seed)), np.random.default_rng(seed))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ZOO)
+def test_random_rewrites_of_a_model(name: str) -> None:
+    tally = Tally(LIBRARY.rules)
+    walk(tally, name, seed=0)
+    assert not tally.differences
+    assert tally.informative == tally.models
+
+
+@pytest.mark.slow
+@settings(max_examples=60, deadline=None)
+@given(graph=graphs(opset=21), seed=st.integers(0, 2**32 - 1))
+def test_random_rewrites_of_drawn_graphs(graph: Graph, seed: int) -> None:
+    tally = Tally(LIBRARY.rules)
+    tally.rewrite(graph, np.random.default_rng(seed))
+    assert not tally.differences
+
+
+@pytest.mark.slow
+def test_every_tenth_rule_gets_a_turn() -> None:
+    tally = Tally(LIBRARY.rules)
+    chosen = range(0, len(LIBRARY.rules), 10)
+    for rule in chosen:
+        take_turns(tally, rule, turns=1, seed=rule)
+    assert not tally.differences
+    assert [LIBRARY.rules[rule].name for rule in chosen if not tally.uses[rule]] == []
+
+
+def test_a_false_rule_is_found() -> None:
+    """So the tests above can fail."""
+    false = declare("false", "test", [["Relu", ["Neg", "x"]]], [["Neg", ["Relu", "x"]]])
+    tally = Tally([false])
+    take_turns(tally, 0, turns=1, seed=0)
+    assert tally.models == len(tally.differences) == 1
+    assert tally.differences[0].startswith("false then false: not equivalent: output 'y0' differs")
+
+
+@pytest.mark.fuzz
+def test_tens_of_thousands_of_rewrites(repository: Path) -> None:
+    """At least so many for each rule, of models first, then of drawn graphs, then of what is made for it."""
+    tally = Tally(LIBRARY.rules)
+
+    @settings(max_examples=DRAWN_GRAPHS, deadline=None, database=None, derandomize=True)
+    @given(graph=graphs(opset=21), seed=st.integers(0, 2**32 - 1))
+    def of_drawn_graphs(graph: Graph, seed: int) -> None:
+        tally.rewrite(graph, np.random.default_rng(seed))
+
+    for seed in range(WALKS):
+        for name in ZOO:
+            walk(tally, name, seed)
+    of_drawn_graphs()
+    for rule in tqdm(range(len(LIBRARY.rules)), desc="rules", unit="rule"):
+        take_turns(tally, rule, LEAST_TURNS, seed=rule)
+    write_results(repository / "data/results/fuzz.json", document(tally))
+    assert not tally.differences
+    assert tally.uses.total() >= LEAST_REWRITES
+    assert min(tally.uses[rule] for rule in range(len(LIBRARY.rules))) >= LEAST_TURNS
+    assert max(tally.uses.values()) <= LARGEST_SHARE * tally.uses.total()
+
+
+def document(tally: Tally) -> dict[str, Any]:
+    """As schema `fuzz` describes it."""
+    uses = [tally.uses[rule] for rule in range(len(tally.rules))]
+    return {
+        "library": LIBRARY.hash,
+        "rewrites": sum(uses),
+        "models": tally.models,
+        "informative_models": tally.informative,
+        "rules": len(uses),
+        "fewest_rewrites_of_a_rule": min(uses),
+        "largest_share_percent": round(100 * max(uses) / sum(uses), 3),
+        "differences": len(tally.differences),
+        "largest_relative_error": tally.largest_error,
+    }
