@@ -13,7 +13,7 @@ export PATH := $(abspath $(VENV))/bin:$(PATH)
 export DVC_NO_ANALYTICS := 1
 export MLFLOW_DISABLE_TELEMETRY := true
 
-.PHONY: help setup repro test test-slow test-rules fuzz lint check check-results smoke seeds rules trajectories bench ui clean
+.PHONY: help setup repro test test-slow test-rules fuzz conformance lint check check-results smoke seeds rules trajectories bench ui clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -38,8 +38,11 @@ test-rules: setup ## each rule of the library by itself
 test-slow: setup ## the tests that take long or want a quiet machine
 	pytest -m 'slow or timing'
 
-fuzz: setup ## tens of thousands of random rewrites, compared in ONNX Runtime, to data/results/fuzz.json
-	pytest -m fuzz
+fuzz: setup conformance ## tens of thousands of random rewrites, compared in ONNX Runtime, to data/results/fuzz.json
+	pytest -m fuzz tests/properties
+
+conformance: setup ## onnx's own tests rewritten, 10,000 damaged files, to data/results/conformance.json
+	pytest -m fuzz tests/onnx_io
 
 lint: setup ## format, lint, types, import contracts
 	ruff format --check .

@@ -11,10 +11,10 @@ def path_of(folder: Path, name: str) -> Path:
     """Where the results file of schema `name` lies."""
     if name in STAGES:
         return folder / name / "metrics.json"
-    return folder / {"bench": "", "curves": "fit_world_model", "rules_applied": "evaluate"}[name] / f"{name}.json"
+    return folder / {"curves": "fit_world_model", "rules_applied": "evaluate"}.get(name, "") / f"{name}.json"
 
 
-PUBLISHED = [*STAGES, "bench", "curves", "rules_applied"]
+PUBLISHED = [*STAGES, "bench", "conformance", "curves", "fuzz", "rules_applied"]
 
 
 @pytest.fixture
@@ -26,7 +26,7 @@ def folder(documents, tmp_path):
 
 def test_a_folder_of_sound_results_has_no_problem(folder, documents):
     assert check_results(folder) == []
-    assert len(list(folder.rglob("*.json"))) == len(PUBLISHED) == 11
+    assert len(list(folder.rglob("*.json"))) == len(PUBLISHED) == 13
     assert read_results(path_of(folder, "evaluate")) == documents["evaluate"]
 
 

@@ -9,6 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from onnx import helper
 from onnx_io.conftest import Build, build_model, floats
+from onnx_io.damage import EXPORTED, fate_of
+from onnx_io.guarded_process import GuardedProcess
 
 from rlflow import zoo
 from rlflow.errors import GraphError, InputError, ModelFormatError, RLFlowError
@@ -79,6 +81,84 @@ def test_external_weights_that_are_missing(model: Build, tmp_path: Path) -> None
     _one_sentence(caught.value, path)
 
 
+def _external(folder: Path, **entries: str) -> Path:
+    """A model whose weight of 12 bytes lies beside it, with some of what is said of its place changed."""
+    weights = {"w": np.ones(3, np.float32)}
+    node = helper.make_node("Add", ["x", "w"], ["y"])
+    model = build_model([node], [floats("x", 3)], [floats("y", 3)], weights=weights)
+    path = folder / "model.onnx"
+    onnx.save_model(model, path, save_as_external_data=True, location="w.bin", size_threshold=0)
+    outside = onnx.load(path, load_external_data=False)
+    for entry in outside.graph.initializer[0].external_data:
+        entry.value = entries.get(entry.key, entry.value)
+    path.write_bytes(outside.SerializeToString())
+    return path
+
+
+def test_external_weights_as_they_should_be(tmp_path: Path) -> None:
+    """So the tests below see what they change."""
+    assert len(to_onnx(from_onnx(_external(tmp_path))).graph.initializer[0].raw_data) == 12
+
+
+@pytest.mark.parametrize(
+    ("entries", "words"),
+    [
+        ({"length": "8"}, "its data has a size of 8 instead of 12"),
+        ({"length": str(2**62), "offset": "4"}, "its data has a size of 8 instead of 12"),
+        ({"offset": "4000"}, "its data has a size of -3988 instead of 12"),
+        ({"offset": "-4"}, "its data has a size of -4 instead of 12"),
+        ({"length": "twelve"}, "invalid literal"),
+        ({"location": "../w.bin"}, r"not a valid ONNX model: .*w\.bin"),
+        ({"location": "/dev/zero"}, "not a valid ONNX model: .*/dev/zero"),
+        ({"location": "w" * 5000}, "not a valid ONNX model: "),
+    ],
+)
+def test_external_weights_that_are_not_what_they_should_be(tmp_path: Path, entries: dict[str, str], words: str) -> None:
+    path = _external(tmp_path, **entries)
+    with pytest.raises(ModelFormatError, match=words) as caught:
+        from_onnx(path)
+    _one_sentence(caught.value, path)
+
+
+def test_a_name_as_long_as_the_file(tmp_path: Path) -> None:
+    model = onnx.ModelProto.FromString(TINY)
+    model.graph.output[0].name = "x" * 5000
+    path = tmp_path / "model.onnx"
+    path.write_bytes(model.SerializeToString())
+    with pytest.raises(ModelFormatError, match=r"is not a valid ONNX model: .*xxx \.\.\.$") as caught:
+        from_onnx(path)
+    _one_sentence(caught.value, path)
+
+
+def test_a_vector_longer_than_the_memory(tmp_path: Path) -> None:
+    """ONNX's shape inference counts up to the length of a vector of axes: 35 GB for this one."""
+    vectors = [helper.make_tensor_value_info(name, onnx.TensorProto.INT64, [2**32 + 1]) for name in "se"]
+    node = helper.make_node("Slice", ["x", "s", "e"], ["y"])
+    graph = helper.make_graph([node], "g", [floats("x", 3, 4), *vectors], [floats("y", "a", "b")])
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=10)
+    path = tmp_path / "model.onnx"
+    path.write_bytes(model.SerializeToString())
+    with GuardedProcess(fate_of) as fate:
+        assert fate(path) == EXPORTED
+
+
+def test_dimensions_that_multiply_to_more_than_a_dimension_may_be() -> None:
+    """Reshape is not read as one to a shape that ONNX could not write down."""
+    nodes = [helper.make_node("Reshape", ["x", "s"], ["y"], name="reshape")]
+    before = build_model(nodes, [floats("x", 2**62, 8)], [floats("y", None)], weights={"s": np.array([-1])})
+    after = to_onnx(from_onnx(before))
+    check_model(after)
+    assert after.graph.node == before.graph.node
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.complex64])
+def test_a_shape_of_numbers_that_are_no_integers(dtype: type) -> None:
+    """The checker does not look at the types of operands; the node is carried as it is."""
+    nodes = [helper.make_node("Reshape", ["x", "s"], ["y"], name="reshape")]
+    before = build_model(nodes, [floats("x", 2, 3)], [floats("y", None)], weights={"s": np.array([np.nan], dtype)})
+    assert to_onnx(from_onnx(before)).graph.node == before.graph.node
+
+
 def _no_opset(model: onnx.ModelProto) -> None:
     del model.opset_import[:]
 
@@ -140,6 +220,16 @@ def test_a_weight_that_is_too_long(model: Build) -> None:
     before.graph.initializer[1].raw_data *= 2
     with pytest.raises(ModelFormatError, match=r"the model is not a valid ONNX model: weight 's' of shape \[1\]"):
         from_onnx(before)
+
+
+def test_a_weight_that_is_too_long_for_what_reads_it_only_as_it_runs(tmp_path: Path) -> None:
+    model = onnx.ModelProto.FromString(TINY)
+    model.graph.initializer[0].raw_data += b"\0\0\0\0"
+    path = tmp_path / "model.onnx"
+    path.write_bytes(model.SerializeToString())
+    with pytest.raises(ModelFormatError, match="its data has a size of") as caught:
+        from_onnx(path)
+    _one_sentence(caught.value, path)
 
 
 def test_an_element_type_that_does_not_exist() -> None:

@@ -9,6 +9,7 @@ import pytest
 from onnx import TensorProto, external_data_helper, helper, numpy_helper
 from onnx_io.conftest import Build, Survives, floats
 
+from rlflow.errors import ModelFormatError
 from rlflow.ir import structural_hash
 from rlflow.onnx_io import exporter, from_onnx, load_model, save_model, to_onnx
 from rlflow.onnx_io.payload import InitializerPayload, SparsePayload
@@ -117,6 +118,40 @@ def test_a_model_with_weights_beside_it_is_exported_elsewhere(model: Build, tmp_
     feeds = {"x": np.ones((2, 3), np.float32)}
     expected, actual = (run(open_session(m, "as_written"), feeds)["y"] for m in (inline, copy))
     assert np.array_equal(expected, actual)
+
+
+def _conditional_with_weights_beside(build: Build, folder: Path) -> Path:
+    """If(c) adds a weight of its own, or one in an attribute of its own."""
+    weight = numpy_helper.from_array(np.arange(3, dtype=np.float32), "w")
+    added = helper.make_node("Add", ["x", "w"], ["sum"])
+    then = helper.make_graph([added], "then", [], [floats("sum", 3)], [weight])
+    constant = helper.make_node("Constant", [], ["k"], value=weight)
+    otherwise = [constant, helper.make_node("Mul", ["x", "k"], ["product"])]
+    branch = helper.make_graph(otherwise, "else", [], [floats("product", 3)])
+    node = helper.make_node("If", ["c"], ["y"], then_branch=then, else_branch=branch)
+    condition = helper.make_tensor_value_info("c", TensorProto.BOOL, [])
+    inline = build([node], [condition, floats("x", 3)], [floats("y", 3)])
+    path = folder / "model.onnx"
+    onnx.save_model(
+        inline, path, save_as_external_data=True, location="w.bin", size_threshold=0, convert_attribute=True
+    )
+    return path
+
+
+@pytest.mark.parametrize("condition", [False, True])
+def test_weights_of_subgraphs_beside_the_model(
+    model: Build, survives: Survives, tmp_path: Path, condition: bool
+) -> None:
+    """What is exported needs no other file: ONNX Runtime has nowhere to look for one."""
+    path = _conditional_with_weights_beside(model, tmp_path)
+    survives(path, {"c": np.array(condition), "x": np.array([1, -2, 3], np.float32)})
+
+
+def test_weights_of_subgraphs_that_are_cut_off(model: Build, tmp_path: Path) -> None:
+    path = _conditional_with_weights_beside(model, tmp_path)
+    (tmp_path / "w.bin").write_bytes(b"\0" * 23)  # of twice 12
+    with pytest.raises(ModelFormatError, match=r"model\.onnx is not a valid ONNX model: .*its data has a size of 11 "):
+        from_onnx(path)
 
 
 def test_beyond_the_limit_of_one_file_weights_go_beside(

@@ -299,6 +299,15 @@ def test_an_original_that_never_runs_asks_for_dimensions(make_model):
         compare(model, model, draws=0)
 
 
+def test_an_original_of_many_symbolic_dimensions_that_never_runs(make_model):
+    """At the larger sizes that are tried, its input would take 20 TB."""
+    node = helper.make_node("Squeeze", ["x"], ["y"], axes=[0])
+    symbols = [("x", FLOAT, list("abcde"))]
+    model = make_model([node], symbols, [("y", FLOAT, list("bcde"))], opset=11)
+    with pytest.raises(RLFlowError, match="runs on no drawn input; give values to its symbolic dimensions a, b"):
+        compare(model, model)
+
+
 def test_same_seed_same_report(make_dense):
     first, second = (compare(make_dense(), make_dense(scale=1.01), seed=5) for _ in range(2))
     assert first == second

@@ -149,3 +149,14 @@ def test_refusals(make_model):
     sequence.graph.input.append(helper.make_tensor_sequence_value_info("s", TensorProto.FLOAT, None))
     with pytest.raises(RLFlowError, match="input 's' is a sequence_type"):
         draw(sequence)
+
+
+@pytest.mark.parametrize("shape", [(2**31, 64), (-1,), (4, -(2**63)), (2**62, 8), (2**63 - 1,)])
+def test_shapes_that_no_memory_holds_are_refused(make_model, shape):
+    """Whatever a file declares: nothing is allocated first."""
+    with pytest.raises(RLFlowError, match=r"input 'x' has shape \[.*\]; no values of this shape can be drawn"):
+        draw(identity(make_model, shape=shape))
+
+
+def test_an_empty_shape_beside_a_huge_one_is_drawn(make_model):
+    assert draw(identity(make_model, shape=(2**40, 0)))["x"].shape == (2**40, 0)

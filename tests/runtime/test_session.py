@@ -80,6 +80,21 @@ def test_a_path_is_opened_with_its_own_external_data(make_dense, tmp_path: Path)
     assert structure_of(path).graph.initializer[0].data_location == TensorProto.EXTERNAL
 
 
+def test_a_refusal_is_raised_and_not_printed_too(make_dense, capfd):
+    """ONNX Runtime would write the same on standard error, in red and with the place in its source."""
+    with pytest.raises(RLFlowError):
+        run(open_session(make_dense(), "as_written"), {"x": np.zeros(9, np.float32)})
+    reshape = helper.make_node("Reshape", ["x", "s"], ["y"])
+    inputs = [helper.make_tensor_value_info("x", TensorProto.FLOAT, [3])]
+    inputs.append(helper.make_tensor_value_info("s", TensorProto.INT64, [1]))
+    outputs = [helper.make_tensor_value_info("y", TensorProto.FLOAT, [None])]
+    graph = helper.make_graph([reshape], "reshaped", inputs, outputs)
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=10)
+    with pytest.raises(RLFlowError, match="could not run the model"):
+        run(open_session(model, "as_written"), {"x": np.zeros(3, np.float32), "s": np.array([4])})
+    assert capfd.readouterr().err == ""
+
+
 def test_refusals_say_what_and_where(make_dense, make_model, tmp_path: Path):
     with pytest.raises(InputError, match="unknown runtime setting 'fast'; choose one of as_written, deployed"):
         open_session(make_dense(), "fast")

@@ -38,7 +38,7 @@ def judgeable(original: ModelProto | Path, config: DeliveryConfig) -> tuple[Equi
     open_sizes = [name for name in symbolic_dimensions(structure) if name not in (config.dimensions or {})]
     unknown = EquivalenceReport(True, "", 0.0, 0.0, tolerance_of(structure), config.draws, non_vacuous_draws=0)
     if open_sizes:
-        wanted = ", ".join(open_sizes)
+        wanted = " ".join(", ".join(open_sizes).split())  # a name may be of several lines
         return unknown, f"its sizes {wanted} are open: name the shapes that you run it with, as in --shape x=1x128"
     try:
         own = _compared(original, original, config)

@@ -21,8 +21,15 @@ from rlflow.ir.graph import WEIGHT, AttributeValue, Graph, Node, Ref
 from rlflow.ir.tensor_type import TensorType
 from rlflow.onnx_io.element_type import element_type
 from rlflow.onnx_io.importer import declares_weights
-from rlflow.onnx_io.opset import AXIS_ATTRIBUTES, PARAMETERS, Parameter
-from rlflow.onnx_io.payload import InitializerPayload, OpaquePayload, SparsePayload, copy_fields
+from rlflow.onnx_io.opset import ATTRIBUTES_SINCE, AXIS_ATTRIBUTES, PARAMETERS, Parameter
+from rlflow.onnx_io.payload import (
+    InitializerPayload,
+    OpaquePayload,
+    SparsePayload,
+    copy_fields,
+    read_in,
+    tensors_in,
+)
 from rlflow.ops.domain import FloatDomain
 from rlflow.ops.reference import evaluate_value
 from rlflow.ops.registry import OPERATORS
@@ -196,6 +203,7 @@ class _Exporter:
                 operands.append(self._parameter(written.pop(parameter.name), parameter, kinds[0]))
         if node.op == "Cast":
             written["to"] = element_type(str(written["to"]))
+        written = {n: v for n, v in written.items() if not _goes_without_saying(node.op, n, v, opset)}
         operator, label = OPERATORS[node.op], self._label(node.label or outputs[0])
         proto = helper.make_node(operator.kind, operands, outputs, name=label, domain=operator.domain or None)
         proto.attribute.extend(_attribute(name, value) for name, value in sorted(written.items()))
@@ -208,6 +216,8 @@ class _Exporter:
                 self._alias(ref, name)
         copy = self.body.node.add()
         copy.CopyFrom(payload.proto)
+        for tensor in tensors_in(copy):
+            read_in(tensor, payload.folder)
         copy.name = self._label(node.label)
         del copy.input[:], copy.output[:]
         copy.input.extend("" if r is None else self._name(r) for r in node.inputs[:explicit])
@@ -257,6 +267,12 @@ def _axes_for(op: str, written: dict[str, AttributeValue], opset: int, kind: Ten
     value, rank = written[name], kind.rank
     moved = tuple(int(a) % rank for a in (value if isinstance(value, tuple) else (value,)))  # type: ignore[arg-type]
     written[name] = moved if isinstance(value, tuple) else moved[0]
+
+
+def _goes_without_saying(op: str, name: str, value: AttributeValue, opset: int) -> bool:
+    """An attribute that this opset does not have yet, of the value that it takes for granted."""
+    granted = value == 0 or (isinstance(value, tuple) and set(value) == {1})
+    return granted and opset < ATTRIBUTES_SINCE.get((op, name), 0)
 
 
 def _reserved_names(graph: Graph, body: onnx.GraphProto) -> Iterator[str]:

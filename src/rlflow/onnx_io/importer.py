@@ -15,13 +15,15 @@ from rlflow.ir.graph import INPUT, WEIGHT, AttributeValue, Graph, Header, Node, 
 from rlflow.ir.tensor_type import TensorType
 from rlflow.onnx_io.element_type import dtype_name
 from rlflow.onnx_io.opset import AXIS_ATTRIBUTES, IGNORABLE_VALUES, IGNORED_ATTRIBUTES, PARAMETERS
-from rlflow.onnx_io.payload import InitializerPayload, OpaquePayload, SparsePayload, copy_fields
+from rlflow.onnx_io.payload import InitializerPayload, OpaquePayload, SparsePayload, copy_fields, tensors_in
 from rlflow.onnx_io.type_inference import infer_types, without_large_weights
 from rlflow.onnx_io.window_attributes import WINDOWED, written_out
 from rlflow.ops import registry
 from rlflow.ops.schema import ints
 
 ONNX_DOMAINS = ("", "ai.onnx")
+_LARGEST_DIMENSION = 2**63 - 1
+_LONGEST_REASON = 240  # characters: with the file's name it is still one sentence
 
 
 def load_model(path: str | Path) -> onnx.ModelProto:
@@ -38,7 +40,7 @@ def load_model(path: str | Path) -> onnx.ModelProto:
     except OSError as error:
         raise InputError(f"{path} cannot be read: {error.strerror or error}") from None
     except (DecodeError, UnicodeDecodeError, ValueError) as error:
-        raise ModelFormatError(f"{path} is not an ONNX model, or is truncated ({error})") from None
+        raise ModelFormatError(f"{path} is not an ONNX model, or is truncated ({_brief(error)})") from None
     _check(model, str(path), where=str(path))
     return model
 
@@ -49,7 +51,7 @@ def _check(model: onnx.ModelProto, checked: str | onnx.ModelProto, where: str) -
     try:
         onnx.checker.check_model(checked)
     except (onnx.checker.ValidationError, RuntimeError, ValueError) as error:
-        raise ModelFormatError(f"{where} is not a valid ONNX model: {_first_line(error)}") from None
+        raise ModelFormatError(f"{where} is not a valid ONNX model: {_brief(error)}") from None
 
 
 def from_onnx(source: str | Path | onnx.ModelProto) -> Graph:
@@ -70,11 +72,13 @@ def _imported(model: onnx.ModelProto, folder: Path | None, where: str) -> Graph:
     except UnicodeDecodeError:
         raise ModelFormatError(f"{where} is not a valid ONNX model: a text in it is not UTF-8") from None
     except ModelFormatError as error:
-        raise ModelFormatError(f"{where} is not a valid ONNX model: {error}") from None
+        raise ModelFormatError(f"{where} is not a valid ONNX model: {_brief(error)}") from None
 
 
-def _first_line(error: Exception) -> str:
-    return next((line for line in str(error).splitlines() if line.strip()), type(error).__name__).strip()
+def _brief(error: Exception) -> str:
+    """The first line that says something; a name in it may be as long as the file."""
+    line = next((line for line in str(error).splitlines() if line.strip()), type(error).__name__).strip()
+    return line if len(line) <= _LONGEST_REASON else f"{line[:_LONGEST_REASON]} ..."
 
 
 class _Importer:
@@ -126,12 +130,16 @@ class _Importer:
         """An input with a default may be given another value when the model runs: it is no weight."""
         attributes: dict[str, AttributeValue] = {}
         if default is not None:
-            attributes["default"] = InitializerPayload(default, self.folder).digest
+            payload = InitializerPayload(default, self.folder)
+            payload.check()
+            attributes["default"] = payload.digest
         return self._add(Node(INPUT, (), attributes, (self.known_types[value.name],), (value.name,)))
 
     def _add_weight(self, tensor: onnx.TensorProto) -> int:
         kind = TensorType(dtype_name(tensor.data_type), tuple(int(d) for d in tensor.dims))
-        return self._add(Node(WEIGHT, (), {}, (kind,), (tensor.name,), True, InitializerPayload(tensor, self.folder)))
+        payload = InitializerPayload(tensor, self.folder)
+        payload.check()
+        return self._add(Node(WEIGHT, (), {}, (kind,), (tensor.name,), True, payload))
 
     def _add_node(self, proto: onnx.NodeProto) -> None:
         if proto.op_type == "Constant" and proto.domain in ONNX_DOMAINS:
@@ -176,7 +184,7 @@ class _Importer:
             return None
         while len(outputs) > len(inferred) and not outputs[-1]:
             outputs.pop()
-        if len(outputs) != len(inferred):
+        if len(outputs) != len(inferred) or not all(map(_can_be_written, inferred)):
             return None
         if op == "Reshape" and inferred[0].is_static and 0 not in (inferred[0].shape or ()):
             attributes["shape"] = inferred[0].shape  # type: ignore[assignment]
@@ -214,7 +222,9 @@ class _Importer:
                     return None
                 continue
             array = self._constant_array(ref)
-            if array is None or (parameter.scalar and not self._is_scalar_of(array, operands[0])):
+            if array is None or not (
+                self._is_scalar_of(array, operands[0]) if parameter.scalar else _is_integer(array)
+            ):
                 return None
             attributes[parameter.name] = float(array.item()) if parameter.scalar else _int_tuple(array)
         if op == "Cast":
@@ -284,6 +294,9 @@ class _Importer:
         return node.payload.array() if isinstance(node.payload, InitializerPayload) and node.op == WEIGHT else None
 
     def _opaque(self, proto: onnx.NodeProto) -> Node:
+        for tensor in tensors_in(proto):
+            if tensor.data_location == onnx.TensorProto.EXTERNAL:
+                InitializerPayload(tensor, self.folder).check()
         captures = tuple(n for n in dict.fromkeys(_captured_names(proto)) if n in self.values)
         refs = [self._ref(name, proto) for name in (*proto.input, *captures)]
         types = tuple(self.known_types.get(name) for name in proto.output)
@@ -293,7 +306,7 @@ class _Importer:
             attributes={},
             types=types,
             names=tuple(proto.output),
-            payload=OpaquePayload(proto, captures),
+            payload=OpaquePayload(proto, captures, self.folder),
             label=proto.name,
         )
 
@@ -308,6 +321,11 @@ def _data_operands(op: str, given: int, opset: int) -> int:
     """How many of the operands carry data rather than parameters."""
     operands = [p.operand for p in PARAMETERS.get(op, ()) if opset >= p.since]
     return min([given, *operands])
+
+
+def _can_be_written(kind: TensorType) -> bool:
+    """ONNX has 64 bits for a dimension; sizes that a model merely declares may multiply to more."""
+    return all(d <= _LARGEST_DIMENSION for d in kind.shape or () if isinstance(d, int))
 
 
 def _from_the_end(op: str, attributes: dict[str, AttributeValue], rank: int | None) -> None:
@@ -359,6 +377,10 @@ def _pads_of_all_axes(pads: tuple[int, ...], axes: tuple[int, ...], rank: int) -
     for given, place in enumerate(places):
         full[place], full[rank + place] = pads[given], pads[len(axes) + given]
     return tuple(full)
+
+
+def _is_integer(array: np.ndarray) -> bool:
+    return array.dtype.kind in "iu"
 
 
 def _int_tuple(array: np.ndarray) -> tuple[int, ...]:

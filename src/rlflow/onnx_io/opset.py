@@ -61,6 +61,13 @@ AXIS_ATTRIBUTES: Mapping[str, str] = {
 }
 """Axes of the operand, stored from the end: -1 is the last axis whatever the rank."""
 
+ATTRIBUTES_SINCE: Mapping[tuple[str, str], int] = {
+    ("MaxPool", "ceil_mode"): 10,
+    ("MaxPool", "dilations"): 10,
+    ("AveragePool", "ceil_mode"): 10,
+}
+"""First opsets of attributes that an operator had not from its beginning: before, it did as with 0, or ones."""
+
 IGNORED_ATTRIBUTES: Mapping[str, frozenset[str]] = {
     "LayerNormalization": frozenset({"stash_type"}),
     "RMSNormalization": frozenset({"stash_type"}),

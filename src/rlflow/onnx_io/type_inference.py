@@ -12,13 +12,15 @@ from rlflow.onnx_io.element_type import dtype_name, from_type_proto
 from rlflow.onnx_io.payload import copy_fields
 
 _SMALL_BYTES = 4096  # shapes, axes, indices: what shape inference may want to read
+_LONGEST_SHAPE = 2**20
+"""ONNX's inference counts up to the length of a vector that may hold axes: of one declared longer, memory runs out."""
 
 
 def infer_types(model: onnx.ModelProto) -> dict[str, TensorType | None]:
     """Type of every value by its name, None where ONNX's own inference tells none; weights' data are left out."""
     light = without_large_weights(model)
     _name_dimensions(light)
-    with suppress(RuntimeError, ValueError, onnx.shape_inference.InferenceError):
+    with suppress(RuntimeError, ValueError, MemoryError, onnx.shape_inference.InferenceError):
         light = onnx.shape_inference.infer_shapes(light, data_prop=True)
     values = (*light.graph.value_info, *light.graph.input, *light.graph.output)
     types = {v.name: from_type_proto(v.type) for v in values}
@@ -28,16 +30,19 @@ def infer_types(model: onnx.ModelProto) -> dict[str, TensorType | None]:
 
 
 def _name_dimensions(model: onnx.ModelProto) -> None:
-    """Give each unnamed dimension of an input a symbol of its own, so that it can be recognised downstream."""
-    unnamed = (
-        dimension
-        for value in model.graph.input
-        if value.type.WhichOneof("value") == "tensor_type"
-        for dimension in value.type.tensor_type.shape.dim
-        if dimension.WhichOneof("value") is None
-    )
-    for number, dimension in enumerate(unnamed):
-        dimension.dim_param = f"#{number}"
+    """Give each unnamed dimension of an input a symbol of its own, so that it can be recognised downstream, and the
+    length of a vector, too, that is too long to be a list of axes.
+    """
+    number = 0
+    for value in (*model.graph.input, *model.graph.value_info):
+        if value.type.WhichOneof("value") != "tensor_type":
+            continue
+        dimensions = value.type.tensor_type.shape.dim
+        for dimension in dimensions:
+            unnamed = dimension.WhichOneof("value") is None
+            if unnamed or (len(dimensions) == 1 and dimension.dim_value > _LONGEST_SHAPE):
+                dimension.dim_param = f"#{number}"
+                number += 1
 
 
 def without_large_weights(model: onnx.ModelProto) -> onnx.ModelProto:

@@ -1,4 +1,4 @@
-"""Pools: MaxPool (ai.onnx 10, without indices), AveragePool (10, without dilations), GlobalAveragePool (1)."""
+"""Pools: MaxPool (ai.onnx 8, without indices), AveragePool (7, without dilations), GlobalAveragePool (1)."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ OPERATORS = (
         "MaxPool",
         _infer_max,
         _max,
-        since=10,
+        since=8,
         arity=(1, 1),
         flops=_pool_flops,
         defaults={"auto_pad": "NOTSET", "ceil_mode": 0},
@@ -110,7 +110,7 @@ OPERATORS = (
         "AveragePool",
         _infer_average,
         _average,
-        since=10,
+        since=7,
         arity=(1, 1),
         flops=_pool_flops,
         defaults={"auto_pad": "NOTSET", "ceil_mode": 0, "count_include_pad": 0},

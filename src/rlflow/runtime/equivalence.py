@@ -186,8 +186,8 @@ def _reference_runs(
     failure: RLFlowError | None = None
     for sizes, default in attempts:
         rng = np.random.default_rng(seed)
-        drawn = [draw_inputs(structure, rng, named | sizes, default_dimension=default, uses=own) for own in by_draw]
         try:
+            drawn = [draw_inputs(structure, rng, named | sizes, default_dimension=default, uses=own) for own in by_draw]
             return drawn, [run(session, inputs) for inputs in drawn]
         except RLFlowError as error:
             failure = failure or error

@@ -13,6 +13,7 @@ from rlflow.runtime.uses import NO_USE, Use, uses_of
 DEFAULT_DIMENSION = 2
 # Small, and never 0: integer division by zero kills the process inside onnxruntime.
 _PLAIN_INTEGERS = (1, 5)
+_MOST_ELEMENTS = 2**26  # half a gigabyte while it is drawn
 
 
 def required_inputs(model: ModelProto) -> list[ValueInfoProto]:
@@ -80,7 +81,7 @@ def draw_inputs(
     `default_dimension`.
 
     Raises InputError for a name in `dimensions` that the model does not have, RLFlowError for an input that
-    is no numeric tensor.
+    is no numeric tensor, or of a size that no tensor has or that would fill the memory.
     """
     sizes = dict(dimensions or {})
     if unknown := sorted(set(sizes) - set(symbolic_dimensions(model))):
@@ -154,7 +155,10 @@ def _numpy_name(onnx_name: str) -> str:
 
 
 def _shape(value: ValueInfoProto, sizes: Mapping[str, int], default: int) -> tuple[int, ...]:
-    return tuple(
+    shape = tuple(
         dimension.dim_value if dimension.HasField("dim_value") else sizes.get(dimension.dim_param, default)
         for dimension in value.type.tensor_type.shape.dim
     )
+    if min(shape, default=0) < 0 or math.prod(shape) > _MOST_ELEMENTS:
+        raise RLFlowError(f"input {value.name!r} has shape {list(shape)}; no values of this shape can be drawn")
+    return shape

@@ -26,7 +26,7 @@ _LEVELS = {
     "as_written": ort.GraphOptimizationLevel.ORT_DISABLE_ALL,
     "deployed": ort.GraphOptimizationLevel.ORT_ENABLE_ALL,
 }
-_ERROR_SEVERITY = 3
+_FATAL_SEVERITY = 4  # errors are raised: nobody wants them printed, too
 _MessageT = TypeVar("_MessageT", bound=Message)
 
 
@@ -103,7 +103,7 @@ def _options(setting: Setting, threads: int) -> ort.SessionOptions:
     options.graph_optimization_level = _LEVELS[setting]
     options.intra_op_num_threads = threads
     options.inter_op_num_threads = 1
-    options.log_severity_level = _ERROR_SEVERITY
+    options.log_severity_level = _FATAL_SEVERITY
     return options
 
 

@@ -1,0 +1,45 @@
+"""`make conformance`: all of onnx's models and ten thousand damaged files, to data/results/conformance.json."""
+
+from pathlib import Path
+from typing import Any
+
+import onnx
+import onnxruntime
+import pytest
+from onnx_io.backend import (
+    KINDS,
+    Survival,
+    survival_of_kind,
+    survival_of_light_models,
+    survival_of_light_models_with_drawn_weights,
+)
+from onnx_io.damage import Toll
+
+from rlflow.evaluation.results import write_results
+from rlflow.rules.library import load
+
+DAMAGED_FILES = 10_000
+
+
+@pytest.mark.fuzz
+def test_conformance(repository: Path) -> None:
+    tallies = {kind: survival_of_kind(kind) for kind in KINDS}
+    tallies["light"] = survival_of_light_models()
+    tallies["light_with_drawn_weights"] = survival_of_light_models_with_drawn_weights()
+    toll = Toll()
+    toll.take(range(DAMAGED_FILES))
+    write_results(repository / "data/results/conformance.json", document(tallies, toll))
+    assert [difference for tally in tallies.values() for difference in tally.differences] == []
+    assert all(tally.survived == tally.run_by_onnx_runtime for tally in tallies.values())
+    assert toll.failures == []
+
+
+def document(tallies: dict[str, Survival], toll: Toll) -> dict[str, Any]:
+    """As schema `conformance` describes it."""
+    return {
+        "library": load().hash,
+        "onnx": onnx.__version__,
+        "onnxruntime": onnxruntime.__version__,
+        "kinds": {kind: tally.to_json() for kind, tally in tallies.items()},
+        "damaged_files": toll.to_json(),
+    }

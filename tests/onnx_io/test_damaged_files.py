@@ -1,0 +1,82 @@
+"""Mutated ONNX files: refused in one sentence, or exported as a model that computes the same; never a crash."""
+
+import os
+import time
+from pathlib import Path
+from random import Random
+
+import numpy as np
+import onnx
+import pytest
+from onnx_io.damage import EQUAL, EXPORTED, REFUSED, Toll
+from onnx_io.guarded_process import GuardedProcess
+from onnx_io.mutation import OF_BYTES, OF_MODELS, fields, mutated
+
+from rlflow import zoo
+
+TINY = zoo.build("tiny_transpose").SerializeToString()
+FILES = 300
+
+
+@pytest.mark.slow
+def test_damaged_files_are_refused_or_exported() -> None:
+    """Both, each often enough: a reader that refuses everything and one that believes everything would be found."""
+    toll = Toll()
+    toll.take(range(10**6, 10**6 + FILES))
+    assert not toll.failures
+    assert toll.outcomes.total() == FILES
+    assert toll.outcomes[REFUSED] >= FILES / 2
+    assert toll.outcomes[EXPORTED] + toll.outcomes[EQUAL] >= FILES / 20
+    assert toll.outcomes[EQUAL] >= 3
+
+
+def test_the_same_seed_makes_the_same_file() -> None:
+    assert mutated(Random(1), TINY) == mutated(Random(1), TINY) != mutated(Random(2), TINY)
+
+
+def test_every_mutation_is_made() -> None:
+    """And nearly all of them change the file."""
+    made = [mutated(Random(seed), TINY) for seed in range(1000)]
+    names = {name for names, _ in made for name in names.split(" and ")}
+    assert names == {mutation.__name__ for mutation in (*OF_BYTES, *OF_MODELS)}
+    assert sum(content != TINY for _, content in made) >= 950
+
+
+def test_fields_are_those_that_protobuf_finds() -> None:
+    found = [TINY[f.body : f.end] for f in fields(TINY)]
+    model = onnx.ModelProto.FromString(TINY)
+    assert model.graph.SerializeToString() in found
+    assert all(node.SerializeToString() in found for node in model.graph.node)
+    assert all(node.op_type.encode() in found for node in model.graph.node)
+
+
+def _crashes(path: Path) -> str:
+    os.abort()
+
+
+def _hangs(path: Path) -> str:
+    time.sleep(3600)
+    return ""
+
+
+def _is_greedy(path: Path) -> str:
+    return str(np.ones(2**32).sum())
+
+
+def _is_well(path: Path) -> str:
+    return path.name
+
+
+@pytest.mark.parametrize(
+    ("function", "answer"),
+    [(_crashes, "crash: exit code -6"), (_is_greedy, "traceback: "), (_is_well, "model.onnx")],
+)
+def test_a_guarded_process_says_how_it_died(function, answer: str) -> None:  # type: ignore[no-untyped-def]
+    with GuardedProcess(function) as process:
+        assert process(Path("model.onnx")).startswith(answer)
+        assert process(Path("model.onnx")).startswith(answer)
+
+
+def test_a_guarded_process_that_hangs_is_ended() -> None:
+    with GuardedProcess(_hangs, longest_s=1.0) as process:
+        assert process(Path("model.onnx")) == "hang: no answer in 1.0 s"
