@@ -13,7 +13,7 @@ export PATH := $(abspath $(VENV))/bin:$(PATH)
 export DVC_NO_ANALYTICS := 1
 export MLFLOW_DISABLE_TELEMETRY := true
 
-.PHONY: help setup repro test test-slow test-rules fuzz conformance lint check check-results smoke seeds rules bench ui clean
+.PHONY: help setup repro test test-slow test-rules fuzz conformance lint check check-results smoke seeds rules trajectories bench ui clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -65,6 +65,9 @@ seeds: setup ## the learning chain on a two-layer BERT for five seeds, against t
 RECALL ?=
 rules: setup ## the rules' figures: each at a thousand instances in ONNX Runtime; RECALL=equations.txt
 	OMP_NUM_THREADS=1 python benchmarks/rules.py --recall $(RECALL)
+
+trajectories: setup ## record the trajectories that the tests replay anew: after a change of the library
+	OMP_NUM_THREADS=1 PYTHONPATH=tests python -m trajectory.recording
 
 bench: setup ## timings, to data/results/bench.json
 	python benchmarks/run.py

@@ -14,6 +14,7 @@ from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
 from pathlib import Path
 from statistics import fmean
+from tempfile import TemporaryDirectory
 from time import process_time
 from typing import Any
 
@@ -70,7 +71,8 @@ def enumerated(library: Library) -> list[Rule]:
 
 def generation(library: Library) -> dict[str, Any]:
     """By family; `RuleError` if the shipped library is another one than the generator builds."""
-    built, report = build_library(LibraryConfig.of(SHIPPED, TRIALS, 0, VerificationConfig()))
+    with TemporaryDirectory() as folder:
+        built, report = build_library(LibraryConfig.of(SHIPPED, TRIALS, 0, VerificationConfig()), Path(folder))
     if built.hash != library.hash:
         raise RuleError("the shipped library is not what `rlflow rules generate` builds: generate it again")
     keys = (

@@ -1,4 +1,4 @@
-"""All benchmarks, to data/results/bench.json: `make bench`. Wants a quiet machine; compare ratios, not times."""
+"""All benchmarks, to data/results/bench.json and bench.png: `make bench`. Wants a quiet machine: trust ratios alone."""
 
 import json
 import subprocess
@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from rlflow.evaluation.figures import save, step_growth
 from rlflow.evaluation.results import write_results
 
 HERE = Path(__file__).parent
@@ -62,6 +63,7 @@ def graph_rows() -> list[dict[str, Any]]:
 def main() -> None:
     rows = [*output_of("step_speed.py"), *graph_rows(), *dream_rows()]
     write_results(RESULT, rows)
+    save(step_growth(rows), RESULT.with_suffix(".png"))
     for row in rows:
         promised = "" if row["baseline_value"] is None else f"   ({row['baseline']}: {row['baseline_value']:.3g})"
         sys.stdout.write(f"{row['name']:48s} {row['value']:10.3f} {row['unit']}{promised}\n")

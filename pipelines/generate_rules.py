@@ -24,6 +24,7 @@ def generate_rules(stage: Stage) -> None:
     with stage.progress("verifying") as on_progress:
         library, report = build_library(
             config,
+            stage.checkpoint / "generation",
             on_progress=lambda done, total: on_progress(done / total, f"{done} of {total}"),
         )
     generation_s = time.perf_counter() - started

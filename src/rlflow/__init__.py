@@ -6,15 +6,19 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from rlflow.api import OptimiseConfig as OptimiseConfig
     from rlflow.api import Optimised as Optimised
+    from rlflow.api import equivalence as equivalence
     from rlflow.api import optimise as optimise
     from rlflow.ir.graph import Graph as Graph
     from rlflow.onnx_io import from_onnx as from_onnx
     from rlflow.onnx_io import to_onnx as to_onnx
+    from rlflow.runtime.equivalence import EquivalenceReport as EquivalenceReport
 
 _HOMES = {
+    "EquivalenceReport": "rlflow.runtime.equivalence",
     "Graph": "rlflow.ir.graph",
     "OptimiseConfig": "rlflow.api",
     "Optimised": "rlflow.api",
+    "equivalence": "rlflow.api",
     "from_onnx": "rlflow.onnx_io",
     "optimise": "rlflow.api",
     "to_onnx": "rlflow.onnx_io",

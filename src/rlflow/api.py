@@ -1,12 +1,13 @@
-"""A faster, checked model from a model, in one call: the searches, the trained policy and the last gate together."""
+"""The library in one call each: a faster, checked model from a model, and whether two models are equivalent."""
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+import numpy as np
 import onnx
 from onnx import ModelProto
 
@@ -14,8 +15,9 @@ from rlflow.cost import price_list
 from rlflow.cost.measured import MeasuredCost, PricingConfig, empty_price_list
 from rlflow.cost.price_list import PriceList
 from rlflow.cost.work_ratios import work_ratios
-from rlflow.errors import InputError, PriceError
+from rlflow.errors import InputError, PriceError, RLFlowError
 from rlflow.evaluation.delivery import DeliveryConfig, check, is_faster, judgeable, latency_changes, time_models
+from rlflow.evaluation.fault import Derivation
 from rlflow.evaluation.report import LatencyChange, OptimisationReport, Step
 from rlflow.ir.graph import Graph
 from rlflow.ir.structural_hash import structural_hash
@@ -24,10 +26,11 @@ from rlflow.optimiser import Budget, OnProgress, OptimisationResult, Optimiser
 from rlflow.rules import library as rule_library
 from rlflow.rules.library import Library
 from rlflow.rules.rewriter import Rewriter
-from rlflow.runtime.equivalence import EquivalenceReport
+from rlflow.runtime.equivalence import EquivalenceReport, compare
 from rlflow.runtime.hardware import fingerprint
 from rlflow.runtime.inputs import dimensions_of
-from rlflow.runtime.session import SETTINGS, Setting
+from rlflow.runtime.session import SETTINGS, Setting, structure_of
+from rlflow.runtime.tolerance import draws_at_random
 from rlflow.search.backtracking import Backtracking
 from rlflow.search.greedy import Greedy
 from rlflow.search.random import RandomSearch
@@ -93,8 +96,9 @@ def optimise(
     A model that cannot be judged (it does not run here, its outputs change from run to run or tell nothing, or its
     sizes are open) is returned as it is, with the reason.
 
-    Raises `InputError` for what cannot be used (nothing is written), `EquivalenceError` naming the rule and the step
-    if a result computes something else.
+    Raises `InputError` for what cannot be used (nothing is written), `EquivalenceError` naming the step, its rule and
+    the values that it replaced if a result computes something else; where `output` is named, what shows the difference
+    is written to the folder `<output>.reproducer`.
     """
     config = config or OptimiseConfig()
     original, graph = _load(model)
@@ -104,7 +108,7 @@ def optimise(
     delivery = replace(config.delivery, dimensions=sizes)
     cost_model = MeasuredCost(config.setting, prices, config.pricing, sizes)
     method = _method(config, library, cost_model)
-    equivalence, unjudgeable = judgeable(original, delivery)
+    checked, unjudgeable = judgeable(original, delivery)
     candidate, latency, faster = original, dict[Setting, LatencyChange](), False
     if unjudgeable:
         result = _untouched(graph, cost_model, library)
@@ -114,12 +118,13 @@ def optimise(
     if result.trajectory.steps:
         candidate = to_onnx(result.best)
         check_model(candidate)
-        equivalence = check(original, candidate, graph, result, method.rewriter, delivery)
+        derivation = Derivation(original, candidate, graph, result.trajectory, method.rewriter, name=_name(model))
+        checked = check(derivation, delivery, Path(f"{output}.reproducer") if output else None)
         latency = _timed(original, candidate, delivery, on_progress)
         faster = is_faster(latency, config.setting)
     reason = unjudgeable or _reason(result, faster)
     report = OptimisationReport(
-        input=str(model) if isinstance(model, str | Path) else "a model in memory",
+        input="a model in memory" if isinstance(model, ModelProto) else str(model),
         output=output or "memory",
         method=config.method,
         written="optimised" if faster else "original",
@@ -129,7 +134,7 @@ def optimise(
         cost_before_ms=result.start_ms,
         cost_after_ms=result.best_ms,
         latency=latency,
-        equivalence=equivalence,
+        equivalence=checked,
         steps=tuple(Step(s.rule, s.location, s.runtime_ms) for s in result.trajectory.steps),
         optimisation_s=result.wall_time_s,
         real_interactions=result.interactions,
@@ -140,7 +145,51 @@ def optimise(
         **({} if unjudgeable else work_ratios(cost_model, graph, result.best)),
     )
     chosen = candidate if faster else original
-    return Optimised(chosen, result, report.written, reason, equivalence, latency, report)
+    return Optimised(chosen, result, report.written, reason, checked, latency, report)
+
+
+def equivalence(
+    original: ModelProto | Path | str,
+    candidate: ModelProto | Path | str,
+    *,
+    draws: int = 3,
+    seed: int = 0,
+    setting: Setting = "as_written",
+    shapes: Mapping[str, Sequence[int]] | None = None,
+    dimensions: Mapping[str, int] | None = None,
+    inputs: Sequence[Mapping[str, np.ndarray]] | None = None,
+) -> EquivalenceReport:
+    """Whether `candidate` computes what `original` computes, within rounding, and what speaks for it.
+
+    Both run on `draws` inputs drawn from `seed`, such as the original is for, or on `inputs` where these are given.
+    Sizes that are open get small values, or those of `shapes` (of inputs, by name) and `dimensions` (by their names).
+    The tolerance follows from the original's float type and depth; where float32 leaves a doubt, float64 decides.
+
+    Raises `InputError` for a file that is no ONNX model, sizes that do not fit, and an original that does not run here
+    or draws random numbers. A candidate that does not run is not equivalent.
+    """
+    sides = [_readable(model) for model in (original, candidate)]
+    structure = structure_of(sides[0])
+    if draws_at_random(structure):
+        raise InputError("the original draws random numbers: no other model could be compared with it")
+    sizes = dimensions_of(structure, shapes or {}) | dict(dimensions or {})
+    try:
+        return compare(*sides, draws=draws, seed=seed, setting=setting, dimensions=sizes, inputs=inputs)
+    except InputError:
+        raise
+    except RLFlowError as error:
+        raise InputError(f"the original could not be tried here: {error}") from None
+
+
+def _readable(model: ModelProto | Path | str) -> ModelProto | Path:
+    if isinstance(model, ModelProto):
+        return model
+    load_model(model)
+    return Path(model)
+
+
+def _name(model: ModelProto | Path | str) -> str:
+    return "MODEL" if isinstance(model, ModelProto) else str(Path(model).resolve())
 
 
 def _load(model: ModelProto | Path | str) -> tuple[ModelProto, Graph]:

@@ -5,31 +5,14 @@ import json
 import numpy as np
 import onnx
 import pytest
+from trajectory.recording import FOLDER as RECORDED
+from trajectory.recording import MODELS
 
 from rlflow import schemas, zoo
-from rlflow.cli import main
 from rlflow.cli.optimise import parse_budget
 from rlflow.errors import InputError
 from rlflow.rules.library import load
 from rlflow.runtime.equivalence import compare
-
-
-@pytest.fixture
-def rlflow(monkeypatch, capsys, tmp_path):
-    """Run a command; returns (exit code, standard output, standard error). Prices are cached in a fresh folder."""
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-
-    def run(*arguments):
-        monkeypatch.setattr("sys.argv", ["rlflow", *map(str, arguments)])
-        code = 0
-        try:
-            main()
-        except SystemExit as stop:
-            code = stop.code or 0
-        captured = capsys.readouterr()
-        return code, captured.out, captured.err
-
-    return run
 
 
 def save(path, name, **settings):
@@ -298,6 +281,26 @@ def test_a_recorded_trajectory_replays_to_the_same_model(rlflow, tmp_path):
     code, _, err = rlflow("replay", recorded, other)
     assert code == 1
     assert "starts from graph" in err
+
+
+def test_a_model_that_is_replayed_to_a_file_is_compared_where_its_sizes_are_known(rlflow, tmp_path, caplog):
+    """A recorded trajectory over a BERT of open batch: what is written without a shape comes with a warning."""
+    name = "bert_open_batch"
+    source, target = tmp_path / "in.onnx", tmp_path / "out.onnx"
+    onnx.save(MODELS[name](), source)
+    code, out, err = rlflow("replay", RECORDED / f"{name}.jsonl", source, "-o", target)
+    assert code == 0, err
+    assert "every hash agrees" in out
+    assert "was not compared with the original: its sizes batch are open" in caplog.text
+    target.unlink()
+    caplog.clear()
+    code, _, err = rlflow("replay", RECORDED / f"{name}.jsonl", source, "-o", target, "--shape", "input_ids=3x8")
+    assert code == 0, err
+    assert caplog.text == ""
+    assert compare(source, target, dimensions={"batch": 3}).equivalent
+    code, out, err = rlflow("replay", RECORDED / f"{name}.jsonl", source, "-o", target, "--shape", "ids=3x8")
+    assert (code, out) == (2, "")
+    assert "no input 'ids'" in err
 
 
 def test_results_are_checked(rlflow, tmp_path):

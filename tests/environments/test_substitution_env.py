@@ -32,10 +32,10 @@ def walk(env, steps, seed=0):
     """A random valid episode of so many steps: its hashes, rewards and runtimes."""
     rng = np.random.default_rng(seed)
     _, info = env.reset(seed=seed)
-    hashes, rewards, runtimes = [info["hash"]], [], [info["runtime_ms"]]
+    hashes, rewards, runtimes = [env.graph_hash()], [], [info["runtime_ms"]]
     for _ in range(steps):
         _, reward, terminated, truncated, info = env.step(random_action(env, rng))
-        hashes.append(info["hash"])
+        hashes.append(env.graph_hash())
         rewards.append(reward)
         runtimes.append(info["runtime_ms"])
         if terminated or truncated:
@@ -68,7 +68,7 @@ def test_gymnasium_alone_finds_it():
     plug-ins).
     """
     script = "import gymnasium; env = gymnasium.make('rlflow.environments:rlflow/Substitution-v0', model='tiny_merge');"
-    script += "print(env.reset(seed=0)[1]['hash'])"
+    script += "env.reset(seed=0); print(env.unwrapped.graph_hash())"
     answer = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
     assert answer.returncode == 0, answer.stderr
     assert len(answer.stdout.strip()) == 16
@@ -189,15 +189,19 @@ def test_one_environment_may_be_used_again(make_env):
     assert walk(env, 12, seed=3) == first
 
 
+def start_hash(env, **reset):
+    env.reset(**reset)
+    return env.graph_hash()
+
+
 def test_episodes_start_behind_random_rewrites(make_env):
     env = make_env(start_rewrites=4)
     origin = structural_hash(env._origin)
-    starts = {env.reset(seed=seed)[1]["hash"] for seed in range(12)}
+    starts = {start_hash(env, seed=seed) for seed in range(12)}
     assert len(starts) > 5
-    assert env.reset(seed=0, options={"start_rewrites": 0})[1]["hash"] == origin
-    _, info = env.reset(seed=0, options={"start_rewrites": 3})
-    assert info["hash"] != origin
-    assert env.trajectory().start_hash == info["hash"]
+    assert start_hash(env, seed=0, options={"start_rewrites": 0}) == origin
+    assert start_hash(env, seed=0, options={"start_rewrites": 3}) != origin
+    assert env.trajectory().start_hash == env.graph_hash()
     observation, _ = env.reset(seed=1, options={"start_rewrites": 3})
     assert observation["cost"] == pytest.approx(100)
 
@@ -225,12 +229,12 @@ model = zoo.build("bert", layers=1, hidden=32, heads=2, intermediate=64, sequenc
 env = substitution_env(model, max_locations=20, start_rewrites=3)
 rng = np.random.default_rng(0)
 observation, info = env.reset(seed=5)
-seen = [info["hash"]]
+seen = [env.graph_hash()]
 for _ in range(15):
     counts = env.counts()
     rule = int(rng.choice(np.flatnonzero(counts)))
     observation, reward, _, _, info = env.step((rule, int(rng.integers(counts[rule]))))
-    seen.append([info["hash"], info["runtime_ms"], reward, float(observation["features"].sum()), counts.tolist()])
+    seen.append([env.graph_hash(), info["runtime_ms"], reward, float(observation["features"].sum()), counts.tolist()])
 print(json.dumps(seen))
 """
 
@@ -280,9 +284,9 @@ def test_a_graph_too_large_for_the_observation_is_refused(bert, make_env):
 
 def test_rendering_shows_graph_and_matches(make_env):
     env = make_env()
-    _, info = env.reset(seed=0)
+    env.reset(seed=0)
     text = env.render()
-    assert info["hash"] in text
+    assert env.graph_hash() in text
     assert text.count("MatMul") >= 6
     assert "matches" in text
     assert text == env.render()

@@ -6,6 +6,7 @@ from rlflow.evaluation.figures import (
     rule_counts,
     rule_heat_map,
     save,
+    step_growth,
     temperature_sweep,
     training_curves,
 )
@@ -40,6 +41,17 @@ def test_curves_are_the_stored_points():
         )
         np.testing.assert_array_equal(axes.lines[0].get_xydata().T, [curve["step"], curve["value"]])
     assert len(training_curves({"loss": curves["loss"]}).axes) == 1
+
+
+def test_steps_are_drawn_by_size_beside_proportional_ones():
+    rows = [
+        {"name": "real step by size, 1 layers, 40 nodes, 16 rules", "value": 1.0},
+        {"name": "order, BERT-Base", "value": 9.0},
+        {"name": "real step by size, 3 layers, 120 nodes, 16 rules", "value": 1.5},
+    ]
+    measured, proportional = step_growth(rows).axes[0].lines
+    np.testing.assert_array_equal(measured.get_xydata(), [[40, 1.0], [120, 1.5]])
+    np.testing.assert_allclose(proportional.get_xydata(), [[40, 0.5], [120, 1.5]])
 
 
 def test_the_sweep_is_drawn_by_rising_temperature_with_its_baseline(sweep):

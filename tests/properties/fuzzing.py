@@ -18,6 +18,9 @@ from rlflow.runtime.equivalence import EquivalenceReport, compare
 STEPS = 5
 """Rewrites before a comparison."""
 
+MOST_TURNS = 1000
+"""Of one rule: an Add can be turned round nearly everywhere, and that is all there is to it."""
+
 _DRAWS = 4
 """Inputs at which models are compared again that differed at one: numbers may cancel by accident."""
 
@@ -43,7 +46,7 @@ class Tally:
     def next_action(self, graph: Graph, rng: np.random.Generator, first: int | None) -> tuple[int, Match] | None:
         """A match of this rule, or else of the one that has had fewest turns among those that match."""
         matches = self.rewriter.matches(graph)
-        present = [rule for rule, count in enumerate(matches.counts) if count]
+        present = [rule for rule, count in enumerate(matches.counts) if count and self.uses[rule] < MOST_TURNS]
         rule = min(present, key=lambda rule: (rule != first, self.uses[rule]), default=None)
         return None if rule is None else (rule, matches[rule][int(rng.integers(matches.counts[rule]))])
 

@@ -30,9 +30,10 @@ def test_a_rule_that_is_rarely_false_is_found_out() -> None:
 
 
 def test_numbers_that_cancel_refute_nothing() -> None:
-    """b - (b - a) is a, but in floats it is far from a small a: the source is at fault, and only for few numbers."""
+    """b - (b - a) is a, but in floats it is far from a small a: the source is at fault, and only for few numbers:
+    one draw in some thousands."""
     rule = declare("cancel", "test", [["Sub", "b", ["Sub", "b", "a"]]], ["a"], {name: {"shape": [1]} for name in "ab"})
-    found = endure(rule, instances=4000, seed=0)
+    found = endure(rule, instances=10_000, seed=2)
     assert isinstance(found, Endurance)
     assert 0 < found.cancelled < 40
 

@@ -9,6 +9,7 @@ import pytest
 from rlflow.errors import InputError, RuleError
 from rlflow.ir.tensor_type import TensorType
 from rlflow.ops import registry
+from rlflow.ops.domain import Array
 from rlflow.ops.field import FieldDomain, NoExponentError
 from rlflow.rules import generate as generation
 from rlflow.rules import pattern, prune
@@ -227,8 +228,8 @@ def test_fingerprints_of_unequal_terms_differ() -> None:
 
 
 @pytest.mark.exhaustive
-def test_the_shipped_library_is_what_the_generator_builds(library: Library) -> None:
-    built, report = build_library(LibraryConfig.of(SHIPPED, TRIALS, 0, VerificationConfig()))
+def test_the_shipped_library_is_what_the_generator_builds(library: Library, tmp_path: Path) -> None:
+    built, report = build_library(LibraryConfig.of(SHIPPED, TRIALS, 0, VerificationConfig()), tmp_path)
     assert [(r.id, r.name, r.origin) for r in built.rules] == [(r.id, r.name, r.origin) for r in library.rules]
     assert report.declared + sum(found.kept for found in report.families.values()) >= len(library.rules)
 
@@ -249,13 +250,13 @@ def test_write_library(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_a_family_adds_only_what_does_not_follow_from_those_before() -> None:
+def test_a_family_adds_only_what_does_not_follow_from_those_before(tmp_path: Path) -> None:
     """Not vacuous: alone, the second family has rules, and with Relu, which the first lacks, some are new."""
     without, whole = with_operators("Add", "Mul"), with_operators("Add", "Mul", "Relu")
     again = replace(without, family=replace(without.family, name="again"))
 
     def built(*families: GeneratorConfig) -> set[str]:
-        library, _ = build_library(LibraryConfig(families=families, declared=False))
+        library, _ = build_library(LibraryConfig(families=families, declared=False), tmp_path)
         return {rule.equation() for rule in library.rules}
 
     first, second = built(without), built(whole)
@@ -264,11 +265,11 @@ def test_a_family_adds_only_what_does_not_follow_from_those_before() -> None:
     assert built(without, whole) - first == {e for e in second if "Relu" in e}
 
 
-def test_a_verifier_that_accepts_a_false_rule_stops_everything(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_verifier_that_accepts_a_false_rule_stops_everything(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     true = declare("true", "control", [["Relu", ["Relu", "x"]]], [["Relu", "x"]])
     monkeypatch.setattr("rlflow.rules.curated.false_controls", lambda: [true])
     with pytest.raises(RuleError, match="which is false"):
-        build_library(LibraryConfig(families=(), declared=False))
+        build_library(LibraryConfig(families=(), declared=False), tmp_path)
 
 
 @pytest.mark.slow
@@ -282,10 +283,11 @@ def test_three_operators() -> None:
 def test_exponentials_are_known_as_such(family: Family) -> None:
     """The search leaves out, without a word, an operator that needs an exponent where none were drawn."""
     domain, rng = FieldDomain([1]), np.random.default_rng(0)
-    matrix = (3, 3) if family.name != "convolution" else (2, 2, 5, 5)
+    shape = {"convolution": (2, 2, 5, 5), "movement": (8, 8, 8)}.get(family.name, (3, 3))
     needing = set()
     for choice in family.operators:
-        operands = [domain.draw_residues(matrix, rng) for _ in range(choice.arity)]
+        operands: list[Array] = [domain.draw_residues(shape, rng) for _ in range(choice.arity)]
+        operands += [np.array([0])] if choice.selector else []
         try:
             registry.OPERATORS[choice.op].evaluate(domain, dict(choice.written), operands)
         except NoExponentError:

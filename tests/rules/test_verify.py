@@ -18,8 +18,10 @@ from rlflow.rules.verify import (
     VerificationConfig,
     certified,
     check_false_controls,
+    differs_in_floats,
     exact_difference,
     float_errors,
+    is_rounding,
     leaves_domain,
     loses_precision,
     verify,
@@ -95,7 +97,46 @@ def test_a_target_that_is_never_typed_is_refuted() -> None:
     rule = declare("untyped", "test", [["Relu", "x"]], [["Transpose", {"perm": [1, 0]}, "x"]], {"x": {"shape": [2, 3]}})
     outcome = verify(rule, CONFIG)
     assert isinstance(outcome, Refutation)
-    assert "well typed at only 0" in outcome.reason
+    assert "well typed, and has elements, at only 0" in outcome.reason
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_what_is_false_only_where_a_window_keeps_the_size_is_refuted(seed: int) -> None:
+    """Anywhere else the sides are of other types, or the factor is the same all over each window."""
+    window = {"kernel_shape": "?k", "pads": "?p", "strides": "?s", "count_include_pad": 1}
+    kinds = {
+        "?k": ["integers", 1, 3, 2],
+        "?p": ["choice", [0, 0, 0, 0], [0, 0, 0, 0], [0, 1, 1, 0], [1, 1, 1, 1], [2, 1, 2, 1]],
+        "?s": ["integers", 1, 2, 2],
+    }
+    source, target = ["Mul", "a", ["AveragePool", window, "b"]], ["AveragePool", window, ["Mul", "a", "b"]]
+    rule = declare("kept", "test", [source], [target], {"b": {"shape": ["n", "c", "h", "w"]}}, attributes=kinds)
+    outcome = verify(rule, replace(CONFIG, seed=seed))
+    assert isinstance(outcome, Refutation)
+    assert outcome.instance is not None
+
+
+def test_of_no_elements_nothing_is_proved() -> None:
+    """A slice that reads nothing is its own negative wherever it is well typed."""
+    nothing = {"axes": [-1], "starts": [2], "ends": [1], "steps": [1]}
+    rule = declare("nothing", "test", [["Slice", nothing, "x"]], [["Neg", ["Slice", nothing, "x"]]])
+    outcome = verify(rule, CONFIG)
+    assert isinstance(outcome, Refutation)
+    assert "at only 0" in outcome.reason
+
+
+def test_an_accident_of_floats_refutes_nothing() -> None:
+    """Both sides are a c / (a c + b): near its pole, of whose neighbours some are drawn, neither is accurate."""
+    source, target = ["Div", "a", ["Add", "a", ["Div", "b", "c"]]], ["Div", "c", ["Add", "c", ["Div", "b", "a"]]]
+    vectors = {name: {"shape": [64]} for name in "abc"}
+    rule = declare("pole", "test", [source], [target], vectors)
+    case, rng = Sampler(rule).sides(instances.draw(rule, Random(0))), np.random.default_rng(0)
+    assert case is not None
+    errors = float_errors([case] * 1600, rng)
+    assert 0 < sum(not is_rounding(error) for error in errors) < 100
+    assert not differs_in_floats(case, rng)
+    wrong = declare("wrong", "test", [source], [["Neg", target]], vectors)
+    assert differs_in_floats(Sampler(wrong).sides(case.instance), rng)
 
 
 def test_a_refuted_rule_says_where(library: object) -> None:

@@ -3,41 +3,12 @@
 from dataclasses import replace
 
 import pytest
+from trajectory.wrong import WRONG, differs_from, with_a_wrong_step
 
-from rlflow.cost.analytic import AnalyticCost
-from rlflow.optimiser import Budget, Workspace
+from rlflow.ir.structural_hash import structural_hash
+from rlflow.onnx_io import to_onnx
 from rlflow.rules.rewriter import Rewriter
-from rlflow.rules.rule import declare
-from rlflow.trajectory import bisect
 from rlflow.trajectory.bisect import first_wrong_step
-
-# Looks like a rule that merges two biases, and loses one of them. No certificate: it could not be in a library.
-WRONG = declare(
-    "lose-a-bias",
-    "linear",
-    [["Add", ["MatMul", "x", "w"], "c"]],
-    [["MatMul", "x", "w"]],
-    {"c": {"shape": ["n"], "constant": True}},
-)
-
-
-def with_a_wrong_step(bert, shipped, right_before, right_after):
-    """Right steps, the wrong one, right steps."""
-    rewriter = Rewriter([*shipped.rules, WRONG])
-    work = Workspace.begin(bert, rewriter, AnalyticCost(), "none", Budget(expansions=1))
-
-    def right(state):
-        actions = [a for a in work.actions(state) if a.rule < len(shipped.rules)]
-        return work.step(state, actions[len(actions) // 2])
-
-    state = work.start
-    for _ in range(right_before):
-        state = right(state)
-    wrong = [a for a in work.actions(state) if a.rule == len(shipped.rules)]
-    state = work.step(state, wrong[-1])
-    for _ in range(right_after):
-        state = right(state)
-    return work.result(state).trajectory, rewriter
 
 
 @pytest.mark.parametrize(("right_before", "right_after"), [(0, 5), (3, 4), (6, 0), (0, 0)])
@@ -45,22 +16,32 @@ def test_the_wrong_step_is_found(bert, shipped, right_before, right_after):
     """First, in the middle, last and alone."""
     trajectory, rewriter = with_a_wrong_step(bert, shipped, right_before, right_after)
     assert len(trajectory.steps) == right_before + 1 + right_after
-    found = first_wrong_step(bert, trajectory, rewriter)
+    found = first_wrong_step(bert, trajectory, rewriter, differs_from(bert))
     assert found is not None
-    number, step = found
-    assert (number, step.rule) == (right_before + 1, WRONG.id)
-    assert step is trajectory.steps[right_before]
+    assert (found.number, found.step.rule, found.match.rule) == (right_before + 1, WRONG.id, WRONG)
+    assert found.step is trajectory.steps[right_before]
+    assert structural_hash(found.after) == found.step.hash
 
 
 def test_a_right_trajectory_has_no_wrong_step(bert, episode, shipped):
-    assert first_wrong_step(bert, episode, Rewriter(shipped.rules)) is None
-    assert first_wrong_step(bert, replace(episode, steps=()), Rewriter(shipped.rules)) is None
+    rewriter, is_wrong = Rewriter(shipped.rules), differs_from(bert)
+    assert first_wrong_step(bert, episode, rewriter, is_wrong) is None
+    assert first_wrong_step(bert, replace(episode, steps=()), rewriter, is_wrong) is None
 
 
-def test_halving_compares_logarithmically(bert, shipped, monkeypatch):
+def test_halving_compares_logarithmically(bert, shipped):
     trajectory, rewriter = with_a_wrong_step(bert, shipped, 6, 8)
-    calls = []
-    original = bisect.compare
-    monkeypatch.setattr(bisect, "compare", lambda *a, **k: calls.append(1) or original(*a, **k))
-    assert first_wrong_step(bert, trajectory, rewriter)[0] == 7
+    calls, is_wrong = [], differs_from(bert)
+    assert first_wrong_step(bert, trajectory, rewriter, lambda g: calls.append(1) or is_wrong(g)).number == 7
     assert len(calls) <= 1 + 4  # the end, then log2(15)
+
+
+def test_the_values_that_it_replaced_are_named(bert, shipped):
+    """By the names that they have in the model: so that a person finds them in a viewer."""
+    trajectory, rewriter = with_a_wrong_step(bert, shipped, 0, 2)
+    found = first_wrong_step(bert, trajectory, rewriter, differs_from(bert))
+    (value,) = found.values
+    (adder,) = [node for node in to_onnx(bert).graph.node if value in node.output]
+    assert adder.op_type == "Add"
+    for part in ("step 1", "rule lose-a-bias", WRONG.id, repr(value)):
+        assert part in str(found)

@@ -121,9 +121,9 @@ def _resumed(checkpoint: Path | None) -> Collection:
 
 def _play(env: SubstitutionEnv, agent: RandomAgent, collection: Collection, rng: np.random.Generator) -> Episode:
     """One episode, added to the collection."""
-    _, info = env.reset(seed=int(rng.integers(2**31)))
+    env.reset(seed=int(rng.integers(2**31)))
     taste = agent.draw_taste(rng)
-    index, counts, cost = [_index(env, collection, info)], [env.counts()], [100.0]
+    index, counts, cost = [_index(env, collection)], [env.counts()], [100.0]
     actions: list[tuple[int, int]] = []
     rewards: list[float] = []
     ended = terminated = False
@@ -133,7 +133,7 @@ def _play(env: SubstitutionEnv, agent: RandomAgent, collection: Collection, rng:
         ended = terminated or truncated
         actions.append(action)
         rewards.append(reward)
-        index.append(_index(env, collection, info))
+        index.append(_index(env, collection))
         counts.append(env.counts())
         cost.append(100.0 * env.cost.runtime_ms / env.start_cost.runtime_ms)
         collection.matches_beyond_limit += info["matches_beyond_limit"]
@@ -150,9 +150,9 @@ def _play(env: SubstitutionEnv, agent: RandomAgent, collection: Collection, rng:
     return episode
 
 
-def _index(env: SubstitutionEnv, collection: Collection, info: dict[str, str]) -> int:
+def _index(env: SubstitutionEnv, collection: Collection) -> int:
     """Place of the present graph among the distinct ones, where it is put if it is new."""
-    place = collection.places.setdefault(info["hash"], len(collection.graphs))
+    place = collection.places.setdefault(env.graph_hash(), len(collection.graphs))
     if place == len(collection.graphs):
         collection.graphs.append(env.graph_arrays())
     return place

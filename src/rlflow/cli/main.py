@@ -7,7 +7,7 @@ import sys
 
 import typer
 
-from rlflow.cli import optimise, replay, results, rules, zoo
+from rlflow.cli import equivalence, optimise, replay, results, rules, zoo
 from rlflow.errors import RLFlowError
 
 app = typer.Typer(
@@ -18,6 +18,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 app.command("optimise")(optimise.optimise)
+app.command("equivalence")(equivalence.equivalence)
 app.command("replay")(replay.replay)
 app.command("check-results")(results.check_results)
 app.add_typer(rules.app, name="rules", help="The library of substitution rules.")

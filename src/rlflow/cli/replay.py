@@ -3,18 +3,26 @@
 from __future__ import annotations
 
 import json
+import logging
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from rlflow import schemas
+from rlflow.cli.optimise import parse_shape
 from rlflow.errors import ReplayError
+from rlflow.evaluation.delivery import DeliveryConfig, check, judgeable
+from rlflow.evaluation.fault import Derivation
 from rlflow.onnx_io import check_model, from_onnx, save_model, to_onnx
 from rlflow.rules import library as rule_library
 from rlflow.rules.rewriter import Rewriter
+from rlflow.runtime.inputs import dimensions_of
+from rlflow.runtime.session import structure_of
 from rlflow.trajectory import record
 from rlflow.trajectory.replay import replay as replay_trajectory
+
+_LOGGER = logging.getLogger(__name__)
 
 
 def replay(
@@ -22,20 +30,30 @@ def replay(
     model: Annotated[Path, typer.Argument(help="The ONNX model that it started from.")],
     number: Annotated[int, typer.Option(help="Which line, from 1.")] = 1,
     output: Annotated[Path | None, typer.Option("--output", "-o", help="Write the last graph as a model.")] = None,
+    shape: Annotated[
+        list[str] | None, typer.Option(help="Shape of an input whose sizes are open, for comparing with --output.")
+    ] = None,
     rules: Annotated[Path | None, typer.Option(help="The library it was recorded with; the shipped one.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the steps as JSON.")] = False,
 ) -> None:
-    """Apply a recorded trajectory to its model and check the hash after every step."""
+    """Apply a recorded trajectory to its model and check the hash after every step.
+
+    A model is written only if it computes what the first one does. Exit code 0 when all that holds, 2 on input that
+    cannot be used, 1 on failure.
+    """
     recorded = record.load(trajectory)
     if not 1 <= number <= len(recorded):
         raise ReplayError(f"{trajectory} has {len(recorded)} trajectories, not number {number}")
     chosen = recorded[number - 1]
     library = rule_library.load(rules)
     names = {r.id: r.name for r in library.rules}
-    *_, last = replay_trajectory(from_onnx(model), chosen, Rewriter(library.rules))
+    graph, rewriter = from_onnx(model), Rewriter(library.rules)
+    *_, last = replay_trajectory(graph, chosen, rewriter)
     if output:
         rewritten = to_onnx(last)
         check_model(rewritten)
+        derivation = Derivation(model, rewritten, graph, chosen, rewriter, name=str(model.resolve()))
+        _compare(derivation, dict(parse_shape(text) for text in shape or ()), output)
         save_model(rewritten, output)
     if as_json:
         document = {
@@ -54,3 +72,13 @@ def replay(
     for place, step in enumerate(chosen.steps, start=1):
         typer.echo(f"{place:4d}  {names[step.rule]:32s} @{step.location:<4d} {step.hash}  {step.runtime_ms:10.4f} ms")
     typer.echo(f"{len(chosen.steps)} steps replayed; every hash agrees.")
+
+
+def _compare(derivation: Derivation, shapes: dict[str, tuple[int, ...]], output: Path) -> None:
+    """`EquivalenceError` on a difference; a warning where nobody can tell."""
+    config = DeliveryConfig(dimensions=dimensions_of(structure_of(derivation.original), shapes))
+    _, unjudgeable = judgeable(derivation.original, config)
+    if unjudgeable:
+        _LOGGER.warning("the model written was not compared with the original: %s", unjudgeable)
+        return
+    check(derivation, config, Path(f"{output}.reproducer"))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import gymnasium
@@ -51,7 +52,21 @@ class _State:
     matches: Matches
     counts: np.ndarray
     beyond: int
-    hash: str
+
+    @cached_property
+    def hash(self) -> str:
+        """Worked out when somebody asks."""
+        return structural_hash(self.graph)
+
+
+@dataclass(frozen=True, eq=False)
+class _Taken:
+    """An action that was carried out, where it led, and its reward."""
+
+    rule: str
+    location: int
+    state: _State
+    reward: float
 
 
 class SubstitutionEnv(gymnasium.Env[Observation, np.ndarray]):
@@ -62,7 +77,7 @@ class SubstitutionEnv(gymnasium.Env[Observation, np.ndarray]):
     counts; `cost` (1,) runtime in percent of the start. Action: (rule, location); rule R terminates.
 
     An action outside the masks leaves the graph as it is and earns `reward.invalid`. The horizon truncates. `info` has
-    the graph's hash, its runtime, and how many matches lie beyond L.
+    the graph's runtime, and how many matches lie beyond L.
     """
 
     metadata: dict[str, Any] = {"render_modes": ["ansi"], "render_fps": 1}  # noqa: RUF012
@@ -97,7 +112,8 @@ class SubstitutionEnv(gymnasium.Env[Observation, np.ndarray]):
         self.observation_space: spaces.Space[Observation] = self._observation_space()  # type: ignore[assignment]
         self._state: _State | None = None
         self._start: _State | None = None
-        self._steps: list[Step] = []
+        self._taken: list[_Taken] = []
+        self._num_steps = 0
         self._seed: int | None = None
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Observation, dict]:
@@ -116,7 +132,8 @@ class SubstitutionEnv(gymnasium.Env[Observation, np.ndarray]):
                 break
             state = self._look(self._rewriter.apply(state.graph, choices[int(self.np_random.integers(len(choices)))]))
         self._state = self._start = state
-        self._steps = []
+        self._taken = []
+        self._num_steps = 0
         self._seed = seed
         return self._observation(), self._info()
 
@@ -125,7 +142,7 @@ class SubstitutionEnv(gymnasium.Env[Observation, np.ndarray]):
         before, start = self._now, self._began
         terminated = rule == self.actions.terminate
         valid = terminated or self.actions.is_valid(self.counts(), rule, location)
-        truncated = not terminated and len(self._steps) + 1 >= self.config.max_steps
+        truncated = not terminated and self._num_steps + 1 >= self.config.max_steps
         if valid and not terminated:
             self._state = self._look(self._rewriter.apply(before.graph, before.matches[rule][location]))
         if valid:
@@ -134,8 +151,9 @@ class SubstitutionEnv(gymnasium.Env[Observation, np.ndarray]):
         else:
             earned = self.reward_config.invalid
         if not terminated:
-            name = self.library.rules[rule].id if valid else ""
-            self._steps.append(Step(name, location, self._now.hash, self._now.cost.runtime_ms, earned))
+            self._num_steps += 1
+        if valid and not terminated:
+            self._taken.append(_Taken(self.library.rules[rule].id, location, self._now, earned))
         return self._observation(), earned, terminated, truncated, self._info() | {"valid": valid}
 
     def counts(self) -> np.ndarray:
@@ -156,6 +174,10 @@ class SubstitutionEnv(gymnasium.Env[Observation, np.ndarray]):
         """The current graph, not padded."""
         return self._featuriser.arrays(self._now.graph)
 
+    def graph_hash(self) -> str:
+        """The current graph's structural hash."""
+        return self._now.hash
+
     @property
     def graph(self) -> Graph:
         return self._now.graph
@@ -170,7 +192,7 @@ class SubstitutionEnv(gymnasium.Env[Observation, np.ndarray]):
 
     def trajectory(self) -> Trajectory:
         """The episode so far; rejected actions are left out, as they changed nothing."""
-        steps = tuple(step for step in self._steps if step.rule)
+        steps = tuple(Step(t.rule, t.location, t.state.hash, t.state.cost.runtime_ms, t.reward) for t in self._taken)
         start = self._began
         return Trajectory(
             start.hash, start.cost.runtime_ms, self._cost_model.name, self.library.hash, steps, self._seed
@@ -206,11 +228,11 @@ class SubstitutionEnv(gymnasium.Env[Observation, np.ndarray]):
         found = np.array(matches.counts, dtype=np.int64)
         counts = np.minimum(found, self.actions.max_locations)
         beyond = int((found - counts).sum())
-        return _State(graph, self._cost_model.cost(graph), matches, counts, beyond, structural_hash(graph))
+        return _State(graph, self._cost_model.cost(graph), matches, counts, beyond)
 
     def _info(self) -> dict[str, Any]:
         state = self._now
-        return {"hash": state.hash, "runtime_ms": state.cost.runtime_ms, "matches_beyond_limit": state.beyond}
+        return {"runtime_ms": state.cost.runtime_ms, "matches_beyond_limit": state.beyond}
 
     def _observation(self) -> Observation:
         arrays = self.graph_arrays()

@@ -12,14 +12,14 @@ from rlflow.cost.base import CostModel
 from rlflow.cost.work_ratios import work_ratios
 from rlflow.errors import EquivalenceError
 from rlflow.evaluation.delivery import DeliveryConfig
+from rlflow.evaluation.fault import Derivation, explain
 from rlflow.evaluation.search_checkpoint import read_result, write_result
 from rlflow.ir.graph import Graph
 from rlflow.onnx_io import check_model, save_model, to_onnx
 from rlflow.optimiser import Budget, OnProgress, OptimisationResult, Optimiser
-from rlflow.runtime.equivalence import EquivalenceReport, compare
+from rlflow.runtime.equivalence import EquivalenceReport, compare, drawn_inputs
 from rlflow.runtime.latency import Ratio, compare_latency, ratio
 from rlflow.runtime.session import SETTINGS, Setting
-from rlflow.trajectory.bisect import first_wrong_step
 
 ORIGINAL = "original"
 
@@ -88,9 +88,10 @@ def compete(
     save_model(candidate, path)
     report = compare(original, path, draws=config.draws, seed=config.seed, threads=config.threads)
     if not report.equivalent:
-        wrong = first_wrong_step(graph, result.trajectory, contender.optimiser.rewriter, draws=config.draws)
-        place = f"step {wrong[0]}, rule {wrong[1].rule} at location {wrong[1].location}" if wrong else "the export"
-        raise EquivalenceError(f"{contender.optimiser.name}: the model is {report.summary}; it broke at {place}")
+        drawn = drawn_inputs(original, draws=config.draws, seed=config.seed)
+        derivation = Derivation(original, path, graph, result.trajectory, contender.optimiser.rewriter)
+        what = explain(derivation, report, drawn, folder=None)
+        raise EquivalenceError(f"{contender.optimiser.name}: the model is {report.summary}; {what}")
     return Outcome(contender, result, path, report)
 
 

@@ -4,21 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 from onnx import ModelProto
 
 from rlflow.errors import EquivalenceError, InputError, RLFlowError
+from rlflow.evaluation.fault import Derivation, explain
 from rlflow.evaluation.report import LatencyChange
 from rlflow.evaluation.statistics import beyond_noise
-from rlflow.ir.graph import Graph
-from rlflow.optimiser import OptimisationResult
-from rlflow.rules.rewriter import Rewriter
-from rlflow.runtime.equivalence import EquivalenceReport, compare, draws_at_random, tolerance_of
+from rlflow.runtime.equivalence import EquivalenceReport, compare, drawn_inputs
 from rlflow.runtime.inputs import symbolic_dimensions
 from rlflow.runtime.latency import compare_latency, ratio
-from rlflow.runtime.session import SETTINGS, Setting
-from rlflow.trajectory.bisect import first_wrong_step
+from rlflow.runtime.session import SETTINGS, Setting, structure_of
+from rlflow.runtime.tolerance import draws_at_random, tolerance_of
 
 
 @dataclass(frozen=True)
@@ -33,10 +32,11 @@ class DeliveryConfig:
     dimensions: Mapping[str, int] | None = None
 
 
-def judgeable(original: ModelProto, config: DeliveryConfig) -> tuple[EquivalenceReport, str]:
+def judgeable(original: ModelProto | Path, config: DeliveryConfig) -> tuple[EquivalenceReport, str]:
     """The model compared with itself, and why nothing could be said of a rewritten one, or ""."""
-    open_sizes = [name for name in symbolic_dimensions(original) if name not in (config.dimensions or {})]
-    unknown = EquivalenceReport(True, "", 0.0, 0.0, tolerance_of(original), config.draws, non_vacuous_draws=0)
+    structure = structure_of(original)
+    open_sizes = [name for name in symbolic_dimensions(structure) if name not in (config.dimensions or {})]
+    unknown = EquivalenceReport(True, "", 0.0, 0.0, tolerance_of(structure), config.draws, non_vacuous_draws=0)
     if open_sizes:
         wanted = " ".join(", ".join(open_sizes).split())  # a name may be of several lines
         return unknown, f"its sizes {wanted} are open: name the shapes that you run it with, as in --shape x=1x128"
@@ -46,31 +46,26 @@ def judgeable(original: ModelProto, config: DeliveryConfig) -> tuple[Equivalence
         raise
     except RLFlowError as error:
         return unknown, f"it could not be tried here: {error}"
-    if not own.equivalent or draws_at_random(original):
+    if not own.equivalent or draws_at_random(structure):
         return unknown, "its outputs change from run to run, so that no other model could be compared with it"
     if not own.non_vacuous_draws:
         return own, "no drawn input gave outputs that could tell a wrong model from a right one"
     return own, ""
 
 
-def check(
-    original: ModelProto,
-    candidate: ModelProto,
-    graph: Graph,
-    result: OptimisationResult,
-    rewriter: Rewriter,
-    config: DeliveryConfig,
-) -> EquivalenceReport:
-    """The report of an equivalent candidate; `EquivalenceError` naming the first wrong step and its rule otherwise."""
-    report = _compared(original, candidate, config)
+def check(derivation: Derivation, config: DeliveryConfig, reproducer: Path | None = None) -> EquivalenceReport:
+    """The report of an equivalent candidate; otherwise `EquivalenceError` naming the first wrong step, its rule and the
+    values that it replaced, and what shows the difference is written to the folder `reproducer`, if one is given.
+    """
+    report = _compared(derivation.original, derivation.candidate, config)
     if report.equivalent:
         return report
-    wrong = first_wrong_step(graph, result.trajectory, rewriter, draws=config.draws, seed=config.seed)
-    place = f"step {wrong[0]}, rule {wrong[1].rule} at location {wrong[1].location}" if wrong else "import and export"
-    raise EquivalenceError(f"the optimised model is {report.summary}; it broke at {place}; nothing was written")
+    drawn = drawn_inputs(derivation.original, draws=config.draws, seed=config.seed, dimensions=config.dimensions)
+    what = explain(derivation, report, drawn, reproducer)
+    raise EquivalenceError(f"the rewritten model is {report.summary}; {what}; no model was written")
 
 
-def _compared(original: ModelProto, candidate: ModelProto, config: DeliveryConfig) -> EquivalenceReport:
+def _compared(original: ModelProto | Path, candidate: ModelProto | Path, config: DeliveryConfig) -> EquivalenceReport:
     return compare(
         original,
         candidate,

@@ -3,7 +3,8 @@
 Figures are built without pyplot, so nothing is global and no display is needed.
 """
 
-from collections.abc import Mapping
+import re
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ _TITLES = {
     "as_written": "as written (ORT optimisation off)",
     "deployed": "deployed (ORT_ENABLE_ALL)",
 }
+_STEP_BY_SIZE = re.compile(r"real step by size, .*?(\d+) nodes")
 _PANEL_INCHES = (5.0, 3.4)
 _CELL_INCHES = 0.45
 _CHARACTER_INCHES = 0.08
@@ -76,6 +78,22 @@ def temperature_sweep(metrics: Mapping[str, Any]) -> Figure:
         axes.errorbar(temperatures, scores, yerr=_arms(scores, intervals), marker="o", capsize=3, label=world)
     axes.axhline(metrics["random_score_percent"], color="grey", linestyle="--", label="real, random agent")
     axes.set(xlabel="temperature", ylabel="improvement, %")
+    axes.legend()
+    return figure
+
+
+def step_growth(bench: Sequence[Mapping[str, Any]]) -> Figure:
+    """The median step of the environment by the size of the graph, beside steps that cost the same for each node.
+
+    `bench` follows schema `bench`; its rows "real step by size, ... nodes, ..." are drawn.
+    """
+    sizes = [(_STEP_BY_SIZE.search(row["name"]), row["value"]) for row in bench]
+    nodes, ms = zip(*((int(found[1]), value) for found, value in sizes if found), strict=True)
+    figure = _figure(columns=1)
+    axes = figure.subplots()
+    axes.loglog(nodes, ms, marker="o", label="measured")
+    axes.loglog(nodes, [ms[-1] * n / nodes[-1] for n in nodes], "--", color="grey", label="in proportion to the nodes")
+    axes.set(title="one step, observation included", xlabel="nodes that run", ylabel="ms")
     axes.legend()
     return figure
 

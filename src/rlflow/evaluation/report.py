@@ -123,6 +123,7 @@ def _equivalence_json(report: EquivalenceReport) -> dict[str, Any]:
         "tolerance",
         "draws",
         "non_vacuous_draws",
+        "reason",
     )
     return {name: getattr(report, name) for name in kept}
 

@@ -28,7 +28,8 @@ def gathered(values: Sequence[np.ndarray], places: np.ndarray) -> np.ndarray:
         return values[0].reshape(len(values[0]), -1).take(places, axis=1)  # much faster than [:, places]
     batch = max(map(len, values))
     flat = [v.reshape(len(v), -1) for v in values]
-    return np.concatenate([np.broadcast_to(f, (batch, f.shape[1])) for f in flat], axis=1).take(places, axis=1)
+    alike = [f if len(f) == batch else np.broadcast_to(f, (batch, f.shape[1])) for f in flat]
+    return np.concatenate(alike, axis=1).take(places, axis=1)
 
 
 def of_rank(value: np.ndarray, rank: int) -> np.ndarray:

@@ -34,6 +34,8 @@ def _evaluate(domain: Domain, attributes: Attributes, x: Sequence[Array]) -> tup
     numbers = np.asarray(_numbers(attributes), np.float32)
     if isinstance(domain, FloatDomain):
         return (numbers,)
+    if not numbers.shape:
+        return (domain.constant(float(_numbers(attributes))),)  # type: ignore[arg-type]
     distinct, where = np.unique(_numbers(attributes), return_inverse=True)
     each = [domain.constant(float(number)) for number in distinct]
     return (domain.structural(lambda *v: np.stack(v)[where.reshape(numbers.shape)], *each),)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import cache
 from hashlib import blake2b
+from typing import NamedTuple
 
 import numpy as np
 
@@ -13,8 +13,7 @@ from rlflow.ops import batch
 from rlflow.ops.domain import Domain
 
 
-@dataclass(frozen=True, slots=True)
-class FieldArray:
+class FieldArray(NamedTuple):
     """A batch of tensors over Z_p, each element with its residue modulo q for use as an exponent, and whether it
     is undefined.
 
@@ -30,6 +29,14 @@ class FieldArray:
     @property
     def shape(self) -> tuple[int, ...]:
         return self.residue.shape[1:]
+
+    def each(self, change: Callable[[np.ndarray], np.ndarray]) -> FieldArray:
+        """The same change to all parts."""
+        return FieldArray(
+            change(self.residue),
+            None if self.exponent is None else change(self.exponent),
+            None if self.undefined is None else change(self.undefined),
+        )
 
     @property
     def marked(self) -> np.ndarray:
@@ -59,9 +66,10 @@ class FieldDomain(Domain):
     The batch is `repeats` times the trials of `seeds`, trials running fastest: many expressions at once.
     """
 
-    def __init__(self, seeds: Sequence[int], repeats: int = 1) -> None:
-        self._keys = _mixed(np.array(seeds, dtype=np.uint64))
+    def __init__(self, seeds: Sequence[int] | np.ndarray, repeats: int = 1) -> None:
+        self._seeds = np.asarray(seeds, dtype=np.uint64)
         self._repeats = repeats
+        self._keys: dict[str, np.ndarray] = {}
 
     def draw(self, shape: tuple[int, ...], rng: np.random.Generator) -> FieldArray:
         residues = self.draw_residues(shape, rng)
@@ -69,7 +77,7 @@ class FieldDomain(Domain):
 
     def draw_residues(self, shape: tuple[int, ...], rng: np.random.Generator) -> FieldArray:
         """Without exponents, which only an exponential needs: half the work."""
-        return FieldArray(rng.integers(0, P, (len(self._keys) * self._repeats, *shape), dtype=np.int64))
+        return FieldArray(rng.integers(0, P, (len(self._seeds) * self._repeats, *shape), dtype=np.int64))
 
     def constant(self, value: float) -> FieldArray:
         """Rationals of small denominators are exact; any other number is a symbol of its own, drawn from its
@@ -86,6 +94,8 @@ class FieldDomain(Domain):
     def structural(self, function: Callable[..., np.ndarray], *values: FieldArray) -> FieldArray:
         """`function` says where each element goes: it is asked once, about the elements' numbers."""
         places = batch.moved(function, [v.shape for v in values])
+        if len(values) == 1:
+            return values[0].each(lambda part: batch.gathered([part], places))
         exponents = [v.exponent for v in values if v.exponent is not None]
         return FieldArray(
             batch.gathered([v.residue for v in values], places),
@@ -168,12 +178,19 @@ class FieldDomain(Domain):
 
     def _symbol(self, text: str, modulus: int) -> np.ndarray:
         """A number for each element of the batch (batch,), fixed by the trial's seed."""
-        return np.tile((_mixed(self._keys ^ _digest(text)) % np.uint64(modulus)).astype(np.int64), self._repeats)
+        return (self._key(text) % np.uint64(modulus)).astype(np.int64)
 
     def _scramble(self, name: str, x: np.ndarray) -> np.ndarray:
         """A fixed random-looking function of Z_p."""
-        key = np.tile(_mixed(self._keys ^ _digest(name)), self._repeats)
-        return (_mixed(x.astype(np.uint64) + batch.of_rank(key, x.ndim - 1)) % np.uint64(P)).astype(np.int64)
+        return (_mixed(x.astype(np.uint64) + batch.of_rank(self._key(name), x.ndim - 1)) % np.uint64(P)).astype(
+            np.int64
+        )
+
+    def _key(self, name: str) -> np.ndarray:
+        """What makes the function or the symbol of this name, of each element of the batch (batch,)."""
+        if name not in self._keys:
+            self._keys[name] = np.tile(_mixed(_mixed(self._seeds) ^ _digest(name)), self._repeats)
+        return self._keys[name]
 
 
 @cache

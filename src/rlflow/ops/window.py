@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -91,19 +92,25 @@ class Window:
 
     def patches(self, v: np.ndarray, outside: np.ndarray | bool) -> np.ndarray:
         """What each window sees: (..., *image) -> (..., *places, *kernel), `outside` where it sees no image."""
-        rank = len(self.kernel)
-        image = v.shape[v.ndim - rank :]
-        begins = self.padding(image)[:rank]
-        widths: list[tuple[int, int]] = []
-        where: list[Any] = [...]
-        for axis, count in enumerate(_known(self.places(image, "window"), "window")):
-            starts = np.arange(count)[:, None] * self.strides[axis]
-            seen = starts + np.arange(self.kernel[axis]) * self.dilations[axis]
-            widths.append((begins[axis], max(0, int(seen[-1, -1]) + 1 - begins[axis] - image[axis])))
-            along = [1] * 2 * rank
-            along[axis], along[rank + axis] = seen.shape
-            where.append(seen.reshape(along))
-        return _surrounded(v, widths, outside)[tuple(where)]
+        widths, where = _taps(self, v.shape[v.ndim - len(self.kernel) :])
+        return _surrounded(v, widths, outside)[where]
+
+
+@lru_cache(maxsize=1024)
+def _taps(window: Window, image: tuple[int, ...]) -> tuple[Sequence[tuple[int, int]], tuple[Any, ...]]:
+    """How much is to be put around an image of this size, and where on each of its axes the windows look then."""
+    rank = len(window.kernel)
+    begins = window.padding(image)[:rank]
+    widths: list[tuple[int, int]] = []
+    where: list[Any] = [...]
+    for axis, count in enumerate(_known(window.places(image, "window"), "window")):
+        starts = np.arange(count)[:, None] * window.strides[axis]
+        seen = starts + np.arange(window.kernel[axis]) * window.dilations[axis]
+        widths.append((begins[axis], max(0, int(seen[-1, -1]) + 1 - begins[axis] - image[axis])))
+        along = [1] * 2 * rank
+        along[axis], along[rank + axis] = seen.shape
+        where.append(seen.reshape(along))
+    return widths, tuple(where)
 
 
 def _surrounded(v: np.ndarray, widths: Sequence[tuple[int, int]], outside: np.ndarray | bool) -> np.ndarray:

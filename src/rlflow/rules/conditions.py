@@ -7,19 +7,26 @@ not taken.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import combinations, count, islice, permutations, product
+from itertools import combinations, count, groupby, islice, permutations, product
 from random import Random
 from typing import Any
 
 import numpy as np
 
 from rlflow.errors import RuleError, TypeInferenceError
-from rlflow.ir.tensor_type import TensorType
-from rlflow.ops import elementwise
 from rlflow.rules import pattern
+from rlflow.rules.attributes import (
+    SHAPE_BLIND,
+    axes_of,
+    of_any_attributes,
+    of_any_permutation,
+    of_any_size,
+    sized,
+    with_leading,
+)
 from rlflow.rules.expression import Expression, holds
 from rlflow.rules.instances import Instance, Sampler
 from rlflow.rules.pattern import Apply, Term, Variable
@@ -28,15 +35,12 @@ from rlflow.rules.rule import Certificate, Rule, VariableSpec, with_short_names
 from rlflow.rules.verify import VerificationConfig, exact_difference, verify
 
 _MINING_DRAWS = 96
-_QUICKLY = 4
-"""How many times fewer shapes each step of widening is tested at."""
-
 _MIN_POSITIVES = 3
-_MAX_ATTEMPTS = 24
-"""Combinations of attributes that are tried for one rule."""
+_MOST_CONDITIONS = 2
+"""In a conjunction: what needs more is true of little."""
 
-_SHAPE_BLIND = frozenset(o.name for o in elementwise.OPERATORS) | {"Transpose"}
-"""Operators that ask nothing of their operands' shapes but that they broadcast."""
+_MOST_MINED = 4
+"""Targets of one source for which a condition is sought."""
 
 
 @dataclass(frozen=True)
@@ -63,11 +67,15 @@ class Certifier:
 
     def first(self, rules: Sequence[Rule]) -> Rule | None:
         """The first rule that holds, or else the first for which there is a condition."""
-        for attempt in (self.certify, self.certify_on_condition):
-            accepted = next(filter(None, map(attempt, rules)), None)
-            if accepted is not None:
-                return accepted
-        return None
+        accepted = next(filter(None, map(self.certify, rules)), None)
+        if accepted is not None:
+            return accepted
+        likely = (rule for _, alike in groupby(rules, _source) for rule in islice(alike, _MOST_MINED))
+        return next(filter(None, map(self.certify_on_condition, likely)), None)
+
+
+def _source(rule: Rule) -> tuple[Term, ...]:
+    return rule.source
 
 
 def mine(rule: Rule, rng: np.random.Generator, config: VerificationConfig) -> tuple[Expression, ...] | None:
@@ -79,33 +87,38 @@ def mine(rule: Rule, rng: np.random.Generator, config: VerificationConfig) -> tu
     good, bad, untyped = _sorted_instances(rule, rng, config)
     good = [i for i in good if any(kind.elements > 1 for kind in i.types.values())]  # of one element, all is alike
     bad = bad or untyped
-    counter_examples = tuple(bad)
     predicates = list(_predicates(rule))
-    chosen: list[Expression] = []
-    while bad:
-        best, best_score = None, 0.0
-        for predicate in predicates:
-            kept = sum(holds(predicate, i.scope) for i in good)
-            excluded = sum(not holds(predicate, i.scope) for i in bad)
-            score = kept / max(1, len(good)) + excluded / len(bad)
-            if excluded and kept >= _MIN_POSITIVES and score > best_score:
-                best, best_score = predicate, score
-        if best is None:
+    if not predicates:
+        return None
+    where_good, where_bad = (_truth(predicates, instances) for instances in (good, bad))
+    keeps, admits = np.ones(len(good), bool), np.ones(len(bad), bool)
+    chosen: list[int] = []
+    while admits.any() and len(chosen) < _MOST_CONDITIONS:
+        kept, excluded = where_good[:, keeps].sum(axis=1), (~where_bad[:, admits]).sum(axis=1)
+        scores = kept / max(1, keeps.sum()) + excluded / admits.sum()
+        useful = (excluded > 0) & (kept >= _MIN_POSITIVES)
+        if not useful.any():
             return None
+        best = int(np.argmax(np.where(useful, scores, 0.0)))
         chosen.append(best)
-        good = [i for i in good if holds(best, i.scope)]
-        bad = [i for i in bad if holds(best, i.scope)]
-    return _without_idle(chosen, counter_examples)
+        keeps, admits = keeps & where_good[best], admits & where_bad[best]
+    return None if admits.any() else tuple(predicates[i] for i in _without_idle(chosen, where_bad))
 
 
-def _without_idle(conjunction: Sequence[Expression], counter_examples: Sequence[Instance]) -> tuple[Expression, ...]:
+def _truth(predicates: Sequence[Expression], instances: Sequence[Instance]) -> np.ndarray:
+    """Which predicate holds at which instance, (predicates, instances)."""
+    held = [[holds(predicate, i.scope) for i in instances] for predicate in predicates]
+    return np.array(held, bool).reshape(len(predicates), len(instances))
+
+
+def _without_idle(conjunction: Sequence[int], where_bad: np.ndarray) -> list[int]:
     """What still excludes every counter-example once the others are there."""
     kept = list(conjunction)
     for predicate in conjunction:
         others = [p for p in kept if p != predicate]
-        if not any(all(holds(p, i.scope) for p in others) for i in counter_examples):
+        if not where_bad[others].all(axis=0).any():
             kept = others
-    return tuple(kept)
+    return kept
 
 
 def _sorted_instances(
@@ -116,33 +129,35 @@ def _sorted_instances(
     bad: list[Instance] = []
     untyped: list[Instance] = []
     sampler, random = Sampler(rule), Random(config.seed)
-    for _ in range(_MINING_DRAWS):
+    for number in range(_MINING_DRAWS):
         instance = sampler.draw(random)
         case = sampler.sides(instance)
         if case is None:
             untyped.append(instance)
-        else:
+        elif any(kind.elements for kind in case.source.types):
             (bad if exact_difference(case, rng, config) else good).append(instance)
+        if number == _MINING_DRAWS // 4 and not good:
+            break
     return good, bad, untyped
 
 
 def _predicates(rule: Rule) -> Iterator[Expression]:
     names = pattern.variables(*rule.source)
-    attributes = [a for a, kind in rule.attributes.items() if kind[0] == "permutation"]
-    axes = [a for a, kind in rule.attributes.items() if kind[0] == "axis"]
-    for a in attributes:
+    turns = [a for a, kind in rule.attributes.items() if kind[0] == "permutation"]
+    axes, tensors = axes_of(rule), [name for name in names if name not in rule.indices]
+    for a in turns:
         yield ["swaps_last_two", a]
-    for a, b in combinations(attributes, 2):
+    for a, b in combinations(turns, 2):
         yield ["is_identity", ["compose", a, b]]
         yield ["==", a, b]
-    for name in names:
-        yield ["==", ["elements", name], 1]
-    dimensions: list[Expression] = [["dim", name, axis] for name in names for axis in (-1, -2, *axes)]
-    for dimension in dimensions:
-        yield ["==", dimension, 1]
+    yield from (["!=", one, other] for one, other in combinations(axes, 2))  # equal ones are written as one
+    dimensions: list[Expression] = [["dim", name, axis] for name in tensors for axis in axes or (-1, -2)]
+    if not {"Slice", "Reshape"} & {node.op for node in pattern.operators(*rule.source)}:  # with these, 1 is an accident
+        yield from (["==", ["elements", name], 1] for name in tensors)
+        yield from (["==", dimension, 1] for dimension in dimensions)
     for one, other in combinations(dimensions, 2):
         yield ["==", one, other]
-    for one, other in combinations(names, 2):
+    for one, other in combinations(tensors, 2):
         yield ["==", ["shape", one], ["shape", other]]
 
 
@@ -153,9 +168,7 @@ def generalised(rule: Rule, config: VerificationConfig, dimensions: Mapping[str,
     thorough ones. `dimensions` numbers the symbols of the rule's templates.
     """
     thorough = Certifier(config)
-    quick = Certifier(
-        replace(config, shapes=-(-config.shapes // _QUICKLY), turned=1, float_cases=0, seed=config.seed + 1)
-    )
+    quick = Certifier(replace(config, turned=1, float_cases=0, seed=config.seed + 1))
     for certifier in (quick, thorough):
         widest = _widened(rule, certifier, dimensions)
         accepted = thorough.certify(with_short_names(widest)) if widest is not None else None
@@ -169,7 +182,8 @@ def _widened(rule: Rule, certifier: Certifier, dimensions: Mapping[str, int]) ->
     if widest is None:
         return None
     for widen in _WIDENINGS:
-        widest = certifier.first(list(widen(replace(widest, certificate=None), dimensions))) or widest
+        groups = widen(replace(widest, certificate=None), dimensions)
+        widest = next(filter(None, map(certifier.first, groups)), widest)
     for name in pattern.variables(*widest.source):
         widest = _of_any_rank(widest, name, certifier) or widest
     return widest
@@ -187,14 +201,14 @@ def _with_distinct_variables(rule: Rule, dimensions: Mapping[str, int]) -> Itera
     source = _relabelled(sides[0], {name: list(made) for name, made in fresh.items()})
     for orders in product(*(permutations(fresh[name]) for name in repeated)):
         target = _relabelled(sides[1], {name: list(order) for name, order in zip(repeated, orders, strict=True)})
-        yield replace(rule, source=(source,), target=(target,), variables=_used(specs, source))
+        yield replace(rule, source=(source,), target=(target,), variables=_used(specs, source), where=())
 
 
 def _with_shared_parts(rule: Rule, dimensions: Mapping[str, int]) -> Iterator[Rule]:
     """A part that both sides have, but are not, replaced by a variable: then it does not matter."""
     source, target = rule.source[0], rule.target[0]
     symbols = {number: symbol for symbol, number in dimensions.items()}
-    types = {name: _sized(spec, dimensions) for name, spec in rule.variables.items()}
+    types = {name: sized(spec, dimensions) for name, spec in rule.variables.items()}
     for part in dict.fromkeys(pattern.subterms(source)):
         if isinstance(part, Apply) and part not in (source, target) and part in pattern.subterms(target):
             shape = type_of(part, types).shape or ()
@@ -202,15 +216,11 @@ def _with_shared_parts(rule: Rule, dimensions: Mapping[str, int]) -> Iterator[Ru
             sides = [pattern.rebuilt(side, partial(_hidden, part)) for side in (source, target)]
             variables = _used({**rule.variables, "shared": shared}, sides[0])
             if set(pattern.variables(sides[1])) <= variables.keys():
-                yield replace(rule, source=(sides[0],), target=(sides[1],), variables=variables)
+                yield replace(rule, source=(sides[0],), target=(sides[1],), variables=variables, where=())
 
 
 def _hidden(part: Term, term: Term) -> Term:
     return Variable("shared") if term == part else term
-
-
-def _sized(spec: VariableSpec, dimensions: Mapping[str, int]) -> TensorType:
-    return TensorType("float32", tuple(dimensions[d] if isinstance(d, str) else d for d in spec.shape or ()))
 
 
 def _occurrences(term: Term) -> dict[str, int]:
@@ -262,7 +272,7 @@ def _with_symbol(rule: Rule, name: str, axis: int, symbol: str) -> Rule:
 
 
 def _is_typed(rule: Rule, numbers: Mapping[str, int]) -> bool:
-    types = {name: _sized(spec, numbers) for name, spec in rule.variables.items()}
+    types = {name: sized(spec, numbers) for name, spec in rule.variables.items()}
     try:
         return type_of(rule.source[0], types) == type_of(rule.target[0], types)
     except TypeInferenceError:
@@ -271,54 +281,11 @@ def _is_typed(rule: Rule, numbers: Mapping[str, int]) -> bool:
 
 def _of_any_shape(rule: Rule, dimensions: Mapping[str, int]) -> Iterator[Rule]:
     """No templates at all where all operators only broadcast; what was a scalar may at least be of any rank."""
-    if all(node.op in _SHAPE_BLIND for node in pattern.operators(*rule.source, *rule.target)):
+    if rule.variables and all(node.op in SHAPE_BLIND for node in pattern.operators(*rule.source, *rule.target)):
         yield replace(rule, variables={})
         scalars = [name for name, spec in rule.variables.items() if spec.shape == ()]
         if scalars:
             yield replace(rule, variables={}, where=tuple(["==", ["elements", s], 1] for s in scalars))
-
-
-def _of_any_permutation(rule: Rule, dimensions: Mapping[str, int]) -> Iterator[Rule]:
-    """Transposes by any permutation of any rank: each of the source by its own or all by one, those of the target by
-    one of the source's or its inverse.
-    """
-    wider = _leading(rule, [name for name, spec in rule.variables.items() if spec.shape])
-    for shared in (False, True):
-        source, attributes = _with_permutations(rule.source[0], shared)
-        places = sum(isinstance(t, Apply) and t.op == "Transpose" for t in pattern.subterms(rule.target[0]))
-        options = [*attributes, *(["inverse", a] for a in attributes)]
-        for choice in islice(product(options, repeat=places), _MAX_ATTEMPTS if attributes else 0):
-            target = _transposed(rule.target[0], partial(_next, iter(choice)))
-            yield replace(wider, source=(source,), target=(target,), attributes=attributes)
-
-
-def _with_permutations(source: Term, shared: bool) -> tuple[Term, dict[str, Any]]:
-    attributes: dict[str, Any] = {}
-
-    def name(part: Apply) -> str:
-        chosen = f"?p{0 if shared else len(attributes)}"
-        attributes[chosen] = ["permutation", *pattern.variables(part)]
-        return chosen
-
-    return _transposed(source, name), attributes
-
-
-def _of_any_axis(rule: Rule, dimensions: Mapping[str, int]) -> Iterator[Rule]:
-    """Joints along any axis of tensors of any rank, where all lie along one and nothing else asks for shapes."""
-    nodes = pattern.operators(*rule.source, *rule.target)
-    axes = {value for node in nodes if node.op == "Concat" for name, value in node.attributes if name == "axis"}
-    if len(axes) != 1 or not {node.op for node in nodes} <= _SHAPE_BLIND | {"Concat"}:
-        return
-
-    def widened(part: Term) -> Term:
-        if isinstance(part, Variable) or part.op != "Concat":
-            return part
-        return replace(part, attributes=(("axis", "?axis"),))
-
-    source, target = (tuple(pattern.rebuilt(term, widened) for term in side) for side in (rule.source, rule.target))
-    for joint in (t for term in source for t in pattern.subterms(term) if isinstance(t, Apply) and t.op == "Concat"):
-        kind = ["axis", *pattern.variables(joint)]
-        yield replace(rule, source=source, target=target, variables={}, attributes={"?axis": kind}, where=())
 
 
 _WINDOWED = frozenset({"Conv", "MaxPool", "AveragePool"})
@@ -361,9 +328,11 @@ def _of_any_window(rule: Rule, dimensions: Mapping[str, int]) -> Iterator[Rule]:
 def _of_any_rank(rule: Rule, name: str, certifier: Certifier) -> Rule | None:
     """The rule with leading dimensions before this variable's template, or with a scalar of any rank."""
     template = rule.spec(name).shape
+    if any(node.op == "Reshape" for node in pattern.operators(*rule.source, *rule.target)):
+        return None  # it sees all axes at once
     if template is None or str(next(iter(template), "")).startswith("..."):
         return None
-    wider = _leading(rule, [name])
+    wider = with_leading(rule, [name])
     if template:
         return certifier.certify(wider) if _grows(wider, name, len(template), certifier) else None
     single: Expression = ["==", ["elements", name], 1]
@@ -382,39 +351,21 @@ def _grows(rule: Rule, name: str, rank: int, certifier: Certifier) -> bool:
         return False
 
 
-def _next(expressions: Iterator[Expression], part: Apply) -> Expression:
-    return next(expressions)
+_Widening = Callable[[Rule, Mapping[str, int]], Iterator[Rule]]
 
 
-def _transposed(term: Term, permutation: Callable[[Apply], Any]) -> Term:
-    """The term with the permutations of its transposes given anew, operands first."""
-
-    def change(part: Term) -> Term:
-        if isinstance(part, Variable) or part.op != "Transpose":
-            return part
-        return replace(part, attributes=(("perm", pattern.freeze(permutation(part))),))
-
-    return pattern.rebuilt(term, change)
-
-
-def _leading(rule: Rule, names: Iterable[str]) -> Rule:
-    """Any number of leading dimensions before the templates of these variables; a scalar may have any shape."""
-    specs = dict(rule.variables)
-    for name in names:
-        template = specs[name].shape
-        if template:
-            specs[name] = VariableSpec(shape=(f"...{name}", *template))
-        else:
-            del specs[name]
-    return replace(rule, variables=specs, certificate=None)
+def _alike(widen: _Widening) -> Callable[[Rule, Mapping[str, int]], Iterator[Sequence[Rule]]]:
+    """All its rules as one group, none more general than another."""
+    return lambda rule, dimensions: iter([list(widen(rule, dimensions))])
 
 
 _WIDENINGS = (
-    _with_shared_parts,
-    _with_distinct_variables,
-    _with_distinct_symbols,
-    _of_any_shape,
-    _of_any_permutation,
-    _of_any_axis,
-    _of_any_window,
+    _alike(_with_shared_parts),
+    _alike(_with_distinct_variables),
+    of_any_attributes,
+    of_any_size,
+    _alike(_with_distinct_symbols),
+    _alike(_of_any_shape),
+    of_any_permutation,
+    _alike(_of_any_window),
 )

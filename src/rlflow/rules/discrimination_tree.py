@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -331,14 +332,17 @@ def stored_number(graph: Graph, ref: Ref) -> float | None:
 
 
 def climb(graph: Graph, start: Ref, path: Sequence[str]) -> Iterator[int]:
-    """Nodes that are reached from a value through consumers of these operators, one after another."""
+    """Nodes that are reached from a value through consumers of these operators, one after another, by any of their
+    outputs: once, where one reads several.
+    """
     if not path:
         yield start.node
         return
     for reader in graph.consumers[start.node]:
         node = graph.nodes[reader]
         if node.op == path[0] and start in node.inputs:
-            yield from climb(graph, Ref(reader), path[1:])
+            ends = [climb(graph, Ref(reader, output), path[1:]) for output in range(len(node.types))]
+            yield from ends[0] if len(ends) == 1 else dict.fromkeys(chain.from_iterable(ends))
 
 
 def descend(graph: Graph, node: int, path: Sequence[int]) -> Ref | None:

@@ -8,6 +8,7 @@ whether the sides came to be in one class.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 from rlflow.errors import RuleError
@@ -25,6 +26,14 @@ class ENode(NamedTuple):
     attributes: tuple[tuple[str, Any], ...]
     output: int
     children: tuple[ClassId, ...]
+
+
+@lru_cache(maxsize=1 << 14)
+def _inferred(
+    op: str, attributes: tuple[tuple[str, Any], ...], operands: tuple[TensorType, ...]
+) -> tuple[TensorType, ...]:
+    """Terms of one search are made of few operators over few types."""
+    return registry.infer(op, dict(attributes), operands)
 
 
 class EGraph:
@@ -71,8 +80,7 @@ class EGraph:
                 self._leaves[term.name] = self._new_class(self._variables[term.name])
             return self.find(self._leaves[term.name])
         children = tuple(map(self.add, term.arguments))
-        operands = [self._types[child] for child in children]
-        kind = registry.infer(term.op, dict(term.attributes), operands)[term.output]
+        kind = _inferred(term.op, term.attributes, tuple(self._types[child] for child in children))[term.output]
         return self.insert(ENode(term.op, term.attributes, term.output, children), kind)
 
     def insert(self, node: ENode, kind: TensorType) -> ClassId:

@@ -32,20 +32,27 @@ _CANCELLING = frozenset({"Sub", "Div", "Neg", "Reciprocal"})
 
 @dataclass(frozen=True)
 class Leaf:
-    """A tensor variable; its dimensions are symbols or numbers."""
+    """A tensor variable; its dimensions are symbols or numbers. `indices` by which a Gather selects are the same at all
+    points, and no operand of anything else.
+    """
 
     name: str
     shape: tuple[int | str, ...]
+    indices: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)
 class OperatorChoice:
-    """An operator with its attributes, its number of operands (1 or 2), and the rank that these must have."""
+    """One output of an operator with its attributes, its number of operands (1 or 2), and the rank that these must
+    have. `selector` names the indices that are its operand besides.
+    """
 
     op: str
     arity: int
     attributes: Mapping[str, AttributeValue] = field(default_factory=dict)
     min_rank: int = 0
+    output: int = 0
+    selector: str = ""
 
     @cached_property
     def written(self) -> tuple[tuple[str, AttributeValue], ...]:
@@ -55,6 +62,11 @@ class OperatorChoice:
     @property
     def commutative(self) -> bool:
         return self.arity == 2 and registry.OPERATORS[self.op].commutative
+
+    def over(self, operands: Sequence[Term]) -> Apply:
+        """The application to these expressions."""
+        selector = (Variable(self.selector),) if self.selector else ()
+        return Apply(self.op, self.written, (*operands, *selector), self.output)
 
 
 class Pair(NamedTuple):
@@ -85,11 +97,13 @@ class _Entry:
     operators: frozenset[int]
     variables: frozenset[int]
 
+    @property
+    def node(self) -> Term:
+        return self.term.node if isinstance(self.term, Apply) else self.term
+
 
 _Combination = tuple[int, ...]
 """Entries that an operator is applied to."""
-
-_Choice = tuple[str, tuple[tuple[str, AttributeValue], ...]]
 
 
 class _Search:
@@ -110,13 +124,17 @@ class _Search:
         self.values: list[FieldArray] = []
         self.classes: dict[tuple[TensorType, bytes], int | Term] = {}
         self.by_size: dict[int, list[int]] = defaultdict(list)
-        self.seen: dict[_Choice, set[_Combination]] = defaultdict(set)
+        self.outputs_of: dict[Term, list[int]] = defaultdict(list)
+        self.seen: dict[Apply, set[_Combination]] = defaultdict(set)
         self.pairs: list[Pair] = []
         self.enumerated = 0
         self.types: dict[str, TensorType] = {}
+        self.indices = {leaf.name: np.array(leaf.indices) for leaf in leaves if leaf.indices}
         for number, leaf in enumerate(leaves):
             shape = tuple(dimensions[d] if isinstance(d, str) else d for d in leaf.shape)
-            self.types[leaf.name] = kind = TensorType("float32", shape)
+            self.types[leaf.name] = kind = TensorType("int64" if leaf.indices else "float32", shape)
+            if leaf.indices:
+                continue
             value = self.trials.leaf(number, draw(shape, rng))
             entry = _Entry(Variable(leaf.name), _kind(kind, value), frozenset(), frozenset({number}))
             self._keep(entry, value, self.trials.digests(value)[0], size=0)
@@ -129,7 +147,7 @@ class _Search:
             for combination in self._combinations(choice, size):
                 grouped[tuple(self.entries[i].kind for i in combination)].append(combination)
             for kinds, combinations in grouped.items():
-                kind = _inferred(choice, [k for k, _ in kinds])
+                kind = self._inferred(choice, [k for k, _ in kinds])
                 if kind is None:
                     continue
                 remaining = iter(combinations)
@@ -140,11 +158,24 @@ class _Search:
                         for slot, k in enumerate(kinds)
                     ]
                     try:
-                        value = self.trials.evaluate(choice.op, dict(choice.written), operands)
-                    except NoExponentError:
+                        arguments = [*operands, *self._selected(choice)]
+                        value = self.trials.evaluate(choice.op, dict(choice.written), arguments, choice.output)
+                    except (NoExponentError, IndexError):  # no such value, or no such element
                         break
                     self._sort_in(choice, block, kind, value, size, last)
                     yield
+
+    def _inferred(self, choice: OperatorChoice, kinds: Sequence[TensorType]) -> TensorType | None:
+        if any(len(kind.shape or ()) < choice.min_rank for kind in kinds):
+            return None
+        selectors = [self.types[choice.selector]] if choice.selector else []
+        try:
+            return registry.infer(choice.op, dict(choice.written), [*kinds, *selectors])[choice.output]
+        except TypeInferenceError:
+            return None
+
+    def _selected(self, choice: OperatorChoice) -> list[np.ndarray]:
+        return [self.indices[choice.selector]] if choice.selector else []
 
     def _stacks(self) -> tuple[dict[tuple[TensorType, bool], FieldArray], dict[int, int]]:
         members: dict[tuple[TensorType, bool], list[int]] = defaultdict(list)
@@ -154,7 +185,7 @@ class _Search:
         return stacks, {i: place for indices in members.values() for place, i in enumerate(indices)}
 
     def _combinations(self, choice: OperatorChoice, size: int) -> Iterator[_Combination]:
-        seen = self.seen[choice.op, choice.written]
+        seen = self.seen[choice.over(())]
         for combination in self._ordered(choice, size):
             if combination not in seen:
                 seen.add(combination)
@@ -162,7 +193,7 @@ class _Search:
 
     def _ordered(self, choice: OperatorChoice, size: int) -> Iterator[_Combination]:
         """Commutative operands come in one order, but for single operators, where commutativity shows itself. With
-        an expression and one of its own parts as operands, the common part counts once.
+        an expression and one of its own parts as operands, or two outputs of one operator, the common part counts once.
         """
         one_order = choice.commutative and size > 1
         if choice.arity == 1:
@@ -176,6 +207,7 @@ class _Search:
                 yield (min(i, j), max(i, j))
                 if not one_order and i != j:
                     yield (max(i, j), min(i, j))
+            yield from ((i, j) for j in self.outputs_of[self.entries[i].node] if i < j or not one_order)
 
     def _sort_in(
         self,
@@ -192,7 +224,7 @@ class _Search:
             if constant[number]:
                 continue
             operands = [self.entries[i] for i in combination]
-            term = Apply(choice.op, choice.written, tuple(operand.term for operand in operands))
+            term = choice.over([operand.term for operand in operands])
             known = self.classes.get((kind, digest))
             if known is not None:
                 self.pairs.append(Pair(self.entries[known].term if isinstance(known, int) else known, term))
@@ -210,21 +242,13 @@ class _Search:
     def _keep(self, entry: _Entry, value: FieldArray, digest: bytes, size: int) -> None:
         self.classes[entry.kind[0], digest] = len(self.entries)
         self.by_size[size].append(len(self.entries))
+        self.outputs_of[entry.node].append(len(self.entries))
         self.entries.append(entry)
         self.values.append(value)
 
 
 def _kind(kind: TensorType, value: FieldArray) -> tuple[TensorType, bool]:
     return kind, value.exponent is not None
-
-
-def _inferred(choice: OperatorChoice, kinds: Sequence[TensorType]) -> TensorType | None:
-    if any(len(kind.shape or ()) < choice.min_rank for kind in kinds):
-        return None
-    try:
-        return registry.infer(choice.op, dict(choice.written), kinds)[0]
-    except TypeInferenceError:
-        return None
 
 
 def enumerate_pairs(

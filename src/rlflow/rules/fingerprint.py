@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from hashlib import blake2b
+from hashlib import sha256
 
 import numpy as np
 
 from rlflow.ir.graph import Attributes
+from rlflow.ops.domain import Array
 from rlflow.ops.field import FieldArray, FieldDomain, undefined
 from rlflow.ops.registry import OPERATORS
 
@@ -43,19 +44,19 @@ class Trials:
             rows[self.independent + 1 + number] += 1
         return rowwise(value, rows)
 
-    def evaluate(self, op: str, attributes: Attributes, operands: Sequence[FieldArray]) -> FieldArray:
-        """The operator on stacks of expressions (expressions * trials, *shape); it must have one output.
+    def evaluate(self, op: str, attributes: Attributes, operands: Sequence[Array], output: int = 0) -> FieldArray:
+        """This output of the operator on stacks of expressions (expressions * trials, *shape), one at least, and on
+        indices.
 
         `NoExponentError` where the field has no answer.
         """
-        count = operands[0].residue.shape[0] // len(self.seeds)
-        (value,) = OPERATORS[op].evaluate(FieldDomain(self.seeds, repeats=count), attributes, operands)
-        return value  # type: ignore[no-any-return]
+        domain = FieldDomain(self.seeds, repeats=operands[0].residue.shape[0] // len(self.seeds))
+        return OPERATORS[op].evaluate(domain, attributes, operands)[output]  # type: ignore[no-any-return]
 
     def digests(self, stack: FieldArray) -> list[bytes]:
         """One fingerprint an expression."""
         rows = self._by_point(stack.marked)[:, : self.independent].astype(np.int32)
-        return [blake2b(row.tobytes(), digest_size=16).digest() for row in rows]
+        return [sha256(row.tobytes()).digest() for row in rows]  # processors have instructions for it
 
     def idle(self, stack: FieldArray) -> np.ndarray:
         """Of each expression the variables that it does not depend on, (expressions, variables)."""
@@ -90,8 +91,4 @@ def taken(stack: FieldArray, places: np.ndarray, trials: int) -> FieldArray:
 
 def rowwise(stack: FieldArray, rows: np.ndarray) -> FieldArray:
     """The members of a batch at these places."""
-    return FieldArray(
-        stack.residue[rows],
-        None if stack.exponent is None else stack.exponent[rows],
-        None if stack.undefined is None else stack.undefined[rows],
-    )
+    return stack.each(lambda part: part[rows])

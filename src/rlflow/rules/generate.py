@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from multiprocessing import get_context
 from pathlib import Path
 from random import Random
+from shutil import rmtree
 from time import process_time
 from typing import Any
 
@@ -20,14 +21,16 @@ import numpy as np
 from rlflow.errors import InputError
 from rlflow.ir.tensor_type import TensorType
 from rlflow.rules import curated, instances, pattern, prune
+from rlflow.rules.attributes import is_tied
 from rlflow.rules.conditions import generalised
 from rlflow.rules.curated_joins import join_rules
 from rlflow.rules.enumeration import Pair, enumerate_pairs
 from rlflow.rules.families import FAMILIES, JOIN, Family
-from rlflow.rules.library import Library
+from rlflow.rules.generation_checkpoint import checkpoint_path, read_checkpoint, write_checkpoint
+from rlflow.rules.library import Library, read_rule
 from rlflow.rules.pattern import Apply, Term
 from rlflow.rules.rule import Rule, VariableSpec
-from rlflow.rules.two_outputs import in_two_outputs
+from rlflow.rules.two_outputs import in_two_outputs, of_both_parts
 from rlflow.rules.verify import VerificationConfig, certified, check_false_controls
 
 TRIALS = 8
@@ -92,7 +95,8 @@ def generate(config: GeneratorConfig, *, on_progress: Progress | None = None) ->
             accepted = [rule for rule in tried if rule is not None]
             verified += bool(accepted)
             refuted += bool(tried) and not accepted
-            kept = [rule for rule in accepted if not _is_detour(rule.source[0], rule.target[0])]
+            whole = [of_both_parts(rule, config.verification) or rule for rule in accepted]
+            kept = [rule for rule in whole if not _is_detour(rule.source, rule.target)]
             parted = [in_two_outputs(rule, config.verification) for rule in kept]
             rules.update({rule.id: rule for rule in (*kept, *parted) if rule is not None})
         if on_progress is not None:
@@ -122,12 +126,17 @@ def distinct(pairs: tuple[Pair, ...], types: Mapping[str, TensorType]) -> list[P
 _MOST_GROWTH = 1
 
 
-def _is_detour(source: Term, target: Term) -> bool:
+def _is_detour(source: Sequence[Term], target: Sequence[Term]) -> bool:
     """Whether the target only does more: operators of other kinds, as in a - (-b) for a + b, or several of the same.
-    One more of the same may be a sum that is taken apart.
+    One more of the same may be a sum that is taken apart, but not where one operator follows another. Nor is it worth
+    anything to write other attributes of one operator.
     """
-    before, after = pattern.operators(source), pattern.operators(target)
+    before, after = pattern.operators(*source), pattern.operators(*target)
     growth = len(after) - len(before)
+    if growth > 0 and all(len(node.arguments) == 1 for node in after):
+        return True
+    if len(before) == 1 and {replace(n, attributes=()) for n in before} == {replace(n, attributes=()) for n in after}:
+        return True
     return growth > _MOST_GROWTH or (growth > 0 and not {n.op for n in after} <= {n.op for n in before})
 
 
@@ -152,7 +161,7 @@ def _rules(
     for source, target in (pair, reversed(pair)):
         if not isinstance(source, Apply) or prune.contains(target, source):
             continue  # it would match everything, or grow for ever
-        if _is_detour(source, target) and prune.tree_size(target) > _MOST_TAUGHT:
+        if _is_detour((source,), (target,)) and prune.tree_size(target) > _MOST_TAUGHT:
             continue
         if set(pattern.variables(target)) - set(pattern.variables(source)) or known.lead(source, target, types):
             continue
@@ -167,7 +176,7 @@ def _rules(
         wide = generalised(rule, config.verification, config.family.dimensions)
         if wide is None:
             yield None
-        elif not _convolves_itself(wide.source[0]):
+        elif not _convolves_itself(wide.source[0]) and not is_tied(wide):
             known.add(wide)
             yield wide
 
@@ -211,25 +220,24 @@ def declared_rules(families: Sequence[str]) -> list[Rule]:
     return [*curated.curated_rules(), *(join_rules() if JOIN.name in families else [])]
 
 
-def build_library(config: LibraryConfig, *, on_progress: Progress | None = None) -> tuple[Library, LibraryReport]:
+def build_library(
+    config: LibraryConfig, folder: Path, *, on_progress: Progress | None = None
+) -> tuple[Library, LibraryReport]:
     """Declared and enumerated rules, each certified, none twice: an equality that was declared keeps that name.
 
-    Each family has a process of its own. `RuleError` if a declared rule is refuted or a false one accepted.
+    Each family has a process of its own. What is finished is kept in the folder, and not made again by whoever builds
+    the same library there. `RuleError` if a declared rule is refuted or a false one accepted.
     """
     start = process_time()
     refused = check_false_controls(curated.false_controls(), config.verification)
     declared = declared_rules([c.family.name for c in config.families]) if config.declared else []
     to_do = len(declared) + len(config.families)
-    certified_rules: list[Rule] = []
+    progress = on_progress or (lambda done, total: None)
     with ProcessPoolExecutor(mp_context=get_context("spawn")) as pool:
-        enumerated = [pool.submit(generate, family) for family in config.families]
-        for done, rule in enumerate(declared, start=1):
-            certified_rules.append(certified(rule, config.verification))
-            if on_progress is not None:
-                on_progress(done, to_do)
+        enumerated = [pool.submit(resumed, family, folder) for family in config.families]
+        certified_rules = _certified(declared, config.verification, folder, lambda done: progress(done, to_do))
         for done, _ in enumerate(as_completed(enumerated), start=len(declared) + 1):
-            if on_progress is not None:
-                on_progress(done, to_do)
+            progress(done, to_do)
     reports = {c.family.name: found.result() for c, found in zip(config.families, enumerated, strict=True)}
     rules: dict[str, Rule] = {}
     for rule in (
@@ -239,6 +247,33 @@ def build_library(config: LibraryConfig, *, on_progress: Progress | None = None)
         rules.setdefault(rule.id.removeprefix(f"{rule.family}-"), rule)
     cpu_s = process_time() - start + sum(report.cpu_s for report in reports.values())
     return Library(tuple(rules.values())), LibraryReport(len(declared), reports, refused, cpu_s)
+
+
+def resumed(config: GeneratorConfig, folder: Path) -> GenerationReport:
+    """The report that the folder has kept, or else a new one, which it keeps."""
+    path = checkpoint_path(folder, config.family.name, config)
+    content = read_checkpoint(path)
+    if content is not None:
+        return GenerationReport(**content | {"rules": tuple(map(read_rule, content["rules"]))})
+    report = generate(config)
+    write_checkpoint(path, report.to_json() | {"rules": [rule.to_json() for rule in report.rules]})
+    return report
+
+
+def _certified(
+    rules: Sequence[Rule], verification: VerificationConfig, folder: Path, on_rule: Callable[[int], None]
+) -> list[Rule]:
+    """The rules that the folder has kept with their certificates, or else new ones, which it keeps."""
+    path = checkpoint_path(folder, "declared", (verification, [rule.id for rule in rules]))
+    content = read_checkpoint(path)
+    if content is not None:
+        return list(map(read_rule, content))
+    done: list[Rule] = []
+    for rule in rules:
+        done.append(certified(rule, verification))
+        on_rule(len(done))
+    write_checkpoint(path, [rule.to_json() for rule in done])
+    return done
 
 
 _FOLLOWS_AT = 3  # drawn instances: at one of them, sizes may be equal by accident
@@ -261,7 +296,9 @@ def _new_rules(families: Sequence[Sequence[Rule]], seed: int) -> Iterator[Rule]:
 
 
 def write_library(path: Path, config: LibraryConfig, *, on_progress: Progress | None = None) -> LibraryReport:
-    """Build a library and save it, whole or not at all."""
-    library, report = build_library(config, on_progress=on_progress)
+    """Build a library and save it, whole or not at all. Beside it is kept what is finished, until it is written."""
+    folder = path.with_suffix(".generating")
+    library, report = build_library(config, folder, on_progress=on_progress)
     library.save(path)
+    rmtree(folder)
     return report

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache, partial
+from itertools import combinations
 from math import prod
 from random import Random
 from typing import Any, NamedTuple
@@ -18,12 +19,16 @@ from rlflow.ops import registry
 from rlflow.ops.domain import Array, Domain
 from rlflow.rules import pattern
 from rlflow.rules.expression import Expression, Scope, Unproven, evaluate, holds
-from rlflow.rules.pattern import Term, Variable
+from rlflow.rules.pattern import Apply, Term, Variable
 from rlflow.rules.rule import Rule
 
 Shape = tuple[int, ...]
 
 DIMENSIONS = (1, 2, 3, 4)
+_SIZES = (*[(size,) for size in DIMENSIONS[1:]] * 4, *combinations(DIMENSIONS, 2), *[DIMENSIONS] * 6)
+"""The dimensions of one instance: one, two or all. Where all dimensions are equal, types no longer tell a transposed
+tensor from another, so that only the values can agree or not."""
+
 _RANKS = (0, 1, 2, 2, 3, 3, 3, 4, 4)
 """From rank 3 on a permutation may differ from its inverse: high ranks are drawn more often."""
 
@@ -34,6 +39,15 @@ _LEADING = (0, 1, 2)
 _TURNED_LEADING = (0, 1, 2, 2, 2)
 _GROUPS = (1, 2, 2, 3, 4)
 _CHANNELS_PER_GROUP = (1, 2)
+_TO_THE_END = 2**31 - 1
+EXTENTS = (
+    *((end, start, 1) for end, start in ((1, 0), (2, 0), (2, 1), (3, 1), (3, 2), (-1, 0), (-1, -2), (-1, -3))),
+    *((_TO_THE_END, start, 1) for start in (0, 1, 2, -1, -2)),
+    *((_TO_THE_END, 0, 2), (_TO_THE_END, 1, 2), (3, 0, 2), (0, 2, -1), (-_TO_THE_END, 1, -1), (-_TO_THE_END, -1, -2)),
+    *[(-_TO_THE_END, -1, -1)] * 4,
+)
+"""End, start and step of slices along one axis. Where all is read backwards, types tell nothing: that comes often."""
+
 _OPSET = 21
 """In which both sides are written, where their operators need no later one."""
 
@@ -51,6 +65,11 @@ class Instance:
     def scope(self) -> Scope:
         return Scope(self.types, self.attributes, self.literals)
 
+    @property
+    def key(self) -> Hashable:
+        """Equal for instances of one rule that have the same shapes and attributes."""
+        return *(kind.shape for kind in self.types.values()), *self.attributes.values()
+
     def shape(self, name: str) -> tuple[int, ...]:
         return tuple(d for d in self.types[name].shape or () if isinstance(d, int))
 
@@ -67,9 +86,9 @@ def draw(rule: Rule, random: Random, *, respect_condition: bool = True) -> Insta
 
 
 def is_turned(rule: Rule) -> bool:
-    """Whether permutations are drawn for the rule. Which of two it should have shows but at few shapes: where the wrong
-    one is well typed too, and not the inverse of itself."""
-    return any(kind[0] == "permutation" for kind in rule.attributes.values())
+    """Whether permutations, slices or indices are drawn for the rule. Which of two it should have shows but at few
+    shapes: where the wrong one is well typed too, and not the inverse of itself."""
+    return bool(rule.indices) or any(kind[0] in ("permutation", "extent") for kind in rule.attributes.values())
 
 
 class Sampler:
@@ -84,15 +103,16 @@ class Sampler:
         turned = is_turned(rule)
         self._ranks = _TURNED_RANKS if turned else _RANKS
         self._leading_ranks = _TURNED_LEADING if turned else _LEADING
+        self._drawings = {name: _drawing(kind) for name, kind in rule.attributes.items()}
+        self._repeats = not self._literals and not rule.indices
+        self._sources: dict[Hashable, Plan | None] = {}
 
     def sides(self, instance: Instance) -> Sides | None:
         """None where the target is not typed as the source is: there the matcher refuses the rule."""
-        source = self._source.plan(instance)
-        try:
-            target = self._target.plan(instance)
-        except (TypeInferenceError, Unproven):
-            return None
-        return Sides(instance, source, target) if source.types == target.types else None
+        planned = self._sources.get((instance.key, True)) if self._repeats else None
+        source = planned or self._source.plan(instance)
+        target = _plan_or_none(self._target, instance)
+        return Sides(instance, source, target) if target and source.types == target.types else None
 
     def draw(self, random: Random, *, attempts: int = 2000, respect_condition: bool = True) -> Instance:
         """`RuleError` if none of so many attempts is well typed and, if asked, fulfils the condition."""
@@ -101,18 +121,28 @@ class Sampler:
                 instance = self._attempt(random)
                 if self.rule.indices:
                     instance = self._with_indices(instance, random)
-                if not respect_condition or all(holds(condition, instance.scope) for condition in self.rule.where):
-                    self._source.plan(instance)
-                    return instance
             except (TypeInferenceError, Unproven):
                 continue
+            if self._source_at(instance, respect_condition):
+                return instance
         raise RuleError(f"rule {self.rule.name!r}: none of {attempts} drawn instances has a well-typed source")
+
+    def _source_at(self, instance: Instance, respect_condition: bool) -> Plan | None:
+        """None where it is not well typed or, if that matters, the condition does not hold. Most instances are drawn
+        again and again.
+        """
+        key = instance.key, respect_condition
+        if key in self._sources and self._repeats:
+            return self._sources[key]
+        admitted = not respect_condition or all(holds(condition, instance.scope) for condition in self.rule.where)
+        self._sources[key] = plan = _plan_or_none(self._source, instance) if admitted else None
+        return plan
 
     def _attempt(self, random: Random) -> Instance:
         symbols = self._grouped(random)
-        sizes = _draw_sizes(random)
-        whole = _draw_dimensions(sizes, random, random.choice(self._ranks))
-        leading = _draw_dimensions(sizes, random, random.choice(self._leading_ranks))
+        sizes = random.choice(_SIZES)
+        whole: Sequence[int] = random.choices(sizes, k=random.choice(self._ranks))
+        leading = random.choices(sizes, k=random.choice(self._leading_ranks))
 
         def drawn(part: int | str) -> Shape:
             if isinstance(part, int):
@@ -122,16 +152,18 @@ class Sampler:
                 symbols[part] = one
             return symbols[part]
 
-        shapes = [
-            _broadcastable(whole, random) if template is None else tuple(d for part in template for d in drawn(part))
-            for template in self._templates
-        ]
+        fixed = [t if t is None else tuple(d for part in t for d in drawn(part)) for t in self._templates]
+        fits = any(fixed) and random.random() < 0.7
+        if fits:  # what may have any shape has that of a variable that may not, or broadcasts to it
+            whole = random.choice([shape for shape in fixed if shape])
+        intact = 0.7 if fits else 0.5
+        shapes = [_broadcastable(whole, random, intact) if shape is None else shape for shape in fixed]
         dtypes = ("int64" if name in self.rule.indices else "float32" for name in self.names)
         types = {n: TensorType(d, shape) for n, d, shape in zip(self.names, dtypes, shapes, strict=True)}
         literals = {name: float(np.float32(random.uniform(1e-6, 1e-1))) for name in self._literals}
         attributes: dict[str, AttributeValue] = {}
-        for name, kind in self.rule.attributes.items():
-            attributes[name] = _draw_attribute(kind, types, attributes, random)
+        for name, drawing in self._drawings.items():
+            attributes[name] = drawing(types, attributes, random)
         return Instance(types, attributes, literals)
 
     def _with_indices(self, instance: Instance, random: Random) -> Instance:
@@ -162,64 +194,87 @@ class Sampler:
         return symbols
 
 
-def _draw_sizes(random: Random) -> Shape:
-    """The dimensions of one instance: one, two or all. Where all dimensions are equal, types no longer tell a
-    transposed tensor from another, so that only the values can agree or not.
-    """
-    count = random.choice((1, 1, 2, len(DIMENSIONS)))
-    return (random.choice(DIMENSIONS[1:]),) if count == 1 else tuple(random.sample(DIMENSIONS, count))
-
-
-def _draw_dimensions(sizes: Shape, random: Random, count: int) -> Shape:
-    return tuple(random.choices(sizes, k=count))
-
-
-def _broadcastable(shape: Shape, random: Random) -> Shape:
+def _broadcastable(shape: Sequence[int], random: Random, intact: float = 0.5) -> Shape:
     """The shape, or the end of it with some dimensions 1: operands drawn so often fit each other."""
-    if random.random() < 0.5:
-        return shape
+    if random.random() < intact:
+        return tuple(shape)
     ones = 1.0 if random.random() < 0.5 else 0.2
     return tuple(1 if random.random() < ones else d for d in shape[random.randint(0, len(shape)) :])
 
 
-def _draw_attribute(
-    kind: Sequence[Any],
-    types: Mapping[str, TensorType],
-    drawn: Mapping[str, AttributeValue],
-    random: Random,
-) -> AttributeValue:
-    """["permutation", "x", ...] or ["axis", "x", ...] of the highest rank, ["reshape", "x"], ["uniform"],
-    ["partition", "x", axis, parts], ["sizes", axis, "x", ...], ["integers", least, most, count],
-    ["groups", "x", "filters"], or ["choice", a, b, ...] of expressions. An axis is a number or an attribute that
+_Drawing = Callable[[Mapping[str, TensorType], Mapping[str, AttributeValue], Random], AttributeValue]
+"""Draws an attribute, given the variables' types and the attributes that were drawn before."""
+
+
+def _drawing(kind: Sequence[Any]) -> _Drawing:
+    """["permutation", "x", ...], ["axis", "x", ...] or ["axes", "x", ...] (a list of one) of the highest rank,
+    ["reshape", "x"], ["uniform"], ["partition", "x", axis, parts], ["sizes", axis, "x", ...],
+    ["integers", least, most, count], ["groups", "x", "filters"], ["extent", ...] after what was drawn of the end, the
+    start and the step of one slice, or ["choice", a, b, ...] of expressions. An axis is a number or an attribute that
     was drawn before.
     """
     match kind:
         case ["permutation", *names]:
-            rank = max(len(types[name].shape or ()) for name in names)
-            return tuple(random.sample(range(rank), rank))
+            return lambda types, drawn, random: _draw_permutation(_rank(types, names), random)
         case ["axis", *names]:
-            rank = max(len(types[name].shape or ()) for name in names)
-            if rank == 0:
-                raise TypeInferenceError("a scalar has no axis")
-            return random.randrange(-rank, 0)
+            return lambda types, drawn, random: _draw_axis(_rank(types, names), random)
+        case ["axes", *names]:
+            return lambda types, drawn, random: (_draw_axis(_rank(types, names), random),)
         case ["reshape", name]:
-            return _draw_factors(types[name].elements, random)
+            return lambda types, drawn, random: _draw_factors(types[name].elements, random)
         case ["partition", name, axis, int(parts)]:
-            return _draw_partition(types[name], drawn.get(axis, axis), parts, random)
+            return lambda types, drawn, random: _draw_partition(types[name], drawn.get(axis, axis), parts, random)
         case ["sizes", axis, *names]:
-            return tuple(_size(types[name], drawn.get(axis, axis)) for name in names)
+            return lambda types, drawn, random: tuple(_size(types[name], drawn.get(axis, axis)) for name in names)
+        case ["extent", *before]:
+            return lambda types, drawn, random: _draw_extent([drawn[name] for name in before], random)
         case ["uniform"]:
-            return float(np.float32(random.uniform(1e-6, 1e-1)))
+            return lambda types, drawn, random: float(np.float32(random.uniform(1e-6, 1e-1)))
         case ["integers", int(least), int(most), int(count)]:
-            return tuple(random.choices(range(least, most + 1), k=count))
+            return lambda types, drawn, random: _draw_integers(range(least, most + 1), count, random)
         case ["groups", image, filters]:
-            channels, seen = (_size(types[name], 1) for name in (image, filters))
-            if channels % seen:
-                raise TypeInferenceError(f"{types[filters]} over {types[image]}")
-            return channels // seen
+            return lambda types, drawn, random: _groups(types[image], types[filters])
+        case ["choice", *values] if any(map(pattern.is_computed, map(pattern.freeze, values))):
+            return lambda types, drawn, random: evaluate(random.choice(values), Scope(types, drawn))  # type: ignore[no-any-return]
         case ["choice", *values]:
-            return evaluate(random.choice(values), Scope(types, drawn))  # type: ignore[no-any-return]
+            literals = list(map(pattern.freeze, values))
+            return lambda types, drawn, random: random.choice(literals)  # type: ignore[no-any-return]
     raise RuleError(f"cannot draw an attribute of the kind {kind!r}")
+
+
+def _rank(types: Mapping[str, TensorType], names: Sequence[str]) -> int:
+    return max(len(types[name].shape or ()) for name in names)
+
+
+def _draw_extent(before: Sequence[AttributeValue], random: Random) -> AttributeValue:
+    bounds = tuple(value[0] for value in before)  # type: ignore[index]
+    return (random.choice([extent for extent in EXTENTS if extent[: len(bounds)] == bounds])[len(bounds)],)
+
+
+def _draw_axis(rank: int, random: Random) -> int:
+    if rank == 0:
+        raise TypeInferenceError("a scalar has no axis")
+    return random.randrange(-rank, 0)
+
+
+def _groups(image: TensorType, filters: TensorType) -> int:
+    channels, seen = _size(image, 1), _size(filters, 1)
+    if channels % seen:
+        raise TypeInferenceError(f"{filters} over {image}")
+    return channels // seen
+
+
+def _draw_integers(values: Sequence[int], count: int, random: Random) -> tuple[int, ...]:
+    """All the same or each by its own: windows that keep the size of an image are drawn so often enough."""
+    return (random.choice(values),) * count if random.random() < 0.5 else tuple(random.choices(values, k=count))
+
+
+def _draw_permutation(rank: int, random: Random) -> tuple[int, ...]:
+    """Those that are their own inverse are drawn less often: they tell a permutation from its inverse nowhere."""
+    drawn = random.sample(range(rank), rank)
+    if all(drawn[drawn[axis]] == axis for axis in drawn):
+        drawn = random.sample(range(rank), rank)
+    return tuple(drawn)
 
 
 def _draw_factors(elements: int, random: Random) -> tuple[int, ...]:
@@ -269,6 +324,13 @@ class Plan(NamedTuple):
     types: tuple[TensorType, ...]
 
 
+def _plan_or_none(layout: Layout, instance: Instance) -> Plan | None:
+    try:
+        return layout.plan(instance)
+    except (TypeInferenceError, Unproven):
+        return None
+
+
 def plan(terms: tuple[Term, ...], instance: Instance) -> Plan:
     """`TypeInferenceError` if a term is not well typed, `Unproven` if an attribute cannot be computed."""
     return _layout(terms, tuple(instance.types)).plan(instance)
@@ -280,11 +342,20 @@ def _output(types: Sequence[tuple[TensorType, ...]], ref: Ref) -> TensorType:
     return types[ref.node][ref.index]
 
 
+class Application(NamedTuple):
+    """An operator of a side, with the attributes that are the same everywhere, and those to be computed."""
+
+    op: str
+    attributes: dict[str, AttributeValue]
+    computed: tuple[tuple[str, Expression], ...]
+    inputs: tuple[Ref, ...]
+
+
 @dataclass(frozen=True)
 class Layout:
-    """The operators of a side, operands first, as (operator, attributes, operands), and where its outputs are."""
+    """The operators of a side, operands first, and where its outputs are."""
 
-    applications: tuple[tuple[str, tuple[tuple[str, Expression], ...], tuple[Ref, ...]], ...]
+    applications: tuple[Application, ...]
     outputs: tuple[Ref, ...]
 
     def plan(self, instance: Instance) -> Plan:
@@ -292,8 +363,9 @@ class Layout:
         scope = instance.scope
         types: list[tuple[TensorType, ...]] = [(kind,) for kind in instance.types.values()]
         steps = []
-        for op, written, inputs in self.applications:
-            attributes = {k: evaluate(v, scope) for k, v in written}
+        for op, attributes, computed, inputs in self.applications:
+            if computed:
+                attributes = attributes | {name: evaluate(value, scope) for name, value in computed}
             result = registry.infer(op, attributes, [_output(types, r) for r in inputs])
             steps.append(Step(op, attributes, inputs, result))
             types.append(result)
@@ -303,19 +375,25 @@ class Layout:
 @lru_cache(maxsize=1024)
 def _layout(terms: tuple[Term, ...], variables: tuple[str, ...]) -> Layout:
     places: dict[Term, int] = {Variable(name): place for place, name in enumerate(variables)}
-    applications: list[Any] = []
+    applications: list[Application] = []
 
     def place(term: Term) -> Ref:
         if isinstance(term, Variable):
             return Ref(places[term])
         if term.node not in places:
             inputs = tuple(place(a) for a in term.arguments)
-            applications.append((term.op, tuple((k, pattern.thaw(v)) for k, v in term.attributes), inputs))
+            applications.append(_application(term, inputs))
             places[term.node] = len(places)
         return Ref(places[term.node], term.output)
 
     outputs = tuple(place(t) for t in terms)
     return Layout(tuple(applications), outputs)
+
+
+def _application(term: Apply, inputs: tuple[Ref, ...]) -> Application:
+    literal = {name: value for name, value in term.attributes if not pattern.is_computed(value)}
+    computed = tuple((name, pattern.thaw(value)) for name, value in term.attributes if name not in literal)
+    return Application(term.op, literal, computed, inputs)
 
 
 def run(plan: Plan, operands: Sequence[Array], domain: Domain) -> list[Array]:

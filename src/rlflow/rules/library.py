@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from hashlib import sha256
@@ -90,7 +90,7 @@ def load(path: Path | None = None) -> Library:
     rules = []
     for number, line in enumerate(text.splitlines(), start=1):
         try:
-            rule = _from_json(json.loads(line))
+            rule = read_rule(json.loads(line))
         except (ValueError, KeyError, TypeError) as error:
             raise RuleError(f"line {number} of {path or 'the shipped library'} is no rule: {error}") from None
         check_certificate(rule)
@@ -98,7 +98,8 @@ def load(path: Path | None = None) -> Library:
     return Library(tuple(rules))
 
 
-def _from_json(written: dict[str, Any]) -> Rule:
+def read_rule(written: Mapping[str, Any]) -> Rule:
+    """A rule from what `Rule.to_json` wrote; `RuleError` if its id is another one."""
     rule = declare(
         written["name"],
         written["family"],

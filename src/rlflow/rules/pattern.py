@@ -77,6 +77,13 @@ def thaw(value: Any) -> Expression:
     return [thaw(v) for v in value] if isinstance(value, tuple) else value
 
 
+def is_computed(value: Any) -> bool:
+    """Whether a frozen expression is an attribute variable, or has a call or one of these in it."""
+    if isinstance(value, tuple):
+        return any(isinstance(value[0], str) or is_computed(part) for part in value)
+    return isinstance(value, str) and value.startswith("?")
+
+
 def subterms(term: Term) -> Iterator[Term]:
     """The term and all its parts, operands first, each as often as it occurs."""
     if isinstance(term, Apply):

@@ -17,7 +17,7 @@ from rlflow.rules import pattern
 from rlflow.rules.egraph import EGraph
 from rlflow.rules.pattern import Apply, Term, Variable
 from rlflow.rules.rule import Rule
-from rlflow.rules.saturation import CompiledRule, SourceOfMatches, saturate
+from rlflow.rules.saturation import CompiledRule, CompiledRules, SourceOfMatches, saturate
 
 Types = Mapping[str, TensorType]
 """Variable -> its type."""
@@ -69,7 +69,7 @@ class KnownRules:
 
     def __init__(self, max_iterations: int = 5, max_nodes: int = 2000) -> None:
         self.max_iterations, self.max_nodes = max_iterations, max_nodes
-        self._rules: list[CompiledRule] = []
+        self._rules, self._rules_of_one = CompiledRules(), CompiledRules()
         self._commutativity: dict[str, list[CompiledRule]] = defaultdict(list)
 
     def add(self, rule: Rule) -> None:
@@ -77,8 +77,10 @@ class KnownRules:
         source, compiled = rule.source[0], CompiledRule(rule)
         if isinstance(source, Apply) and len(rule.source) == 1 and is_commutativity(source, rule.target[0]):
             self._commutativity[source.op].append(compiled)
-        else:
-            self._rules.append(compiled)
+            return
+        self._rules.add(compiled)
+        if not compiled.takes_several:
+            self._rules_of_one.add(compiled)
 
     def explain(self, left: Term, right: Term, types: Types) -> bool:
         """Whether the equality of the sides follows."""
@@ -101,8 +103,8 @@ class KnownRules:
                 graph.add(side)
         except TypeInferenceError:
             return False
-        rules = [rule for rule in self._rules if len(pairs) > 1 or not rule.takes_several]
-        return saturate(graph, [*facts, *rules], lambda: _equates(graph, pairs), self.max_iterations, self.max_nodes)
+        rules = self._rules if len(pairs) > 1 else self._rules_of_one
+        return saturate(graph, [*facts, rules], lambda: _equates(graph, pairs), self.max_iterations, self.max_nodes)
 
     def lead(self, source: Term, target: Term, types: Types) -> bool:
         """Whether one rule, at one place, leads from the source to the target."""
@@ -120,7 +122,7 @@ class KnownRules:
             graph.add(source)
         graph.rebuild()
         return not _equates(graph, pairs) and any(
-            _equates(match.applied(graph), pairs) for rule in self._rules for match in rule.matches(graph)
+            _equates(match.applied(graph), pairs) for match in self._rules.matches(graph)
         )
 
     def _commutes(self, term: Term, types: Types) -> bool:

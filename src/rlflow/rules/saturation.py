@@ -85,6 +85,7 @@ class CompiledRule:
         self.rule = rule
         self.takes_several = len({term.node for term in rule.source if isinstance(term, Apply)}) > 1
         self._source = EMatcher(rule.source)
+        self.operators = self._source.operators
         self._targets: dict[tuple[Types, Values], Target | None] = {}
 
     def matches(self, graph: EGraph) -> Iterator[Match]:
@@ -115,6 +116,25 @@ class CompiledRule:
         except (TypeInferenceError, Unproven):
             return None
         return Target.of(target, len(types)) if source.types == target.types else None
+
+
+class CompiledRules:
+    """Rules that are matched together. Those that need an operator which an e-graph has not are not tried: most."""
+
+    def __init__(self) -> None:
+        self._rules: list[CompiledRule] = []
+        self._possible: dict[frozenset[str], list[CompiledRule]] = {}
+
+    def add(self, rule: CompiledRule) -> None:
+        self._rules.append(rule)
+        self._possible.clear()
+
+    def matches(self, graph: EGraph) -> Iterator[Match]:
+        """All of them in the graph as it was last rebuilt; it may be changed meanwhile."""
+        present = frozenset(graph.nodes_by_operator)
+        if present not in self._possible:
+            self._possible[present] = [rule for rule in self._rules if rule.operators <= present]
+        return chain.from_iterable(rule.matches(graph) for rule in self._possible[present])
 
 
 def saturate(

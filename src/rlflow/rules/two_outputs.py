@@ -1,7 +1,8 @@
-"""Rules of two outputs, out of rules of one whose source joins two parts: Concat(L, M) = R says that L and M are the
-halves of Split(R) (research/rule_generation.md, 2).
+"""Rules of two outputs, out of rules of one.
 
-Nothing needs to be enumerated for them: every pair of outputs is a part of some joint.
+Where the source joins two parts, Concat(L, M) = R says that L and M are the halves of Split(R)
+(research/rule_generation.md, 2): every pair of outputs is a part of some joint. And what is said of the first part of a
+Split may be said of both. So nothing needs to be enumerated for them.
 """
 
 from __future__ import annotations
@@ -17,6 +18,29 @@ from rlflow.rules.pattern import Apply, Term
 from rlflow.rules.rule import Certificate, Rule, with_short_names
 from rlflow.rules.verify import VerificationConfig, verify
 
+
+def of_both_parts(rule: Rule, config: VerificationConfig) -> Rule | None:
+    """The certified rule that says of both parts of a Split what this one says of one. None if this one is of no part,
+    of several, or does not hold of the others.
+    """
+    splits = [t for t in pattern.subterms(rule.source[0]) if isinstance(t, Apply) and t.op == "Split"]
+    sides = [tuple(_of_part(part, side[0]) for part in range(2)) for side in (rule.source, rule.target)]
+    if not splits or (rule.source[0], rule.target[0]) not in zip(*sides, strict=True):
+        return None
+    made = with_short_names(replace(rule, source=sides[0], target=sides[1], certificate=None))
+    outcome = verify(made, config)
+    return replace(made, certificate=outcome) if isinstance(outcome, Certificate) else None
+
+
+def _of_part(part: int, term: Term) -> Term:
+    """The term with this part in place of any that it takes of a Split."""
+
+    def taken(inner: Term) -> Term:
+        return replace(inner, output=part) if isinstance(inner, Apply) and inner.op == "Split" else inner
+
+    return pattern.rebuilt(term, taken)
+
+
 _SIZED_AT = 24
 """Drawn instances that tell which dimension a part has along the joint."""
 
@@ -26,7 +50,7 @@ def in_two_outputs(rule: Rule, config: VerificationConfig) -> Rule | None:
     None if the rule joins no two parts along one axis, if they share nothing, or if it is refuted.
     """
     joint = rule.source[0]
-    if not isinstance(joint, Apply) or joint.op != "Concat" or len(joint.arguments) != 2:
+    if len(rule.source) > 1 or not isinstance(joint, Apply) or joint.op != "Concat" or len(joint.arguments) != 2:
         return None
     parts = [part for part in joint.arguments if isinstance(part, Apply)]
     axis = dict(joint.attributes)["axis"]

@@ -38,19 +38,20 @@ _ROUNDINGS = 1000
 """Float check: the largest difference allowed, in units of rounding of the largest reference value."""
 
 _DRAWS_PER_SHAPE = 2
-_UNCONDITIONAL_DRAWS = 24
+_UNCONDITIONAL_DRAWS = 12
 _LEAST_COMPARED = 0.25
-"""Where the target is seldom well typed, it may be so at degenerate shapes alone, which prove nothing."""
+"""Where the target is seldom well typed, it may be so at degenerate shapes alone, which prove nothing. Nor does an
+equality of outputs without elements."""
 
 
 @dataclass(frozen=True)
 class VerificationConfig:
-    """How much is drawn. `min_elements` is per shape, over all its trials. Rules with permutations are tested at
-    `turned` times as many shapes.
+    """How much is drawn. `min_elements` is per shape, over all its trials. Rules with permutations or slices are
+    tested at `turned` times as many shapes.
     """
 
-    shapes: int = 64
-    turned: int = 4
+    shapes: int = 32
+    turned: int = 6
     trials: int = 3
     min_elements: int = 64
     float_cases: int = 4
@@ -82,7 +83,7 @@ def verify(rule: Rule, config: VerificationConfig) -> Certificate | Refutation:
     cases = sorted(compared, key=_size, reverse=True)[: config.float_cases]
     errors = float_errors(cases, rng)
     for case, error in zip(cases, errors, strict=True):
-        if not is_rounding(error):
+        if not is_rounding(error) and differs_in_floats(case, rng):
             return Refutation(f"ONNX Runtime's outputs differ by {error:.2e} of the largest value", case.instance)
         if leaves_domain(case, rng):
             return Refutation("the target is infinite or undefined where the source is finite", case.instance)
@@ -94,7 +95,7 @@ def verify(rule: Rule, config: VerificationConfig) -> Certificate | Refutation:
         shapes=len(compared),
         refuted_without_condition=_refuted_without_condition(sampler, config, random, rng),
         float_cases=len(cases),
-        max_relative_error=float(f"{max(errors, default=0.0):.3e}"),
+        max_relative_error=float(f"{max(filter(is_rounding, errors), default=0.0):.3e}"),
         semantics=SEMANTICS,
         digest="",
     )
@@ -112,19 +113,20 @@ def _compared(
         if len(compared) == wanted:
             break
         instance = sampler.draw(random)
-        key = (*instance.types.values(), *instance.attributes.items())
-        if key in seen:
+        if instance.key in seen:
             continue
-        seen.add(key)
+        seen.add(instance.key)
         case = sampler.sides(instance)
-        if case is None:
-            continue
+        if case is None or not any(kind.elements for kind in case.source.types):
+            continue  # of no elements, all is alike
         reason = exact_difference(case, rng, config)
         if reason:
             return Refutation(reason, instance)
         compared.append(case)
     if len(compared) < _LEAST_COMPARED * len(seen):
-        return Refutation(f"the target is well typed at only {len(compared)} of {len(seen)} drawn instances", None)
+        return Refutation(
+            f"the target is well typed, and has elements, at only {len(compared)} of {len(seen)} drawn instances", None
+        )
     return compared
 
 
@@ -161,7 +163,7 @@ def exact_difference(case: Sides, rng: np.random.Generator, config: Verification
     """Empty if both sides agree in every trial, else in what they do not."""
     elements = sum(kind.elements for kind in case.source.types)
     trials = max(config.trials, -(-config.min_elements // max(1, elements)))
-    domain = FieldDomain(seeds=rng.integers(1 << 62, size=trials).tolist())
+    domain = FieldDomain(rng.integers(1 << 62) + np.arange(trials))
     reason = ""
     for draw in (domain.draw_residues, domain.draw):  # few rules have exponentials, which need twice the work
         try:
@@ -172,7 +174,7 @@ def exact_difference(case: Sides, rng: np.random.Generator, config: Verification
 
 
 def _differ_in(domain: FieldDomain, case: Sides, draw: Callable[[tuple[int, ...]], FieldArray]) -> str:
-    values = [_field_value(domain, case.instance, name, draw) for name in case.instance.types]
+    values = _field_values(domain, case.instance, draw)
     source = instances.run(case.source, values, domain)
     try:
         target = instances.run(case.target, values, domain)
@@ -181,22 +183,38 @@ def _differ_in(domain: FieldDomain, case: Sides, draw: Callable[[tuple[int, ...]
     return next(filter(None, map(differ, source, target)), "")
 
 
-def _field_value(
-    domain: FieldDomain, instance: Instance, name: str, draw: Callable[[tuple[int, ...]], FieldArray]
-) -> Array:
-    shape = instance.shape(name)
-    if name in instance.indices:
-        return instance.indices[name]
-    if name not in instance.literals:
-        return draw(shape)
-    number = domain.constant(instance.literals[name])
-    return domain.structural(lambda v: np.broadcast_to(v, shape), number)
+def _field_values(
+    domain: FieldDomain, instance: Instance, draw: Callable[[tuple[int, ...]], FieldArray]
+) -> list[Array]:
+    """Of each variable; the numbers of all are drawn at once."""
+    drawn = draw((sum(kind.elements for kind in instance.types.values()),))
+    values: list[Array] = []
+    start = 0
+    for name, kind in instance.types.items():
+        end = start + kind.elements
+        if name in instance.indices:
+            values.append(instance.indices[name])
+        elif name in instance.literals:
+            values.append(_filled(domain, instance.literals[name], instance.shape(name)))
+        else:
+            values.append(drawn.each(partial(_shaped, slice(start, end), instance.shape(name))))
+        start = end
+    return values
+
+
+def _shaped(where: slice, shape: tuple[int, ...], vectors: np.ndarray) -> np.ndarray:
+    """These elements of each vector of a batch, in this shape."""
+    return vectors[:, where].reshape(len(vectors), *shape)
+
+
+def _filled(domain: FieldDomain, number: float, shape: tuple[int, ...]) -> FieldArray:
+    return domain.structural(lambda v: np.broadcast_to(v, shape), domain.constant(number))
 
 
 def differ(a: FieldArray, b: FieldArray) -> str:
     """Empty if the arrays are equal in every trial, else in what they are not."""
     if a.undefined is None and b.undefined is None:
-        return "" if np.array_equal(a.residue, b.residue) else _VALUES_DIFFER
+        return "" if (a.residue == b.residue).all() else _VALUES_DIFFER
     if (undefined(a) != undefined(b)).any():
         return "the sides are undefined at different points"
     equal = undefined(a) | (a.residue == b.residue)
@@ -224,13 +242,24 @@ def is_rounding(error: float) -> bool:
     return error <= _ROUNDINGS * float(np.finfo(np.float32).eps)
 
 
+_AGAIN = 8
+"""Other numbers for an instance at which the sides differed by more than rounding."""
+
+
+def differs_in_floats(case: Sides, rng: np.random.Generator) -> bool:
+    """Whether a difference beyond rounding was no accident of the numbers: most others differ too, or the target is the
+    less accurate side."""
+    again = float_errors([case] * _AGAIN, rng)
+    return sum(not is_rounding(error) for error in again) > _AGAIN // 2 or loses_precision(case, rng)
+
+
 def _worst(source: Sequence[np.ndarray], target: Sequence[np.ndarray]) -> float:
     worst = 0.0
     for a, b in zip(source, target, strict=True):
         defined = np.isfinite(a)
         if (defined != np.isfinite(b)).any():
             return float("inf")
-        worst = max(worst, _error(b, a, defined))
+        worst = max(worst, float(_errors(b[None], a[None], defined[None])[0]))
     return worst
 
 
@@ -273,20 +302,18 @@ def loses_precision(case: Sides, rng: np.random.Generator) -> bool:
 
 def _is_lost(exact: np.ndarray, source: np.ndarray, target: np.ndarray) -> bool:
     """Whether that is so in any of the draws (draws, ...)."""
-    for reference, a, b in zip(exact, source, target, strict=True):
-        finite = np.isfinite(reference) & np.isfinite(a)
-        allowed = max(_ROUNDINGS * float(np.finfo(np.float32).eps), _LOST * _error(a, reference, finite))
-        if not _error(b, reference, finite) <= allowed:
-            return True
-    return False
+    finite = np.isfinite(exact) & np.isfinite(source)
+    allowed = np.maximum(_ROUNDINGS * float(np.finfo(np.float32).eps), _LOST * _errors(source, exact, finite))
+    return not (_errors(target, exact, finite) <= allowed).all()
 
 
-def _error(values: np.ndarray, reference: np.ndarray, where: np.ndarray) -> float:
-    """Largest difference over the largest value of the reference."""
-    if not where.any():
-        return 0.0
-    scale = float(np.abs(reference[where]).max()) or 1.0
-    return float(np.abs(values[where] - reference[where]).max()) / scale
+def _errors(values: np.ndarray, reference: np.ndarray, where: np.ndarray) -> np.ndarray:
+    """Of each draw (draws, ...), the largest difference over the largest value of the reference, (draws,)."""
+    axes = tuple(range(1, values.ndim))
+    with np.errstate(invalid="ignore"):
+        differences = np.abs(values - reference).max(axes, where=where, initial=0.0)
+    scale = np.abs(reference).max(axes, where=where, initial=0.0)
+    return np.asarray(differences / np.where(scale == 0.0, 1.0, scale))
 
 
 def _float_values(instance: Instance, drawn: Callable[[tuple[int, ...]], np.ndarray]) -> list[np.ndarray]:

@@ -1,50 +1,19 @@
 """Random inputs that a model can really run on: right type, right shape, indices inside their tables."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from math import prod
+import math
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import onnx
-from onnx import GraphProto, ModelProto, NodeProto, TypeProto, ValueInfoProto
+from onnx import ModelProto, ValueInfoProto
 
 from rlflow.errors import InputError, RLFlowError
+from rlflow.runtime.uses import NO_USE, Use, uses_of
 
 DEFAULT_DIMENSION = 2
 # Small, and never 0: integer division by zero kills the process inside onnxruntime.
 _PLAIN_INTEGERS = (1, 5)
-_UNKNOWN_TABLE_ROWS = 2
 _MOST_ELEMENTS = 2**26  # half a gigabyte while it is drawn
-
-# Operators that hand their indices on unchanged, with the operands that carry them (None: all).
-_CARRIERS: dict[str, tuple[int, ...] | None] = {
-    **dict.fromkeys(
-        (
-            "Identity",
-            "Cast",
-            "Reshape",
-            "Squeeze",
-            "Unsqueeze",
-            "Flatten",
-            "Transpose",
-            "Slice",
-            "Expand",
-            "Tile",
-        ),
-        (0,),
-    ),
-    "Where": (1, 2),
-    "Concat": None,
-}
-# Operators that look rows up: pairs of (operand of the table, operand of the indices).
-_LOOKUPS: dict[str, tuple[tuple[int, int], ...]] = {
-    "Gather": ((0, 1),),
-    "GatherElements": ((0, 1),),
-    "GatherND": ((0, 1),),
-    "ScatterElements": ((0, 1),),
-    "ScatterND": ((0, 1),),
-    "EmbedLayerNormalization": ((2, 0), (3, 8), (4, 1)),
-}
-_MIN_OVER_AXES = ("GatherND", "ScatterND")
 
 
 def required_inputs(model: ModelProto) -> list[ValueInfoProto]:
@@ -93,14 +62,23 @@ def draw_inputs(
     dimensions: Mapping[str, int] | None = None,
     *,
     default_dimension: int = DEFAULT_DIMENSION,
+    uses: Mapping[str, Use] | None = None,
 ) -> dict[str, np.ndarray]:
     """One array for each required input of `model`.
 
-    Floats are standard normal. Integers that reach the indices of a Gather (or another look-up), also through
-    Cast, Reshape and the like, are uniform over the rows of the smallest table that they index; inputs with
-    "mask" in their name are 0/1 with a random prefix of ones along the last axis, so that no row is fully
-    masked; other integers are uniform in 1..4, booleans are fair. Symbolic dimensions take their value from
-    `dimensions` by name, all others (and dimensions without a name) are `default_dimension`.
+    What the model does with an input says which values make sense (`rlflow.runtime.uses`, or `uses` by name):
+
+    - what indexes a table is uniform over its rows, a class over its classes, a length over its steps;
+    - a mask is 0/1 with a random prefix of ones along the last axis, so that no row is fully masked; so is an input
+      with "mask" in its name;
+    - bytes that are turned into floats, pixels and quantised numbers, are uniform over their type;
+    - other integers are uniform in 1..4, booleans are fair;
+    - floats are standard normal, as normalised images are, but uniform in a domain with two ends, log-normal beyond
+      the end of a domain with one (positive where a Log or Sqrt reads them), and of either sign but not near zero where
+      they divide.
+
+    Symbolic dimensions take their value from `dimensions` by name, all others (and dimensions without a name) are
+    `default_dimension`.
 
     Raises InputError for a name in `dimensions` that the model does not have, RLFlowError for an input that
     is no numeric tensor, or of a size that no tensor has or that would fill the memory.
@@ -109,31 +87,55 @@ def draw_inputs(
     if unknown := sorted(set(sizes) - set(symbolic_dimensions(model))):
         known = ", ".join(symbolic_dimensions(model)) or "none"
         raise InputError(f"the model has no symbolic dimension {', '.join(unknown)}; it has: {known}")
-    rows = _table_rows(model.graph)
+    known_uses = uses_of(model) if uses is None else uses
     return {
-        value.name: _draw(value.name, _dtype(value), _shape(value, sizes, default_dimension), rows, rng)
+        value.name: _draw(_use(value.name, known_uses), _shape(value, sizes, default_dimension), _dtype(value), rng)
         for value in required_inputs(model)
     }
 
 
-def _draw(
-    name: str, dtype: np.dtype, shape: tuple[int, ...], rows: Mapping[str, int], rng: np.random.Generator
-) -> np.ndarray:
-    if "mask" in name.lower():
-        return _prefix_mask(shape, rng).astype(dtype)
+def _use(name: str, uses: Mapping[str, Use]) -> Use:
+    use = uses.get(name, NO_USE)
+    return use | Use(is_mask=True) if "mask" in name.lower() else use
+
+
+def _draw(use: Use, shape: tuple[int, ...], dtype: np.dtype, rng: np.random.Generator) -> np.ndarray:
+    return np.asarray(_values(use, shape, dtype, rng), dtype)  # arithmetic makes a number of a scalar array
+
+
+def _values(use: Use, shape: tuple[int, ...], dtype: np.dtype, rng: np.random.Generator) -> np.ndarray:
+    if use.index is not None and dtype.kind != "b":
+        return rng.integers(*use.index, shape, endpoint=True)
+    if use.is_mask:
+        return _prefix_mask(shape, rng)
+    if use.is_complement:
+        return 1 - _prefix_mask(shape, rng)
     if dtype.kind == "b":
-        return rng.integers(0, 2, shape).astype(dtype)
+        return rng.integers(0, 2, shape)
     if dtype.kind == "f":
-        return rng.standard_normal(shape).astype(dtype)
-    low, high = (0, rows[name]) if name in rows else _PLAIN_INTEGERS
-    return rng.integers(low, high, shape).astype(dtype)
+        return _real(use, shape, rng)
+    if use.is_whole and dtype.itemsize == 1 and not use.is_divisor:
+        return rng.integers(np.iinfo(dtype).min, np.iinfo(dtype).max, shape, endpoint=True)
+    return rng.integers(*_PLAIN_INTEGERS, shape)
+
+
+def _real(use: Use, shape: tuple[int, ...], rng: np.random.Generator) -> np.ndarray:
+    low, high = use.domain
+    if math.isfinite(low) and math.isfinite(high):
+        return rng.uniform(low, high, shape)
+    values = rng.standard_normal(shape)
+    if math.isfinite(low):
+        return low + np.exp(values / 2)
+    if math.isfinite(high):
+        return high - np.exp(values / 2)
+    return rng.choice((-1.0, 1.0), shape) * np.exp(values / 2) if use.is_divisor else values
 
 
 def _prefix_mask(shape: tuple[int, ...], rng: np.random.Generator) -> np.ndarray:
     if not shape or not shape[-1]:
-        return np.ones(shape)
+        return np.ones(shape, np.int64)
     lengths = rng.integers(1, shape[-1] + 1, (*shape[:-1], 1))
-    return np.arange(shape[-1]) < lengths
+    return np.less(np.arange(shape[-1]), lengths).astype(np.int64)
 
 
 def _dtype(value: ValueInfoProto) -> np.dtype:
@@ -157,67 +159,6 @@ def _shape(value: ValueInfoProto, sizes: Mapping[str, int], default: int) -> tup
         dimension.dim_value if dimension.HasField("dim_value") else sizes.get(dimension.dim_param, default)
         for dimension in value.type.tensor_type.shape.dim
     )
-    if min(shape, default=0) < 0 or prod(shape) > _MOST_ELEMENTS:
+    if min(shape, default=0) < 0 or math.prod(shape) > _MOST_ELEMENTS:
         raise RLFlowError(f"input {value.name!r} has shape {list(shape)}; no values of this shape can be drawn")
     return shape
-
-
-def _table_rows(graph: GraphProto) -> dict[str, int]:
-    """Rows of the smallest table that each input indexes; inputs that index nothing are absent."""
-    shapes = _known_shapes(graph)
-    origins = {value.name: {value.name} for value in graph.input}
-    rows: dict[str, int] = {}
-    for node in _nodes(graph):
-        for name, limit in _lookups(node, shapes, origins):
-            rows[name] = min(limit, rows.get(name, limit))
-        carried = _carried(node)
-        for output in node.output[:1]:
-            origins[output] = set().union(*(origins.get(name, set()) for name in carried))
-    return rows
-
-
-def _lookups(
-    node: NodeProto, shapes: Mapping[str, tuple[int, ...]], origins: Mapping[str, set[str]]
-) -> Iterator[tuple[str, int]]:
-    for table, index in _LOOKUPS.get(node.op_type, ()):
-        if max(table, index) < len(node.input):
-            limit = _rows(node, shapes.get(node.input[table]))
-            for name in origins.get(node.input[index], ()):
-                yield name, limit
-
-
-def _rows(node: NodeProto, shape: tuple[int, ...] | None) -> int:
-    if not shape:
-        return _UNKNOWN_TABLE_ROWS
-    if node.op_type in _MIN_OVER_AXES:
-        return min(shape)
-    axis = next((attribute.i for attribute in node.attribute if attribute.name == "axis"), 0)
-    return shape[axis] or _UNKNOWN_TABLE_ROWS
-
-
-def _carried(node: NodeProto) -> list[str]:
-    operands = _CARRIERS.get(node.op_type, ())
-    return list(node.input) if operands is None else [node.input[i] for i in operands if i < len(node.input)]
-
-
-def _nodes(graph: GraphProto) -> Iterator[NodeProto]:
-    """All nodes, those of a subgraph before the node that holds it (they see its outer scope by name)."""
-    for node in graph.node:
-        for attribute in node.attribute:
-            for body in (attribute.g, *attribute.graphs):
-                yield from _nodes(body)
-        yield node
-
-
-def _known_shapes(graph: GraphProto) -> dict[str, tuple[int, ...]]:
-    """Shapes by value name, 0 where a dimension is not known."""
-    shapes = {value.name: _static(value.type) for value in (*graph.input, *graph.value_info)}
-    for node in graph.node:
-        for attribute in node.attribute:
-            if node.op_type == "Constant" and attribute.HasField("t"):
-                shapes[node.output[0]] = tuple(attribute.t.dims)
-    return shapes | {tensor.name: tuple(tensor.dims) for tensor in graph.initializer}
-
-
-def _static(type_: TypeProto) -> tuple[int, ...]:
-    return tuple(max(dimension.dim_value, 0) for dimension in type_.tensor_type.shape.dim)

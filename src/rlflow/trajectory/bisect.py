@@ -2,31 +2,51 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass
+
 from rlflow.ir.graph import Graph
-from rlflow.onnx_io import to_onnx
+from rlflow.rules.match import Match
 from rlflow.rules.rewriter import Rewriter
-from rlflow.runtime.equivalence import compare
 from rlflow.trajectory.record import Step, Trajectory
-from rlflow.trajectory.replay import replay
+from rlflow.trajectory.replay import recorded_match, replay
+
+IsWrong = Callable[[Graph], bool]
 
 
-def first_wrong_step(
-    graph: Graph, trajectory: Trajectory, rewriter: Rewriter, *, draws: int = 3, seed: int = 0
-) -> tuple[int, Step] | None:
-    """The number (from 1) of the first step whose graph computes something else, and the step; None if there is none.
+@dataclass(frozen=True)
+class WrongStep:
+    """The first step after which the graph is wrong: `number` counts from 1, `match` lies in `before`."""
 
-    By halving, so it takes the logarithm of the steps in comparisons on ONNX Runtime.
+    number: int
+    step: Step
+    match: Match
+    before: Graph
+    after: Graph
+
+    @property
+    def values(self) -> tuple[str, ...]:
+        """Names of the values that the step replaced; one that has none is called by its operator."""
+        nodes = self.before.nodes
+        return tuple(nodes[r.node].names[r.index] or f"an unnamed {nodes[r.node].op}" for r in self.match.roots)
+
+    def __str__(self) -> str:
+        rule, location = self.match.rule, self.step.location
+        replaced = ", ".join(map(repr, self.values))
+        return f"step {self.number}, rule {rule.name} ({rule.id}) at location {location}, replacing {replaced}"
+
+
+def first_wrong_step(graph: Graph, trajectory: Trajectory, rewriter: Rewriter, is_wrong: IsWrong) -> WrongStep | None:
+    """The first step that leads to a wrong graph; None if the last graph is right.
+
+    By halving, so it asks `is_wrong` the logarithm of the steps times.
     """
     graphs = list(replay(graph, trajectory, rewriter))
-    original = to_onnx(graph)
-
-    def is_right(number: int) -> bool:
-        return compare(original, to_onnx(graphs[number]), draws=draws, seed=seed).equivalent
-
     right, wrong = 0, len(graphs) - 1
-    if is_right(wrong):
+    if not is_wrong(graphs[wrong]):
         return None
     while wrong - right > 1:
         middle = (right + wrong) // 2
-        right, wrong = (middle, wrong) if is_right(middle) else (right, middle)
-    return wrong, trajectory.steps[wrong - 1]
+        right, wrong = (right, middle) if is_wrong(graphs[middle]) else (middle, wrong)
+    before, step = graphs[wrong - 1], trajectory.steps[wrong - 1]
+    return WrongStep(wrong, step, recorded_match(before, rewriter, step, wrong), before, graphs[wrong])

@@ -9,7 +9,7 @@ from rlflow.ir.graph import Graph
 from rlflow.ir.structural_hash import structural_hash
 from rlflow.rules.match import Match
 from rlflow.rules.rewriter import Rewriter
-from rlflow.trajectory.record import Trajectory
+from rlflow.trajectory.record import Step, Trajectory
 
 
 def replay(graph: Graph, trajectory: Trajectory, rewriter: Rewriter) -> Iterator[Graph]:
@@ -22,18 +22,21 @@ def replay(graph: Graph, trajectory: Trajectory, rewriter: Rewriter) -> Iterator
         raise ReplayError(f"the trajectory starts from graph {trajectory.start_hash}, this model is {found}")
     yield graph
     for number, step in enumerate(trajectory.steps, start=1):
-        graph = rewriter.apply(graph, _match(graph, rewriter, step.rule, step.location, number))
+        graph = rewriter.apply(graph, recorded_match(graph, rewriter, step, number))
         found = structural_hash(graph)
         if found != step.hash:
             raise ReplayError(f"step {number} ({step.rule}@{step.location}) led to {found} instead of {step.hash}")
         yield graph
 
 
-def _match(graph: Graph, rewriter: Rewriter, rule: str, location: int, number: int) -> Match:
-    index = next((i for i, r in enumerate(rewriter.rules) if r.id == rule), None)
+def recorded_match(graph: Graph, rewriter: Rewriter, step: Step, number: int) -> Match:
+    """Where in `graph` a step was taken, the `number`-th of its trajectory. `ReplayError` if there is no such place."""
+    index = next((i for i, r in enumerate(rewriter.rules) if r.id == step.rule), None)
     if index is None:
-        raise ReplayError(f"step {number} applies rule {rule}, which is not in the library given")
+        raise ReplayError(f"step {number} applies rule {step.rule}, which is not in the library given")
     matches = rewriter.matches(graph)[index]
-    if not 0 <= location < len(matches):
-        raise ReplayError(f"step {number} applies {rule} at location {location}, but it matches {len(matches)} times")
-    return matches[location]
+    if not 0 <= step.location < len(matches):
+        raise ReplayError(
+            f"step {number} applies {step.rule} at location {step.location}, but it matches {len(matches)} times"
+        )
+    return matches[step.location]

@@ -1,0 +1,78 @@
+"""`rlflow equivalence A.onnx B.onnx`: do two models compute the same?"""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+from typing import Annotated, Any
+from zipfile import BadZipFile
+
+import numpy as np
+import typer
+
+from rlflow import schemas
+from rlflow.api import equivalence as equivalence_of
+from rlflow.cli.optimise import parse_shape
+from rlflow.errors import InputError
+from rlflow.runtime.equivalence import EquivalenceReport
+
+_DIFFERENT = 1
+
+
+def equivalence(
+    original: Annotated[Path, typer.Argument(help="An ONNX model: it sets interface and tolerance.")],
+    candidate: Annotated[Path, typer.Argument(help="The ONNX model that may stand in for it.")],
+    draws: Annotated[int, typer.Option(help="How many inputs to draw.")] = 3,
+    seed: Annotated[int, typer.Option(help="Of the inputs.")] = 0,
+    shape: Annotated[
+        list[str] | None, typer.Option(help="Shape of an input whose sizes are open, as in x=1x128; repeatable.")
+    ] = None,
+    inputs: Annotated[
+        Path | None, typer.Option(help="An .npz file with an array for each input, instead of drawn ones.")
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the report as JSON.")] = False,
+) -> None:
+    """Compare two models on drawn inputs, within a tolerance that follows from the original's type and depth.
+
+    Exit code 0 when they are equivalent, 1 when they are not or no input could tell, 2 on input that cannot be used.
+    """
+    if seed < 0:
+        raise InputError(f"the seed is {seed}; it must be 0 or more")
+    shapes = dict(parse_shape(text) for text in shape or ())
+    given = None if inputs is None else [_read(inputs)]
+    report = equivalence_of(original, candidate, draws=draws, seed=seed, shapes=shapes, inputs=given)
+    if as_json:
+        document = {"original": str(original), "candidate": str(candidate), "seed": seed, **_document(report)}
+        schemas.validate("equivalence", document)
+        typer.echo(json.dumps(document, indent=1))
+    else:
+        typer.echo(report.summary)
+    if not (report.equivalent and report.non_vacuous_draws):
+        raise typer.Exit(_DIFFERENT)
+
+
+def _document(report: EquivalenceReport) -> dict[str, Any]:
+    """What the schema `equivalence` wants of a report; infinite errors are null."""
+    kept = (
+        "equivalent reason tolerance draws non_vacuous_draws worst_output worst_draw max_absolute_error "
+        "max_relative_error"
+    ).split()
+    document = {name: _finite(getattr(report, name)) for name in kept}
+    document["vacuous_outputs"] = list(report.vacuous_outputs)
+    if report.double is not None:
+        errors = {name: _finite(value) for name, value in vars(report.double).items()}
+        document["float64"] = errors | {"further": report.double.further}
+    return document
+
+
+def _finite(value: Any) -> Any:
+    return None if value in (math.inf, -math.inf) else value
+
+
+def _read(path: Path) -> dict[str, np.ndarray]:
+    try:
+        with path.open("rb") as file, np.load(file) as arrays:
+            return dict(arrays)
+    except (OSError, EOFError, TypeError, ValueError, BadZipFile) as error:
+        raise InputError(f"cannot read {path} as an .npz file: {error}") from None

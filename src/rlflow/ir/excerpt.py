@@ -1,0 +1,42 @@
+"""A few nodes of a graph with their own weights, as a graph."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+
+from rlflow.ir.graph import INPUT, Graph, Node, Ref, make_graph
+
+
+def boundary(graph: Graph, inside: Collection[int]) -> tuple[Ref, ...]:
+    """The values that the nodes `inside` read from outside when the model runs, each once; constants do not count."""
+    refs = (ref for i in inside for ref in graph.nodes[i].inputs if ref is not None and ref.node not in inside)
+    return tuple(dict.fromkeys(ref for ref in refs if not graph.nodes[ref.node].constant))
+
+
+def excerpt(graph: Graph, inside: Collection[int], outputs: Sequence[Ref]) -> Graph:
+    """The nodes `inside` under the ids that they have, with all constants that they need.
+
+    Its inputs are `boundary(graph, inside)`, called value_0, value_1, ...; `outputs` are called output_0, output_1, ...
+    """
+    read = boundary(graph, inside)
+    inputs = {ref: graph.next_id + place for place, ref in enumerate(read)}
+    nodes = {i: graph.nodes[i] for i in _constants(graph, inside)}
+    for place, (ref, identifier) in enumerate(inputs.items()):
+        nodes[identifier] = Node(INPUT, (), {}, (graph.type_of(ref),), (f"value_{place}",))
+    for identifier in inside:
+        node = graph.nodes[identifier]
+        operands = tuple(Ref(inputs[ref]) if ref in inputs else ref for ref in node.inputs)
+        nodes[identifier] = node.with_inputs(operands)
+    names = [f"output_{place}" for place in range(len(outputs))]
+    return make_graph(nodes, list(inputs.values()), outputs, names, graph.header)
+
+
+def _constants(graph: Graph, inside: Collection[int]) -> set[int]:
+    found: set[int] = set()
+    stack = [source for i in inside for source in graph.nodes[i].sources]
+    while stack:
+        identifier = stack.pop()
+        if identifier not in found and graph.nodes[identifier].constant:
+            found.add(identifier)
+            stack.extend(graph.nodes[identifier].sources)
+    return found

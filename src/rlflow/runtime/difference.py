@@ -1,0 +1,90 @@
+"""How far the outputs of two models are apart, output by output."""
+
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+
+@dataclass(frozen=True)
+class Difference:
+    """One output of one draw. `relative` is to its largest absolute value; `problem` is empty when it agrees."""
+
+    output: str
+    absolute: float
+    relative: float
+    informative: bool
+    problem: str
+
+
+def differences(expected: Mapping[str, Any], actual: Mapping[str, Any], tolerance: float) -> list[Difference]:
+    """Of one draw's outputs by name."""
+    return [_difference(label, left, right, tolerance) for label, left, right in paired(expected, actual)]
+
+
+def paired(expected: Mapping[str, Any], actual: Mapping[str, Any]) -> Iterator[tuple[str, np.ndarray, np.ndarray]]:
+    """Arrays to compare, labelled; sequences and maps give one per element."""
+    for name in expected:
+        yield from _arrays(name, expected[name], actual[name])
+
+
+def _arrays(name: str, left: Any, right: Any) -> Iterator[tuple[str, np.ndarray, np.ndarray]]:
+    if isinstance(left, dict) and isinstance(right, dict) and left.keys() == right.keys():
+        for key in left:
+            yield from _arrays(f"{name}[{key!r}]", left[key], right[key])
+    elif isinstance(left, list) and isinstance(right, list) and len(left) == len(right):
+        for index, pair in enumerate(zip(left, right, strict=True)):
+            yield from _arrays(f"{name}[{index}]", *pair)
+    else:
+        yield name, np.asarray(left), np.asarray(right)
+
+
+def errors(expected: np.ndarray, actual: np.ndarray) -> tuple[float, float]:
+    """Largest difference of float arrays of one shape: absolute, and relative to the largest absolute value expected.
+
+    Both are infinite where one has NaN or another infinity than the other, the latter also where all that is expected
+    is zero and something else is there.
+    """
+    left, right = expected.astype(np.float64), actual.astype(np.float64)
+    finite = np.isfinite(left)
+    if not np.array_equal(left[~finite], right[~finite], equal_nan=True) or not np.isfinite(right[finite]).all():
+        return math.inf, math.inf
+    absolute = float(np.abs(left[finite] - right[finite]).max(initial=0.0))
+    scale = float(np.abs(left[finite]).max(initial=0.0))
+    return absolute, absolute / scale if scale else (math.inf if absolute else 0.0)
+
+
+def _difference(output: str, expected: np.ndarray, actual: np.ndarray, tolerance: float) -> Difference:
+    informative = _informative(expected)
+    if (expected.dtype, expected.shape) != (actual.dtype, actual.shape):
+        problem = f"output {output!r} is {_describe(actual)}, should be {_describe(expected)}"
+        return Difference(output, math.inf, math.inf, informative, problem)
+    if expected.dtype.kind != "f":
+        return _exact_difference(output, expected, actual, informative)
+    absolute, relative = errors(expected, actual)
+    if math.isinf(absolute):
+        problem = f"output {output!r} has NaN or infinity where the original has not, or the other way round"
+        return Difference(output, math.inf, math.inf, informative, problem)
+    problem = f"output {output!r} differs by {relative:.2e} of its largest value, tolerance {tolerance:.2e}"
+    return Difference(output, absolute, relative, informative, problem if relative > tolerance else "")
+
+
+def _exact_difference(output: str, expected: np.ndarray, actual: np.ndarray, informative: bool) -> Difference:
+    wrong = int((expected != actual).sum())
+    problem = f"output {output!r} ({expected.dtype}) differs in {wrong} of {expected.size} elements" if wrong else ""
+    error = math.inf if wrong else 0.0
+    return Difference(output, error, error, informative, problem)
+
+
+def _informative(values: np.ndarray) -> bool:
+    """Whether a wrong model would be likely to show: a finite value, and not the same value everywhere."""
+    finite = values[np.isfinite(values)] if values.dtype.kind == "f" else values.reshape(-1)
+    if finite.size == 0:
+        return False
+    return bool(finite[0]) if values.size == 1 else bool((finite != finite[0]).any())
+
+
+def _describe(array: np.ndarray) -> str:
+    return f"{array.dtype}{list(array.shape)}"

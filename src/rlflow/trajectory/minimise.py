@@ -1,0 +1,158 @@
+"""Shortening a trajectory that ends in a wrong graph to the steps that matter.
+
+Delta debugging: Zeller and Hildebrandt 2002, Simplifying and Isolating Failure-Inducing Input, algorithm ddmin. A step
+is a rule and a place; without the steps before it the place has another number, and is found again by what it replaces.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+
+from rlflow.errors import ReplayError
+from rlflow.ir.graph import Graph, Ref
+from rlflow.ir.structural_hash import structural_hash
+from rlflow.rules.match import Match
+from rlflow.rules.rewriter import Rewriter
+from rlflow.rules.rule import Rule
+from rlflow.trajectory.bisect import IsWrong
+from rlflow.trajectory.record import Step, Trajectory
+from rlflow.trajectory.replay import recorded_match
+
+_Identity = frozenset[tuple[int, ...]]
+"""What a value is called, however it was reached: by its node and index in the first graph, or by the step that added
+it, its place among what that added, and its index. A value that replaces another goes by the names of both.
+"""
+
+_NOT_PRICED = "none"
+
+
+def minimise(graph: Graph, trajectory: Trajectory, rewriter: Rewriter, is_wrong: IsWrong) -> Trajectory:
+    """The shortest trajectory found, of steps of this one in their order, whose end `is_wrong`: without any one of its
+    steps it is not, or the others cannot be taken any more. It is deterministic; its steps have no prices.
+
+    `ReplayError` if the trajectory cannot be replayed or its end is not wrong.
+    """
+    places = _places(graph, trajectory, rewriter)
+
+    def again(kept: Sequence[int]) -> _Walk | None:
+        """The steps of these numbers alone; None if one of them cannot be taken."""
+        walk = _Walk.begin(graph, rewriter)
+        for number in kept:
+            match = walk.find(places[number])
+            if match is None:
+                return None
+            walk = walk.take(number, match)
+        return walk
+
+    @cache
+    def fails(kept: tuple[int, ...]) -> bool:
+        walk = again(kept)
+        return walk is not None and is_wrong(walk.graph)
+
+    every = tuple(range(len(places)))
+    if not fails(every):
+        raise ReplayError("the trajectory ends in a graph that is not wrong: there is nothing to minimise")
+    shortest = again(() if fails(()) else _ddmin(every, fails))
+    assert shortest is not None
+    return Trajectory(trajectory.start_hash, 0.0, _NOT_PRICED, trajectory.library, shortest.steps, trajectory.seed)
+
+
+def _ddmin(items: tuple[int, ...], fails: Callable[[tuple[int, ...]], bool]) -> tuple[int, ...]:
+    """A part of `items` that fails, as they do, and does not without any one of its own."""
+    pieces = 2
+    while len(items) > 1:
+        cuts = [len(items) * i // pieces for i in range(pieces + 1)]
+        parts = [items[cuts[i] : cuts[i + 1]] for i in range(pieces)]
+        rests = [items[: cuts[i]] + items[cuts[i + 1] :] for i in range(pieces)]
+        if part := next(filter(fails, parts), None):
+            items, pieces = part, 2
+        elif rest := next(filter(fails, rests), None):
+            items, pieces = rest, max(pieces - 1, 2)
+        elif pieces < len(items):
+            pieces = min(2 * pieces, len(items))
+        else:
+            break
+    return items
+
+
+@dataclass(frozen=True)
+class _Place:
+    """Where a step was taken: what it replaced, and what its rule's variables stood for."""
+
+    rule: Rule
+    roots: tuple[_Identity, ...]
+    bindings: Mapping[str, _Identity]
+
+
+@dataclass(frozen=True)
+class _Walk:
+    """A graph on the way, the steps that led to it, and what its values are called."""
+
+    graph: Graph
+    rewriter: Rewriter
+    steps: tuple[Step, ...]
+    identities: Mapping[Ref, _Identity]
+    first_new: int
+
+    @classmethod
+    def begin(cls, graph: Graph, rewriter: Rewriter) -> _Walk:
+        return cls(graph, rewriter, (), {}, graph.next_id)
+
+    def identity(self, ref: Ref) -> _Identity:
+        own = frozenset({tuple(ref)}) if ref.node < self.first_new else frozenset()
+        return self.identities.get(ref, own)
+
+    def place(self, match: Match) -> _Place:
+        bindings = {name: self.identity(ref) for name, ref in match.bindings.items()}
+        return _Place(match.rule, tuple(map(self.identity, match.roots)), bindings)
+
+    def find(self, place: _Place) -> Match | None:
+        """The match that replaces the same values; of several, the one whose variables stand for the same."""
+
+        def agreement(match: Match) -> int:
+            return sum(not place.bindings[name].isdisjoint(self.identity(ref)) for name, ref in match.bindings.items())
+
+        matches = self.rewriter.matches(self.graph)[self.rewriter.rules.index(place.rule)]
+        candidates = [m for m in matches if not any(map(frozenset.isdisjoint, place.roots, self.place(m).roots))]
+        return max(candidates, key=agreement, default=None)
+
+    def take(self, number: int, match: Match) -> _Walk:
+        """The graph after the rewrite, which is step `number` wherever it is taken."""
+        matches = self.rewriter.matches(self.graph)[self.rewriter.rules.index(match.rule)]
+        child = self.rewriter.apply(self.graph, match)
+        identities = {ref: identity for ref, identity in self.identities.items() if ref.node in child.nodes}
+        added = child.edit.change.added if child.edit else ()
+        for place, node in enumerate(added):
+            for index in range(len(child.nodes[node].types)):
+                identities[Ref(node, index)] = frozenset({(number, place, index)})
+        for root in match.roots:
+            substitute = _substitute(self.graph, child, root)
+            if substitute is not None:
+                known = identities.get(substitute, self.identity(substitute))
+                identities[substitute] = known | self.identity(root)
+        step = Step(match.rule.id, matches.index(match), structural_hash(child), 0.0, 0.0)
+        return _Walk(child, self.rewriter, (*self.steps, step), identities, self.first_new)
+
+
+def _substitute(parent: Graph, child: Graph, root: Ref) -> Ref | None:
+    """What is read in `child` where `root` was in `parent`."""
+    if root in parent.outputs:
+        return child.outputs[parent.outputs.index(root)]
+    for reader in parent.consumers[root.node]:
+        if reader in child.nodes and root in parent.nodes[reader].inputs:
+            return child.nodes[reader].inputs[parent.nodes[reader].inputs.index(root)]
+    return None
+
+
+def _places(graph: Graph, trajectory: Trajectory, rewriter: Rewriter) -> list[_Place]:
+    """Of all steps, as they were recorded."""
+    walk, places = _Walk.begin(graph, rewriter), []
+    for number, step in enumerate(trajectory.steps):
+        match = recorded_match(walk.graph, rewriter, step, number + 1)
+        places.append(walk.place(match))
+        walk = walk.take(number, match)
+        if walk.steps[-1].hash != step.hash:
+            raise ReplayError(f"step {number + 1} led to {walk.steps[-1].hash} instead of {step.hash}")
+    return places

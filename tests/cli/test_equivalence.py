@@ -1,0 +1,181 @@
+"""`rlflow equivalence` and `rlflow.equivalence`: the same verdict, from files and from memory."""
+
+import json
+
+import numpy as np
+import onnx
+import pytest
+from onnx import TensorProto, helper, numpy_helper
+
+import rlflow as library
+from rlflow import schemas, zoo
+from rlflow.errors import InputError
+
+
+def scaled(path, factor, shape=(4, 4), there_and_back=0.0):
+    """x * factor, over the detour of adding a number and taking it away."""
+    nodes = [("Add", ["x", "far"], ["up"]), ("Sub", ["up", "far"], ["down"]), ("Mul", ["down", "factor"], ["y"])]
+    stored = {"factor": factor, "far": there_and_back}
+    graph = helper.make_graph(
+        [helper.make_node(*node) for node in nodes],
+        "scaled",
+        [helper.make_tensor_value_info("x", TensorProto.FLOAT, shape)],
+        [helper.make_tensor_value_info("y", TensorProto.FLOAT, shape)],
+        [numpy_helper.from_array(np.float32(value), name) for name, value in stored.items()],
+    )
+    onnx.save(helper.make_model(graph, ir_version=10, opset_imports=[helper.make_opsetid("", 17)]), path)
+    return path
+
+
+def report_of(rlflow, *arguments):
+    code, out, err = rlflow("equivalence", *arguments, "--json")
+    document = json.loads(out)
+    schemas.validate("equivalence", document)
+    assert err == ""
+    return code, document
+
+
+def test_equivalent_models_exit_with_0(rlflow, tmp_path):
+    first, second = scaled(tmp_path / "a.onnx", 2.0), scaled(tmp_path / "b.onnx", 2.0)
+    code, out, err = rlflow("equivalence", first, second)
+    assert (code, err) == (0, "")
+    assert out.startswith("equivalent: ")
+    code, document = report_of(rlflow, first, second, "--draws", "5", "--seed", "3")
+    assert code == 0
+    assert (document["draws"], document["non_vacuous_draws"], document["seed"]) == (5, 5, 3)
+
+
+def test_different_models_exit_with_1_and_say_where(rlflow, tmp_path):
+    first, second = scaled(tmp_path / "a.onnx", 2.0), scaled(tmp_path / "b.onnx", 2.1)
+    code, out, err = rlflow("equivalence", first, second)
+    assert (code, err) == (1, "")
+    assert out.startswith("not equivalent: output 'y' differs by 5.00e-02")
+    code, document = report_of(rlflow, first, second)
+    assert (code, document["equivalent"], document["worst_output"]) == (1, False, "y")
+    assert "float64" not in document, "five per cent leave no doubt"
+
+
+def test_what_float64_says_is_reported(rlflow, tmp_path):
+    first, second = (scaled(tmp_path / f"{far}.onnx", 1.0, there_and_back=far) for far in (1000.0, 3000.0))
+    code, document = report_of(rlflow, first, second)
+    assert code == 0
+    assert document["max_relative_error"] > document["tolerance"]
+    assert document["float64"]["difference"] <= document["float64"]["allowed"]
+
+
+def test_an_infinite_error_is_null(rlflow, tmp_path):
+    code, document = report_of(rlflow, scaled(tmp_path / "a.onnx", 1.0), scaled(tmp_path / "b.onnx", np.nan))
+    assert (code, document["max_relative_error"]) == (1, None)
+
+
+def test_no_evidence_is_no_equivalence(rlflow, tmp_path):
+    first = scaled(tmp_path / "a.onnx", 0.0)
+    code, out, _ = rlflow("equivalence", first, first)
+    assert code == 1
+    assert "no drawn input could have shown one" in out
+
+
+def test_sizes_and_inputs_can_be_given(rlflow, tmp_path):
+    """On zeros both models agree: so the verdict shows that those inputs were used."""
+    first, second = (scaled(tmp_path / f"{factor}.onnx", factor, ("n", 4)) for factor in (2.0, 3.0))
+    inputs = tmp_path / "inputs.npz"
+    for values, equivalent in ((np.zeros((5, 4)), True), (np.arange(20).reshape(5, 4), False)):
+        np.savez(inputs, x=values.astype(np.float32))
+        code, document = report_of(rlflow, first, second, "--inputs", inputs)
+        assert (code, document["equivalent"], document["draws"]) == (1, equivalent, 1)
+    assert report_of(rlflow, first, first, "--shape", "x=7x4")[0] == 0
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        (["--draws", "0"], "draws is 0"),
+        (["--seed", "-1"], "the seed is -1"),
+        (["--shape", "x"], "is no shape"),
+        (["--shape", "z=4x4"], "no input 'z'"),
+        (["--shape", "x=5x4"], "dimension 0 of input 'x' is 5, it must be 4"),
+        (["--inputs", "missing.npz"], "cannot read missing.npz as an .npz file"),
+    ],
+)
+def test_bad_options_are_refused_in_one_sentence(rlflow, tmp_path, options, sentence):
+    model = scaled(tmp_path / "a.onnx", 2.0)
+    code, out, err = rlflow("equivalence", model, model, *options)
+    assert (code, out) == (2, "")
+    assert sentence in err
+    assert err.startswith("rlflow: ")
+    assert err.count("\n") == 1
+
+
+@pytest.mark.parametrize("place", [0, 1])
+@pytest.mark.parametrize("content", [None, b"", b"a letter to a friend\n" * 20])
+def test_files_that_are_no_models_are_refused_on_either_side(rlflow, tmp_path, place, content):
+    sides = [scaled(tmp_path / "a.onnx", 2.0), tmp_path / "b.onnx"]
+    if content is not None:
+        sides[1].write_bytes(content)
+    code, out, err = rlflow("equivalence", *(sides if place else sides[::-1]))
+    assert (code, out) == (2, "")
+    assert "b.onnx" in err
+    assert err.count("\n") == 1
+
+
+@pytest.mark.parametrize("kind", ["text", "empty", "truncated", "npy", "folder"])
+def test_files_that_hold_no_inputs_are_refused(rlflow, tmp_path, kind):
+    model, path = scaled(tmp_path / "a.onnx", 2.0), tmp_path / "inputs.npz"
+    np.savez(path, x=np.zeros((4, 4), np.float32))
+    match kind:
+        case "text":
+            path.write_text("no arrays")
+        case "empty":
+            path.write_bytes(b"")
+        case "truncated":
+            path.write_bytes(path.read_bytes()[:100])
+        case "npy":
+            with path.open("wb") as file:
+                np.save(file, np.zeros((4, 4)))
+        case "folder":
+            path = tmp_path
+    code, out, err = rlflow("equivalence", model, model, "--inputs", path)
+    assert (code, out) == (2, "")
+    assert f"cannot read {path} as an .npz file" in err
+    assert err.count("\n") == 1
+
+
+def test_inputs_of_another_shape_are_refused(rlflow, tmp_path):
+    model = scaled(tmp_path / "a.onnx", 2.0)
+    np.savez(tmp_path / "wrong.npz", x=np.zeros((2, 2), np.float32))
+    code, out, err = rlflow("equivalence", model, model, "--inputs", tmp_path / "wrong.npz")
+    assert (code, out) == (2, "")
+    assert "could not be tried here" in err
+    assert err.count("\n") == 1
+
+
+def test_from_python_paths_texts_and_protos_are_alike(tmp_path):
+    path = scaled(tmp_path / "a.onnx", 2.0, ("n", 4))
+    reports = [
+        library.equivalence(first, second, seed=1, shapes={"x": (3, 4)})
+        for first, second in ((path, path), (str(path), path), (onnx.load(path), str(path)))
+    ]
+    assert reports[0] == reports[1] == reports[2]
+    assert isinstance(reports[0], library.EquivalenceReport)
+    assert reports[0].equivalent
+    assert library.equivalence(path, path, dimensions={"n": 9}).equivalent
+    assert "equivalence" in library.__all__
+
+
+def test_a_model_that_draws_random_numbers_cannot_be_compared(tmp_path):
+    graph = helper.make_graph(
+        [helper.make_node("RandomNormal", [], ["y"], shape=[2])],
+        "random",
+        [],
+        [helper.make_tensor_value_info("y", TensorProto.FLOAT, [2])],
+    )
+    model = helper.make_model(graph, ir_version=10, opset_imports=[helper.make_opsetid("", 17)])
+    with pytest.raises(InputError, match="draws random numbers"):
+        library.equivalence(model, model)
+
+
+def test_a_rewritten_model_is_equivalent(tmp_path):
+    """Not a copy: the known optimum of a model of the zoo."""
+    first, second = zoo.build("tiny_chain"), zoo.optimum("tiny_chain")
+    assert len(first.graph.node) != len(second.graph.node)
+    assert library.equivalence(first, second).equivalent
