@@ -45,7 +45,7 @@ class GuardedProcess:
             if self._connection.poll(self.longest_s):
                 return str(self._connection.recv())
             answer = f"hang: no answer in {self.longest_s} s"
-        except EOFError:
+        except (EOFError, ConnectionResetError):
             self._process.join()
             answer = f"crash: exit code {self._process.exitcode}"
         self.__exit__(None, None, None)

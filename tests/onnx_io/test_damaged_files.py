@@ -1,13 +1,11 @@
 """Mutated ONNX files: refused in one sentence, or exported as a model that computes the same; never a crash."""
 
-import os
-import time
 from pathlib import Path
 from random import Random
 
-import numpy as np
 import onnx
 import pytest
+from onnx_io.behaviours import crashes, hangs, is_greedy, is_well
 from onnx_io.damage import EQUAL, EXPORTED, REFUSED, Toll
 from onnx_io.guarded_process import GuardedProcess
 from onnx_io.mutation import OF_BYTES, OF_MODELS, fields, mutated
@@ -50,26 +48,9 @@ def test_fields_are_those_that_protobuf_finds() -> None:
     assert all(node.op_type.encode() in found for node in model.graph.node)
 
 
-def _crashes(path: Path) -> str:
-    os.abort()
-
-
-def _hangs(path: Path) -> str:
-    time.sleep(3600)
-    return ""
-
-
-def _is_greedy(path: Path) -> str:
-    return str(np.ones(2**32).sum())
-
-
-def _is_well(path: Path) -> str:
-    return path.name
-
-
 @pytest.mark.parametrize(
     ("function", "answer"),
-    [(_crashes, "crash: exit code -6"), (_is_greedy, "traceback: "), (_is_well, "model.onnx")],
+    [(crashes, "crash: exit code -6"), (is_greedy, "traceback: "), (is_well, "model.onnx")],
 )
 def test_a_guarded_process_says_how_it_died(function, answer: str) -> None:  # type: ignore[no-untyped-def]
     with GuardedProcess(function) as process:
@@ -77,6 +58,6 @@ def test_a_guarded_process_says_how_it_died(function, answer: str) -> None:  # t
         assert process(Path("model.onnx")).startswith(answer)
 
 
-def test_a_guarded_process_that_hangs_is_ended() -> None:
-    with GuardedProcess(_hangs, longest_s=1.0) as process:
+def test_a_guarded_process_thathangs_is_ended() -> None:
+    with GuardedProcess(hangs, longest_s=1.0) as process:
         assert process(Path("model.onnx")) == "hang: no answer in 1.0 s"

@@ -23,13 +23,16 @@ RULES = load().rules
 SEEDS = st.integers(0, 2**32 - 1)
 each_rule = each_of(RULES)
 few_examples = settings(max_examples=3, deadline=None)  # `make rules` draws a thousand of each rule
+_DRAWS = 50
+"""Of some rules the target is typed at few instances."""
 _TOLERANCE = 1000 * float(np.finfo(np.float32).eps)
 
 
 def drawn_sides(rule: Rule, seed: int) -> Sides:
     """An instance at which both sides are well typed and of equal types."""
-    sampler = Sampler(rule)
-    case = sampler.sides(sampler.draw(Random(seed)))
+    sampler, random = Sampler(rule), Random(seed)
+    drawn = (sampler.sides(sampler.draw(random)) for _ in range(_DRAWS))
+    case = next((case for case in drawn if case is not None), None)
     assume(case is not None)
     return case
 

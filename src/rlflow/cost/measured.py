@@ -57,7 +57,7 @@ class _Pricing:
     """A graph's regions, and of each by its first node the price."""
 
     partition: Partition
-    ms: Mapping[int, tuple[Region, float]]
+    ms: Mapping[int, float]
 
 
 class MeasuredCost:
@@ -91,7 +91,7 @@ class MeasuredCost:
 
         The sum is exact and rounded once, so that it does not depend on the history of the graph.
         """
-        return math.fsum(ms for _, ms in self._pricing(graph).ms.values())
+        return math.fsum(self._pricing(graph).ms.values())
 
     def cost(self, graph: Graph) -> Cost:
         """`PriceError` if a price is missing and may not be measured."""
@@ -111,23 +111,22 @@ class MeasuredCost:
             parent = graph.edit.parent() if graph.edit else None
             before = self._pricings.get(parent) if parent is not None else None
             cut = self._partition(graph, before.partition if before else None)
-            kept = before.ms if before else {}
-            ms: dict[int, tuple[Region, float]] = {}
-            for region in cut.region_of.values():
-                if region[0] not in ms:
-                    same = kept.get(region[0])
-                    price = same if same and same[0] is region else (region, self._fragment_ms(graph, region))
-                    ms[region[0]] = price
+            ms = dict(before.ms) if before else {}
+            for region in cut.gone:
+                del ms[region[0]]
+            ms.update((region[0], self._fragment_ms(graph, region)) for region in cut.made)
             known = self._pricings[graph] = _Pricing(cut, ms)
         return known
 
     def _partition(self, graph: Graph, before: Partition | None) -> Partition:
         change = graph.edit.change if graph.edit else None
-        if self.setting == "as_written":
-            known = before.region_of if before and change else {}
-            stale = change.touched if change else frozenset()
-            return Partition({i: known[i] if i in known and i not in stale else (i,) for i in graph.order})
-        return updated(before, graph, change) if before and change else partition(graph)
+        if self.setting == "deployed":
+            return updated(before, graph, change) if before and change else partition(graph)
+        known = before.region_of if before else {}
+        stale = change.touched if change else frozenset()
+        region_of = {i: known[i] if i in known and i not in stale else (i,) for i in graph.order}
+        made = [region for i, region in region_of.items() if known.get(i) is not region]
+        return Partition(region_of, made, [region for i, region in known.items() if region_of.get(i) is not region])
 
     def _fragment_ms(self, graph: Graph, nodes: Region) -> float:
         # A node object is shared by all graphs that contain it unchanged, with the operands it had: together with the

@@ -16,7 +16,7 @@ Pad into a window (research/ort_cpu_headroom.md, 3 and 4).
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from rlflow.ir.graph import Change, Graph, Node
@@ -40,9 +40,13 @@ Region = tuple[int, ...]
 
 @dataclass(frozen=True)
 class Partition:
-    """`region_of` names for each running node its region, whose nodes are in the graph's order."""
+    """`region_of` names for each running node its region, whose nodes are in the graph's order. `made` are the regions
+    that the partition before this one had not, all of them where there was none, and `gone` those that it had instead.
+    """
 
     region_of: Mapping[int, Region]
+    made: Collection[Region]
+    gone: Collection[Region] = ()
 
     @property
     def regions(self) -> set[Region]:
@@ -51,7 +55,8 @@ class Partition:
 
 def partition(graph: Graph) -> Partition:
     """Every node that runs, in exactly one region."""
-    return Partition(_grouped(graph, graph.order))
+    region_of = _grouped(graph, graph.order)
+    return Partition(region_of, tuple(dict.fromkeys(region_of.values())))
 
 
 def updated(parent: Partition, graph: Graph, change: Change) -> Partition:
@@ -70,8 +75,9 @@ def updated(parent: Partition, graph: Graph, change: Change) -> Partition:
             del region_of[identifier]
     position = graph.position
     again = {i for region in affected for i in region} | near
-    region_of.update(_grouped(graph, sorted((i for i in again if i in position), key=position.__getitem__)))
-    return Partition(region_of)
+    made = _grouped(graph, sorted((i for i in again if i in position), key=position.__getitem__))
+    region_of.update(made)
+    return Partition(region_of, tuple(dict.fromkeys(made.values())), affected)
 
 
 def _products_after(graph: Graph, region: Region) -> Iterator[int]:

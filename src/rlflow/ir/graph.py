@@ -203,7 +203,7 @@ class Graph:
     @cached_property
     def position(self) -> Mapping[int, int]:
         """Node id -> its place in `order`."""
-        return {node: place for place, node in enumerate(self.order)}
+        return dict(zip(self.order, range(len(self.order)), strict=True))
 
     def replace(self, added: Mapping[int, Node], substitution: Mapping[Ref, Ref]) -> Graph:
         """Add nodes, let every reader of an old value read its substitute, and drop what nobody reads any

@@ -51,23 +51,25 @@ class Featuriser:
     def arrays(self, graph: Graph) -> GraphArrays:
         """op (N,), features (N, F), edges (E, 2); nodes are the inputs, then the graph's order."""
         identifiers = (*graph.inputs, *graph.order)
-        place = {identifier: index for index, identifier in enumerate(identifiers)}
-        nodes, consumers = graph.nodes, graph.consumers
-        own = self._rows(graph, [nodes[i] for i in identifiers])
+        place = dict(zip(identifiers, range(len(identifiers)), strict=True))
+        nodes = list(map(graph.nodes.__getitem__, identifiers))
+        own = self._rows(graph, nodes)
         features = np.empty((len(own), NUM_FEATURES), dtype=np.float32)
         features[:, :_OWN_FEATURES] = own[:, 1:]
-        features[:, _OWN_FEATURES] = [_COUNT_SCALE * len(consumers[i]) for i in identifiers]
+        features[:, _OWN_FEATURES] = list(map(len, map(graph.consumers.__getitem__, identifiers)))
+        features[:, _OWN_FEATURES] *= _COUNT_SCALE
         features[:, _OWN_FEATURES + 1] = 0.0
         features[[place[i] for i in graph.output_nodes if i in place], _OWN_FEATURES + 1] = 1.0
         edges = [
-            end for i, at in place.items() for s in nodes[i].sources if s in place for end in (place[s], at)
+            end for at, node in enumerate(nodes) for s in node.sources if s in place for end in (place[s], at)
         ]  # flat: numpy reads numbers far faster than pairs
         return GraphArrays(own[:, 0].astype(np.int64), features, np.array(edges, dtype=np.int64).reshape(-1, 2))
 
     def _rows(self, graph: Graph, nodes: Sequence[Node]) -> np.ndarray:
         """(nodes, 1 + own features): operator, then features."""
         known = self._row_of_node
-        rows = [known[node] if node in known else self._new_row(graph, node) for node in nodes]
+        found = zip(nodes, map(known.get, nodes), strict=True)
+        rows = [self._new_row(graph, node) if row is None else row for node, row in found]
         if len(self._table) < len(self._row):
             self._table = np.array(list(self._row), dtype=np.float64)
         return self._table[rows]
