@@ -9,6 +9,7 @@ from rlflow.agents.config import ControllerConfig
 from rlflow.agents.controller import Controller
 from rlflow.agents.maskable_ppo import train_controller
 from rlflow.agents.random_agent import RandomAgent
+from rlflow.agents.selection import Selection, Trial
 from rlflow.world_model.config import DreamConfig, WorldModelConfig
 from rlflow.world_model.dataset import held_out_episodes
 from rlflow.world_model.diagnostics import open_loop
@@ -38,8 +39,10 @@ def act_in_reality(model: WorldModel, controller: Controller, env: TokenEnv) -> 
 
 def test_a_controller_trained_in_the_dream_reaches_ninety_percent_of_the_optimum() -> None:
     """12 rules, 96 profitable steps, a harmful, a ruinous, an enabling, two undoing and two idle rules; 80 random
-    episodes with the paper's uniform agent, which get to about 12 % where the optimum is 30 %. Observed: 100 %
-    with twice the passes of conf/ (50 s of fit, 50 s of PPO on one core)."""
+    episodes with the paper's uniform agent, which get to about 12 % where the optimum is 30 %. The snapshot is kept
+    that does best in reality, as the pipeline keeps it, and so do most others: late in the training PPO may find where
+    the dream is wrong, and with which seed and on which processor it does, is chance. Observed: 100 %, in the median
+    99 %, the last snapshot between 81 and 100 % (50 s of fit, 50 s of PPO on one core)."""
     torch.set_num_threads(1)
     env = TokenEnv()
     rollouts = collect(env, RandomAgent(env.action_space, 0.005), episodes=80, max_steps=HORIZON, seed=0)
@@ -63,9 +66,16 @@ def test_a_controller_trained_in_the_dream_reaches_ninety_percent_of_the_optimum
         assert errors["rule_mask"] > max(errors["rule_mask_copy"], errors["rule_mask_majority"])
 
     dream = DreamEnv(model, visited_states(model, rollouts), DreamConfig(max_steps=HORIZON), seed=0)
-    controller = train_controller(dream, ControllerConfig(), seed=0)
+    scores: list[float] = []
+
+    def in_reality(controller: Controller) -> Trial:
+        scores.append(act_in_reality(model, controller, env))
+        return Trial(scores[-1], HORIZON)
+
+    controller = train_controller(dream, ControllerConfig(), seed=0, selection=Selection(in_reality))
     improvement = act_in_reality(model, controller, env)
     assert improvement >= 0.9 * env.optimum
+    assert np.median(scores) >= 0.9 * env.optimum
     assert improvement > random_best
 
 
