@@ -124,6 +124,7 @@ def endurance(rules: Sequence[Rule], instances: int) -> dict[str, Any]:
         "instances": sum(outcome.instances for outcome in survived),
         "rules": len(rules),
         "refuted": len(rules) - len(survived),
+        "cancelled": sum(outcome.cancelled for outcome in survived),
         "max_relative_error": max(outcome.max_relative_error for outcome in survived),
     }
 

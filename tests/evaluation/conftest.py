@@ -159,6 +159,7 @@ def documents(evaluation, rules_applied, sweep) -> dict[str, Any]:
                 "instances": 316980,
                 "rules": 360,
                 "refuted": 0,
+                "cancelled": 3,
                 "max_relative_error": 2.0e-6,
             },
             "graphs": {
