@@ -14,6 +14,7 @@ from pathlib import Path
 from onnx import ModelProto
 
 from rlflow.ir.graph import Graph
+from rlflow.ir.structural_hash import structural_hash
 from rlflow.ir.tensor_type import Dimension
 from rlflow.onnx_io import from_onnx
 from rlflow.onnx_io.raising import raised
@@ -92,6 +93,13 @@ class Assumptions:
             pinned_for=tried[False, newer].refused,
             raised_for=tried[with_sizes, False].refused,
         )
+
+    def start_of(self, trajectory: Trajectory, rewriter: Rewriter) -> Graph:
+        """The graph that a trajectory that was settled starts from: of the sizes unless it starts from the model as it
+        is, raised where its steps want it.
+        """
+        with_sizes = structural_hash(self.as_it_is) != trajectory.start_hash
+        return self._graph(with_sizes, self._needed_opset(trajectory, rewriter))
 
     def _needed_opset(self, trajectory: Trajectory, rewriter: Rewriter) -> int:
         """The first one that has all operators that the steps write."""

@@ -69,7 +69,8 @@ def _write(
     shortest = minimise(derivation.graph, broken, derivation.rewriter, is_wrong)
     steps = len(derivation.trajectory.steps)
     pair = smallest_pair(wrong, witness)
-    reproducer.write(folder, what, pair, shortest=shortest, steps=steps, model=derivation.name)
+    shapes = {name: value.shape for name, value in witness[0].items() if value.shape} if derivation.dimensions else {}
+    reproducer.write(folder, what, pair, shortest=shortest, steps=steps, model=derivation.name, shapes=shapes)
 
 
 def _loaded(model: ModelProto | Path) -> ModelProto:
