@@ -47,7 +47,7 @@ def by_position(graph: Graph, rewriter: Rewriter) -> list[list[tuple[int, ...]]]
 
     def places(match: Match) -> tuple[int, ...]:
         roots = len({ref.node for ref in match.roots})
-        place = [graph.position[node] for node in match.nodes]
+        place = [graph.positions()[node] for node in match.nodes]
         return (*place[:roots], *sorted(place[roots:]))
 
     return [[places(match) for match in found] for found in rewriter.matches(graph)]
@@ -155,7 +155,7 @@ def test_more_matches_than_any_limit_are_all_listed(library: Library) -> None:
     graph = graph_of(build)
     (found,) = Rewriter([library.get("divide-to-multiply")]).matches(graph)
     assert len(found) == count
-    positions = [graph.position[m.roots[0].node] for m in found]
+    positions = [graph.positions()[m.roots[0].node] for m in found]
     assert positions == sorted(positions)
     assert len(set(positions)) == count
 

@@ -1,9 +1,9 @@
 """The computation graph: immutable, so that a search may keep thousands, and cheap to edit, so that it may
 make them.
 
-A graph is a map from node ids to nodes. Nodes name their operands by `Ref`; an edit copies the map and
-replaces a handful of entries, so that parent and child share every untouched node. Weights are leaf nodes
-that refer to their data and never hold a copy.
+A graph is a map from node ids to nodes. Nodes name their operands by `Ref`; an edit replaces a handful of entries,
+and the maps are persistent, so that parent and child share every untouched node and nearly all of the maps. Weights
+are leaf nodes that refer to their data and never hold a copy.
 """
 
 from __future__ import annotations
@@ -16,8 +16,10 @@ from hashlib import blake2b
 from typing import NamedTuple, Protocol
 
 import numpy as np
+from immutables import Map
 
 from rlflow.errors import GraphError
+from rlflow.ir.depth_first import CycleError, DepthFirst, depth_first, updated
 from rlflow.ir.tensor_type import TensorType
 
 INPUT = "Input"
@@ -157,11 +159,11 @@ class Edit:
 class Graph:
     """A model. `inputs` are ids of `Input` nodes; `consumers` lists, for each node, the nodes that read it."""
 
-    nodes: Mapping[int, Node]
+    nodes: Map[int, Node]
     inputs: tuple[int, ...]
     outputs: tuple[Ref, ...]
     output_names: tuple[str, ...]
-    consumers: Mapping[int, tuple[int, ...]]
+    consumers: Map[int, tuple[int, ...]]
     header: Header
     next_id: int
     edit: Edit | None = None
@@ -173,37 +175,44 @@ class Graph:
     def output_nodes(self) -> frozenset[int]:
         return frozenset(ref.node for ref in self.outputs)
 
-    @cached_property
+    @property
     def order(self) -> tuple[int, ...]:
         """The nodes that run, operands first: depth first from the outputs, operands from left to right.
 
         It depends on the structure alone, never on names or on the history of edits. Leaves and constant
         expressions do not run and are left out. `GraphError` on a cycle.
         """
-        nodes = self.nodes
-        entered: set[int] = set()
-        done: set[int] = set()
-        order: list[int] = []
-        stack = [ref.node for ref in reversed(self.outputs) if not nodes[ref.node].constant]
-        while stack:
-            current = stack.pop()
-            if current < 0:  # all operands of ~current are done
-                done.add(~current)
-                order.append(~current)
-            elif current not in entered:
-                entered.add(current)
-                node = nodes[current]
-                if node.op != INPUT:
-                    stack.append(~current)
-                    stack.extend([s for s in reversed(node.sources) if s not in done and not nodes[s].constant])
-            elif current not in done and nodes[current].op != INPUT:
-                raise GraphError(f"the graph has a cycle through node {current} ({nodes[current].op})")
-        return tuple(order)
+        return self._depth_first.nodes
+
+    def positions(self) -> Sequence[int]:
+        """Of each node id its place in `order`, -1 for what does not run."""
+        return self._depth_first.places.tolist()
 
     @cached_property
-    def position(self) -> Mapping[int, int]:
-        """Node id -> its place in `order`."""
-        return dict(zip(self.order, range(len(self.order)), strict=True))
+    def _depth_first(self) -> DepthFirst:
+        """From the parent's where the graph has one and the outputs stayed the same, otherwise from the outputs."""
+        try:
+            moved = self._moved()
+            roots = [ref.node for ref in self.outputs if self._runs(ref.node)]
+            return moved or depth_first(roots, self._running_operands, self.next_id)
+        except CycleError as error:
+            op = self.nodes[error.node].op
+            raise GraphError(f"the graph has a cycle through node {error.node} ({op})") from None
+
+    def _moved(self) -> DepthFirst | None:
+        parent = self.edit.parent() if self.edit else None
+        if parent is None or self.edit is None or "_depth_first" not in vars(parent) or parent.outputs != self.outputs:
+            return None
+        change = self.edit.change
+        changed = [i for i in change.touched if self.nodes[i] is not parent.nodes.get(i)]
+        return updated(parent._depth_first, changed, change.removed, self._running_operands, self.next_id)
+
+    def _runs(self, identifier: int) -> bool:
+        node = self.nodes[identifier]
+        return not node.constant and node.op != INPUT
+
+    def _running_operands(self, identifier: int) -> list[int]:
+        return [source for source in self.nodes[identifier].sources if self._runs(source)]
 
     def replace(self, added: Mapping[int, Node], substitution: Mapping[Ref, Ref]) -> Graph:
         """Add nodes, let every reader of an old value read its substitute, and drop what nobody reads any
@@ -229,11 +238,11 @@ class Graph:
         touched = frozenset(i for i in draft.touched if i in draft.nodes)
         change = Change(tuple(i for i in added if i in draft.nodes), tuple(removed), touched)
         return Graph(
-            nodes=draft.nodes,
+            nodes=draft.nodes.finish(),
             inputs=self.inputs,
             outputs=outputs,
             output_names=self.output_names,
-            consumers=draft.consumers,
+            consumers=draft.consumers.finish(),
             header=self.header,
             next_id=max(self.next_id, *(i + 1 for i in added)) if added else self.next_id,
             edit=Edit(weakref.ref(self), change),
@@ -244,8 +253,8 @@ class _Draft:
     """The mutable copy inside one `replace`."""
 
     def __init__(self, graph: Graph) -> None:
-        self.nodes = dict(graph.nodes)
-        self.consumers = dict(graph.consumers)
+        self.nodes = graph.nodes.mutate()
+        self.consumers = graph.consumers.mutate()
         self.inputs = graph.inputs
         self.fresh: set[int] = set()
         self.touched: set[int] = set()
@@ -314,11 +323,11 @@ def make_graph(
         for source in node.sources:
             readers[source].append(identifier)
     return Graph(
-        nodes=kept,
+        nodes=Map(kept),
         inputs=tuple(inputs),
         outputs=tuple(outputs),
         output_names=tuple(output_names),
-        consumers={i: tuple(r) for i, r in readers.items()},
+        consumers=Map({i: tuple(r) for i, r in readers.items()}),
         header=header,
         next_id=max(kept, default=-1) + 1,
     )
