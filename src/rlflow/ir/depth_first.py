@@ -10,6 +10,7 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 Operands = Callable[[int], Sequence[int]]
 """Of a node those that it needs, from left to right."""
@@ -25,15 +26,21 @@ class CycleError(Exception):
         self.node = node
 
 
+Pieces = Sequence[range | list[int]]
+"""An order by where it comes from: places of the order before, or nodes that were walked anew."""
+
+
 @dataclass(frozen=True, eq=False, slots=True)
 class DepthFirst:
     """`nodes` in their order. `begins` (len(nodes),) int32: the place where the piece begins that ends with the node
-    there. `places` (size,) int32: of each node's number its place among `nodes`, -1 where it has none.
+    there. `places` (size,) int32: of each node's number its place among `nodes`, -1 where it has none. `pieces` tell
+    what it has of the order that it was updated from.
     """
 
     nodes: tuple[int, ...]
     begins: np.ndarray
     places: np.ndarray
+    pieces: Pieces = ()
 
 
 def depth_first(roots: Iterable[int], operands: Operands, size: int) -> DepthFirst:
@@ -55,7 +62,7 @@ def updated(
     """
     places = np.full(size, -1, np.int32)
     places[: len(before.places)] = before.places
-    before = DepthFirst(before.nodes, before.begins, places)
+    before = DepthFirst(before.nodes, before.begins, places, [range(len(before.nodes))])
     gone = [place for place in places[list(removed)].tolist() if place >= 0]
     affected = [*gone, *(place for place in places[list(changed)].tolist() if place >= 0)]
     if not affected:
@@ -68,20 +75,29 @@ def updated(
     return None
 
 
+def spliced(pieces: Pieces, before: np.ndarray, made: Callable[[list[int]], ArrayLike]) -> np.ndarray:
+    """What goes along an order, (nodes before,) -> (nodes,): `made` for the nodes that were walked anew."""
+    parts = (before[p.start : p.stop] if isinstance(p, range) else np.array(made(p), before.dtype) for p in pieces)
+    return np.concatenate((before[:0], *parts))
+
+
 def _spliced(before: DepthFirst, walk: _Walk, gone: Collection[int]) -> DepthFirst:
     """The order with what was walked in place of the piece."""
     shift = len(walk.nodes) - (walk.end - walk.begin)
     places = before.places.copy()
     places[before.places >= walk.end] += shift
-    for begin, end, move in walk.moved:
-        if move:
-            places[(before.places >= begin) & (before.places < end)] += move
+    at = walk.begin
+    for piece in walk.pieces:
+        if isinstance(piece, range) and piece.start != at:
+            places[(before.places >= piece.start) & (before.places < piece.stop)] += at - piece.start
+        at += len(piece)
     places[[before.nodes[place] for place in gone]] = -1
     places[list(walk.places)] = list(walk.places.values())
     after = before.begins[walk.end :]
     begins = (before.begins[: walk.begin], walk.begins, np.where(after >= walk.end, after + shift, after))
     nodes = (*before.nodes[: walk.begin], *walk.nodes, *before.nodes[walk.end :])
-    return DepthFirst(nodes, np.concatenate(begins, dtype=np.int32), places)
+    pieces = [range(walk.begin), *walk.pieces, range(walk.end, len(before.nodes))]
+    return DepthFirst(nodes, np.concatenate(begins, dtype=np.int32), places, pieces)
 
 
 class _Walk:
@@ -103,7 +119,7 @@ class _Walk:
         self.nodes: list[int] = []
         self.begins: list[int] = []
         self.places: dict[int, int] = {}  # of the nodes that were walked one by one; -1 until their operands are done
-        self.moved: list[tuple[int, int, int]] = []  # pieces that were taken whole: begin, end, how far they move
+        self.pieces: list[range | list[int]] = []
         self.state = bytearray(self.end - begin)
         for place in gone:
             self.state[place - begin] = _GONE
@@ -137,6 +153,10 @@ class _Walk:
     def _finish(self, node: int, start: int, place_before: int) -> None:
         if place_before >= 0:
             self.state[place_before - self.begin] = _DONE
+        if self.pieces and isinstance(self.pieces[-1], list):
+            self.pieces[-1].append(node)
+        else:
+            self.pieces.append([node])
         self.places[node] = self.begin + len(self.nodes)
         self.nodes.append(node)
         self.begins.append(start)
@@ -157,5 +177,5 @@ class _Walk:
         self.nodes += self.before.nodes[start : place + 1]
         self.begins += (self.before.begins[start : place + 1] + move).tolist()
         self.state[first:end] = bytes([_DONE]) * (end - first)
-        self.moved.append((start, place + 1, move))
+        self.pieces.append(range(start, place + 1))
         return True

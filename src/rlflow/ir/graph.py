@@ -12,107 +12,25 @@ import weakref
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from hashlib import blake2b
-from typing import NamedTuple, Protocol
 
 import numpy as np
 from immutables import Map
 
 from rlflow.errors import GraphError
-from rlflow.ir.depth_first import CycleError, DepthFirst, depth_first, updated
+from rlflow.ir.depth_first import CycleError, DepthFirst, Pieces, depth_first
+from rlflow.ir.depth_first import updated as updated_order
+from rlflow.ir.layout import Layout, layout
+from rlflow.ir.layout import updated as updated_layout
+from rlflow.ir.node import INPUT as INPUT
+from rlflow.ir.node import LEAVES as LEAVES
+from rlflow.ir.node import WEIGHT as WEIGHT
+from rlflow.ir.node import Attributes as Attributes
+from rlflow.ir.node import AttributeValue as AttributeValue
+from rlflow.ir.node import Node as Node
+from rlflow.ir.node import Payload as Payload
+from rlflow.ir.node import Ref as Ref
+from rlflow.ir.node import WeightData as WeightData
 from rlflow.ir.tensor_type import TensorType
-
-INPUT = "Input"
-WEIGHT = "Weight"
-LEAVES = frozenset({INPUT, WEIGHT})
-
-AttributeValue = int | float | str | bytes | tuple["AttributeValue", ...]
-Attributes = Mapping[str, AttributeValue]
-
-
-class Ref(NamedTuple):
-    """One output of one node."""
-
-    node: int
-    index: int = 0  # type: ignore[assignment]  # hides tuple.index, which nobody needs here
-
-
-class Payload(Protocol):
-    """What only the ONNX boundary understands: a weight's data or an opaque node's original text.
-
-    `digest` identifies the content across processes.
-    """
-
-    @property
-    def digest(self) -> str: ...
-
-
-class WeightData(Payload, Protocol):
-    """A weight's values, loaded when asked for."""
-
-    def array(self) -> np.ndarray: ...
-
-
-@dataclass(frozen=True, eq=False, slots=True)
-class Node:
-    """One operator application, or a leaf (`Input`, `Weight`).
-
-    `types` and `names` have one entry an output; a type of None is a value that is no tensor (a sequence, an
-    optional) or of which nothing is known. Names are hints for export and never part of a graph's identity.
-    `constant` says that the value is known when the model is loaded: it costs nothing at run time.
-    `label` is the node's own name in the model that it came from, a hint as well.
-    `signature` is a 64-bit digest of everything but the operands, names and label.
-    """
-
-    op: str
-    inputs: tuple[Ref | None, ...]
-    attributes: Attributes
-    types: tuple[TensorType | None, ...]
-    names: tuple[str, ...]
-    constant: bool = False
-    payload: Payload | None = None
-    signature: int = 0
-    sources: tuple[int, ...] = field(default=())
-    label: str = ""
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "sources", tuple(dict.fromkeys(r.node for r in self.inputs if r is not None)))
-        if not self.signature:
-            object.__setattr__(self, "signature", _signature(self))
-
-    @property
-    def is_opaque(self) -> bool:
-        return self.payload is not None and self.op not in LEAVES
-
-    def with_inputs(self, inputs: tuple[Ref | None, ...]) -> Node:
-        return self._copy(inputs, self.names)
-
-    def with_names(self, names: tuple[str, ...]) -> Node:
-        return self._copy(self.inputs, names)
-
-    def _copy(self, inputs: tuple[Ref | None, ...], names: tuple[str, ...]) -> Node:
-        return Node(
-            self.op,
-            inputs,
-            self.attributes,
-            self.types,
-            names,
-            self.constant,
-            self.payload,
-            self.signature,
-            label=self.label,
-        )
-
-
-def _signature(node: Node) -> int:
-    content = (
-        node.op,
-        sorted(node.attributes.items()),
-        tuple(str(t) for t in node.types),
-        tuple(r is None for r in node.inputs),
-        node.payload.digest if node.payload is not None else "",
-    )
-    return int.from_bytes(blake2b(repr(content).encode(), digest_size=8).digest(), "little") >> 3
 
 
 @dataclass(frozen=True, eq=False)
@@ -188,6 +106,25 @@ class Graph:
         """Of each node id its place in `order`, -1 for what does not run."""
         return self._depth_first.places.tolist()
 
+    def places(self) -> np.ndarray:
+        """(next_id,) int32, of each node id its place among the inputs and then the nodes that run; else negative."""
+        places = self._depth_first.places + np.int32(len(self.inputs))
+        places[list(self.inputs)] = np.arange(len(self.inputs))
+        return places
+
+    @property
+    def pieces(self) -> Pieces:
+        """The order by where it comes from in the parent's; nothing where it does not come from there."""
+        return self._depth_first.pieces
+
+    @cached_property
+    def layout(self) -> Layout:
+        """The graph as arrays along its order; from the parent's where that has one."""
+        parent = self.edit.parent() if self.edit else None
+        if self.pieces and parent is not None and "layout" in vars(parent):
+            return updated_layout(parent.layout, self.nodes, self.pieces)
+        return layout(self.nodes, self.order)
+
     @cached_property
     def _depth_first(self) -> DepthFirst:
         """From the parent's where the graph has one and the outputs stayed the same, otherwise from the outputs."""
@@ -205,7 +142,7 @@ class Graph:
             return None
         change = self.edit.change
         changed = [i for i in change.touched if self.nodes[i] is not parent.nodes.get(i)]
-        return updated(parent._depth_first, changed, change.removed, self._running_operands, self.next_id)
+        return updated_order(parent._depth_first, changed, change.removed, self._running_operands, self.next_id)
 
     def _runs(self, identifier: int) -> bool:
         node = self.nodes[identifier]
