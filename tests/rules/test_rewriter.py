@@ -1,5 +1,7 @@
 """Matching: complete, private, in an order of its own, and the same whether done at once or step by step."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import assume, given, settings
@@ -61,6 +63,8 @@ def walk(graph: Graph, rewriter: Rewriter, rng: np.random.Generator, steps: int)
             break
         graph = rewriter.apply(graph, found[int(rng.integers(len(found)))])
         validate(graph)
+        anew = replace(graph, edit=None)
+        assert (graph.order, structural_hash(graph)) == (anew.order, structural_hash(anew))
         fresh = Rewriter(rewriter.rules)
         matches = rewriter.matches(graph)
         assert matches.counts == tuple(map(len, matches))

@@ -7,7 +7,7 @@ concerns a piece that has all changed nodes in it, and of that only what does no
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -32,47 +32,58 @@ Pieces = Sequence[range | list[int]]
 
 @dataclass(frozen=True, eq=False, slots=True)
 class DepthFirst:
-    """`nodes` in their order. `begins` (len(nodes),) int32: the place where the piece begins that ends with the node
-    there. `places` (size,) int32: of each node's number its place among `nodes`, -1 where it has none. `pieces` tell
-    what it has of the order that it was updated from.
+    """`nodes` in the order of a walk from the `roots`. `begins` (len(nodes),) int32: the place where the piece begins
+    that ends with the node there. `places` (size,) int32: of each node's number its place among `nodes`, -1 where it
+    has none. `pieces` tell what it has of the order that it was updated from.
     """
 
+    roots: tuple[int, ...]
     nodes: tuple[int, ...]
     begins: np.ndarray
     places: np.ndarray
     pieces: Pieces = ()
 
 
-def depth_first(roots: Iterable[int], operands: Operands, size: int) -> DepthFirst:
+def depth_first(roots: Sequence[int], operands: Operands, size: int) -> DepthFirst:
     """The walk from one root after the other; node numbers are below `size`. `CycleError` if there is one."""
-    places = np.full(size, -1, np.int32)
-    walk = _Walk(DepthFirst((), np.zeros(0, np.int32), places), operands, 0, -1)
-    for root in roots:
-        walk.come_to(root)
-    places[walk.nodes] = np.arange(len(walk.nodes))
-    return DepthFirst(tuple(walk.nodes), np.array(walk.begins, np.int32), places)
+    nothing = DepthFirst((), (), np.zeros(0, np.int32), np.full(size, -1, np.int32))
+    return replace(_from_roots(nothing, (), (), roots, operands), pieces=())
 
 
 def updated(
-    before: DepthFirst, changed: Iterable[int], removed: Iterable[int], operands: Operands, size: int
-) -> DepthFirst | None:
-    """The order after the `changed` nodes got other operands and others were removed, while the roots stayed.
-
-    None if the edit lies in no one piece: then it takes a walk from the roots.
-    """
+    before: DepthFirst,
+    changed: Iterable[int],
+    removed: Iterable[int],
+    roots: Sequence[int],
+    operands: Operands,
+    size: int,
+) -> DepthFirst:
+    """The order after the `changed` nodes got other operands and others were removed. `CycleError` if there is one."""
     places = np.full(size, -1, np.int32)
     places[: len(before.places)] = before.places
-    before = DepthFirst(before.nodes, before.begins, places, [range(len(before.nodes))])
+    before = replace(before, places=places, pieces=[range(len(before.nodes))])
     gone = [place for place in places[list(removed)].tolist() if place >= 0]
     affected = [*gone, *(place for place in places[list(changed)].tolist() if place >= 0)]
+    if before.roots != tuple(roots):
+        return _from_roots(before, gone, affected, roots, operands)
     if not affected:
         return before
-    for root in max(affected) + np.flatnonzero(before.begins[max(affected) :] <= min(affected)):
-        if root not in gone:
-            walk = _Walk(before, operands, int(before.begins[root]), int(root), gone, affected)
-            if walk.come_to(before.nodes[root]) and walk.is_complete():
-                return _spliced(before, walk, gone)
-    return None
+    pieces = max(affected) + np.flatnonzero(before.begins[max(affected) :] <= min(affected))
+    root = next((place for place in pieces.tolist() if place not in gone), None)
+    if root is not None:
+        walk = _Walk(before, operands, int(before.begins[root]), root, gone, affected)
+        if walk.come_to(before.nodes[root]) and walk.is_complete():
+            return _spliced(before, walk, gone, roots)
+    return _from_roots(before, gone, affected, roots, operands)
+
+
+def _from_roots(
+    before: DepthFirst, gone: Collection[int], affected: Collection[int], roots: Sequence[int], operands: Operands
+) -> DepthFirst:
+    walk = _Walk(before, operands, 0, len(before.nodes) - 1, gone, affected)
+    for root in roots:
+        walk.come_to(root)
+    return _spliced(before, walk, gone, roots)
 
 
 def spliced(pieces: Pieces, before: np.ndarray, made: Callable[[list[int]], ArrayLike]) -> np.ndarray:
@@ -81,7 +92,7 @@ def spliced(pieces: Pieces, before: np.ndarray, made: Callable[[list[int]], Arra
     return np.concatenate((before[:0], *parts))
 
 
-def _spliced(before: DepthFirst, walk: _Walk, gone: Collection[int]) -> DepthFirst:
+def _spliced(before: DepthFirst, walk: _Walk, gone: Collection[int], roots: Sequence[int]) -> DepthFirst:
     """The order with what was walked in place of the piece."""
     shift = len(walk.nodes) - (walk.end - walk.begin)
     places = before.places.copy()
@@ -94,10 +105,11 @@ def _spliced(before: DepthFirst, walk: _Walk, gone: Collection[int]) -> DepthFir
     places[[before.nodes[place] for place in gone]] = -1
     places[list(walk.places)] = list(walk.places.values())
     after = before.begins[walk.end :]
-    begins = (before.begins[: walk.begin], walk.begins, np.where(after >= walk.end, after + shift, after))
+    walked = np.array(walk.begins, np.int32)
+    begins = (before.begins[: walk.begin], walked, np.where(after >= walk.end, after + np.int32(shift), after))
     nodes = (*before.nodes[: walk.begin], *walk.nodes, *before.nodes[walk.end :])
     pieces = [range(walk.begin), *walk.pieces, range(walk.end, len(before.nodes))]
-    return DepthFirst(nodes, np.concatenate(begins, dtype=np.int32), places, pieces)
+    return DepthFirst(tuple(roots), nodes, np.concatenate(begins), places, pieces)
 
 
 class _Walk:
@@ -112,8 +124,8 @@ class _Walk:
         operands: Operands,
         begin: int,
         root: int,
-        gone: Iterable[int] = (),
-        affected: Collection[int] = (),
+        gone: Iterable[int],
+        affected: Collection[int],
     ) -> None:
         self.before, self.operands, self.begin, self.end, self.affected = before, operands, begin, root + 1, affected
         self.nodes: list[int] = []

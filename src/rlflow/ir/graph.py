@@ -127,22 +127,19 @@ class Graph:
 
     @cached_property
     def _depth_first(self) -> DepthFirst:
-        """From the parent's where the graph has one and the outputs stayed the same, otherwise from the outputs."""
+        """From the parent's where that has one."""
+        roots = [ref.node for ref in self.outputs if self._runs(ref.node)]
+        parent = self.edit.parent() if self.edit else None
         try:
-            moved = self._moved()
-            roots = [ref.node for ref in self.outputs if self._runs(ref.node)]
-            return moved or depth_first(roots, self._running_operands, self.next_id)
+            if self.edit is None or parent is None or "_depth_first" not in vars(parent):
+                return depth_first(roots, self._running_operands, self.next_id)
+            change = self.edit.change
+            changed = [i for i in change.touched if self.nodes[i] is not parent.nodes.get(i)]
+            before = parent._depth_first
+            return updated_order(before, changed, change.removed, roots, self._running_operands, self.next_id)
         except CycleError as error:
             op = self.nodes[error.node].op
             raise GraphError(f"the graph has a cycle through node {error.node} ({op})") from None
-
-    def _moved(self) -> DepthFirst | None:
-        parent = self.edit.parent() if self.edit else None
-        if parent is None or self.edit is None or "_depth_first" not in vars(parent) or parent.outputs != self.outputs:
-            return None
-        change = self.edit.change
-        changed = [i for i in change.touched if self.nodes[i] is not parent.nodes.get(i)]
-        return updated_order(parent._depth_first, changed, change.removed, self._running_operands, self.next_id)
 
     def _runs(self, identifier: int) -> bool:
         node = self.nodes[identifier]
