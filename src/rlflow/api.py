@@ -8,7 +8,6 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
-import onnx
 from onnx import ModelProto
 
 from rlflow.cost import price_list
@@ -22,6 +21,7 @@ from rlflow.evaluation.report import LatencyChange, OptimisationReport, Step
 from rlflow.ir.graph import Graph
 from rlflow.ir.structural_hash import structural_hash
 from rlflow.onnx_io import check_model, from_onnx, load_model, to_onnx
+from rlflow.onnx_io.external_data import settle
 from rlflow.optimiser import Budget, OnProgress, OptimisationResult, Optimiser
 from rlflow.rules import library as rule_library
 from rlflow.rules.library import Library
@@ -193,13 +193,13 @@ def _name(model: ModelProto | Path | str) -> str:
 
 
 def _load(model: ModelProto | Path | str) -> tuple[ModelProto, Graph]:
-    """The whole model, weights included, and its graph."""
+    """The model, whose weights are in memory if they fit into one file, and its graph."""
     if isinstance(model, ModelProto):
         return model, from_onnx(model)
     path = Path(model)
     original = load_model(path)
     graph = from_onnx(path)
-    onnx.load_external_data_for_model(original, str(path.parent))
+    settle(original, path.parent)
     return original, graph
 
 

@@ -14,8 +14,9 @@ from rlflow.errors import InputError, ModelFormatError, TypeInferenceError
 from rlflow.ir.graph import INPUT, WEIGHT, AttributeValue, Graph, Header, Node, Ref, make_graph
 from rlflow.ir.tensor_type import TensorType
 from rlflow.onnx_io.element_type import dtype_name
+from rlflow.onnx_io.external_data import copy_fields, is_outside, tensors_in
 from rlflow.onnx_io.opset import AXIS_ATTRIBUTES, IGNORABLE_VALUES, IGNORED_ATTRIBUTES, PARAMETERS
-from rlflow.onnx_io.payload import InitializerPayload, OpaquePayload, SparsePayload, copy_fields, tensors_in
+from rlflow.onnx_io.payload import InitializerPayload, OpaquePayload, SparsePayload
 from rlflow.onnx_io.type_inference import infer_types, without_large_weights
 from rlflow.onnx_io.window_attributes import WINDOWED, written_out
 from rlflow.ops import registry
@@ -62,7 +63,7 @@ def from_onnx(source: str | Path | onnx.ModelProto) -> Graph:
     if isinstance(source, onnx.ModelProto):
         _check(source, without_large_weights(source), where="the model")
         return _imported(source, None, where="the model")
-    return _imported(load_model(source), Path(source).parent, where=str(source))
+    return _imported(load_model(source), Path(source).absolute().parent, where=str(source))
 
 
 def _imported(model: onnx.ModelProto, folder: Path | None, where: str) -> Graph:
@@ -295,7 +296,7 @@ class _Importer:
 
     def _opaque(self, proto: onnx.NodeProto) -> Node:
         for tensor in tensors_in(proto):
-            if tensor.data_location == onnx.TensorProto.EXTERNAL:
+            if is_outside(tensor):
                 InitializerPayload(tensor, self.folder).check()
         captures = tuple(n for n in dict.fromkeys(_captured_names(proto)) if n in self.values)
         refs = [self._ref(name, proto) for name in (*proto.input, *captures)]

@@ -9,7 +9,7 @@ from onnx import helper
 
 from rlflow.ir.tensor_type import TensorType
 from rlflow.onnx_io.element_type import dtype_name, from_type_proto
-from rlflow.onnx_io.payload import copy_fields
+from rlflow.onnx_io.external_data import copy_fields, is_outside
 
 _SMALL_BYTES = 4096  # shapes, axes, indices: what shape inference may want to read
 _LONGEST_SHAPE = 2**20
@@ -52,7 +52,7 @@ def without_large_weights(model: onnx.ModelProto) -> onnx.ModelProto:
     copy_fields(model.graph, light.graph, skipped={"initializer"})
     declared = {i.name for i in model.graph.input}
     for tensor in model.graph.initializer:
-        if tensor.ByteSize() <= _SMALL_BYTES and tensor.data_location != onnx.TensorProto.EXTERNAL:
+        if tensor.ByteSize() <= _SMALL_BYTES and not is_outside(tensor):
             light.graph.initializer.add().CopyFrom(tensor)
         elif tensor.name not in declared:
             info = light.graph.input.add()
