@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -26,7 +27,8 @@ from rlflow.optimiser import Budget, OnProgress, OptimisationResult, Optimiser
 from rlflow.rules import library as rule_library
 from rlflow.rules.library import Library
 from rlflow.rules.rewriter import Rewriter
-from rlflow.runtime.equivalence import EquivalenceReport, compare
+from rlflow.runtime.apart import Limits, ProcessDeath, call_apart
+from rlflow.runtime.equivalence import EquivalenceReport, compare, not_equivalent
 from rlflow.runtime.hardware import fingerprint
 from rlflow.runtime.inputs import dimensions_of
 from rlflow.runtime.session import SETTINGS, Setting, structure_of
@@ -158,6 +160,7 @@ def equivalence(
     shapes: Mapping[str, Sequence[int]] | None = None,
     dimensions: Mapping[str, int] | None = None,
     inputs: Sequence[Mapping[str, np.ndarray]] | None = None,
+    limits: Limits | None = None,
 ) -> EquivalenceReport:
     """Whether `candidate` computes what `original` computes, within rounding, and what speaks for it.
 
@@ -166,15 +169,25 @@ def equivalence(
     The tolerance follows from the original's float type and depth; where float32 leaves a doubt, float64 decides.
 
     Raises `InputError` for a file that is no ONNX model, sizes that do not fit, and an original that does not run here
-    or draws random numbers. A candidate that does not run is not equivalent.
+    or draws random numbers. A candidate that does not run is not equivalent. Both run in another process, of which
+    `limits` says what it may take.
     """
     sides = [_readable(model) for model in (original, candidate)]
     structure = structure_of(sides[0])
     if draws_at_random(structure):
         raise InputError("the original draws random numbers: no other model could be compared with it")
     sizes = dimensions_of(structure, shapes or {}) | dict(dimensions or {})
+    tried = partial(compare, draws=draws, seed=seed, setting=setting, dimensions=sizes, inputs=inputs)
+
+    def compared(candidate: ModelProto | Path) -> EquivalenceReport:
+        return call_apart(limits or Limits(), tried, sides[0], candidate)
+
     try:
-        return compare(*sides, draws=draws, seed=seed, setting=setting, dimensions=sizes, inputs=inputs)
+        try:
+            return compared(sides[1])
+        except ProcessDeath as death:
+            compared(sides[0])  # the original by itself: if it lives, the candidate is to blame
+            return not_equivalent(f"the candidate could not be tried here: {death}", structure, draws)
     except InputError:
         raise
     except RLFlowError as error:
