@@ -11,7 +11,7 @@ from onnx_io.conftest import Build, Survives, floats
 
 from rlflow.errors import ModelFormatError
 from rlflow.ir import structural_hash
-from rlflow.onnx_io import exporter, from_onnx, load_model, save_model, to_onnx
+from rlflow.onnx_io import check_model, exporter, external_data, from_onnx, load_model, save_model, to_onnx
 from rlflow.onnx_io.payload import InitializerPayload, SparsePayload
 from rlflow.runtime.session import open_session, run
 
@@ -190,3 +190,68 @@ def test_import_refers_to_weights_and_does_not_copy_them(model: Build) -> None:
 def test_load_model_leaves_external_data_outside(model: Build, tmp_path: Path) -> None:
     _, path = _external(model, tmp_path / "here")
     assert all(t.data_location == TensorProto.EXTERNAL for t in load_model(path).graph.initializer)
+
+
+@pytest.fixture
+def nothing_fits(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As if any two weights were more than a protobuf message takes, as two gigabytes take minutes."""
+    monkeypatch.setattr(external_data, "MESSAGE_LIMIT_BYTES", 4096)
+    monkeypatch.setattr(exporter, "_PROTOBUF_LIMIT_BYTES", 4096)
+
+
+@pytest.mark.usefixtures("nothing_fits")
+def test_weights_that_fit_into_no_message_stay_in_their_file(
+    model: Build, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The export refers to them wherever it is used; only what it computes anew (w + v) it holds itself."""
+    inline, path = _external(model, tmp_path / "here")
+    monkeypatch.chdir(tmp_path / "here")
+    graph = from_onnx(Path("model.onnx"))
+    monkeypatch.chdir("/")
+    after = to_onnx(graph)
+    check_model(after)
+    held = {t.data_location == TensorProto.DEFAULT: len(t.raw_data) for t in after.graph.initializer}
+    assert held == {True: 4800, False: 0}
+    feeds = {"x": np.random.default_rng(1).standard_normal((2, 3)).astype(np.float32)}
+    expected, actual = (run(open_session(m, "as_written"), feeds)["y"] for m in (inline, after))
+    assert np.array_equal(expected, actual)
+    save_model(after, tmp_path / "copy.onnx")
+    (path.parent / "weights.bin").unlink()
+    assert np.array_equal(expected, run(open_session(tmp_path / "copy.onnx", "as_written"), feeds)["y"])
+    onnx.checker.check_model(tmp_path / "copy.onnx")
+
+
+@pytest.mark.usefixtures("nothing_fits")
+def test_a_model_replaces_the_one_that_it_refers_to(model: Build, tmp_path: Path) -> None:
+    """`rlflow optimise m.onnx -o m.onnx`, twice: the second time the weights' own file is replaced."""
+    inline, path = _external(model, tmp_path / "here")
+    feeds = {"x": np.ones((2, 3), np.float32)}
+    expected = run(open_session(inline, "as_written"), feeds)["y"]
+    for _ in range(2):
+        save_model(to_onnx(from_onnx(path)), path)
+        assert np.array_equal(expected, run(open_session(path, "as_written"), feeds)["y"])
+    assert (path.parent / "model.onnx.data").stat().st_size == 2 * 4800  # w and w + v
+
+
+@pytest.mark.parametrize("dtype", PLAIN)
+def test_values_in_a_file_are_those_in_the_model(tmp_path: Path, dtype: str) -> None:
+    """At an odd place in the file, too, where a mapping is not aligned."""
+    inside = numpy_helper.from_array(_array(dtype), "w")
+    outside = TensorProto(name="w", data_type=inside.data_type, dims=[2, 3], data_location=TensorProto.EXTERNAL)
+    (tmp_path / "w.bin").write_bytes(b"\1" + inside.raw_data)
+    for key, value in {"location": "w.bin", "offset": "1"}.items():
+        outside.external_data.add(key=key, value=value)
+    payload = InitializerPayload(outside, tmp_path)
+    payload.check()
+    assert payload.array().tobytes() == InitializerPayload(inside).array().tobytes()
+    assert payload.array().dtype == _array(dtype).dtype
+    assert payload.digest == InitializerPayload(inside).digest
+
+
+def test_weights_outside_of_the_folder_are_refused(tmp_path: Path) -> None:
+    (tmp_path / "secret").write_bytes(b"1234")
+    tensor = TensorProto(name="w", data_type=TensorProto.FLOAT, dims=[1], data_location=TensorProto.EXTERNAL)
+    tensor.external_data.add(key="location", value="../secret")
+    (tmp_path / "here").mkdir()
+    with pytest.raises(ModelFormatError, match=r"'w' of shape \[1\]: \.\./secret leaves the model's folder"):
+        InitializerPayload(tensor, tmp_path / "here").array()

@@ -14,8 +14,9 @@ from rlflow.errors import InputError, ModelFormatError, TypeInferenceError
 from rlflow.ir.graph import INPUT, WEIGHT, AttributeValue, Graph, Header, Node, Ref, make_graph
 from rlflow.ir.tensor_type import TensorType
 from rlflow.onnx_io.element_type import dtype_name
+from rlflow.onnx_io.external_data import copy_fields, is_outside, tensors_in
 from rlflow.onnx_io.opset import AXIS_ATTRIBUTES, FLATTENING_BEFORE, IGNORABLE_VALUES, IGNORED_ATTRIBUTES, PARAMETERS
-from rlflow.onnx_io.payload import InitializerPayload, OpaquePayload, SparsePayload, copy_fields, tensors_in
+from rlflow.onnx_io.payload import InitializerPayload, OpaquePayload, SparsePayload
 from rlflow.onnx_io.size_arithmetic import computed, read_shape
 from rlflow.onnx_io.type_inference import infer_node_types, infer_types, is_small, pin_dimensions, without_large_weights
 from rlflow.onnx_io.window_attributes import WINDOWED, written_out
@@ -66,7 +67,7 @@ def from_onnx(source: str | Path | onnx.ModelProto, dimensions: Mapping[str, int
     if isinstance(source, onnx.ModelProto):
         _check(source, without_large_weights(source), where="the model")
         return _imported(source, None, dimensions or {}, where="the model")
-    return _imported(load_model(source), Path(source).parent, dimensions or {}, where=str(source))
+    return _imported(load_model(source), Path(source).absolute().parent, dimensions or {}, where=str(source))
 
 
 def _imported(model: onnx.ModelProto, folder: Path | None, dimensions: Mapping[str, int], where: str) -> Graph:
@@ -314,7 +315,7 @@ class _Importer:
 
     def _opaque(self, proto: onnx.NodeProto) -> Node:
         for tensor in tensors_in(proto):
-            if tensor.data_location == onnx.TensorProto.EXTERNAL:
+            if is_outside(tensor):
                 InitializerPayload(tensor, self.folder).check()
         captures = tuple(n for n in dict.fromkeys(_captured_names(proto)) if n in self.values)
         refs = [self._ref(name, proto) for name in (*proto.input, *captures)]
