@@ -150,7 +150,7 @@ class _Importer:
 
     def _add_node(self, proto: onnx.NodeProto) -> None:
         if proto.op_type == "Constant" and proto.domain in ONNX_DOMAINS:
-            tensor = _constant_tensor(proto)
+            tensor = constant_tensor(proto)
             if tensor is not None:
                 self._add_weight(tensor)
                 return
@@ -453,7 +453,8 @@ def _attribute_value(proto: onnx.AttributeProto) -> AttributeValue | None:
     return None
 
 
-def _constant_tensor(proto: onnx.NodeProto) -> onnx.TensorProto | None:
+def constant_tensor(proto: onnx.NodeProto) -> onnx.TensorProto | None:
+    """What a Constant node holds, named as its output; None where that is no tensor of numbers."""
     attribute = next(iter(proto.attribute), None)
     if attribute is None or attribute.ref_attr_name:
         return None

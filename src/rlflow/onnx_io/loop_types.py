@@ -18,10 +18,36 @@ Infer = Callable[[ModelProto], ModelProto]
 """Adds what it infers to a model's value_info."""
 
 
+def carried_types(loop: NodeProto, model: ModelProto, infer: Infer) -> dict[str, TypeProto]:
+    """Types of what each iteration is given by the one before, by its names in the body, as far as they are proven.
+
+    The types of the values of `model`, of which the Loop is a node, have been inferred.
+    """
+    return _proven(loop, model, infer)[0]
+
+
 def loop_outputs(loop: NodeProto, model: ModelProto, infer: Infer) -> Iterator[ValueInfoProto]:
     """What can be told of the outputs of a Loop of this model, whose values have been inferred."""
+    carried = list(body_of(loop).input)[2:]
+    begun, results = _proven(loop, model, infer)
+    for name, inner in zip(loop.output, carried, strict=False):
+        if name and inner.name in begun:
+            yield ValueInfoProto(name=name, type=begun[inner.name])
+    for name, result in zip(list(loop.output)[len(carried) :], results[1 + len(carried) :], strict=False):
+        if name and result.tensor_type.HasField("shape"):
+            yield ValueInfoProto(name=name, type=_stacked(result))
+
+
+def body_of(loop: NodeProto) -> GraphProto:
+    """`ValueError` where it has none."""
     (body,) = (attribute.g for attribute in loop.attribute if attribute.name == "body")
-    outside = {value.name: value for value in _values(model.graph)}
+    return body
+
+
+def _proven(loop: NodeProto, model: ModelProto, infer: Infer) -> tuple[dict[str, TypeProto], list[TypeProto]]:
+    """Types of carried values by their names in the body, and those of all results of the body."""
+    body = body_of(loop)
+    outside = {value.name: value for value in values_of(model.graph)}
     carried = list(body.input)[2:]
     begun = {
         inner.name: outside[name].type
@@ -33,14 +59,8 @@ def loop_outputs(loop: NodeProto, model: ModelProto, infer: Infer) -> Iterator[V
         ended = {inner.name: result for inner, result in zip(carried, results[1:], strict=False)}
         kept = {name: kind for name, kind in begun.items() if ended[name] == kind}
         if len(kept) == len(begun):
-            break
+            return begun, results
         begun = kept
-    for name, inner in zip(loop.output, carried, strict=False):
-        if name and inner.name in begun:
-            yield ValueInfoProto(name=name, type=begun[inner.name])
-    for name, result in zip(list(loop.output)[len(carried) :], results[1 + len(carried) :], strict=False):
-        if name and result.tensor_type.HasField("shape"):
-            yield ValueInfoProto(name=name, type=_stacked(result))
 
 
 def _results(
@@ -61,16 +81,17 @@ def _results(
             _forget_shape(value.type)
     for value in alone.graph.output:
         _forget_shape(value.type)
-    own = {name for node in body.node for name in node.output} | {value.name for value in _values(body)}
+    own = {name for node in body.node for name in node.output} | {value.name for value in values_of(body)}
     constants = [tensor for tensor in model.graph.initializer if tensor.name not in own]
     alone.graph.initializer.extend(constants)
     own.update(tensor.name for tensor in constants)
     alone.graph.input.extend(value for name, value in outside.items() if name not in own)
-    inferred = {value.name: value.type for value in _values(infer(alone).graph)}
+    inferred = {value.name: value.type for value in values_of(infer(alone).graph)}
     return [inferred[value.name] for value in body.output]
 
 
-def _values(graph: GraphProto) -> Iterator[ValueInfoProto]:
+def values_of(graph: GraphProto) -> Iterator[ValueInfoProto]:
+    """Names and types of all values of which the graph declares a type."""
     yield from graph.value_info
     yield from graph.input
     yield from graph.output

@@ -23,12 +23,7 @@ def infer_types(model: onnx.ModelProto, dimensions: Mapping[str, int] | None = N
 
     Symbolic dimensions named in `dimensions` are these sizes.
     """
-    light = without_large_weights(model)
-    pin_dimensions(light.graph, dimensions or {})
-    _name_dimensions(light)
-    light = _inferred(light)
-    with suppress(KeyError, ValueError):  # a Loop that is none
-        light = _with_loops(light)
+    light = with_types(model, dimensions)
     values = (*light.graph.value_info, *light.graph.input, *light.graph.output)
     types = {v.name: from_type_proto(v.type) for v in values}
     for sparse in model.graph.sparse_initializer:
@@ -69,7 +64,19 @@ def pin_dimensions(graph: onnx.GraphProto, dimensions: Mapping[str, int]) -> Non
                 dimension.dim_value = dimensions[dimension.dim_param]
 
 
-def _inferred(model: onnx.ModelProto) -> onnx.ModelProto:
+def with_types(model: onnx.ModelProto, dimensions: Mapping[str, int] | None = None) -> onnx.ModelProto:
+    """A copy, without large weights, that declares all types that can be inferred; unnamed dimensions have a symbol."""
+    light = without_large_weights(model)
+    pin_dimensions(light.graph, dimensions or {})
+    _name_dimensions(light)
+    light = inferred(light)
+    with suppress(KeyError, ValueError):  # a Loop that is none
+        light = _with_loops(light)
+    return light
+
+
+def inferred(model: onnx.ModelProto) -> onnx.ModelProto:
+    """With what ONNX infers from the types that a model declares; Loops tell nothing."""
     with suppress(RuntimeError, ValueError, MemoryError, onnx.shape_inference.InferenceError):
         return onnx.shape_inference.infer_shapes(model, data_prop=True)
     return model
@@ -79,7 +86,7 @@ def _with_loops(model: onnx.ModelProto) -> onnx.ModelProto:
     """The model with the types of what its Loops carry, and of all that follows from them: of one, another's may."""
     waiting = [node for node in model.graph.node if node.op_type == "Loop" and node.domain in ("", "ai.onnx")]
     while waiting:
-        told = [list(loop_outputs(loop, model, _inferred)) for loop in waiting]
+        told = [list(loop_outputs(loop, model, inferred)) for loop in waiting]
         waiting = [loop for loop, outputs in zip(waiting, told, strict=True) if not outputs]
         if not any(told):
             break
@@ -88,7 +95,7 @@ def _with_loops(model: onnx.ModelProto) -> onnx.ModelProto:
             if value.name in known:
                 _refine(value.type, known.pop(value.name).type)
         model.graph.value_info.extend(known.values())
-        model = _inferred(model)
+        model = inferred(model)
     return model
 
 
