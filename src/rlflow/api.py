@@ -13,19 +13,17 @@ import numpy as np
 from onnx import ModelProto
 
 from rlflow.cost import price_list
+from rlflow.cost.base import CostModel
 from rlflow.cost.measured import MeasuredCost, PricingConfig, empty_price_list
 from rlflow.cost.price_list import PriceList
 from rlflow.cost.work_ratios import work_ratios
 from rlflow.errors import InputError, PriceError, RLFlowError
-from rlflow.evaluation.assumptions import Assumptions, Settled
-from rlflow.evaluation.delivery import DeliveryConfig, check, is_faster, judgeable, latency_changes, time_models
-from rlflow.evaluation.fault import Derivation
-from rlflow.evaluation.report import LatencyChange, OptimisationReport, Step
-from rlflow.ir.graph import Graph
-from rlflow.ir.structural_hash import structural_hash
-from rlflow.onnx_io import check_model, load_model, to_onnx
+from rlflow.evaluation.delivery import DeliveryConfig, is_faster
+from rlflow.evaluation.report import LatencyChange, OptimisationReport
+from rlflow.evaluation.rewriting import NOTHING_FOUND, Rewriting, Rewritten
+from rlflow.onnx_io import load_model
 from rlflow.onnx_io.external_data import settle
-from rlflow.optimiser import Budget, OnProgress, OptimisationResult, Optimiser
+from rlflow.optimiser import OnProgress, OptimisationResult, Optimiser
 from rlflow.rules import library as rule_library
 from rlflow.rules.library import Library
 from rlflow.rules.rewriter import Rewriter
@@ -38,7 +36,6 @@ from rlflow.runtime.tolerance import draws_at_random
 from rlflow.search.backtracking import Backtracking
 from rlflow.search.greedy import Greedy
 from rlflow.search.random import RandomSearch
-from rlflow.trajectory.record import Trajectory
 
 _LOGGER = logging.getLogger(__name__)
 
@@ -111,48 +108,42 @@ def optimise(
     config = config or OptimiseConfig()
     library = rule_library.load().without(config.disabled)
     original = _load(model)
-    assumptions = Assumptions.of(model, dimensions_of(original, config.shapes), library.rules)
+    dimensions = dimensions_of(original, config.shapes)
+    sizes = dimensions | dict(config.delivery.dimensions or {})
     prices = _prices(config)
-    sizes = dict(assumptions.dimensions) | dict(config.delivery.dimensions or {})
-    delivery = replace(config.delivery, dimensions=sizes)
     cost_model = MeasuredCost(config.setting, prices, config.pricing, sizes)
-    method = _method(config, library, cost_model)
-    checked, unjudgeable = judgeable(original, delivery)
-    if unjudgeable:
-        result = _untouched(assumptions.searched, cost_model, library)
-    else:
-        result = method.optimise(assumptions.searched, Budget(time_s=config.budget_s), on_progress)
+    rewriting = Rewriting(
+        method=_method(config, library, cost_model),
+        cost_model=cost_model,
+        library=library,
+        setting=config.setting,
+        delivery=replace(config.delivery, dimensions=sizes),
+        dimensions=dimensions,
+        reproducer=Path(f"{output}.reproducer") if output else None,
+        on_progress=on_progress,
+    )
+    made = rewriting.of(original, config.budget_s, _name(model))
+    if not made.unjudgeable:
         _save_prices(prices, config)
-    settled = assumptions.settled(result.trajectory, method.rewriter)
-    candidate, latency, faster = original, dict[Setting, LatencyChange](), False
-    if settled.trajectory.steps:
-        candidate = to_onnx(settled.last)
-        check_model(candidate)
-        derivation = Derivation(
-            original, candidate, settled.start, settled.trajectory, method.rewriter, _name(model), dimensions=sizes
-        )
-        checked = check(derivation, delivery, Path(f"{output}.reproducer") if output else None)
-        latency = _timed(original, candidate, delivery, on_progress)
-        faster = is_faster(latency, config.setting)
-    reason = unjudgeable or _reason(result, faster)
-    ratios: Any = {} if unjudgeable else work_ratios(cost_model, assumptions.searched, result.best)
+    faster = bool(made.latency) and is_faster(made.latency, config.setting)
+    reason = made.unjudgeable or _reason(made, faster)
     report = OptimisationReport(
         input="a model in memory" if isinstance(model, ModelProto) else str(model),
         output=output or "memory",
         method=config.method,
         written="optimised" if faster else "original",
         reason=reason,
-        latency=latency,
-        equivalence=checked,
+        latency=made.latency,
+        equivalence=made.equivalence,
         budget_s=config.budget_s,
         threads=config.delivery.threads,
         hardware=prices.hardware,
         seed=config.delivery.seed,
-        **_figures(result, settled, assumptions),
-        **ratios,
+        **_figures(made, cost_model),
     )
-    result = replace(result, best=settled.last, trajectory=settled.trajectory)
-    return Optimised(candidate if faster else original, result, report.written, reason, checked, latency, report)
+    result = replace(made.result, best=made.settled.last, trajectory=made.settled.trajectory)
+    best = made.candidate if faster else original
+    return Optimised(best, result, report.written, reason, made.equivalence, made.latency, report)
 
 
 def equivalence(
@@ -260,12 +251,6 @@ def _policy(config: OptimiseConfig, library: Library, cost_model: MeasuredCost) 
     )
 
 
-def _untouched(graph: Graph, cost_model: MeasuredCost, library: Library) -> OptimisationResult:
-    """No search at all: nothing could be said of what it finds."""
-    nothing_done = Trajectory(structural_hash(graph), 0.0, cost_model.name, library.hash, ())
-    return OptimisationResult(graph, 0.0, 0.0, nothing_done, wall_time_s=0.0, interactions=0)
-
-
 def _save_prices(prices: PriceList, config: OptimiseConfig) -> None:
     """A cache that cannot be written costs the next run some time, not this one its result."""
     if config.prices is None:
@@ -276,38 +261,31 @@ def _save_prices(prices: PriceList, config: OptimiseConfig) -> None:
         _LOGGER.warning("the prices could not be kept in %s (%s)", config.prices, error)
 
 
-def _timed(
-    original: ModelProto, candidate: ModelProto, config: DeliveryConfig, on_progress: OnProgress | None
-) -> dict[Setting, LatencyChange]:
-    def on_round(done: int) -> None:
-        if on_progress:
-            on_progress(done / config.rounds, "timing the result against the original")
-
-    models = {"original": original, "candidate": candidate}
-    return latency_changes(time_models(models, config, on_round), "original", "candidate")
-
-
-def _figures(result: OptimisationResult, settled: Settled, assumptions: Assumptions) -> dict[str, Any]:
+def _figures(made: Rewritten, cost_model: CostModel) -> dict[str, Any]:
     """The part of the report on what the search did and on what the result takes for granted."""
+    result, header = made.result, made.assumptions.as_it_is.header
+    ratios = {} if made.unjudgeable else work_ratios(cost_model, made.assumptions.searched, result.best)
     return {
-        "nodes_before": len(assumptions.as_it_is.order),
-        "nodes_after": len(settled.last.order),
+        "nodes_before": len(made.assumptions.as_it_is.order),
+        "nodes_after": len(made.settled.last.order),
         "cost_before_ms": result.start_ms,
         "cost_after_ms": result.best_ms,
-        "steps": tuple(Step(s.rule, s.location, s.runtime_ms) for s in settled.trajectory.steps),
+        "steps": made.steps,
         "optimisation_s": result.wall_time_s,
         "real_interactions": result.interactions,
-        "pinned": assumptions.shapes if settled.pinned_for else {},
-        "pinned_for": settled.pinned_for,
-        "opset_before": assumptions.as_it_is.header.opset,
-        "opset_after": settled.last.header.opset,
-        "raised_for": settled.raised_for,
+        "pinned": made.pinned,
+        "pinned_for": made.pinned_for,
+        "opset_before": header.opset,
+        "opset_after": made.settled.last.header.opset,
+        "raised_for": made.settled.raised_for,
+        "bodies": made.inside,
+        **ratios,
     }
 
 
-def _reason(result: OptimisationResult, faster: bool) -> str:
-    if not result.trajectory.steps:
-        return "no sequence of rewrites lowered its predicted cost"
+def _reason(made: Rewritten, faster: bool) -> str:
+    if not made.latency:
+        return NOTHING_FOUND
     if faster:
         return "faster beyond noise and equal within rounding"
     return "the rewritten model was not faster beyond noise"

@@ -144,3 +144,9 @@ def is_faster(latency: Mapping[Setting, LatencyChange], setting: Setting) -> boo
     """Beyond the noise of the measurement, in the setting that was optimised for."""
     measured = latency[setting].ratio
     return beyond_noise(measured) and measured.value > 1.0
+
+
+def is_slower(latency: Mapping[Setting, LatencyChange], setting: Setting) -> bool:
+    """Beyond the noise of the measurement, in the setting that was optimised for."""
+    measured = latency[setting].ratio
+    return beyond_noise(measured) and measured.value < 1.0

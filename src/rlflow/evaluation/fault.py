@@ -13,18 +13,21 @@ from rlflow.errors import RLFlowError
 from rlflow.evaluation import reproducer
 from rlflow.evaluation.reproducer import Pair, smallest_pair
 from rlflow.ir.graph import Graph
-from rlflow.onnx_io import to_onnx
+from rlflow.onnx_io import save_model, to_onnx
 from rlflow.rules.rewriter import Rewriter
 from rlflow.runtime.equivalence import EquivalenceReport, Inputs, compare
 from rlflow.trajectory.bisect import IsWrong, WrongStep, first_wrong_step
 from rlflow.trajectory.minimise import minimise
 from rlflow.trajectory.record import Trajectory
 
+_SOURCE = "model.onnx"
+
 
 @dataclass(frozen=True)
 class Derivation:
-    """How `candidate` came out of `original`, whose graph is `graph`, maybe at the sizes `dimensions` alone. `name` is
-    what a person calls the original.
+    """How `candidate` came out of `original`, maybe at the sizes `dimensions` alone.
+
+    Steps start from `graph`, that of the model `source`, or of its file: the original, or that with other bodies.
     """
 
     original: ModelProto | Path
@@ -32,7 +35,7 @@ class Derivation:
     graph: Graph
     trajectory: Trajectory
     rewriter: Rewriter
-    name: str = "MODEL"
+    source: str | ModelProto = "MODEL"
     dimensions: Mapping[str, int] | None = None
 
 
@@ -70,7 +73,10 @@ def _write(
     steps = len(derivation.trajectory.steps)
     pair = smallest_pair(wrong, witness)
     shapes = {name: value.shape for name, value in witness[0].items() if value.shape} if derivation.dimensions else {}
-    reproducer.write(folder, what, pair, shortest=shortest, steps=steps, model=derivation.name, shapes=shapes)
+    model = derivation.source if isinstance(derivation.source, str) else _SOURCE
+    reproducer.write(folder, what, pair, shortest=shortest, steps=steps, model=model, shapes=shapes)
+    if isinstance(derivation.source, ModelProto):
+        save_model(derivation.source, folder / _SOURCE)
 
 
 def _loaded(model: ModelProto | Path) -> ModelProto:

@@ -44,6 +44,32 @@ class Step:
 
 
 @dataclass(frozen=True)
+class BodyReport:
+    """What was tried in a body: an attribute of a node, called by its name or its first output.
+
+    The figures are those of an `OptimisationReport`, of the body by itself. There are steps or, in `left_because`, the
+    reason for which it stays as it is.
+    """
+
+    node: str
+    attribute: str
+    left_because: str = ""
+    steps: tuple[Step, ...] = ()
+    cost_before_ms: float = 0.0
+    cost_after_ms: float = 0.0
+    optimisation_s: float = 0.0
+    real_interactions: int = 0
+    pinned_for: tuple[str, ...] = ()
+
+    @property
+    def place(self) -> str:
+        return f"the {self.attribute} of {self.node}"
+
+    def to_json(self) -> dict[str, Any]:
+        return vars(self) | {"steps": [vars(step) for step in self.steps], "pinned_for": list(self.pinned_for)}
+
+
+@dataclass(frozen=True)
 class OptimisationReport:
     """Everything that is said about one optimisation.
 
@@ -52,6 +78,8 @@ class OptimisationReport:
 
     `pinned` are the shapes that inputs declare where the original leaves sizes open, and `pinned_for` the ids of the
     rules of the steps that cannot be taken without; likewise `raised_for`, where `opset_after` is not `opset_before`.
+
+    Nodes, costs, ratios, steps and time are those of the graph itself, in which the `bodies` are as they have become.
     """
 
     input: str
@@ -80,6 +108,7 @@ class OptimisationReport:
     pinned: Mapping[str, tuple[Dimension, ...]] = field(default_factory=dict)
     pinned_for: tuple[str, ...] = ()
     raised_for: tuple[str, ...] = ()
+    bodies: tuple[BodyReport, ...] = ()
 
     @property
     def improvement_percent(self) -> float:
@@ -98,6 +127,7 @@ class OptimisationReport:
         document["steps"] = [vars(step) for step in self.steps]
         document["pinned"] = {name: list(shape) for name, shape in self.pinned.items()}
         document |= {"pinned_for": list(self.pinned_for), "raised_for": list(self.raised_for)}
+        document["bodies"] = [body.to_json() for body in self.bodies]
         schemas.validate("optimise", document)
         return document
 
@@ -114,6 +144,7 @@ class OptimisationReport:
             f"Checked: {self.equivalence.summary}.",
             f"{self.method}: {_steps_words(self.steps)} in {self.optimisation_s:.1f} s, "
             f"{self.real_interactions} steps of search.",
+            *map(_body_words, self.bodies),
         ]
         return "\n".join(lines)
 
@@ -172,6 +203,14 @@ def _steps_words(steps: tuple[Step, ...]) -> str:
         return "no substitution"
     noun = "substitution" if len(steps) == 1 else "substitutions"
     return f"{len(steps)} {noun} ({_rules_words([step.rule for step in steps])})"
+
+
+def _body_words(body: BodyReport) -> str:
+    place = body.place[0].upper() + body.place[1:]
+    if body.left_because:
+        return f"{place} stays as it is: {body.left_because}."
+    costs = f"predicted cost {body.cost_before_ms:.3f} ms -> {body.cost_after_ms:.3f} ms"
+    return f"{place}: {_steps_words(body.steps)}, {costs}."
 
 
 def _rules_words(rules: Sequence[str]) -> str:
