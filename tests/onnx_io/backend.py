@@ -97,7 +97,8 @@ class Survival:
 
     def to_json(self) -> dict[str, Any]:
         """As schema `conformance` describes a kind."""
-        return asdict(self) | {"differences": len(self.differences)}
+        exceptions = [{"model": name, "reason": reason} for name, reason in self.exceptions.items()]
+        return asdict(self) | {"differences": len(self.differences), "exceptions": exceptions}
 
 
 @dataclass
