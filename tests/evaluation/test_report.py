@@ -4,7 +4,7 @@ import pytest
 
 from rlflow import schemas
 from rlflow.errors import RLFlowError
-from rlflow.evaluation.report import LatencyChange, OptimisationReport, Step
+from rlflow.evaluation.report import BodyReport, LatencyChange, OptimisationReport, Step
 from rlflow.runtime.equivalence import EquivalenceReport
 from rlflow.runtime.latency import Ratio
 
@@ -95,3 +95,26 @@ def test_the_summary_says_what_the_model_asks_for_that_the_original_does_not():
     assert (document["opset_before"], document["opset_after"], document["raised_for"]) == (13, 17, ["sum"])
     assert "alone" not in REPORT.summary()
     assert "alone" not in dataclasses.replace(report, written="original").summary(), "that is of the one turned down"
+
+
+def test_the_summary_says_what_was_done_in_bodies():
+    done = BodyReport("choice", "then_branch", "", (Step("sum", 0, 1.5), Step("sum", 1, 1.0)), 2.0, 1.0, 0.5, 7)
+    left = [BodyReport("choice", "else_branch", "nothing was found"), BodyReport("loop", "body", "nothing was found")]
+    report = dataclasses.replace(REPORT, bodies=(done, *left))
+    lines = report.summary().splitlines()
+    assert lines[-2] == "In the then_branch of choice: 2 substitutions (sum x2), predicted cost 2.000 ms -> 1.000 ms."
+    assert lines[-1] == "Other bodies stay as they are: nothing was found (x2)."
+    first, *others = report.to_json()["bodies"]
+    assert first == {
+        "node": "choice",
+        "attribute": "then_branch",
+        "left_because": "",
+        "steps": [{"rule": "sum", "location": 0, "cost_ms": 1.5}, {"rule": "sum", "location": 1, "cost_ms": 1.0}],
+        "cost_before_ms": 2.0,
+        "cost_after_ms": 1.0,
+        "optimisation_s": 0.5,
+        "real_interactions": 7,
+        "pinned_for": [],
+    }
+    assert [body["left_because"] for body in others] == ["nothing was found"] * 2
+    assert "bodies" not in REPORT.summary()

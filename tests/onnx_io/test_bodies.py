@@ -243,9 +243,11 @@ def test_through_import_and_export(name: str) -> None:
     assert all(same_values(value, actual[name]) for name, value in expected.items())
 
 
-def _stored(model: ModelProto) -> list[TensorProto]:
-    """In bodies."""
-    return [tensor for inner in _subgraphs(model.graph) for tensor in inner.initializer]
+def _new(before: ModelProto, after: ModelProto) -> list[TensorProto]:
+    """Constants of the model that it had not before; bodies hold none."""
+    assert not any(inner.initializer for inner in _subgraphs(after.graph))
+    known = {tensor.name for tensor in before.graph.initializer}
+    return [tensor for tensor in after.graph.initializer if tensor.name not in known]
 
 
 def _subgraphs(graph: GraphProto) -> list[GraphProto]:
@@ -385,22 +387,37 @@ def _merged(graph: Graph) -> Graph:
     return next(after for m in matches if len((after := REWRITER.apply(graph, m)).order) < len(graph.order))
 
 
-def test_of_a_constant_expression_the_value_is_stored_inside() -> None:
-    """And of its operands, which nobody reads any more, nothing."""
+def test_the_value_of_a_constant_expression_becomes_a_constant_of_the_model() -> None:
+    """One for both branches, which compute the same."""
     before = perceptrons()
     after = rewritten(before, _merged)
-    _, then = _subgraphs(after.graph)
-    (stored,) = then.initializer
+    otherwise, then = _subgraphs(after.graph)
+    (new,) = _new(before, after)
     assert [node.op_type for node in then.node] == ["MatMul"]
-    assert np.allclose(numpy_helper.to_array(stored), W["w"] @ W["v"], atol=1e-5)
-    assert list(after.graph.initializer) == list(before.graph.initializer)
+    assert [node.op_type for node in otherwise.node] == ["MatMul", "Relu"]
+    assert then.node[0].input[1] == otherwise.node[0].input[1] == new.name
+    assert np.allclose(numpy_helper.to_array(new), W["w"] @ W["v"], atol=1e-5)
     for truth in (False, True):
         assert_equal(before, after, c=np.array(truth))
 
 
+def test_constants_of_a_body_stay_inside(model: Build) -> None:
+    """An initializer, and what a Constant node held."""
+    held = helper.make_node("Constant", [], ["v"], value=numpy_helper.from_array(W["v"]))
+    then = branch("then", [held, *two_layers("t")], "t", 3, 4)
+    then.initializer.append(numpy_helper.from_array(W["w"], "w"))
+    otherwise = branch("else", [helper.make_node("Neg", ["x"], ["e"])], "e", 3, 4)
+    node = helper.make_node("If", ["c"], ["y"], then_branch=then, else_branch=otherwise)
+    before = model([node], [FLAG, floats("x", 3, 4)], [floats("y", 3, 4)])
+    after = rewritten(before, as_it_is)
+    assert {tensor.name for tensor in _subgraphs(after.graph)[1].initializer} == {"w", "v"}
+    assert not after.graph.initializer
+    assert_equal(before, after, c=np.array(True))
+
+
 @pytest.mark.parametrize("is_weight", [False, True])
 def test_names_that_are_taken_outside(is_weight: bool) -> None:
-    """The new weights are called as export likes to call them, and so is something outside."""
+    """The new weight is called as export likes to call it, and so is something outside."""
     taken = "rlflow/weight_0"
     (node,) = perceptrons().graph.node
     node.output[0] = "z"
@@ -410,8 +427,8 @@ def test_names_that_are_taken_outside(is_weight: bool) -> None:
     for body in bodies(before):
         assert taken in {tensor.name for tensor in to_onnx(_merged(from_onnx(body.model))).graph.initializer}
     after = rewritten(before, _merged)
-    names = [tensor.name for tensor in _stored(after)]
-    assert len(names) == len({*names, taken}) - 1 == 2
+    (new,) = _new(before, after)
+    assert new.name != taken
     for truth in (False, True):
         assert_equal(before, after, c=np.array(truth))
 
@@ -441,11 +458,11 @@ def test_names_two_levels_down() -> None:
         products = [node for node in graph.nodes.values() if node.op == "MatMul"]
         return _merged(graph) if len(products) > 1 else graph
 
-    alone = [tensor.name for outer in bodies(before) for tensor in _stored(rewritten(outer.model, change))]
-    assert "rlflow/weight_0" in alone
+    (outer,) = bodies(before)
+    assert [tensor.name for tensor in _new(outer.model, rewritten(outer.model, change))] == ["rlflow/weight_0"]
     after = rewritten(before, change)
-    names = [tensor.name for tensor in _stored(after)]
-    assert len(names) == len({*names, "rlflow/weight_0"}) - 1 == 2
+    (new,) = _new(before, after)
+    assert new.name != "rlflow/weight_0"
     assert_equal(before, after)
 
 

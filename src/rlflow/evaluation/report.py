@@ -18,6 +18,7 @@ _SETTING_WORDS: dict[Setting, str] = {
     "as_written": "as written (ONNX Runtime's own optimisation off)",
 }
 _MOST_RULES = 5
+_MOST_REASONS = 3
 _PLAIN_FIELDS = (
     "input output method written reason nodes_before nodes_after cost_before_ms cost_after_ms "
     "improvement_percent  flops_ratio launches_ratio peak_memory_ratio optimisation_s "
@@ -47,8 +48,8 @@ class Step:
 class BodyReport:
     """What was tried in a body: an attribute of a node, called by its name or its first output.
 
-    The figures are those of an `OptimisationReport`, of the body by itself. There are steps or, in `left_because`, the
-    reason for which it stays as it is.
+    The figures are those of an `OptimisationReport`, of the body by itself. `left_because` is the reason for which it
+    stays as it is, "" where it does not: there are steps then, or only in bodies inside it.
     """
 
     node: str
@@ -144,7 +145,7 @@ class OptimisationReport:
             f"Checked: {self.equivalence.summary}.",
             f"{self.method}: {_steps_words(self.steps)} in {self.optimisation_s:.1f} s, "
             f"{self.real_interactions} steps of search.",
-            *map(_body_words, self.bodies),
+            *_bodies_words(self.bodies),
         ]
         return "\n".join(lines)
 
@@ -205,12 +206,16 @@ def _steps_words(steps: tuple[Step, ...]) -> str:
     return f"{len(steps)} {noun} ({_rules_words([step.rule for step in steps])})"
 
 
-def _body_words(body: BodyReport) -> str:
-    place = body.place[0].upper() + body.place[1:]
-    if body.left_because:
-        return f"{place} stays as it is: {body.left_because}."
-    costs = f"predicted cost {body.cost_before_ms:.3f} ms -> {body.cost_after_ms:.3f} ms"
-    return f"{place}: {_steps_words(body.steps)}, {costs}."
+def _bodies_words(bodies: Sequence[BodyReport]) -> Iterator[str]:
+    """A sentence on each body that is another now, and one on all others."""
+    for body in bodies:
+        if body.steps:
+            costs = f"predicted cost {body.cost_before_ms:.3f} ms -> {body.cost_after_ms:.3f} ms"
+            yield f"In {body.place}: {_steps_words(body.steps)}, {costs}."
+    left = Counter(body.left_because for body in bodies if body.left_because)
+    if left:
+        reasons = "; ".join(f"{reason} (x{count})" for reason, count in left.most_common(_MOST_REASONS))
+        yield f"Other bodies stay as they are: {reasons}."
 
 
 def _rules_words(rules: Sequence[str]) -> str:

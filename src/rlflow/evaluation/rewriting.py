@@ -104,6 +104,11 @@ class Rewriting:
             return found
         return self._delivered(found, model, changed, "" if changed is not model else name)
 
+    def _may_find(self, model: ModelProto) -> bool:
+        """Models hold many bodies of two or three nodes, which need not be run to see that there is nothing to do."""
+        matches = self.method.rewriter.matches(self._assumptions(model).searched)
+        return any(matches.counts) or any(True for _ in bodies(model))
+
     def _assumptions(self, model: ModelProto) -> Assumptions:
         return Assumptions.of(model, self.dimensions, self.library.rules)
 
@@ -131,8 +136,11 @@ class Rewriting:
     def _of_body(self, body: Body, budget_s: float | None) -> tuple[ModelProto, list[BodyReport]]:
         """The body itself where it stays as it is: it cannot be judged alone, nothing was found, or it got slower."""
         about = BodyReport(body.node, body.attribute)
+        inside = self._inside(body.model, about)
         try:
-            made = self._inside(body.model, about).of(body.model, budget_s)
+            if not inside._may_find(body.model):
+                return body.model, [replace(about, left_because=NOTHING_FOUND)]
+            made = inside.of(body.model, budget_s)
         except EquivalenceError as error:
             raise EquivalenceError(f"in {about.place}, {error}") from None
         except RLFlowError as error:

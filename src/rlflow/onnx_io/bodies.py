@@ -1,7 +1,8 @@
 """The subgraphs of If, Loop, Scan and SequenceMap, each as a model of its own, and back into the nodes that hold them.
 
 A body reads values of the graphs around it by name. Alone, these are inputs after its own, or initializers where they
-are constants of the model; put back, they are what they were, so that nothing is stored twice.
+are constants of the model; put back, they are what they were, so that nothing is stored twice. What is new among its
+constants becomes one of the model's, which several bodies may read.
 """
 
 from __future__ import annotations
@@ -72,11 +73,11 @@ def with_bodies(model: ModelProto, replaced: Mapping[Place, ModelProto]) -> Mode
         return model
     changed = ModelProto()
     changed.CopyFrom(model)
-    constants, taken = _constants(model), set(_names(model.graph))
+    constants = _Constants(changed)
     for (number, name), standalone in replaced.items():
         node = changed.graph.node[number]
         body = next(attribute.g for attribute in node.attribute if attribute.name == name)
-        _put_back(standalone.graph, body, constants, taken)
+        constants.put_back(standalone.graph, body)
     return changed
 
 
@@ -156,6 +157,56 @@ class _Surroundings:
             alone.graph.output[place].type.CopyFrom(_without_symbols(known, symbols))
 
 
+class _Constants:
+    """Those of a model, which new bodies share, and the names that are taken."""
+
+    def __init__(self, model: ModelProto) -> None:
+        self.graph = model.graph
+        self.old = _constants(model)
+        self.new: dict[str, str] = {}
+        self.taken = set(_names(model.graph))
+
+    def put_back(self, new: GraphProto, body: GraphProto) -> None:
+        """Give the body the nodes of `new`, and those of its constants that it held before."""
+        own = set(_names(body))
+        captured = {name: self.old[name] for name in free_names(body) if name in self.old}
+        results = {output.name for output in body.output}
+        held = {tensor.name: _captured_as(tensor, captured, results) for tensor in new.initializer}
+        # A constant that is no longer captured may have left its name to a new value.
+        kept = (own - set(captured)) | {name for name, known in held.items() if name == known}
+        renamed = self._renamed(set(_names(new)), kept)
+        for field in ("node", "initializer", "sparse_initializer", "value_info"):
+            body.ClearField(field)
+        for tensor in new.initializer:
+            known = held[tensor.name]
+            if known is None and tensor.name in kept:
+                body.initializer.add().CopyFrom(tensor)
+            elif known is None:
+                renamed[tensor.name] = self._stored(tensor, renamed.get(tensor.name, tensor.name))
+            elif known != tensor.name:  # a result, which may not be a captured value itself
+                body.node.append(helper.make_node("Identity", [known], [tensor.name]))
+        body.sparse_initializer.extend(new.sparse_initializer)
+        body.node.extend(new.node)
+        _rename(body, renamed)
+        self.taken.update(_names(body))
+
+    def _renamed(self, used: Set[str], kept: Set[str]) -> dict[str, str]:
+        """Names for what is new and is called as something outside."""
+        taken = self.taken | used
+        fresh = (name for number in count() if (name := f"rlflow/body_{number}") not in taken)
+        return {name: next(fresh) for name in sorted(used & self.taken - kept)}
+
+    def _stored(self, tensor: TensorProto, name: str) -> str:
+        """The name of the new constant of the model that has these values."""
+        digest = InitializerPayload(tensor).digest
+        if digest not in self.new:
+            self.new[digest] = name
+            copy = self.graph.initializer.add()
+            copy.CopyFrom(tensor)
+            copy.name = name
+        return self.new[digest]
+
+
 _FORMAL_TYPES: Mapping[str, Callable[[_Surroundings, NodeProto, GraphProto], list[TypeProto]]] = {
     "If": lambda around, node, body: [],
     "Loop": _Surroundings.iterated,
@@ -227,30 +278,6 @@ def _without_symbols(kind: TypeProto, kept: Set[str]) -> TypeProto:
         if dimension.dim_param not in kept:
             dimension.ClearField("dim_param")
     return plain
-
-
-def _put_back(new: GraphProto, body: GraphProto, constants: Mapping[str, TensorProto], taken: set[str]) -> None:
-    """Give the body the nodes and the own weights of `new`. `taken` are all names of the model; new ones are added."""
-    captured = {name: constants[name] for name in free_names(body) if name in constants}
-    results = {output.name for output in body.output}
-    held = {tensor.name: _captured_as(tensor, captured, results) for tensor in new.initializer}
-    # A constant that is no longer captured may have left its name to a new value.
-    old = (set(_names(body)) - set(captured)) | {name for name, known in held.items() if name == known}
-    used = set(_names(new))
-    fresh = (name for number in count() if (name := f"rlflow/body_{number}") not in taken | used)
-    renamed = {name: next(fresh) for name in sorted(used & taken - old)}
-    for field in ("node", "initializer", "sparse_initializer", "value_info"):
-        body.ClearField(field)
-    for tensor in new.initializer:
-        known = held[tensor.name]
-        if known is None:
-            body.initializer.add().CopyFrom(tensor)
-        elif known != tensor.name:  # a result, which may not be a captured value itself
-            body.node.append(helper.make_node("Identity", [known], [tensor.name]))
-    body.sparse_initializer.extend(new.sparse_initializer)
-    body.node.extend(new.node)
-    _rename(body, renamed)
-    taken.update(_names(body))
 
 
 def _captured_as(tensor: TensorProto, captured: Mapping[str, TensorProto], results: Set[str]) -> str | None:
