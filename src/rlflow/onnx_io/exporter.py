@@ -10,6 +10,7 @@ import errno
 import os
 import tempfile
 from collections.abc import Iterator
+from math import prod
 from pathlib import Path
 
 import numpy as np
@@ -23,13 +24,16 @@ from rlflow.onnx_io.element_type import element_type
 from rlflow.onnx_io.external_data import outside_bytes, placement, tensors_in, with_weights_in
 from rlflow.onnx_io.importer import declares_weights
 from rlflow.onnx_io.opset import ATTRIBUTES_SINCE, AXIS_ATTRIBUTES, PARAMETERS, Parameter
-from rlflow.onnx_io.payload import InitializerPayload, OpaquePayload, SparsePayload
+from rlflow.onnx_io.payload import FilledPayload, InitializerPayload, OpaquePayload, SparsePayload
 from rlflow.onnx_io.type_inference import without_large_weights
 from rlflow.ops.domain import FloatDomain
 from rlflow.ops.reference import evaluate_value
 from rlflow.ops.registry import OPERATORS
 
 _PROTOBUF_LIMIT_BYTES = 2**31 - 2**20
+_INLINE_ELEMENTS = 1024
+"""Of one number repeated: more are made when the model runs, as they were in the model that was imported."""
+_SHAPE = Parameter("shape", 0, since=9)
 _REFUSALS = {errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOENT}
 _NEGATIVE_AXES_SINCE = 13
 
@@ -152,6 +156,12 @@ class _Exporter:
             sparse.values.name = name
         elif node.op == WEIGHT and isinstance(node.payload, InitializerPayload):
             self._add_weight(node.payload.proto, name, node.payload.folder)
+        elif isinstance(node.payload, FilledPayload) and prod(node.payload.shape) > _INLINE_ELEMENTS:
+            shape = self._parameter(node.payload.shape, _SHAPE, None)
+            value = node.payload.value
+            self.body.node.append(
+                helper.make_node("ConstantOfShape", [shape], [name], name=self._label(name), value=value)
+            )
         else:
             value = evaluate_value(self.graph, ref, self.folded, FloatDomain())
             self._add_weight(numpy_helper.from_array(np.asarray(value)), name)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from math import prod
 from pathlib import Path
 
 import numpy as np
@@ -16,13 +17,16 @@ from rlflow.ir.tensor_type import TensorType
 from rlflow.onnx_io.element_type import dtype_name
 from rlflow.onnx_io.external_data import copy_fields, is_outside, tensors_in
 from rlflow.onnx_io.opset import AXIS_ATTRIBUTES, IGNORABLE_VALUES, IGNORED_ATTRIBUTES, PARAMETERS
-from rlflow.onnx_io.payload import InitializerPayload, OpaquePayload, SparsePayload
+from rlflow.onnx_io.payload import FilledPayload, InitializerPayload, OpaquePayload, SparsePayload
 from rlflow.onnx_io.type_inference import infer_types, without_large_weights
 from rlflow.onnx_io.window_attributes import WINDOWED, written_out
 from rlflow.ops import registry
 from rlflow.ops.schema import ints
 
 ONNX_DOMAINS = ("", "ai.onnx")
+_MOST_FILLED = 2**28
+"""Elements: a constant is evaluated when an expression of it is exported, which must not fill the memory."""
+_ZERO = numpy_helper.from_array(np.zeros(1, np.float32))
 _LARGEST_DIMENSION = 2**63 - 1
 _LONGEST_REASON = 240  # characters: with the file's name it is still one sentence
 
@@ -148,8 +152,25 @@ class _Importer:
             if tensor is not None:
                 self._add_weight(tensor)
                 return
+        if proto.op_type == "ConstantOfShape" and proto.domain in ONNX_DOMAINS:
+            filled = self._filled(proto)
+            if filled is not None:
+                self._add(filled)
+                return
         node = None if (proto.domain, proto.op_type) in self.functions else self._understood(proto)
         self._add(node if node is not None else self._opaque(proto))
+
+    def _filled(self, proto: onnx.NodeProto) -> Node | None:
+        """A constant of one number, None where its shape is not known or it would fill the memory."""
+        ref = self._ref(proto.input[0], proto)
+        shape = None if ref is None else self._constant_array(ref)
+        value = next((a.t for a in proto.attribute if a.name == "value"), _ZERO)
+        if shape is None or min(shape, default=0) < 0 or prod(map(int, shape)) > _MOST_FILLED or prod(value.dims) != 1:
+            return None
+        payload = FilledPayload(value, _int_tuple(shape))
+        InitializerPayload(value).check()
+        kind = TensorType(dtype_name(value.data_type), payload.shape)
+        return Node(WEIGHT, (), {}, (kind,), tuple(proto.output), True, payload)
 
     def _ref(self, name: str, reader: onnx.NodeProto) -> Ref | None:
         if not name:

@@ -14,7 +14,8 @@ from rlflow.onnx_io.loop_types import loop_outputs
 
 _SMALL_BYTES = 4096  # shapes, axes, indices: what shape inference may want to read
 _LONGEST_SHAPE = 2**20
-"""ONNX's inference counts up to the length of a vector that may hold axes: of one declared longer, memory runs out."""
+"""ONNX's inference counts up to the length of a vector that may hold axes, and where it follows values, it follows all
+of a vector that may be a shape: of a longer one, memory runs out."""
 
 
 def infer_types(model: onnx.ModelProto) -> dict[str, TensorType | None]:
@@ -33,8 +34,16 @@ def infer_types(model: onnx.ModelProto) -> dict[str, TensorType | None]:
 
 def _inferred(model: onnx.ModelProto) -> onnx.ModelProto:
     with suppress(RuntimeError, ValueError, MemoryError, onnx.shape_inference.InferenceError):
+        plain = onnx.shape_inference.infer_shapes(model)
+        if any(map(_is_long, (*plain.graph.value_info, *plain.graph.output))):
+            return plain
         return onnx.shape_inference.infer_shapes(model, data_prop=True)
     return model
+
+
+def _is_long(value: onnx.ValueInfoProto) -> bool:
+    dimensions = value.type.tensor_type.shape.dim
+    return len(dimensions) == 1 and dimensions[0].dim_value > _LONGEST_SHAPE
 
 
 def _with_loops(model: onnx.ModelProto) -> onnx.ModelProto:
