@@ -329,3 +329,25 @@ def test_weights_of_old_files_are_listed_among_the_inputs_and_are_constants(mode
     assert len(after.graph.input) == 2
     check_model(after)
     assert np.array_equal(run(open_session(after, "as_written"), feeds)["y"], feeds["x"])
+
+
+@pytest.mark.usefixtures("nothing_fits")
+def test_weights_of_subgraphs_are_read_in_beside_others_that_stay_outside(
+    model: Build, survives: Survives, tmp_path: Path
+) -> None:
+    """ONNX Runtime has nowhere to look for them."""
+    weight = numpy_helper.from_array(np.arange(2000, dtype=np.float32), "inner")
+    body = helper.make_graph([helper.make_node("Add", ["sum", "inner"], ["t"])], "b", [], [floats("t", 2000)], [weight])
+    nodes = [
+        helper.make_node("Add", ["x", "w"], ["sum"]),
+        helper.make_node("If", ["c"], ["y"], then_branch=body, else_branch=body),
+    ]
+    condition = helper.make_tensor_value_info("c", TensorProto.BOOL, [])
+    inline = model(nodes, [condition, floats("x", 2000)], [floats("y", 2000)], weights={"w": np.ones(2000, np.float32)})
+    path = tmp_path / "model.onnx"
+    onnx.save_model(
+        inline, path, save_as_external_data=True, location="w.bin", size_threshold=0, convert_attribute=True
+    )
+    after = survives(path)
+    held = {tensor.name: tensor.data_location for tensor in external_data.tensors_of(after)}
+    assert held == {"w": TensorProto.EXTERNAL, "inner": TensorProto.DEFAULT}

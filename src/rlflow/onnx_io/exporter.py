@@ -15,13 +15,14 @@ from pathlib import Path
 
 import numpy as np
 import onnx
+from google.protobuf.message import EncodeError
 from onnx import helper, numpy_helper
 
 from rlflow.errors import GraphError, InputError, RLFlowError
 from rlflow.ir.graph import WEIGHT, AttributeValue, Graph, Node, Ref
 from rlflow.ir.tensor_type import TensorType
 from rlflow.onnx_io.element_type import element_type
-from rlflow.onnx_io.external_data import outside_bytes, placement, tensors_in, with_weights_in
+from rlflow.onnx_io.external_data import outside_bytes, placement, read_in, tensors_in, with_weights_in
 from rlflow.onnx_io.importer import declares_weights
 from rlflow.onnx_io.opset import ATTRIBUTES_SINCE, AXIS_ATTRIBUTES, PARAMETERS, Parameter
 from rlflow.onnx_io.payload import FilledPayload, InitializerPayload, OpaquePayload, SparsePayload
@@ -74,7 +75,7 @@ def check_model(model: onnx.ModelProto) -> None:
     """`GraphError` with the checker's reason if the model is not valid."""
     try:
         onnx.checker.check_model(without_large_weights(model))
-    except onnx.checker.ValidationError as error:
+    except (onnx.checker.ValidationError, EncodeError, ValueError) as error:
         raise GraphError(f"the exported model is not valid ONNX: {str(error).splitlines()[0]}") from None
 
 
@@ -205,7 +206,7 @@ class _Exporter:
         copy = self.body.node.add()
         copy.CopyFrom(payload.proto)
         for tensor in tensors_in(copy):
-            self.place(tensor, payload.folder)
+            read_in(tensor, payload.folder)
         copy.name = self._label(node.label)
         del copy.input[:], copy.output[:]
         copy.input.extend("" if r is None else self._name(r) for r in node.inputs[:explicit])
@@ -267,8 +268,6 @@ def _stored_tensors(graph: Graph) -> Iterator[onnx.TensorProto]:
     for node in graph.nodes.values():
         if isinstance(node.payload, InitializerPayload):
             yield node.payload.proto
-        elif isinstance(node.payload, OpaquePayload):
-            yield from tensors_in(node.payload.proto)
 
 
 def _reserved_names(graph: Graph, body: onnx.GraphProto) -> Iterator[str]:
