@@ -11,7 +11,7 @@ import typer
 
 from rlflow import schemas
 from rlflow.cli.optimise import parse_shape
-from rlflow.errors import ReplayError
+from rlflow.errors import GraphError, ReplayError
 from rlflow.evaluation.delivery import DeliveryConfig, check, judgeable
 from rlflow.evaluation.fault import Derivation
 from rlflow.onnx_io import check_model, from_onnx, save_model, to_onnx
@@ -50,8 +50,11 @@ def replay(
     graph, rewriter = from_onnx(model), Rewriter(library.rules)
     *_, last = replay_trajectory(graph, chosen, rewriter)
     if output:
-        rewritten = to_onnx(last)
-        check_model(rewritten)
+        try:
+            rewritten = to_onnx(last)
+            check_model(rewritten)
+        except GraphError as error:
+            raise GraphError(f"{model}: {error}") from None
         derivation = Derivation(model, rewritten, graph, chosen, rewriter, name=str(model.resolve()))
         _compare(derivation, dict(parse_shape(text) for text in shape or ()), output)
         save_model(rewritten, output)
