@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from math import prod
 from pathlib import Path
 
@@ -16,9 +16,10 @@ from rlflow.ir.graph import INPUT, WEIGHT, AttributeValue, Graph, Header, Node, 
 from rlflow.ir.tensor_type import TensorType
 from rlflow.onnx_io.element_type import dtype_name
 from rlflow.onnx_io.external_data import copy_fields, is_outside, tensors_in
-from rlflow.onnx_io.opset import AXIS_ATTRIBUTES, IGNORABLE_VALUES, IGNORED_ATTRIBUTES, PARAMETERS
+from rlflow.onnx_io.opset import AXIS_ATTRIBUTES, FLATTENING_BEFORE, IGNORABLE_VALUES, IGNORED_ATTRIBUTES, PARAMETERS
 from rlflow.onnx_io.payload import FilledPayload, InitializerPayload, OpaquePayload, SparsePayload
-from rlflow.onnx_io.type_inference import infer_types, without_large_weights
+from rlflow.onnx_io.size_arithmetic import computed, read_shape
+from rlflow.onnx_io.type_inference import infer_node_types, infer_types, is_small, pin_dimensions, without_large_weights
 from rlflow.onnx_io.window_attributes import WINDOWED, written_out
 from rlflow.ops import registry
 from rlflow.ops.schema import ints
@@ -59,21 +60,24 @@ def _check(model: onnx.ModelProto, checked: str | onnx.ModelProto, where: str) -
         raise ModelFormatError(f"{where} is not a valid ONNX model: {_brief(error)}") from None
 
 
-def from_onnx(source: str | Path | onnx.ModelProto) -> Graph:
+def from_onnx(source: str | Path | onnx.ModelProto, dimensions: Mapping[str, int] | None = None) -> Graph:
     """The graph of a model. Weights are referenced, external data stays on disk until it is needed.
+
+    Symbolic dimensions named in `dimensions` are pinned: the graph, and what is exported of it, is for these sizes
+    alone. Its nodes have the numbers that they have in the graph without pins.
 
     Raises `InputError` if the file cannot be read and `ModelFormatError` if it is not a valid model.
     """
     if isinstance(source, onnx.ModelProto):
         _check(source, without_large_weights(source), where="the model")
-        return _imported(source, None, where="the model")
-    return _imported(load_model(source), Path(source).absolute().parent, where=str(source))
+        return _imported(source, None, dimensions or {}, where="the model")
+    return _imported(load_model(source), Path(source).absolute().parent, dimensions or {}, where=str(source))
 
 
-def _imported(model: onnx.ModelProto, folder: Path | None, where: str) -> Graph:
+def _imported(model: onnx.ModelProto, folder: Path | None, dimensions: Mapping[str, int], where: str) -> Graph:
     """What the checker lets through and no model can be made of is found on the way."""
     try:
-        return _Importer(model, folder).graph()
+        return _Importer(model, folder, dimensions).graph()
     except UnicodeDecodeError:
         raise ModelFormatError(f"{where} is not a valid ONNX model: a text in it is not UTF-8") from None
     except ModelFormatError as error:
@@ -89,18 +93,20 @@ def _brief(error: Exception) -> str:
 class _Importer:
     """The state of one import: values by name, nodes by id."""
 
-    def __init__(self, model: onnx.ModelProto, folder: Path | None) -> None:
+    def __init__(self, model: onnx.ModelProto, folder: Path | None, dimensions: Mapping[str, int]) -> None:
         self.model = model
         self.folder = folder
         opsets = {o.domain: o.version for o in model.opset_import}
         self.opset = next((opsets[d] for d in ONNX_DOMAINS if d in opsets), 0)
         own = {f.domain for f in model.functions}
         domains = {d: version for d, version in opsets.items() if d not in ONNX_DOMAINS and d not in own}
-        self.header = Header(self.opset, _stripped(model, folder), domains)
+        interface = _stripped(model, folder)
+        pin_dimensions(interface.graph, dimensions)
+        self.header = Header(self.opset, interface, domains)
         self.functions = {(f.domain, f.name) for f in model.functions}
         self.nodes: dict[int, Node] = {}
         self.values: dict[str, Ref] = {}
-        self.known_types = infer_types(model)
+        self.known_types = infer_types(model, dimensions)
 
     def graph(self) -> Graph:
         proto = self.model.graph
@@ -152,6 +158,10 @@ class _Importer:
             if tensor is not None:
                 self._add_weight(tensor)
                 return
+        sizes = self._known_sizes(proto)
+        if sizes is not None:
+            self._add_weight(numpy_helper.from_array(sizes, proto.output[0]))
+            return
         if proto.op_type == "ConstantOfShape" and proto.domain in ONNX_DOMAINS:
             filled = self._filled(proto)
             if filled is not None:
@@ -159,6 +169,16 @@ class _Importer:
                 return
         node = None if (proto.domain, proto.op_type) in self.functions else self._understood(proto)
         self._add(node if node is not None else self._opaque(proto))
+
+    def _known_sizes(self, proto: onnx.NodeProto) -> np.ndarray | None:
+        """The node's output, where it is whole numbers that follow from known shapes."""
+        if proto.domain not in ONNX_DOMAINS or (proto.domain, proto.op_type) in self.functions:
+            return None
+        refs = {name: ref for name in proto.input if (ref := self._ref(name, proto)) is not None}
+        if proto.op_type == "Shape":
+            return read_shape(proto, self._type(list(refs.values()), 0))
+        operands = {name: array for name, ref in refs.items() if (array := self._constant_array(ref)) is not None}
+        return computed(proto, operands, self.opset) if refs and len(operands) == len(refs) else None
 
     def _filled(self, proto: onnx.NodeProto) -> Node | None:
         """A constant of one number, None where its shape is not known or it would fill the memory."""
@@ -186,7 +206,8 @@ class _Importer:
         understood.
         """
         op = _qualified_name(proto)
-        if op not in registry.OPERATORS or not self.header.offers(registry.versions([op])):
+        flattens = self.opset < FLATTENING_BEFORE.get(op, 0)
+        if op not in registry.OPERATORS or not (flattens or self.header.offers(registry.versions([op]))):
             return None
         operands = [self._ref(name, proto) for name in proto.input]
         attributes = self._attributes(op, proto, operands)
@@ -204,23 +225,21 @@ class _Importer:
             inferred = registry.infer(op, attributes, types)
         except (TypeInferenceError, KeyError):
             return None
+        if flattens and (attributes["axis"] != -1 or not any(a.name == "axis" for a in proto.attribute)):
+            return None
         while len(outputs) > len(inferred) and not outputs[-1]:
             outputs.pop()
         if len(outputs) != len(inferred) or not all(map(_can_be_written, inferred)):
             return None
         if op == "Reshape" and inferred[0].is_static and 0 not in (inferred[0].shape or ()):
             attributes["shape"] = inferred[0].shape  # type: ignore[assignment]
-        constant = all(self.nodes[r.node].constant for r in data if r is not None)
+        constant = all(self.nodes[r.node].constant for r in data if r is not None) and not any(map(_is_half, inferred))
         final = tuple(self._refined(kind, name) for kind, name in zip(inferred, outputs, strict=True))
         return Node(op, tuple(data), attributes, final, tuple(outputs), constant, label=proto.name)
 
     def _refined(self, inferred: TensorType, name: str) -> TensorType:
         """Our inference, with dimensions that only ONNX's own could tell."""
-        known = self.known_types.get(name)
-        if known is None or known.shape is None or inferred.shape is None or known.rank != inferred.rank:
-            return inferred
-        shape = tuple(k if i is None else i for i, k in zip(inferred.shape, known.shape, strict=True))
-        return TensorType(inferred.dtype, shape)
+        return _merged(inferred, self.known_types.get(name)) or inferred
 
     def _attributes(
         self, op: str, proto: onnx.NodeProto, operands: Sequence[Ref | None]
@@ -321,16 +340,42 @@ class _Importer:
                 InitializerPayload(tensor, self.folder).check()
         captures = tuple(n for n in dict.fromkeys(_captured_names(proto)) if n in self.values)
         refs = [self._ref(name, proto) for name in (*proto.input, *captures)]
-        types = tuple(self.known_types.get(name) for name in proto.output)
         return Node(
             op=_qualified_name(proto),
             inputs=tuple(refs),
             attributes={},
-            types=types,
+            types=self._opaque_types(proto),
             names=tuple(proto.output),
             payload=OpaquePayload(proto, captures, self.folder),
             label=proto.name,
         )
+
+    def _opaque_types(self, proto: onnx.NodeProto) -> tuple[TensorType | None, ...]:
+        """As ONNX infers them from the model; where that leaves a size open, from what is known of the operands."""
+        known = tuple(self.known_types.get(name) for name in proto.output)
+        if all(kind is None or kind.is_static for kind in known) and any(known):
+            return known
+        refs = {name: self.values[name] for name in proto.input if name}
+        types = {name: kind for name, ref in refs.items() if (kind := self._type([ref], 0)) is not None}
+        constants = {
+            name: payload.proto
+            for name, ref in refs.items()
+            if isinstance(payload := self.nodes[ref.node].payload, InitializerPayload) and is_small(payload.proto)
+        }
+        if len(types) < len(refs):
+            return known
+        inferred = infer_node_types(proto, self.model, types, constants)
+        return tuple(_merged(kind, inferred.get(name)) for name, kind in zip(proto.output, known, strict=True))
+
+
+def _merged(kind: TensorType | None, other: TensorType | None) -> TensorType | None:
+    """What two inferences tell of a value: of a dimension a number before a symbol, and a symbol before nothing."""
+    if kind is None or other is None or kind.rank != other.rank:
+        return kind if other is None or (kind is not None and kind.shape is not None) else other
+    if kind.shape is None or other.shape is None:
+        return kind
+    pairs = zip(kind.shape, other.shape, strict=True)
+    return TensorType(kind.dtype, tuple(o if k is None or isinstance(o, int) else k for k, o in pairs))
 
 
 def _qualified_name(proto: onnx.NodeProto) -> str:
@@ -343,6 +388,11 @@ def _data_operands(op: str, given: int, opset: int) -> int:
     """How many of the operands carry data rather than parameters."""
     operands = [p.operand for p in PARAMETERS.get(op, ()) if opset >= p.since]
     return min([given, *operands])
+
+
+def _is_half(kind: TensorType) -> bool:
+    """Of what is computed in half precision only the runtime knows where it rounds: it is not computed here."""
+    return kind.dtype in ("float16", "bfloat16")
 
 
 def _can_be_written(kind: TensorType) -> bool:

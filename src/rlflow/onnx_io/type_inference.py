@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from contextlib import suppress
 
 import onnx
 from onnx import helper
 
 from rlflow.ir.tensor_type import TensorType
-from rlflow.onnx_io.element_type import dtype_name, from_type_proto
+from rlflow.onnx_io.element_type import dtype_name, from_type_proto, to_value_info
 from rlflow.onnx_io.external_data import copy_fields, is_outside
 from rlflow.onnx_io.loop_types import loop_outputs
 
@@ -18,9 +19,13 @@ _LONGEST_SHAPE = 2**20
 of a vector that may be a shape: of a longer one, memory runs out."""
 
 
-def infer_types(model: onnx.ModelProto) -> dict[str, TensorType | None]:
-    """Type of every value by its name, None where ONNX's own inference tells none; weights' data are left out."""
+def infer_types(model: onnx.ModelProto, dimensions: Mapping[str, int] | None = None) -> dict[str, TensorType | None]:
+    """Type of every value by its name, None where ONNX's own inference tells none; weights' data are left out.
+
+    Symbolic dimensions named in `dimensions` are these sizes.
+    """
     light = without_large_weights(model)
+    pin_dimensions(light.graph, dimensions or {})
     _name_dimensions(light)
     light = _inferred(light)
     with suppress(KeyError, ValueError):  # a Loop that is none
@@ -74,6 +79,39 @@ def _refine(kind: onnx.TypeProto, known: onnx.TypeProto) -> None:
                 dimension.dim_value = other.dim_value
 
 
+def infer_node_types(
+    proto: onnx.NodeProto,
+    model: onnx.ModelProto,
+    types: Mapping[str, TensorType],
+    constants: Mapping[str, onnx.TensorProto],
+) -> dict[str, TensorType | None]:
+    """Types of a node's outputs by name, from those of its operands and from the operands that are constants; empty
+    where ONNX tells none.
+    """
+    versions = {o.domain: o.version for o in model.opset_import}
+    try:
+        schema = onnx.defs.get_schema(proto.op_type, versions.get(proto.domain, 0), proto.domain)
+        inferred = onnx.shape_inference.infer_node_outputs(
+            schema,
+            proto,
+            {name: to_value_info(name, kind).type for name, kind in types.items()},
+            dict(constants),
+            opset_imports=list(model.opset_import),
+            ir_version=model.ir_version,
+        )
+    except (onnx.defs.SchemaError, RuntimeError, ValueError, MemoryError, onnx.shape_inference.InferenceError):
+        return {}
+    return {name: from_type_proto(kind) for name, kind in inferred.items()}
+
+
+def pin_dimensions(graph: onnx.GraphProto, dimensions: Mapping[str, int]) -> None:
+    """Declare these sizes wherever inputs, outputs and values of the graph have the dimensions of these names."""
+    for value in (*graph.input, *graph.value_info, *graph.output):
+        for dimension in value.type.tensor_type.shape.dim if value.type.HasField("tensor_type") else ():
+            if dimension.dim_param in dimensions:
+                dimension.dim_value = dimensions[dimension.dim_param]
+
+
 def _name_dimensions(model: onnx.ModelProto) -> None:
     """Give each unnamed dimension of an input a symbol of its own, so that it can be recognised downstream, and the
     length of a vector, too, that is too long to be a list of axes.
@@ -97,9 +135,14 @@ def without_large_weights(model: onnx.ModelProto) -> onnx.ModelProto:
     copy_fields(model.graph, light.graph, skipped={"initializer"})
     declared = {i.name for i in model.graph.input}
     for tensor in model.graph.initializer:
-        if tensor.ByteSize() <= _SMALL_BYTES and not is_outside(tensor):
+        if is_small(tensor):
             light.graph.initializer.add().CopyFrom(tensor)
         elif tensor.name not in declared:
             info = light.graph.input.add()
             info.CopyFrom(helper.make_tensor_value_info(tensor.name, tensor.data_type, list(tensor.dims)))
     return light
+
+
+def is_small(tensor: onnx.TensorProto) -> bool:
+    """Whether inference is shown the weight's values."""
+    return tensor.ByteSize() <= _SMALL_BYTES and not is_outside(tensor)
