@@ -15,7 +15,7 @@ from onnx.reference import ReferenceEvaluator
 from rlflow.ir.tensor_type import TensorType
 from rlflow.onnx_io.element_type import element_type
 
-_MOST_ELEMENTS = 1024  # a shape, axes, positions; what has more is data
+MOST_ELEMENTS = 1024  # a shape, axes, positions; what has more is data
 _WHOLE = frozenset({"bool", "int32", "int64"})
 _ARITHMETIC = frozenset(
     "Add And Cast Concat ConstantOfShape Div Equal Expand Gather Greater GreaterOrEqual Identity Less LessOrEqual Max "
@@ -52,4 +52,4 @@ def _model_of(proto: onnx.NodeProto, operands: Mapping[str, np.ndarray], opset: 
 
 
 def _is_few(array: np.ndarray) -> bool:
-    return array.dtype.name in _WHOLE and array.size <= _MOST_ELEMENTS
+    return array.dtype.name in _WHOLE and array.size <= MOST_ELEMENTS
