@@ -15,7 +15,7 @@ from rlflow.ir.graph import INPUT, WEIGHT, AttributeValue, Graph, Header, Node, 
 from rlflow.ir.tensor_type import TensorType
 from rlflow.onnx_io import open_sizes
 from rlflow.onnx_io.element_type import dtype_name
-from rlflow.onnx_io.opset import AXIS_ATTRIBUTES, IGNORABLE_VALUES, IGNORED_ATTRIBUTES, PARAMETERS
+from rlflow.onnx_io.opset import AXIS_ATTRIBUTES, FLATTENING_BEFORE, IGNORABLE_VALUES, IGNORED_ATTRIBUTES, PARAMETERS
 from rlflow.onnx_io.payload import InitializerPayload, OpaquePayload, SparsePayload, copy_fields, tensors_in
 from rlflow.onnx_io.size_arithmetic import MOST_ELEMENTS, computed, read_shape
 from rlflow.onnx_io.type_inference import infer_node_types, infer_types, is_small, pin_dimensions, without_large_weights
@@ -220,7 +220,8 @@ class _Importer:
         understood.
         """
         op = _qualified_name(proto)
-        if op not in registry.OPERATORS or not self.header.offers(registry.versions([op])):
+        flattens = self.opset < FLATTENING_BEFORE.get(op, 0)
+        if op not in registry.OPERATORS or not (flattens or self.header.offers(registry.versions([op]))):
             return None
         operands = [self._ref(name, proto) for name in proto.input]
         attributes = self._attributes(op, proto, operands)
@@ -237,6 +238,8 @@ class _Importer:
             _from_the_end(op, attributes, types[0].rank if types and types[0] else None)
             inferred = registry.infer(op, attributes, types)
         except (TypeInferenceError, KeyError):
+            return None
+        if flattens and (attributes["axis"] != -1 or not any(a.name == "axis" for a in proto.attribute)):
             return None
         while len(outputs) > len(inferred) and not outputs[-1]:
             outputs.pop()

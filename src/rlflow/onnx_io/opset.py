@@ -68,6 +68,11 @@ ATTRIBUTES_SINCE: Mapping[tuple[str, str], int] = {
 }
 """First opsets of attributes that an operator had not from its beginning: before, it did as with 0, or ones."""
 
+FLATTENING_BEFORE: Mapping[str, int] = {"Softmax": 13}
+"""First opsets in which an operator works along its axis alone. Before, it worked on all axes from there on at once,
+which is the same on the last axis, and another axis was the default.
+"""
+
 IGNORED_ATTRIBUTES: Mapping[str, frozenset[str]] = {
     "LayerNormalization": frozenset({"stash_type"}),
     "RMSNormalization": frozenset({"stash_type"}),

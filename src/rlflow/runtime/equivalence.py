@@ -98,14 +98,14 @@ def compare(
     """Compare signatures (names, order, types and shapes of inputs and outputs), then outputs on `draws`
     drawn inputs, or on `inputs` where these are given.
 
-    Symbolic dimensions without a value in `dimensions` get small values, different ones where the original
-    runs with them (so that swapped axes show). Both models run in `setting`. An optimised model that does not
-    load or run is not equivalent; an original that does not raises RLFlowError. Raises InputError when
-    `draws` is below 1.
+    The optimised model may be for the sizes `dimensions` alone. Symbolic dimensions without a value in
+    `dimensions` get small values, different ones where the original runs with them (so that swapped axes show).
+    Both models run in `setting`. An optimised model that does not load or run is not equivalent; an original
+    that does not raises RLFlowError. Raises InputError when `draws` is below 1.
     """
     structure = structure_of(original)
     tolerance = tolerance_of(structure)
-    if problem := interface_problem(structure, structure_of(optimised)):
+    if problem := interface_problem(structure, structure_of(optimised), dimensions):
         return _failure(problem, tolerance, draws)
     reference = open_session(original, setting, threads)
     if inputs is None:
