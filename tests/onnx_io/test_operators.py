@@ -279,7 +279,7 @@ def test_pow_is_understood_for_one_exponent_of_the_same_type(
 
 
 def test_folding_follows_onnx_where_numpy_differs(model: Build, survives: Survives) -> None:
-    """Integers are divided towards zero; half-precision functions keep their type."""
+    """Integers are divided towards zero; functions of half-precision numbers are left to the runtime."""
     nodes = [
         helper.make_node("Div", ["a", "b"], ["q"]),
         helper.make_node("Add", ["x", "q"], ["y"]),
@@ -297,8 +297,7 @@ def test_folding_follows_onnx_where_numpy_differs(model: Build, survives: Surviv
     after = survives(before, {"x": np.zeros(4, np.int32), "z": np.zeros(2, np.float32)}, runs=False)
     folded = {tuple(t.dims): onnx.numpy_helper.to_array(t) for t in after.graph.initializer}
     assert folded[(4,)].tolist() == [3, -3, -3, 3]
-    assert folded[(2,)].dtype == np.float32
-    assert np.allclose(folded[(2,)], [0.5204999, -0.8427008], atol=2**-10)
+    assert "Erf" in [n.op_type for n in after.graph.node]
 
 
 def test_concat_with_an_empty_tensor(model: Build, survives: Survives) -> None:

@@ -191,7 +191,10 @@ class _Importer:
             return None
         operands = [None if ref is None else self._numbers(ref) for ref in refs]
         known = [array for array in operands if array is not None]
-        return open_sizes.computed(proto, node, known) if len(known) == len(operands) else None
+        kind = self._type(refs, -1) if node is None else node.types[0]
+        if kind is None or len(known) < len(operands):
+            return None
+        return open_sizes.computed(proto, node, kind.dtype, known)
 
     def _is_standard(self, proto: onnx.NodeProto) -> bool:
         return proto.domain in ONNX_DOMAINS and (proto.domain, proto.op_type) not in self.functions

@@ -108,26 +108,30 @@ def _quotient(a: Any, b: Any) -> Any:
 
 
 _QUOTIENT = np.frompyfunc(_quotient, 2, 1)
-_OPAQUE: Mapping[str, Callable[..., np.ndarray]] = {"Equal": np.equal, "Where": np.where}
+_ASKING: Mapping[str, Callable[..., np.ndarray]] = {"Equal": np.equal, "Where": np.where}
 
 
-def computed(proto: onnx.NodeProto, node: Node | None, operands: Sequence[np.ndarray]) -> np.ndarray | None:
+def computed(proto: onnx.NodeProto, node: Node | None, dtype: str, operands: Sequence[np.ndarray]) -> np.ndarray | None:
     """What an operator of ai.onnx makes of whole numbers and sizes: such again, or answers; None where nobody knows.
 
-    `node` is the operator as it is understood, if it is.
+    `node` is the operator as it is understood, if it is, `dtype` the element type of its result.
     """
-    if len(proto.output) != 1 or (node is None and proto.op_type not in _OPAQUE):
-        return None
-    if node is not None and (node.op not in _MOVING or node.types[0] is None or node.types[0].dtype not in _WHOLE):
+    if (
+        len(proto.output) != 1
+        or dtype not in _WHOLE
+        or (node.op not in _MOVING if node else proto.op_type not in _ASKING)
+    ):
         return None
     if proto.op_type == "Cast":
         return operands[0]
     try:
-        if node is None:
-            return _settled(np.asarray(_OPAQUE[proto.op_type](*operands)), "int64")
-        values = OPERATORS[node.op].evaluate(_SizeDomain(), node.attributes, operands)[0]
-        return _settled(np.asarray(values, object), node.types[0].dtype)
-    except (TypeError, ValueError, IndexError, ZeroDivisionError):
+        values = (
+            OPERATORS[node.op].evaluate(_SizeDomain(), node.attributes, operands)[0]
+            if node
+            else _ASKING[proto.op_type](*operands)
+        )
+        return _settled(np.asarray(values), dtype)
+    except (TypeError, ValueError, IndexError, ZeroDivisionError, OverflowError):
         return None
 
 
@@ -161,25 +165,27 @@ def _in_numbers(size: int | Size, beside: Sequence[Dimension]) -> int:
     return 0 if size.symbol is not None and tuple(beside) == (size.symbol,) else -1
 
 
-def typed(proto: onnx.NodeProto, kind: TensorType, numbers: Sequence[np.ndarray | None]) -> TensorType | None:
-    """The type of what an operator makes of a first operand of this type; `numbers` are the operands that are numbers
+def typed(proto: onnx.NodeProto, kind: TensorType, operands: Sequence[np.ndarray | None]) -> TensorType | None:
+    """The type of what an operator of ai.onnx makes of a first operand of this type, from the operands that are numbers
     and sizes. None for most operators, and where nothing follows.
     """
-    match proto.op_type, numbers:
-        case "Expand", [_, np.ndarray() as sizes] if kind.shape is not None:
+    match proto.op_type, [None if operand is None else list(operand.astype(object).flat) for operand in operands]:
+        case "Expand", [_, [*sizes]] if kind.shape is not None:
             return _expanded(kind, tuple(map(_dimension, sizes)))
-        case "Range", [np.ndarray() as start, np.ndarray() as limit, np.ndarray() as step]:
-            counts = _is(start.astype(object).item(), 0) and _is(step.astype(object).item(), 1)
-            return TensorType(kind.dtype, (_dimension(limit.item()),)) if counts and limit.dtype == object else None
-        case "Reshape", [_, np.ndarray() as sizes] if not any(_is(size, 0) for size in sizes.astype(object)):
-            return TensorType(kind.dtype, tuple(None if _is(size, -1) else _dimension(size) for size in sizes))
-        case "Slice", [_, *bounds] if kind.shape is not None:
-            return TensorType(kind.dtype, _sliced(kind.shape, bounds))
+        case "Range", [[start], [Size() as limit], [step]] if _is(start, 0) and _is(step, 1):
+            return TensorType(kind.dtype, (limit.symbol,))
+        case "Reshape", [_, [*sizes]] if not any(_is(size, 0) for size in sizes):
+            return TensorType(kind.dtype, tuple(map(_dimension, sizes)))
+        case "Slice", [_, [*starts], [*ends], [*axes]] if kind.shape is not None:
+            return _sliced(kind, starts, ends, axes)
+        case "Slice", [_, [*starts], [*ends], [*axes], [*steps]] if all(_is(step, 1) for step in steps):
+            return None if kind.shape is None else _sliced(kind, starts, ends, axes)
     return None
 
 
-def _dimension(size: Any) -> Dimension:
-    return size.symbol if isinstance(size, Size) else int(size)
+def _dimension(size: int | Size) -> Dimension:
+    """None for -1, which leaves it to others."""
+    return size.symbol if isinstance(size, Size) else size if size >= 0 else None
 
 
 def _expanded(kind: TensorType, shape: tuple[Dimension, ...]) -> TensorType | None:
@@ -189,17 +195,14 @@ def _expanded(kind: TensorType, shape: tuple[Dimension, ...]) -> TensorType | No
         return None
 
 
-def _sliced(shape: tuple[Dimension, ...], bounds: Sequence[np.ndarray | None]) -> tuple[Dimension, ...]:
+def _sliced(kind: TensorType, starts: list[Any], ends: list[Any], axes: list[int]) -> TensorType | None:
     """Only what is on the axes that are named is cut, and what is cut from 0 to a size is at most of that size."""
-    starts, ends, axes, steps = (*bounds, *(None,) * (4 - len(bounds)))
-    if axes is None:
-        return (None,) * len(shape)
-    result = list(shape)
-    for place, axis in enumerate(map(int, axes)):
-        start, end = (None if b is None else b.astype(object)[place] for b in (starts, ends))
-        whole = _is(start, 0) and (steps is None or _is(steps.astype(object)[place], 1))
-        result[axis] = _smaller(shape[axis], end) if whole and isinstance(end, Size) else None
-    return tuple(result)
+    result = list(kind.shape or ())
+    if not len(starts) == len(ends) == len(axes) or not all(-len(result) <= axis < len(result) for axis in axes):
+        return None
+    for axis, start, end in zip(axes, starts, ends, strict=True):
+        result[axis] = _smaller(result[axis], end) if _is(start, 0) and isinstance(end, Size) else None
+    return TensorType(kind.dtype, tuple(result))
 
 
 def _smaller(dimension: Dimension, size: Size) -> Dimension:
