@@ -250,10 +250,12 @@ def _attribute(name: str, value: AttributeValue) -> onnx.AttributeProto:
 
 def _axes_for(op: str, written: dict[str, AttributeValue], opset: int, kind: TensorType | None) -> None:
     """Axes from the front for opsets that do not count from the end."""
-    name = AXIS_ATTRIBUTES.get(op)
+    name = "axes" if op == "Unsqueeze" else AXIS_ATTRIBUTES.get(op)
     if name is None or name not in written or opset >= _NEGATIVE_AXES_SINCE or kind is None or kind.rank is None:
         return
     value, rank = written[name], kind.rank
+    if op == "Unsqueeze" and isinstance(value, tuple):
+        rank += len(value)  # they count in the result
     moved = tuple(int(a) % rank for a in (value if isinstance(value, tuple) else (value,)))  # type: ignore[arg-type]
     written[name] = moved if isinstance(value, tuple) else moved[0]
 

@@ -16,7 +16,7 @@ from onnx.reference import ReferenceEvaluator
 from rlflow.ir.tensor_type import TensorType
 from rlflow.onnx_io.element_type import element_type
 
-_MOST_ELEMENTS = 1024  # a shape, axes, positions; what has more is data
+MOST_ELEMENTS = 1024  # a shape, axes, positions; what has more is data
 _WHOLE = frozenset({"bool", "int32", "int64"})
 _ARITHMETIC = frozenset(
     "Add And Cast Concat ConstantOfShape Div Equal Expand Gather Greater GreaterOrEqual Identity Less LessOrEqual Max "
@@ -52,9 +52,9 @@ def _makes_few(proto: onnx.NodeProto, operands: Mapping[str, np.ndarray]) -> boo
     given = [[int(v) for v in operands[name].reshape(-1)] for name in proto.input]
     match proto.op_type, given:
         case (("ConstantOfShape" | "Expand"), [*_, shape]):
-            return prod(shape) <= _MOST_ELEMENTS
+            return prod(shape) <= MOST_ELEMENTS
         case "Range", [[start], [limit], [step]]:
-            return abs(limit - start) <= _MOST_ELEMENTS * abs(step)
+            return abs(limit - start) <= MOST_ELEMENTS * abs(step)
     return True
 
 
@@ -66,4 +66,4 @@ def _model_of(proto: onnx.NodeProto, operands: Mapping[str, np.ndarray], opset: 
 
 
 def _is_few(array: np.ndarray) -> bool:
-    return array.dtype.name in _WHOLE and array.size <= _MOST_ELEMENTS
+    return array.dtype.name in _WHOLE and array.size <= MOST_ELEMENTS

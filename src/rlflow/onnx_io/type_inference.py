@@ -79,6 +79,15 @@ def _refine(kind: onnx.TypeProto, known: onnx.TypeProto) -> None:
                 dimension.dim_value = other.dim_value
 
 
+_KEEPING_TYPE = {
+    **dict.fromkeys("BiasGelu FastGelu Gelu QuickGelu".split(), (0,)),
+    **dict.fromkeys("SkipLayerNormalization SkipSimplifiedLayerNormalization".split(), (0, 3)),
+}
+"""Operators of com.microsoft, of which ONNX knows nothing, and those of their outputs that have the type of their first
+operand.
+"""
+
+
 def infer_node_types(
     proto: onnx.NodeProto,
     model: onnx.ModelProto,
@@ -88,6 +97,9 @@ def infer_node_types(
     """Types of a node's outputs by name, from those of its operands and from the operands that are constants; empty
     where ONNX tells none.
     """
+    if proto.domain == "com.microsoft":
+        kept = [proto.output[i] for i in _KEEPING_TYPE.get(proto.op_type, ()) if i < len(proto.output)]
+        return dict.fromkeys(kept, types.get(proto.input[0]))
     versions = {o.domain: o.version for o in model.opset_import}
     try:
         schema = onnx.defs.get_schema(proto.op_type, versions.get(proto.domain, 0), proto.domain)
