@@ -10,26 +10,31 @@ import errno
 import os
 import tempfile
 from collections.abc import Iterator
+from math import prod
 from pathlib import Path
 
 import numpy as np
 import onnx
+from google.protobuf.message import EncodeError
 from onnx import helper, numpy_helper
 
 from rlflow.errors import GraphError, InputError, RLFlowError
 from rlflow.ir.graph import WEIGHT, AttributeValue, Graph, Node, Ref
 from rlflow.ir.tensor_type import TensorType
 from rlflow.onnx_io.element_type import element_type
-from rlflow.onnx_io.external_data import outside_bytes, placement, tensors_in, with_weights_in
+from rlflow.onnx_io.external_data import outside_bytes, placement, read_in, tensors_in, with_weights_in
 from rlflow.onnx_io.importer import declares_weights
 from rlflow.onnx_io.opset import ATTRIBUTES_SINCE, AXIS_ATTRIBUTES, PARAMETERS, Parameter
-from rlflow.onnx_io.payload import InitializerPayload, OpaquePayload, SparsePayload
+from rlflow.onnx_io.payload import FilledPayload, InitializerPayload, OpaquePayload, SparsePayload
 from rlflow.onnx_io.type_inference import without_large_weights
 from rlflow.ops.domain import FloatDomain
 from rlflow.ops.reference import evaluate_value
 from rlflow.ops.registry import OPERATORS
 
 _PROTOBUF_LIMIT_BYTES = 2**31 - 2**20
+_INLINE_ELEMENTS = 1024
+"""Of one number repeated: more are made when the model runs, as they were in the model that was imported."""
+_SHAPE = Parameter("shape", 0, since=9)
 _REFUSALS = {errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOENT}
 _NEGATIVE_AXES_SINCE = 13
 
@@ -70,7 +75,7 @@ def check_model(model: onnx.ModelProto) -> None:
     """`GraphError` with the checker's reason if the model is not valid."""
     try:
         onnx.checker.check_model(without_large_weights(model))
-    except onnx.checker.ValidationError as error:
+    except (onnx.checker.ValidationError, EncodeError, ValueError) as error:
         raise GraphError(f"the exported model is not valid ONNX: {str(error).splitlines()[0]}") from None
 
 
@@ -152,6 +157,12 @@ class _Exporter:
             sparse.values.name = name
         elif node.op == WEIGHT and isinstance(node.payload, InitializerPayload):
             self._add_weight(node.payload.proto, name, node.payload.folder)
+        elif isinstance(node.payload, FilledPayload) and prod(node.payload.shape) > _INLINE_ELEMENTS:
+            shape = self._parameter(node.payload.shape, _SHAPE, None)
+            value = node.payload.value
+            self.body.node.append(
+                helper.make_node("ConstantOfShape", [shape], [name], name=self._label(name), value=value)
+            )
         else:
             value = evaluate_value(self.graph, ref, self.folded, FloatDomain())
             self._add_weight(numpy_helper.from_array(np.asarray(value)), name)
@@ -195,7 +206,7 @@ class _Exporter:
         copy = self.body.node.add()
         copy.CopyFrom(payload.proto)
         for tensor in tensors_in(copy):
-            self.place(tensor, payload.folder)
+            read_in(tensor, payload.folder)
         copy.name = self._label(node.label)
         del copy.input[:], copy.output[:]
         copy.input.extend("" if r is None else self._name(r) for r in node.inputs[:explicit])
@@ -239,10 +250,12 @@ def _attribute(name: str, value: AttributeValue) -> onnx.AttributeProto:
 
 def _axes_for(op: str, written: dict[str, AttributeValue], opset: int, kind: TensorType | None) -> None:
     """Axes from the front for opsets that do not count from the end."""
-    name = AXIS_ATTRIBUTES.get(op)
+    name = "axes" if op == "Unsqueeze" else AXIS_ATTRIBUTES.get(op)
     if name is None or name not in written or opset >= _NEGATIVE_AXES_SINCE or kind is None or kind.rank is None:
         return
     value, rank = written[name], kind.rank
+    if op == "Unsqueeze" and isinstance(value, tuple):
+        rank += len(value)  # they count in the result
     moved = tuple(int(a) % rank for a in (value if isinstance(value, tuple) else (value,)))  # type: ignore[arg-type]
     written[name] = moved if isinstance(value, tuple) else moved[0]
 
@@ -257,8 +270,6 @@ def _stored_tensors(graph: Graph) -> Iterator[onnx.TensorProto]:
     for node in graph.nodes.values():
         if isinstance(node.payload, InitializerPayload):
             yield node.payload.proto
-        elif isinstance(node.payload, OpaquePayload):
-            yield from tensors_in(node.payload.proto)
 
 
 def _reserved_names(graph: Graph, body: onnx.GraphProto) -> Iterator[str]:

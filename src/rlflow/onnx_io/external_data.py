@@ -91,10 +91,15 @@ def refer(tensor: TensorProto, folder: Path | None) -> None:
 
 
 def settle(model: ModelProto, folder: Path | None) -> None:
-    """Read weights in, as far as they fit into a message together; if they do not, refer to them."""
-    place = placement(tensors_of(model))
-    for tensor in tensors_of(model):
+    """Read weights in, as far as they fit into a message together; if they do not, refer to them.
+
+    What nodes hold themselves is read in: in subgraphs ONNX's checker takes no reference to another folder.
+    """
+    place = placement(model.graph.initializer)
+    for tensor in model.graph.initializer:
         place(tensor, folder)
+    for tensor in _held_by_nodes(model):
+        read_in(tensor, folder)
 
 
 def placement(tensors: Iterable[TensorProto]) -> Callable[[TensorProto, Path | None], None]:
@@ -137,6 +142,10 @@ def within_reach(model: ModelProto, data: Path) -> ModelProto:
 def tensors_of(model: ModelProto) -> Iterator[TensorProto]:
     """Weights and what the nodes hold."""
     yield from model.graph.initializer
+    yield from _held_by_nodes(model)
+
+
+def _held_by_nodes(model: ModelProto) -> Iterator[TensorProto]:
     for node in (*model.graph.node, *(node for function in model.functions for node in function.node)):
         yield from tensors_in(node)
 

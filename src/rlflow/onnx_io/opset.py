@@ -93,7 +93,6 @@ IGNORABLE_VALUES: Mapping[tuple[str, str], AttributeValue] = {
     ("LayerNormalization", "stash_type"): 1,
     ("RMSNormalization", "stash_type"): 1,
     ("Cast", "saturate"): 1,
-    ("Reshape", "allowzero"): 0,
     ("Attention", "is_causal"): 0,
     ("com.microsoft.FusedMatMul", "transBatchA"): 0,
     ("com.microsoft.FusedMatMul", "transBatchB"): 0,

@@ -100,6 +100,22 @@ class SparsePayload:
 
 
 @dataclass(frozen=True, eq=False)
+class FilledPayload:
+    """One number everywhere (ConstantOfShape), which takes no memory. `value` is a tensor of one element."""
+
+    value: onnx.TensorProto
+    shape: tuple[int, ...]
+
+    @cached_property
+    def digest(self) -> str:
+        return f"filled {InitializerPayload(self.value).digest} {self.shape}"
+
+    def array(self) -> np.ndarray:
+        """A view of the one element."""
+        return np.broadcast_to(InitializerPayload(self.value).array().reshape(()), self.shape)
+
+
+@dataclass(frozen=True, eq=False)
 class OpaquePayload:
     """A node that the library does not look into. `captures` are the outer values that its subgraphs read by
     name.

@@ -15,7 +15,8 @@ from rlflow.onnx_io.loop_types import loop_outputs
 
 _SMALL_BYTES = 4096  # shapes, axes, indices: what shape inference may want to read
 _LONGEST_SHAPE = 2**20
-"""ONNX's inference counts up to the length of a vector that may hold axes: of one declared longer, memory runs out."""
+"""ONNX's inference counts up to the length of a vector that may hold axes, and where it follows values, it follows all
+of a vector that may be a shape: of a longer one, memory runs out."""
 
 
 def infer_types(model: onnx.ModelProto, dimensions: Mapping[str, int] | None = None) -> dict[str, TensorType | None]:
@@ -29,39 +30,6 @@ def infer_types(model: onnx.ModelProto, dimensions: Mapping[str, int] | None = N
     for sparse in model.graph.sparse_initializer:
         types[sparse.values.name] = TensorType(dtype_name(sparse.values.data_type), tuple(sparse.dims))
     return types
-
-
-def infer_node_types(
-    proto: onnx.NodeProto,
-    model: onnx.ModelProto,
-    types: Mapping[str, TensorType],
-    constants: Mapping[str, onnx.TensorProto],
-) -> dict[str, TensorType | None]:
-    """Types of a node's outputs by name, from those of its operands and from the operands that are constants; empty
-    where ONNX tells none.
-    """
-    versions = {o.domain: o.version for o in model.opset_import}
-    try:
-        schema = onnx.defs.get_schema(proto.op_type, versions.get(proto.domain, 0), proto.domain)
-        inferred = onnx.shape_inference.infer_node_outputs(
-            schema,
-            proto,
-            {name: to_value_info(name, kind).type for name, kind in types.items()},
-            dict(constants),
-            opset_imports=list(model.opset_import),
-            ir_version=model.ir_version,
-        )
-    except (onnx.defs.SchemaError, RuntimeError, ValueError, MemoryError, onnx.shape_inference.InferenceError):
-        return {}
-    return {name: from_type_proto(kind) for name, kind in inferred.items()}
-
-
-def pin_dimensions(graph: onnx.GraphProto, dimensions: Mapping[str, int]) -> None:
-    """Declare these sizes wherever inputs, outputs and values of the graph have the dimensions of these names."""
-    for value in (*graph.input, *graph.value_info, *graph.output):
-        for dimension in value.type.tensor_type.shape.dim if value.type.HasField("tensor_type") else ():
-            if dimension.dim_param in dimensions:
-                dimension.dim_value = dimensions[dimension.dim_param]
 
 
 def with_types(model: onnx.ModelProto, dimensions: Mapping[str, int] | None = None) -> onnx.ModelProto:
@@ -78,8 +46,16 @@ def with_types(model: onnx.ModelProto, dimensions: Mapping[str, int] | None = No
 def inferred(model: onnx.ModelProto) -> onnx.ModelProto:
     """With what ONNX infers from the types that a model declares; Loops tell nothing."""
     with suppress(RuntimeError, ValueError, MemoryError, onnx.shape_inference.InferenceError):
+        plain = onnx.shape_inference.infer_shapes(model)
+        if any(map(_is_long, (*plain.graph.value_info, *plain.graph.output))):
+            return plain
         return onnx.shape_inference.infer_shapes(model, data_prop=True)
     return model
+
+
+def _is_long(value: onnx.ValueInfoProto) -> bool:
+    dimensions = value.type.tensor_type.shape.dim
+    return len(dimensions) == 1 and dimensions[0].dim_value > _LONGEST_SHAPE
 
 
 def _with_loops(model: onnx.ModelProto) -> onnx.ModelProto:
@@ -108,6 +84,51 @@ def _refine(kind: onnx.TypeProto, known: onnx.TypeProto) -> None:
         for dimension, other in zip(dimensions, others, strict=True):
             if other.HasField("dim_value") and not dimension.HasField("dim_value"):
                 dimension.dim_value = other.dim_value
+
+
+_KEEPING_TYPE = {
+    **dict.fromkeys("BiasGelu FastGelu Gelu QuickGelu".split(), (0,)),
+    **dict.fromkeys("SkipLayerNormalization SkipSimplifiedLayerNormalization".split(), (0, 3)),
+}
+"""Operators of com.microsoft, of which ONNX knows nothing, and those of their outputs that have the type of their first
+operand.
+"""
+
+
+def infer_node_types(
+    proto: onnx.NodeProto,
+    model: onnx.ModelProto,
+    types: Mapping[str, TensorType],
+    constants: Mapping[str, onnx.TensorProto],
+) -> dict[str, TensorType | None]:
+    """Types of a node's outputs by name, from those of its operands and from the operands that are constants; empty
+    where ONNX tells none.
+    """
+    if proto.domain == "com.microsoft":
+        kept = [proto.output[i] for i in _KEEPING_TYPE.get(proto.op_type, ()) if i < len(proto.output)]
+        return dict.fromkeys(kept, types.get(proto.input[0]))
+    versions = {o.domain: o.version for o in model.opset_import}
+    try:
+        schema = onnx.defs.get_schema(proto.op_type, versions.get(proto.domain, 0), proto.domain)
+        inferred = onnx.shape_inference.infer_node_outputs(
+            schema,
+            proto,
+            {name: to_value_info(name, kind).type for name, kind in types.items()},
+            dict(constants),
+            opset_imports=list(model.opset_import),
+            ir_version=model.ir_version,
+        )
+    except (onnx.defs.SchemaError, RuntimeError, ValueError, MemoryError, onnx.shape_inference.InferenceError):
+        return {}
+    return {name: from_type_proto(kind) for name, kind in inferred.items()}
+
+
+def pin_dimensions(graph: onnx.GraphProto, dimensions: Mapping[str, int]) -> None:
+    """Declare these sizes wherever inputs, outputs and values of the graph have the dimensions of these names."""
+    for value in (*graph.input, *graph.value_info, *graph.output):
+        for dimension in value.type.tensor_type.shape.dim if value.type.HasField("tensor_type") else ():
+            if dimension.dim_param in dimensions:
+                dimension.dim_value = dimensions[dimension.dim_param]
 
 
 def _name_dimensions(model: onnx.ModelProto) -> None:
