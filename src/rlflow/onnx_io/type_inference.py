@@ -44,6 +44,7 @@ def infer_node_types(
     where ONNX tells none.
     """
     versions = {o.domain: o.version for o in model.opset_import}
+    refusals = (onnx.defs.SchemaError, onnx.checker.ValidationError, onnx.shape_inference.InferenceError)
     try:
         schema = onnx.defs.get_schema(proto.op_type, versions.get(proto.domain, 0), proto.domain)
         inferred = onnx.shape_inference.infer_node_outputs(
@@ -54,7 +55,7 @@ def infer_node_types(
             opset_imports=list(model.opset_import),
             ir_version=model.ir_version,
         )
-    except (onnx.defs.SchemaError, RuntimeError, ValueError, MemoryError, onnx.shape_inference.InferenceError):
+    except (*refusals, RuntimeError, ValueError, TypeError, MemoryError):
         return {}
     return {name: from_type_proto(kind) for name, kind in inferred.items()}
 
