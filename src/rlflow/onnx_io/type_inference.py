@@ -20,7 +20,7 @@ _LONGEST_SHAPE = 2**20
 def infer_types(model: onnx.ModelProto, dimensions: Mapping[str, int] | None = None) -> dict[str, TensorType | None]:
     """Type of every value by its name, None where ONNX's own inference tells none; weights' data are left out.
 
-    Symbolic dimensions named in `dimensions` are these sizes.
+    Open dimensions named in `dimensions` are these sizes.
     """
     light = without_large_weights(model)
     pin_dimensions(light.graph, dimensions or {})
@@ -63,9 +63,20 @@ def infer_node_types(
 def pin_dimensions(graph: onnx.GraphProto, dimensions: Mapping[str, int]) -> None:
     """Declare these sizes wherever inputs, outputs and values of the graph have the dimensions of these names."""
     for value in (*graph.input, *graph.value_info, *graph.output):
-        for dimension in value.type.tensor_type.shape.dim if value.type.HasField("tensor_type") else ():
-            if dimension.dim_param in dimensions:
-                dimension.dim_value = dimensions[dimension.dim_param]
+        if value.type.WhichOneof("value") == "tensor_type":
+            for name, dimension in zip(dimension_names(value), value.type.tensor_type.shape.dim, strict=True):
+                if name in dimensions:
+                    dimension.dim_value = dimensions[name]
+
+
+def dimension_names(value: onnx.ValueInfoProto) -> list[str]:
+    """What the dimensions of a tensor are called: by their symbol; where they are open and have none, by their place, as
+    in x[0]; and "" where they are numbers.
+    """
+    return [
+        "" if dimension.HasField("dim_value") else dimension.dim_param or f"{value.name}[{place}]"
+        for place, dimension in enumerate(value.type.tensor_type.shape.dim)
+    ]
 
 
 def _name_dimensions(model: onnx.ModelProto) -> None:
