@@ -70,7 +70,7 @@ def pin_dimensions(graph: onnx.GraphProto, dimensions: Mapping[str, int]) -> Non
 
 
 def dimension_names(value: onnx.ValueInfoProto) -> list[str]:
-    """What the dimensions of a tensor are called: by their symbol; where they are open and have none, by their place, as
+    """What the dimensions of a tensor are called: by their symbol; where they are open without one, by their place, as
     in x[0]; and "" where they are numbers.
     """
     return [
