@@ -5,10 +5,11 @@ from __future__ import annotations
 import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
-import onnx
 from onnx import ModelProto
 
 from rlflow.cost import price_list
@@ -16,17 +17,20 @@ from rlflow.cost.measured import MeasuredCost, PricingConfig, empty_price_list
 from rlflow.cost.price_list import PriceList
 from rlflow.cost.work_ratios import work_ratios
 from rlflow.errors import InputError, PriceError, RLFlowError
+from rlflow.evaluation.assumptions import Assumptions, Settled
 from rlflow.evaluation.delivery import DeliveryConfig, check, is_faster, judgeable, latency_changes, time_models
 from rlflow.evaluation.fault import Derivation
 from rlflow.evaluation.report import LatencyChange, OptimisationReport, Step
 from rlflow.ir.graph import Graph
 from rlflow.ir.structural_hash import structural_hash
-from rlflow.onnx_io import check_model, from_onnx, load_model, to_onnx
+from rlflow.onnx_io import check_model, load_model, to_onnx
+from rlflow.onnx_io.external_data import settle
 from rlflow.optimiser import Budget, OnProgress, OptimisationResult, Optimiser
 from rlflow.rules import library as rule_library
 from rlflow.rules.library import Library
 from rlflow.rules.rewriter import Rewriter
-from rlflow.runtime.equivalence import EquivalenceReport, compare
+from rlflow.runtime.apart import Limits, ProcessDeath, call_apart
+from rlflow.runtime.equivalence import EquivalenceReport, compare, not_equivalent
 from rlflow.runtime.hardware import fingerprint
 from rlflow.runtime.inputs import dimensions_of
 from rlflow.runtime.session import SETTINGS, Setting, structure_of
@@ -47,9 +51,9 @@ class OptimiseConfig:
 
     `setting` is what is optimised for: `deployed` is ONNX Runtime as people run it, `as_written` with its own
     optimisation off. `shapes` are those of inputs, by name, with which a model of open dimensions is run: what is
-    faster at one size may be slower at another. `disabled` are ids or names of rules. `policy` is the folder with
-    `world_models` and `policies` that `dvc repro` leaves behind. `prices` is a price list file that is read and
-    extended. `horizon` is how many rewrites an episode of the policy may have.
+    faster at one size may be slower at another, and some rewrites are right at one size alone. `disabled` are ids or
+    names of rules. `policy` is the folder with `world_models` and `policies` that `dvc repro` leaves behind. `prices`
+    is a price list file that is read and extended. `horizon` is how many rewrites an episode of the policy may have.
     """
 
     method: str = "backtracking"
@@ -93,6 +97,10 @@ def optimise(
 ) -> Optimised:
     """A model with the same interface and the same outputs within rounding that runs faster, or the original.
 
+    The search sees the sizes that `config.shapes` names and, where the model can safely be raised to it, a newer opset.
+    The result keeps its sizes open and its opset unless a rewrite needs more: then its inputs declare the sizes, at
+    which alone it runs, or it has the first opset that will do, and the report says so.
+
     A model that cannot be judged (it does not run here, its outputs change from run to run or tell nothing, or its
     sizes are open) is returned as it is, with the reason.
 
@@ -101,51 +109,50 @@ def optimise(
     is written to the folder `<output>.reproducer`.
     """
     config = config or OptimiseConfig()
-    original, graph = _load(model)
     library = rule_library.load().without(config.disabled)
+    original = _load(model)
+    assumptions = Assumptions.of(model, dimensions_of(original, config.shapes), library.rules)
     prices = _prices(config)
-    sizes = dimensions_of(original, config.shapes) | dict(config.delivery.dimensions or {})
+    sizes = dict(assumptions.dimensions) | dict(config.delivery.dimensions or {})
     delivery = replace(config.delivery, dimensions=sizes)
     cost_model = MeasuredCost(config.setting, prices, config.pricing, sizes)
     method = _method(config, library, cost_model)
     checked, unjudgeable = judgeable(original, delivery)
-    candidate, latency, faster = original, dict[Setting, LatencyChange](), False
     if unjudgeable:
-        result = _untouched(graph, cost_model, library)
+        result = _untouched(assumptions.searched, cost_model, library)
     else:
-        result = method.optimise(graph, Budget(time_s=config.budget_s), on_progress)
+        result = method.optimise(assumptions.searched, Budget(time_s=config.budget_s), on_progress)
         _save_prices(prices, config)
-    if result.trajectory.steps:
-        candidate = to_onnx(result.best)
+    settled = assumptions.settled(result.trajectory, method.rewriter)
+    candidate, latency, faster = original, dict[Setting, LatencyChange](), False
+    if settled.trajectory.steps:
+        candidate = to_onnx(settled.last)
         check_model(candidate)
-        derivation = Derivation(original, candidate, graph, result.trajectory, method.rewriter, name=_name(model))
+        derivation = Derivation(
+            original, candidate, settled.start, settled.trajectory, method.rewriter, _name(model), dimensions=sizes
+        )
         checked = check(derivation, delivery, Path(f"{output}.reproducer") if output else None)
         latency = _timed(original, candidate, delivery, on_progress)
         faster = is_faster(latency, config.setting)
     reason = unjudgeable or _reason(result, faster)
+    ratios: Any = {} if unjudgeable else work_ratios(cost_model, assumptions.searched, result.best)
     report = OptimisationReport(
         input="a model in memory" if isinstance(model, ModelProto) else str(model),
         output=output or "memory",
         method=config.method,
         written="optimised" if faster else "original",
         reason=reason,
-        nodes_before=len(graph.order),
-        nodes_after=len(result.best.order),
-        cost_before_ms=result.start_ms,
-        cost_after_ms=result.best_ms,
         latency=latency,
         equivalence=checked,
-        steps=tuple(Step(s.rule, s.location, s.runtime_ms) for s in result.trajectory.steps),
-        optimisation_s=result.wall_time_s,
-        real_interactions=result.interactions,
         budget_s=config.budget_s,
         threads=config.delivery.threads,
         hardware=prices.hardware,
         seed=config.delivery.seed,
-        **({} if unjudgeable else work_ratios(cost_model, graph, result.best)),
+        **_figures(result, settled, assumptions),
+        **ratios,
     )
-    chosen = candidate if faster else original
-    return Optimised(chosen, result, report.written, reason, checked, latency, report)
+    result = replace(result, best=settled.last, trajectory=settled.trajectory)
+    return Optimised(candidate if faster else original, result, report.written, reason, checked, latency, report)
 
 
 def equivalence(
@@ -158,6 +165,7 @@ def equivalence(
     shapes: Mapping[str, Sequence[int]] | None = None,
     dimensions: Mapping[str, int] | None = None,
     inputs: Sequence[Mapping[str, np.ndarray]] | None = None,
+    limits: Limits | None = None,
 ) -> EquivalenceReport:
     """Whether `candidate` computes what `original` computes, within rounding, and what speaks for it.
 
@@ -166,15 +174,25 @@ def equivalence(
     The tolerance follows from the original's float type and depth; where float32 leaves a doubt, float64 decides.
 
     Raises `InputError` for a file that is no ONNX model, sizes that do not fit, and an original that does not run here
-    or draws random numbers. A candidate that does not run is not equivalent.
+    or draws random numbers. A candidate that does not run is not equivalent. Both run in another process, of which
+    `limits` says what it may take.
     """
     sides = [_readable(model) for model in (original, candidate)]
     structure = structure_of(sides[0])
     if draws_at_random(structure):
         raise InputError("the original draws random numbers: no other model could be compared with it")
     sizes = dimensions_of(structure, shapes or {}) | dict(dimensions or {})
+    tried = partial(compare, draws=draws, seed=seed, setting=setting, dimensions=sizes, inputs=inputs)
+
+    def compared(candidate: ModelProto | Path) -> EquivalenceReport:
+        return call_apart(limits or Limits(), tried, sides[0], candidate)
+
     try:
-        return compare(*sides, draws=draws, seed=seed, setting=setting, dimensions=sizes, inputs=inputs)
+        try:
+            return compared(sides[1])
+        except ProcessDeath as death:
+            compared(sides[0])  # the original by itself: if it lives, the candidate is to blame
+            return not_equivalent(f"the candidate could not be tried here: {death}", structure, draws)
     except InputError:
         raise
     except RLFlowError as error:
@@ -192,15 +210,13 @@ def _name(model: ModelProto | Path | str) -> str:
     return "MODEL" if isinstance(model, ModelProto) else str(Path(model).resolve())
 
 
-def _load(model: ModelProto | Path | str) -> tuple[ModelProto, Graph]:
-    """The whole model, weights included, and its graph."""
+def _load(model: ModelProto | Path | str) -> ModelProto:
+    """The model, whose weights are in memory if they fit into one file."""
     if isinstance(model, ModelProto):
-        return model, from_onnx(model)
-    path = Path(model)
-    original = load_model(path)
-    graph = from_onnx(path)
-    onnx.load_external_data_for_model(original, str(path.parent))
-    return original, graph
+        return model
+    original = load_model(model)
+    settle(original, Path(model).parent)
+    return original
 
 
 def _prices(config: OptimiseConfig) -> PriceList:
@@ -269,6 +285,24 @@ def _timed(
 
     models = {"original": original, "candidate": candidate}
     return latency_changes(time_models(models, config, on_round), "original", "candidate")
+
+
+def _figures(result: OptimisationResult, settled: Settled, assumptions: Assumptions) -> dict[str, Any]:
+    """The part of the report on what the search did and on what the result takes for granted."""
+    return {
+        "nodes_before": len(assumptions.as_it_is.order),
+        "nodes_after": len(settled.last.order),
+        "cost_before_ms": result.start_ms,
+        "cost_after_ms": result.best_ms,
+        "steps": tuple(Step(s.rule, s.location, s.runtime_ms) for s in settled.trajectory.steps),
+        "optimisation_s": result.wall_time_s,
+        "real_interactions": result.interactions,
+        "pinned": assumptions.shapes if settled.pinned_for else {},
+        "pinned_for": settled.pinned_for,
+        "opset_before": assumptions.as_it_is.header.opset,
+        "opset_after": settled.last.header.opset,
+        "raised_for": settled.raised_for,
+    }
 
 
 def _reason(result: OptimisationResult, faster: bool) -> str:

@@ -42,6 +42,8 @@ REPORT = OptimisationReport(
     threads=1,
     hardware="0123456789ab",
     seed=0,
+    opset_before=13,
+    opset_after=13,
 )
 
 
@@ -80,3 +82,16 @@ def test_the_summary_hides_neither_a_loss_nor_an_empty_hand():
     assert "no substitution in" in report.summary()
     many = tuple(Step(f"rule{index}", 0, 1.0) for index in range(8))
     assert "and 3 more" in dataclasses.replace(REPORT, steps=many).summary()
+
+
+def test_the_summary_says_what_the_model_asks_for_that_the_original_does_not():
+    pinned, raised = ("merge", "merge"), ("sum",)
+    conditions = {"pinned": {"ids": (1, 128)}, "pinned_for": pinned, "opset_after": 17, "raised_for": raised}
+    report = dataclasses.replace(REPORT, **conditions)
+    assert "It takes ids=1x128 alone, for the sake of merge x2." in report.summary()
+    assert "It is of opset 17 instead of 13, for the sake of sum x1." in report.summary()
+    document = report.to_json()
+    assert (document["pinned"], document["pinned_for"]) == ({"ids": [1, 128]}, ["merge", "merge"])
+    assert (document["opset_before"], document["opset_after"], document["raised_for"]) == (13, 17, ["sum"])
+    assert "alone" not in REPORT.summary()
+    assert "alone" not in dataclasses.replace(report, written="original").summary(), "that is of the one turned down"

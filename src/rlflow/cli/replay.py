@@ -11,14 +11,14 @@ import typer
 
 from rlflow import schemas
 from rlflow.cli.optimise import parse_shape
-from rlflow.errors import ReplayError
+from rlflow.errors import GraphError, ReplayError
+from rlflow.evaluation.assumptions import Assumptions
 from rlflow.evaluation.delivery import DeliveryConfig, check, judgeable
 from rlflow.evaluation.fault import Derivation
-from rlflow.onnx_io import check_model, from_onnx, save_model, to_onnx
+from rlflow.onnx_io import check_model, load_model, save_model, to_onnx
 from rlflow.rules import library as rule_library
 from rlflow.rules.rewriter import Rewriter
 from rlflow.runtime.inputs import dimensions_of
-from rlflow.runtime.session import structure_of
 from rlflow.trajectory import record
 from rlflow.trajectory.replay import replay as replay_trajectory
 
@@ -31,7 +31,8 @@ def replay(
     number: Annotated[int, typer.Option(help="Which line, from 1.")] = 1,
     output: Annotated[Path | None, typer.Option("--output", "-o", help="Write the last graph as a model.")] = None,
     shape: Annotated[
-        list[str] | None, typer.Option(help="Shape of an input whose sizes are open, for comparing with --output.")
+        list[str] | None,
+        typer.Option(help="Shape of an input whose sizes are open: those of the recording, and for --output."),
     ] = None,
     rules: Annotated[Path | None, typer.Option(help="The library it was recorded with; the shipped one.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the steps as JSON.")] = False,
@@ -47,13 +48,17 @@ def replay(
     chosen = recorded[number - 1]
     library = rule_library.load(rules)
     names = {r.id: r.name for r in library.rules}
-    graph, rewriter = from_onnx(model), Rewriter(library.rules)
+    rewriter = Rewriter(library.rules)
+    sizes = dimensions_of(load_model(model), dict(parse_shape(text) for text in shape or ()))
+    graph = Assumptions.of(model, sizes, library.rules).start_of(chosen, rewriter)
     *_, last = replay_trajectory(graph, chosen, rewriter)
     if output:
-        rewritten = to_onnx(last)
-        check_model(rewritten)
-        derivation = Derivation(model, rewritten, graph, chosen, rewriter, name=str(model.resolve()))
-        _compare(derivation, dict(parse_shape(text) for text in shape or ()), output)
+        try:
+            rewritten = to_onnx(last)
+            check_model(rewritten)
+        except GraphError as error:
+            raise GraphError(f"{model}: {error}") from None
+        _compare(Derivation(model, rewritten, graph, chosen, rewriter, str(model.resolve()), dimensions=sizes), output)
         save_model(rewritten, output)
     if as_json:
         document = {
@@ -74,9 +79,9 @@ def replay(
     typer.echo(f"{len(chosen.steps)} steps replayed; every hash agrees.")
 
 
-def _compare(derivation: Derivation, shapes: dict[str, tuple[int, ...]], output: Path) -> None:
+def _compare(derivation: Derivation, output: Path) -> None:
     """`EquivalenceError` on a difference; a warning where nobody can tell."""
-    config = DeliveryConfig(dimensions=dimensions_of(structure_of(derivation.original), shapes))
+    config = DeliveryConfig(dimensions=derivation.dimensions)
     _, unjudgeable = judgeable(derivation.original, config)
     if unjudgeable:
         _LOGGER.warning("the model written was not compared with the original: %s", unjudgeable)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -22,7 +23,9 @@ from rlflow.trajectory.record import Trajectory
 
 @dataclass(frozen=True)
 class Derivation:
-    """How `candidate` came out of `original`, whose graph is `graph`. `name` is what a person calls the original."""
+    """How `candidate` came out of `original`, whose graph is `graph`, maybe at the sizes `dimensions` alone. `name` is
+    what a person calls the original.
+    """
 
     original: ModelProto | Path
     candidate: ModelProto | Path
@@ -30,6 +33,7 @@ class Derivation:
     trajectory: Trajectory
     rewriter: Rewriter
     name: str = "MODEL"
+    dimensions: Mapping[str, int] | None = None
 
 
 def explain(derivation: Derivation, report: EquivalenceReport, drawn: list[Inputs], folder: Path | None) -> str:
@@ -40,7 +44,8 @@ def explain(derivation: Derivation, report: EquivalenceReport, drawn: list[Input
     witness = drawn if report.worst_draw is None else [drawn[report.worst_draw]]
 
     def is_wrong(graph: Graph) -> bool:
-        return not compare(derivation.original, to_onnx(graph), inputs=witness).equivalent
+        candidate = to_onnx(graph)
+        return not compare(derivation.original, candidate, dimensions=derivation.dimensions, inputs=witness).equivalent
 
     wrong = first_wrong_step(derivation.graph, derivation.trajectory, derivation.rewriter, is_wrong)
     what = f"it broke at {wrong or 'import or export: no step changes what it computes'}"
@@ -64,7 +69,8 @@ def _write(
     shortest = minimise(derivation.graph, broken, derivation.rewriter, is_wrong)
     steps = len(derivation.trajectory.steps)
     pair = smallest_pair(wrong, witness)
-    reproducer.write(folder, what, pair, shortest=shortest, steps=steps, model=derivation.name)
+    shapes = {name: value.shape for name, value in witness[0].items() if value.shape} if derivation.dimensions else {}
+    reproducer.write(folder, what, pair, shortest=shortest, steps=steps, model=derivation.name, shapes=shapes)
 
 
 def _loaded(model: ModelProto | Path) -> ModelProto:

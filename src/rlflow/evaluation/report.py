@@ -1,13 +1,14 @@
 """What one optimisation did, for a person (summary) and for a program (to_json, schema `optimise`)."""
 
 from collections import Counter
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from importlib.metadata import version
 from typing import Any, Literal
 
 from rlflow import schemas
 from rlflow.evaluation.statistics import beyond_noise
+from rlflow.ir.tensor_type import Dimension
 from rlflow.runtime.equivalence import EquivalenceReport
 from rlflow.runtime.latency import Ratio
 from rlflow.runtime.session import Setting
@@ -20,7 +21,7 @@ _MOST_RULES = 5
 _PLAIN_FIELDS = (
     "input output method written reason nodes_before nodes_after cost_before_ms cost_after_ms "
     "improvement_percent  flops_ratio launches_ratio peak_memory_ratio optimisation_s "
-    "real_interactions budget_s threads hardware seed "
+    "real_interactions budget_s threads hardware seed opset_before opset_after "
 ).split()
 
 
@@ -48,6 +49,9 @@ class OptimisationReport:
 
     When `written` is "original", the figures "after" belong to the candidate that was turned down, and
     `reason` says why. Ratios are old over new: above 1 is better. `latency` is empty where nothing was timed.
+
+    `pinned` are the shapes that inputs declare where the original leaves sizes open, and `pinned_for` the ids of the
+    rules of the steps that cannot be taken without; likewise `raised_for`, where `opset_after` is not `opset_before`.
     """
 
     input: str
@@ -68,9 +72,14 @@ class OptimisationReport:
     threads: int
     hardware: str
     seed: int
+    opset_before: int
+    opset_after: int
     flops_ratio: float = 1.0
     launches_ratio: float = 1.0
     peak_memory_ratio: float = 1.0
+    pinned: Mapping[str, tuple[Dimension, ...]] = field(default_factory=dict)
+    pinned_for: tuple[str, ...] = ()
+    raised_for: tuple[str, ...] = ()
 
     @property
     def improvement_percent(self) -> float:
@@ -87,6 +96,8 @@ class OptimisationReport:
         document["latency"] = {setting: _latency_json(change) for setting, change in self.latency.items()}
         document["equivalence"] = _equivalence_json(self.equivalence)
         document["steps"] = [vars(step) for step in self.steps]
+        document["pinned"] = {name: list(shape) for name, shape in self.pinned.items()}
+        document |= {"pinned_for": list(self.pinned_for), "raised_for": list(self.raised_for)}
         schemas.validate("optimise", document)
         return document
 
@@ -94,6 +105,7 @@ class OptimisationReport:
         """A few lines: what was written and why, how much faster, how it was checked, what was done."""
         lines = [
             f"Wrote {self.output}: the {self.written} model ({self.reason}).",
+            *(self._conditions() if self.written == "optimised" else ()),
             *(_latency_words(setting, self.latency[setting]) for setting in _SETTING_WORDS if setting in self.latency),
             f"Predicted cost {self.cost_before_ms:.3f} ms -> {self.cost_after_ms:.3f} ms "
             f"({self.improvement_percent:+.1f} %), nodes {self.nodes_before} -> {self.nodes_after}, "
@@ -104,6 +116,19 @@ class OptimisationReport:
             f"{self.real_interactions} steps of search.",
         ]
         return "\n".join(lines)
+
+    def _conditions(self) -> Iterator[str]:
+        """What the written model asks for that the original does not, a sentence each."""
+        if self.pinned:
+            shapes = ", ".join(f"{name}={_shape_text(shape)}" for name, shape in self.pinned.items())
+            yield f"It takes {shapes} alone, for the sake of {_rules_words(self.pinned_for)}."
+        if self.opset_after != self.opset_before:
+            opsets = f"opset {self.opset_after} instead of {self.opset_before}"
+            yield f"It is of {opsets}, for the sake of {_rules_words(self.raised_for)}."
+
+
+def _shape_text(shape: tuple[Dimension, ...]) -> str:
+    return "x".join("?" if dimension is None else str(dimension) for dimension in shape)
 
 
 def _latency_json(change: LatencyChange) -> dict[str, Any]:
@@ -145,8 +170,11 @@ def _latency_words(setting: Setting, change: LatencyChange) -> str:
 def _steps_words(steps: tuple[Step, ...]) -> str:
     if not steps:
         return "no substitution"
-    counts = Counter(step.rule for step in steps)
-    shown = ", ".join(f"{rule} x{count}" for rule, count in counts.most_common(_MOST_RULES))
-    more = f" and {len(counts) - _MOST_RULES} more" if len(counts) > _MOST_RULES else ""
     noun = "substitution" if len(steps) == 1 else "substitutions"
-    return f"{len(steps)} {noun} ({shown}{more})"
+    return f"{len(steps)} {noun} ({_rules_words([step.rule for step in steps])})"
+
+
+def _rules_words(rules: Sequence[str]) -> str:
+    counts = Counter(rules)
+    shown = ", ".join(f"{rule} x{count}" for rule, count in counts.most_common(_MOST_RULES))
+    return shown + (f" and {len(counts) - _MOST_RULES} more" if len(counts) > _MOST_RULES else "")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 import zipfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -37,7 +37,7 @@ See it again:
     rlflow equivalence before.onnx after.onnx --inputs inputs.npz
 {replay}"""
 _TRAJECTORY = "trajectory.jsonl  the shortest sequence of rewrites found that breaks the model, {steps} of {all}\n"
-_REPLAY = "    rlflow replay trajectory.jsonl {model} -o broken.onnx\n"
+_REPLAY = "    rlflow replay trajectory.jsonl {model}{options} -o broken.onnx\n"
 
 
 @dataclass(frozen=True)
@@ -66,9 +66,19 @@ def smallest_pair(wrong: WrongStep, witness: Sequence[Inputs]) -> Pair:
 
 
 def write(
-    folder: Path, what: str, pair: Pair, *, shortest: Trajectory | None = None, steps: int = 0, model: str = "MODEL"
+    folder: Path,
+    what: str,
+    pair: Pair,
+    *,
+    shortest: Trajectory | None = None,
+    steps: int = 0,
+    model: str = "MODEL",
+    shapes: Mapping[str, Sequence[int]] | None = None,
 ) -> None:
-    """Write the reproducer; files of an older one are replaced. `OSError` or `InputError` if it cannot be written."""
+    """Write the reproducer; files of an older one are replaced. `shapes` are those of inputs for replaying it.
+
+    `OSError` or `InputError` if it cannot be written.
+    """
     folder.mkdir(exist_ok=True)
     save_model(pair.before, folder / "before.onnx")
     save_model(pair.after, folder / "after.onnx")
@@ -78,7 +88,9 @@ def write(
     if shortest is not None:
         record.save([shortest], folder / "trajectory.jsonl")
         text["trajectory"] = _TRAJECTORY.format(steps=len(shortest.steps), all=steps)
-        text["replay"] = _REPLAY.format(model=shlex.quote(model))
+        sizes = (f"{name}={'x'.join(map(str, shape))}" for name, shape in (shapes or {}).items())
+        options = "".join(f" --shape {shlex.quote(each)}" for each in sizes)
+        text["replay"] = _REPLAY.format(model=shlex.quote(model), options=options)
     (folder / "README.txt").write_text(_TEXT.format(what=what, before=pair.before_is, after=pair.after_is, **text))
 
 

@@ -263,5 +263,5 @@ def make_graph(
         output_names=tuple(output_names),
         consumers=Map({i: tuple(r) for i, r in readers.items()}),
         header=header,
-        next_id=max(kept, default=-1) + 1,
+        next_id=max(nodes, default=-1) + 1,
     )

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from math import prod
 from pathlib import Path
 
 import numpy as np
@@ -13,15 +14,23 @@ from onnx import helper, numpy_helper
 from rlflow.errors import InputError, ModelFormatError, TypeInferenceError
 from rlflow.ir.graph import INPUT, WEIGHT, AttributeValue, Graph, Header, Node, Ref, make_graph
 from rlflow.ir.tensor_type import TensorType
+from rlflow.onnx_io import open_sizes
 from rlflow.onnx_io.element_type import dtype_name
-from rlflow.onnx_io.opset import AXIS_ATTRIBUTES, IGNORABLE_VALUES, IGNORED_ATTRIBUTES, PARAMETERS
-from rlflow.onnx_io.payload import InitializerPayload, OpaquePayload, SparsePayload, copy_fields, tensors_in
-from rlflow.onnx_io.type_inference import infer_types, without_large_weights
+from rlflow.onnx_io.external_data import copy_fields, is_outside, tensors_in
+from rlflow.onnx_io.opset import AXIS_ATTRIBUTES, FLATTENING_BEFORE, IGNORABLE_VALUES, IGNORED_ATTRIBUTES, PARAMETERS
+from rlflow.onnx_io.payload import FilledPayload, InitializerPayload, OpaquePayload, SparsePayload
+from rlflow.onnx_io.size_arithmetic import MOST_ELEMENTS, computed, read_shape
+from rlflow.onnx_io.type_inference import infer_node_types, infer_types, is_small, pin_dimensions, without_large_weights
 from rlflow.onnx_io.window_attributes import WINDOWED, written_out
 from rlflow.ops import registry
 from rlflow.ops.schema import ints
 
 ONNX_DOMAINS = ("", "ai.onnx")
+_MOST_FILLED = 2**28
+"""Elements: a constant is evaluated when an expression of it is exported, which must not fill the memory."""
+_ZERO = numpy_helper.from_array(np.zeros(1, np.float32))
+_ROUNDED = frozenset({"Erf", "Exp", "Gelu", "Log", "Pow", "Sigmoid", "Softmax", "Tanh"})
+"""Functions whose last bit is another one in every library: what they make of constants is left to the runtime."""
 _LARGEST_DIMENSION = 2**63 - 1
 _LONGEST_REASON = 240  # characters: with the file's name it is still one sentence
 
@@ -54,21 +63,24 @@ def _check(model: onnx.ModelProto, checked: str | onnx.ModelProto, where: str) -
         raise ModelFormatError(f"{where} is not a valid ONNX model: {_brief(error)}") from None
 
 
-def from_onnx(source: str | Path | onnx.ModelProto) -> Graph:
+def from_onnx(source: str | Path | onnx.ModelProto, dimensions: Mapping[str, int] | None = None) -> Graph:
     """The graph of a model. Weights are referenced, external data stays on disk until it is needed.
+
+    Symbolic dimensions named in `dimensions` are pinned: the graph, and what is exported of it, is for these sizes
+    alone. Its nodes have the numbers that they have in the graph without pins.
 
     Raises `InputError` if the file cannot be read and `ModelFormatError` if it is not a valid model.
     """
     if isinstance(source, onnx.ModelProto):
         _check(source, without_large_weights(source), where="the model")
-        return _imported(source, None, where="the model")
-    return _imported(load_model(source), Path(source).parent, where=str(source))
+        return _imported(source, None, dimensions or {}, where="the model")
+    return _imported(load_model(source), Path(source).absolute().parent, dimensions or {}, where=str(source))
 
 
-def _imported(model: onnx.ModelProto, folder: Path | None, where: str) -> Graph:
+def _imported(model: onnx.ModelProto, folder: Path | None, dimensions: Mapping[str, int], where: str) -> Graph:
     """What the checker lets through and no model can be made of is found on the way."""
     try:
-        return _Importer(model, folder).graph()
+        return _Importer(model, folder, dimensions).graph()
     except UnicodeDecodeError:
         raise ModelFormatError(f"{where} is not a valid ONNX model: a text in it is not UTF-8") from None
     except ModelFormatError as error:
@@ -84,18 +96,21 @@ def _brief(error: Exception) -> str:
 class _Importer:
     """The state of one import: values by name, nodes by id."""
 
-    def __init__(self, model: onnx.ModelProto, folder: Path | None) -> None:
+    def __init__(self, model: onnx.ModelProto, folder: Path | None, dimensions: Mapping[str, int]) -> None:
         self.model = model
         self.folder = folder
         opsets = {o.domain: o.version for o in model.opset_import}
         self.opset = next((opsets[d] for d in ONNX_DOMAINS if d in opsets), 0)
         own = {f.domain for f in model.functions}
         domains = {d: version for d, version in opsets.items() if d not in ONNX_DOMAINS and d not in own}
-        self.header = Header(self.opset, _stripped(model, folder), domains)
+        interface = _stripped(model, folder)
+        pin_dimensions(interface.graph, dimensions)
+        self.header = Header(self.opset, interface, domains)
         self.functions = {(f.domain, f.name) for f in model.functions}
         self.nodes: dict[int, Node] = {}
         self.values: dict[str, Ref] = {}
-        self.known_types = infer_types(model)
+        self.open_sizes: dict[Ref, np.ndarray] = {}
+        self.known_types = infer_types(model, dimensions)
 
     def graph(self) -> Graph:
         proto = self.model.graph
@@ -147,8 +162,74 @@ class _Importer:
             if tensor is not None:
                 self._add_weight(tensor)
                 return
+        sizes = self._known_sizes(proto)
+        if sizes is not None:
+            self._add_weight(numpy_helper.from_array(sizes, proto.output[0]))
+            return
+        if proto.op_type == "ConstantOfShape" and self._is_standard(proto):
+            filled = self._filled(proto)
+            if filled is not None:
+                self._add(filled)
+                return
         node = None if (proto.domain, proto.op_type) in self.functions else self._understood(proto)
-        self._add(node if node is not None else self._opaque(proto))
+        sizes = self._open_sizes(proto, node)
+        if sizes is not None and sizes.dtype != object:
+            self._add_weight(numpy_helper.from_array(sizes, proto.output[0]))
+            return
+        identifier = self._add(node if node is not None else self._opaque(proto))
+        if sizes is not None:
+            self.open_sizes[Ref(identifier)] = sizes
+
+    def _known_sizes(self, proto: onnx.NodeProto) -> np.ndarray | None:
+        """The node's output, where it is whole numbers that follow from known shapes."""
+        if not self._is_standard(proto):
+            return None
+        refs = {name: ref for name in proto.input if (ref := self._ref(name, proto)) is not None}
+        if proto.op_type == "Shape":
+            return read_shape(proto, self._type(list(refs.values()), 0))
+        operands = {name: array for name, ref in refs.items() if (array := self._few_numbers(ref)) is not None}
+        return computed(proto, operands, self.opset) if refs and len(operands) == len(refs) else None
+
+    def _filled(self, proto: onnx.NodeProto) -> Node | None:
+        """A constant of one number, None where its shape is not known or it would fill the memory."""
+        ref = self._ref(proto.input[0], proto)
+        shape = None if ref is None else self._constant_array(ref)
+        value = next((a.t for a in proto.attribute if a.name == "value"), _ZERO)
+        if shape is None or min(shape, default=0) < 0 or prod(map(int, shape)) > _MOST_FILLED or prod(value.dims) != 1:
+            return None
+        payload = FilledPayload(value, _int_tuple(shape))
+        InitializerPayload(value).check()
+        kind = TensorType(dtype_name(value.data_type), payload.shape)
+        return Node(WEIGHT, (), {}, (kind,), tuple(proto.output), True, payload)
+
+    def _open_sizes(self, proto: onnx.NodeProto, node: Node | None) -> np.ndarray | None:
+        """The node's output, as far as it is made of the dimensions of other values."""
+        if not self._is_standard(proto) or self.opset < open_sizes.SINCE:
+            return None
+        refs = [self._ref(name, proto) for name in proto.input] if node is None else list(node.inputs)
+        if proto.op_type == "Shape":
+            return open_sizes.of_shape(proto, self._type(refs, 0))
+        if all(ref not in self.open_sizes for ref in refs):
+            return None
+        operands = [None if ref is None else self._numbers(ref) for ref in refs]
+        known = [array for array in operands if array is not None]
+        kind = self._type(refs, -1) if node is None else node.types[0]
+        if kind is None or len(known) < len(operands):
+            return None
+        return open_sizes.computed(proto, node, kind.dtype, known)
+
+    def _is_standard(self, proto: onnx.NodeProto) -> bool:
+        return proto.domain in ONNX_DOMAINS and (proto.domain, proto.op_type) not in self.functions
+
+    def _numbers(self, ref: Ref) -> np.ndarray | None:
+        """Numbers and sizes."""
+        return self.open_sizes[ref] if ref in self.open_sizes else self._few_numbers(ref)
+
+    def _few_numbers(self, ref: Ref) -> np.ndarray | None:
+        """The values of a weight that is small."""
+        kind = self._type([ref], 0)
+        few = kind is not None and kind.is_static and kind.elements <= MOST_ELEMENTS
+        return self._constant_array(ref) if few else None
 
     def _ref(self, name: str, reader: onnx.NodeProto) -> Ref | None:
         if not name:
@@ -164,7 +245,8 @@ class _Importer:
         understood.
         """
         op = _qualified_name(proto)
-        if op not in registry.OPERATORS or not self.header.offers(registry.versions([op])):
+        flattens = self.opset < FLATTENING_BEFORE.get(op, 0)
+        if op not in registry.OPERATORS or not (flattens or self.header.offers(registry.versions([op]))):
             return None
         operands = [self._ref(name, proto) for name in proto.input]
         attributes = self._attributes(op, proto, operands)
@@ -182,23 +264,22 @@ class _Importer:
             inferred = registry.infer(op, attributes, types)
         except (TypeInferenceError, KeyError):
             return None
+        if flattens and (attributes["axis"] != -1 or not any(a.name == "axis" for a in proto.attribute)):
+            return None
         while len(outputs) > len(inferred) and not outputs[-1]:
             outputs.pop()
         if len(outputs) != len(inferred) or not all(map(_can_be_written, inferred)):
             return None
         if op == "Reshape" and inferred[0].is_static and 0 not in (inferred[0].shape or ()):
             attributes["shape"] = inferred[0].shape  # type: ignore[assignment]
-        constant = all(self.nodes[r.node].constant for r in data if r is not None)
+        exact = op not in _ROUNDED and not any(map(_is_half, inferred))
+        constant = exact and all(self.nodes[r.node].constant for r in data if r is not None)
         final = tuple(self._refined(kind, name) for kind, name in zip(inferred, outputs, strict=True))
         return Node(op, tuple(data), attributes, final, tuple(outputs), constant, label=proto.name)
 
     def _refined(self, inferred: TensorType, name: str) -> TensorType:
         """Our inference, with dimensions that only ONNX's own could tell."""
-        known = self.known_types.get(name)
-        if known is None or known.shape is None or inferred.shape is None or known.rank != inferred.rank:
-            return inferred
-        shape = tuple(k if i is None else i for i, k in zip(inferred.shape, known.shape, strict=True))
-        return TensorType(inferred.dtype, shape)
+        return _merged(inferred, self.known_types.get(name)) or inferred
 
     def _attributes(
         self, op: str, proto: onnx.NodeProto, operands: Sequence[Ref | None]
@@ -213,6 +294,9 @@ class _Importer:
         if len(given) < len(written) or not all(isinstance(name, str) for name in given):
             return None
         attributes: dict[str, AttributeValue] = {**registry.OPERATORS[op].defaults, **given}
+        zero_is_zero = attributes.pop("allowzero", 0)
+        if op == "Reshape" and (target := self._open_target(operands)) is not None:
+            return attributes | {"shape": target}
         for parameter in PARAMETERS.get(op, ()):
             if self.opset < parameter.since:
                 continue
@@ -227,6 +311,8 @@ class _Importer:
             ):
                 return None
             attributes[parameter.name] = float(array.item()) if parameter.scalar else _int_tuple(array)
+        if zero_is_zero and 0 in ints(attributes["shape"]):
+            return None
         if op == "Cast":
             attributes["to"] = dtype_name(int(attributes["to"]))  # type: ignore[arg-type]
         return self._completed(op, len(proto.output), attributes, operands)
@@ -278,6 +364,13 @@ class _Importer:
                 return None
         return attributes
 
+    def _open_target(self, operands: Sequence[Ref | None]) -> tuple[int, ...] | None:
+        """Of a Reshape to sizes that are computed of open dimensions."""
+        kind, sizes = self._type(operands, 0), operands[1] if len(operands) > 1 else None
+        if kind is None or kind.shape is None or sizes not in self.open_sizes:
+            return None
+        return open_sizes.target(self.open_sizes[sizes], kind.shape)
+
     def _type(self, operands: Sequence[Ref | None], place: int) -> TensorType | None:
         ref = operands[place] if place < len(operands) else None
         return None if ref is None else self.nodes[ref.node].types[ref.index]
@@ -295,20 +388,55 @@ class _Importer:
 
     def _opaque(self, proto: onnx.NodeProto) -> Node:
         for tensor in tensors_in(proto):
-            if tensor.data_location == onnx.TensorProto.EXTERNAL:
+            if is_outside(tensor):
                 InitializerPayload(tensor, self.folder).check()
         captures = tuple(n for n in dict.fromkeys(_captured_names(proto)) if n in self.values)
         refs = [self._ref(name, proto) for name in (*proto.input, *captures)]
-        types = tuple(self.known_types.get(name) for name in proto.output)
         return Node(
             op=_qualified_name(proto),
             inputs=tuple(refs),
             attributes={},
-            types=types,
+            types=self._opaque_types(proto),
             names=tuple(proto.output),
             payload=OpaquePayload(proto, captures, self.folder),
             label=proto.name,
         )
+
+    def _opaque_types(self, proto: onnx.NodeProto) -> tuple[TensorType | None, ...]:
+        """As ONNX infers them from the model; where that leaves a size open, from what is known of the operands."""
+        known = tuple(self.known_types.get(name) for name in proto.output)
+        if all(kind is None or kind.is_static for kind in known) and any(known):
+            return known
+        refs = {name: self.values[name] for name in proto.input if name}
+        types = {name: kind for name, ref in refs.items() if (kind := self._type([ref], 0)) is not None}
+        constants = {
+            name: payload.proto
+            for name, ref in refs.items()
+            if isinstance(payload := self.nodes[ref.node].payload, InitializerPayload) and is_small(payload.proto)
+        }
+        if len(types) < len(refs):
+            return known
+        inferred = infer_node_types(proto, self.model, types, constants)
+        merged = [_merged(inferred.get(name), kind) for name, kind in zip(proto.output, known, strict=True)]
+        return (_merged(self._type_by_sizes(proto), merged[0]), *merged[1:])
+
+    def _type_by_sizes(self, proto: onnx.NodeProto) -> TensorType | None:
+        """What is known of a first result because of open sizes among the operands."""
+        refs = [self._ref(name, proto) for name in proto.input]
+        kind = self._type(refs, 0)
+        if kind is None or not self._is_standard(proto) or all(ref not in self.open_sizes for ref in refs):
+            return None
+        return open_sizes.typed(proto, kind, [None if ref is None else self._numbers(ref) for ref in refs])
+
+
+def _merged(kind: TensorType | None, other: TensorType | None) -> TensorType | None:
+    """What two inferences tell of a value: of a dimension a number before a symbol, and a symbol before nothing."""
+    if kind is None or other is None or kind.rank != other.rank:
+        return kind if other is None or (kind is not None and kind.shape is not None) else other
+    if kind.shape is None or other.shape is None:
+        return kind
+    pairs = zip(kind.shape, other.shape, strict=True)
+    return TensorType(kind.dtype, tuple(o if k is None or isinstance(o, int) else k for k, o in pairs))
 
 
 def _qualified_name(proto: onnx.NodeProto) -> str:
@@ -321,6 +449,11 @@ def _data_operands(op: str, given: int, opset: int) -> int:
     """How many of the operands carry data rather than parameters."""
     operands = [p.operand for p in PARAMETERS.get(op, ()) if opset >= p.since]
     return min([given, *operands])
+
+
+def _is_half(kind: TensorType) -> bool:
+    """Of what is computed in half precision only the runtime knows where it rounds: it is not computed here."""
+    return kind.dtype in ("float16", "bfloat16")
 
 
 def _can_be_written(kind: TensorType) -> bool:

@@ -33,6 +33,10 @@ PARAMETERS: Mapping[str, tuple[Parameter, ...]] = {
     "Unsqueeze": (Parameter("axes", 1, since=13),),
     "ReduceSum": (Parameter("axes", 1, since=13, required=False),),
     "ReduceMean": (Parameter("axes", 1, since=18, required=False),),
+    "Clip": (
+        Parameter("min", 1, since=11, required=False, scalar=True),
+        Parameter("max", 2, since=11, required=False, scalar=True),
+    ),
     "Pow": (Parameter("exponent", 1, since=7, scalar=True),),
     "Pad": (
         Parameter("pads", 1, since=11),
@@ -68,6 +72,11 @@ ATTRIBUTES_SINCE: Mapping[tuple[str, str], int] = {
 }
 """First opsets of attributes that an operator had not from its beginning: before, it did as with 0, or ones."""
 
+FLATTENING_BEFORE: Mapping[str, int] = {"Softmax": 13}
+"""First opsets in which an operator works along its axis alone. Before, it worked on all axes from there on at once,
+which is the same on the last axis, and another axis was the default.
+"""
+
 IGNORED_ATTRIBUTES: Mapping[str, frozenset[str]] = {
     "LayerNormalization": frozenset({"stash_type"}),
     "RMSNormalization": frozenset({"stash_type"}),
@@ -84,7 +93,6 @@ IGNORABLE_VALUES: Mapping[tuple[str, str], AttributeValue] = {
     ("LayerNormalization", "stash_type"): 1,
     ("RMSNormalization", "stash_type"): 1,
     ("Cast", "saturate"): 1,
-    ("Reshape", "allowzero"): 0,
     ("Attention", "is_causal"): 0,
     ("com.microsoft.FusedMatMul", "transBatchA"): 0,
     ("com.microsoft.FusedMatMul", "transBatchB"): 0,

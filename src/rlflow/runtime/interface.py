@@ -1,13 +1,16 @@
 """What a caller sees of a model: names, order, types and shapes of its inputs and outputs."""
 
+from collections.abc import Mapping
+
 from onnx import ModelProto, TensorProto, TypeProto, ValueInfoProto
 
 from rlflow.runtime.inputs import required_inputs
 
 
-def interface_problem(original: ModelProto, optimised: ModelProto) -> str:
+def interface_problem(original: ModelProto, optimised: ModelProto, dimensions: Mapping[str, int] | None = None) -> str:
     """The first difference in names, order, types or shapes of what is fed and of the outputs, or "".
 
+    Where the original has a symbol of `dimensions`, the other may have this very size: at that size they are the same.
     Before IR version 4 weights are listed among the inputs, too: nobody feeds them.
     """
     sides = {
@@ -19,13 +22,13 @@ def interface_problem(original: ModelProto, optimised: ModelProto) -> str:
         if left_names != right_names:
             return f"{kind}s are {right_names}, should be {left_names}"
         for expected, actual in zip(left, right, strict=True):
-            if not _same_type(expected.type, actual.type):
+            if not _same_type(expected.type, actual.type, dimensions or {}):
                 declared, wanted = _type_text(actual), _type_text(expected)
                 return f"{kind} {expected.name!r} is declared {declared}, should be {wanted}"
     return ""
 
 
-def _same_type(expected: TypeProto, actual: TypeProto) -> bool:
+def _same_type(expected: TypeProto, actual: TypeProto, dimensions: Mapping[str, int]) -> bool:
     """Equal, except that a dimension which the original leaves open may be known."""
     if expected.WhichOneof("value") != "tensor_type" or actual.WhichOneof("value") != "tensor_type":
         return expected == actual
@@ -35,7 +38,9 @@ def _same_type(expected: TypeProto, actual: TypeProto) -> bool:
     if not left.HasField("shape"):
         return True
     return len(left.shape.dim) == len(right.shape.dim) and all(
-        ours.WhichOneof("value") is None or (ours.dim_value, ours.dim_param) == (theirs.dim_value, theirs.dim_param)
+        ours.WhichOneof("value") is None
+        or (ours.dim_value, ours.dim_param) == (theirs.dim_value, theirs.dim_param)
+        or (theirs.HasField("dim_value") and dimensions.get(ours.dim_param) == theirs.dim_value)
         for ours, theirs in zip(left.shape.dim, right.shape.dim, strict=True)
     )
 

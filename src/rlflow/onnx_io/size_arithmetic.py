@@ -1,0 +1,69 @@
+"""Sizes that a model computes although they are known: the shape of a value, and what whole numbers make of it.
+
+Models are exported with Shape, Gather and Concat before each Reshape. Where a shape is known, so is all of this.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from math import prod
+
+import numpy as np
+import onnx
+from onnx import helper
+from onnx.reference import ReferenceEvaluator
+
+from rlflow.ir.tensor_type import TensorType
+from rlflow.onnx_io.element_type import element_type
+
+MOST_ELEMENTS = 1024  # a shape, axes, positions; what has more is data
+_WHOLE = frozenset({"bool", "int32", "int64"})
+_ARITHMETIC = frozenset(
+    "Add And Cast Concat ConstantOfShape Div Equal Expand Gather Greater GreaterOrEqual Identity Less LessOrEqual Max "
+    "Min Mod Mul Neg Not Or Range ReduceProd Reshape Slice Squeeze Sub Transpose Unsqueeze Where".split()
+)
+
+
+def read_shape(proto: onnx.NodeProto, kind: TensorType | None) -> np.ndarray | None:
+    """What a Shape (ai.onnx 1 to 25) reads off a value of this type, int64; None where not all of it is known."""
+    bounds = {a.name: helper.get_attribute_value(a) for a in proto.attribute if not a.ref_attr_name}
+    if kind is None or kind.shape is None or len(bounds) < len(proto.attribute):
+        return None
+    read = kind.shape[bounds.get("start") : bounds.get("end")]
+    return np.array(read, np.int64) if all(isinstance(d, int) for d in read) else None
+
+
+def computed(proto: onnx.NodeProto, operands: Mapping[str, np.ndarray], opset: int) -> np.ndarray | None:
+    """What an operator of ai.onnx makes of a few whole numbers; None for anything else."""
+    if proto.op_type not in _ARITHMETIC or len(proto.output) != 1 or not all(map(_is_few, operands.values())):
+        return None
+    if not _makes_few(proto, operands):
+        return None
+    try:
+        with np.errstate(all="raise"):
+            (value,) = ReferenceEvaluator(_model_of(proto, operands, opset)).run(None, dict(operands))
+    except Exception:  # whatever the reference says of numbers that do not fit: the node stays as it is
+        return None
+    return value if isinstance(value, np.ndarray) and _is_few(value) else None
+
+
+def _makes_few(proto: onnx.NodeProto, operands: Mapping[str, np.ndarray]) -> bool:
+    """Whether few numbers come out even where their count is one of those that go in: any other would fill memory."""
+    given = [[int(v) for v in operands[name].reshape(-1)] for name in proto.input]
+    match proto.op_type, given:
+        case (("ConstantOfShape" | "Expand"), [*_, shape]):
+            return prod(shape) <= MOST_ELEMENTS
+        case "Range", [[start], [limit], [step]]:
+            return abs(limit - start) <= MOST_ELEMENTS * abs(step)
+    return True
+
+
+def _model_of(proto: onnx.NodeProto, operands: Mapping[str, np.ndarray], opset: int) -> onnx.ModelProto:
+    """The node alone; given without a model, the reference takes it for one of the newest opset."""
+    inputs = [helper.make_tensor_value_info(n, element_type(a.dtype.name), a.shape) for n, a in operands.items()]
+    graph = helper.make_graph([proto], "sizes", inputs, [onnx.ValueInfoProto(name=proto.output[0])])
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)])
+
+
+def _is_few(array: np.ndarray) -> bool:
+    return array.dtype.name in _WHOLE and array.size <= MOST_ELEMENTS
