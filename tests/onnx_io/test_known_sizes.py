@@ -85,7 +85,7 @@ def test_nodes_have_the_same_numbers_with_and_without_pins() -> None:
     """On this, finding a rewrite again rests: what both graphs have goes by one number, and so does what is new."""
     open_ended, pinned = from_onnx(exported()), from_onnx(exported(), PINS)
     assert open_ended.next_id == pinned.next_id
-    shared = open_ended.nodes.keys() & pinned.nodes.keys()
+    shared = set(open_ended.nodes) & set(pinned.nodes)
     assert len(shared) > len(pinned.order)
     assert all(open_ended.nodes[i].names == pinned.nodes[i].names for i in shared)
 
