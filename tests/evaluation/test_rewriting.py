@@ -15,7 +15,8 @@ from rlflow.cli import main
 from rlflow.cli import replay as replay_command
 from rlflow.cost.analytic import AnalyticCost
 from rlflow.errors import EquivalenceError
-from rlflow.evaluation.delivery import DeliveryConfig, is_faster, is_slower
+from rlflow.evaluation.delivery import DeliveryConfig, check, is_faster, is_slower
+from rlflow.evaluation.fault import Derivation
 from rlflow.evaluation.report import LatencyChange
 from rlflow.evaluation.rewriting import NOTHING_FOUND, Rewriting
 from rlflow.ir.graph import Graph
@@ -308,6 +309,21 @@ def test_a_wrong_rule_around_a_rewritten_body(tmp_path: Path) -> None:
     start = onnx.load(folder / "model.onnx").graph
     assert operators(start) == ["If", "MatMul", "Add"]
     assert operators(bodies_of(start)["then_branch"]) == ["MatMul"]
+
+
+def test_bodies_that_are_right_alone_and_not_together() -> None:
+    """What is said of a model that is wrong before the first step: here, one made of another model's body."""
+    model, other = filled(BEFORE_A_LAYER), filled(BEFORE_A_LAYER)
+    next(tensor for tensor in other.graph.initializer if tensor.name == "v").CopyFrom(
+        numpy_helper.from_array(np.zeros((128, 128), np.float32), "v")
+    )
+    (merging,) = (rule for rule in LIBRARY.rules if rule.id == "linear-9c80c0e8a252")
+    rewriter = Rewriter((merging,))
+    start = from_onnx(other)
+    work = Greedy(Library((merging,)), rewriter, AnalyticCost()).optimise(start, Budget())
+    derivation = Derivation(model, other, start, work.trajectory, rewriter, other)
+    with pytest.raises(EquivalenceError, match="it broke at import, export or what was done inside: no step changes"):
+        check(derivation, DELIVERY)
 
 
 def test_optimise_reports_what_was_done_inside() -> None:

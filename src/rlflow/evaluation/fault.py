@@ -50,8 +50,11 @@ def explain(derivation: Derivation, report: EquivalenceReport, drawn: list[Input
         candidate = to_onnx(graph)
         return not compare(derivation.original, candidate, dimensions=derivation.dimensions, inputs=witness).equivalent
 
-    wrong = first_wrong_step(derivation.graph, derivation.trajectory, derivation.rewriter, is_wrong)
-    what = f"it broke at {wrong or 'import or export: no step changes what it computes'}"
+    wrong = None
+    if not is_wrong(derivation.graph):
+        wrong = first_wrong_step(derivation.graph, derivation.trajectory, derivation.rewriter, is_wrong)
+    start = "import or export" if isinstance(derivation.source, str) else "import, export or what was done inside"
+    what = f"it broke at {wrong or f'{start}: no step changes what it computes'}"
     if folder is None:
         return what
     try:

@@ -37,13 +37,13 @@ class WrongStep:
 
 
 def first_wrong_step(graph: Graph, trajectory: Trajectory, rewriter: Rewriter, is_wrong: IsWrong) -> WrongStep | None:
-    """The first step that leads to a wrong graph; None if the last graph is right, or there are no steps.
+    """The first step that leads to a wrong graph; None if the last graph is right.
 
     By halving, so it asks `is_wrong` the logarithm of the steps times.
     """
     graphs = list(replay(graph, trajectory, rewriter))
     right, wrong = 0, len(graphs) - 1
-    if not trajectory.steps or not is_wrong(graphs[wrong]):
+    if not is_wrong(graphs[wrong]):
         return None
     while wrong - right > 1:
         middle = (right + wrong) // 2
