@@ -23,6 +23,7 @@ from rlflow.onnx_io.payload import InitializerPayload
 from rlflow.onnx_io.type_inference import inferred, with_types, without_large_weights
 
 _LOGGER = logging.getLogger(__name__)
+_UNUSABLE = (GraphError, LookupError, RuntimeError, ValueError, onnx.checker.ValidationError)
 _SCAN_WITHOUT_BATCH_SINCE = 9
 
 Place = tuple[int, str]
@@ -60,7 +61,7 @@ def bodies(model: ModelProto) -> Iterator[Body]:
             name = node.name or next(filter(None, node.output), node.op_type)
             try:
                 yield Body((number, attribute.name), name, around.standalone(node, attribute.g))
-            except (GraphError, ValueError, onnx.checker.ValidationError) as error:
+            except _UNUSABLE as error:
                 reason = str(error).splitlines()[0]
                 _LOGGER.debug("%s of node %r stays as it is: %s", attribute.name, name, reason)
 
@@ -98,7 +99,7 @@ class _Surroundings:
         self.symbols = {d.dim_param for value in model.graph.input for d in value.type.tensor_type.shape.dim}
 
     def standalone(self, node: NodeProto, body: GraphProto) -> ModelProto:
-        """Raises `GraphError` or `ValueError` if a type is not known, `ValidationError` if the model is not valid."""
+        """`GraphError` if a type is not known; whatever onnx raises of a node that is none of its kind."""
         alone = ModelProto()
         copy_fields(self.model, alone, skipped={"graph"})
         copy_fields(body, alone.graph, skipped={"input", "output", "value_info"})
@@ -131,7 +132,7 @@ class _Surroundings:
 
     def scanned(self, scan: NodeProto, body: GraphProto) -> list[TypeProto]:
         """States, whose types ONNX lets no iteration change, and slices."""
-        opset = next(o.version for o in self.model.opset_import if o.domain in ONNX_DOMAINS)
+        opset = max(o.version for o in self.model.opset_import if o.domain in ONNX_DOMAINS)
         if opset < _SCAN_WITHOUT_BATCH_SINCE:
             raise GraphError(f"Scan of opset {opset} goes through batches")
         attributes = {a.name: helper.get_attribute_value(a) for a in scan.attribute if a.name != "body"}
