@@ -104,7 +104,7 @@ def test_split_of_an_unknown_dimension_is_opaque(model: Build, survives: Survive
         ([0, -1], 0, (2, 12), "Reshape"),
         ([-1], 0, (24,), "Reshape"),
         ([4, 0, 2], 0, (4, 3, 2), "Reshape"),
-        ([2, 12], 1, (2, 12), "opaque Reshape"),
+        ([2, 12], 1, (2, 12), "Reshape"),
     ],
 )
 def test_reshape(
@@ -133,10 +133,10 @@ def test_reshape_of_empty_tensors(
     survives(before, {"x": np.zeros(shape, np.float32)})
 
 
-def test_reshape_to_a_computed_shape_is_opaque(model: Build, survives: Survives) -> None:
+def test_reshape_to_a_computed_shape(model: Build, survives: Survives) -> None:
     nodes = [helper.make_node("Shape", ["z"], ["s"]), helper.make_node("Reshape", ["x", "s"], ["y"])]
     before = model(nodes, [floats("x", 6), floats("z", 2, 3)], [floats("y", 2, 3)])
-    assert _operators(before) == ["opaque Shape", "opaque Reshape"]
+    assert _operators(before) == ["Reshape"]
     survives(before)
 
 
@@ -278,8 +278,29 @@ def test_pow_is_understood_for_one_exponent_of_the_same_type(
     survives(before, {"x": value})
 
 
+@pytest.mark.parametrize("bounds", [{"min": 0.0, "max": 6.0}, {"min": -1.5}, {"max": 0.25}, {}])
+@pytest.mark.parametrize("opset", [10, 11, 17])
+def test_clip_is_understood_in_every_opset(
+    model: Build, survives: Survives, opset: int, bounds: dict[str, float]
+) -> None:
+    """Its bounds were attributes until opset 10; from 11 on each may be missing."""
+    weights = {f"{name}_of": np.float32(value) for name, value in bounds.items()} if opset >= 11 else {}
+    operands = [f"{name}_of" if name in bounds else "" for name in ("min", "max")] if weights else []
+    node = helper.make_node("Clip", ["x", *operands], ["y"], **({} if weights else bounds))
+    before = model([node], [floats("x", 2, 3)], [floats("y", 2, 3)], weights=weights, opset=opset)
+    assert _operators(before) == ["Clip"]
+    survives(before, {"x": np.array([[-np.inf, -2, 0], [0.3, 9, np.inf]], np.float32)})
+
+
+def test_clip_of_bounds_that_are_computed_is_opaque(model: Build, survives: Survives) -> None:
+    node = helper.make_node("Clip", ["x", "low"], ["y"])
+    before = model([node], [floats("x", 3), floats("low")], [floats("y", 3)])
+    assert _operators(before) == ["opaque Clip"]
+    survives(before)
+
+
 def test_folding_follows_onnx_where_numpy_differs(model: Build, survives: Survives) -> None:
-    """Integers are divided towards zero; half-precision functions keep their type."""
+    """Integers are divided towards zero; functions of half-precision numbers are left to the runtime."""
     nodes = [
         helper.make_node("Div", ["a", "b"], ["q"]),
         helper.make_node("Add", ["x", "q"], ["y"]),
@@ -297,8 +318,7 @@ def test_folding_follows_onnx_where_numpy_differs(model: Build, survives: Surviv
     after = survives(before, {"x": np.zeros(4, np.int32), "z": np.zeros(2, np.float32)}, runs=False)
     folded = {tuple(t.dims): onnx.numpy_helper.to_array(t) for t in after.graph.initializer}
     assert folded[(4,)].tolist() == [3, -3, -3, 3]
-    assert folded[(2,)].dtype == np.float32
-    assert np.allclose(folded[(2,)], [0.5204999, -0.8427008], atol=2**-10)
+    assert "Erf" in [n.op_type for n in after.graph.node]
 
 
 def test_concat_with_an_empty_tensor(model: Build, survives: Survives) -> None:

@@ -3,6 +3,7 @@
 import pytest
 
 from rlflow.errors import TypeInferenceError
+from rlflow.ir.dimension import at_most, over, plus
 from rlflow.ir.tensor_type import Dimension, TensorType
 from rlflow.ops.registry import OPERATORS, infer
 
@@ -172,6 +173,7 @@ def test_no_operator_takes_nothing_or_everything(op: str) -> None:
 
 
 N, M = "n", "m"
+HALF = plus(over(plus(M, -1), 2), 1)
 
 
 @pytest.mark.parametrize(
@@ -213,9 +215,10 @@ N, M = "n", "m"
         ("Slice", {"axes": (0,), "starts": (1,), "ends": (3,), "steps": (1,)}, [t(N, 5)], (None, 5)),
         ("Gather", {"axis": 1}, [t(N, 5, M), t(2, 3, dtype="int64")], (N, 2, 3, M)),
         ("Conv", WINDOW, [t(N, 3, 5, 5), t(4, 3, 2, 2)], (N, 4, 4, 4)),
-        ("Conv", WINDOW, [t(N, None, M, 5), t(4, 3, 2, 2)], (N, 4, None, 4)),
+        ("Conv", WINDOW, [t(N, None, M, 5), t(4, 3, 2, 2)], (N, 4, plus(M, -1), 4)),
         ("Conv", WINDOW | {"pads": (1, 0, 1, 0)}, [t(N, 3, M, 5), t(4, 3, 3, 2)], (N, 4, M, 4)),
-        ("Conv", WINDOW | {"strides": (2, 1)}, [t(N, 3, M, 5), t(4, 3, 1, 2)], (N, 4, None, 4)),
+        ("Conv", WINDOW | {"strides": (2, 1)}, [t(N, 3, M, 5), t(4, 3, 1, 2)], (N, 4, HALF, 4)),
+        ("Conv", WINDOW | {"strides": (2, 1), "pads": (1, 0, 1, 0)}, [t(N, 3, M, 5), t(4, 3, 3, 2)], (N, 4, HALF, 4)),
         ("Conv", SAME | {"dilations": (1, 1)}, [t(N, 3, M, 5), t(4, 3, 3, 3)], (N, 4, M, 3)),
         ("Conv", SAME | {"dilations": (1, 1)}, [t(N, 3, 5, M), t(4, 3, 3, 3)], (N, 4, 5, None)),
         ("MaxPool", POOL | {"strides": (2, 2), "ceil_mode": 1}, [t(N, M, 5, 4)], (N, M, 3, 2)),
@@ -223,7 +226,12 @@ N, M = "n", "m"
         ("GlobalAveragePool", {}, [t(N, 3, M, None)], (N, 3, 1, 1)),
         ("BatchNormalization", {}, [t(N, 3, M), *[t(3)] * 4], (N, 3, M)),
         ("Pad", {"pads": (0, 1, 0, 2)}, [t(N, 3)], (N, 6)),
-        ("Pad", {"pads": (0, 1, 0, 2)}, [t(N, M)], (N, None)),
+        ("Pad", {"pads": (0, 1, 0, 2)}, [t(N, M)], (N, plus(M, 3))),
+        ("Concat", {"axis": 0}, [t(N, 2), t(3, 2), t(4, 2)], (plus(N, 7), 2)),
+        ("Concat", {"axis": 0}, [t(None, 2), t(3, 2)], (None, 2)),
+        ("Add", {}, [t(N, 3), t(at_most(N, 64), 3)], (N, 3)),
+        ("Add", {}, [t(N, 3), t(at_most(M, 64), 3)], (None, 3)),
+        ("MaxPool", POOL | {"ceil_mode": 1}, [t(N, 3, M, 5)], (N, 3, None, 4)),
         ("Unsqueeze", {"axes": (0, -1)}, [t(N)], (1, N, 1)),
         ("Squeeze", {"axes": (1,)}, [t(N, 1, M)], (N, M)),
         ("Flatten", {"axis": 1}, [t(N, 3, 4)], (N, 12)),

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from onnx import TensorProto, helper
 
-from rlflow.errors import InputError
+from rlflow.errors import InputError, RLFlowError
 from rlflow.runtime import fragment_timing
 from rlflow.runtime.fragment_timing import MINIMUM_REPETITIONS, run_overhead_ns, time_fragment
 from rlflow.runtime.session import SETTINGS
@@ -162,3 +162,14 @@ def test_one_undisturbed_run_of_each_session_is_enough(make_matmul, monkeypatch)
 
     monkeypatch.setattr(fragment_timing._BoundRun, "__call__", disturbed)
     assert time_fragment(make_matmul(16, 16), setting="as_written", repetitions=12).ms < 10
+
+
+def test_a_result_of_another_size_than_declared_is_an_error(make_model):
+    """ONNX Runtime only warns of it, but for results that it must write to a place of the declared size."""
+    model = make_model(
+        [helper.make_node("NonZero", ["x"], ["y"])],
+        [("x", TensorProto.FLOAT, [4])],
+        [("y", TensorProto.INT64, [1, 3])],
+    )
+    with pytest.raises(RLFlowError, match=r"in fixed buffers: .*Got: 4 Expected: 3"):
+        time_fragment(model, setting="as_written", repetitions=1)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from math import prod
 from pathlib import Path
 
 import numpy as np
@@ -13,16 +14,23 @@ from onnx import helper, numpy_helper
 from rlflow.errors import InputError, ModelFormatError, TypeInferenceError
 from rlflow.ir.graph import INPUT, WEIGHT, AttributeValue, Graph, Header, Node, Ref, make_graph
 from rlflow.ir.tensor_type import TensorType
+from rlflow.onnx_io import open_sizes
 from rlflow.onnx_io.element_type import dtype_name
+from rlflow.onnx_io.external_data import copy_fields, is_outside, tensors_in
 from rlflow.onnx_io.opset import AXIS_ATTRIBUTES, FLATTENING_BEFORE, IGNORABLE_VALUES, IGNORED_ATTRIBUTES, PARAMETERS
-from rlflow.onnx_io.payload import InitializerPayload, OpaquePayload, SparsePayload, copy_fields, tensors_in
-from rlflow.onnx_io.size_arithmetic import computed, read_shape
+from rlflow.onnx_io.payload import FilledPayload, InitializerPayload, OpaquePayload, SparsePayload
+from rlflow.onnx_io.size_arithmetic import MOST_ELEMENTS, computed, read_shape
 from rlflow.onnx_io.type_inference import infer_node_types, infer_types, is_small, pin_dimensions, without_large_weights
 from rlflow.onnx_io.window_attributes import WINDOWED, written_out
 from rlflow.ops import registry
 from rlflow.ops.schema import ints
 
 ONNX_DOMAINS = ("", "ai.onnx")
+_MOST_FILLED = 2**28
+"""Elements: a constant is evaluated when an expression of it is exported, which must not fill the memory."""
+_ZERO = numpy_helper.from_array(np.zeros(1, np.float32))
+_ROUNDED = frozenset({"Erf", "Exp", "Gelu", "Log", "Pow", "Sigmoid", "Softmax", "Tanh"})
+"""Functions whose last bit is another one in every library: what they make of constants is left to the runtime."""
 _LARGEST_DIMENSION = 2**63 - 1
 _LONGEST_REASON = 240  # characters: with the file's name it is still one sentence
 
@@ -66,7 +74,7 @@ def from_onnx(source: str | Path | onnx.ModelProto, dimensions: Mapping[str, int
     if isinstance(source, onnx.ModelProto):
         _check(source, without_large_weights(source), where="the model")
         return _imported(source, None, dimensions or {}, where="the model")
-    return _imported(load_model(source), Path(source).parent, dimensions or {}, where=str(source))
+    return _imported(load_model(source), Path(source).absolute().parent, dimensions or {}, where=str(source))
 
 
 def _imported(model: onnx.ModelProto, folder: Path | None, dimensions: Mapping[str, int], where: str) -> Graph:
@@ -101,6 +109,7 @@ class _Importer:
         self.functions = {(f.domain, f.name) for f in model.functions}
         self.nodes: dict[int, Node] = {}
         self.values: dict[str, Ref] = {}
+        self.open_sizes: dict[Ref, np.ndarray] = {}
         self.known_types = infer_types(model, dimensions)
 
     def graph(self) -> Graph:
@@ -157,18 +166,70 @@ class _Importer:
         if sizes is not None:
             self._add_weight(numpy_helper.from_array(sizes, proto.output[0]))
             return
+        if proto.op_type == "ConstantOfShape" and self._is_standard(proto):
+            filled = self._filled(proto)
+            if filled is not None:
+                self._add(filled)
+                return
         node = None if (proto.domain, proto.op_type) in self.functions else self._understood(proto)
-        self._add(node if node is not None else self._opaque(proto))
+        sizes = self._open_sizes(proto, node)
+        if sizes is not None and sizes.dtype != object:
+            self._add_weight(numpy_helper.from_array(sizes, proto.output[0]))
+            return
+        identifier = self._add(node if node is not None else self._opaque(proto))
+        if sizes is not None:
+            self.open_sizes[Ref(identifier)] = sizes
 
     def _known_sizes(self, proto: onnx.NodeProto) -> np.ndarray | None:
         """The node's output, where it is whole numbers that follow from known shapes."""
-        if proto.domain not in ONNX_DOMAINS or (proto.domain, proto.op_type) in self.functions:
+        if not self._is_standard(proto):
             return None
         refs = {name: ref for name in proto.input if (ref := self._ref(name, proto)) is not None}
         if proto.op_type == "Shape":
             return read_shape(proto, self._type(list(refs.values()), 0))
-        operands = {name: array for name, ref in refs.items() if (array := self._constant_array(ref)) is not None}
+        operands = {name: array for name, ref in refs.items() if (array := self._few_numbers(ref)) is not None}
         return computed(proto, operands, self.opset) if refs and len(operands) == len(refs) else None
+
+    def _filled(self, proto: onnx.NodeProto) -> Node | None:
+        """A constant of one number, None where its shape is not known or it would fill the memory."""
+        ref = self._ref(proto.input[0], proto)
+        shape = None if ref is None else self._constant_array(ref)
+        value = next((a.t for a in proto.attribute if a.name == "value"), _ZERO)
+        if shape is None or min(shape, default=0) < 0 or prod(map(int, shape)) > _MOST_FILLED or prod(value.dims) != 1:
+            return None
+        payload = FilledPayload(value, _int_tuple(shape))
+        InitializerPayload(value).check()
+        kind = TensorType(dtype_name(value.data_type), payload.shape)
+        return Node(WEIGHT, (), {}, (kind,), tuple(proto.output), True, payload)
+
+    def _open_sizes(self, proto: onnx.NodeProto, node: Node | None) -> np.ndarray | None:
+        """The node's output, as far as it is made of the dimensions of other values."""
+        if not self._is_standard(proto) or self.opset < open_sizes.SINCE:
+            return None
+        refs = [self._ref(name, proto) for name in proto.input] if node is None else list(node.inputs)
+        if proto.op_type == "Shape":
+            return open_sizes.of_shape(proto, self._type(refs, 0))
+        if all(ref not in self.open_sizes for ref in refs):
+            return None
+        operands = [None if ref is None else self._numbers(ref) for ref in refs]
+        known = [array for array in operands if array is not None]
+        kind = self._type(refs, -1) if node is None else node.types[0]
+        if kind is None or len(known) < len(operands):
+            return None
+        return open_sizes.computed(proto, node, kind.dtype, known)
+
+    def _is_standard(self, proto: onnx.NodeProto) -> bool:
+        return proto.domain in ONNX_DOMAINS and (proto.domain, proto.op_type) not in self.functions
+
+    def _numbers(self, ref: Ref) -> np.ndarray | None:
+        """Numbers and sizes."""
+        return self.open_sizes[ref] if ref in self.open_sizes else self._few_numbers(ref)
+
+    def _few_numbers(self, ref: Ref) -> np.ndarray | None:
+        """The values of a weight that is small."""
+        kind = self._type([ref], 0)
+        few = kind is not None and kind.is_static and kind.elements <= MOST_ELEMENTS
+        return self._constant_array(ref) if few else None
 
     def _ref(self, name: str, reader: onnx.NodeProto) -> Ref | None:
         if not name:
@@ -211,7 +272,8 @@ class _Importer:
             return None
         if op == "Reshape" and inferred[0].is_static and 0 not in (inferred[0].shape or ()):
             attributes["shape"] = inferred[0].shape  # type: ignore[assignment]
-        constant = all(self.nodes[r.node].constant for r in data if r is not None) and not any(map(_is_half, inferred))
+        exact = op not in _ROUNDED and not any(map(_is_half, inferred))
+        constant = exact and all(self.nodes[r.node].constant for r in data if r is not None)
         final = tuple(self._refined(kind, name) for kind, name in zip(inferred, outputs, strict=True))
         return Node(op, tuple(data), attributes, final, tuple(outputs), constant, label=proto.name)
 
@@ -232,6 +294,9 @@ class _Importer:
         if len(given) < len(written) or not all(isinstance(name, str) for name in given):
             return None
         attributes: dict[str, AttributeValue] = {**registry.OPERATORS[op].defaults, **given}
+        zero_is_zero = attributes.pop("allowzero", 0)
+        if op == "Reshape" and (target := self._open_target(operands)) is not None:
+            return attributes | {"shape": target}
         for parameter in PARAMETERS.get(op, ()):
             if self.opset < parameter.since:
                 continue
@@ -246,6 +311,8 @@ class _Importer:
             ):
                 return None
             attributes[parameter.name] = float(array.item()) if parameter.scalar else _int_tuple(array)
+        if zero_is_zero and 0 in ints(attributes["shape"]):
+            return None
         if op == "Cast":
             attributes["to"] = dtype_name(int(attributes["to"]))  # type: ignore[arg-type]
         return self._completed(op, len(proto.output), attributes, operands)
@@ -297,6 +364,13 @@ class _Importer:
                 return None
         return attributes
 
+    def _open_target(self, operands: Sequence[Ref | None]) -> tuple[int, ...] | None:
+        """Of a Reshape to sizes that are computed of open dimensions."""
+        kind, sizes = self._type(operands, 0), operands[1] if len(operands) > 1 else None
+        if kind is None or kind.shape is None or sizes not in self.open_sizes:
+            return None
+        return open_sizes.target(self.open_sizes[sizes], kind.shape)
+
     def _type(self, operands: Sequence[Ref | None], place: int) -> TensorType | None:
         ref = operands[place] if place < len(operands) else None
         return None if ref is None else self.nodes[ref.node].types[ref.index]
@@ -314,7 +388,7 @@ class _Importer:
 
     def _opaque(self, proto: onnx.NodeProto) -> Node:
         for tensor in tensors_in(proto):
-            if tensor.data_location == onnx.TensorProto.EXTERNAL:
+            if is_outside(tensor):
                 InitializerPayload(tensor, self.folder).check()
         captures = tuple(n for n in dict.fromkeys(_captured_names(proto)) if n in self.values)
         refs = [self._ref(name, proto) for name in (*proto.input, *captures)]
@@ -343,7 +417,16 @@ class _Importer:
         if len(types) < len(refs):
             return known
         inferred = infer_node_types(proto, self.model, types, constants)
-        return tuple(_merged(kind, inferred.get(name)) for name, kind in zip(proto.output, known, strict=True))
+        merged = [_merged(inferred.get(name), kind) for name, kind in zip(proto.output, known, strict=True)]
+        return (_merged(self._type_by_sizes(proto), merged[0]), *merged[1:])
+
+    def _type_by_sizes(self, proto: onnx.NodeProto) -> TensorType | None:
+        """What is known of a first result because of open sizes among the operands."""
+        refs = [self._ref(name, proto) for name in proto.input]
+        kind = self._type(refs, 0)
+        if kind is None or not self._is_standard(proto) or all(ref not in self.open_sizes for ref in refs):
+            return None
+        return open_sizes.typed(proto, kind, [None if ref is None else self._numbers(ref) for ref in refs])
 
 
 def _merged(kind: TensorType | None, other: TensorType | None) -> TensorType | None:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from math import prod
 
 from rlflow.errors import TypeInferenceError
+from rlflow.ir.dimension import is_at_most, plus
 from rlflow.ir.graph import Attributes, AttributeValue
 from rlflow.ir.tensor_type import Dimension, TensorType
 from rlflow.ops.domain import Array, Domain
@@ -101,7 +102,10 @@ def _broadcast_dimension(dimensions: set[Dimension], operator: str) -> Dimension
         raise TypeInferenceError(f"{operator}: dimensions {sorted(numbers)} do not broadcast")
     if numbers:
         return numbers[0]
-    return proper.pop() if len(proper) == 1 else None
+    if len(proper) == 1:
+        return proper.pop()
+    # min(n, 64) fits n only where it is n: there, 64 elements are spread over none but 64
+    return next((a for a in proper if all(a == b or is_at_most(b, a) for b in proper)), None)
 
 
 def normal_axis(axis: AttributeValue, rank: int, operator: str) -> int:
@@ -132,9 +136,10 @@ def product(dimensions: Sequence[Dimension]) -> Dimension:
 
 
 def total(dimensions: Sequence[Dimension]) -> Dimension:
-    """The dimension that several make end to end; a symbol survives beside zeros."""
+    """The dimension that several make end to end; a symbol grows by numbers."""
     open_ones = [d for d in dimensions if not isinstance(d, int)]
     numbers = sum(d for d in dimensions if isinstance(d, int))
     if not open_ones:
         return numbers
-    return open_ones[0] if numbers == 0 and len(open_ones) == 1 else None
+    (symbol, *others) = open_ones
+    return plus(symbol, numbers) if isinstance(symbol, str) and not others else None

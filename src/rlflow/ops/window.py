@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from rlflow.errors import TypeInferenceError
+from rlflow.ir.dimension import over, plus
 from rlflow.ir.graph import Attributes, AttributeValue
 from rlflow.ir.tensor_type import Dimension
 from rlflow.ops.schema import ints
@@ -56,8 +57,8 @@ class Window:
         return tuple(d * (k - 1) + 1 for k, d in zip(self.kernel, self.dilations, strict=True))
 
     def places(self, image: Sequence[Dimension], operator: str) -> tuple[Dimension, ...]:
-        """How many windows there are on each axis of an image (S,); a symbol survives where the image keeps its
-        size. `TypeInferenceError` if the image has no room for one.
+        """How many windows there are on each axis of an image (S,), of which a symbol may be the size.
+        `TypeInferenceError` if the image has no room for one.
         """
         if len(image) != len(self.kernel):
             raise TypeInferenceError(f"{operator}: a window {self.kernel} over an image {tuple(image)}")
@@ -66,8 +67,10 @@ class Window:
     def _places(self, axis: int, size: Dimension, operator: str) -> Dimension:
         stride, extent = self.strides[axis], self.extents[axis]
         begin, end = (0, extent - 1) if self.pads is None else self.pads[axis :: len(self.kernel)]
-        if not isinstance(size, int):
+        if size is None or (isinstance(size, str) and (self.pads is None or self.ceil_mode)):
             return size if stride == 1 and begin + end == extent - 1 else None
+        if isinstance(size, str):
+            return plus(over(plus(size, begin + end - extent), stride), 1)
         if size == 0 or size + begin + end < extent:
             raise TypeInferenceError(f"{operator}: a window of {extent} in {begin} + {size} + {end} elements")
         if self.pads is None:

@@ -43,7 +43,7 @@ import numpy as np
 import onnxruntime as ort
 from onnx import ModelProto, TensorProto, helper, numpy_helper
 
-from rlflow.errors import InputError
+from rlflow.errors import InputError, RLFlowError
 from rlflow.runtime.border_views import without_last_views
 from rlflow.runtime.inputs import draw_inputs, symbolic_dimensions
 from rlflow.runtime.session import Setting, fused_model, open_session, run
@@ -151,7 +151,11 @@ class _BoundRun:
         return ort.OrtValue.ortvalue_from_numpy(array)
 
     def __call__(self) -> None:
-        self._session.run_with_iobinding(self._binding)
+        try:
+            self._session.run_with_iobinding(self._binding)
+        except Exception as error:  # of a size that is not the declared one, the unbound run takes no notice
+            reason = " ".join(str(error).split())
+            raise RLFlowError(f"ONNX Runtime could not run the fragment in fixed buffers: {reason}") from error
 
     def touch(self) -> None:
         for array in self.activations:
