@@ -194,6 +194,7 @@ def raised(case: Case) -> Case | None:
     """In a newer opset; None where onnx's version converter has no way, or ONNX Runtime then gives other outputs."""
     try:
         model = version_converter.convert_version(case.model, RAISED_TO)
+        _declare_weights(model)
         newer = run_case(case.name, model, [feeds for feeds, _ in case.runs])
     except (RLFlowError, RuntimeError):
         return None
@@ -234,11 +235,19 @@ def _surrounded(case: Case, kinds: Set[int]) -> Case | None:
     graph.node.extend(nodes)
     for number, name in enumerate(("zero", "one")):
         graph.initializer.append(numpy_helper.from_array(np.float32(number), name + _SUFFIX))
-        if outer.ir_version < _WEIGHTS_ARE_NO_INPUTS:
-            graph.input.append(helper.make_tensor_value_info(name + _SUFFIX, TensorProto.FLOAT, []))
+    _declare_weights(outer)
     if not any(opset.domain == "" for opset in outer.opset_import):
         outer.opset_import.append(helper.make_opsetid("", _FIRST_OPSET_THAT_BROADCASTS))
     return run_case(case.name, outer, [_fed_outside(feeds, moved) for feeds, _ in case.runs])
+
+
+def _declare_weights(model: onnx.ModelProto) -> None:
+    """Old models list every weight among the inputs."""
+    if model.ir_version < _WEIGHTS_ARE_NO_INPUTS:
+        listed = {value.name for value in model.graph.input}
+        for tensor in model.graph.initializer:
+            if tensor.name not in listed:
+                model.graph.input.append(helper.make_tensor_value_info(tensor.name, tensor.data_type, tensor.dims))
 
 
 def _fed_outside(feeds: Values, moved: Set[str]) -> Values:

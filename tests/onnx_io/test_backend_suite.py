@@ -38,7 +38,7 @@ def test_whatever_onnx_runtime_runs_survives(kind: str, record_property: Callabl
     assert tally.survived == tally.run_by_onnx_runtime >= survive
     assert tally.rewritten >= are_rewritten
     assert tally.rewrites >= 0.9 * REWRITES * tally.in_context
-    assert len(tally.exceptions) <= 0.1 * tally.survived
+    assert len(tally.exceptions) <= 0.12 * tally.survived
 
 
 @pytest.mark.slow
