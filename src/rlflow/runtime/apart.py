@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import os
 import pickle
-import resource
 import signal
 import subprocess
 import sys
@@ -15,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any, ParamSpec, TypeVar
 
+import psutil
 from onnx import ModelProto
 
 from rlflow.errors import RLFlowError
@@ -31,7 +31,7 @@ class Limits:
     """What a process may take: seconds, and bytes of memory of its own (files that are mapped do not count)."""
 
     longest_s: float = 300.0
-    most_memory_bytes: int = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    most_memory_bytes: int = psutil.virtual_memory().total
 
 
 class ProcessDeath(RLFlowError):
@@ -86,8 +86,11 @@ def serve(call: str, answer: str, most_memory_bytes: str) -> None:
     """The other process."""
     with contextlib.suppress(OSError):  # where there is no such thing
         Path("/proc/self/oom_score_adj").write_text(_FIRST_TO_BE_KILLED)
-    resource.setrlimit(resource.RLIMIT_DATA, (int(most_memory_bytes),) * 2)
-    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    with contextlib.suppress(ImportError):  # Windows knows no such limits
+        import resource
+
+        resource.setrlimit(resource.RLIMIT_DATA, (int(most_memory_bytes),) * 2)
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     with open(call, "rb") as file:
         function, args, kwargs = pickle.load(file)
     outcome = _outcome(function, args, kwargs)
