@@ -130,15 +130,12 @@ def optimise(
     report = OptimisationReport(
         input="a model in memory" if isinstance(model, ModelProto) else str(model),
         output=output or "memory",
-        method=config.method,
         written="optimised" if faster else "original",
         reason=reason,
         latency=made.latency,
         equivalence=made.equivalence,
-        budget_s=config.budget_s,
-        threads=config.delivery.threads,
         hardware=prices.hardware,
-        seed=config.delivery.seed,
+        **_settings(config),
         **_figures(made, cost_model),
     )
     result = replace(made.result, best=made.settled.last, trajectory=made.settled.trajectory)
@@ -259,6 +256,17 @@ def _save_prices(prices: PriceList, config: OptimiseConfig) -> None:
         prices.save(config.prices)
     except OSError as error:
         _LOGGER.warning("the prices could not be kept in %s (%s)", config.prices, error)
+
+
+def _settings(config: OptimiseConfig) -> dict[str, Any]:
+    """The part of the report that was decided before."""
+    delivery = config.delivery
+    return {
+        "method": config.method,
+        "budget_s": config.budget_s,
+        "threads": delivery.threads,
+        "seed": delivery.seed,
+    }
 
 
 def _figures(made: Rewritten, cost_model: CostModel) -> dict[str, Any]:
