@@ -381,6 +381,21 @@ def test_what_a_constant_node_holds_is_a_constant_inside(model: Build) -> None:
     assert_equal(before, after)
 
 
+def test_a_second_name_of_a_weight_is_a_constant_inside(model: Build) -> None:
+    """As torch writes weights that are used twice."""
+    names = [helper.make_node("Identity", [a], [b]) for a, b in (("w_0", "w_1"), ("w_1", "w"))]
+    nodes = [*names, conditional(two_layers("t"), two_layers("e"), 3, 4)]
+    before = model(nodes, [FLAG, floats("x", 3, 4)], [floats("y", 3, 4)], weights={"w_0": W["w"], "v": W["v"]})
+    for body in bodies(before):
+        assert {tensor.name for tensor in body.model.graph.initializer} == {"w", "v"}
+    same = with_bodies(before, {body.place: body.model for body in bodies(before)})
+    assert same == before
+    after = rewritten(before, _merged)
+    assert len(_new(before, after)) == 1
+    for truth in (False, True):
+        assert_equal(before, after, c=np.array(truth))
+
+
 def _merged(graph: Graph) -> Graph:
     """x w v as x (w v)."""
     matches = [match for of_rule in REWRITER.matches(graph) for match in of_rule]

@@ -110,7 +110,9 @@ class _Surroundings:
             alone.graph.input.add(name=name).type.CopyFrom(_without_symbols(kind, self.symbols))
         for name in captured:
             if name in self.constants:
-                alone.graph.initializer.add().CopyFrom(self.constants[name])
+                constant = alone.graph.initializer.add()
+                constant.CopyFrom(self.constants[name])
+                constant.name = name
         self._type_outputs(alone, body)
         onnx.checker.check_model(without_large_weights(alone))
         return alone
@@ -243,14 +245,17 @@ def _types(graph: GraphProto) -> dict[str, TypeProto]:
 
 
 def _constants(model: ModelProto) -> dict[str, TensorProto]:
-    """Of the main graph, by name: initializers that no caller can override, and what Constant nodes hold."""
+    """Of the main graph, by the names under which bodies may read them: initializers that no caller can override, what
+    Constant nodes hold, and what is identical to these: exporters give a weight that is used twice a second name.
+    """
     fed = {value.name for value in model.graph.input}
     constants = {tensor.name: tensor for tensor in model.graph.initializer if tensor.name not in fed}
     for node in model.graph.node:
-        if node.op_type == "Constant" and node.domain in ONNX_DOMAINS:
-            tensor = constant_tensor(node)
+        if node.domain in ONNX_DOMAINS and node.op_type in ("Constant", "Identity"):
+            source = node.input[0] if node.input else ""
+            tensor = constants.get(source) if node.op_type == "Identity" else constant_tensor(node)
             if tensor is not None:
-                constants[tensor.name] = tensor
+                constants[node.output[0]] = tensor
     return constants
 
 
