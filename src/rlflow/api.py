@@ -98,6 +98,9 @@ def optimise(
     The result keeps its sizes open and its opset unless a rewrite needs more: then its inputs declare the sizes, at
     which alone it runs, or it has the first opset that will do, and the report says so.
 
+    Bodies of If, Loop, Scan and SequenceMap are rewritten first, each like a model of its own, with a share of the
+    budget (`rlflow.evaluation.rewriting`).
+
     A model that cannot be judged (it does not run here, its outputs change from run to run or tell nothing, or its
     sizes are open) is returned as it is, with the reason.
 
