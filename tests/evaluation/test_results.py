@@ -14,7 +14,7 @@ def path_of(folder: Path, name: str) -> Path:
     return folder / {"curves": "fit_world_model", "rules_applied": "evaluate"}.get(name, "") / f"{name}.json"
 
 
-PUBLISHED = [*STAGES, "bench", "conformance", "curves", "fuzz", "rules_applied"]
+PUBLISHED = [*STAGES, "bench", "conformance", "curves", "exports", "fuzz", "rules_applied"]
 
 
 @pytest.fixture

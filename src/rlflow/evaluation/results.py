@@ -69,7 +69,7 @@ def schema_of(path: Path) -> str | None:
     if path.name == "metrics.json":
         return path.parent.name if path.parent.name in STAGES else None
     name = path.stem if path.suffix == ".json" else ""
-    return name if name in ("bench", "conformance", "curves", "fuzz", "rules_applied") else None
+    return name if name in ("bench", "conformance", "curves", "exports", "fuzz", "rules_applied") else None
 
 
 def check_results(folder: Path) -> list[str]:
