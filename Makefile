@@ -13,7 +13,7 @@ export PATH := $(abspath $(VENV))/bin:$(PATH)
 export DVC_NO_ANALYTICS := 1
 export MLFLOW_DISABLE_TELEMETRY := true
 
-.PHONY: help setup repro test test-slow test-rules fuzz conformance lint check check-results smoke seeds rules trajectories bench ui clean
+.PHONY: help setup repro test test-slow test-rules fuzz conformance lint check check-results smoke seeds rules trajectories bench big-model ui clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -71,6 +71,9 @@ trajectories: setup ## record the trajectories that the tests replay anew: after
 
 bench: setup ## timings, to data/results/bench.json
 	python benchmarks/run.py
+
+big-model: setup ## memory for a model above 2 GB, to data/results/big_model.json
+	OMP_NUM_THREADS=1 python benchmarks/big_model.py
 
 ui: setup ## MLflow's user interface on the runs
 	python -m rlflow.tracking.ui --port $(PORT)

@@ -5,11 +5,11 @@ from __future__ import annotations
 import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import onnx
 from onnx import ModelProto
 
 from rlflow.cost import price_list
@@ -24,11 +24,13 @@ from rlflow.evaluation.report import LatencyChange, OptimisationReport, Step
 from rlflow.ir.graph import Graph
 from rlflow.ir.structural_hash import structural_hash
 from rlflow.onnx_io import check_model, load_model, to_onnx
+from rlflow.onnx_io.external_data import settle
 from rlflow.optimiser import Budget, OnProgress, OptimisationResult, Optimiser
 from rlflow.rules import library as rule_library
 from rlflow.rules.library import Library
 from rlflow.rules.rewriter import Rewriter
-from rlflow.runtime.equivalence import EquivalenceReport, compare
+from rlflow.runtime.apart import Limits, ProcessDeath, call_apart
+from rlflow.runtime.equivalence import EquivalenceReport, compare, not_equivalent
 from rlflow.runtime.hardware import fingerprint
 from rlflow.runtime.inputs import dimensions_of
 from rlflow.runtime.session import SETTINGS, Setting, structure_of
@@ -163,6 +165,7 @@ def equivalence(
     shapes: Mapping[str, Sequence[int]] | None = None,
     dimensions: Mapping[str, int] | None = None,
     inputs: Sequence[Mapping[str, np.ndarray]] | None = None,
+    limits: Limits | None = None,
 ) -> EquivalenceReport:
     """Whether `candidate` computes what `original` computes, within rounding, and what speaks for it.
 
@@ -171,15 +174,25 @@ def equivalence(
     The tolerance follows from the original's float type and depth; where float32 leaves a doubt, float64 decides.
 
     Raises `InputError` for a file that is no ONNX model, sizes that do not fit, and an original that does not run here
-    or draws random numbers. A candidate that does not run is not equivalent.
+    or draws random numbers. A candidate that does not run is not equivalent. Both run in another process, of which
+    `limits` says what it may take.
     """
     sides = [_readable(model) for model in (original, candidate)]
     structure = structure_of(sides[0])
     if draws_at_random(structure):
         raise InputError("the original draws random numbers: no other model could be compared with it")
     sizes = dimensions_of(structure, shapes or {}) | dict(dimensions or {})
+    tried = partial(compare, draws=draws, seed=seed, setting=setting, dimensions=sizes, inputs=inputs)
+
+    def compared(candidate: ModelProto | Path) -> EquivalenceReport:
+        return call_apart(limits or Limits(), tried, sides[0], candidate)
+
     try:
-        return compare(*sides, draws=draws, seed=seed, setting=setting, dimensions=sizes, inputs=inputs)
+        try:
+            return compared(sides[1])
+        except ProcessDeath as death:
+            compared(sides[0])  # the original by itself: if it lives, the candidate is to blame
+            return not_equivalent(f"the candidate could not be tried here: {death}", structure, draws)
     except InputError:
         raise
     except RLFlowError as error:
@@ -198,11 +211,11 @@ def _name(model: ModelProto | Path | str) -> str:
 
 
 def _load(model: ModelProto | Path | str) -> ModelProto:
-    """The whole model, weights included."""
+    """The model, whose weights are in memory if they fit into one file."""
     if isinstance(model, ModelProto):
         return model
     original = load_model(model)
-    onnx.load_external_data_for_model(original, str(Path(model).parent))
+    settle(original, Path(model).parent)
     return original
 
 

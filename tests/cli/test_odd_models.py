@@ -11,8 +11,12 @@ from rlflow import schemas
 from rlflow.api import OptimiseConfig, optimise
 from rlflow.cli.optimise import parse_shape
 from rlflow.errors import InputError
+from rlflow.ir.structural_hash import structural_hash
 from rlflow.onnx_io import from_onnx
+from rlflow.rules import library
 from rlflow.runtime.equivalence import compare
+from rlflow.trajectory import record
+from rlflow.trajectory.record import Trajectory
 
 FLOAT = TensorProto.FLOAT
 WEIGHT = numpy_helper.from_array(np.random.default_rng(0).standard_normal((16, 16), np.float32), "w")
@@ -113,7 +117,6 @@ def test_a_rule_does_not_write_what_the_opset_cannot(optimised):
     bias = numpy_helper.from_array(np.ones(16, np.float32), "b")
     nodes = (("MatMul", ["x", "w"], ["h"]), ("Add", ["h", "b"], ["y"]))
     for opset, allowed in ((7, False), (8, True)):
-        from rlflow.rules import library
         from rlflow.rules.rewriter import Rewriter
 
         rule = library.load().get("bias-add-to-sum")
@@ -140,3 +143,18 @@ def test_equal_documents_for_one_that_was_timed_and_one_that_was_not(optimised):
     assert found.latency == {}
     assert json.dumps(found.report.to_json())
     assert compare(found.model, found.model).equivalent
+
+
+def test_a_constant_without_a_value_is_named_with_its_file(rlflow, tmp_path):
+    """Row 99 of a weight of 16: what is read of it can be neither computed here nor by ONNX Runtime."""
+    proto = model((("Gather", ["w", "i"], ["row"]), ("MatMul", ["x", "row"], ["y"])))
+    proto.graph.initializer.append(numpy_helper.from_array(np.full(16, 99), "i"))
+    path, recorded = tmp_path / "model.onnx", tmp_path / "trajectory.jsonl"
+    onnx.save(proto, path)
+    nothing_done = Trajectory(structural_hash(from_onnx(path)), 0.0, "analytic", library.load().hash, ())
+    record.save([nothing_done], recorded)
+    code, out, err = rlflow("replay", recorded, path, "-o", tmp_path / "output.onnx")
+    assert (code, out) == (1, "")
+    assert err.startswith(f"rlflow: {path}: Gather ('row',) cannot be evaluated: ")
+    assert err.count("\n") == 1
+    assert not (tmp_path / "output.onnx").exists()

@@ -155,7 +155,7 @@ def assert_partition(g: Graph) -> None:
     assert sorted(members) == sorted(g.order), "every running node in exactly one region"
     for region in found.regions:
         assert all(found.region_of[i] == region for i in region)
-        assert [g.position[i] for i in region] == sorted(g.position[i] for i in region)
+        assert [g.positions()[i] for i in region] == sorted(g.positions()[i] for i in region)
 
 
 @pytest.mark.parametrize("name", ZOO)

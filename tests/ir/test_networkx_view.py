@@ -42,8 +42,8 @@ def test_inputs_and_outputs_are_told_apart_by_position() -> None:
     assert not isomorphic(base, graph_of([source(), source("z"), node("Sub", 0, 1)], 0, 2))
 
 
-def test_sharing_tells_apart_what_hashes_alike() -> None:
+def test_sharing_counts() -> None:
     shared = graph_of([source(), node("Relu", 0), node("Add", 1, 1)], 2)
     twice = graph_of([source(), node("Relu", 0), node("Relu", 0), node("Add", 1, 2)], 3)
-    assert structural_hash(shared) == structural_hash(twice)
     assert not isomorphic(shared, twice)
+    assert structural_hash(shared) != structural_hash(twice)

@@ -48,7 +48,9 @@ class Case:
 
 @dataclass
 class Survival:
-    """What became of the models of one kind. `differences` has one sentence for each that came to harm."""
+    """What became of the models of one kind. `differences` has one sentence for each that came to harm, `exceptions` a
+    reason for each that survived and was not rewritten as often as the others.
+    """
 
     models: int = 0
     run_by_onnx_runtime: int = 0
@@ -57,6 +59,7 @@ class Survival:
     rewritten: int = 0
     rewrites: int = 0
     differences: list[str] = field(default_factory=list)
+    exceptions: dict[str, str] = field(default_factory=dict)
 
     def import_and_export(self, case: Case) -> None:
         """Bit for bit the same outputs."""
@@ -88,10 +91,14 @@ class Survival:
                 self.differences.append(f"{case.name}: other outputs after {done} rewrites")
         self.rewritten += done > 0
         self.rewrites += done
+        if done < lengths[-1]:
+            running = f"after {done} rewrites too few rules match"
+            self.exceptions[case.name] = running if graph.order else "all of it is constant: nothing runs"
 
-    def to_json(self) -> dict[str, int]:
+    def to_json(self) -> dict[str, Any]:
         """As schema `conformance` describes a kind."""
-        return asdict(self) | {"differences": len(self.differences)}
+        exceptions = [{"model": name, "reason": reason} for name, reason in self.exceptions.items()]
+        return asdict(self) | {"differences": len(self.differences), "exceptions": exceptions}
 
 
 @dataclass
@@ -284,6 +291,10 @@ def survival_of_kind(kind: str) -> Survival:
         inside = newer and embedded(newer)
         if inside is not None:
             tally.rewrite(inside, walk)
+        elif newer is None:
+            tally.exceptions[case.name] = "its opset does not broadcast and cannot be raised"
+        else:
+            tally.exceptions[case.name] = "no tensor of numbers goes into it or comes out"
     return tally
 
 

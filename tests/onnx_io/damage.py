@@ -16,7 +16,7 @@ from zoo_names import SMALL
 
 from rlflow import zoo
 from rlflow.errors import GraphError, InputError
-from rlflow.evaluation.delivery import DeliveryConfig, judgeable
+from rlflow.evaluation.delivery import DeliveryConfig, judged
 from rlflow.onnx_io import check_model, from_onnx, load_model, to_onnx
 from rlflow.runtime.equivalence import compare
 
@@ -135,7 +135,7 @@ def _compared(path: Path, exported: onnx.ModelProto) -> str:
     """As `rlflow optimise` finds out whether it can say anything of the model."""
     original = load_model(path)
     onnx.load_external_data_for_model(original, str(path.parent))
-    _, reason = judgeable(original, DeliveryConfig(draws=1))
+    _, reason = judged(original, DeliveryConfig(draws=1))
     if reason:
         return f"not tried: {reason}" if "\n" in reason else EXPORTED
     report = compare(original, exported, draws=1)

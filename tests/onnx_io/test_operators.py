@@ -278,6 +278,27 @@ def test_pow_is_understood_for_one_exponent_of_the_same_type(
     survives(before, {"x": value})
 
 
+@pytest.mark.parametrize("bounds", [{"min": 0.0, "max": 6.0}, {"min": -1.5}, {"max": 0.25}, {}])
+@pytest.mark.parametrize("opset", [10, 11, 17])
+def test_clip_is_understood_in_every_opset(
+    model: Build, survives: Survives, opset: int, bounds: dict[str, float]
+) -> None:
+    """Its bounds were attributes until opset 10; from 11 on each may be missing."""
+    weights = {f"{name}_of": np.float32(value) for name, value in bounds.items()} if opset >= 11 else {}
+    operands = [f"{name}_of" if name in bounds else "" for name in ("min", "max")] if weights else []
+    node = helper.make_node("Clip", ["x", *operands], ["y"], **({} if weights else bounds))
+    before = model([node], [floats("x", 2, 3)], [floats("y", 2, 3)], weights=weights, opset=opset)
+    assert _operators(before) == ["Clip"]
+    survives(before, {"x": np.array([[-np.inf, -2, 0], [0.3, 9, np.inf]], np.float32)})
+
+
+def test_clip_of_bounds_that_are_computed_is_opaque(model: Build, survives: Survives) -> None:
+    node = helper.make_node("Clip", ["x", "low"], ["y"])
+    before = model([node], [floats("x", 3), floats("low")], [floats("y", 3)])
+    assert _operators(before) == ["opaque Clip"]
+    survives(before)
+
+
 def test_folding_follows_onnx_where_numpy_differs(model: Build, survives: Survives) -> None:
     """Integers are divided towards zero; functions of half-precision numbers are left to the runtime."""
     nodes = [

@@ -1,5 +1,6 @@
 """Weights of every element type and storage come through unchanged; what they are identified by."""
 
+import tracemalloc
 from pathlib import Path
 
 import ml_dtypes
@@ -9,9 +10,9 @@ import pytest
 from onnx import TensorProto, external_data_helper, helper, numpy_helper
 from onnx_io.conftest import Build, Survives, floats
 
-from rlflow.errors import ModelFormatError
+from rlflow.errors import ModelFormatError, RLFlowError
 from rlflow.ir import structural_hash
-from rlflow.onnx_io import exporter, from_onnx, load_model, save_model, to_onnx
+from rlflow.onnx_io import check_model, exporter, external_data, from_onnx, load_model, save_model, to_onnx
 from rlflow.onnx_io.payload import InitializerPayload, SparsePayload
 from rlflow.runtime.session import open_session, run
 
@@ -190,3 +191,163 @@ def test_import_refers_to_weights_and_does_not_copy_them(model: Build) -> None:
 def test_load_model_leaves_external_data_outside(model: Build, tmp_path: Path) -> None:
     _, path = _external(model, tmp_path / "here")
     assert all(t.data_location == TensorProto.EXTERNAL for t in load_model(path).graph.initializer)
+
+
+@pytest.fixture
+def nothing_fits(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As if any two weights were more than a protobuf message takes, as two gigabytes take minutes."""
+    monkeypatch.setattr(external_data, "MESSAGE_LIMIT_BYTES", 4096)
+    monkeypatch.setattr(exporter, "_PROTOBUF_LIMIT_BYTES", 4096)
+
+
+@pytest.mark.usefixtures("nothing_fits")
+def test_weights_that_fit_into_no_message_stay_in_their_file(
+    model: Build, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The export refers to them wherever it is used; only what it computes anew (w + v) it holds itself."""
+    inline, path = _external(model, tmp_path / "here")
+    monkeypatch.chdir(tmp_path / "here")
+    graph = from_onnx(Path("model.onnx"))
+    monkeypatch.chdir("/")
+    after = to_onnx(graph)
+    check_model(after)
+    held = {t.data_location == TensorProto.DEFAULT: len(t.raw_data) for t in after.graph.initializer}
+    assert held == {True: 4800, False: 0}
+    feeds = {"x": np.random.default_rng(1).standard_normal((2, 3)).astype(np.float32)}
+    expected, actual = (run(open_session(m, "as_written"), feeds)["y"] for m in (inline, after))
+    assert np.array_equal(expected, actual)
+    save_model(after, tmp_path / "copy.onnx")
+    (path.parent / "weights.bin").unlink()
+    assert np.array_equal(expected, run(open_session(tmp_path / "copy.onnx", "as_written"), feeds)["y"])
+    onnx.checker.check_model(tmp_path / "copy.onnx")
+
+
+@pytest.mark.usefixtures("nothing_fits")
+def test_a_model_replaces_the_one_that_it_refers_to(model: Build, tmp_path: Path) -> None:
+    """`rlflow optimise m.onnx -o m.onnx`, twice: the second time the weights' own file is replaced."""
+    inline, path = _external(model, tmp_path / "here")
+    feeds = {"x": np.ones((2, 3), np.float32)}
+    expected = run(open_session(inline, "as_written"), feeds)["y"]
+    for _ in range(2):
+        save_model(to_onnx(from_onnx(path)), path)
+        assert np.array_equal(expected, run(open_session(path, "as_written"), feeds)["y"])
+    assert (path.parent / "model.onnx.data").stat().st_size == 2 * 4800  # w and w + v
+
+
+@pytest.mark.parametrize("dtype", PLAIN)
+def test_values_in_a_file_are_those_in_the_model(tmp_path: Path, dtype: str) -> None:
+    """At an odd place in the file, too, where a mapping is not aligned."""
+    inside = numpy_helper.from_array(_array(dtype), "w")
+    outside = TensorProto(name="w", data_type=inside.data_type, dims=[2, 3], data_location=TensorProto.EXTERNAL)
+    (tmp_path / "w.bin").write_bytes(b"\1" + inside.raw_data)
+    for key, value in {"location": "w.bin", "offset": "1"}.items():
+        outside.external_data.add(key=key, value=value)
+    payload = InitializerPayload(outside, tmp_path)
+    payload.check()
+    assert payload.array().tobytes() == InitializerPayload(inside).array().tobytes()
+    assert payload.array().dtype == _array(dtype).dtype
+    assert payload.digest == InitializerPayload(inside).digest
+
+
+def test_weights_outside_of_the_folder_are_refused(tmp_path: Path) -> None:
+    (tmp_path / "secret").write_bytes(b"1234")
+    tensor = TensorProto(name="w", data_type=TensorProto.FLOAT, dims=[1], data_location=TensorProto.EXTERNAL)
+    tensor.external_data.add(key="location", value="../secret")
+    (tmp_path / "here").mkdir()
+    with pytest.raises(ModelFormatError, match=r"'w' of shape \[1\]: \.\./secret leaves the model's folder"):
+        InitializerPayload(tensor, tmp_path / "here").array()
+
+
+def _filled(build: Build, shape: tuple[int, ...], value: onnx.TensorProto | None, **fields: object) -> onnx.ModelProto:
+    """x + ConstantOfShape(shape)."""
+    node = helper.make_node("ConstantOfShape", ["shape"], ["k"], **({} if value is None else {"value": value}))
+    code = value.data_type if value is not None else TensorProto.FLOAT
+    values = [helper.make_tensor_value_info(name, code, shape) for name in "xy"]
+    nodes = [node, helper.make_node("Add", ["x", "k"], ["y"])]
+    return build(nodes, values[:1], values[1:], weights={"shape": np.array(shape, np.int64)}, **fields)
+
+
+@pytest.mark.parametrize("shape", [(), (0, 3), (2, 3), (40, 40)])
+@pytest.mark.parametrize("dtype", [None, "float32", "float64", "float16", "int64", "int32"])
+def test_a_tensor_of_one_number_is_a_weight(
+    model: Build, survives: Survives, shape: tuple[int, ...], dtype: str | None
+) -> None:
+    """A large one is made when the model runs, as it was before, and not stored."""
+    value = None if dtype is None else numpy_helper.from_array(np.array([3], dtype))
+    before = _filled(model, shape, value)
+    graph = from_onnx(before)
+    (weight,) = (n for n in graph.nodes.values() if n.names == ("k",))
+    assert (weight.op, weight.constant) == ("Weight", True)
+    after = survives(before)
+    assert [n.op_type for n in after.graph.node] == ["ConstantOfShape"] * (shape == (40, 40)) + ["Add"]
+
+
+def test_a_tensor_of_one_number_is_told_from_others(model: Build) -> None:
+    three, four = (numpy_helper.from_array(np.array([n], np.float32)) for n in (3, 4))
+    typed = helper.make_tensor("", TensorProto.FLOAT, [1], [3.0])
+    cases = [((2, 3), three), ((2, 3), four), ((3, 2), three), ((6,), three), ((2, 3), None)]
+    hashes = [structural_hash(from_onnx(_filled(model, *case))) for case in cases]
+    assert len(set(hashes)) == len(cases)
+    assert structural_hash(from_onnx(_filled(model, (2, 3), typed))) == hashes[0]
+
+
+def test_a_tensor_of_one_number_takes_no_memory_until_it_is_part_of_an_expression(
+    model: Build, survives: Survives
+) -> None:
+    """A gigabyte of it comes through; of an expression that would fill the memory nothing is evaluated."""
+    large = (2**14, 2**14)
+    tracemalloc.start()
+    exported = to_onnx(from_onnx(_filled(model, large, None)))
+    assert tracemalloc.get_traced_memory()[1] < 2**24
+    tracemalloc.stop()
+    assert exported.ByteSize() < 4096
+    nodes = [
+        helper.make_node("ConstantOfShape", ["n"], ["k"]),
+        helper.make_node("Neg", ["k"], ["m"]),
+        helper.make_node("Add", ["x", "m"], ["y"]),
+    ]
+    for elements, folded in ((10**12, False), (3, True)):
+        weights = {"n": np.array([elements], np.int64)}
+        before = model(nodes, [floats("x", 1)], [floats("y", elements)], weights=weights)
+        after = survives(before, runs=folded)
+        assert [n.op_type for n in after.graph.node] == (["Add"] if folded else [n.op_type for n in nodes])
+
+
+def test_weights_of_old_files_are_listed_among_the_inputs_and_are_constants(model: Build, survives: Survives) -> None:
+    """Before version 4 of the format; ONNX Runtime lets nobody feed them, and an export lists them, too."""
+    before = _filled(model, (40, 40), None, opset=9)
+    before.graph.input.append(helper.make_tensor_value_info("shape", TensorProto.INT64, [2]))
+    before.ir_version = 3
+    session = open_session(before, "as_written")
+    assert [i.name for i in session.get_inputs()] == ["x"]
+    feeds = {"x": np.ones((40, 40), np.float32)}
+    with pytest.raises(RLFlowError, match=r"[Ii]nvalid.*shape"):
+        run(session, {**feeds, "shape": np.array([1, 1])})
+    graph = from_onnx(before)
+    assert len(graph.inputs) == 1
+    after = to_onnx(graph)
+    assert len(after.graph.input) == 2
+    check_model(after)
+    assert np.array_equal(run(open_session(after, "as_written"), feeds)["y"], feeds["x"])
+
+
+@pytest.mark.usefixtures("nothing_fits")
+def test_weights_of_subgraphs_are_read_in_beside_others_that_stay_outside(
+    model: Build, survives: Survives, tmp_path: Path
+) -> None:
+    """ONNX Runtime has nowhere to look for them."""
+    weight = numpy_helper.from_array(np.arange(2000, dtype=np.float32), "inner")
+    body = helper.make_graph([helper.make_node("Add", ["sum", "inner"], ["t"])], "b", [], [floats("t", 2000)], [weight])
+    nodes = [
+        helper.make_node("Add", ["x", "w"], ["sum"]),
+        helper.make_node("If", ["c"], ["y"], then_branch=body, else_branch=body),
+    ]
+    condition = helper.make_tensor_value_info("c", TensorProto.BOOL, [])
+    inline = model(nodes, [condition, floats("x", 2000)], [floats("y", 2000)], weights={"w": np.ones(2000, np.float32)})
+    path = tmp_path / "model.onnx"
+    onnx.save_model(
+        inline, path, save_as_external_data=True, location="w.bin", size_threshold=0, convert_attribute=True
+    )
+    after = survives(path)
+    held = {tensor.name: tensor.data_location for tensor in external_data.tensors_of(after)}
+    assert held == {"w": TensorProto.EXTERNAL, "inner": TensorProto.DEFAULT}

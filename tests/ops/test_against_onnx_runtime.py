@@ -49,6 +49,15 @@ def _pow(draw: Draw) -> Application:
     return Application("Pow", (x,), {"exponent": exponent}, (np.float32(exponent),))
 
 
+def _clip(draw: Draw) -> Application:
+    """Bounds may be missing, and the lower one may be above the upper."""
+    x = array(draw, draw(SHAPES), draw(st.sampled_from(FLOATS)))
+    low, high = (draw(st.sampled_from([None, *numbers])) for numbers in ((-1.0, 0.0, 2.0), (0.5, 1.0, 6.0)))
+    attributes = {name: value for name, value in (("min", low), ("max", high)) if value is not None}
+    parameters = tuple(None if value is None else np.asarray(value, x.dtype) for value in (low, high))
+    return Application("Clip", (x,), attributes, parameters)
+
+
 def _matmul(draw: Draw) -> Application:
     m, k, n = (draw(st.integers(1, 5)) for _ in range(3))
     batch = draw(st.lists(st.integers(1, 3), max_size=2).map(tuple))
@@ -307,6 +316,7 @@ DRAWN: dict[str, Callable[[Draw], Application]] = {
     "Div": _elementwise("Div"),
     "Sum": _elementwise("Sum", count=3, dtypes=FLOATS),
     "Pow": _pow,
+    "Clip": _clip,
     "Relu": _unary("Relu", dtypes=("float32", "float64", "int32")),
     "Neg": _unary("Neg", dtypes=NUMBERS),
     "Reciprocal": _unary("Reciprocal", positive=True),
@@ -402,7 +412,7 @@ FAR = np.array([-np.inf, -1e30, -100, -20, -0.0, 0.0, 20, 88, 100, 1e30, np.inf,
 
 
 @pytest.mark.parametrize(
-    "op", ["Relu", "Neg", "Exp", "Erf", "Tanh", "Sigmoid", "Sqrt", "Log", "Reciprocal", "Identity"]
+    "op", ["Relu", "Clip", "Neg", "Exp", "Erf", "Tanh", "Sigmoid", "Sqrt", "Log", "Reciprocal", "Identity"]
 )
 def test_far_values(op: str) -> None:
     """Infinities, NaN, overflow: no warning, and ONNX Runtime's answer."""

@@ -129,6 +129,23 @@ def test_half_of_all_numbers_are_positive() -> None:
     assert not _equal(d.relu(d.add(a, b)), d.add(d.relu(a), d.relu(b)))
 
 
+def test_a_clip_is_any_function_that_keeps_what_it_made() -> None:
+    """Half of all numbers stay, both bounds among them; each other becomes one of the two."""
+    d, (a, b) = _domain(), _drawn(2, shape=(100, 100))
+    once = d.clip(a, 0.0, 6.0)
+    assert _equal(d.clip(once, 0.0, 6.0), once)
+    assert not _equal(d.clip(once, 0.0, 1.0), once)
+    ends = [d.constant(0.0), d.constant(6.0)]
+    assert all(_equal(d.clip(end, 0.0, 6.0), end) for end in ends)
+    stays = once.residue == a.residue
+    assert set(np.unique(once.residue[~stays])) == {0, 6}
+    assert abs(stays.mean() - 0.5) < 4 * 0.5 / np.sqrt(a.residue.size)
+    assert not _equal(d.clip(d.add(a, b), 0.0, 6.0), d.add(once, d.clip(b, 0.0, 6.0)))
+    assert not _equal(d.relu(d.clip(a, -2.0, -1.0)), d.clip(d.relu(a), -2.0, -1.0))
+    assert not _equal(d.clip(a, None, 6.0), once)
+    assert once.exponent is not None
+
+
 @pytest.mark.parametrize("axis", [0, 1])
 def test_softmax_rows_add_up_to_one(axis: int) -> None:
     d, (a,) = _domain(), _drawn(1)

@@ -20,6 +20,7 @@ CASES: dict[str, tuple[dict[str, Any], tuple[tuple[int, ...], ...]]] = {
     "Div": ({}, ((2, 3), (2, 3))),
     "Sum": ({}, ((2, 3), (3,), ())),
     **dict.fromkeys(("Relu", "Neg", "Reciprocal", "Exp", "Erf", "Tanh", "Sqrt", "Log", "Sigmoid"), ({}, ((2, 3),))),
+    "Clip": ({"min": -0.5, "max": 0.25}, ((2, 3),)),
     "MatMul": ({}, ((2, 3), (4, 3, 2))),
     "Gemm": ({"alpha": 0.5, "beta": 2.0, "transA": 1, "transB": 0}, ((3, 2), (3, 4), (4,))),
     "Conv": ({**WINDOW, "dilations": (1, 2), "group": 2}, (IMAGE, (4, 2, 2, 2), (4,))),

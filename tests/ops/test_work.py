@@ -35,6 +35,7 @@ def _work(op: str, attributes: dict, operands: list[TensorType]) -> tuple[int, i
         ("Sum", {}, [t(3, 4), t(4), t(1)], 2 * 12, 12 + 4 + 1 + 12),
         ("Sum", {}, [t(3, 4)], 0, 12 + 12),
         ("Relu", {}, [t(3, 4)], 12, 24),
+        ("Clip", {"min": 0.0, "max": 6.0}, [t(3, 4)], 24, 24),
         ("Erf", {}, [t(3, 4)], 12, 24),
         ("ReduceSum", {"axes": (1,)}, [t(3, 4)], 12, 12 + 3),
         ("Softmax", {}, [t(3, 4)], 5 * 12, 24),

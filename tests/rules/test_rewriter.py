@@ -1,5 +1,7 @@
 """Matching: complete, private, in an order of its own, and the same whether done at once or step by step."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import assume, given, settings
@@ -47,7 +49,7 @@ def by_position(graph: Graph, rewriter: Rewriter) -> list[list[tuple[int, ...]]]
 
     def places(match: Match) -> tuple[int, ...]:
         roots = len({ref.node for ref in match.roots})
-        place = [graph.position[node] for node in match.nodes]
+        place = [graph.positions()[node] for node in match.nodes]
         return (*place[:roots], *sorted(place[roots:]))
 
     return [[places(match) for match in found] for found in rewriter.matches(graph)]
@@ -61,6 +63,8 @@ def walk(graph: Graph, rewriter: Rewriter, rng: np.random.Generator, steps: int)
             break
         graph = rewriter.apply(graph, found[int(rng.integers(len(found)))])
         validate(graph)
+        anew = replace(graph, edit=None)
+        assert (graph.order, structural_hash(graph)) == (anew.order, structural_hash(anew))
         fresh = Rewriter(rewriter.rules)
         matches = rewriter.matches(graph)
         assert matches.counts == tuple(map(len, matches))
@@ -155,7 +159,7 @@ def test_more_matches_than_any_limit_are_all_listed(library: Library) -> None:
     graph = graph_of(build)
     (found,) = Rewriter([library.get("divide-to-multiply")]).matches(graph)
     assert len(found) == count
-    positions = [graph.position[m.roots[0].node] for m in found]
+    positions = [graph.positions()[m.roots[0].node] for m in found]
     assert positions == sorted(positions)
     assert len(set(positions)) == count
 

@@ -56,7 +56,7 @@ def test_weights_beyond_the_limit_travel_as_external_data(make_dense, monkeypatc
     load = session_module._load
 
     def recording_load(source, options, where):
-        loaded.append(onnx.load(source, load_external_data=False))
+        loaded.append(onnx.ModelProto.FromString(source))
         return load(source, options, where)
 
     monkeypatch.setattr(session_module, "_load", recording_load)

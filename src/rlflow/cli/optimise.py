@@ -32,16 +32,21 @@ def optimise(
     setting: Annotated[str, typer.Option(help="Optimise for `deployed` or `as_written` ONNX Runtime.")] = "deployed",
     disable: Annotated[list[str] | None, typer.Option(help="A rule not to use, by id or name; repeatable.")] = None,
     shape: Annotated[
-        list[str] | None, typer.Option(help="Shape of an input whose sizes are open, as in x=1x128; repeatable.")
+        list[str] | None,
+        typer.Option(
+            help="Shape of an input whose sizes are open, as in x=1x128; repeatable. Sizes stay open unless a rewrite "
+            "needs them: then the model takes these alone, and the report says so."
+        ),
     ] = None,
     policy: Annotated[Path, typer.Option(help="Folder of the trained policy, for --method rlflow.")] = Path("data"),
     as_json: Annotated[bool, typer.Option("--json", help="Print the report as JSON.")] = False,
 ) -> None:
     """Write a faster model that computes the same, checked and timed against the original.
 
-    If the result is not faster beyond noise, the original is written and the report says so. A result that computes
-    something else is not written: what shows it goes to the folder OUTPUT.reproducer. Exit code 0 when a checked model
-    was written, 2 on input that cannot be used, 1 on failure.
+    If the result is not faster beyond noise, the original is written and the report says so. A model of an older opset
+    is raised where that is safe and a rewrite needs it. A result that computes something else is not written: what
+    shows it goes to the folder OUTPUT.reproducer. Exit code 0 when a checked model was written, 2 on input that cannot
+    be used, 1 on failure.
     """
     config = OptimiseConfig(
         method=method,

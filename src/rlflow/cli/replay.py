@@ -11,7 +11,7 @@ import typer
 
 from rlflow import schemas
 from rlflow.cli.optimise import parse_shape
-from rlflow.errors import ReplayError
+from rlflow.errors import GraphError, ReplayError
 from rlflow.evaluation.assumptions import Assumptions
 from rlflow.evaluation.delivery import DeliveryConfig, check, judgeable
 from rlflow.evaluation.fault import Derivation
@@ -53,8 +53,11 @@ def replay(
     graph = Assumptions.of(model, sizes, library.rules).start_of(chosen, rewriter)
     *_, last = replay_trajectory(graph, chosen, rewriter)
     if output:
-        rewritten = to_onnx(last)
-        check_model(rewritten)
+        try:
+            rewritten = to_onnx(last)
+            check_model(rewritten)
+        except GraphError as error:
+            raise GraphError(f"{model}: {error}") from None
         _compare(Derivation(model, rewritten, graph, chosen, rewriter, str(model.resolve()), dimensions=sizes), output)
         save_model(rewritten, output)
     if as_json:

@@ -15,11 +15,21 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from weakref import WeakKeyDictionary
 
+from immutables import Map
+
 from rlflow.cost.analytic import AnalyticConfig
 from rlflow.cost.base import Cost
 from rlflow.cost.fragment import Fragment, describe, extract, leaves
 from rlflow.cost.price_list import Price, PriceList
-from rlflow.cost.regions import VIEWS, Partition, Region, partition, updated
+from rlflow.cost.regions import (
+    VIEWS,
+    Partition,
+    Region,
+    node_by_node,
+    partition,
+    updated,
+    updated_node_by_node,
+)
 from rlflow.cost.work import WorkCounter
 from rlflow.errors import PriceError, RLFlowError
 from rlflow.ir.graph import Graph, Ref
@@ -31,6 +41,8 @@ from rlflow.runtime.session import Setting
 _LOGGER = logging.getLogger(__name__)
 _MAX_REMEMBERED = 200_000
 _VIEW = Fragment("view", "a view: Reshape, Squeeze, Unsqueeze, Flatten or Identity", ())
+
+_PARTITIONS = {"as_written": (node_by_node, updated_node_by_node), "deployed": (partition, updated)}
 
 
 @dataclass(frozen=True)
@@ -57,7 +69,7 @@ class _Pricing:
     """A graph's regions, and of each by its first node the price."""
 
     partition: Partition
-    ms: Mapping[int, float]
+    ms: Map[int, float]
 
 
 class MeasuredCost:
@@ -111,22 +123,16 @@ class MeasuredCost:
             parent = graph.edit.parent() if graph.edit else None
             before = self._pricings.get(parent) if parent is not None else None
             cut = self._partition(graph, before.partition if before else None)
-            ms = dict(before.ms) if before else {}
+            ms = (before.ms if before else Map[int, float]()).mutate()
             for region in cut.gone:
                 del ms[region[0]]
             ms.update((region[0], self._fragment_ms(graph, region)) for region in cut.made)
-            known = self._pricings[graph] = _Pricing(cut, ms)
+            known = self._pricings[graph] = _Pricing(cut, ms.finish())
         return known
 
     def _partition(self, graph: Graph, before: Partition | None) -> Partition:
-        change = graph.edit.change if graph.edit else None
-        if self.setting == "deployed":
-            return updated(before, graph, change) if before and change else partition(graph)
-        known = before.region_of if before else {}
-        stale = change.touched if change else frozenset()
-        region_of = {i: known[i] if i in known and i not in stale else (i,) for i in graph.order}
-        made = [region for i, region in region_of.items() if known.get(i) is not region]
-        return Partition(region_of, made, [region for i, region in known.items() if region_of.get(i) is not region])
+        cut, cut_again = _PARTITIONS[self.setting]
+        return cut_again(before, graph, graph.edit.change) if before and graph.edit else cut(graph)
 
     def _fragment_ms(self, graph: Graph, nodes: Region) -> float:
         # A node object is shared by all graphs that contain it unchanged, with the operands it had: together with the

@@ -16,8 +16,10 @@ Pad into a window (research/ort_cpu_headroom.md, 3 and 4).
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+
+from immutables import Map
 
 from rlflow.ir.graph import Change, Graph, Node
 from rlflow.ops import registry
@@ -44,7 +46,7 @@ class Partition:
     that the partition before this one had not, all of them where there was none, and `gone` those that it had instead.
     """
 
-    region_of: Mapping[int, Region]
+    region_of: Map[int, Region]
     made: Collection[Region]
     gone: Collection[Region] = ()
 
@@ -56,7 +58,7 @@ class Partition:
 def partition(graph: Graph) -> Partition:
     """Every node that runs, in exactly one region."""
     region_of = _grouped(graph, graph.order)
-    return Partition(region_of, tuple(dict.fromkeys(region_of.values())))
+    return Partition(Map(region_of), tuple(dict.fromkeys(region_of.values())))
 
 
 def updated(parent: Partition, graph: Graph, change: Change) -> Partition:
@@ -69,15 +71,36 @@ def updated(parent: Partition, graph: Graph, change: Change) -> Partition:
     affected |= {
         parent.region_of[c] for region in affected for c in _products_after(graph, region) if c in parent.region_of
     }
-    region_of = dict(parent.region_of)
-    for region in affected:
+    again = {i for region in affected for i in region} | near
+    return _with(parent, affected, _grouped(graph, _in_order(graph, again)))
+
+
+def node_by_node(graph: Graph) -> Partition:
+    """The partition where nothing is fused."""
+    region_of = {i: (i,) for i in graph.order}
+    return Partition(Map(region_of), tuple(region_of.values()))
+
+
+def updated_node_by_node(parent: Partition, graph: Graph, change: Change) -> Partition:
+    """The same from the parent's."""
+    affected = {parent.region_of[i] for i in (*change.touched, *change.removed) if i in parent.region_of}
+    return _with(parent, affected, {i: (i,) for i in _in_order(graph, change.touched)})
+
+
+def _in_order(graph: Graph, identifiers: Iterable[int]) -> list[int]:
+    """Those of them that run."""
+    position = graph.positions()
+    return sorted((i for i in identifiers if position[i] >= 0), key=position.__getitem__)
+
+
+def _with(parent: Partition, gone: Collection[Region], made: Mapping[int, Region]) -> Partition:
+    """The parent's partition with other regions in the place of some."""
+    region_of = parent.region_of.mutate()
+    for region in gone:
         for identifier in region:
             del region_of[identifier]
-    position = graph.position
-    again = {i for region in affected for i in region} | near
-    made = _grouped(graph, sorted((i for i in again if i in position), key=position.__getitem__))
     region_of.update(made)
-    return Partition(region_of, tuple(dict.fromkeys(made.values())), affected)
+    return Partition(region_of.finish(), tuple(dict.fromkeys(made.values())), gone)
 
 
 def _products_after(graph: Graph, region: Region) -> Iterator[int]:

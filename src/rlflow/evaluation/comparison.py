@@ -11,13 +11,13 @@ import numpy as np
 from rlflow.cost.base import CostModel
 from rlflow.cost.work_ratios import work_ratios
 from rlflow.errors import EquivalenceError
-from rlflow.evaluation.delivery import DeliveryConfig
-from rlflow.evaluation.fault import Derivation, explain
+from rlflow.evaluation.delivery import DeliveryConfig, check
+from rlflow.evaluation.fault import Derivation
 from rlflow.evaluation.search_checkpoint import read_result, write_result
 from rlflow.ir.graph import Graph
 from rlflow.onnx_io import check_model, save_model, to_onnx
 from rlflow.optimiser import Budget, OnProgress, OptimisationResult, Optimiser
-from rlflow.runtime.equivalence import EquivalenceReport, compare, drawn_inputs
+from rlflow.runtime.equivalence import EquivalenceReport, compare
 from rlflow.runtime.latency import Ratio, compare_latency, ratio
 from rlflow.runtime.session import SETTINGS, Setting
 
@@ -71,7 +71,8 @@ def compete(
     on_progress: OnProgress | None = None,
     before_keeping: Callable[[], None] = lambda: None,
 ) -> Outcome:
-    """Optimise, export, check. `EquivalenceError` naming rule and step where the result computes something else.
+    """Optimise, export, check. `EquivalenceError` naming rule and step where the result computes something else; what
+    shows the difference is written to a folder in `checkpoint`.
 
     What the method found is kept in the folder `checkpoint`, and taken from there if it has been found before. What
     it rests on, such as prices taken on the way, is for `before_keeping` to save: a kill leaves both or only that.
@@ -86,12 +87,11 @@ def compete(
     check_model(candidate)
     path = folder / f"{contender.optimiser.name}.onnx"
     save_model(candidate, path)
-    report = compare(original, path, draws=config.draws, seed=config.seed, threads=config.threads)
-    if not report.equivalent:
-        drawn = drawn_inputs(original, draws=config.draws, seed=config.seed)
-        derivation = Derivation(original, path, graph, result.trajectory, contender.optimiser.rewriter)
-        what = explain(derivation, report, drawn, folder=None)
-        raise EquivalenceError(f"{contender.optimiser.name}: the model is {report.summary}; {what}")
+    derivation = Derivation(original, path, graph, result.trajectory, contender.optimiser.rewriter)
+    try:
+        report = check(derivation, config, checkpoint / f"{contender.optimiser.name}.reproducer")
+    except EquivalenceError as error:
+        raise EquivalenceError(f"{contender.optimiser.name}: {error}") from None
     return Outcome(contender, result, path, report)
 
 

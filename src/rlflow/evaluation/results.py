@@ -20,6 +20,8 @@ STAGES = (
     "seed_study",
     "rule_study",
 )
+_SCHEMA_BY_FILE = {name: name for name in ("bench", "conformance", "curves", "exports", "fuzz", "rules_applied")}
+_SCHEMA_BY_FILE["big_model"] = "bench"
 # Published numbers are rounded; percentages agree with the costs beside them to this many points.
 _PERCENT_POINTS = 0.05
 
@@ -69,7 +71,7 @@ def schema_of(path: Path) -> str | None:
     if path.name == "metrics.json":
         return path.parent.name if path.parent.name in STAGES else None
     name = path.stem if path.suffix == ".json" else ""
-    return name if name in ("bench", "conformance", "curves", "exports", "fuzz", "rules_applied") else None
+    return _SCHEMA_BY_FILE.get(name)
 
 
 def check_results(folder: Path) -> list[str]:

@@ -1,9 +1,9 @@
 """The computation graph: immutable, so that a search may keep thousands, and cheap to edit, so that it may
 make them.
 
-A graph is a map from node ids to nodes. Nodes name their operands by `Ref`; an edit copies the map and
-replaces a handful of entries, so that parent and child share every untouched node. Weights are leaf nodes
-that refer to their data and never hold a copy.
+A graph is a map from node ids to nodes. Nodes name their operands by `Ref`; an edit replaces a handful of entries,
+and the maps are persistent, so that parent and child share every untouched node and nearly all of the maps. Weights
+are leaf nodes that refer to their data and never hold a copy.
 """
 
 from __future__ import annotations
@@ -12,105 +12,25 @@ import weakref
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from hashlib import blake2b
-from typing import NamedTuple, Protocol
 
 import numpy as np
+from immutables import Map
 
 from rlflow.errors import GraphError
+from rlflow.ir.depth_first import CycleError, DepthFirst, Pieces, depth_first
+from rlflow.ir.depth_first import updated as updated_order
+from rlflow.ir.layout import Layout, layout
+from rlflow.ir.layout import updated as updated_layout
+from rlflow.ir.node import INPUT as INPUT
+from rlflow.ir.node import LEAVES as LEAVES
+from rlflow.ir.node import WEIGHT as WEIGHT
+from rlflow.ir.node import Attributes as Attributes
+from rlflow.ir.node import AttributeValue as AttributeValue
+from rlflow.ir.node import Node as Node
+from rlflow.ir.node import Payload as Payload
+from rlflow.ir.node import Ref as Ref
+from rlflow.ir.node import WeightData as WeightData
 from rlflow.ir.tensor_type import TensorType
-
-INPUT = "Input"
-WEIGHT = "Weight"
-LEAVES = frozenset({INPUT, WEIGHT})
-
-AttributeValue = int | float | str | bytes | tuple["AttributeValue", ...]
-Attributes = Mapping[str, AttributeValue]
-
-
-class Ref(NamedTuple):
-    """One output of one node."""
-
-    node: int
-    index: int = 0  # type: ignore[assignment]  # hides tuple.index, which nobody needs here
-
-
-class Payload(Protocol):
-    """What only the ONNX boundary understands: a weight's data or an opaque node's original text.
-
-    `digest` identifies the content across processes.
-    """
-
-    @property
-    def digest(self) -> str: ...
-
-
-class WeightData(Payload, Protocol):
-    """A weight's values, loaded when asked for."""
-
-    def array(self) -> np.ndarray: ...
-
-
-@dataclass(frozen=True, eq=False, slots=True)
-class Node:
-    """One operator application, or a leaf (`Input`, `Weight`).
-
-    `types` and `names` have one entry an output; a type of None is a value that is no tensor (a sequence, an
-    optional) or of which nothing is known. Names are hints for export and never part of a graph's identity.
-    `constant` says that the value is known when the model is loaded: it costs nothing at run time.
-    `label` is the node's own name in the model that it came from, a hint as well.
-    `signature` is a 64-bit digest of everything but the operands, names and label.
-    """
-
-    op: str
-    inputs: tuple[Ref | None, ...]
-    attributes: Attributes
-    types: tuple[TensorType | None, ...]
-    names: tuple[str, ...]
-    constant: bool = False
-    payload: Payload | None = None
-    signature: int = 0
-    sources: tuple[int, ...] = field(default=())
-    label: str = ""
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "sources", tuple(dict.fromkeys(r.node for r in self.inputs if r is not None)))
-        if not self.signature:
-            object.__setattr__(self, "signature", _signature(self))
-
-    @property
-    def is_opaque(self) -> bool:
-        return self.payload is not None and self.op not in LEAVES
-
-    def with_inputs(self, inputs: tuple[Ref | None, ...]) -> Node:
-        return self._copy(inputs, self.names)
-
-    def with_names(self, names: tuple[str, ...]) -> Node:
-        return self._copy(self.inputs, names)
-
-    def _copy(self, inputs: tuple[Ref | None, ...], names: tuple[str, ...]) -> Node:
-        return Node(
-            self.op,
-            inputs,
-            self.attributes,
-            self.types,
-            names,
-            self.constant,
-            self.payload,
-            self.signature,
-            label=self.label,
-        )
-
-
-def _signature(node: Node) -> int:
-    content = (
-        node.op,
-        sorted(node.attributes.items()),
-        tuple(str(t) for t in node.types),
-        tuple(r is None for r in node.inputs),
-        node.payload.digest if node.payload is not None else "",
-    )
-    return int.from_bytes(blake2b(repr(content).encode(), digest_size=8).digest(), "little") >> 3
 
 
 @dataclass(frozen=True, eq=False)
@@ -157,11 +77,11 @@ class Edit:
 class Graph:
     """A model. `inputs` are ids of `Input` nodes; `consumers` lists, for each node, the nodes that read it."""
 
-    nodes: Mapping[int, Node]
+    nodes: Map[int, Node]
     inputs: tuple[int, ...]
     outputs: tuple[Ref, ...]
     output_names: tuple[str, ...]
-    consumers: Mapping[int, tuple[int, ...]]
+    consumers: Map[int, tuple[int, ...]]
     header: Header
     next_id: int
     edit: Edit | None = None
@@ -173,37 +93,60 @@ class Graph:
     def output_nodes(self) -> frozenset[int]:
         return frozenset(ref.node for ref in self.outputs)
 
-    @cached_property
+    @property
     def order(self) -> tuple[int, ...]:
         """The nodes that run, operands first: depth first from the outputs, operands from left to right.
 
         It depends on the structure alone, never on names or on the history of edits. Leaves and constant
         expressions do not run and are left out. `GraphError` on a cycle.
         """
-        nodes = self.nodes
-        entered: set[int] = set()
-        done: set[int] = set()
-        order: list[int] = []
-        stack = [ref.node for ref in reversed(self.outputs) if not nodes[ref.node].constant]
-        while stack:
-            current = stack.pop()
-            if current < 0:  # all operands of ~current are done
-                done.add(~current)
-                order.append(~current)
-            elif current not in entered:
-                entered.add(current)
-                node = nodes[current]
-                if node.op != INPUT:
-                    stack.append(~current)
-                    stack.extend([s for s in reversed(node.sources) if s not in done and not nodes[s].constant])
-            elif current not in done and nodes[current].op != INPUT:
-                raise GraphError(f"the graph has a cycle through node {current} ({nodes[current].op})")
-        return tuple(order)
+        return self._depth_first.nodes
+
+    def positions(self) -> Sequence[int]:
+        """Of each node id its place in `order`, -1 for what does not run."""
+        return self._depth_first.places.tolist()
+
+    def places(self) -> np.ndarray:
+        """(next_id,) int32, of each node id its place among the inputs and then the nodes that run; else negative."""
+        places = self._depth_first.places + np.int32(len(self.inputs))
+        places[list(self.inputs)] = np.arange(len(self.inputs))
+        return places
+
+    @property
+    def pieces(self) -> Pieces:
+        """The order by where it comes from in the parent's; nothing where it does not come from there."""
+        return self._depth_first.pieces
 
     @cached_property
-    def position(self) -> Mapping[int, int]:
-        """Node id -> its place in `order`."""
-        return dict(zip(self.order, range(len(self.order)), strict=True))
+    def layout(self) -> Layout:
+        """The graph as arrays along its order; from the parent's where that has one."""
+        parent = self.edit.parent() if self.edit else None
+        if self.pieces and parent is not None and "layout" in vars(parent):
+            return updated_layout(parent.layout, self.nodes, self.pieces)
+        return layout(self.nodes, self.order)
+
+    @cached_property
+    def _depth_first(self) -> DepthFirst:
+        """From the parent's where that has one."""
+        roots = [ref.node for ref in self.outputs if self._runs(ref.node)]
+        parent = self.edit.parent() if self.edit else None
+        try:
+            if self.edit is None or parent is None or "_depth_first" not in vars(parent):
+                return depth_first(roots, self._running_operands, self.next_id)
+            change = self.edit.change
+            changed = [i for i in change.touched if self.nodes[i] is not parent.nodes.get(i)]
+            before = parent._depth_first
+            return updated_order(before, changed, change.removed, roots, self._running_operands, self.next_id)
+        except CycleError as error:
+            op = self.nodes[error.node].op
+            raise GraphError(f"the graph has a cycle through node {error.node} ({op})") from None
+
+    def _runs(self, identifier: int) -> bool:
+        node = self.nodes[identifier]
+        return not node.constant and node.op != INPUT
+
+    def _running_operands(self, identifier: int) -> list[int]:
+        return [source for source in self.nodes[identifier].sources if self._runs(source)]
 
     def replace(self, added: Mapping[int, Node], substitution: Mapping[Ref, Ref]) -> Graph:
         """Add nodes, let every reader of an old value read its substitute, and drop what nobody reads any
@@ -229,11 +172,11 @@ class Graph:
         touched = frozenset(i for i in draft.touched if i in draft.nodes)
         change = Change(tuple(i for i in added if i in draft.nodes), tuple(removed), touched)
         return Graph(
-            nodes=draft.nodes,
+            nodes=draft.nodes.finish(),
             inputs=self.inputs,
             outputs=outputs,
             output_names=self.output_names,
-            consumers=draft.consumers,
+            consumers=draft.consumers.finish(),
             header=self.header,
             next_id=max(self.next_id, *(i + 1 for i in added)) if added else self.next_id,
             edit=Edit(weakref.ref(self), change),
@@ -244,8 +187,8 @@ class _Draft:
     """The mutable copy inside one `replace`."""
 
     def __init__(self, graph: Graph) -> None:
-        self.nodes = dict(graph.nodes)
-        self.consumers = dict(graph.consumers)
+        self.nodes = graph.nodes.mutate()
+        self.consumers = graph.consumers.mutate()
         self.inputs = graph.inputs
         self.fresh: set[int] = set()
         self.touched: set[int] = set()
@@ -314,11 +257,11 @@ def make_graph(
         for source in node.sources:
             readers[source].append(identifier)
     return Graph(
-        nodes=kept,
+        nodes=Map(kept),
         inputs=tuple(inputs),
         outputs=tuple(outputs),
         output_names=tuple(output_names),
-        consumers={i: tuple(r) for i, r in readers.items()},
+        consumers=Map({i: tuple(r) for i, r in readers.items()}),
         header=header,
         next_id=max(nodes, default=-1) + 1,
     )

@@ -8,7 +8,7 @@ from rlflow.ir.graph import INPUT, LEAVES, Graph, Node
 
 def validate(graph: Graph) -> None:
     """Raise `GraphError` naming the first broken invariant and its node; cost linear in the graph."""
-    if graph.consumers.keys() != graph.nodes.keys():
+    if set(graph.consumers) != set(graph.nodes):
         raise GraphError("the consumer index and the nodes disagree")
     for identifier, node in graph.nodes.items():
         _check_operands(graph, identifier, node, _words(identifier, node))

@@ -10,39 +10,39 @@ import errno
 import os
 import tempfile
 from collections.abc import Iterator
+from math import prod
 from pathlib import Path
 
 import numpy as np
 import onnx
+from google.protobuf.message import EncodeError
 from onnx import helper, numpy_helper
 
 from rlflow.errors import GraphError, InputError, RLFlowError
 from rlflow.ir.graph import WEIGHT, AttributeValue, Graph, Node, Ref
 from rlflow.ir.tensor_type import TensorType
 from rlflow.onnx_io.element_type import element_type
+from rlflow.onnx_io.external_data import outside_bytes, placement, read_in, tensors_in, with_weights_in
 from rlflow.onnx_io.importer import declares_weights
 from rlflow.onnx_io.opset import ATTRIBUTES_SINCE, AXIS_ATTRIBUTES, PARAMETERS, Parameter
-from rlflow.onnx_io.payload import (
-    InitializerPayload,
-    OpaquePayload,
-    SparsePayload,
-    copy_fields,
-    read_in,
-    tensors_in,
-)
+from rlflow.onnx_io.payload import FilledPayload, InitializerPayload, OpaquePayload, SparsePayload
+from rlflow.onnx_io.type_inference import without_large_weights
 from rlflow.ops.domain import FloatDomain
 from rlflow.ops.reference import evaluate_value
 from rlflow.ops.registry import OPERATORS
 
 _PROTOBUF_LIMIT_BYTES = 2**31 - 2**20
-_EXTERNAL_FROM_BYTES = 1024
+_INLINE_ELEMENTS = 1024
+"""Of one number repeated: more are made when the model runs, as they were in the model that was imported."""
+_SHAPE = Parameter("shape", 0, since=9)
 _REFUSALS = {errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOENT}
 _NEGATIVE_AXES_SINCE = 13
 
 
 def to_onnx(graph: Graph) -> onnx.ModelProto:
-    """A self-contained model: same inputs, outputs, opsets, functions and metadata as the imported one.
+    """A model of the same inputs, outputs, opsets, functions and metadata as the imported one.
 
+    It is self-contained, but refers to weights in files by absolute path where these do not fit into one message.
     `GraphError` if a constant expression cannot be evaluated.
     """
     return _Exporter(graph).model()
@@ -60,8 +60,8 @@ def save_model(model: onnx.ModelProto, path: str | Path) -> None:
         raise InputError(f"there is no folder {path.parent}: create it first")
     try:
         with tempfile.TemporaryDirectory(dir=path.parent, prefix=f".{path.name}.") as folder:
-            if model.ByteSize() >= _PROTOBUF_LIMIT_BYTES:
-                model = _with_weights_beside(model, Path(folder) / f"{path.name}.data")
+            if model.ByteSize() + outside_bytes(model) >= _PROTOBUF_LIMIT_BYTES:
+                model = with_weights_in(model, Path(folder) / f"{path.name}.data")
             onnx.save_model(model, str(Path(folder) / path.name), format="protobuf")
             for part in sorted(Path(folder).iterdir(), key=lambda p: p.name == path.name):
                 os.replace(part, path.parent / part.name)  # the model itself last
@@ -71,30 +71,11 @@ def save_model(model: onnx.ModelProto, path: str | Path) -> None:
         raise RLFlowError(f"{path} could not be written: {error.strerror or error}") from None
 
 
-def _with_weights_beside(model: onnx.ModelProto, data: Path) -> onnx.ModelProto:
-    """The model with its large weights in the file `data`; `model` itself is left as it is."""
-    slim = onnx.ModelProto()
-    copy_fields(model, slim, skipped={"graph"})
-    copy_fields(model.graph, slim.graph, skipped={"initializer"})
-    with data.open("wb") as file:
-        for tensor in model.graph.initializer:
-            if not tensor.HasField("raw_data") or len(tensor.raw_data) < _EXTERNAL_FROM_BYTES:
-                slim.graph.initializer.add().CopyFrom(tensor)
-                continue
-            outside = slim.graph.initializer.add()
-            copy_fields(tensor, outside, skipped={"raw_data"})
-            outside.data_location = onnx.TensorProto.EXTERNAL
-            entries = {"location": data.name, "offset": file.tell(), "length": file.write(tensor.raw_data)}
-            for key, value in entries.items():
-                outside.external_data.add(key=key, value=str(value))
-    return slim
-
-
 def check_model(model: onnx.ModelProto) -> None:
     """`GraphError` with the checker's reason if the model is not valid."""
     try:
-        onnx.checker.check_model(model)
-    except onnx.checker.ValidationError as error:
+        onnx.checker.check_model(without_large_weights(model))
+    except (onnx.checker.ValidationError, EncodeError, ValueError) as error:
         raise GraphError(f"the exported model is not valid ONNX: {str(error).splitlines()[0]}") from None
 
 
@@ -115,6 +96,7 @@ class _Exporter:
         self.folded: dict[Ref, np.ndarray] = {}
         self.labels: set[str] = set()
         self.fresh_count = 0
+        self.place = placement(_stored_tensors(graph))
 
     def model(self) -> onnx.ModelProto:
         graph = self.graph
@@ -174,14 +156,21 @@ class _Exporter:
             sparse.CopyFrom(node.payload.proto)
             sparse.values.name = name
         elif node.op == WEIGHT and isinstance(node.payload, InitializerPayload):
-            self._add_weight(node.payload.self_contained(), name)
+            self._add_weight(node.payload.proto, name, node.payload.folder)
+        elif isinstance(node.payload, FilledPayload) and prod(node.payload.shape) > _INLINE_ELEMENTS:
+            shape = self._parameter(node.payload.shape, _SHAPE, None)
+            value = node.payload.value
+            self.body.node.append(
+                helper.make_node("ConstantOfShape", [shape], [name], name=self._label(name), value=value)
+            )
         else:
             value = evaluate_value(self.graph, ref, self.folded, FloatDomain())
             self._add_weight(numpy_helper.from_array(np.asarray(value)), name)
 
-    def _add_weight(self, tensor: onnx.TensorProto, name: str) -> None:
+    def _add_weight(self, tensor: onnx.TensorProto, name: str, folder: Path | None = None) -> None:
         copy = self.body.initializer.add()
         copy.CopyFrom(tensor)
+        self.place(copy, folder)
         copy.name = name
         if declares_weights(self.proto):
             self.body.input.append(helper.make_tensor_value_info(name, copy.data_type, list(copy.dims)))
@@ -275,6 +264,12 @@ def _goes_without_saying(op: str, name: str, value: AttributeValue, opset: int) 
     """An attribute that this opset does not have yet, of the value that it takes for granted."""
     granted = value == 0 or (isinstance(value, tuple) and set(value) == {1})
     return granted and opset < ATTRIBUTES_SINCE.get((op, name), 0)
+
+
+def _stored_tensors(graph: Graph) -> Iterator[onnx.TensorProto]:
+    for node in graph.nodes.values():
+        if isinstance(node.payload, InitializerPayload):
+            yield node.payload.proto
 
 
 def _reserved_names(graph: Graph, body: onnx.GraphProto) -> Iterator[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from math import prod
 from pathlib import Path
 
 import numpy as np
@@ -15,8 +16,9 @@ from rlflow.ir.graph import INPUT, WEIGHT, AttributeValue, Graph, Header, Node, 
 from rlflow.ir.tensor_type import TensorType
 from rlflow.onnx_io import open_sizes
 from rlflow.onnx_io.element_type import dtype_name
+from rlflow.onnx_io.external_data import copy_fields, is_outside, tensors_in
 from rlflow.onnx_io.opset import AXIS_ATTRIBUTES, FLATTENING_BEFORE, IGNORABLE_VALUES, IGNORED_ATTRIBUTES, PARAMETERS
-from rlflow.onnx_io.payload import InitializerPayload, OpaquePayload, SparsePayload, copy_fields, tensors_in
+from rlflow.onnx_io.payload import FilledPayload, InitializerPayload, OpaquePayload, SparsePayload
 from rlflow.onnx_io.size_arithmetic import MOST_ELEMENTS, computed, read_shape
 from rlflow.onnx_io.type_inference import infer_node_types, infer_types, is_small, pin_dimensions, without_large_weights
 from rlflow.onnx_io.window_attributes import WINDOWED, written_out
@@ -24,6 +26,9 @@ from rlflow.ops import registry
 from rlflow.ops.schema import ints
 
 ONNX_DOMAINS = ("", "ai.onnx")
+_MOST_FILLED = 2**28
+"""Elements: a constant is evaluated when an expression of it is exported, which must not fill the memory."""
+_ZERO = numpy_helper.from_array(np.zeros(1, np.float32))
 _ROUNDED = frozenset({"Erf", "Exp", "Gelu", "Log", "Pow", "Sigmoid", "Softmax", "Tanh"})
 """Functions whose last bit is another one in every library: what they make of constants is left to the runtime."""
 _LARGEST_DIMENSION = 2**63 - 1
@@ -69,7 +74,7 @@ def from_onnx(source: str | Path | onnx.ModelProto, dimensions: Mapping[str, int
     if isinstance(source, onnx.ModelProto):
         _check(source, without_large_weights(source), where="the model")
         return _imported(source, None, dimensions or {}, where="the model")
-    return _imported(load_model(source), Path(source).parent, dimensions or {}, where=str(source))
+    return _imported(load_model(source), Path(source).absolute().parent, dimensions or {}, where=str(source))
 
 
 def _imported(model: onnx.ModelProto, folder: Path | None, dimensions: Mapping[str, int], where: str) -> Graph:
@@ -161,6 +166,11 @@ class _Importer:
         if sizes is not None:
             self._add_weight(numpy_helper.from_array(sizes, proto.output[0]))
             return
+        if proto.op_type == "ConstantOfShape" and self._is_standard(proto):
+            filled = self._filled(proto)
+            if filled is not None:
+                self._add(filled)
+                return
         node = None if (proto.domain, proto.op_type) in self.functions else self._understood(proto)
         sizes = self._open_sizes(proto, node)
         if sizes is not None and sizes.dtype != object:
@@ -179,6 +189,18 @@ class _Importer:
             return read_shape(proto, self._type(list(refs.values()), 0))
         operands = {name: array for name, ref in refs.items() if (array := self._few_numbers(ref)) is not None}
         return computed(proto, operands, self.opset) if refs and len(operands) == len(refs) else None
+
+    def _filled(self, proto: onnx.NodeProto) -> Node | None:
+        """A constant of one number, None where its shape is not known or it would fill the memory."""
+        ref = self._ref(proto.input[0], proto)
+        shape = None if ref is None else self._constant_array(ref)
+        value = next((a.t for a in proto.attribute if a.name == "value"), _ZERO)
+        if shape is None or min(shape, default=0) < 0 or prod(map(int, shape)) > _MOST_FILLED or prod(value.dims) != 1:
+            return None
+        payload = FilledPayload(value, _int_tuple(shape))
+        InitializerPayload(value).check()
+        kind = TensorType(dtype_name(value.data_type), payload.shape)
+        return Node(WEIGHT, (), {}, (kind,), tuple(proto.output), True, payload)
 
     def _open_sizes(self, proto: onnx.NodeProto, node: Node | None) -> np.ndarray | None:
         """The node's output, as far as it is made of the dimensions of other values."""
@@ -366,7 +388,7 @@ class _Importer:
 
     def _opaque(self, proto: onnx.NodeProto) -> Node:
         for tensor in tensors_in(proto):
-            if tensor.data_location == onnx.TensorProto.EXTERNAL:
+            if is_outside(tensor):
                 InitializerPayload(tensor, self.folder).check()
         captures = tuple(n for n in dict.fromkeys(_captured_names(proto)) if n in self.values)
         refs = [self._ref(name, proto) for name in (*proto.input, *captures)]

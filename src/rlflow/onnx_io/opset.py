@@ -33,6 +33,10 @@ PARAMETERS: Mapping[str, tuple[Parameter, ...]] = {
     "Unsqueeze": (Parameter("axes", 1, since=13),),
     "ReduceSum": (Parameter("axes", 1, since=13, required=False),),
     "ReduceMean": (Parameter("axes", 1, since=18, required=False),),
+    "Clip": (
+        Parameter("min", 1, since=11, required=False, scalar=True),
+        Parameter("max", 2, since=11, required=False, scalar=True),
+    ),
     "Pow": (Parameter("exponent", 1, since=7, scalar=True),),
     "Pad": (
         Parameter("pads", 1, since=11),

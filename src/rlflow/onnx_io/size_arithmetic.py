@@ -6,6 +6,7 @@ Models are exported with Shape, Gather and Concat before each Reshape. Where a s
 from __future__ import annotations
 
 from collections.abc import Mapping
+from math import prod
 
 import numpy as np
 import onnx
@@ -36,12 +37,25 @@ def computed(proto: onnx.NodeProto, operands: Mapping[str, np.ndarray], opset: i
     """What an operator of ai.onnx makes of a few whole numbers; None for anything else."""
     if proto.op_type not in _ARITHMETIC or len(proto.output) != 1 or not all(map(_is_few, operands.values())):
         return None
+    if not _makes_few(proto, operands):
+        return None
     try:
         with np.errstate(all="raise"):
             (value,) = ReferenceEvaluator(_model_of(proto, operands, opset)).run(None, dict(operands))
     except Exception:  # whatever the reference says of numbers that do not fit: the node stays as it is
         return None
     return value if isinstance(value, np.ndarray) and _is_few(value) else None
+
+
+def _makes_few(proto: onnx.NodeProto, operands: Mapping[str, np.ndarray]) -> bool:
+    """Whether few numbers come out even where their count is one of those that go in: any other would fill memory."""
+    given = [[int(v) for v in operands[name].reshape(-1)] for name in proto.input]
+    match proto.op_type, given:
+        case (("ConstantOfShape" | "Expand"), [*_, shape]):
+            return prod(shape) <= MOST_ELEMENTS
+        case "Range", [[start], [limit], [step]]:
+            return abs(limit - start) <= MOST_ELEMENTS * abs(step)
+    return True
 
 
 def _model_of(proto: onnx.NodeProto, operands: Mapping[str, np.ndarray], opset: int) -> onnx.ModelProto:

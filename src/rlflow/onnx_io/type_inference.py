@@ -10,11 +10,13 @@ from onnx import helper
 
 from rlflow.ir.tensor_type import TensorType
 from rlflow.onnx_io.element_type import dtype_name, from_type_proto, to_value_info
-from rlflow.onnx_io.payload import copy_fields
+from rlflow.onnx_io.external_data import copy_fields, is_outside
+from rlflow.onnx_io.loop_types import loop_outputs
 
 _SMALL_BYTES = 4096  # shapes, axes, indices: what shape inference may want to read
 _LONGEST_SHAPE = 2**20
-"""ONNX's inference counts up to the length of a vector that may hold axes: of one declared longer, memory runs out."""
+"""ONNX's inference counts up to the length of a vector that may hold axes, and where it follows values, it follows all
+of a vector that may be a shape: of a longer one, memory runs out."""
 
 
 def infer_types(model: onnx.ModelProto, dimensions: Mapping[str, int] | None = None) -> dict[str, TensorType | None]:
@@ -25,13 +27,56 @@ def infer_types(model: onnx.ModelProto, dimensions: Mapping[str, int] | None = N
     light = without_large_weights(model)
     pin_dimensions(light.graph, dimensions or {})
     _name_dimensions(light)
-    with suppress(RuntimeError, ValueError, MemoryError, onnx.shape_inference.InferenceError):
-        light = onnx.shape_inference.infer_shapes(light, data_prop=True)
+    light = _inferred(light)
+    with suppress(KeyError, ValueError):  # a Loop that is none
+        light = _with_loops(light)
     values = (*light.graph.value_info, *light.graph.input, *light.graph.output)
     types = {v.name: from_type_proto(v.type) for v in values}
     for sparse in model.graph.sparse_initializer:
         types[sparse.values.name] = TensorType(dtype_name(sparse.values.data_type), tuple(sparse.dims))
     return types
+
+
+def _inferred(model: onnx.ModelProto) -> onnx.ModelProto:
+    with suppress(RuntimeError, ValueError, MemoryError, onnx.shape_inference.InferenceError):
+        plain = onnx.shape_inference.infer_shapes(model)
+        if any(map(_is_long, (*plain.graph.value_info, *plain.graph.output))):
+            return plain
+        return onnx.shape_inference.infer_shapes(model, data_prop=True)
+    return model
+
+
+def _is_long(value: onnx.ValueInfoProto) -> bool:
+    dimensions = value.type.tensor_type.shape.dim
+    return len(dimensions) == 1 and dimensions[0].dim_value > _LONGEST_SHAPE
+
+
+def _with_loops(model: onnx.ModelProto) -> onnx.ModelProto:
+    """The model with the types of what its Loops carry, and of all that follows from them: of one, another's may."""
+    waiting = [node for node in model.graph.node if node.op_type == "Loop" and node.domain in ("", "ai.onnx")]
+    while waiting:
+        told = [list(loop_outputs(loop, model, _inferred)) for loop in waiting]
+        waiting = [loop for loop, outputs in zip(waiting, told, strict=True) if not outputs]
+        if not any(told):
+            break
+        known = {output.name: output for outputs in told for output in outputs}
+        for value in (*model.graph.value_info, *model.graph.output):
+            if value.name in known:
+                _refine(value.type, known.pop(value.name).type)
+        model.graph.value_info.extend(known.values())
+        model = _inferred(model)
+    return model
+
+
+def _refine(kind: onnx.TypeProto, known: onnx.TypeProto) -> None:
+    """Take over a shape, or numbers where there are none."""
+    dimensions, others = kind.tensor_type.shape.dim, known.tensor_type.shape.dim
+    if not kind.tensor_type.HasField("shape"):
+        kind.CopyFrom(known)
+    elif len(dimensions) == len(others):
+        for dimension, other in zip(dimensions, others, strict=True):
+            if other.HasField("dim_value") and not dimension.HasField("dim_value"):
+                dimension.dim_value = other.dim_value
 
 
 _KEEPING_TYPE = {
@@ -112,4 +157,4 @@ def without_large_weights(model: onnx.ModelProto) -> onnx.ModelProto:
 
 def is_small(tensor: onnx.TensorProto) -> bool:
     """Whether inference is shown the weight's values."""
-    return tensor.ByteSize() <= _SMALL_BYTES and tensor.data_location != onnx.TensorProto.EXTERNAL
+    return tensor.ByteSize() <= _SMALL_BYTES and not is_outside(tensor)

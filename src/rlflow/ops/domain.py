@@ -59,6 +59,10 @@ class Domain(ABC):
     def relu(self, a: Array) -> Array: ...
 
     @abstractmethod
+    def clip(self, a: Array, low: float | None, high: float | None) -> Array:
+        """Between two bounds, of which one that is None is the last number of the element type."""
+
+    @abstractmethod
     def function(self, name: str, a: Array) -> Array:
         """An elementwise function of which only its name is known: `erf`, `tanh`, `sqrt`, `log`."""
 
@@ -125,6 +129,11 @@ class FloatDomain(Domain):
 
     def relu(self, a: np.ndarray) -> np.ndarray:
         return np.maximum(a, np.zeros((), a.dtype))
+
+    def clip(self, a: np.ndarray, low: float | None, high: float | None) -> np.ndarray:
+        last = np.finfo(a.dtype)
+        bounds = (last.min if low is None else low, last.max if high is None else high)
+        return np.minimum(np.maximum(a, np.asarray(bounds[0], a.dtype)), np.asarray(bounds[1], a.dtype))
 
     def function(self, name: str, a: np.ndarray) -> np.ndarray:
         return _FLOAT_FUNCTIONS[name](a.astype(_accumulator(a))).astype(a.dtype)

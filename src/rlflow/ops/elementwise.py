@@ -8,7 +8,7 @@ from rlflow.errors import TypeInferenceError
 from rlflow.ir.graph import Attributes
 from rlflow.ir.tensor_type import TensorType
 from rlflow.ops.domain import Array, Domain, FloatDomain
-from rlflow.ops.schema import Operator, Types, broadcast, elementwise_flops, same_dtype, shape_of
+from rlflow.ops.schema import Operator, Types, broadcast, elementwise_flops, only, same_dtype, shape_of
 
 
 def _infer_broadcast(name: str) -> Callable[[Attributes, Types], tuple[TensorType, ...]]:
@@ -76,6 +76,21 @@ def _power(domain: Domain, attributes: Attributes, x: Sequence[Array]) -> tuple[
     raise TypeInferenceError(f"Pow: no exact meaning for the exponent {exponent!r}")
 
 
+_CLIPPED = ("float16", "float32", "float64")
+
+
+def _infer_clip(attributes: Attributes, inputs: Types) -> tuple[TensorType, ...]:
+    only(attributes, ("min", "max"), "Clip")
+    if inputs[0].dtype not in _CLIPPED:
+        raise TypeInferenceError(f"Clip: bounds of {inputs[0].dtype} are not understood")
+    return (inputs[0],)
+
+
+def _clip(domain: Domain, attributes: Attributes, x: Sequence[Array]) -> tuple[Array, ...]:
+    low, high = map(attributes.get, ("min", "max"))
+    return (domain.clip(x[0], low, high),)  # type: ignore[arg-type]
+
+
 OPERATORS = (
     _binary("Add", 7, lambda d, a, b: d.add(a, b), commutative=True),
     _binary("Sub", 7, lambda d, a, b: d.subtract(a, b), commutative=False),
@@ -91,6 +106,7 @@ OPERATORS = (
         commutative=True,
     ),
     Operator("Pow", _infer_power, _power, since=7, arity=(1, 1), flops=elementwise_flops(1)),
+    Operator("Clip", _infer_clip, _clip, since=6, arity=(1, 1), flops=elementwise_flops(2)),
     _unary("Relu", 6, lambda d, x: d.relu(x)),
     _unary("Neg", 6, lambda d, x: d.negate(x)),
     _unary("Reciprocal", 6, lambda d, x: d.reciprocal(x)),

@@ -53,6 +53,7 @@ Q = 524171
 """P = 2 Q + 1 is a safe prime just under 2**20, with P = Q = 3 mod 4 and P = 7 mod 8, so that -1 is a non-residue, 2 is
 a residue, and sums of up to 2**23 products fit into 64 bits."""
 _GENERATOR = 4  # of order Q: exp(x) = 4 ** x is well defined for exponents modulo Q
+_LAST = float(np.finfo(np.float32).max)
 _ROOTS = {P: 5, Q: 6}  # the smallest primitive roots
 
 
@@ -163,6 +164,20 @@ class FieldDomain(Domain):
         exponent = None if a.exponent is None else np.where(positive, a.exponent, 0)
         return FieldArray(np.where(positive, a.residue, 0), exponent, a.undefined)
 
+    def clip(self, a: FieldArray, low: float | None, high: float | None) -> FieldArray:
+        """Some numbers stay, among them the bounds, and each other becomes one of these: which, is a random function of
+        the residue. That numbers are ordered is not known here; that a second time changes nothing is.
+        """
+        ends = [self.constant(last if end is None else end) for end, last in ((low, -_LAST), (high, _LAST))]
+        lows, highs = (batch.of_rank(end.residue, a.residue.ndim - 1) for end in ends)
+        lot = self._scramble(f"clip {low} {high}", a.residue) % 4
+        stays = (lot > 1) | (a.residue == lows) | (a.residue == highs)
+        exponent = None
+        if a.exponent is not None:
+            low_exponents, high_exponents = (batch.of_rank(_exponent(end), a.residue.ndim - 1) for end in ends)
+            exponent = np.where(stays, a.exponent, np.where(lot == 0, low_exponents, high_exponents))
+        return FieldArray(np.where(stays, a.residue, np.where(lot == 0, lows, highs)), exponent, a.undefined)
+
     def function(self, name: str, a: FieldArray) -> FieldArray:
         if name in ("erf", "tanh"):
             magnitude = np.minimum(a.residue, P - a.residue)
@@ -203,6 +218,11 @@ def _mixed(z: np.ndarray) -> np.ndarray:
     z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     return np.asarray(z ^ (z >> np.uint64(31)))
+
+
+def _exponent(number: FieldArray) -> np.ndarray:
+    assert number.exponent is not None
+    return number.exponent
 
 
 def undefined(a: FieldArray) -> np.ndarray:

@@ -67,6 +67,9 @@ class FloatBatchDomain(Domain):
     def relu(self, a: FloatBatch) -> FloatBatch:
         return FloatBatch(_FLOATS.relu(a.values))
 
+    def clip(self, a: FloatBatch, low: float | None, high: float | None) -> FloatBatch:
+        return FloatBatch(_FLOATS.clip(a.values, low, high))
+
     def function(self, name: str, a: FloatBatch) -> FloatBatch:
         return FloatBatch(_FLOATS.function(name, a.values))
 

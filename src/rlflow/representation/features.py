@@ -6,10 +6,12 @@ No feature tells where in the model a node stands, so that equal layers look equ
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
+from rlflow.ir.depth_first import spliced
 from rlflow.ir.graph import INPUT, Graph, Node
 from rlflow.ir.tensor_type import TensorType
 from rlflow.ops import registry
@@ -47,32 +49,41 @@ class Featuriser:
         self._row_of_node: dict[Node, int] = {}
         self._row: dict[tuple[float, ...], int] = {}
         self._table = np.zeros((0, 1 + _OWN_FEATURES))
+        self._rows: WeakKeyDictionary[Graph, np.ndarray] = WeakKeyDictionary()
 
     def arrays(self, graph: Graph) -> GraphArrays:
         """op (N,), features (N, F), edges (E, 2); nodes are the inputs, then the graph's order."""
-        identifiers = (*graph.inputs, *graph.order)
-        place = dict(zip(identifiers, range(len(identifiers)), strict=True))
-        nodes = list(map(graph.nodes.__getitem__, identifiers))
-        own = self._rows(graph, nodes)
-        features = np.empty((len(own), NUM_FEATURES), dtype=np.float32)
-        features[:, :_OWN_FEATURES] = own[:, 1:]
-        features[:, _OWN_FEATURES] = list(map(len, map(graph.consumers.__getitem__, identifiers)))
-        features[:, _OWN_FEATURES] *= _COUNT_SCALE
-        features[:, _OWN_FEATURES + 1] = 0.0
-        features[[place[i] for i in graph.output_nodes if i in place], _OWN_FEATURES + 1] = 1.0
-        edges = [
-            end for at, node in enumerate(nodes) for s in node.sources if s in place for end in (place[s], at)
-        ]  # flat: numpy reads numbers far faster than pairs
-        return GraphArrays(own[:, 0].astype(np.int64), features, np.array(edges, dtype=np.int64).reshape(-1, 2))
-
-    def _rows(self, graph: Graph, nodes: Sequence[Node]) -> np.ndarray:
-        """(nodes, 1 + own features): operator, then features."""
-        known = self._row_of_node
-        found = zip(nodes, map(known.get, nodes), strict=True)
-        rows = [self._new_row(graph, node) if row is None else row for node, row in found]
+        rows = np.concatenate((self._looked_at(graph, graph.inputs), self._running(graph)))
         if len(self._table) < len(self._row):
             self._table = np.array(list(self._row), dtype=np.float64)
-        return self._table[rows]
+        own = self._table[rows]
+        place, layout = graph.places(), graph.layout
+        senders = place[layout.operands]
+        receivers = np.repeat(np.arange(len(graph.inputs), len(rows)), layout.counts)
+        features = np.zeros((len(rows), NUM_FEATURES), dtype=np.float32)
+        features[:, :_OWN_FEATURES] = own[:, 1:]
+        features[:, _OWN_FEATURES] = _COUNT_SCALE * np.bincount(senders, minlength=len(rows))
+        features[[place[i] for i in graph.output_nodes if not graph.nodes[i].constant], _OWN_FEATURES + 1] = 1.0
+        return GraphArrays(own[:, 0].astype(np.int64), features, np.stack((senders, receivers), axis=1, dtype=np.int64))
+
+    def _running(self, graph: Graph) -> np.ndarray:
+        """(running nodes,): their rows, from the parent's where its order is the graph's but for some pieces."""
+        rows = self._rows.get(graph)
+        if rows is None:
+            parent = graph.edit.parent() if graph.edit else None
+            before = self._rows.get(parent) if parent is not None else None
+            if before is not None and graph.pieces:
+                rows = spliced(graph.pieces, before, lambda piece: self._looked_at(graph, piece))
+            else:
+                rows = self._looked_at(graph, graph.order)
+            self._rows[graph] = rows
+        return rows
+
+    def _looked_at(self, graph: Graph, identifiers: Iterable[int]) -> np.ndarray:
+        """(nodes,) int32 rows of the table."""
+        nodes = ((graph.nodes[i], self._row_of_node.get(graph.nodes[i])) for i in identifiers)
+        rows = [self._new_row(graph, node) if row is None else row for node, row in nodes]
+        return np.array(rows, dtype=np.int32)
 
     def _new_row(self, graph: Graph, node: Node) -> int:
         if len(self._row_of_node) >= _MAX_REMEMBERED:

@@ -16,6 +16,7 @@ from rlflow.rules.curated_movement import false_movement_controls, movement_rule
 from rlflow.rules.curated_padding import false_padding_controls, padding_rules
 from rlflow.rules.curated_reading import false_reading_controls, reading_rules
 from rlflow.rules.curated_winograd import false_winograd_controls, winograd_rules
+from rlflow.rules.elementary import CLIP
 from rlflow.rules.rule import Rule, declare
 
 _LINEAR = "linear"
@@ -303,6 +304,10 @@ def _association_rules() -> list[Rule]:
     return [associate, merge_biases, softmax_shift, value_bias]
 
 
+def _clip_rules() -> list[Rule]:
+    return [declare("clip-once", "normalisation", [CLIP(CLIP("x"))], [CLIP("x")], attributes=CLIP.kinds)]
+
+
 def curated_rules() -> list[Rule]:
     """All declared rules that belong to no family, without certificates."""
     return [
@@ -313,6 +318,7 @@ def curated_rules() -> list[Rule]:
         *_movement_rules(),
         *_normalisation_rules(),
         *_association_rules(),
+        *_clip_rules(),
         *convolution_rules(),
         *fused_rules(),
         *microsoft_rules(),
@@ -327,6 +333,10 @@ def curated_rules() -> list[Rule]:
 def false_controls() -> list[Rule]:
     """Rules that are wrong, each in a way that a weak verifier overlooks. All must be refused in every run."""
     square = {"a": {"shape": ["n", "n"]}, "b": {"shape": ["n", "n"]}}
+
+    def clip(term: Any, low: float = 0.0, high: float = 1.0) -> list[Any]:
+        return ["Clip", {"min": low, "max": high}, term]
+
     return [
         declare("products-commute", "control", [["MatMul", "a", "b"]], [["MatMul", "b", "a"]], square),
         declare("transpose-is-identity", "control", [["Transpose", {"perm": [1, 0]}, "a"]], ["a"], {"a": square["a"]}),
@@ -372,6 +382,11 @@ def false_controls() -> list[Rule]:
             [["Reciprocal", ["Relu", "a"]]],
             [["Relu", ["Reciprocal", "a"]]],
             square,
+        ),
+        declare("clip-passes-relu", "control", [["Relu", clip("a", -2, -1)]], [clip(["Relu", "a"], -2, -1)], square),
+        declare("clip-passes-sum", "control", [clip(["Add", "a", "b"])], [["Add", clip("a"), clip("b")]], square),
+        declare(
+            "the-second-clip-counts", "control", [clip(clip("a", 0.0, 1.0), 2.0, 3.0)], [clip("a", 2.0, 3.0)], square
         ),
         declare(
             "exp-comes-apart", "control", [["Exp", ["Add", "a", "b"]]], [["Mul", ["Exp", "a"], ["Exp", "b"]]], square

@@ -8,13 +8,13 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+from rlflow.rules.elementary import UNARY
 from rlflow.rules.rule import Rule, declare
 
 _FAMILY = "join"
 _ALONG = ["axis", "x"]
 """Kind of the attribute ?k: an axis of x, counted from the end as the library stores axes."""
 
-_UNARY = ("Relu", "Neg", "Reciprocal", "Exp", "Erf", "Tanh", "Sqrt", "Log", "Sigmoid")
 _BINARY = ("Add", "Sub", "Mul", "Div")
 _SAME_SIZE = ["==", ["dim", "x", "?k"], ["dim", "v", "?k"]]
 _POOLS: tuple[tuple[str, dict[str, Any]], ...] = (
@@ -48,13 +48,13 @@ def _both(rule: Rule, reverse: str) -> list[Rule]:
 def _elementwise_rules() -> list[Rule]:
     unary = [
         declare(
-            f"{op.lower()}-of-parts",
+            f"{f.name}-of-parts",
             _FAMILY,
-            [[op, _join("?k", "x", "y")]],
-            [_join("?k", [op, "x"], [op, "y"])],
-            attributes={"?k": _ALONG},
+            [f(_join("?k", "x", "y"))],
+            [_join("?k", f("x"), f("y"))],
+            attributes={"?k": _ALONG, **f.kinds},
         )
-        for op in _UNARY
+        for f in UNARY
     ]
     pairs = [
         declare(

@@ -9,13 +9,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from rlflow.rules.elementary import UNARY
 from rlflow.rules.rule import Rule, declare
 
 _FAMILY = "movement"
 _LAST = -1
 _TO_THE_END = 2**31 - 1
 
-_UNARY = ("Relu", "Neg", "Reciprocal", "Exp", "Erf", "Tanh", "Sqrt", "Log", "Sigmoid")
 _BINARY = ("Add", "Mul", "Sub", "Div")
 _COMMUTATIVE = ("Add", "Mul")
 _TURN = {"?p": ["permutation", "x"]}
@@ -97,8 +97,14 @@ def _elementwise_rules() -> list[Rule]:
     whole = {"z": {"constant": True}}
     return [
         *(
-            declare(f"{op.lower()}-before-transpose", _FAMILY, [[op, _turn("x")]], [_turn([op, "x"])], attributes=_TURN)
-            for op in _UNARY
+            declare(
+                f"{f.name}-before-transpose",
+                _FAMILY,
+                [f(_turn("x"))],
+                [_turn(f("x"))],
+                attributes={**_TURN, **f.kinds},
+            )
+            for f in UNARY
         ),
         *(
             declare(

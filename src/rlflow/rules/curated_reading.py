@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from rlflow.rules.curated_slices import slice_rules
+from rlflow.rules.elementary import UNARY
 from rlflow.rules.reading import EXTENTS, GATHER, PICK, SLICE, TO_THE_END, Reading
 from rlflow.rules.rule import Rule, declare
 
@@ -17,7 +18,6 @@ _ROWS = -2
 _IMAGES = -4
 _CHANNELS = -3
 
-_UNARY = ("Relu", "Neg", "Reciprocal", "Exp", "Erf", "Tanh", "Sqrt", "Log", "Sigmoid")
 _COMMUTATIVE = ("Add", "Mul")
 _BINARY = (*_COMMUTATIVE, "Sub", "Div")
 _REDUCTIONS = ("ReduceSum", "ReduceMean")
@@ -32,7 +32,7 @@ def _elementwise_rules(read: Reading) -> list[Rule]:
         *((op, "-from-right", ("z", "x")) for op in _BINARY if op not in _COMMUTATIVE),
     ]
     return [
-        *(read.before(op.lower(), [op, "x"], [op, read("x")]) for op in _UNARY),
+        *(read.before(f.name, f("x"), f(read("x")), attributes=f.kinds) for f in UNARY),
         *(
             read.before(name, ["Pow", {"exponent": power}, "x"], ["Pow", {"exponent": power}, read("x")])
             for name, power in (("square", 2.0), ("cube", 3.0), ("root", 0.5))

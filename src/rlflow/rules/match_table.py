@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
+
+from immutables import Map, MapMutation
 
 from rlflow.ir.graph import Change, Graph
 from rlflow.rules.discrimination_tree import climb, descend
@@ -14,8 +16,10 @@ from rlflow.rules.rule import Rule
 from rlflow.rules.variants import Variant, compile_variants
 
 Place = TypeVar("Place", int, frozenset[int])
-_ByRule = Mapping[int, Mapping[Place, tuple[Match, ...]]]
+_ByRule = Map[int, Map[Place, tuple[Match, ...]]]
 """Rule index -> where -> matches there, those in one place in the order of the rule's variants."""
+
+_NOWHERE: Map[Any, tuple[Match, ...]] = Map()
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +28,7 @@ class MatchTable:
     which rules; `joint` those of rules with several roots, by all nodes of the match and in every order of its roots.
     """
 
-    rules_at: Mapping[int, tuple[int, ...]]
+    rules_at: Map[int, tuple[int, ...]]
     single: _ByRule[int]
     joint: _ByRule[frozenset[int]]
 
@@ -45,7 +49,7 @@ class MatchTables:
 
     def new(self, graph: Graph) -> MatchTable:
         """The table of a graph of which nothing is known."""
-        return self._with(MatchTable({}, {}, {}), graph, dict.fromkeys(graph.order, -1), graph.order)
+        return self._with(MatchTable(Map(), Map(), Map()), graph, dict.fromkeys(graph.order, -1), graph.order)
 
     def updated(self, table: MatchTable, graph: Graph, change: Change) -> MatchTable:
         """From the table of the graph before the change.
@@ -71,7 +75,7 @@ class MatchTables:
         self, table: MatchTable, removed: Iterable[int], near: Mapping[int, int], stale: Set[int]
     ) -> MatchTable:
         """Less the matches at roots that are gone, those that reach deeper than the change is away, and stale ones."""
-        rules_at, single, joint = dict(table.rules_at), _Draft(table.single), _Draft(table.joint)
+        rules_at, single, joint = table.rules_at.mutate(), _Draft(table.single), _Draft(table.joint)
         for root, distance in {**dict.fromkeys(removed, -1), **near}.items():
             rules = rules_at.pop(root, ())
             for rule in rules:
@@ -84,14 +88,14 @@ class MatchTables:
             for nodes, found in places.items():
                 if not stale.isdisjoint(nodes):
                     joint.put(rule, nodes, [match for match in found if match.nodes[0] not in stale])
-        return MatchTable(rules_at, single.by_rule, joint.by_rule)
+        return MatchTable(rules_at.finish(), single.finish(), joint.finish())
 
     def _with(
         self, table: MatchTable, graph: Graph, single_roots: Mapping[int, int], joint_roots: Iterable[int]
     ) -> MatchTable:
         """And all matches of rules deeper than a root's number at that root, and the joint ones with these first
         roots."""
-        rules_at, single, joint = dict(table.rules_at), _Draft(table.single), _Draft(table.joint)
+        rules_at, single, joint = table.rules_at.mutate(), _Draft(table.single), _Draft(table.joint)
         for root, distance in single_roots.items():
             found = tuple(self._single.at(graph, root, deeper_than=distance))
             for rule, match in found:
@@ -102,25 +106,25 @@ class MatchTables:
             if root in graph.nodes:
                 for rule, match in self._joint.at(graph, root):
                     joint.add(rule, frozenset(match.nodes), match)
-        return MatchTable(rules_at, single.by_rule, joint.by_rule)
+        return MatchTable(rules_at.finish(), single.finish(), joint.finish())
 
     def count(self, table: MatchTable, rule: int) -> int:
         """How many matches `listed` lists."""
         if rule in self._symmetric:
             return len(table.joint.get(rule, ()))
-        found = table.joint[rule].values() if rule in table.joint else table.single.get(rule, {}).values()
+        found = table.joint[rule].values() if rule in table.joint else table.single.get(rule, _NOWHERE).values()
         return sum(map(len, found))
 
     def listed(self, table: MatchTable, graph: Graph, rule: int) -> tuple[Match, ...]:
         """The rule's matches by where their roots are in the graph's order, and then the nodes inside. Of a symmetric
         rule there is one for the same nodes, with the roots in the graph's order.
         """
-        position = graph.position
+        position = graph.positions()
         if rule not in self._roots:
-            single = table.single.get(rule, {})
+            single = table.single.get(rule, _NOWHERE)
             return tuple(match for root in sorted(single, key=position.__getitem__) for match in single[root])
         by_place = _by_place(position, self._roots[rule])
-        joint = (sorted(found, key=by_place) for found in table.joint.get(rule, {}).values())
+        joint = (sorted(found, key=by_place) for found in table.joint.get(rule, _NOWHERE).values())
         kept = (match for found in joint for match in (found[:1] if rule in self._symmetric else found))
         return tuple(sorted(kept, key=by_place))
 
@@ -129,13 +133,16 @@ class _Draft(Generic[Place]):
     """A table being changed: what it shares with another is copied when it is first written to."""
 
     def __init__(self, by_rule: _ByRule[Place]) -> None:
-        self.by_rule: dict[int, Mapping[Place, tuple[Match, ...]]] = dict(by_rule)
-        self._own: dict[int, dict[Place, tuple[Match, ...]]] = {}
+        self._before: _ByRule[Place] = by_rule
+        self._drafts: dict[int, MapMutation[Place, tuple[Match, ...]]] = {}
 
-    def of(self, rule: int) -> dict[Place, tuple[Match, ...]]:
-        if rule not in self._own:
-            self.by_rule[rule] = self._own[rule] = dict(self.by_rule.get(rule, {}))
-        return self._own[rule]
+    def of(self, rule: int) -> MapMutation[Place, tuple[Match, ...]]:
+        if rule not in self._drafts:
+            self._drafts[rule] = self._before.get(rule, _NOWHERE).mutate()
+        return self._drafts[rule]
+
+    def finish(self) -> _ByRule[Place]:
+        return self._before.update({rule: draft.finish() for rule, draft in self._drafts.items()})
 
     def add(self, rule: int, place: Place, match: Match) -> None:
         self.of(rule)[place] = (*self.of(rule).get(place, ()), match)
@@ -147,7 +154,7 @@ class _Draft(Generic[Place]):
             self.of(rule).pop(place)
 
 
-def _by_place(position: Mapping[int, int], roots: int) -> Callable[[Match], tuple[list[int], list[int]]]:
+def _by_place(position: Sequence[int], roots: int) -> Callable[[Match], tuple[list[int], list[int]]]:
     def key(match: Match) -> tuple[list[int], list[int]]:
         places = [position[node] for node in match.nodes]
         return places[:roots], sorted(places[roots:])

@@ -23,8 +23,11 @@ import numpy as np
 import onnx
 from onnx import ModelProto, TensorProto
 
+from rlflow.errors import RLFlowError
+from rlflow.onnx_io.external_data import MESSAGE_LIMIT_BYTES
 from rlflow.runtime.difference import errors, paired
 from rlflow.runtime.double import in_double, nudged, run_in_double
+from rlflow.runtime.session import structure_of, weight_bytes
 from rlflow.runtime.tolerance import coarsest_epsilon, tolerance_of
 
 DOUBT_FACTOR = 100
@@ -114,4 +117,6 @@ def _stored_numbers(double: ModelProto) -> set[bytes]:
 
 
 def _loaded(model: ModelProto | Path) -> ModelProto:
+    if weight_bytes(structure_of(model)) > MESSAGE_LIMIT_BYTES:
+        raise RLFlowError("too large for a copy in float64")
     return model if isinstance(model, ModelProto) else onnx.load(model)

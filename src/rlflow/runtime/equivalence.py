@@ -106,7 +106,7 @@ def compare(
     structure = structure_of(original)
     tolerance = tolerance_of(structure)
     if problem := interface_problem(structure, structure_of(optimised), dimensions):
-        return _failure(problem, tolerance, draws)
+        return not_equivalent(problem, structure, draws)
     reference = open_session(original, setting, threads)
     if inputs is None:
         drawn, expected = _reference_runs(structure, reference, draws, seed, dict(dimensions or {}))
@@ -117,12 +117,17 @@ def compare(
         candidate = open_session(optimised, setting, threads)
         actual = [run(candidate, each) for each in drawn]
     except RLFlowError as error:
-        return _failure(str(error), tolerance, len(drawn))
+        return not_equivalent(str(error), structure, len(drawn))
     del candidate
     report = _report([differences(*pair, tolerance) for pair in zip(expected, actual, strict=True)], tolerance)
     if report.in_doubt and coarsest_epsilon(structure) > DOUBLE_EPSILON:
         return _settled(report, original, optimised, FloatRuns(drawn, expected, actual))
     return report
+
+
+def not_equivalent(reason: str, structure: ModelProto, draws: int) -> EquivalenceReport:
+    """The verdict on a candidate that cannot be compared with the original of this structure."""
+    return EquivalenceReport(False, reason, math.inf, math.inf, tolerance_of(structure), draws, non_vacuous_draws=0)
 
 
 def drawn_inputs(
@@ -163,10 +168,6 @@ def _report(by_draw: list[list[Difference]], tolerance: float) -> EquivalenceRep
         vacuous_outputs=tuple(sorted({difference.output for difference in found} - informative)),
         worst_draw=worst_draw,
     )
-
-
-def _failure(reason: str, tolerance: float, draws: int) -> EquivalenceReport:
-    return EquivalenceReport(False, reason, math.inf, math.inf, tolerance, draws, non_vacuous_draws=0)
 
 
 def _reference_runs(

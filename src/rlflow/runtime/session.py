@@ -4,30 +4,27 @@ import math
 import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal, TypeVar, get_args
+from typing import Any, Literal, get_args
 
 import numpy as np
 import onnx
 import onnxruntime as ort
-from google.protobuf.message import DecodeError, EncodeError, Message
+from google.protobuf.message import DecodeError, EncodeError
 from onnx import ModelProto, TensorProto
 
 from rlflow.errors import InputError, RLFlowError
+from rlflow.onnx_io.external_data import MESSAGE_LIMIT_BYTES, inside_bytes, outside_bytes, within_reach
 
 Setting = Literal["as_written", "deployed"]
 SETTINGS: tuple[Setting, ...] = get_args(Setting)
-
-# protobuf refuses messages of 2 GiB; the margin is for everything that is not a weight.
-INLINE_LIMIT_BYTES = 2**31 - 2**24
-# Weights below this stay inside the spilled file: onnxruntime reads small constants (shapes, axes) early.
-_SPILL_FROM_BYTES = 1024
 
 _LEVELS = {
     "as_written": ort.GraphOptimizationLevel.ORT_DISABLE_ALL,
     "deployed": ort.GraphOptimizationLevel.ORT_ENABLE_ALL,
 }
+# Below this, constants stay inside the model as the runtime writes it.
+_SPILL_FROM_BYTES = 1024
 _FATAL_SEVERITY = 4  # errors are raised: nobody wants them printed, too
-_MessageT = TypeVar("_MessageT", bound=Message)
 
 
 def open_session(
@@ -35,13 +32,13 @@ def open_session(
     setting: Setting,
     threads: int = 1,
     *,
-    inline_limit_bytes: int = INLINE_LIMIT_BYTES,
+    inline_limit_bytes: int = MESSAGE_LIMIT_BYTES,
 ) -> ort.InferenceSession:
     """Open `model` on the CPU provider.
 
     `setting` is "as_written" (graph optimisation off) or "deployed" (ORT_ENABLE_ALL), paper.md section 6.
-    `threads` is the number of threads inside an operator; operators run one after another. A model whose
-    weights exceed `inline_limit_bytes` reaches the runtime through a temporary folder of external data.
+    `threads` is the number of threads inside an operator; operators run one after another. Weights in files are mapped
+    by the runtime, as are those inside the model where they exceed `inline_limit_bytes`, from a temporary file.
     `model` is never changed.
 
     Raises InputError on an unknown setting or thread number, RLFlowError when the runtime refuses the model.
@@ -62,7 +59,7 @@ def fused_model(model: ModelProto | Path, setting: Setting = "deployed") -> Mode
         options.add_session_config_entry(
             "session.optimized_model_external_initializers_min_size_in_bytes", str(_SPILL_FROM_BYTES)
         )
-        _open(model, options, INLINE_LIMIT_BYTES)
+        _open(model, options, MESSAGE_LIMIT_BYTES)
         return onnx.load(options.optimized_model_filepath)
 
 
@@ -113,11 +110,12 @@ def _open(model: ModelProto | Path, options: ort.SessionOptions, inline_limit_by
             raise InputError(f"no model file at {model}")
         return _load(str(model), options, where=str(model))
     where = f"graph {model.graph.name!r}"
-    if weight_bytes(model) <= inline_limit_bytes:
+    if inside_bytes(model) <= inline_limit_bytes and not outside_bytes(model):
         return _load(_serialise(model, where), options, where)
     # The runtime maps the weights file into memory, so the name may go once the session stands.
     with tempfile.TemporaryDirectory(prefix="rlflow-", ignore_cleanup_errors=True) as folder:
-        return _load(str(_spill(model, Path(folder), where)), options, where)
+        options.add_session_config_entry("session.model_external_initializers_file_folder_path", Path(folder).anchor)
+        return _load(_serialise(within_reach(model, Path(folder, "weights")), where), options, where)
 
 
 def _load(source: str | bytes, options: ort.SessionOptions, where: str) -> ort.InferenceSession:
@@ -132,43 +130,6 @@ def _serialise(model: ModelProto, where: str) -> bytes:
         return bytes(model.SerializeToString())
     except (EncodeError, ValueError) as error:
         raise RLFlowError(f"{where} cannot be written as one ONNX file: {_first_line(error)}") from error
-
-
-def _spill(model: ModelProto, folder: Path, where: str) -> Path:
-    """Write `model` to `folder` with its large weights in a file beside it; no copy of the model is made."""
-    slim = _copy_without(model, "graph")
-    slim.graph.CopyFrom(_copy_without(model.graph, "initializer"))
-    with Path(folder, "weights").open("wb") as weights:
-        for tensor in model.graph.initializer:
-            slim.graph.initializer.append(_spilled(tensor, weights))
-    path = Path(folder, "model.onnx")
-    path.write_bytes(_serialise(slim, where))
-    return path
-
-
-def _spilled(tensor: TensorProto, weights: Any) -> TensorProto:
-    if not tensor.HasField("raw_data") or _tensor_bytes(tensor) < _SPILL_FROM_BYTES:
-        return tensor
-    reference = _copy_without(tensor, "raw_data")
-    reference.data_location = TensorProto.EXTERNAL
-    entries = {"location": "weights", "offset": weights.tell(), "length": weights.write(tensor.raw_data)}
-    for key, value in entries.items():
-        reference.external_data.add(key=key, value=str(value))
-    return reference
-
-
-def _copy_without(message: _MessageT, skipped: str) -> _MessageT:
-    copy: _MessageT = type(message)()
-    for field, value in message.ListFields():
-        if field.name == skipped:
-            continue
-        if field.is_repeated:
-            getattr(copy, field.name).extend(value)
-        elif field.message_type is not None:
-            getattr(copy, field.name).CopyFrom(value)
-        else:
-            setattr(copy, field.name, value)
-    return copy
 
 
 def _tensor_bytes(tensor: TensorProto) -> int:
