@@ -139,15 +139,12 @@ def optimise(
     report = OptimisationReport(
         input="a model in memory" if isinstance(model, ModelProto) else str(model),
         output=output or "memory",
-        method=config.method,
         written="optimised" if faster else "original",
         reason=reason,
         latency=latency,
         equivalence=checked,
-        budget_s=config.budget_s,
-        threads=config.delivery.threads,
         hardware=prices.hardware,
-        seed=config.delivery.seed,
+        **_settings(config),
         **_figures(result, settled, assumptions),
         **ratios,
     )
@@ -285,6 +282,17 @@ def _timed(
 
     models = {"original": original, "candidate": candidate}
     return latency_changes(time_models(models, config, on_round), "original", "candidate")
+
+
+def _settings(config: OptimiseConfig) -> dict[str, Any]:
+    """The part of the report that was decided before."""
+    delivery = config.delivery
+    return {
+        "method": config.method,
+        "budget_s": config.budget_s,
+        "threads": delivery.threads,
+        "seed": delivery.seed,
+    }
 
 
 def _figures(result: OptimisationResult, settled: Settled, assumptions: Assumptions) -> dict[str, Any]:

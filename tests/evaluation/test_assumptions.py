@@ -1,5 +1,6 @@
 """What a search may take for granted, and that what is delivered takes no more than it needs."""
 
+import warnings
 from pathlib import Path
 
 import numpy as np
@@ -236,3 +237,56 @@ def test_what_was_settled_is_replayed_from_its_model(
         main()
     assert not stop.value.code
     assert operators(onnx.load(target)) == operators(rlflow.to_onnx(settled.last))
+
+
+@pytest.fixture(scope="module")
+def exported_bert(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """As torch's older exporter writes it for opset 11, batch and sequence open."""
+    import torch
+    from transformers import BertConfig, BertModel
+
+    class Encoder(torch.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            sizes = {"hidden_size": 64, "num_hidden_layers": 1, "num_attention_heads": 4, "intermediate_size": 128}
+            config = BertConfig(**sizes, vocab_size=100, max_position_embeddings=64, attn_implementation="eager")
+            self.bert = BertModel(config, add_pooling_layer=False)
+
+        def forward(self, ids: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
+            return self.bert(input_ids=ids, attention_mask=mask).last_hidden_state
+
+    torch.manual_seed(0)
+    path = tmp_path_factory.mktemp("bert") / "bert.onnx"
+    ids, mask = torch.randint(0, 100, (1, 16)), torch.ones(1, 16, dtype=torch.int64)
+    axes = {name: {0: "batch", 1: "sequence"} for name in ("ids", "mask", "y")}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # the exporter is deprecated, and traces
+        torch.onnx.export(
+            Encoder().eval(),
+            (ids, mask),
+            str(path),
+            dynamo=False,
+            opset_version=11,
+            input_names=["ids", "mask"],
+            output_names=["y"],
+            dynamic_axes=axes,
+        )
+    return path
+
+
+@pytest.mark.slow
+def test_an_old_export_of_open_sizes_is_found_out(exported_bert: Path, shipped: Library) -> None:
+    """As it is, no rule sees a LayerNormalization or a Gelu in it; pinned and raised, three and one are written."""
+    assumptions = Assumptions.of(exported_bert, {"batch": 1, "sequence": 16}, shipped.rules)
+    rewriter = Rewriter(shipped.rules)
+    found = Greedy(shipped, rewriter, AnalyticCost()).optimise(assumptions.searched, Budget(expansions=60))
+    settled = assumptions.settled(found.trajectory, rewriter)
+    newer = [rule for rule in shipped.rules if rule.versions[""] >= 17]
+    assert not any(Rewriter(newer).matches(assumptions.as_it_is).counts)
+    model = rlflow.to_onnx(settled.last)
+    assert operators(model).count("LayerNormalization") == 3
+    assert operators(model).count("Gelu") == 1
+    assert settled.raised_for
+    report = compare(exported_bert, model, dimensions={"batch": 1, "sequence": 16})
+    assert report.equivalent
+    assert report.non_vacuous_draws == report.draws

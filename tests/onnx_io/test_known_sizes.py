@@ -12,6 +12,8 @@ from rlflow.errors import RLFlowError
 from rlflow.ir import validate
 from rlflow.onnx_io import check_model, from_onnx, to_onnx
 from rlflow.onnx_io.size_arithmetic import computed
+from rlflow.runtime.equivalence import compare
+from rlflow.runtime.inputs import dimensions_of, draw_inputs
 from rlflow.runtime.session import open_session, run
 
 PINS = {"batch": 2, "seq": 5}
@@ -108,6 +110,18 @@ def test_the_shape_of_a_known_value_is_a_weight(attributes: dict[str, int], expe
     assert [node.op_type for node in after.graph.node] == ["Add"]
     feeds = {"x": np.zeros((2, 5, 12), np.float32), "i": np.array([0])}
     assert run(open_session(after, "as_written"), feeds)["y"].tolist() == expected
+
+
+def test_dimensions_without_a_name_are_pinned_by_their_place() -> None:
+    model = exported()
+    for place in range(2):
+        model.graph.input[0].type.tensor_type.shape.dim[place].ClearField("dim_param")
+    sizes = dimensions_of(model, {"x": (2, 5, 12)})
+    assert sizes == {"x[0]": 2, "x[1]": 5}
+    graph = from_onnx(model, sizes)
+    assert graph.type_of(graph.outputs[0]).shape == (2, 3, 5, 4)
+    assert draw_inputs(model, np.random.default_rng(0), sizes)["x"].shape == (2, 5, 12)
+    assert compare(model, to_onnx(graph), dimensions=sizes).equivalent
 
 
 NUMBERS = {"a": np.array([7, -7, 3]), "b": np.array([2, 2, -5])}

@@ -5,7 +5,7 @@ import logging
 import numpy as np
 import onnx
 import pytest
-from onnx import TensorProto, helper
+from onnx import TensorProto, helper, parser
 from onnx_io.backend import case_of, load_tests
 from onnx_io.conftest import build_model, floats, interface, same_values
 
@@ -74,6 +74,14 @@ UNSAFE = {
     ),
     "inside a branch": (branching(helper.make_node("Softmax", ["x"], ["z"], axis=0), 11), 13, "Softmax"),
     "a function": (with_function(11), 13, "it defines functions"),
+    "no operator of ONNX's own": (
+        parser.parse_model(
+            """<ir_version: 8, opset_import: ["com.microsoft" : 1]>
+            own (float[2, 3] x) => (float[2, 3] y) { y = com.microsoft.Gelu(x) }"""
+        ),
+        20,
+        "it does not import ai.onnx",
+    ),
 }
 
 

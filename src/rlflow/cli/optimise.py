@@ -43,8 +43,8 @@ def optimise(
 ) -> None:
     """Write a faster model that computes the same, checked and timed against the original.
 
-    If the result is not faster beyond noise, the original is written and the report says so. A model of an older opset
-    is raised where that is safe and a rewrite needs it. A result that computes something else is not written: what
+    If the result is not faster beyond noise, the original is written and the report says so. Where a rewrite needs a
+    newer opset, the model is raised to it if that is safe. A result that computes something else is not written: what
     shows it goes to the folder OUTPUT.reproducer. Exit code 0 when a checked model was written, 2 on input that cannot
     be used, 1 on failure.
     """

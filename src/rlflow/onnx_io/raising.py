@@ -29,8 +29,7 @@ def raised(graph: Graph, opset: int) -> Graph | None:
     """
     header = graph.header.proto
     assert isinstance(header, onnx.ModelProto)
-    reason = "it defines functions" if header.functions else _first_changing(graph, opset)
-    if reason:
+    if reason := _obstacle(graph, header, opset):
         _LOGGER.debug("the model is not raised from opset %d to %d: %s", graph.header.opset, opset, reason)
         return None
     proto = onnx.ModelProto()
@@ -41,8 +40,12 @@ def raised(graph: Graph, opset: int) -> Graph | None:
     return replace(graph, header=replace(graph.header, opset=opset, proto=proto), edit=None)
 
 
-def _first_changing(graph: Graph, opset: int) -> str:
-    """The first node that may mean something else in this opset, in words, or ""."""
+def _obstacle(graph: Graph, header: onnx.ModelProto, opset: int) -> str:
+    """Why the graph cannot be raised to this opset, or ""."""
+    if not graph.header.opset:
+        return "it does not import ai.onnx"
+    if header.functions:
+        return "it defines functions"
     for carried in graph.nodes.values():
         if isinstance(carried.payload, OpaquePayload):
             for node in _with_inner(carried.payload.proto):

@@ -22,7 +22,7 @@ of a vector that may be a shape: of a longer one, memory runs out."""
 def infer_types(model: onnx.ModelProto, dimensions: Mapping[str, int] | None = None) -> dict[str, TensorType | None]:
     """Type of every value by its name, None where ONNX's own inference tells none; weights' data are left out.
 
-    Symbolic dimensions named in `dimensions` are these sizes.
+    Open dimensions named in `dimensions` are these sizes.
     """
     light = without_large_weights(model)
     pin_dimensions(light.graph, dimensions or {})
@@ -101,6 +101,7 @@ def infer_node_types(
         kept = [proto.output[i] for i in _KEEPING_TYPE.get(proto.op_type, ()) if i < len(proto.output)]
         return dict.fromkeys(kept, types.get(proto.input[0]))
     versions = {o.domain: o.version for o in model.opset_import}
+    refusals = (onnx.defs.SchemaError, onnx.checker.ValidationError, onnx.shape_inference.InferenceError)
     try:
         schema = onnx.defs.get_schema(proto.op_type, versions.get(proto.domain, 0), proto.domain)
         inferred = onnx.shape_inference.infer_node_outputs(
@@ -111,7 +112,7 @@ def infer_node_types(
             opset_imports=list(model.opset_import),
             ir_version=model.ir_version,
         )
-    except (onnx.defs.SchemaError, RuntimeError, ValueError, MemoryError, onnx.shape_inference.InferenceError):
+    except (*refusals, RuntimeError, ValueError, TypeError, MemoryError):
         return {}
     return {name: from_type_proto(kind) for name, kind in inferred.items()}
 
@@ -119,9 +120,20 @@ def infer_node_types(
 def pin_dimensions(graph: onnx.GraphProto, dimensions: Mapping[str, int]) -> None:
     """Declare these sizes wherever inputs, outputs and values of the graph have the dimensions of these names."""
     for value in (*graph.input, *graph.value_info, *graph.output):
-        for dimension in value.type.tensor_type.shape.dim if value.type.HasField("tensor_type") else ():
-            if dimension.dim_param in dimensions:
-                dimension.dim_value = dimensions[dimension.dim_param]
+        if value.type.WhichOneof("value") == "tensor_type":
+            for name, dimension in zip(dimension_names(value), value.type.tensor_type.shape.dim, strict=True):
+                if name in dimensions:
+                    dimension.dim_value = dimensions[name]
+
+
+def dimension_names(value: onnx.ValueInfoProto) -> list[str]:
+    """What the dimensions of a tensor are called: by their symbol; where they are open without one, by their place, as
+    in x[0]; and "" where they are numbers.
+    """
+    return [
+        "" if dimension.HasField("dim_value") else dimension.dim_param or f"{value.name}[{place}]"
+        for place, dimension in enumerate(value.type.tensor_type.shape.dim)
+    ]
 
 
 def _name_dimensions(model: onnx.ModelProto) -> None:

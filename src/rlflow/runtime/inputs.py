@@ -8,6 +8,7 @@ import onnx
 from onnx import ModelProto, ValueInfoProto
 
 from rlflow.errors import InputError, RLFlowError
+from rlflow.onnx_io.type_inference import dimension_names
 from rlflow.runtime.uses import NO_USE, Use, uses_of
 
 DEFAULT_DIMENSION = 2
@@ -34,12 +35,13 @@ def symbolic_dimensions(model: ModelProto) -> list[str]:
 
 
 def dimensions_of(model: ModelProto, shapes: Mapping[str, Sequence[int]]) -> dict[str, int]:
-    """Values of symbolic dimensions by name, from whole shapes of inputs by name.
+    """Values of open dimensions by name (`dimension_names`), from whole shapes of inputs by name.
 
     Raises InputError for an input that the model does not have, another rank, a size that is not positive or not the
     declared one, and for a dimension that gets two values.
     """
     declared = {value.name: value.type.tensor_type.shape.dim for value in required_inputs(model)}
+    called = {value.name: dimension_names(value) for value in required_inputs(model)}
     sizes: dict[str, int] = {}
     for name, shape in shapes.items():
         if name not in declared:
@@ -47,12 +49,13 @@ def dimensions_of(model: ModelProto, shapes: Mapping[str, Sequence[int]]) -> dic
         if len(shape) != len(declared[name]):
             raise InputError(f"input {name!r} has {len(declared[name])} dimensions, not {len(shape)}")
         for place, (size, dimension) in enumerate(zip(shape, declared[name], strict=True)):
-            known = dimension.dim_value if dimension.HasField("dim_value") else sizes.get(dimension.dim_param, size)
+            symbol = called[name][place]
+            known = sizes.get(symbol, size) if symbol else dimension.dim_value
             if size < 1 or size != known:
                 wanted = known if known != size else "positive"
                 raise InputError(f"dimension {place} of input {name!r} is {size}, it must be {wanted}")
-            if dimension.dim_param:
-                sizes[dimension.dim_param] = size
+            if symbol:
+                sizes[symbol] = size
     return sizes
 
 
@@ -78,14 +81,14 @@ def draw_inputs(
       the end of a domain with one (positive where a Log or Sqrt reads them), and of either sign but not near zero where
       they divide.
 
-    Symbolic dimensions take their value from `dimensions` by name, all others (and dimensions without a name) are
-    `default_dimension`.
+    Open dimensions take their value from `dimensions` by name, all others are `default_dimension`.
 
     Raises InputError for a name in `dimensions` that the model does not have, RLFlowError for an input that
     is no numeric tensor, or of a size that no tensor has or that would fill the memory.
     """
     sizes = dict(dimensions or {})
-    if unknown := sorted(set(sizes) - set(symbolic_dimensions(model))):
+    called = {name for value in required_inputs(model) for name in dimension_names(value)}
+    if unknown := sorted(set(sizes) - called):
         known = ", ".join(symbolic_dimensions(model)) or "none"
         raise InputError(f"the model has no symbolic dimension {', '.join(unknown)}; it has: {known}")
     known_uses = uses_of(model) if uses is None else uses
@@ -162,8 +165,8 @@ def _numpy_name(onnx_name: str) -> str:
 
 def _shape(value: ValueInfoProto, sizes: Mapping[str, int], default: int) -> tuple[int, ...]:
     shape = tuple(
-        dimension.dim_value if dimension.HasField("dim_value") else sizes.get(dimension.dim_param, default)
-        for dimension in value.type.tensor_type.shape.dim
+        sizes.get(name, default) if name else dimension.dim_value
+        for name, dimension in zip(dimension_names(value), value.type.tensor_type.shape.dim, strict=True)
     )
     if min(shape, default=0) < 0 or math.prod(shape) > _MOST_ELEMENTS:
         raise RLFlowError(f"input {value.name!r} has shape {list(shape)}; no values of this shape can be drawn")
