@@ -18,6 +18,7 @@ from rlflow.cost.measured import PricingConfig
 from rlflow.errors import ModelFormatError, RLFlowError
 from rlflow.evaluation.delivery import DeliveryConfig
 from rlflow.ir import Graph
+from rlflow.ir.tensor_type import Dimension
 from rlflow.onnx_io import check_model, from_onnx, to_onnx
 from rlflow.runtime.equivalence import EquivalenceReport, compare, drawn_inputs
 from rlflow.runtime.inputs import required_inputs, symbolic_dimensions
@@ -162,8 +163,32 @@ class Trial:
         pairs = zip(self.feeds, self.expected, strict=True)
         return all(same_values([*out.values()], [*run(session, feeds).values()]) for feeds, out in pairs)
 
+    def untrue_types(self, graph: Graph) -> list[str]:
+        """Values that have another shape, as the model runs, than the graph says: another number, or for a symbol not
+        the number that it has elsewhere. Outputs are left out, of which exporters declare what they like.
+        """
+        kinds = {n: k for node in graph.nodes.values() for n, k in zip(node.names, node.types, strict=True) if n and k}
+        computed = {name for node in self.model.graph.node for name in node.output}
+        told = sorted(kinds.keys() & computed - {output.name for output in self.model.graph.output})
+        exposed = onnx.ModelProto()
+        exposed.CopyFrom(self.model)
+        exposed.graph.output.extend(onnx.ValueInfoProto(name=name) for name in told)
+        values = run(open_session(exposed, "as_written"), self.feeds[0])
+        known: dict[object, int] = dict(self.sizes)
+        return [f"{name}: {kinds[name]}" for name in told if not _is_told(values[name], kinds[name].shape, known)]
+
     def compared(self, after: onnx.ModelProto) -> EquivalenceReport:
         return compare(self.model, after, draws=_DRAWS, dimensions=self.sizes)
+
+
+def _is_told(value: object, shape: Sequence[Dimension] | None, known: dict[object, int]) -> bool:
+    """Whether an array has this shape; `known` gathers the numbers of symbols."""
+    if shape is None or not isinstance(value, np.ndarray):
+        return True
+    pairs = zip(shape, value.shape, strict=False)
+    return len(shape) == value.ndim and all(
+        size == (d if isinstance(d, int) else size if d is None else known.setdefault(d, size)) for d, size in pairs
+    )
 
 
 def _sizes(export: Export) -> dict[str, int]:

@@ -4,6 +4,7 @@ With every run of the tests go a few of each kind; `make conformance` takes all 
 """
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,7 @@ from onnx_io.exports.survival import ExportSurvival, Trial
 
 from rlflow.evaluation.results import write_results
 from rlflow.ir import Graph
+from rlflow.ir.tensor_type import TensorType
 from rlflow.onnx_io import from_onnx
 from rlflow.rules.library import load
 
@@ -64,6 +66,19 @@ def test_an_export_survives(name: str, exporter: Exporter) -> None:
     assert tally.survived == 1
     assert tally.rewritten == 1
     assert places(tally, from_onnx(exported(name, exporter).model)) >= PLACES_AT_LEAST.get(name, 1)
+
+
+@pytest.mark.parametrize(("name", "exporter"), SLICE, ids=lambda part: getattr(part, "name", part))
+def test_what_the_graph_says_of_shapes_is_so(name: str, exporter: Exporter) -> None:
+    """Sizes differ, so that one symbol for two of them shows."""
+    export = exported(name, exporter)
+    (trial,) = (t for t in [Trial.of(export)] if not isinstance(t, str))
+    graph = from_onnx(export.model)
+    assert trial.untrue_types(graph) == []
+    first = graph.nodes[graph.order[0]]
+    assert first.types[0] is not None
+    wrong = replace(first, types=(TensorType(first.types[0].dtype, (*first.types[0].shape, 1)),))
+    assert trial.untrue_types(replace(graph, nodes={**graph.nodes, graph.order[0]: wrong})) != []
 
 
 def test_handmade_models_survive() -> None:
