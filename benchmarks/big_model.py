@@ -3,6 +3,7 @@
 `python benchmarks/big_model.py`: a quarter of an hour, 3 GB of disk for the model and as much for the result.
 """
 
+import os
 import subprocess
 import sys
 import tempfile
@@ -71,10 +72,10 @@ def _weights(graph: GraphProto) -> Iterator[str]:
     return (name for node in graph.node for name in node.input if name.startswith("w_"))
 
 
-def peaks(command: list[str]) -> dict[str, int]:
-    """The most bytes that a command's process held, by kind."""
+def peaks(command: list[str], folder: Path) -> dict[str, int]:
+    """The most bytes that a command's process held, by kind; what it caches goes to the folder."""
     most = dict.fromkeys(_KINDS, 0)
-    with subprocess.Popen(command) as process:
+    with subprocess.Popen(command, env=os.environ | {"XDG_CACHE_HOME": str(folder)}) as process:
         while process.poll() is None:
             status = dict(line.split(":", 1) for line in Path(f"/proc/{process.pid}/status").read_text().splitlines())
             for kind in most:
@@ -103,8 +104,8 @@ def main() -> None:
     with tempfile.TemporaryDirectory(prefix="rlflow-") as folder:
         model, result = Path(folder, "model.onnx"), Path(folder, "result.onnx")
         weights = write_model(model)
-        alone = peaks([sys.executable, "-c", _ALONE, str(model)])
-        optimised = peaks([sys.executable, "-c", _OPTIMISE, "optimise", str(model), "-o", str(result)])
+        alone = peaks([sys.executable, "-c", _ALONE, str(model)], model.parent)
+        optimised = peaks([sys.executable, "-c", _OPTIMISE, "optimise", str(model), "-o", str(result)], model.parent)
     write_results(RESULT, rows(weights, optimised, alone))
 
 

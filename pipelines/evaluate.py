@@ -20,6 +20,7 @@ from rlflow.evaluation.tables import markdown_table
 from rlflow.optimiser import Budget
 from rlflow.rules.library import Library
 from rlflow.rules.rewriter import Rewriter
+from rlflow.runtime.apart import Limits
 from rlflow.search.backtracking import Backtracking
 from rlflow.search.greedy import Greedy
 from rlflow.search.random import RandomSearch
@@ -42,7 +43,8 @@ def evaluate(stage: Stage) -> None:
     rules = agent_rules(stage.input("data/rules"))
     policy = _policy(stage, rules, cost_model)
     graph = graph_of(settings["graph"])
-    delivery = DeliveryConfig(**settings["evaluation"]["delivery"], seed=stage.seed)
+    limits = Limits(settings["evaluation"]["longest_s"])
+    delivery = DeliveryConfig(**settings["evaluation"]["delivery"], seed=stage.seed, limits=limits)
     original = model_file_of(settings["graph"], stage.scratch / "original.onnx")
     keep_prices = partial(save_prices, cost_model, prices)
     contenders = _contenders(stage, rules, cost_model, policy)

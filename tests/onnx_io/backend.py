@@ -194,6 +194,7 @@ def raised(case: Case) -> Case | None:
     """In a newer opset; None where onnx's version converter has no way, or ONNX Runtime then gives other outputs."""
     try:
         model = version_converter.convert_version(case.model, RAISED_TO)
+        _declare_weights(model)
         newer = run_case(case.name, model, [feeds for feeds, _ in case.runs])
     except (RLFlowError, RuntimeError):
         return None
@@ -232,12 +233,21 @@ def _surrounded(case: Case, kinds: Set[int]) -> Case | None:
     nodes = [*before, *graph.node, *after]
     del graph.node[:]
     graph.node.extend(nodes)
-    graph.initializer.append(numpy_helper.from_array(np.float32(1), "one" + _SUFFIX))
-    graph.initializer.append(numpy_helper.from_array(np.float32(0), "zero" + _SUFFIX))
-    outer.ir_version = max(outer.ir_version, _WEIGHTS_ARE_NO_INPUTS)
+    for number, name in enumerate(("zero", "one")):
+        graph.initializer.append(numpy_helper.from_array(np.float32(number), name + _SUFFIX))
+    _declare_weights(outer)
     if not any(opset.domain == "" for opset in outer.opset_import):
         outer.opset_import.append(helper.make_opsetid("", _FIRST_OPSET_THAT_BROADCASTS))
     return run_case(case.name, outer, [_fed_outside(feeds, moved) for feeds, _ in case.runs])
+
+
+def _declare_weights(model: onnx.ModelProto) -> None:
+    """Old models list every weight among the inputs."""
+    if model.ir_version < _WEIGHTS_ARE_NO_INPUTS:
+        listed = {value.name for value in model.graph.input}
+        for tensor in model.graph.initializer:
+            if tensor.name not in listed:
+                model.graph.input.append(helper.make_tensor_value_info(tensor.name, tensor.data_type, tensor.dims))
 
 
 def _fed_outside(feeds: Values, moved: Set[str]) -> Values:
@@ -309,17 +319,19 @@ WALKS_OF_LIGHT_MODELS = (5, 20)
 
 
 def survival_of_light_models(paths: Sequence[Path] = LIGHT_MODELS) -> Survival:
-    """Whole as they are, and rewritten up to their Softmax."""
-    tally, walk = Survival(), Walk(least_rules=1)
+    """Whole as they are, and rewritten in a context up to their Softmax."""
+    tally, walk = Survival(), Walk(least_rules=RULES_AROUND)
     for path in paths:
         tally.models += 1
         tally.import_and_export(_drawn_case(path.stem, onnx.load(path)))
-        tally.rewrite(_drawn_case(path.stem, _up_to_softmax(onnx.load(path))), walk, WALKS_OF_LIGHT_MODELS)
+        inside = embedded(_drawn_case(path.stem, _up_to_softmax(onnx.load(path))))
+        assert inside is not None
+        tally.rewrite(inside, walk, WALKS_OF_LIGHT_MODELS)
     return tally
 
 
 def survival_of_light_models_with_drawn_weights(paths: Sequence[Path] = LIGHT_MODELS) -> Survival:
-    """In a newer opset, and with weights that tell one channel from another."""
+    """In a newer opset, without a context, and with weights that tell one channel from another."""
     tally, walk = Survival(), Walk(least_rules=1)
     for path in paths:
         tally.models += 1

@@ -38,16 +38,15 @@ def test_whatever_onnx_runtime_runs_survives(kind: str, record_property: Callabl
     assert tally.survived == tally.run_by_onnx_runtime >= survive
     assert tally.rewritten >= are_rewritten
     assert tally.rewrites >= 0.9 * REWRITES * tally.in_context
-    assert len(tally.exceptions) <= 0.1 * tally.survived
+    assert len(tally.exceptions) <= 0.12 * tally.survived
 
 
 @pytest.mark.slow
 def test_light_models_survive() -> None:
-    """Two have no place for a rule of their old opset: ZFNet-512 and VGG-19, which are one layer after another."""
     tally = survival_of_light_models()
     assert not tally.differences
-    assert tally.survived == tally.models == len(LIGHT_MODELS) >= 9
-    assert tally.rewritten >= 7
+    assert tally.survived == tally.rewritten == tally.models == len(LIGHT_MODELS) >= 9
+    assert tally.rewrites == 20 * tally.models
 
 
 @pytest.mark.slow
