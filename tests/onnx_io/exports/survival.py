@@ -80,9 +80,11 @@ class ExportSurvival:
             self.differences.append(f"{trial.name}: another interface")
         elif trial.is_random or trial.is_same(after):
             self.survived += 1
-        else:
+        elif trial.is_half or any(node.constant and node.inputs for node in graph.nodes.values()):
             self._note(trial, trial.compared(after), "import and export")
             self.exceptions[trial.name] = _HALF if trial.is_half else _FOLDED
+        else:
+            self.differences.append(f"{trial.name}: other bits")
         if trial.is_random:
             self.exceptions[trial.name] = _RANDOM
 
@@ -146,7 +148,7 @@ class Trial:
         except ModelFormatError as error:
             return f"onnx's checker: {error}"
         except RLFlowError as error:
-            return f"ONNX Runtime: {error}"
+            return str(error)
         return cls(export.name, export.model, sizes, feeds, expected)
 
     @property

@@ -134,6 +134,7 @@ def test_exports(repository: Path, tmp_path: Path) -> None:
     write_results(repository / "data/results/exports.json", document(tallies))
     assert [difference for tally in tallies.values() for difference in tally.differences] == []
     assert [failure for tally in tallies.values() for failure in tally.failures] == []
+    assert all(tally.models <= tally.survived + len(tally.exceptions) for tally in tallies.values())
 
 
 def of_exporter(exporter: Exporter, prices: Path) -> ExportSurvival:
