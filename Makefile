@@ -41,7 +41,7 @@ test-slow: setup ## the tests that take long or want a quiet machine
 fuzz: setup conformance ## tens of thousands of random rewrites, compared in ONNX Runtime, to data/results/fuzz.json
 	pytest -m fuzz tests/properties
 
-conformance: setup ## onnx's own tests rewritten, 10,000 damaged files, to data/results/conformance.json
+conformance: setup ## onnx's own tests and exports rewritten, damaged files, to data/results/{conformance,exports}.json
 	pytest -m fuzz tests/onnx_io
 
 lint: setup ## format, lint, types, import contracts

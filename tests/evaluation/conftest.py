@@ -336,6 +336,38 @@ def documents(evaluation, rules_applied, sweep) -> dict[str, Any]:
             "final_hash": HASH,
             "steps": [{"rule": "merge-3", "location": 0, "hash": HASH, "cost_ms": 1.0}],
         },
+        "exports": {
+            "library": HASH,
+            "onnxruntime": "1.31.1",
+            "torch": "2.13.0",
+            "transformers": "5.23.0",
+            "kinds": {
+                kind: {
+                    "models": 40,
+                    "refused_by_exporter": 2,
+                    "run_by_onnx_runtime": 39,
+                    "survived": 38,
+                    "with_matches": 35,
+                    "rewritten": 35,
+                    "rewrites": 690,
+                    "tried": 8,
+                    "optimised": 8,
+                    "differences": 0,
+                    "failures": 0,
+                    "exceptions": [{"model": "vit_mae", "reason": "it draws random numbers"}],
+                }
+                for kind in (
+                    *(f"torchscript_{opset}" for opset in (9, 11, 13, 14, 16, 18, 20)),
+                    "torchscript_17_open",
+                    "torch_export_18",
+                    "torch_export_20_open",
+                    "handmade",
+                    "quantised",
+                    "half_precision",
+                    "fused",
+                )
+            },
+        },
         "conformance": {
             "library": HASH,
             "onnx": "1.23.2",

@@ -14,7 +14,7 @@ def path_of(folder: Path, name: str) -> Path:
     return folder / {"curves": "fit_world_model", "rules_applied": "evaluate"}.get(name, "") / f"{name}.json"
 
 
-PUBLISHED = [*STAGES, "bench", "conformance", "curves", "fuzz", "rules_applied"]
+PUBLISHED = [*STAGES, "bench", "conformance", "curves", "exports", "fuzz", "rules_applied"]
 
 
 @pytest.fixture
@@ -26,7 +26,7 @@ def folder(documents, tmp_path):
 
 def test_a_folder_of_sound_results_has_no_problem(folder, documents):
     assert check_results(folder) == []
-    assert len(list(folder.rglob("*.json"))) == len(PUBLISHED) == 13
+    assert len(list(folder.rglob("*.json"))) == len(PUBLISHED) == 14
     assert read_results(path_of(folder, "evaluate")) == documents["evaluate"]
 
 

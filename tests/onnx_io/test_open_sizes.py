@@ -191,3 +191,25 @@ def test_types_of_operators_that_onnx_does_not_know(model: Build, survives: Surv
     found = last(from_onnx(before))
     assert (found.op, found.is_opaque) == ("Add", False)
     survives(before, {"x": np.ones((2, 3, 4), np.float32)})
+
+
+def test_a_size_that_is_rounded_up_to_patches_is_a_number(model: Build, survives: Survives) -> None:
+    """As MobileViT does it, through floats: 7 rows are four patches of two."""
+    nodes = [
+        node("Shape", "x", "s"),
+        node("Gather", "s i1", "rows"),
+        node("Cast", "rows", "r", to=TensorProto.FLOAT),
+        node("Div", "r patch", "q"),
+        node("Ceil", "q", "c"),
+        node("Mul", "c patch", "m"),
+        node("Cast", "m", "whole", to=TensorProto.INT64),
+        node("Unsqueeze", "whole v0", "w"),
+        node("Concat", "w v1", "target", axis=0),
+        node("ConstantOfShape", "target", "zeros"),
+    ]
+    weights = NUMBERS | {"patch": np.float32(2)}
+    before = model(nodes, [floats("x", 1, 7)], [floats("zeros", 8, 1)], weights=weights)
+    (found,) = (n for n in from_onnx(before).nodes.values() if "zeros" in n.names)
+    assert found.types[0].shape == (8, 1)
+    assert not any(n.op in ("Div", "Ceil", "Cast") for n in from_onnx(before).nodes.values())
+    survives(before, {"x": np.ones((1, 7), np.float32)})

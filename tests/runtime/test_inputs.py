@@ -43,6 +43,19 @@ def test_same_seed_same_inputs_and_another_seed_others(make_model):
     assert (draw(model, 3)["x"] != draw(model, 4)["x"]).any()
 
 
+@pytest.mark.parametrize("kind", ["ConstantOfShape", "Expand", "Reshape"])
+def test_the_shape_of_a_result_is_the_declared_one(make_model, kind):
+    """Any other would make of a fragment something that its model never computes, or that does not run."""
+    inputs = [("s", TensorProto.INT64, [3])]
+    if kind != "ConstantOfShape":
+        inputs.insert(0, ("x", TensorProto.FLOAT, ["n", 1, 8] if kind == "Expand" else ["n", 32]))
+    node = helper.make_node(kind, [name for name, *_ in inputs], ["y"])
+    model = make_model([node], inputs, [("y", TensorProto.FLOAT, ["n", 4, 8])])
+    drawn = draw(model, dimensions={"n": 5} if kind != "ConstantOfShape" else {})
+    assert drawn["s"].tolist() == [5 if kind != "ConstantOfShape" else 2, 4, 8]
+    assert run(open_session(model, "as_written"), drawn)["y"].shape == tuple(drawn["s"])
+
+
 def test_plain_integers_are_never_zero(make_model):
     """onnxruntime kills the process on integer division by zero."""
     values = draw(identity(make_model, element=TensorProto.INT64, shape=(500,)))["x"]

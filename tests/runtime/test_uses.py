@@ -277,6 +277,7 @@ def test_classes_and_lengths_keep_within_what_there_is(make_model):
         Use(is_complement=True),
         Use(is_divisor=True),
         Use(is_whole=True),
+        Use(sizes=(2, "n")),
     ],
     ids=str,
 )

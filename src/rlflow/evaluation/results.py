@@ -20,7 +20,7 @@ STAGES = (
     "seed_study",
     "rule_study",
 )
-_SCHEMA_BY_FILE = {name: name for name in ("bench", "conformance", "curves", "fuzz", "rules_applied")}
+_SCHEMA_BY_FILE = {name: name for name in ("bench", "conformance", "curves", "exports", "fuzz", "rules_applied")}
 _SCHEMA_BY_FILE["big_model"] = "bench"
 # Published numbers are rounded; percentages agree with the costs beside them to this many points.
 _PERCENT_POINTS = 0.05

@@ -22,6 +22,8 @@ _ARITHMETIC = frozenset(
     "Add And Cast Concat ConstantOfShape Div Equal Expand Gather Greater GreaterOrEqual Identity Less LessOrEqual Max "
     "Min Mod Mul Neg Not Or Range ReduceProd Reshape Slice Squeeze Sub Transpose Unsqueeze Where".split()
 )
+# Of one float, which is how sizes are rounded up to what a patch divides: every machine computes the same bits.
+_ROUNDING = frozenset("Add Cast Ceil Div Floor Identity Mul Reshape Sqrt Squeeze Sub Unsqueeze".split())
 
 
 def read_shape(proto: onnx.NodeProto, kind: TensorType | None) -> np.ndarray | None:
@@ -34,21 +36,27 @@ def read_shape(proto: onnx.NodeProto, kind: TensorType | None) -> np.ndarray | N
 
 
 def computed(proto: onnx.NodeProto, operands: Mapping[str, np.ndarray], opset: int) -> np.ndarray | None:
-    """What an operator of ai.onnx makes of a few whole numbers; None for anything else."""
-    if proto.op_type not in _ARITHMETIC or len(proto.output) != 1 or not all(map(_is_few, operands.values())):
-        return None
-    if not _makes_few(proto, operands):
+    """What an operator of ai.onnx makes of a few whole numbers, or of single floats; None for anything else."""
+    if len(proto.output) != 1 or not _is_arithmetic(proto, operands) or not _makes_few(proto, operands):
         return None
     try:
         with np.errstate(all="raise"):
             (value,) = ReferenceEvaluator(_model_of(proto, operands, opset)).run(None, dict(operands))
     except Exception:  # whatever the reference says of numbers that do not fit: the node stays as it is
         return None
-    return value if isinstance(value, np.ndarray) and _is_few(value) else None
+    return value if isinstance(value, np.ndarray) and (_is_few(value) or _is_one_float(value)) else None
+
+
+def _is_arithmetic(proto: onnx.NodeProto, operands: Mapping[str, np.ndarray]) -> bool:
+    if proto.op_type in _ARITHMETIC and all(map(_is_few, operands.values())):
+        return True
+    return proto.op_type in _ROUNDING and all(_is_few(o) or _is_one_float(o) for o in operands.values())
 
 
 def _makes_few(proto: onnx.NodeProto, operands: Mapping[str, np.ndarray]) -> bool:
     """Whether few numbers come out even where their count is one of those that go in: any other would fill memory."""
+    if proto.op_type not in ("ConstantOfShape", "Expand", "Range"):
+        return True
     given = [[int(v) for v in operands[name].reshape(-1)] for name in proto.input]
     match proto.op_type, given:
         case (("ConstantOfShape" | "Expand"), [*_, shape]):
@@ -67,3 +75,7 @@ def _model_of(proto: onnx.NodeProto, operands: Mapping[str, np.ndarray], opset: 
 
 def _is_few(array: np.ndarray) -> bool:
     return array.dtype.name in _WHOLE and array.size <= MOST_ELEMENTS
+
+
+def _is_one_float(array: np.ndarray) -> bool:
+    return array.dtype.name in ("float32", "float64") and array.size == 1

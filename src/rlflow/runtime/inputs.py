@@ -71,6 +71,7 @@ def draw_inputs(
 
     What the model does with an input says which values make sense (`rlflow.runtime.uses`, or `uses` by name):
 
+    - the shape of a result is the one that the model declares for it;
     - what indexes a table is uniform over its rows, a class over its classes, a length over its steps;
     - a mask is 0/1 with a random prefix of ones along the last axis, so that no row is fully masked; so is an input
       with "mask" in its name;
@@ -91,10 +92,15 @@ def draw_inputs(
         known = ", ".join(symbolic_dimensions(model)) or "none"
         raise InputError(f"the model has no symbolic dimension {', '.join(unknown)}; it has: {known}")
     known_uses = uses_of(model) if uses is None else uses
-    return {
-        value.name: _draw(_use(value.name, known_uses), _shape(value, sizes, default_dimension), _dtype(value), rng)
-        for value in required_inputs(model)
-    }
+    drawn = {}
+    for value in required_inputs(model):
+        use, shape = _use(value.name, known_uses), _shape(value, sizes, default_dimension)
+        if use.sizes is not None and shape == (len(use.sizes),):
+            wanted = [d if isinstance(d, int) else sizes.get(d, default_dimension) for d in use.sizes]
+            drawn[value.name] = np.array(wanted, _dtype(value))
+        else:
+            drawn[value.name] = _draw(use, shape, _dtype(value), rng)
+    return drawn
 
 
 def _use(name: str, uses: Mapping[str, Use]) -> Use:

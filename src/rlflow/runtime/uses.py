@@ -22,7 +22,8 @@ class Use:
     `index` is the range of integers, ends included, with which the model runs at all; None if it indexes nothing.
     `domain` is the interval of numbers on which it is defined. `is_mask` says that it is 1 for what counts and 0 for
     what does not, `is_complement` the other way round, `is_divisor` that it may not be zero, and `is_whole` that every
-    value of an integer type is meant: pixels and quantised numbers.
+    value of an integer type is meant: pixels and quantised numbers. `sizes` are the dimensions that it must hold, where
+    it is the shape of a value whose type is declared.
     """
 
     index: tuple[int, int] | None = None
@@ -31,6 +32,7 @@ class Use:
     is_complement: bool = False
     is_divisor: bool = False
     is_whole: bool = False
+    sizes: tuple[int | str, ...] | None = None
 
     def __or__(self, other: "Use") -> "Use":
         """What two readers make of a value: ranges meet, purposes add up."""
@@ -41,11 +43,12 @@ class Use:
             self.is_complement or other.is_complement,
             self.is_divisor or other.is_divisor,
             self.is_whole or other.is_whole,
+            self.sizes if other.sizes is None else other.sizes,
         )
 
     def required(self) -> "Use":
         """Without which the model does not run, and nothing of what only makes sense."""
-        return Use(index=self.index)
+        return Use(index=self.index, sizes=self.sizes)
 
 
 NO_USE = Use()
@@ -80,6 +83,8 @@ _LOOKUPS: dict[str, tuple[tuple[int, int], ...]] = {
     "ScatterND": ((0, 1),),
     "EmbedLayerNormalization": ((2, 0), (3, 8), (4, 1)),
 }
+# Operators that read the shape of their result, and where.
+_SHAPES = {"ConstantOfShape": 0, "Expand": 1, "Reshape": 1}
 _MIN_OVER_AXES = frozenset({"GatherND", "ScatterND"})
 _UNKNOWN_TABLE_ROWS = 2
 _MASKS = {"Attention": 3, "EmbedLayerNormalization": 7, "MultiHeadAttention": 4, "QAttention": 5}
@@ -111,6 +116,7 @@ class _Reading:
         self.uses: dict[str, Use] = {}
         self.shapes: dict[str, tuple[int, ...]] = {}
         self.stored: dict[str, TensorProto] = {}
+        self.declared: dict[str, tuple[int | str, ...]] = {}
         self.is_inferred = False
         self._read(model.graph)
 
@@ -131,6 +137,11 @@ class _Reading:
     def _declare(self, graph: GraphProto) -> None:
         for value in (*graph.input, *graph.value_info):
             self.shapes[value.name] = tuple(max(d.dim_value, 0) for d in value.type.tensor_type.shape.dim)
+        for value in (*graph.value_info, *graph.output):
+            dimensions = value.type.tensor_type.shape.dim
+            self.declared[value.name] = tuple(
+                d.dim_value if d.HasField("dim_value") else d.dim_param for d in dimensions
+            )
         constants = [
             (node.output[0], attribute.t)
             for node in graph.node
@@ -159,6 +170,8 @@ class _Reading:
                 yield index, Use(index=(0, self._rows(node, node.input[table]) - 1))
         if node.op_type in _LENGTHS and len(node.input) > _LENGTHS[node.op_type]:
             yield _LENGTHS[node.op_type], Use(index=(1, self._steps(node)))
+        if node.op_type in _SHAPES and node.output[0] in self.declared:
+            yield _SHAPES[node.op_type], Use(sizes=self.declared[node.output[0]])
         if node.op_type in _DOMAINS:
             yield 0, Use(domain=_DOMAINS[node.op_type])
         if node.op_type in _MASKS:
