@@ -6,7 +6,8 @@ from cost.graphs import graph, weight
 
 from rlflow.cost.fragment import describe, extract
 from rlflow.cost.regions import partition
-from rlflow.ir.graph import Graph, Ref, make_graph
+from rlflow.ir.graph import Graph, make_graph
+from rlflow.ir.node import Ref
 from rlflow.onnx_io.standalone import standalone_model
 from rlflow.ops.domain import FloatDomain
 from rlflow.ops.reference import evaluate, evaluate_value

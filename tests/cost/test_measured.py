@@ -11,7 +11,7 @@ from rlflow.cost.measured import MeasuredCost, PricingConfig, empty_price_list
 from rlflow.cost.price_list import Price, PriceList
 from rlflow.cost.regions import partition, updated
 from rlflow.errors import PriceError, RLFlowError
-from rlflow.ir.graph import Node, Ref
+from rlflow.ir.node import Node, Ref
 from rlflow.ir.structural_hash import structural_hash
 from rlflow.rules.rewriter import Rewriter
 from rlflow.runtime.fragment_timing import FragmentTiming

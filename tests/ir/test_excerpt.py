@@ -5,7 +5,7 @@ import pytest
 
 from rlflow import zoo
 from rlflow.ir.excerpt import boundary, excerpt
-from rlflow.ir.graph import INPUT, Ref
+from rlflow.ir.node import INPUT, Ref
 from rlflow.ir.validate import validate
 from rlflow.onnx_io import from_onnx
 from rlflow.ops.domain import FloatDomain

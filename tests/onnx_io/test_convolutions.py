@@ -10,7 +10,7 @@ from onnx import helper
 from onnx_io.conftest import Build, Survives, floats
 
 from rlflow import zoo
-from rlflow.ir.graph import Node
+from rlflow.ir.node import Node
 from rlflow.onnx_io import check_model, from_onnx, to_onnx
 from rlflow.rules.library import load
 from rlflow.rules.rewriter import Rewriter

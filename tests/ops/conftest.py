@@ -9,7 +9,7 @@ import onnx
 from hypothesis import strategies as st
 from onnx import helper, numpy_helper
 
-from rlflow.ir.graph import Attributes
+from rlflow.ir.node import Attributes
 from rlflow.ir.tensor_type import TensorType
 from rlflow.ops.domain import FloatDomain
 from rlflow.ops.registry import OPERATORS

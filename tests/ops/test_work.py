@@ -2,7 +2,7 @@
 
 import pytest
 
-from rlflow.ir.graph import Node, Ref
+from rlflow.ir.node import Node, Ref
 from rlflow.ir.tensor_type import TensorType, item_size
 from rlflow.ops.registry import OPERATORS, bytes_moved, flops, infer
 

@@ -7,7 +7,8 @@ import pytest
 from zoo_names import SMALL, ZOO
 
 from rlflow import zoo
-from rlflow.ir.graph import INPUT, Graph
+from rlflow.ir.graph import Graph
+from rlflow.ir.node import INPUT
 from rlflow.onnx_io import from_onnx
 from rlflow.ops import registry
 from rlflow.representation.features import (

@@ -9,7 +9,8 @@ from hashlib import blake2b
 
 import numpy as np
 
-from rlflow.ir.graph import INPUT, WEIGHT, Graph, Node, Ref, make_graph
+from rlflow.ir.graph import Graph, make_graph
+from rlflow.ir.node import INPUT, WEIGHT, Node, Ref
 from rlflow.ops.domain import FloatDomain
 from rlflow.ops.reference import evaluate_value
 from rlflow.ops.registry import OPERATORS

@@ -32,7 +32,8 @@ from rlflow.cost.regions import (
 )
 from rlflow.cost.work import WorkCounter
 from rlflow.errors import PriceError, RLFlowError
-from rlflow.ir.graph import Graph, Ref
+from rlflow.ir.graph import Graph
+from rlflow.ir.node import Ref
 from rlflow.onnx_io.standalone import standalone_model
 from rlflow.runtime.fragment_timing import FragmentTiming, launch_ns, time_fragment
 from rlflow.runtime.hardware import fingerprint

@@ -21,7 +21,8 @@ from dataclasses import dataclass
 
 from immutables import Map
 
-from rlflow.ir.graph import Change, Graph, Node
+from rlflow.ir.graph import Change, Graph
+from rlflow.ir.node import Node
 from rlflow.ops import registry
 
 VIEWS = frozenset(name for name, operator in registry.OPERATORS.items() if not operator.moves_data)

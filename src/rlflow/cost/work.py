@@ -6,7 +6,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from weakref import WeakKeyDictionary
 
-from rlflow.ir.graph import INPUT, Graph, Node
+from rlflow.ir.graph import Graph
+from rlflow.ir.node import INPUT, Node
 from rlflow.ops import registry
 
 _MAX_REMEMBERED = 200_000

@@ -13,7 +13,8 @@ from onnx import ModelProto
 
 from rlflow.errors import RLFlowError
 from rlflow.ir.excerpt import boundary, excerpt
-from rlflow.ir.graph import Graph, Ref
+from rlflow.ir.graph import Graph
+from rlflow.ir.node import Ref
 from rlflow.onnx_io import save_model, to_onnx
 from rlflow.onnx_io.standalone import standalone_model
 from rlflow.rules.rewriter import Rewriter

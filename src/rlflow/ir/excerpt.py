@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
-from rlflow.ir.graph import INPUT, Graph, Node, Ref, make_graph
+from rlflow.ir.graph import Graph, make_graph
+from rlflow.ir.node import INPUT, Node, Ref
 
 
 def boundary(graph: Graph, inside: Collection[int]) -> tuple[Ref, ...]:

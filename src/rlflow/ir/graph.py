@@ -21,15 +21,7 @@ from rlflow.ir.depth_first import CycleError, DepthFirst, Pieces, depth_first
 from rlflow.ir.depth_first import updated as updated_order
 from rlflow.ir.layout import Layout, layout
 from rlflow.ir.layout import updated as updated_layout
-from rlflow.ir.node import INPUT as INPUT
-from rlflow.ir.node import LEAVES as LEAVES
-from rlflow.ir.node import WEIGHT as WEIGHT
-from rlflow.ir.node import Attributes as Attributes
-from rlflow.ir.node import AttributeValue as AttributeValue
-from rlflow.ir.node import Node as Node
-from rlflow.ir.node import Payload as Payload
-from rlflow.ir.node import Ref as Ref
-from rlflow.ir.node import WeightData as WeightData
+from rlflow.ir.node import INPUT, Node, Ref
 from rlflow.ir.tensor_type import TensorType
 
 

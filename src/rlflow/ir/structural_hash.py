@@ -11,7 +11,8 @@ from hashlib import blake2b
 import numpy as np
 
 from rlflow.ir.constant_hash import constant_hash
-from rlflow.ir.graph import Graph, Ref
+from rlflow.ir.graph import Graph
+from rlflow.ir.node import Ref
 
 
 def structural_hash(graph: Graph) -> str:

@@ -24,7 +24,8 @@ from typing import TypeVar
 import numpy as np
 
 from rlflow.errors import GraphError
-from rlflow.ir.graph import LEAVES, AttributeValue, Graph, Header, Node, Payload, Ref, make_graph
+from rlflow.ir.graph import Graph, Header, make_graph
+from rlflow.ir.node import LEAVES, AttributeValue, Node, Payload, Ref
 from rlflow.ir.tensor_type import Dimension, TensorType
 
 _T = TypeVar("_T")

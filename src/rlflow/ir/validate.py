@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from rlflow.errors import GraphError
-from rlflow.ir.graph import INPUT, LEAVES, Graph, Node
+from rlflow.ir.graph import Graph
+from rlflow.ir.node import INPUT, LEAVES, Node
 
 
 def validate(graph: Graph) -> None:

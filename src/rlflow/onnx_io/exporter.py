@@ -19,7 +19,8 @@ from google.protobuf.message import EncodeError
 from onnx import helper, numpy_helper
 
 from rlflow.errors import GraphError, InputError, RLFlowError
-from rlflow.ir.graph import WEIGHT, AttributeValue, Graph, Node, Ref
+from rlflow.ir.graph import Graph
+from rlflow.ir.node import WEIGHT, AttributeValue, Node, Ref
 from rlflow.ir.tensor_type import TensorType
 from rlflow.onnx_io.element_type import element_type
 from rlflow.onnx_io.external_data import outside_bytes, placement, read_in, tensors_in, with_weights_in

@@ -12,7 +12,8 @@ from google.protobuf.message import DecodeError
 from onnx import helper, numpy_helper
 
 from rlflow.errors import InputError, ModelFormatError, TypeInferenceError
-from rlflow.ir.graph import INPUT, WEIGHT, AttributeValue, Graph, Header, Node, Ref, make_graph
+from rlflow.ir.graph import Graph, Header, make_graph
+from rlflow.ir.node import INPUT, WEIGHT, AttributeValue, Node, Ref
 from rlflow.ir.tensor_type import TensorType
 from rlflow.onnx_io import open_sizes
 from rlflow.onnx_io.element_type import dtype_name

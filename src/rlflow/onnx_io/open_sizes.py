@@ -17,7 +17,7 @@ from onnx import helper
 
 from rlflow.errors import TypeInferenceError
 from rlflow.ir.dimension import at_most
-from rlflow.ir.graph import Node
+from rlflow.ir.node import Node
 from rlflow.ir.tensor_type import Dimension, TensorType
 from rlflow.ops.domain import FloatDomain
 from rlflow.ops.registry import OPERATORS

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from rlflow.ir.graph import AttributeValue
+from rlflow.ir.node import AttributeValue
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from rlflow.errors import TypeInferenceError
-from rlflow.ir.graph import AttributeValue
+from rlflow.ir.node import AttributeValue
 from rlflow.ir.tensor_type import TensorType
 from rlflow.ops.window import Window
 

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from rlflow.errors import TypeInferenceError
-from rlflow.ir.graph import Attributes
+from rlflow.ir.node import Attributes
 from rlflow.ir.tensor_type import TensorType
 from rlflow.ops.domain import Array, Domain, FloatDomain
 from rlflow.ops.schema import Operator, Types

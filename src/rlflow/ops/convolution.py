@@ -8,7 +8,7 @@ from math import prod
 import numpy as np
 
 from rlflow.errors import TypeInferenceError
-from rlflow.ir.graph import Attributes
+from rlflow.ir.node import Attributes
 from rlflow.ir.tensor_type import TensorType
 from rlflow.ops.domain import Array, Domain
 from rlflow.ops.schema import Operator, Types, same_dimension, same_dtype, shape_of

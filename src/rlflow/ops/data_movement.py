@@ -8,7 +8,7 @@ from math import prod
 import numpy as np
 
 from rlflow.errors import TypeInferenceError
-from rlflow.ir.graph import Attributes
+from rlflow.ir.node import Attributes
 from rlflow.ir.tensor_type import Dimension, TensorType
 from rlflow.ops.domain import Array, Domain, FloatDomain
 from rlflow.ops.schema import (

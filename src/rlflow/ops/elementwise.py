@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from rlflow.errors import TypeInferenceError
-from rlflow.ir.graph import Attributes
+from rlflow.ir.node import Attributes
 from rlflow.ir.tensor_type import TensorType
 from rlflow.ops.domain import Array, Domain, FloatDomain
 from rlflow.ops.schema import Operator, Types, broadcast, elementwise_flops, only, same_dtype, shape_of

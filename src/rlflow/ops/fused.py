@@ -7,7 +7,7 @@ from functools import reduce
 from math import pi, prod, sqrt
 
 from rlflow.errors import TypeInferenceError
-from rlflow.ir.graph import Attributes
+from rlflow.ir.node import Attributes
 from rlflow.ir.tensor_type import Dimension, TensorType
 from rlflow.ops.domain import Array, Domain
 from rlflow.ops.schema import (

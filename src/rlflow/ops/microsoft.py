@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from rlflow.errors import TypeInferenceError
-from rlflow.ir.graph import Attributes
+from rlflow.ir.node import Attributes
 from rlflow.ir.tensor_type import TensorType
 from rlflow.ops import convolution, elementwise, linear_algebra, reduction
 from rlflow.ops.domain import Array, Domain

@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from rlflow.errors import TypeInferenceError
-from rlflow.ir.graph import Attributes
+from rlflow.ir.node import Attributes
 from rlflow.ir.tensor_type import Dimension, TensorType
 from rlflow.ops.domain import Array, Domain
 from rlflow.ops.schema import (

@@ -7,7 +7,8 @@ from collections.abc import Mapping
 import numpy as np
 
 from rlflow.errors import GraphError
-from rlflow.ir.graph import WEIGHT, Graph, Ref
+from rlflow.ir.graph import Graph
+from rlflow.ir.node import WEIGHT, Ref
 from rlflow.ops.domain import Array, Domain, FloatDomain
 from rlflow.ops.registry import OPERATORS
 

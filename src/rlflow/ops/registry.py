@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from rlflow.errors import TypeInferenceError
-from rlflow.ir.graph import Attributes, Node, Ref
+from rlflow.ir.node import Attributes, Node, Ref
 from rlflow.ir.tensor_type import TensorType
 from rlflow.ops import (
     constant,

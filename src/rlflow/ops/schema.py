@@ -8,7 +8,7 @@ from math import prod
 
 from rlflow.errors import TypeInferenceError
 from rlflow.ir.dimension import is_at_most, plus
-from rlflow.ir.graph import Attributes, AttributeValue
+from rlflow.ir.node import Attributes, AttributeValue
 from rlflow.ir.tensor_type import Dimension, TensorType
 from rlflow.ops.domain import Array, Domain
 

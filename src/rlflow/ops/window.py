@@ -11,7 +11,7 @@ import numpy as np
 
 from rlflow.errors import TypeInferenceError
 from rlflow.ir.dimension import over, plus
-from rlflow.ir.graph import Attributes, AttributeValue
+from rlflow.ir.node import Attributes, AttributeValue
 from rlflow.ir.tensor_type import Dimension
 from rlflow.ops.schema import ints
 

@@ -12,7 +12,8 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from rlflow.ir.depth_first import spliced
-from rlflow.ir.graph import INPUT, Graph, Node
+from rlflow.ir.graph import Graph
+from rlflow.ir.node import INPUT, Node
 from rlflow.ir.tensor_type import TensorType
 from rlflow.ops import registry
 from rlflow.representation.graph_arrays import GraphArrays

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from rlflow.ir.graph import Graph, Node, Ref
+from rlflow.ir.graph import Graph
+from rlflow.ir.node import Node, Ref
 from rlflow.rules.match import Match
 from rlflow.rules.replacement import Operand, PlannedNode
 

@@ -13,7 +13,7 @@ from random import Random
 from typing import Any, NamedTuple
 
 from rlflow.errors import RuleError
-from rlflow.ir.graph import AttributeValue
+from rlflow.ir.node import AttributeValue
 from rlflow.ir.tensor_type import TensorType
 from rlflow.ops import elementwise
 from rlflow.rules import pattern

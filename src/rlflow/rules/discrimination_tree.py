@@ -16,7 +16,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from rlflow.errors import GraphError
-from rlflow.ir.graph import AttributeValue, Graph, Node, Ref
+from rlflow.ir.graph import Graph
+from rlflow.ir.node import AttributeValue, Node, Ref
 from rlflow.ir.tensor_type import TensorType
 from rlflow.ops.domain import FloatDomain
 from rlflow.ops.reference import evaluate_value

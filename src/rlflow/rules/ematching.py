@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import permutations
 from typing import Any, NamedTuple
 
-from rlflow.ir.graph import AttributeValue
+from rlflow.ir.node import AttributeValue
 from rlflow.ops import registry
 from rlflow.rules import pattern
 from rlflow.rules.egraph import ClassId, EGraph, ENode

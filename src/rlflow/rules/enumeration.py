@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 
 from rlflow.errors import InputError, TypeInferenceError
-from rlflow.ir.graph import AttributeValue
+from rlflow.ir.node import AttributeValue
 from rlflow.ir.tensor_type import TensorType
 from rlflow.ops import registry
 from rlflow.ops.field import FieldArray, FieldDomain, NoExponentError

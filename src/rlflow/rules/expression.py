@@ -12,7 +12,7 @@ from math import prod
 from typing import Any
 
 from rlflow.errors import RuleError
-from rlflow.ir.graph import AttributeValue
+from rlflow.ir.node import AttributeValue
 from rlflow.ir.tensor_type import TensorType
 
 Expression = Any

@@ -12,7 +12,7 @@ from hashlib import sha256
 
 import numpy as np
 
-from rlflow.ir.graph import Attributes
+from rlflow.ir.node import Attributes
 from rlflow.ops.domain import Array
 from rlflow.ops.field import FieldArray, FieldDomain, undefined
 from rlflow.ops.registry import OPERATORS

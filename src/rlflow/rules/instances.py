@@ -13,7 +13,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from rlflow.errors import RuleError, TypeInferenceError
-from rlflow.ir.graph import INPUT, Attributes, AttributeValue, Graph, Header, Node, Ref, make_graph
+from rlflow.ir.graph import Graph, Header, make_graph
+from rlflow.ir.node import INPUT, Attributes, AttributeValue, Node, Ref
 from rlflow.ir.tensor_type import TensorType
 from rlflow.ops import registry
 from rlflow.ops.domain import Array, Domain

@@ -6,7 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from rlflow.ir.graph import WEIGHT, AttributeValue, Graph, Ref
+from rlflow.ir.graph import Graph
+from rlflow.ir.node import WEIGHT, AttributeValue, Ref
 from rlflow.ir.tensor_type import TensorType
 from rlflow.rules.discrimination_tree import DiscriminationTree, Occurrence, outline, stored_number
 from rlflow.rules.expression import Scope

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from rlflow.errors import TypeInferenceError
-from rlflow.ir.graph import Attributes, Ref
+from rlflow.ir.node import Attributes, Ref
 from rlflow.ir.tensor_type import Dimension, TensorType
 from rlflow.ops import registry
 from rlflow.rules import instances, pattern

@@ -11,7 +11,7 @@ from itertools import chain
 from typing import NamedTuple, Protocol
 
 from rlflow.errors import RuleError, TypeInferenceError
-from rlflow.ir.graph import Ref
+from rlflow.ir.node import Ref
 from rlflow.ir.tensor_type import TensorType
 from rlflow.rules import instances, pattern
 from rlflow.rules.egraph import ClassId, EGraph, ENode

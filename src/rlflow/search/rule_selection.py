@@ -15,7 +15,8 @@ from pathlib import Path
 
 from rlflow.cost.base import CostModel
 from rlflow.errors import InputError
-from rlflow.ir.graph import Graph, Ref
+from rlflow.ir.graph import Graph
+from rlflow.ir.node import Ref
 from rlflow.ops import registry
 from rlflow.optimiser import Budget, OnProgress, OptimisationResult, Optimiser
 from rlflow.rules.library import Library

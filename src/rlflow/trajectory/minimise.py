@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from functools import cache
 
 from rlflow.errors import ReplayError
-from rlflow.ir.graph import Graph, Ref
+from rlflow.ir.graph import Graph
+from rlflow.ir.node import Ref
 from rlflow.ir.structural_hash import structural_hash
 from rlflow.rules.match import Match
 from rlflow.rules.rewriter import Rewriter
