@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from contextlib import suppress
+from math import prod
 
 import onnx
 from onnx import helper
@@ -13,7 +14,7 @@ from rlflow.onnx_io.element_type import dtype_name, from_type_proto, to_value_in
 from rlflow.onnx_io.external_data import copy_fields, is_outside
 from rlflow.onnx_io.loop_types import loop_outputs
 
-_SMALL_BYTES = 4096  # shapes, axes, indices: what shape inference may want to read
+_MOST_ELEMENTS = 1024  # of shapes, axes, indices: what shape inference may want to read
 _LONGEST_SHAPE = 2**20
 """ONNX's inference counts up to the length of a vector that may hold axes, and where it follows values, it follows all
 of a vector that may be a shape: of a longer one, memory runs out."""
@@ -176,4 +177,4 @@ def without_large_weights(model: onnx.ModelProto) -> onnx.ModelProto:
 
 def is_small(tensor: onnx.TensorProto) -> bool:
     """Whether inference is shown the weight's values."""
-    return tensor.ByteSize() <= _SMALL_BYTES and not is_outside(tensor)
+    return prod(tensor.dims) <= _MOST_ELEMENTS and not is_outside(tensor)
