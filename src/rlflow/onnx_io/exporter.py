@@ -52,13 +52,10 @@ def to_onnx(graph: Graph) -> onnx.ModelProto:
 def save_model(model: onnx.ModelProto, path: str | Path) -> None:
     """Write a model whole or not at all; beyond protobuf's 2 GB the weights go to `<name>.data` beside it.
 
-    `InputError` if the folder does not exist or may not be written.
+    `InputError` if the folder does not exist or may not be written, or a device would be replaced.
     """
     path = Path(path)
-    if path.is_dir():
-        raise InputError(f"{path} is a folder: name a file to write the model to")
-    if not path.parent.is_dir():
-        raise InputError(f"there is no folder {path.parent}: create it first")
+    check_place(path)
     try:
         with tempfile.TemporaryDirectory(dir=path.parent, prefix=f".{path.name}.") as folder:
             if model.ByteSize() + outside_bytes(model) >= _PROTOBUF_LIMIT_BYTES:
@@ -70,6 +67,16 @@ def save_model(model: onnx.ModelProto, path: str | Path) -> None:
         if error.errno in _REFUSALS:
             raise InputError(f"{path.parent} may not be written: choose another place for {path.name}") from None
         raise RLFlowError(f"{path} could not be written: {error.strerror or error}") from None
+
+
+def check_place(path: Path) -> None:
+    """`InputError` where no model can be written, as far as can be seen without trying."""
+    if path.is_dir():
+        raise InputError(f"{path} is a folder: name a file to write the model to")
+    if path.exists() and not path.is_file():
+        raise InputError(f"{path} is no file, and one would replace it: name a file to write the model to")
+    if not path.parent.is_dir():
+        raise InputError(f"there is no folder {path.parent}: create it first")
 
 
 def check_model(model: onnx.ModelProto) -> None:
