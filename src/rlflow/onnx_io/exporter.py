@@ -204,6 +204,8 @@ class _Exporter:
         operator, label = OPERATORS[node.op], self._label(node.label or outputs[0])
         proto = helper.make_node(operator.kind, operands, outputs, name=label, domain=operator.domain or None)
         proto.attribute.extend(_attribute(name, value) for name, value in sorted(written.items()))
+        if isinstance(node.remarks, onnx.NodeProto):
+            proto.MergeFrom(node.remarks)
         self.body.node.append(proto)
 
     def _emit_opaque(self, identifier: int, node: Node, payload: OpaquePayload) -> None:

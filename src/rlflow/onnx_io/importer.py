@@ -276,7 +276,16 @@ class _Importer:
         exact = op not in _ROUNDED and not any(map(_is_half, inferred))
         constant = exact and all(self.nodes[r.node].constant for r in data if r is not None)
         final = tuple(self._refined(kind, name) for kind, name in zip(inferred, outputs, strict=True))
-        return Node(op, tuple(data), attributes, final, tuple(outputs), constant, label=proto.name)
+        return Node(
+            op,
+            tuple(data),
+            attributes,
+            final,
+            tuple(outputs),
+            constant,
+            label=proto.name,
+            remarks=_remarks(proto),
+        )
 
     def _refined(self, inferred: TensorType, name: str) -> TensorType:
         """Our inference, with dimensions that only ONNX's own could tell."""
@@ -438,6 +447,17 @@ def _merged(kind: TensorType | None, other: TensorType | None) -> TensorType | N
         return kind
     pairs = zip(kind.shape, other.shape, strict=True)
     return TensorType(kind.dtype, tuple(o if k is None or isinstance(o, int) else k for k, o in pairs))
+
+
+def _remarks(proto: onnx.NodeProto) -> onnx.NodeProto | None:
+    """What the node says of itself that nobody computes with."""
+    if not proto.doc_string and not proto.metadata_props:
+        return None
+    remarks = onnx.NodeProto()
+    remarks.CopyFrom(proto)  # whole, as a text that is not UTF-8 cannot be assigned
+    for field in {f.name for f, _ in proto.ListFields()} - {"doc_string", "metadata_props"}:
+        remarks.ClearField(field)
+    return remarks
 
 
 def _qualified_name(proto: onnx.NodeProto) -> str:
