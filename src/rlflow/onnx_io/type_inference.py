@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from contextlib import suppress
+from itertools import count
 
 import onnx
 from onnx import helper
@@ -147,7 +148,9 @@ def _name_dimensions(model: onnx.ModelProto) -> None:
     """Give each unnamed dimension of an input a symbol of its own, so that it can be recognised downstream, and the
     length of a vector, too, that is too long to be a list of axes.
     """
-    number = 0
+    shapes = [v.type.tensor_type.shape.dim for v in (*model.graph.input, *model.graph.value_info, *model.graph.output)]
+    taken = {dimension.dim_param for dimensions in shapes for dimension in dimensions}
+    fresh = (name for number in count() if (name := f"#{number}") not in taken)
     for value in (*model.graph.input, *model.graph.value_info):
         if value.type.WhichOneof("value") != "tensor_type":
             continue
@@ -155,8 +158,7 @@ def _name_dimensions(model: onnx.ModelProto) -> None:
         for dimension in dimensions:
             unnamed = dimension.WhichOneof("value") is None
             if unnamed or (len(dimensions) == 1 and dimension.dim_value > _LONGEST_SHAPE):
-                dimension.dim_param = f"#{number}"
-                number += 1
+                dimension.dim_param = next(fresh)
 
 
 def without_large_weights(model: onnx.ModelProto) -> onnx.ModelProto:
