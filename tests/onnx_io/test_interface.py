@@ -43,6 +43,17 @@ def test_documentation_metadata_and_producer_are_kept(model: Build, survives: Su
     assert list(after.graph.metadata_props) == list(before.graph.metadata_props)
 
 
+def test_a_default_that_a_caller_may_override_is_no_constant(model: Build, survives: Survives) -> None:
+    """The shape of what was reshaped follows from the shape that is fed, not from the one that is taken without."""
+    nodes = [helper.make_node("Reshape", ["x", "s"], ["r"]), helper.make_node("Shape", ["r"], ["y"])]
+    inputs = [floats("x", 2, 3), helper.make_tensor_value_info("s", TensorProto.INT64, [2])]
+    output = helper.make_tensor_value_info("y", TensorProto.INT64, [2])
+    after = survives(model(nodes, inputs, [output], weights={"s": np.array([1, 6])}))
+    session = open_session(after, "as_written", 1)
+    for fed, shape in (({}, [1, 6]), ({"s": np.array([3, 2])}, [3, 2])):
+        assert run(session, {"x": X, **fed})["y"].tolist() == shape
+
+
 def test_node_names_are_kept(model: Build, survives: Survives) -> None:
     nodes = [
         helper.make_node("Relu", ["x"], ["r"], name="activation"),

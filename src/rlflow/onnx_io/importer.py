@@ -21,7 +21,14 @@ from rlflow.onnx_io.external_data import copy_fields, is_outside, tensors_in
 from rlflow.onnx_io.opset import AXIS_ATTRIBUTES, FLATTENING_BEFORE, IGNORABLE_VALUES, IGNORED_ATTRIBUTES, PARAMETERS
 from rlflow.onnx_io.payload import FilledPayload, InitializerPayload, OpaquePayload, SparsePayload
 from rlflow.onnx_io.size_arithmetic import MOST_ELEMENTS, computed, read_shape
-from rlflow.onnx_io.type_inference import infer_node_types, infer_types, is_small, pin_dimensions, without_large_weights
+from rlflow.onnx_io.type_inference import (
+    declares_weights,
+    infer_node_types,
+    infer_types,
+    is_small,
+    pin_dimensions,
+    without_large_weights,
+)
 from rlflow.onnx_io.window_attributes import WINDOWED, written_out
 from rlflow.ops import registry
 from rlflow.ops.schema import ints
@@ -494,13 +501,6 @@ def _from_the_end(op: str, attributes: dict[str, AttributeValue], rank: int | No
         raise TypeInferenceError(f"{op}: axes {axes} of a tensor of rank {rank}")
     moved = tuple(a % rank - rank for a in axes if isinstance(a, int))
     attributes[name] = moved if isinstance(value, tuple) else moved[0]
-
-
-def declares_weights(model: onnx.ModelProto) -> bool:
-    """Before version 4 of the file format every weight had to be listed among the inputs, and could not be overridden
-    in ONNX Runtime.
-    """
-    return model.ir_version < 4
 
 
 def interface_inputs(model: onnx.ModelProto) -> list[onnx.ValueInfoProto]:

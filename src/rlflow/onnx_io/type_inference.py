@@ -36,12 +36,29 @@ def infer_types(model: onnx.ModelProto, dimensions: Mapping[str, int] | None = N
 def with_types(model: onnx.ModelProto, dimensions: Mapping[str, int] | None = None) -> onnx.ModelProto:
     """A copy, without large weights, that declares all types that can be inferred; unnamed dimensions have a symbol."""
     light = without_large_weights(model)
+    if not declares_weights(model):
+        _forget_defaults(light.graph)
     pin_dimensions(light.graph, dimensions or {})
     _name_dimensions(light)
     light = inferred(light)
     with suppress(KeyError, ValueError):  # a Loop that is none
         light = _with_loops(light)
     return light
+
+
+def declares_weights(model: onnx.ModelProto) -> bool:
+    """Before version 4 of the file format every weight had to be listed among the inputs, and could not be overridden
+    in ONNX Runtime.
+    """
+    return model.ir_version < 4
+
+
+def _forget_defaults(graph: onnx.GraphProto) -> None:
+    """Of inputs: who calls the model may feed another shape, say, than the one that inference would read there."""
+    fed = {value.name for value in graph.input}
+    kept = [tensor for tensor in graph.initializer if tensor.name not in fed]
+    del graph.initializer[:]
+    graph.initializer.extend(kept)
 
 
 def inferred(model: onnx.ModelProto) -> onnx.ModelProto:
