@@ -58,6 +58,7 @@ def test_what_cannot_be_improved_comes_back_byte_for_byte(rlflow, tmp_path):
     assert code == 0
     assert "the original model (no sequence of rewrites lowered its predicted cost)" in out
     assert target.read_bytes() == source.read_bytes()
+    assert target.stat().st_mode == source.stat().st_mode, "as open to others as any new file, which the source is"
 
 
 def damaged(tmp_path, kind):

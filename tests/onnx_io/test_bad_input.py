@@ -1,5 +1,6 @@
 """Bad input: one clear sentence that names the file, and nothing half-written."""
 
+import os
 from pathlib import Path
 
 import numpy as np
@@ -312,6 +313,14 @@ def test_places_where_nothing_can_be_written(tmp_path: Path, folder: str, words:
 def test_a_folder_is_not_overwritten(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="is a folder: name a file"):
         save_model(onnx.ModelProto.FromString(TINY), tmp_path)
+
+
+def test_what_is_no_file_is_not_replaced(tmp_path: Path) -> None:
+    """As -o /dev/null would be, for whoever may write there."""
+    os.mkfifo(path := tmp_path / "pipe")
+    with pytest.raises(InputError, match="is no file"):
+        save_model(onnx.ModelProto.FromString(TINY), path)
+    assert path.is_fifo()
 
 
 @pytest.mark.parametrize("beside", [False, True])

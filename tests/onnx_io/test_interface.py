@@ -9,6 +9,8 @@ from zoo_names import SMALL, ZOO
 
 from rlflow import zoo
 from rlflow.onnx_io import from_onnx, to_onnx
+from rlflow.rules.library import load
+from rlflow.rules.rewriter import Rewriter
 from rlflow.runtime.equivalence import compare
 from rlflow.runtime.session import open_session, run
 
@@ -41,6 +43,17 @@ def test_documentation_metadata_and_producer_are_kept(model: Build, survives: Su
     assert list(after.graph.metadata_props) == list(before.graph.metadata_props)
 
 
+def test_a_default_that_a_caller_may_override_is_no_constant(model: Build, survives: Survives) -> None:
+    """The shape of what was reshaped follows from the shape that is fed, not from the one that is taken without."""
+    nodes = [helper.make_node("Reshape", ["x", "s"], ["r"]), helper.make_node("Shape", ["r"], ["y"])]
+    inputs = [floats("x", 2, 3), helper.make_tensor_value_info("s", TensorProto.INT64, [2])]
+    output = helper.make_tensor_value_info("y", TensorProto.INT64, [2])
+    after = survives(model(nodes, inputs, [output], weights={"s": np.array([1, 6])}))
+    session = open_session(after, "as_written", 1)
+    for fed, shape in (({}, [1, 6]), ({"s": np.array([3, 2])}, [3, 2])):
+        assert run(session, {"x": X, **fed})["y"].tolist() == shape
+
+
 def test_node_names_are_kept(model: Build, survives: Survives) -> None:
     nodes = [
         helper.make_node("Relu", ["x"], ["r"], name="activation"),
@@ -49,6 +62,22 @@ def test_node_names_are_kept(model: Build, survives: Survives) -> None:
     after = survives(model(nodes, [floats("x", 2, 3)], [floats("y", 2, 3)]))
     assert [n.name for n in after.graph.node] == ["activation", "opaque one"]
     assert [list(n.output) for n in after.graph.node] == [["r"], ["y"]]
+
+
+def test_what_nodes_say_of_themselves_is_kept(model: Build, survives: Survives) -> None:
+    """Of those that a rewrite leaves, understood or not: of two Relus in a row the second goes, with what it says."""
+    nodes = [helper.make_node(op, [a], [b]) for op, a, b in (("Neg", "x", "n"), ("Hardmax", "n", "h"))]
+    nodes += [helper.make_node("Relu", [a], [b]) for a, b in (("h", "r"), ("r", "y"))]
+    for node in nodes:
+        node.doc_string = f"why {node.output[0]}"
+        node.metadata_props.add(key="namespace", value=f"layer/{node.output[0]}")
+    before = model(nodes, [floats("x", 2, 3)], [floats("y", 2, 3)])
+    same, said = survives(before), [(n.doc_string, list(n.metadata_props)) for n in nodes]
+    assert [(n.doc_string, list(n.metadata_props)) for n in same.graph.node] == said
+    graph, rewriter = from_onnx(before), Rewriter(load().rules)
+    (match,) = (match for found in rewriter.matches(graph) for match in found if match.roots == graph.outputs)
+    rewritten = to_onnx(rewriter.apply(graph, match))
+    assert [(n.doc_string, list(n.metadata_props)) for n in rewritten.graph.node] == said[:3]
 
 
 def test_node_names_stay_distinct(model: Build, survives: Survives) -> None:

@@ -9,7 +9,7 @@ from onnx import TensorProto, helper, parser
 from onnx_io.conftest import build_model, floats, same_values
 
 from rlflow.errors import RLFlowError
-from rlflow.ir import validate
+from rlflow.ir import TensorType, validate
 from rlflow.onnx_io import check_model, from_onnx, to_onnx
 from rlflow.onnx_io.size_arithmetic import computed
 from rlflow.runtime.equivalence import compare
@@ -180,3 +180,13 @@ def test_what_would_fill_the_memory_is_not_computed(
     assert computed(node, large, 17) is None
     assert tracemalloc.get_traced_memory()[1] < 2**20
     tracemalloc.stop()
+
+
+def test_a_stale_declared_size_is_not_believed() -> None:
+    """The batch was opened in the inputs alone."""
+    nodes = [helper.make_node("Relu", ["x"], ["r"]), helper.make_node("Shape", ["r"], ["s"])]
+    declared = [floats("r", 3, 12), helper.make_tensor_value_info("s", TensorProto.INT64, [2])]
+    graph = from_onnx(build_model(nodes, [floats("x", "N", 12)], declared))
+    relu = next(n for n in graph.nodes.values() if n.op == "Relu")
+    assert relu.types[0] == TensorType("float32", ("N", 12))
+    assert "Shape" in {n.op for n in graph.nodes.values()}

@@ -213,3 +213,15 @@ def test_a_size_that_is_rounded_up_to_patches_is_a_number(model: Build, survives
     assert found.types[0].shape == (8, 1)
     assert not any(n.op in ("Div", "Ceil", "Cast") for n in from_onnx(before).nodes.values())
     survives(before, {"x": np.ones((1, 7), np.float32)})
+
+
+@pytest.mark.parametrize("symbol", ["#0", "#1", "n"])
+def test_a_size_without_a_name_is_none_that_has_one(model: Build, symbol: str) -> None:
+    """Whatever that is called. Of equal sizes the sum of two products would be one product of what is joined."""
+    sizes = [floats("a", symbol, 4), floats("b", None, 4)]
+    graph = from_onnx(model([node("Add", "a b", "y")], sizes, [floats("y", None, 4)]))
+    (first,), (second,) = (graph.nodes[i].types for i in graph.inputs)
+    assert first is not None
+    assert second is not None
+    assert (first.shape or ())[0] == symbol != (second.shape or ())[0]
+    assert last(graph).types[0] not in (first, second), "one of them may be 1"

@@ -169,7 +169,7 @@ def test_a_root_mean_square_becomes_one_operator_and_its_pieces_again(form: str)
             "m = ReduceMean<keepdims=1>(x, last) z = Sub(x, m) " + RMS["product-quotient"].replace("(x, x)", "(z, z)")
         ),
         rms_norm(RMS["power-inverse"].replace("ones", "e")),
-        rms_norm(RMS["product-quotient"].replace("last", "first").replace("q =", "first = Identity(last) q =")),
+        rms_norm("first = ArgMin<axis=0, keepdims=1>(shift) " + RMS["product-quotient"].replace("last", "first")),
     ],
     ids=["opset-22", "a-sum", "no-root", "of-differences", "not-the-inverse", "axes-that-are-computed"],
 )

@@ -1,3 +1,4 @@
+import json
 from dataclasses import replace
 
 import pytest
@@ -25,6 +26,29 @@ def test_a_file_and_back(episode, tmp_path):
 def test_what_is_no_trajectory_is_refused(text):
     with pytest.raises(ReplayError, match="not a trajectory"):
         Trajectory.from_json(text)
+
+
+@pytest.mark.parametrize(
+    ("field", "value"), [("start_hash", None), ("start_runtime_ms", "1"), ("seed", 0.5), ("library", 3)]
+)
+def test_a_field_of_another_type_is_named(episode, field, value):
+    with pytest.raises(ReplayError, match=f"not a trajectory: {field} is"):
+        Trajectory.from_json(json.dumps(json.loads(episode.to_json()) | {field: value}))
+
+
+@pytest.mark.parametrize(
+    ("field", "value"), [("location", "0"), ("location", 0.0), ("location", True), ("rule", ["r"]), ("runtime_ms", "1")]
+)
+def test_a_field_of_a_step_of_another_type_is_named(episode, field, value):
+    content = json.loads(episode.to_json())
+    content["steps"][-1][field] = value
+    with pytest.raises(ReplayError, match=f"not a trajectory: {field} is"):
+        Trajectory.from_json(json.dumps(content))
+
+
+def test_brackets_without_end_are_refused():
+    with pytest.raises(ReplayError, match="not a trajectory"):
+        Trajectory.from_json("[" * 100_000)
 
 
 def test_the_line_that_cannot_be_read_is_named(episode, tmp_path):

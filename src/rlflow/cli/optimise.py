@@ -18,6 +18,7 @@ from rlflow.api import optimise as optimise_model
 from rlflow.cli.progress import progress_bar
 from rlflow.errors import InputError
 from rlflow.onnx_io import load_model, save_model
+from rlflow.onnx_io.exporter import check_place
 from rlflow.runtime.hardware import fingerprint
 
 _UNITS_S = {"ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0}
@@ -88,10 +89,7 @@ def parse_shape(text: str) -> tuple[str, tuple[int, ...]]:
 
 def _check_output(output: Path) -> None:
     """Before hours are spent: can the file be written at all?"""
-    if output.is_dir():
-        raise InputError(f"{output} is a folder: name the file to write the model to")
-    if not output.parent.is_dir():
-        raise InputError(f"there is no folder {output.parent}: create it first")
+    check_place(output)
     try:
         with tempfile.TemporaryFile(dir=output.parent):
             pass
@@ -114,6 +112,5 @@ def _copy(source: Path, original: ModelProto, output: Path) -> None:
         return
     if output.exists() and output.samefile(source):
         return
-    with tempfile.NamedTemporaryFile(dir=output.parent, prefix=f".{output.name}.", delete=False) as draft:
-        shutil.copyfile(source, draft.name)
-    os.replace(draft.name, output)
+    with tempfile.TemporaryDirectory(dir=output.parent, prefix=f".{output.name}.") as folder:
+        os.replace(shutil.copyfile(source, Path(folder, output.name)), output)

@@ -49,8 +49,9 @@ class Node:
     `types` and `names` have one entry an output; a type of None is a value that is no tensor (a sequence, an
     optional) or of which nothing is known. Names are hints for export and never part of a graph's identity.
     `constant` says that the value is known when the model is loaded: it costs nothing at run time.
-    `label` is the node's own name in the model that it came from, a hint as well.
-    `signature` is a 64-bit digest of everything but the operands, names and label.
+    `label` is the node's own name in the model that it came from, a hint as well, and `remarks` are what else that
+    says of the node for people and tools, which belongs to the ONNX boundary.
+    `signature` is a 64-bit digest of everything but the operands, names, label and remarks.
     """
 
     op: str
@@ -63,6 +64,7 @@ class Node:
     signature: int = 0
     sources: tuple[int, ...] = field(default=())
     label: str = ""
+    remarks: object = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "sources", tuple(dict.fromkeys(r.node for r in self.inputs if r is not None)))
@@ -90,6 +92,7 @@ class Node:
             self.payload,
             self.signature,
             label=self.label,
+            remarks=self.remarks,
         )
 
 

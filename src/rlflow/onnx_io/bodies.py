@@ -17,10 +17,10 @@ from onnx import GraphProto, ModelProto, NodeProto, TensorProto, TypeProto, Valu
 
 from rlflow.errors import GraphError
 from rlflow.onnx_io.external_data import copy_fields
-from rlflow.onnx_io.importer import ONNX_DOMAINS, constant_tensor, declares_weights, free_names
+from rlflow.onnx_io.importer import ONNX_DOMAINS, constant_tensor, free_names
 from rlflow.onnx_io.loop_types import carried_types, values_of
 from rlflow.onnx_io.payload import InitializerPayload
-from rlflow.onnx_io.type_inference import inferred, with_types, without_large_weights
+from rlflow.onnx_io.type_inference import declares_weights, inferred, with_types, without_large_weights
 
 _LOGGER = logging.getLogger(__name__)
 _UNUSABLE = (GraphError, LookupError, RuntimeError, ValueError, onnx.checker.ValidationError)

@@ -24,10 +24,9 @@ from rlflow.ir.node import WEIGHT, AttributeValue, Node, Ref
 from rlflow.ir.tensor_type import TensorType
 from rlflow.onnx_io.element_type import element_type
 from rlflow.onnx_io.external_data import outside_bytes, placement, read_in, tensors_in, with_weights_in
-from rlflow.onnx_io.importer import declares_weights
 from rlflow.onnx_io.opset import ATTRIBUTES_SINCE, AXIS_ATTRIBUTES, PARAMETERS, Parameter
 from rlflow.onnx_io.payload import FilledPayload, InitializerPayload, OpaquePayload, SparsePayload
-from rlflow.onnx_io.type_inference import without_large_weights
+from rlflow.onnx_io.type_inference import declares_weights, without_large_weights
 from rlflow.ops.domain import FloatDomain
 from rlflow.ops.reference import evaluate_value
 from rlflow.ops.registry import OPERATORS
@@ -52,13 +51,10 @@ def to_onnx(graph: Graph) -> onnx.ModelProto:
 def save_model(model: onnx.ModelProto, path: str | Path) -> None:
     """Write a model whole or not at all; beyond protobuf's 2 GB the weights go to `<name>.data` beside it.
 
-    `InputError` if the folder does not exist or may not be written.
+    `InputError` if the folder does not exist or may not be written, or a device would be replaced.
     """
     path = Path(path)
-    if path.is_dir():
-        raise InputError(f"{path} is a folder: name a file to write the model to")
-    if not path.parent.is_dir():
-        raise InputError(f"there is no folder {path.parent}: create it first")
+    check_place(path)
     try:
         with tempfile.TemporaryDirectory(dir=path.parent, prefix=f".{path.name}.") as folder:
             if model.ByteSize() + outside_bytes(model) >= _PROTOBUF_LIMIT_BYTES:
@@ -70,6 +66,16 @@ def save_model(model: onnx.ModelProto, path: str | Path) -> None:
         if error.errno in _REFUSALS:
             raise InputError(f"{path.parent} may not be written: choose another place for {path.name}") from None
         raise RLFlowError(f"{path} could not be written: {error.strerror or error}") from None
+
+
+def check_place(path: Path) -> None:
+    """`InputError` where no model can be written, as far as can be seen without trying."""
+    if path.is_dir():
+        raise InputError(f"{path} is a folder: name a file to write the model to")
+    if path.exists() and not path.is_file():
+        raise InputError(f"{path} is no file, and one would replace it: name a file to write the model to")
+    if not path.parent.is_dir():
+        raise InputError(f"there is no folder {path.parent}: create it first")
 
 
 def check_model(model: onnx.ModelProto) -> None:
@@ -197,6 +203,8 @@ class _Exporter:
         operator, label = OPERATORS[node.op], self._label(node.label or outputs[0])
         proto = helper.make_node(operator.kind, operands, outputs, name=label, domain=operator.domain or None)
         proto.attribute.extend(_attribute(name, value) for name, value in sorted(written.items()))
+        if isinstance(node.remarks, onnx.NodeProto):
+            proto.MergeFrom(node.remarks)
         self.body.node.append(proto)
 
     def _emit_opaque(self, identifier: int, node: Node, payload: OpaquePayload) -> None:

@@ -21,7 +21,14 @@ from rlflow.onnx_io.external_data import copy_fields, is_outside, tensors_in
 from rlflow.onnx_io.opset import AXIS_ATTRIBUTES, FLATTENING_BEFORE, IGNORABLE_VALUES, IGNORED_ATTRIBUTES, PARAMETERS
 from rlflow.onnx_io.payload import FilledPayload, InitializerPayload, OpaquePayload, SparsePayload
 from rlflow.onnx_io.size_arithmetic import MOST_ELEMENTS, computed, read_shape
-from rlflow.onnx_io.type_inference import infer_node_types, infer_types, is_small, pin_dimensions, without_large_weights
+from rlflow.onnx_io.type_inference import (
+    declares_weights,
+    infer_node_types,
+    infer_types,
+    is_small,
+    pin_dimensions,
+    without_large_weights,
+)
 from rlflow.onnx_io.window_attributes import WINDOWED, written_out
 from rlflow.ops import registry
 from rlflow.ops.schema import ints
@@ -276,7 +283,16 @@ class _Importer:
         exact = op not in _ROUNDED and not any(map(_is_half, inferred))
         constant = exact and all(self.nodes[r.node].constant for r in data if r is not None)
         final = tuple(self._refined(kind, name) for kind, name in zip(inferred, outputs, strict=True))
-        return Node(op, tuple(data), attributes, final, tuple(outputs), constant, label=proto.name)
+        return Node(
+            op,
+            tuple(data),
+            attributes,
+            final,
+            tuple(outputs),
+            constant,
+            label=proto.name,
+            remarks=_remarks(proto),
+        )
 
     def _refined(self, inferred: TensorType, name: str) -> TensorType:
         """Our inference, with dimensions that only ONNX's own could tell."""
@@ -440,6 +456,17 @@ def _merged(kind: TensorType | None, other: TensorType | None) -> TensorType | N
     return TensorType(kind.dtype, tuple(o if k is None or isinstance(o, int) else k for k, o in pairs))
 
 
+def _remarks(proto: onnx.NodeProto) -> onnx.NodeProto | None:
+    """What the node says of itself that nobody computes with."""
+    if not proto.doc_string and not proto.metadata_props:
+        return None
+    remarks = onnx.NodeProto()
+    remarks.CopyFrom(proto)  # whole, as a text that is not UTF-8 cannot be assigned
+    for field in {f.name for f, _ in proto.ListFields()} - {"doc_string", "metadata_props"}:
+        remarks.ClearField(field)
+    return remarks
+
+
 def _qualified_name(proto: onnx.NodeProto) -> str:
     """As operators are called here: with the domain in front, but for ai.onnx."""
     domain = "" if proto.domain in ONNX_DOMAINS else f"{proto.domain}."
@@ -474,13 +501,6 @@ def _from_the_end(op: str, attributes: dict[str, AttributeValue], rank: int | No
         raise TypeInferenceError(f"{op}: axes {axes} of a tensor of rank {rank}")
     moved = tuple(a % rank - rank for a in axes if isinstance(a, int))
     attributes[name] = moved if isinstance(value, tuple) else moved[0]
-
-
-def declares_weights(model: onnx.ModelProto) -> bool:
-    """Before version 4 of the file format every weight had to be listed among the inputs, and could not be overridden
-    in ONNX Runtime.
-    """
-    return model.ir_version < 4
 
 
 def interface_inputs(model: onnx.ModelProto) -> list[onnx.ValueInfoProto]:

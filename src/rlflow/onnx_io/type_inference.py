@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from contextlib import suppress
+from itertools import count
 from math import prod
 
 import onnx
@@ -36,12 +37,30 @@ def infer_types(model: onnx.ModelProto, dimensions: Mapping[str, int] | None = N
 def with_types(model: onnx.ModelProto, dimensions: Mapping[str, int] | None = None) -> onnx.ModelProto:
     """A copy, without large weights, that declares all types that can be inferred; unnamed dimensions have a symbol."""
     light = without_large_weights(model)
+    if not declares_weights(model):
+        _forget_defaults(light.graph)
     pin_dimensions(light.graph, dimensions or {})
     _name_dimensions(light)
+    _follow_inputs(light)
     light = inferred(light)
     with suppress(KeyError, ValueError):  # a Loop that is none
         light = _with_loops(light)
     return light
+
+
+def declares_weights(model: onnx.ModelProto) -> bool:
+    """Before version 4 of the file format every weight had to be listed among the inputs, and could not be overridden
+    in ONNX Runtime.
+    """
+    return model.ir_version < 4
+
+
+def _forget_defaults(graph: onnx.GraphProto) -> None:
+    """Of inputs: who calls the model may feed another shape, say, than the one that inference would read there."""
+    fed = {value.name for value in graph.input}
+    kept = [tensor for tensor in graph.initializer if tensor.name not in fed]
+    del graph.initializer[:]
+    graph.initializer.extend(kept)
 
 
 def inferred(model: onnx.ModelProto) -> onnx.ModelProto:
@@ -148,7 +167,9 @@ def _name_dimensions(model: onnx.ModelProto) -> None:
     """Give each unnamed dimension of an input a symbol of its own, so that it can be recognised downstream, and the
     length of a vector, too, that is too long to be a list of axes.
     """
-    number = 0
+    shapes = [v.type.tensor_type.shape.dim for v in (*model.graph.input, *model.graph.value_info, *model.graph.output)]
+    taken = {dimension.dim_param for dimensions in shapes for dimension in dimensions}
+    fresh = (name for number in count() if (name := f"#{number}") not in taken)
     for value in (*model.graph.input, *model.graph.value_info):
         if value.type.WhichOneof("value") != "tensor_type":
             continue
@@ -156,8 +177,27 @@ def _name_dimensions(model: onnx.ModelProto) -> None:
         for dimension in dimensions:
             unnamed = dimension.WhichOneof("value") is None
             if unnamed or (len(dimensions) == 1 and dimension.dim_value > _LONGEST_SHAPE):
-                dimension.dim_param = f"#{number}"
-                number += 1
+                dimension.dim_param = next(fresh)
+
+
+def _follow_inputs(model: onnx.ModelProto) -> None:
+    """Let values have the symbols that follow from the inputs, whatever numbers are declared for them: whoever opens a
+    dimension of the inputs seldom thinks of those.
+    """
+    told = onnx.ModelProto()
+    told.CopyFrom(model)
+    del told.graph.value_info[:]
+    for output in told.graph.output:
+        output.type.tensor_type.ClearField("shape")
+    told = inferred(told)
+    symbols = {dimension.dim_param for value in model.graph.input for dimension in value.type.tensor_type.shape.dim}
+    followed = {v.name: v.type.tensor_type.shape.dim for v in (*told.graph.value_info, *told.graph.output)}
+    for value in (*model.graph.value_info, *model.graph.output):
+        dimensions, others = value.type.tensor_type.shape.dim, followed.get(value.name, ())
+        if len(dimensions) == len(others):
+            for dimension, other in zip(dimensions, others, strict=True):
+                if dimension.HasField("dim_value") and other.dim_param in symbols - {""}:
+                    dimension.dim_param = other.dim_param
 
 
 def without_large_weights(model: onnx.ModelProto) -> onnx.ModelProto:

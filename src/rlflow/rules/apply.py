@@ -35,14 +35,16 @@ def apply(graph: Graph, match: Match) -> Graph:
 
 
 def _present(graph: Graph, planned: PlannedNode, inputs: tuple[Ref, ...], roots: set[int]) -> int | None:
-    """The node of the graph, other than those to be replaced, that computes what is planned."""
-    readers = graph.consumers.get(inputs[0].node, ()) if inputs else ()
-    for reader in readers:
+    """The node of the graph, other than those to be replaced, that computes what is planned; of several the first in
+    the graph's order, as that of the readers tells of the history.
+    """
+    alike = []
+    for reader in graph.consumers.get(inputs[0].node, ()) if inputs else ():
         node = graph.nodes[reader]
         if node.op == planned.op and node.inputs == inputs and reader not in roots:
             if node.attributes == planned.attributes and node.types == planned.types:
-                return reader
-    return None
+                alike.append(reader)
+    return min(alike, key=graph.positions().__getitem__) if len(alike) > 1 else next(iter(alike), None)
 
 
 def _node(planned: PlannedNode, inputs: tuple[Ref, ...], names: tuple[str, ...]) -> Node:

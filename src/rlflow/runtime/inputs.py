@@ -37,8 +37,8 @@ def symbolic_dimensions(model: ModelProto) -> list[str]:
 def dimensions_of(model: ModelProto, shapes: Mapping[str, Sequence[int]]) -> dict[str, int]:
     """Values of open dimensions by name (`dimension_names`), from whole shapes of inputs by name.
 
-    Raises InputError for an input that the model does not have, another rank, a size that is not positive or not the
-    declared one, and for a dimension that gets two values.
+    Raises InputError for an input that the model does not have, another rank, a size that is not positive, not the
+    declared one or none that ONNX can hold, and for a dimension that gets two values.
     """
     declared = {value.name: value.type.tensor_type.shape.dim for value in required_inputs(model)}
     called = {value.name: dimension_names(value) for value in required_inputs(model)}
@@ -51,8 +51,8 @@ def dimensions_of(model: ModelProto, shapes: Mapping[str, Sequence[int]]) -> dic
         for place, (size, dimension) in enumerate(zip(shape, declared[name], strict=True)):
             symbol = called[name][place]
             known = sizes.get(symbol, size) if symbol else dimension.dim_value
-            if size < 1 or size != known:
-                wanted = known if known != size else "positive"
+            if not 0 < size < 2**63 or size != known:
+                wanted = known if known != size else "positive and of 63 bits at most"
                 raise InputError(f"dimension {place} of input {name!r} is {size}, it must be {wanted}")
             if symbol:
                 sizes[symbol] = size

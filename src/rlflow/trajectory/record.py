@@ -7,6 +7,7 @@ import os
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import get_type_hints
 
 from rlflow.errors import ReplayError
 
@@ -41,9 +42,22 @@ class Trajectory:
         """`ReplayError` if the text is no trajectory."""
         try:
             content = json.loads(text)
-            return cls(**{**content, "steps": tuple(Step(**step) for step in content["steps"])})
-        except (ValueError, KeyError, TypeError) as error:
+            trajectory = cls(**{**content, "steps": tuple(Step(**step) for step in content["steps"])})
+        except (ValueError, KeyError, TypeError, RecursionError) as error:
             raise ReplayError(f"not a trajectory: {error}") from None
+        _check_types(trajectory)
+        for step in trajectory.steps:
+            _check_types(step)
+        return trajectory
+
+
+def _check_types(part: Trajectory | Step) -> None:
+    """`ReplayError` naming a field of another type than declared; a whole number is a number, too."""
+    for name, declared in get_type_hints(type(part)).items():
+        value = getattr(part, name)
+        admitted = {float: int | float, tuple[Step, ...]: tuple}.get(declared, declared)
+        if isinstance(value, bool) or not isinstance(value, admitted):
+            raise ReplayError(f"not a trajectory: {name} is {value!r}")
 
 
 def save(trajectories: Iterable[Trajectory], path: Path) -> None:
