@@ -3,7 +3,7 @@ from dataclasses import replace
 
 import pytest
 
-from rlflow.errors import ReplayError
+from rlflow.errors import InputError
 from rlflow.trajectory.record import Trajectory, load, save
 
 
@@ -24,7 +24,7 @@ def test_a_file_and_back(episode, tmp_path):
     "text", ["", "no json", "[]", "{}", '{"steps": 1}', '{"steps": []}', '{"steps": [{"rule": "r"}]}', '"text"', "3"]
 )
 def test_what_is_no_trajectory_is_refused(text):
-    with pytest.raises(ReplayError, match="not a trajectory"):
+    with pytest.raises(InputError, match="not a trajectory"):
         Trajectory.from_json(text)
 
 
@@ -32,7 +32,7 @@ def test_what_is_no_trajectory_is_refused(text):
     ("field", "value"), [("start_hash", None), ("start_runtime_ms", "1"), ("seed", 0.5), ("library", 3)]
 )
 def test_a_field_of_another_type_is_named(episode, field, value):
-    with pytest.raises(ReplayError, match=f"not a trajectory: {field} is"):
+    with pytest.raises(InputError, match=f"not a trajectory: {field} is"):
         Trajectory.from_json(json.dumps(json.loads(episode.to_json()) | {field: value}))
 
 
@@ -42,27 +42,27 @@ def test_a_field_of_another_type_is_named(episode, field, value):
 def test_a_field_of_a_step_of_another_type_is_named(episode, field, value):
     content = json.loads(episode.to_json())
     content["steps"][-1][field] = value
-    with pytest.raises(ReplayError, match=f"not a trajectory: {field} is"):
+    with pytest.raises(InputError, match=f"not a trajectory: {field} is"):
         Trajectory.from_json(json.dumps(content))
 
 
 def test_brackets_without_end_are_refused():
-    with pytest.raises(ReplayError, match="not a trajectory"):
+    with pytest.raises(InputError, match="not a trajectory"):
         Trajectory.from_json("[" * 100_000)
 
 
 def test_the_line_that_cannot_be_read_is_named(episode, tmp_path):
     path = tmp_path / "t.jsonl"
     path.write_text(f"{episode.to_json()}\n{episode.to_json()[:-20]}\n")
-    with pytest.raises(ReplayError, match=r"t\.jsonl, line 2: not a trajectory"):
+    with pytest.raises(InputError, match=r"t\.jsonl, line 2: not a trajectory"):
         load(path)
 
 
 def test_a_missing_file_and_one_that_is_no_text_are_refused(tmp_path):
-    with pytest.raises(ReplayError, match="cannot be read"):
+    with pytest.raises(InputError, match="cannot be read"):
         load(tmp_path / "none.jsonl")
     (tmp_path / "t.jsonl").write_bytes(b"\xff\xfe\x00")
-    with pytest.raises(ReplayError, match="cannot be read"):
+    with pytest.raises(InputError, match="cannot be read"):
         load(tmp_path / "t.jsonl")
 
 

@@ -11,7 +11,7 @@ import typer
 
 from rlflow import schemas
 from rlflow.cli.optimise import parse_shape
-from rlflow.errors import GraphError, ReplayError
+from rlflow.errors import GraphError, InputError
 from rlflow.evaluation.assumptions import Assumptions
 from rlflow.evaluation.delivery import DeliveryConfig, check, judgeable
 from rlflow.evaluation.fault import Derivation
@@ -44,7 +44,7 @@ def replay(
     """
     recorded = record.load(trajectory)
     if not 1 <= number <= len(recorded):
-        raise ReplayError(f"{trajectory} has {len(recorded)} trajectories, not number {number}")
+        raise InputError(f"{trajectory} has {len(recorded)} trajectories, not number {number}")
     chosen = recorded[number - 1]
     library = rule_library.load(rules)
     names = {r.id: r.name for r in library.rules}

@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import get_type_hints
 
-from rlflow.errors import ReplayError
+from rlflow.errors import InputError
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,12 +39,12 @@ class Trajectory:
 
     @classmethod
     def from_json(cls, text: str) -> Trajectory:
-        """`ReplayError` if the text is no trajectory."""
+        """`InputError` if the text is no trajectory."""
         try:
             content = json.loads(text)
             trajectory = cls(**{**content, "steps": tuple(Step(**step) for step in content["steps"])})
         except (ValueError, KeyError, TypeError, RecursionError) as error:
-            raise ReplayError(f"not a trajectory: {error}") from None
+            raise InputError(f"not a trajectory: {error}") from None
         _check_types(trajectory)
         for step in trajectory.steps:
             _check_types(step)
@@ -52,12 +52,12 @@ class Trajectory:
 
 
 def _check_types(part: Trajectory | Step) -> None:
-    """`ReplayError` naming a field of another type than declared; a whole number is a number, too."""
+    """`InputError` naming a field of another type than declared; a whole number is a number, too."""
     for name, declared in get_type_hints(type(part)).items():
         value = getattr(part, name)
         admitted = {float: int | float, tuple[Step, ...]: tuple}.get(declared, declared)
         if isinstance(value, bool) or not isinstance(value, admitted):
-            raise ReplayError(f"not a trajectory: {name} is {value!r}")
+            raise InputError(f"not a trajectory: {name} is {value!r}")
 
 
 def save(trajectories: Iterable[Trajectory], path: Path) -> None:
@@ -69,15 +69,15 @@ def save(trajectories: Iterable[Trajectory], path: Path) -> None:
 
 
 def load(path: Path) -> list[Trajectory]:
-    """`ReplayError` naming the line that cannot be read."""
+    """`InputError` naming the line that cannot be read."""
     try:
         lines = path.read_text().splitlines()
     except (OSError, UnicodeDecodeError) as error:
-        raise ReplayError(f"{path} cannot be read: {error}") from None
+        raise InputError(f"{path} cannot be read: {error}") from None
     trajectories = []
     for number, line in enumerate(lines, start=1):
         try:
             trajectories.append(Trajectory.from_json(line))
-        except ReplayError as error:
-            raise ReplayError(f"{path}, line {number}: {error}") from None
+        except InputError as error:
+            raise InputError(f"{path}, line {number}: {error}") from None
     return trajectories
