@@ -395,6 +395,7 @@ def documents(evaluation, rules_applied, sweep) -> dict[str, Any]:
             "damaged_files": {
                 "files": 100,
                 "accepted_by_onnx": 30,
+                "accepted_and_refused": 2,
                 "refused": 72,
                 "without_value": 1,
                 "exported": 27,

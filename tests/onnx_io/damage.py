@@ -9,6 +9,7 @@ from pathlib import Path
 from random import Random
 
 import onnx
+import onnxruntime
 from onnx_io.backend import load_tests
 from onnx_io.guarded_process import GuardedProcess
 from onnx_io.mutation import mutated
@@ -44,12 +45,14 @@ class Toll:
     """
 
     accepted_by_onnx: int = 0
+    accepted_and_refused: int = 0
     outcomes: Counter[str] = field(default_factory=Counter)
     failures: list[str] = field(default_factory=list)
 
     def to_json(self) -> dict[str, int]:
         """As schema `conformance` describes it."""
         return {
+            "accepted_and_refused": self.accepted_and_refused,
             "files": self.outcomes.total() + len(self.failures),
             "accepted_by_onnx": self.accepted_by_onnx,
             "refused": self.outcomes[REFUSED],
@@ -65,6 +68,7 @@ class Toll:
             tempfile.TemporaryDirectory() as folder,
             GuardedProcess(fate_of) as fate,
             GuardedProcess(validity_of) as validity,
+            GuardedProcess(opening_of) as opening,
         ):
             path = Path(folder) / "model.onnx"
             (Path(folder) / _WEIGHTS).write_bytes(_outside_its_file()[1])
@@ -72,8 +76,12 @@ class Toll:
                 random = Random(seed)
                 names, content = mutated(random, random.choice(_victims()))
                 path.write_bytes(content)
-                self.accepted_by_onnx += validity(path) == VALID
+                accepted = validity(path) == VALID
+                self.accepted_by_onnx += accepted
                 outcome = fate(path)
+                if accepted and outcome == REFUSED:
+                    self.accepted_and_refused += 1
+                    outcome = REFUSED if opening(path) != VALID else "refused, but onnx and ONNX Runtime accept it"
                 if outcome in _SOUND:
                     self.outcomes[outcome] += 1
                 else:
@@ -107,6 +115,15 @@ def validity_of(path: Path) -> str:
     try:
         onnx.load(path, load_external_data=False)
         onnx.checker.check_model(str(path))
+    except Exception as error:
+        return type(error).__name__
+    return VALID
+
+
+def opening_of(path: Path) -> str:
+    """Whether ONNX Runtime by itself opens it."""
+    try:
+        onnxruntime.InferenceSession(str(path), providers=["CPUExecutionProvider"])
     except Exception as error:
         return type(error).__name__
     return VALID
