@@ -1,5 +1,6 @@
 """A graph's identity: equal for graphs of the same nodes on the same operands from the same weights, whatever the names
-and numbers of the nodes and however the graph came about.
+and numbers of the nodes and however the graph came about. The symbols of open dimensions are part of their types, and
+what a node that is carried verbatim holds is part of it.
 
 The graph is written down in its order, which depends on the structure alone, and that text is digested.
 """
