@@ -396,6 +396,7 @@ def documents(evaluation, rules_applied, sweep) -> dict[str, Any]:
                 "files": 100,
                 "accepted_by_onnx": 30,
                 "accepted_and_refused": 2,
+                "no_text": 1,
                 "refused": 72,
                 "without_value": 1,
                 "exported": 27,

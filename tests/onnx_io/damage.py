@@ -23,10 +23,11 @@ from rlflow.runtime.equivalence import compare
 
 VALID = "valid"
 REFUSED = "refused"
+NO_TEXT = "refused for a text that is not UTF-8"
 WITHOUT_VALUE = "a constant expression has no value"
 EXPORTED = "exported"
 EQUAL = "exported, and equal where ONNX Runtime runs it"
-_SOUND = (REFUSED, WITHOUT_VALUE, EXPORTED, EQUAL)
+_SOUND = (REFUSED, NO_TEXT, WITHOUT_VALUE, EXPORTED, EQUAL)
 
 _FROM_THE_ZOO = "bert conv gpt2 loop mlp nasrnn t5_decoder tiny_merge tiny_scale tiny_transpose vgg19 vit".split()
 _FROM_THE_SUITE = (
@@ -55,7 +56,8 @@ class Toll:
             "accepted_and_refused": self.accepted_and_refused,
             "files": self.outcomes.total() + len(self.failures),
             "accepted_by_onnx": self.accepted_by_onnx,
-            "refused": self.outcomes[REFUSED],
+            "refused": self.outcomes[REFUSED] + self.outcomes[NO_TEXT],
+            "no_text": self.outcomes[NO_TEXT],
             "without_value": self.outcomes[WITHOUT_VALUE],
             "exported": self.outcomes[EXPORTED] + self.outcomes[EQUAL],
             "equal": self.outcomes[EQUAL],
@@ -79,9 +81,9 @@ class Toll:
                 accepted = validity(path) == VALID
                 self.accepted_by_onnx += accepted
                 outcome = fate(path)
-                if accepted and outcome == REFUSED:
-                    self.accepted_and_refused += 1
-                    outcome = REFUSED if opening(path) != VALID else "refused, but onnx and ONNX Runtime accept it"
+                self.accepted_and_refused += accepted and outcome in (REFUSED, NO_TEXT)
+                if accepted and outcome == REFUSED and opening(path) == VALID:
+                    outcome = "refused, but onnx and ONNX Runtime accept it"
                 if outcome in _SOUND:
                     self.outcomes[outcome] += 1
                 else:
@@ -134,7 +136,9 @@ def fate_of(path: Path) -> str:
     try:
         graph = from_onnx(path)
     except InputError as error:
-        return REFUSED if _is_one_sentence(str(error)) and str(path) in str(error) else f"refused badly: {error}"
+        if not _is_one_sentence(str(error)) or str(path) not in str(error):
+            return f"refused badly: {error}"
+        return NO_TEXT if "not UTF-8" in str(error) else REFUSED
     try:
         exported = to_onnx(graph)
         check_model(exported)

@@ -283,3 +283,17 @@ def test_unrelated_outputs_are_refused() -> None:
     rule = declare("two-rules", "test", [["Relu", "x"], ["Relu", "y"]], [["Relu", "y"], ["Relu", "x"]], variables)
     with pytest.raises(RuleError, match="two-rules"):
         Rewriter([rule]).matches(graph_of(lambda nodes: [add(nodes, "Relu", leaf(nodes, source((2,), "x")))]))
+
+
+@pytest.mark.parametrize("batch", [0, 2])
+def test_what_has_no_elements_is_left_alone(batch: int) -> None:
+    """ONNX Runtime multiplies (1, 3, 1) and (0, 1, 4) with Mul, and refuses to with MatMul."""
+
+    def product(nodes: list[Node]) -> list[Ref]:
+        factors = [leaf(nodes, source((1, 3, 1), "x")), leaf(nodes, source((batch, 1, 4), "z"))]
+        return [add(nodes, "Mul", *factors)]
+
+    graph = graph_of(product)
+    found = Rewriter(LIBRARY.rules).matches(graph)
+    names = [rule.name for rule, count in zip(LIBRARY.rules, found.counts, strict=True) if count]
+    assert ("Mul(a, b) => MatMul(a, b)" in names) == bool(names) == (batch > 0)

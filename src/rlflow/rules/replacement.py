@@ -55,9 +55,16 @@ def replacement(
         return None
     if tuple(map(draft.type_of, outputs)) != results:
         return None
+    if any(map(_is_empty, (*scope.types.values(), *(kind for node in draft.nodes for kind in node.types)))):
+        return None
     if not (all(kind.is_static for kind in scope.types.values()) or _holds_at_any_size(rule, scope)):
         return None
     return Replacement(tuple(draft.nodes), outputs)
+
+
+def _is_empty(kind: TensorType) -> bool:
+    """Whether it has no elements: there is nothing to gain, and ONNX Runtime's MatMul refuses to broadcast them."""
+    return kind.shape is not None and 0 in kind.shape
 
 
 class _Draft:
