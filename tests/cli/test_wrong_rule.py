@@ -12,22 +12,15 @@ import numpy as np
 import onnx
 import pytest
 from onnx import TensorProto, helper, numpy_helper
+from trajectory.wrong import WRONG
 
 from rlflow import api
 from rlflow.cli import replay as replay_command
 from rlflow.errors import EquivalenceError
 from rlflow.rules import library as rule_library
 from rlflow.rules.library import Library
-from rlflow.rules.rule import declare
 from rlflow.trajectory import record
 
-WRONG = declare(
-    "lose-a-bias",
-    "linear",
-    [["Add", ["MatMul", "x", "w"], "c"]],
-    [["MatMul", "x", "w"]],
-    {"c": {"shape": ["n"], "constant": True}},
-)
 WIDTH = 256
 
 

@@ -9,6 +9,7 @@ import onnx
 import pytest
 from evaluation import test_assumptions
 from onnx import GraphProto, ModelProto, numpy_helper
+from trajectory.wrong import WRONG
 
 from rlflow import api
 from rlflow.cli import main
@@ -34,13 +35,6 @@ from rlflow.search.greedy import Greedy
 
 LIBRARY = rule_library.load()
 DELIVERY = DeliveryConfig(rounds=3, runs_per_round=2)
-WRONG = declare(
-    "lose-a-bias",
-    "linear",
-    [["Add", ["MatMul", "x", "w"], "c"]],
-    [["MatMul", "x", "w"]],
-    {"c": {"shape": ["n"], "constant": True}},
-)
 
 LAYERS = """
     <ir_version: 8, opset_import: ["" : 17]>

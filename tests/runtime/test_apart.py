@@ -1,6 +1,8 @@
 """Functions in processes of their own, which end in every way in which a process can."""
 
 import os
+import resource
+import signal
 import time
 from functools import partial
 from pathlib import Path
@@ -8,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from rlflow.errors import InputError
+from rlflow.errors import InputError, RLFlowError
 from rlflow.runtime import apart
 from rlflow.runtime.apart import Limits, ProcessDeath, call_apart
 from rlflow.runtime.equivalence import compare
@@ -70,3 +72,16 @@ def test_nothing_is_left_behind(tmp_path: Path, monkeypatch):
     with pytest.raises(ProcessDeath):
         call_apart(LIMITS, os.abort)
     assert list(tmp_path.iterdir()) == []
+
+
+def test_no_room_for_what_it_is_given_is_told():
+    """A file system that is full: here, files may not be larger than a few bytes."""
+    signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (4096, before[1]))
+    try:
+        with pytest.raises(RLFlowError, match=r"temporary files could not be written .*TMPDIR"):
+            call_apart(LIMITS, np.sum, np.zeros(100_000))
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    assert call_apart(LIMITS, np.sum, np.ones(100_000)) == 100_000

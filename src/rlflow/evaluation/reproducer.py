@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import shlex
 import zipfile
 from collections.abc import Mapping, Sequence
@@ -23,6 +24,8 @@ from rlflow.runtime.session import open_session, run
 from rlflow.trajectory import record
 from rlflow.trajectory.bisect import WrongStep
 from rlflow.trajectory.record import Trajectory
+
+_LOGGER = logging.getLogger(__name__)
 
 _TEXT = """\
 Two models that should compute the same do not.
@@ -60,8 +63,8 @@ def smallest_pair(wrong: WrongStep, witness: Sequence[Inputs]) -> Pair:
         pair = _around_the_match(wrong, witness[0])
         if not compare(pair.before, pair.after, inputs=[pair.inputs]).equivalent:
             return pair
-    except RLFlowError:  # a value of unknown type, or a node that does not run by itself
-        pass
+    except RLFlowError as error:  # a value of unknown type, or a node that does not run by itself
+        _LOGGER.debug("the matched nodes cannot be run by themselves: %s", error)
     before, after = to_onnx(wrong.before), to_onnx(wrong.after)
     return Pair(before, after, witness[0], "the whole model before the step", "the whole model after it")
 

@@ -8,7 +8,6 @@ import pickle
 import signal
 import subprocess
 import sys
-import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,6 +18,7 @@ from onnx import ModelProto
 
 from rlflow.errors import RLFlowError
 from rlflow.onnx_io.external_data import MESSAGE_LIMIT_BYTES, inside_bytes, refer, tensors_of, with_weights_in
+from rlflow.runtime.scratch import scratch_folder
 
 _Result = TypeVar("_Result")
 _Parameters = ParamSpec("_Parameters")
@@ -43,12 +43,13 @@ def call_apart(
 ) -> _Result:
     """What `function`, which must be importable by its name, returns or raises in a fresh process.
 
-    Raises `ProcessDeath` where the process ends without an answer: because it crashes or reaches one of the limits.
+    Raises `ProcessDeath` where the process ends without an answer, because it crashes or reaches one of the limits, and
+    `RLFlowError` where there is no room for what it is given.
     """
-    with tempfile.TemporaryDirectory(prefix="rlflow-") as folder:
-        call, answer = Path(folder, "call"), Path(folder, "answer")
+    with scratch_folder() as folder:
+        call, answer = folder / "call", folder / "answer"
         with call.open("wb") as file:
-            _Pickler(file, Path(folder)).dump((function, args, kwargs))
+            _Pickler(file, folder).dump((function, args, kwargs))
         command = [sys.executable, "-P", "-c", _SERVE, str(call), str(answer), str(limits.most_memory_bytes)]
         environment = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
         try:

@@ -1,7 +1,6 @@
 """ONNX Runtime sessions on the CPU, in the two settings in which RLFlow states every comparison."""
 
 import math
-import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, get_args
@@ -14,6 +13,7 @@ from onnx import ModelProto, TensorProto
 
 from rlflow.errors import InputError, RLFlowError
 from rlflow.onnx_io.external_data import MESSAGE_LIMIT_BYTES, inside_bytes, outside_bytes, within_reach
+from rlflow.runtime.scratch import scratch_folder
 
 Setting = Literal["as_written", "deployed"]
 SETTINGS: tuple[Setting, ...] = get_args(Setting)
@@ -52,9 +52,9 @@ def fused_model(model: ModelProto | Path, setting: Setting = "deployed") -> Mode
     The result holds operators of the runtime's own domains and is specific to this machine's kernels.
     Raises RLFlowError when the runtime refuses the model.
     """
-    with tempfile.TemporaryDirectory(prefix="rlflow-", ignore_cleanup_errors=True) as folder:
+    with scratch_folder() as folder:
         options = _options(setting, threads=1)
-        options.optimized_model_filepath = str(Path(folder, "fused.onnx"))
+        options.optimized_model_filepath = str(folder / "fused.onnx")
         options.add_session_config_entry("session.optimized_model_external_initializers_file_name", "fused.weights")
         options.add_session_config_entry(
             "session.optimized_model_external_initializers_min_size_in_bytes", str(_SPILL_FROM_BYTES)
@@ -113,9 +113,9 @@ def _open(model: ModelProto | Path, options: ort.SessionOptions, inline_limit_by
     if inside_bytes(model) <= inline_limit_bytes and not outside_bytes(model):
         return _load(_serialise(model, where), options, where)
     # The runtime maps the weights file into memory, so the name may go once the session stands.
-    with tempfile.TemporaryDirectory(prefix="rlflow-", ignore_cleanup_errors=True) as folder:
-        options.add_session_config_entry("session.model_external_initializers_file_folder_path", Path(folder).anchor)
-        return _load(_serialise(within_reach(model, Path(folder, "weights")), where), options, where)
+    with scratch_folder() as folder:
+        options.add_session_config_entry("session.model_external_initializers_file_folder_path", folder.anchor)
+        return _load(_serialise(within_reach(model, folder / "weights"), where), options, where)
 
 
 def _load(source: str | bytes, options: ort.SessionOptions, where: str) -> ort.InferenceSession:
