@@ -19,8 +19,8 @@ from rlflow import zoo
 from rlflow.ir import Graph, Node, Ref, structural_hash, validate
 from rlflow.onnx_io import from_onnx, to_onnx
 from rlflow.rules import library
-from rlflow.rules.match import Match
-from rlflow.rules.rewriter import Rewriter
+from rlflow.rules.matching.match import Match
+from rlflow.rules.matching.rewriter import Rewriter
 
 SMALL = {"hidden": 64, "heads": 4, "intermediate": 128, "sequence": 128, "vocabulary": 100}
 

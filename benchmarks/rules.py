@@ -27,16 +27,16 @@ from rlflow.evaluation.results import write_results
 from rlflow.ir.graph import Graph
 from rlflow.onnx_io import from_onnx
 from rlflow.rules import library as rule_library
-from rlflow.rules import recall
-from rlflow.rules.curated import false_controls
-from rlflow.rules.endurance import Endurance, endure
-from rlflow.rules.equations import Equations, read_equations
-from rlflow.rules.families import SHIPPED
-from rlflow.rules.generate import TRIALS, LibraryConfig, build_library
+from rlflow.rules.declared.catalogue import false_controls
 from rlflow.rules.library import Library
-from rlflow.rules.rewriter import Rewriter
+from rlflow.rules.matching.rewriter import Rewriter
 from rlflow.rules.rule import Rule
-from rlflow.rules.verify import Refutation, VerificationConfig, check_false_controls, verify
+from rlflow.rules.synthesis.families import SHIPPED
+from rlflow.rules.synthesis.generate import TRIALS, LibraryConfig, build_library
+from rlflow.rules.taso import recall
+from rlflow.rules.taso.equations import Equations, read_equations
+from rlflow.rules.verification.stress import Endurance, endure
+from rlflow.rules.verification.verify import Refutation, VerificationConfig, check_false_controls, verify
 
 RESULT = Path("data/results/rule_study/metrics.json")
 # The paper's Table 1: substitutions available on the graph as it is.

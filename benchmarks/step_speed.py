@@ -31,8 +31,8 @@ from rlflow.ir.structural_hash import structural_hash
 from rlflow.onnx_io import from_onnx
 from rlflow.rules import library as rule_library
 from rlflow.rules.library import Library
-from rlflow.rules.match import Match
-from rlflow.rules.rewriter import Rewriter
+from rlflow.rules.matching.match import Match
+from rlflow.rules.matching.rewriter import Rewriter
 
 FEW_RULES = 16
 EPISODE_STEPS = 50

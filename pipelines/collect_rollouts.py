@@ -6,7 +6,7 @@ from rlflow.agents.collection import CollectionConfig, collect
 from rlflow.environments import EnvironmentConfig, RewardConfig, SubstitutionEnv
 from rlflow.evaluation.results import Figure, write_results
 from rlflow.representation.rollouts import Episode
-from rlflow.tracking.materials import agent_rules, cost_model_of, graph_of, save_prices
+from rlflow.tracking.factories import agent_rules, cost_model_of, graph_of, save_prices
 from rlflow.tracking.stage import Stage, pipeline_stage
 
 

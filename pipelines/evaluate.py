@@ -13,18 +13,18 @@ from rlflow.cost.base import CostModel
 from rlflow.environments import EnvironmentConfig
 from rlflow.evaluation import comparison, figures
 from rlflow.evaluation.comparison import Contender, Outcome
-from rlflow.evaluation.delivery import DeliveryConfig
 from rlflow.evaluation.results import read_results, write_results
-from rlflow.evaluation.statistics import beyond_noise
 from rlflow.evaluation.tables import markdown_table
+from rlflow.optimise.gate import DeliveryConfig
 from rlflow.optimiser import Budget
 from rlflow.rules.library import Library
-from rlflow.rules.rewriter import Rewriter
-from rlflow.runtime.apart import Limits
+from rlflow.rules.matching.rewriter import Rewriter
+from rlflow.runtime.isolation import Limits
+from rlflow.runtime.timing.statistics import beyond_noise
 from rlflow.search.backtracking import Backtracking
 from rlflow.search.greedy import Greedy
 from rlflow.search.random import RandomSearch
-from rlflow.tracking.materials import agent_rules, cost_model_of, graph_of, model_file_of, save_prices
+from rlflow.tracking.factories import agent_rules, cost_model_of, graph_of, model_file_of, save_prices
 from rlflow.tracking.registry import register_onnx
 from rlflow.tracking.stage import Stage, pipeline_stage
 from rlflow.trajectory import record

@@ -5,11 +5,17 @@ import time
 from typing import Any
 
 from rlflow.evaluation.results import Figure, write_results
-from rlflow.rules.generate import GenerationReport, GeneratorConfig, LibraryConfig, LibraryReport, build_library
 from rlflow.rules.library import Library
-from rlflow.rules.verify import VerificationConfig
+from rlflow.rules.synthesis.generate import (
+    GenerationReport,
+    GeneratorConfig,
+    LibraryConfig,
+    LibraryReport,
+    build_library,
+)
+from rlflow.rules.verification.verify import VerificationConfig
 from rlflow.search.rule_selection import Choice, RuleSet, SelectionConfig, select_rules
-from rlflow.tracking.materials import cost_model_of, save_prices, selection_graph_of
+from rlflow.tracking.factories import cost_model_of, save_prices, selection_graph_of
 from rlflow.tracking.stage import Stage, pipeline_stage
 
 log = logging.getLogger(__name__)

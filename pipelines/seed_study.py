@@ -24,11 +24,11 @@ from rlflow.ir.graph import Graph
 from rlflow.optimiser import Budget
 from rlflow.rules import library
 from rlflow.rules.library import Library
-from rlflow.rules.rewriter import Rewriter
+from rlflow.rules.matching.rewriter import Rewriter
 from rlflow.search.backtracking import Backtracking
 from rlflow.search.greedy import Greedy
 from rlflow.search.rule_selection import RuleSet, SelectionConfig, select_rules
-from rlflow.tracking.materials import cost_model_of, graph_of, save_prices
+from rlflow.tracking.factories import cost_model_of, graph_of, save_prices
 from rlflow.tracking.provenance import source_tags
 from rlflow.tracking.run import Run, open_run
 from rlflow.tracking.store import open_store

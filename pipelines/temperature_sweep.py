@@ -11,10 +11,10 @@ from rlflow.agents.policy_optimiser import judge_on
 from rlflow.environments import EnvironmentConfig
 from rlflow.evaluation import figures
 from rlflow.evaluation.results import write_results
-from rlflow.evaluation.statistics import estimate
 from rlflow.representation.rollouts import Rollouts
-from rlflow.rules.rewriter import Rewriter
-from rlflow.tracking.materials import agent_rules, cost_model_of, graph_of, save_prices
+from rlflow.rules.matching.rewriter import Rewriter
+from rlflow.runtime.timing.statistics import estimate
+from rlflow.tracking.factories import agent_rules, cost_model_of, graph_of, save_prices
 from rlflow.tracking.run import open_child
 from rlflow.tracking.stage import Stage, pipeline_stage
 from rlflow.world_model.config import DreamConfig

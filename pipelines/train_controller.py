@@ -7,9 +7,9 @@ from rlflow.environments import EnvironmentConfig
 from rlflow.evaluation import figures
 from rlflow.evaluation.results import Figure, write_results
 from rlflow.representation.rollouts import Rollouts
-from rlflow.rules.rewriter import Rewriter
+from rlflow.rules.matching.rewriter import Rewriter
 from rlflow.tracking.curves import Curves
-from rlflow.tracking.materials import agent_rules, cost_model_of, graph_of, save_prices
+from rlflow.tracking.factories import agent_rules, cost_model_of, graph_of, save_prices
 from rlflow.tracking.stage import Stage, pipeline_stage
 from rlflow.world_model.config import DreamConfig
 from rlflow.world_model.model import WorldModel

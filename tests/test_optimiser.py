@@ -10,7 +10,7 @@ from rlflow.errors import InputError
 from rlflow.onnx_io import from_onnx
 from rlflow.optimiser import Budget, OptimisationResult, State, Workspace
 from rlflow.rules import library as rule_library
-from rlflow.rules.rewriter import Location, Rewriter
+from rlflow.rules.matching.rewriter import Location, Rewriter
 from rlflow.trajectory.record import Trajectory
 
 

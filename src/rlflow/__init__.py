@@ -3,27 +3,27 @@
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+# Imported at once, since these functions bear the names of their packages; both packages load the rest when called.
+from rlflow.equivalence import equivalence
+from rlflow.optimise import optimise
+
 if TYPE_CHECKING:
-    from rlflow.api import OptimiseConfig as OptimiseConfig
-    from rlflow.api import Optimised as Optimised
-    from rlflow.api import equivalence as equivalence
-    from rlflow.api import optimise as optimise
+    from rlflow.equivalence.compare import EquivalenceReport as EquivalenceReport
     from rlflow.ir.graph import Graph as Graph
     from rlflow.onnx_io import from_onnx as from_onnx
     from rlflow.onnx_io import to_onnx as to_onnx
-    from rlflow.runtime.equivalence import EquivalenceReport as EquivalenceReport
+    from rlflow.optimise.api import OptimiseConfig as OptimiseConfig
+    from rlflow.optimise.api import Optimised as Optimised
 
 _HOMES = {
-    "EquivalenceReport": "rlflow.runtime.equivalence",
+    "EquivalenceReport": "rlflow.equivalence.compare",
     "Graph": "rlflow.ir.graph",
-    "OptimiseConfig": "rlflow.api",
-    "Optimised": "rlflow.api",
-    "equivalence": "rlflow.api",
+    "OptimiseConfig": "rlflow.optimise.api",
+    "Optimised": "rlflow.optimise.api",
     "from_onnx": "rlflow.onnx_io",
-    "optimise": "rlflow.api",
     "to_onnx": "rlflow.onnx_io",
 }
-__all__ = list(_HOMES)
+__all__ = ["equivalence", "optimise", *_HOMES]
 
 
 def __getattr__(name: str) -> Any:

@@ -13,7 +13,7 @@ from rlflow.cost.base import CostModel
 from rlflow.errors import InputError
 from rlflow.ir.graph import Graph
 from rlflow.ir.structural_hash import structural_hash
-from rlflow.rules.rewriter import Location, Rewriter
+from rlflow.rules.matching.rewriter import Location, Rewriter
 from rlflow.trajectory.record import Step, Trajectory
 
 OnProgress = Callable[[float, str], None]

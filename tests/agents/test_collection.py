@@ -14,7 +14,7 @@ from rlflow.errors import InputError
 from rlflow.ir.structural_hash import structural_hash
 from rlflow.onnx_io import from_onnx
 from rlflow.rules import library
-from rlflow.rules.rewriter import Rewriter
+from rlflow.rules.matching.rewriter import Rewriter
 from rlflow.trajectory.replay import replay
 
 CONFIG = CollectionConfig(episodes=6, terminate_probability=0.1)

@@ -21,7 +21,7 @@ from rlflow.optimiser import Budget
 from rlflow.representation.features import NUM_FEATURES, VOCABULARY_SIZE
 from rlflow.rules import library as rule_library
 from rlflow.rules.library import Library
-from rlflow.rules.rewriter import Rewriter
+from rlflow.rules.matching.rewriter import Rewriter
 from rlflow.trajectory.replay import replay
 from rlflow.world_model import latent_state
 from rlflow.world_model.config import WorldModelConfig

@@ -10,9 +10,9 @@ from trajectory.recording import MODELS
 
 from rlflow import schemas, zoo
 from rlflow.cli.optimise import parse_budget
+from rlflow.equivalence.compare import compare
 from rlflow.errors import InputError
 from rlflow.rules.library import load
-from rlflow.runtime.equivalence import compare
 
 
 def save(path, name, **settings):
@@ -199,7 +199,7 @@ def test_a_library_is_verified_again_and_compared_with_another(rlflow, tmp_path)
 
     from rlflow.rules import library
     from rlflow.rules.library import Library
-    from rlflow.rules.verify import VerificationConfig, certified
+    from rlflow.rules.verification.verify import VerificationConfig, certified
 
     shipped = library.load()
     dropped, again, kept = shipped.rules[:3]
@@ -265,7 +265,7 @@ def test_a_recorded_trajectory_replays_to_the_same_model(rlflow, tmp_path):
     from rlflow.onnx_io import from_onnx
     from rlflow.optimiser import Budget
     from rlflow.rules import library
-    from rlflow.rules.rewriter import Rewriter
+    from rlflow.rules.matching.rewriter import Rewriter
     from rlflow.search.greedy import Greedy
     from rlflow.trajectory import record
 

@@ -10,14 +10,16 @@ import onnx
 import pytest
 from onnx import ModelProto, TensorProto, helper, numpy_helper
 
-from rlflow.api import OptimiseConfig, equivalence, optimise
+from rlflow.equivalence import equivalence
 from rlflow.errors import EquivalenceError, InputError
-from rlflow.evaluation.delivery import DeliveryConfig, check
-from rlflow.evaluation.fault import Derivation
 from rlflow.onnx_io import from_onnx
+from rlflow.optimise import optimise
+from rlflow.optimise.api import OptimiseConfig
+from rlflow.optimise.diagnose import Derivation
+from rlflow.optimise.gate import DeliveryConfig, check
 from rlflow.rules import library
-from rlflow.rules.rewriter import Rewriter
-from rlflow.runtime.apart import Limits
+from rlflow.rules.matching.rewriter import Rewriter
+from rlflow.runtime.isolation import Limits
 from rlflow.trajectory.record import Trajectory
 
 LIMITS = Limits(longest_s=5.0, most_memory_bytes=2**32)

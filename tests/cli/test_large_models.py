@@ -19,7 +19,7 @@ from resource import RUSAGE_SELF, getrusage
 
 import rlflow
 from rlflow import zoo
-from rlflow.evaluation.delivery import DeliveryConfig
+from rlflow.optimise.gate import DeliveryConfig
 from rlflow.onnx_io import exporter, external_data, save_model, to_onnx
 
 external_data.MESSAGE_LIMIT_BYTES = exporter._PROTOBUF_LIMIT_BYTES = 2**27

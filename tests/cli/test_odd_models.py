@@ -8,13 +8,14 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 from rlflow import schemas
-from rlflow.api import OptimiseConfig, optimise
 from rlflow.cli.optimise import parse_shape
+from rlflow.equivalence.compare import compare
 from rlflow.errors import InputError
 from rlflow.ir.structural_hash import structural_hash
 from rlflow.onnx_io import from_onnx
+from rlflow.optimise import optimise
+from rlflow.optimise.api import OptimiseConfig
 from rlflow.rules import library
-from rlflow.runtime.equivalence import compare
 from rlflow.trajectory import record
 from rlflow.trajectory.record import Trajectory
 
@@ -118,7 +119,7 @@ def test_a_rule_does_not_write_what_the_opset_cannot(optimised):
     bias = numpy_helper.from_array(np.ones(16, np.float32), "b")
     nodes = (("MatMul", ["x", "w"], ["h"]), ("Add", ["h", "b"], ["y"]))
     for opset, allowed in ((7, False), (8, True)):
-        from rlflow.rules.rewriter import Rewriter
+        from rlflow.rules.matching.rewriter import Rewriter
 
         rule = library.load().get("bias-add-to-sum")
         (matches,) = Rewriter((rule,)).matches(from_onnx(model(nodes, opset=opset, weights=(WEIGHT, bias))))

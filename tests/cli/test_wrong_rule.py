@@ -14,9 +14,10 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 from trajectory.wrong import WRONG
 
-from rlflow import api
+import rlflow
 from rlflow.cli import replay as replay_command
 from rlflow.errors import EquivalenceError
+from rlflow.optimise import api
 from rlflow.rules import library as rule_library
 from rlflow.rules.library import Library
 from rlflow.trajectory import record
@@ -92,7 +93,7 @@ def test_without_an_output_nothing_is_written(with_the_wrong_rule, model, tmp_pa
     monkeypatch.chdir(tmp_path)
     config = api.OptimiseConfig(method="greedy", setting="as_written")
     with pytest.raises(EquivalenceError, match=r"it broke at step \d+, rule lose-a-bias"):
-        api.optimise(model, config)
+        rlflow.optimise(model, config)
     assert os.listdir() == ["a model.onnx"]
 
 

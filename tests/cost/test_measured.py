@@ -13,9 +13,9 @@ from rlflow.cost.regions import partition, updated
 from rlflow.errors import PriceError, RLFlowError
 from rlflow.ir.node import Node, Ref
 from rlflow.ir.structural_hash import structural_hash
-from rlflow.rules.rewriter import Rewriter
-from rlflow.runtime.fragment_timing import FragmentTiming
+from rlflow.rules.matching.rewriter import Rewriter
 from rlflow.runtime.session import SETTINGS
+from rlflow.runtime.timing.fragments import FragmentTiming
 
 FAST = PricingConfig(repetitions=3, time_cap_s=0.05)
 

@@ -16,9 +16,9 @@ from rlflow.cost.regions import VIEWS, partition, updated
 from rlflow.ir.graph import Graph
 from rlflow.onnx_io import from_onnx, to_onnx
 from rlflow.onnx_io.standalone import standalone_model
-from rlflow.rules.curated import curated_rules
-from rlflow.rules.curated_convolution import convolution_rules
-from rlflow.rules.rewriter import Rewriter
+from rlflow.rules.declared.catalogue import curated_rules
+from rlflow.rules.declared.convolution import convolution_rules
+from rlflow.rules.matching.rewriter import Rewriter
 from rlflow.runtime.session import fused_model
 
 # Decided by ONNX Runtime with a view to the whole model: merging views, and the layout between convolutions.

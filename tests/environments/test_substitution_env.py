@@ -16,7 +16,7 @@ from rlflow.environments import SUBSTITUTION, SubstitutionEnv
 from rlflow.errors import InputError
 from rlflow.ir.structural_hash import structural_hash
 from rlflow.onnx_io import from_onnx
-from rlflow.rules.rewriter import Rewriter
+from rlflow.rules.matching.rewriter import Rewriter
 from rlflow.trajectory.replay import replay
 
 INVALID = -100.0

@@ -9,15 +9,15 @@ import pytest
 
 from rlflow import schemas, zoo
 from rlflow.cost.analytic import AnalyticCost
+from rlflow.equivalence.compare import compare
 from rlflow.errors import EquivalenceError
 from rlflow.evaluation import comparison
 from rlflow.evaluation.comparison import Contender, Timing
-from rlflow.evaluation.delivery import DeliveryConfig
 from rlflow.onnx_io import from_onnx, save_model
+from rlflow.optimise.gate import DeliveryConfig
 from rlflow.optimiser import Budget
 from rlflow.rules import library
-from rlflow.rules.rewriter import Rewriter
-from rlflow.runtime.equivalence import compare
+from rlflow.rules.matching.rewriter import Rewriter
 from rlflow.search.greedy import Greedy
 
 CONFIG = DeliveryConfig(draws=2, rounds=2, runs_per_round=2)

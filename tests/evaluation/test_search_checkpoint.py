@@ -10,14 +10,14 @@ from rlflow import zoo
 from rlflow.cost.analytic import AnalyticCost
 from rlflow.evaluation import comparison
 from rlflow.evaluation.comparison import Contender
-from rlflow.evaluation.delivery import DeliveryConfig
 from rlflow.evaluation.search_checkpoint import read_result, write_result
 from rlflow.ir.graph import Graph
 from rlflow.ir.structural_hash import structural_hash
 from rlflow.onnx_io import from_onnx, save_model
+from rlflow.optimise.gate import DeliveryConfig
 from rlflow.optimiser import Budget, OptimisationResult
 from rlflow.rules import library
-from rlflow.rules.rewriter import Rewriter
+from rlflow.rules.matching.rewriter import Rewriter
 from rlflow.search.greedy import Greedy
 
 

@@ -9,11 +9,11 @@ from ir.conftest import SQUARE, graph_of, node, random_graph, renumbered, source
 from zoo_names import SMALL, ZOO
 
 from rlflow import zoo
+from rlflow.equivalence.compare import compare
 from rlflow.errors import GraphError
 from rlflow.ir import Node, Ref, TensorType, structural_hash, validate
 from rlflow.ir.text import UnknownPayload, from_text, to_text
 from rlflow.onnx_io import from_onnx, to_onnx
-from rlflow.runtime.equivalence import compare
 
 NAMES = st.text(max_size=6)
 VALUES = st.recursive(

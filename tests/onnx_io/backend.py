@@ -12,12 +12,12 @@ import onnx
 from onnx import TensorProto, helper, numpy_helper, version_converter
 from onnx_io.conftest import same_values
 
+from rlflow.equivalence.compare import tolerance_of
 from rlflow.errors import RLFlowError
 from rlflow.ir import Graph
 from rlflow.onnx_io import check_model, from_onnx, to_onnx
 from rlflow.rules.library import load
-from rlflow.rules.rewriter import Rewriter
-from rlflow.runtime.equivalence import tolerance_of
+from rlflow.rules.matching.rewriter import Rewriter
 from rlflow.runtime.inputs import draw_inputs
 from rlflow.runtime.session import open_session, run
 

@@ -16,10 +16,10 @@ from onnx_io.mutation import mutated
 from zoo_names import SMALL
 
 from rlflow import zoo
+from rlflow.equivalence.compare import compare
 from rlflow.errors import GraphError, InputError
-from rlflow.evaluation.delivery import DeliveryConfig, judged
 from rlflow.onnx_io import check_model, from_onnx, load_model, to_onnx
-from rlflow.runtime.equivalence import compare
+from rlflow.optimise.gate import DeliveryConfig, judged
 
 VALID = "valid"
 REFUSED = "refused"

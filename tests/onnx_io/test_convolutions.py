@@ -10,11 +10,11 @@ from onnx import helper
 from onnx_io.conftest import Build, Survives, floats
 
 from rlflow import zoo
+from rlflow.equivalence.compare import compare
 from rlflow.ir.node import Node
 from rlflow.onnx_io import check_model, from_onnx, to_onnx
 from rlflow.rules.library import load
-from rlflow.rules.rewriter import Rewriter
-from rlflow.runtime.equivalence import compare
+from rlflow.rules.matching.rewriter import Rewriter
 
 X = floats("x", 1, 4, 6, 6)
 FILTERS = np.random.default_rng(0).standard_normal((6, 4, 3, 3)).astype(np.float32)

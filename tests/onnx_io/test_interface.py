@@ -8,10 +8,10 @@ from onnx_io.conftest import Build, Survives, floats
 from zoo_names import SMALL, ZOO
 
 from rlflow import zoo
+from rlflow.equivalence.compare import compare
 from rlflow.onnx_io import from_onnx, to_onnx
 from rlflow.rules.library import load
-from rlflow.rules.rewriter import Rewriter
-from rlflow.runtime.equivalence import compare
+from rlflow.rules.matching.rewriter import Rewriter
 from rlflow.runtime.session import open_session, run
 
 X = np.arange(6, dtype=np.float32).reshape(2, 3)

@@ -8,10 +8,10 @@ import pytest
 from onnx import TensorProto, helper
 from onnx_io.conftest import Build, Survives, floats
 
+from rlflow.equivalence.compare import compare
 from rlflow.errors import GraphError
 from rlflow.ir import Graph, Ref, validate
 from rlflow.onnx_io import check_model, from_onnx, to_onnx
-from rlflow.runtime.equivalence import compare
 from rlflow.runtime.session import open_session, run
 
 X = np.array([1, -2, 3], np.float32)

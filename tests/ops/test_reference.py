@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 
 from rlflow import zoo
+from rlflow.equivalence.tolerance import tolerance_of
 from rlflow.errors import GraphError
 from rlflow.onnx_io import from_onnx
 from rlflow.ops.reference import evaluate
 from rlflow.runtime.inputs import draw_inputs
 from rlflow.runtime.session import open_session, run
-from rlflow.runtime.tolerance import tolerance_of
 
 UNDERSTOOD = ("bert", "mlp", "tiny_chain", "tiny_merge", "tiny_transpose", "tiny_scale")
 

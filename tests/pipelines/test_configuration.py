@@ -14,9 +14,9 @@ from rlflow.agents.config import ControllerConfig
 from rlflow.cost.measured import PricingConfig
 from rlflow.environments import EnvironmentConfig, RewardConfig
 from rlflow.errors import InputError
-from rlflow.evaluation.delivery import DeliveryConfig
-from rlflow.rules.families import SHIPPED
-from rlflow.rules.verify import VerificationConfig
+from rlflow.optimise.gate import DeliveryConfig
+from rlflow.rules.synthesis.families import SHIPPED
+from rlflow.rules.verification.verify import VerificationConfig
 from rlflow.search.rule_selection import SelectionConfig
 from rlflow.tracking import composition
 from rlflow.tracking.composition import complete_graph, compose_configuration

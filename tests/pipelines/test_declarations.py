@@ -24,7 +24,7 @@ WATCHING = (
     "rlflow.evaluation.figures",
 )
 """Modules that cannot change what a stage computes: they only watch, draw, or refuse."""
-MATERIALS = "rlflow.tracking.materials"
+MATERIALS = "rlflow.tracking.factories"
 """What it imports does count."""
 
 

@@ -7,13 +7,13 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from onnx import ModelProto
 
+from rlflow.equivalence.compare import EquivalenceReport, compare
 from rlflow.ir import Graph
 from rlflow.onnx_io import check_model
 from rlflow.onnx_io.standalone import standalone_model
-from rlflow.rules.match import Match
-from rlflow.rules.rewriter import Rewriter
+from rlflow.rules.matching.match import Match
+from rlflow.rules.matching.rewriter import Rewriter
 from rlflow.rules.rule import Rule
-from rlflow.runtime.equivalence import EquivalenceReport, compare
 
 STEPS = 5
 """Rewrites before a comparison."""

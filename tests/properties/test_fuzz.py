@@ -22,9 +22,9 @@ from rlflow import zoo
 from rlflow.evaluation.results import write_results
 from rlflow.ir import Graph
 from rlflow.onnx_io import from_onnx
-from rlflow.rules.instances import Sampler
 from rlflow.rules.library import load
 from rlflow.rules.rule import declare
+from rlflow.rules.verification.sampler import Sampler
 
 LIBRARY = load()
 LEAST_TURNS = 100

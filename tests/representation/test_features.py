@@ -19,7 +19,7 @@ from rlflow.representation.features import (
     Featuriser,
 )
 from rlflow.rules import library as rule_library
-from rlflow.rules.rewriter import Rewriter
+from rlflow.rules.matching.rewriter import Rewriter
 
 SMALL_BERT = {"hidden": 32, "heads": 2, "intermediate": 64, "sequence": 8, "vocabulary": 50, "positions": 16}
 

@@ -10,18 +10,19 @@ import onnx
 import pytest
 from strategies import source, weight
 
+from rlflow.equivalence.compare import compare
 from rlflow.ir import INPUT, Graph, Header, Node, Ref, make_graph, validate
 from rlflow.onnx_io import from_onnx, to_onnx
 from rlflow.onnx_io.standalone import standalone_model
 from rlflow.ops import registry
 from rlflow.ops.domain import FloatDomain
 from rlflow.ops.reference import evaluate_value
-from rlflow.rules import instances, pattern
-from rlflow.rules.instances import Instance
-from rlflow.rules.rewriter import Rewriter
+from rlflow.rules import pattern
+from rlflow.rules.matching.rewriter import Rewriter
+from rlflow.rules.plan import Instance, plan_of
 from rlflow.rules.rule import Rule
-from rlflow.rules.verify import Certificate, VerificationConfig, verify
-from rlflow.runtime.equivalence import compare
+from rlflow.rules.verification import sampler
+from rlflow.rules.verification.verify import Certificate, VerificationConfig, verify
 
 
 def each_of(rules: Sequence[Rule]) -> pytest.MarkDecorator:
@@ -79,7 +80,7 @@ def embed(rule: Rule, instance: Instance, rng: np.random.Generator) -> tuple[Gra
 
     A Relu reads each root, so that the roots are no outputs. The header offers the operators of both sides.
     """
-    plan = instances.plan(rule.source, instance)
+    plan = plan_of(rule.source, instance)
     nodes: list[Node] = []
     for name, kind in instance.types.items():
         spec, value = rule.spec(name), instance.given(name)
@@ -142,7 +143,7 @@ def assert_fires_on_a_model(rule: Rule) -> None:
     random, rng = Random(0), np.random.default_rng(0)
     rewriter = Rewriter([replace(rule, worth=())])  # what is drawn is small
     for _ in range(_MODELS):
-        model = standalone_model(embed(rule, instances.draw(rule, random), rng)[0])
+        model = standalone_model(embed(rule, sampler.draw(rule, random), rng)[0])
         onnx.checker.check_model(model)
         imported = from_onnx(model)
         if matches := rewriter.matches(imported)[0]:

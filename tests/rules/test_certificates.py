@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 
 from rlflow.errors import CertificateError, InputError, RuleError
-from rlflow.rules.instances import Sampler
+from rlflow.rules.certificate import SEMANTICS, Certificate
 from rlflow.rules.library import Library, load
-from rlflow.rules.rule import Certificate
-from rlflow.rules.verify import SEMANTICS, VerificationConfig, certified, verify
+from rlflow.rules.verification.sampler import Sampler
+from rlflow.rules.verification.verify import VerificationConfig, certified, verify
 
 _EVERY = 5
 

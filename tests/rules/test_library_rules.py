@@ -11,13 +11,14 @@ from rules.support import assert_same_outputs, each_of, embed
 
 from rlflow.ir import Graph, Ref, structural_hash
 from rlflow.ops.domain import FloatDomain
-from rlflow.rules import instances
-from rlflow.rules.instances import Sampler, Sides
 from rlflow.rules.library import load
+from rlflow.rules.matching.rewriter import Rewriter
 from rlflow.rules.pattern import Apply, variables
-from rlflow.rules.rewriter import Rewriter
+from rlflow.rules.plan import run_plan
 from rlflow.rules.rule import Rule
-from rlflow.rules.verify import VerificationConfig, exact_difference, float_errors
+from rlflow.rules.verification.sampler import Sampler
+from rlflow.rules.verification.sides import Sides
+from rlflow.rules.verification.verify import VerificationConfig, exact_difference, float_errors
 
 RULES = load().rules
 SEEDS = st.integers(0, 2**32 - 1)
@@ -56,7 +57,7 @@ def test_sides_agree_in_the_reference_interpreter(rule: Rule, seed: int) -> None
         rng.standard_normal(instance.shape(name), dtype=np.float32) if value is None else value for name, value in given
     ]
     with np.errstate(all="ignore"):
-        left, right = (instances.run(side, values, FloatDomain()) for side in sides)
+        left, right = (run_plan(side, values, FloatDomain()) for side in sides)
     for a, b in zip(left, right, strict=True):
         finite = np.isfinite(a)
         assert (finite == np.isfinite(b)).all()

@@ -7,7 +7,7 @@ import pytest
 
 from rlflow.cost.analytic import AnalyticCost
 from rlflow.errors import InputError
-from rlflow.rules.rewriter import Rewriter
+from rlflow.rules.matching.rewriter import Rewriter
 from rlflow.search.rule_selection import RuleSet, SelectionConfig, select_rules
 
 # a time limit that nothing here comes near: a clock must not decide

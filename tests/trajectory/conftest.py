@@ -11,7 +11,7 @@ from rlflow.onnx_io import from_onnx
 from rlflow.optimiser import Budget, Workspace
 from rlflow.rules import library as rule_library
 from rlflow.rules.library import Library
-from rlflow.rules.rewriter import Rewriter
+from rlflow.rules.matching.rewriter import Rewriter
 from rlflow.trajectory.record import Trajectory
 
 SMALL_BERT = {"layers": 1, "hidden": 32, "heads": 2, "intermediate": 64, "sequence": 8, "vocabulary": 50}

@@ -17,13 +17,13 @@ from zoo_names import SMALL
 
 from rlflow import zoo
 from rlflow.cost.analytic import AnalyticCost
+from rlflow.equivalence.compare import compare
 from rlflow.ir.graph import Graph
 from rlflow.onnx_io import from_onnx, to_onnx
 from rlflow.optimiser import Budget, Workspace
 from rlflow.rules import library as rule_library
 from rlflow.rules.library import Library
-from rlflow.rules.rewriter import Location, Rewriter
-from rlflow.runtime.equivalence import compare
+from rlflow.rules.matching.rewriter import Location, Rewriter
 from rlflow.trajectory import record
 from rlflow.trajectory.record import Trajectory
 from rlflow.zoo.builder import GraphBuilder

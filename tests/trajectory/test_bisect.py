@@ -7,7 +7,7 @@ from trajectory.wrong import WRONG, differs_from, with_a_wrong_step
 
 from rlflow.ir.structural_hash import structural_hash
 from rlflow.onnx_io import to_onnx
-from rlflow.rules.rewriter import Rewriter
+from rlflow.rules.matching.rewriter import Rewriter
 from rlflow.trajectory.bisect import first_wrong_step
 
 

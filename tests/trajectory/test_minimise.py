@@ -13,7 +13,7 @@ from rlflow.errors import ReplayError
 from rlflow.ir.structural_hash import structural_hash
 from rlflow.onnx_io import from_onnx
 from rlflow.optimiser import Budget, Workspace
-from rlflow.rules.rewriter import Rewriter
+from rlflow.rules.matching.rewriter import Rewriter
 from rlflow.rules.rule import declare
 from rlflow.trajectory.minimise import minimise
 from rlflow.trajectory.replay import replay

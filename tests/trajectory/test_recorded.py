@@ -7,11 +7,11 @@ import pytest
 from trajectory.recording import FOLDER, MODELS, STEPS, recorded, recording
 
 from rlflow.cost.analytic import AnalyticCost
+from rlflow.equivalence.compare import compare
 from rlflow.ir.structural_hash import structural_hash
 from rlflow.ir.validate import validate
 from rlflow.onnx_io import check_model, from_onnx, to_onnx
-from rlflow.rules.rewriter import Rewriter
-from rlflow.runtime.equivalence import compare
+from rlflow.rules.matching.rewriter import Rewriter
 from rlflow.trajectory.replay import replay
 
 

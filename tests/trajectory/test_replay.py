@@ -9,11 +9,11 @@ import pytest
 from trajectory.conftest import SMALL_BERT
 
 from rlflow import zoo
+from rlflow.equivalence.compare import compare
 from rlflow.errors import ReplayError
 from rlflow.ir.structural_hash import structural_hash
 from rlflow.onnx_io import from_onnx, to_onnx
-from rlflow.rules.rewriter import Rewriter
-from rlflow.runtime.equivalence import compare
+from rlflow.rules.matching.rewriter import Rewriter
 from rlflow.trajectory.replay import replay
 
 

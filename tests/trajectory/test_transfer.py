@@ -13,7 +13,7 @@ from rlflow.ir.graph import Graph
 from rlflow.ir.structural_hash import structural_hash
 from rlflow.onnx_io import from_onnx, to_onnx
 from rlflow.rules.library import Library
-from rlflow.rules.rewriter import Rewriter
+from rlflow.rules.matching.rewriter import Rewriter
 from rlflow.runtime.session import open_session, run
 from rlflow.trajectory.record import Step, Trajectory
 from rlflow.trajectory.replay import replay

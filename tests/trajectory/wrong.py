@@ -1,11 +1,11 @@
 """A rule that is false, and trajectories that it spoils."""
 
 from rlflow.cost.analytic import AnalyticCost
+from rlflow.equivalence.compare import compare
 from rlflow.onnx_io import to_onnx
 from rlflow.optimiser import Budget, Workspace
-from rlflow.rules.rewriter import Rewriter
+from rlflow.rules.matching.rewriter import Rewriter
 from rlflow.rules.rule import declare
-from rlflow.runtime.equivalence import compare
 
 # Looks like a rule that merges two biases, and loses one of them. No certificate: it could not be in a library.
 WRONG = declare(

@@ -15,7 +15,7 @@ from rlflow.errors import InputError
 from rlflow.ir.graph import Graph
 from rlflow.optimiser import Budget, OnProgress, OptimisationResult
 from rlflow.rules.library import Library
-from rlflow.rules.rewriter import Rewriter
+from rlflow.rules.matching.rewriter import Rewriter
 from rlflow.trajectory.record import Trajectory
 from rlflow.world_model import latent_state
 from rlflow.world_model.model import WorldModel

@@ -12,10 +12,10 @@ import numpy as np
 import typer
 
 from rlflow import schemas
-from rlflow.api import equivalence as equivalence_of
 from rlflow.cli.optimise import parse_shape
+from rlflow.equivalence import equivalence as equivalence_of
+from rlflow.equivalence.compare import EquivalenceReport
 from rlflow.errors import InputError
-from rlflow.runtime.equivalence import EquivalenceReport
 
 _DIFFERENT = 1
 

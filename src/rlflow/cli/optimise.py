@@ -13,12 +13,12 @@ from typing import Annotated
 import typer
 from onnx import ModelProto, TensorProto
 
-from rlflow.api import METHODS, OptimiseConfig
-from rlflow.api import optimise as optimise_model
 from rlflow.cli.progress import progress_bar
 from rlflow.errors import InputError
 from rlflow.onnx_io import load_model, save_model
 from rlflow.onnx_io.exporter import check_place
+from rlflow.optimise import optimise as optimise_model
+from rlflow.optimise.api import METHODS, OptimiseConfig
 from rlflow.runtime.hardware import fingerprint
 
 _UNITS_S = {"ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0}

@@ -12,12 +12,12 @@ import typer
 from rlflow import schemas
 from rlflow.cli.optimise import parse_shape
 from rlflow.errors import GraphError, InputError
-from rlflow.evaluation.assumptions import Assumptions
-from rlflow.evaluation.delivery import DeliveryConfig, check, judgeable
-from rlflow.evaluation.fault import Derivation
 from rlflow.onnx_io import check_model, load_model, save_model, to_onnx
+from rlflow.optimise.diagnose import Derivation
+from rlflow.optimise.gate import DeliveryConfig, check, judgeable
+from rlflow.optimise.specialise import Assumptions
 from rlflow.rules import library as rule_library
-from rlflow.rules.rewriter import Rewriter
+from rlflow.rules.matching.rewriter import Rewriter
 from rlflow.runtime.inputs import dimensions_of
 from rlflow.trajectory import record
 from rlflow.trajectory.replay import replay as replay_trajectory

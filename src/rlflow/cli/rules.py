@@ -13,15 +13,16 @@ from rlflow import schemas
 from rlflow.cli.progress import progress_bar
 from rlflow.errors import InputError, RuleError
 from rlflow.rules import library as rule_library
-from rlflow.rules import pattern, recall
-from rlflow.rules.curated import false_controls
-from rlflow.rules.endurance import endure
-from rlflow.rules.equations import read_equations
+from rlflow.rules import pattern
+from rlflow.rules.declared.catalogue import false_controls
 from rlflow.rules.expression import describe
-from rlflow.rules.families import SHIPPED
-from rlflow.rules.generate import TRIALS, LibraryConfig, write_library
 from rlflow.rules.rule import Rule
-from rlflow.rules.verify import Refutation, VerificationConfig, check_false_controls, verify
+from rlflow.rules.synthesis.families import SHIPPED
+from rlflow.rules.synthesis.generate import TRIALS, LibraryConfig, write_library
+from rlflow.rules.taso import recall
+from rlflow.rules.taso.equations import read_equations
+from rlflow.rules.verification.stress import endure
+from rlflow.rules.verification.verify import Refutation, VerificationConfig, check_false_controls, verify
 
 app = typer.Typer(no_args_is_help=True)
 

@@ -35,9 +35,9 @@ from rlflow.errors import PriceError, RLFlowError
 from rlflow.ir.graph import Graph
 from rlflow.ir.node import Ref
 from rlflow.onnx_io.standalone import standalone_model
-from rlflow.runtime.fragment_timing import FragmentTiming, launch_ns, time_fragment
 from rlflow.runtime.hardware import fingerprint
 from rlflow.runtime.session import Setting
+from rlflow.runtime.timing.fragments import FragmentTiming, launch_ns, time_fragment
 
 _LOGGER = logging.getLogger(__name__)
 _MAX_REMEMBERED = 200_000

@@ -20,7 +20,7 @@ from rlflow.representation.action_space import ActionSpace
 from rlflow.representation.features import NUM_FEATURES, VOCABULARY_SIZE, Featuriser
 from rlflow.representation.graph_arrays import GraphArrays
 from rlflow.rules.library import Library
-from rlflow.rules.rewriter import Matches, Rewriter
+from rlflow.rules.matching.rewriter import Matches, Rewriter
 from rlflow.trajectory.record import Step, Trajectory
 
 Observation = dict[str, np.ndarray]

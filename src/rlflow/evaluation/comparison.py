@@ -10,16 +10,17 @@ import numpy as np
 
 from rlflow.cost.base import CostModel
 from rlflow.cost.work_ratios import work_ratios
+from rlflow.equivalence.compare import EquivalenceReport, compare
 from rlflow.errors import EquivalenceError
-from rlflow.evaluation.delivery import DeliveryConfig, check
-from rlflow.evaluation.fault import Derivation
 from rlflow.evaluation.search_checkpoint import read_result, write_result
 from rlflow.ir.graph import Graph
 from rlflow.onnx_io import check_model, save_model, to_onnx
+from rlflow.optimise.diagnose import Derivation
+from rlflow.optimise.gate import DeliveryConfig, check
 from rlflow.optimiser import Budget, OnProgress, OptimisationResult, Optimiser
-from rlflow.runtime.equivalence import EquivalenceReport, compare
-from rlflow.runtime.latency import Ratio, compare_latency, ratio
 from rlflow.runtime.session import SETTINGS, Setting
+from rlflow.runtime.timing.latency import compare_latency
+from rlflow.runtime.timing.statistics import Ratio, ratio
 
 ORIGINAL = "original"
 

@@ -13,9 +13,9 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from rlflow.errors import InputError
-from rlflow.evaluation.statistics import NOISE
 from rlflow.evaluation.tables import METHODS, Metrics
 from rlflow.runtime.session import SETTINGS
+from rlflow.runtime.timing.statistics import NOISE
 
 _TITLES = {
     "as_written": "as written (ORT optimisation off)",

@@ -10,7 +10,7 @@ from pathlib import Path
 from rlflow.errors import RLFlowError
 from rlflow.ir.graph import Graph
 from rlflow.optimiser import OptimisationResult
-from rlflow.rules.rewriter import Rewriter
+from rlflow.rules.matching.rewriter import Rewriter
 from rlflow.trajectory.record import Trajectory
 from rlflow.trajectory.replay import replay
 

@@ -26,7 +26,7 @@ from rlflow.onnx_io.element_type import element_type
 from rlflow.onnx_io.external_data import outside_bytes, placement, read_in, tensors_in, with_weights_in
 from rlflow.onnx_io.opset import ATTRIBUTES_SINCE, AXIS_ATTRIBUTES, PARAMETERS, Parameter
 from rlflow.onnx_io.payload import FilledPayload, InitializerPayload, OpaquePayload, SparsePayload
-from rlflow.onnx_io.type_inference import declares_weights, without_large_weights
+from rlflow.onnx_io.shapes.inference import declares_weights, without_large_weights
 from rlflow.ops.domain import FloatDomain
 from rlflow.ops.reference import evaluate_value
 from rlflow.ops.registry import OPERATORS

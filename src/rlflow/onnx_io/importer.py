@@ -15,13 +15,13 @@ from rlflow.errors import InputError, ModelFormatError, TypeInferenceError
 from rlflow.ir.graph import Graph, Header, make_graph
 from rlflow.ir.node import INPUT, WEIGHT, AttributeValue, Node, Ref
 from rlflow.ir.tensor_type import TensorType
-from rlflow.onnx_io import open_sizes
 from rlflow.onnx_io.element_type import dtype_name
 from rlflow.onnx_io.external_data import copy_fields, is_outside, tensors_in
 from rlflow.onnx_io.opset import AXIS_ATTRIBUTES, FLATTENING_BEFORE, IGNORABLE_VALUES, IGNORED_ATTRIBUTES, PARAMETERS
 from rlflow.onnx_io.payload import FilledPayload, InitializerPayload, OpaquePayload, SparsePayload
-from rlflow.onnx_io.size_arithmetic import MOST_ELEMENTS, computed, read_shape
-from rlflow.onnx_io.type_inference import (
+from rlflow.onnx_io.shapes import symbolic
+from rlflow.onnx_io.shapes.folding import MOST_ELEMENTS, computed, read_shape
+from rlflow.onnx_io.shapes.inference import (
     declares_weights,
     infer_node_types,
     infer_types,
@@ -212,11 +212,11 @@ class _Importer:
 
     def _open_sizes(self, proto: onnx.NodeProto, node: Node | None) -> np.ndarray | None:
         """The node's output, as far as it is made of the dimensions of other values."""
-        if not self._is_standard(proto) or self.opset < open_sizes.SINCE:
+        if not self._is_standard(proto) or self.opset < symbolic.SINCE:
             return None
         refs = [self._ref(name, proto) for name in proto.input] if node is None else list(node.inputs)
         if proto.op_type == "Shape":
-            return open_sizes.of_shape(proto, self._type(refs, 0))
+            return symbolic.of_shape(proto, self._type(refs, 0))
         if all(ref not in self.open_sizes for ref in refs):
             return None
         operands = [None if ref is None else self._numbers(ref) for ref in refs]
@@ -224,7 +224,7 @@ class _Importer:
         kind = self._type(refs, -1) if node is None else node.types[0]
         if kind is None or len(known) < len(operands):
             return None
-        return open_sizes.computed(proto, node, kind.dtype, known)
+        return symbolic.computed(proto, node, kind.dtype, known)
 
     def _is_standard(self, proto: onnx.NodeProto) -> bool:
         return proto.domain in ONNX_DOMAINS and (proto.domain, proto.op_type) not in self.functions
@@ -386,7 +386,7 @@ class _Importer:
         kind, sizes = self._type(operands, 0), operands[1] if len(operands) > 1 else None
         if kind is None or kind.shape is None or sizes not in self.open_sizes:
             return None
-        return open_sizes.target(self.open_sizes[sizes], kind.shape)
+        return symbolic.target(self.open_sizes[sizes], kind.shape)
 
     def _type(self, operands: Sequence[Ref | None], place: int) -> TensorType | None:
         ref = operands[place] if place < len(operands) else None
@@ -443,7 +443,7 @@ class _Importer:
         kind = self._type(refs, 0)
         if kind is None or not self._is_standard(proto) or all(ref not in self.open_sizes for ref in refs):
             return None
-        return open_sizes.typed(proto, kind, [None if ref is None else self._numbers(ref) for ref in refs])
+        return symbolic.typed(proto, kind, [None if ref is None else self._numbers(ref) for ref in refs])
 
 
 def _merged(kind: TensorType | None, other: TensorType | None) -> TensorType | None:

@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from rlflow.errors import InputError, RuleError
-from rlflow.rules.rule import Certificate, Rule, declare
-from rlflow.rules.verify import check_certificate
+from rlflow.rules.certificate import Certificate, check_certificate
+from rlflow.rules.rule import Rule, declare
 
 
 @dataclass(frozen=True)

@@ -14,6 +14,7 @@ from typing import Any
 from rlflow.errors import RuleError
 from rlflow.ops import registry
 from rlflow.rules import pattern
+from rlflow.rules.certificate import Certificate
 from rlflow.rules.expression import Expression, describe
 from rlflow.rules.pattern import Apply, Term, Variable
 
@@ -38,29 +39,10 @@ class VariableSpec:
 
 
 @dataclass(frozen=True)
-class Certificate:
-    """What the verifier did and found (rules/verify.py). `digest` binds it to one rule and to its own
-    content.
-    """
-
-    method: str
-    trials: int
-    shapes: int
-    refuted_without_condition: int
-    float_cases: int
-    max_relative_error: float
-    semantics: str
-    digest: str
-
-    def to_json(self) -> dict[str, Any]:
-        return {k: getattr(self, k) for k in self.__dataclass_fields__}
-
-
-@dataclass(frozen=True)
 class Rule:
     """`source[i]` may be replaced by `target[i]`, all outputs together.
 
-    `attributes` says what each attribute variable may be, for drawing instances (rules/instances.py).
+    `attributes` says what each attribute variable may be, for drawing instances (rules/verification/sampler.py).
     `where` is what makes it true; `worth`, which no certificate speaks of, where it is worth trying besides.
     `opset` is the first opset in which the rule holds, where that is later than its operators.
     """

@@ -8,8 +8,8 @@ import onnx
 from onnx import ModelProto, ValueInfoProto
 
 from rlflow.errors import InputError, RLFlowError
-from rlflow.onnx_io.type_inference import dimension_names
-from rlflow.runtime.uses import NO_USE, Use, uses_of
+from rlflow.onnx_io.shapes.inference import dimension_names
+from rlflow.runtime.input_domains import NO_USE, Use, uses_of
 
 DEFAULT_DIMENSION = 2
 # Small, and never 0: integer division by zero kills the process inside onnxruntime.
@@ -69,7 +69,7 @@ def draw_inputs(
 ) -> dict[str, np.ndarray]:
     """One array for each required input of `model`.
 
-    What the model does with an input says which values make sense (`rlflow.runtime.uses`, or `uses` by name):
+    What the model does with an input says which values make sense (`rlflow.runtime.input_domains`, or `uses` by name):
 
     - the shape of a result is the one that the model declares for it;
     - what indexes a table is uniform over its rows, a class over its classes, a length over its steps;

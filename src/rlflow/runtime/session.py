@@ -17,6 +17,7 @@ from rlflow.runtime.scratch import scratch_folder
 
 Setting = Literal["as_written", "deployed"]
 SETTINGS: tuple[Setting, ...] = get_args(Setting)
+Session = ort.InferenceSession
 
 _LEVELS = {
     "as_written": ort.GraphOptimizationLevel.ORT_DISABLE_ALL,

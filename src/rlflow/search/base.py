@@ -9,7 +9,7 @@ from rlflow.cost.base import CostModel
 from rlflow.ir.graph import Graph
 from rlflow.optimiser import Budget, State, Workspace
 from rlflow.rules.library import Library
-from rlflow.rules.rewriter import Location, Rewriter
+from rlflow.rules.matching.rewriter import Location, Rewriter
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ import numpy as np
 from rlflow.errors import InputError
 from rlflow.ir.graph import Graph
 from rlflow.optimiser import Budget, OnProgress, OptimisationResult
-from rlflow.rules.rewriter import Location
+from rlflow.rules.matching.rewriter import Location
 from rlflow.search.base import Search
 
 

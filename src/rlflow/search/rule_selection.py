@@ -20,8 +20,8 @@ from rlflow.ir.node import Ref
 from rlflow.ops import registry
 from rlflow.optimiser import Budget, OnProgress, OptimisationResult, Optimiser
 from rlflow.rules.library import Library
-from rlflow.rules.match import Match
-from rlflow.rules.rewriter import Rewriter
+from rlflow.rules.matching.match import Match
+from rlflow.rules.matching.rewriter import Rewriter
 from rlflow.rules.rule import Rule
 from rlflow.search.backtracking import Backtracking
 from rlflow.search.greedy import Greedy

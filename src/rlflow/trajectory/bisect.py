@@ -6,8 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from rlflow.ir.graph import Graph
-from rlflow.rules.match import Match
-from rlflow.rules.rewriter import Rewriter
+from rlflow.rules.matching.match import Match
+from rlflow.rules.matching.rewriter import Rewriter
 from rlflow.trajectory.record import Step, Trajectory
 from rlflow.trajectory.replay import recorded_match, replay
 

@@ -14,8 +14,8 @@ from rlflow.errors import ReplayError
 from rlflow.ir.graph import Graph
 from rlflow.ir.node import Ref
 from rlflow.ir.structural_hash import structural_hash
-from rlflow.rules.match import Match
-from rlflow.rules.rewriter import Rewriter
+from rlflow.rules.matching.match import Match
+from rlflow.rules.matching.rewriter import Rewriter
 from rlflow.rules.rule import Rule
 from rlflow.trajectory.bisect import IsWrong
 from rlflow.trajectory.record import Step, Trajectory

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from rlflow.errors import ReplayError
 from rlflow.ir.graph import Graph
 from rlflow.ir.structural_hash import structural_hash
-from rlflow.rules.match import Match
-from rlflow.rules.rewriter import Rewriter
+from rlflow.rules.matching.match import Match
+from rlflow.rules.matching.rewriter import Rewriter
 from rlflow.trajectory.record import Step, Trajectory
 
 

@@ -7,8 +7,8 @@ from itertools import pairwise
 
 from rlflow.ir.graph import Graph
 from rlflow.ir.structural_hash import structural_hash
-from rlflow.rules.match import Match
-from rlflow.rules.rewriter import Location, Rewriter
+from rlflow.rules.matching.match import Match
+from rlflow.rules.matching.rewriter import Location, Rewriter
 from rlflow.trajectory.record import Trajectory
 from rlflow.trajectory.replay import recorded_match, replay
 

@@ -13,17 +13,18 @@ from onnx_io.conftest import interface, same_values
 from onnx_io.exports.exporting import Export
 
 from rlflow import schemas
-from rlflow.api import OptimiseConfig, optimise
 from rlflow.cost.measured import PricingConfig
+from rlflow.equivalence.compare import EquivalenceReport, compare, drawn_inputs
+from rlflow.equivalence.tolerance import draws_at_random
 from rlflow.errors import ModelFormatError, RLFlowError
-from rlflow.evaluation.delivery import DeliveryConfig
 from rlflow.ir import Graph
 from rlflow.ir.tensor_type import Dimension
 from rlflow.onnx_io import check_model, from_onnx, to_onnx
-from rlflow.runtime.equivalence import EquivalenceReport, compare, drawn_inputs
+from rlflow.optimise import optimise
+from rlflow.optimise.api import OptimiseConfig
+from rlflow.optimise.gate import DeliveryConfig
 from rlflow.runtime.inputs import required_inputs, symbolic_dimensions
 from rlflow.runtime.session import open_session, run
-from rlflow.runtime.tolerance import draws_at_random
 
 REWRITES = 20
 _DRAWS = 2

@@ -1,0 +1,62 @@
+"""Are two models equal? `rlflow.equivalence` runs both on the same drawn inputs and compares what they compute.
+
+- `isolated` runs the comparison in a process of its own, which a model may crash;
+- `compare` is the comparison: interface, outputs on each draw, and what speaks for the verdict;
+- `interface` checks that both take and give the same tensors;
+- `difference` measures how far outputs are apart, and `tolerance` how far they may be, from float type and depth;
+- `float64_check` decides where float32 leaves a doubt, on models that `float64` has widened.
+
+Inputs are drawn by `rlflow.runtime.inputs`, such as the operators that read them are made for.
+Importing this package loads neither numpy nor ONNX Runtime; calling `equivalence` does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import numpy as np
+    from onnx import ModelProto
+
+    from rlflow.equivalence.compare import EquivalenceReport
+    from rlflow.runtime.isolation import Limits
+    from rlflow.runtime.session import Setting
+
+
+def equivalence(
+    original: ModelProto | Path | str,
+    candidate: ModelProto | Path | str,
+    *,
+    draws: int = 3,
+    seed: int = 0,
+    setting: Setting = "as_written",
+    shapes: Mapping[str, Sequence[int]] | None = None,
+    dimensions: Mapping[str, int] | None = None,
+    inputs: Sequence[Mapping[str, np.ndarray]] | None = None,
+    limits: Limits | None = None,
+) -> EquivalenceReport:
+    """Whether `candidate` computes what `original` computes, within rounding, and what speaks for it.
+
+    Both run on `draws` inputs drawn from `seed`, such as the original is for, or on `inputs` where these are given.
+    Sizes that are open get small values, or those of `shapes` (of inputs, by name) and `dimensions` (by their names).
+    The tolerance follows from the original's float type and depth; where float32 leaves a doubt, float64 decides.
+
+    Raises `InputError` for a file that is no ONNX model, sizes that do not fit, and an original that does not run here
+    or draws random numbers. A candidate that does not run is not equivalent. Both run in another process, of which
+    `limits` says what it may take.
+    """
+    from rlflow.equivalence.isolated import compare_isolated
+
+    return compare_isolated(
+        original,
+        candidate,
+        draws=draws,
+        seed=seed,
+        setting=setting,
+        shapes=shapes or {},
+        dimensions=dimensions or {},
+        inputs=inputs,
+        limits=limits,
+    )

@@ -1,0 +1,195 @@
+"""Does an optimised model compute what the original computes? Decided by running both on drawn inputs.
+
+Outputs may differ by what rounding explains (`rlflow.equivalence.tolerance`). An error up to DOUBT_FACTOR tolerances
+is in doubt, since a badly conditioned model can get there by rounding alone: both models are then run in float64,
+which decides (`rlflow.equivalence.float64_check`). Where there is no such reference, as for a model of float64, an
+error beyond the tolerance is a failure.
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from onnx import ModelProto
+
+from rlflow.equivalence.difference import Difference, differences
+from rlflow.equivalence.float64_check import DOUBT_FACTOR, DoubleReference, FloatRuns, settled_in_double
+from rlflow.equivalence.interface import interface_problem
+from rlflow.equivalence.tolerance import DOUBLE_EPSILON, coarsest_epsilon, tolerance_of
+from rlflow.errors import InputError, RLFlowError
+from rlflow.runtime.input_domains import uses_of
+from rlflow.runtime.inputs import DEFAULT_DIMENSION, draw_inputs, symbolic_dimensions
+from rlflow.runtime.session import Session, Setting, open_session, run, structure_of
+
+# Sizes to try for symbolic dimensions without a value, small ones first: a convolution needs room.
+_FALLBACK_SIZES = (DEFAULT_DIMENSION, 16, 64, 224)
+# Of so many draws one leaves aside what an input seems to be for: what is wrong only elsewhere shows there. Which one
+# depends on the seed, so that many seeds of one draw each have it, too.
+_DRAWS_PER_STRAY = 3
+
+Inputs = dict[str, np.ndarray]
+
+
+@dataclass(frozen=True)
+class EquivalenceReport:
+    """The verdict, and how far it can be trusted.
+
+    `max_relative_error` is the largest difference over the largest absolute reference value of the same
+    output (infinite when the reference is all zero and the other is not); both errors range over finite
+    values of float outputs. A draw is vacuous when every reference output is constant, zero or without a
+    finite value: it could not tell a wrong model from a right one. `vacuous_outputs` are those that no draw
+    could judge. `worst_draw` counts from 0. `double` is what float64 said where float32 was in doubt.
+    """
+
+    equivalent: bool
+    reason: str
+    max_absolute_error: float
+    max_relative_error: float
+    tolerance: float
+    draws: int
+    non_vacuous_draws: int
+    worst_output: str | None = None
+    vacuous_outputs: tuple[str, ...] = ()
+    worst_draw: int | None = None
+    double: DoubleReference | None = None
+
+    @property
+    def in_doubt(self) -> bool:
+        """Not equivalent, but by so little that rounding in a badly conditioned model could explain it, and float64
+        could not be asked.
+        """
+        return not self.equivalent and self.double is None and self._is_slight
+
+    @property
+    def _is_slight(self) -> bool:
+        return self.tolerance < self.max_relative_error <= DOUBT_FACTOR * self.tolerance
+
+    @property
+    def summary(self) -> str:
+        """One sentence for a person."""
+        evidence = f"{self.non_vacuous_draws} of {self.draws} draws informative"
+        if not self.equivalent:
+            doubt = "; rounding in a badly conditioned model could explain so little" if self.in_doubt else ""
+            return f"not equivalent: {self.reason}{doubt} ({evidence})"
+        if not self.non_vacuous_draws:
+            return f"no difference, but no drawn input could have shown one ({evidence})"
+        because = f", {self.reason}" if self.reason else ""
+        return (
+            f"equivalent: largest relative error {self.max_relative_error:.1e}, "
+            f"tolerance {self.tolerance:.1e}{because} ({evidence})"
+        )
+
+
+def compare(
+    original: ModelProto | Path,
+    optimised: ModelProto | Path,
+    *,
+    draws: int = 3,
+    seed: int = 0,
+    threads: int = 1,
+    setting: Setting = "as_written",
+    dimensions: Mapping[str, int] | None = None,
+    inputs: Sequence[Mapping[str, np.ndarray]] | None = None,
+) -> EquivalenceReport:
+    """Compare signatures (names, order, types and shapes of inputs and outputs), then outputs on `draws`
+    drawn inputs, or on `inputs` where these are given.
+
+    The optimised model may be for the sizes `dimensions` alone. Symbolic dimensions without a value in
+    `dimensions` get small values, different ones where the original runs with them (so that swapped axes show).
+    Both models run in `setting`. An optimised model that does not load or run is not equivalent; an original
+    that does not raises RLFlowError. Raises InputError when `draws` is below 1.
+    """
+    structure = structure_of(original)
+    tolerance = tolerance_of(structure)
+    if problem := interface_problem(structure, structure_of(optimised), dimensions):
+        return not_equivalent(problem, structure, draws)
+    reference = open_session(original, setting, threads)
+    if inputs is None:
+        drawn, expected = _reference_runs(structure, reference, draws, seed, dict(dimensions or {}))
+    else:
+        drawn, expected = list(map(dict, inputs)), [run(reference, each) for each in inputs]
+    del reference
+    try:
+        candidate = open_session(optimised, setting, threads)
+        actual = [run(candidate, each) for each in drawn]
+    except RLFlowError as error:
+        return not_equivalent(str(error), structure, len(drawn))
+    del candidate
+    report = _report([differences(*pair, tolerance) for pair in zip(expected, actual, strict=True)], tolerance)
+    if report.in_doubt and coarsest_epsilon(structure) > DOUBLE_EPSILON:
+        return _settled(report, original, optimised, FloatRuns(drawn, expected, actual))
+    return report
+
+
+def not_equivalent(reason: str, structure: ModelProto, draws: int) -> EquivalenceReport:
+    """The verdict on a candidate that cannot be compared with the original of this structure."""
+    return EquivalenceReport(False, reason, math.inf, math.inf, tolerance_of(structure), draws, non_vacuous_draws=0)
+
+
+def drawn_inputs(
+    model: ModelProto | Path, *, draws: int = 3, seed: int = 0, dimensions: Mapping[str, int] | None = None
+) -> list[Inputs]:
+    """The inputs on which `compare` runs this original. Raises as it does."""
+    session = open_session(model, "as_written")
+    return _reference_runs(structure_of(model), session, draws, seed, dict(dimensions or {}))[0]
+
+
+def _settled(
+    report: EquivalenceReport, original: ModelProto | Path, optimised: ModelProto | Path, runs: FloatRuns
+) -> EquivalenceReport:
+    """What float64 makes of a difference in doubt; the report as it is where nothing can be run in float64."""
+    try:
+        double = settled_in_double(original, optimised, runs, report.tolerance)
+    except RLFlowError:
+        return report
+    reason = double.summary if double.settles else f"{report.reason}; {double.summary}"
+    return replace(report, equivalent=double.settles, reason=reason, double=double)
+
+
+def _report(by_draw: list[list[Difference]], tolerance: float) -> EquivalenceReport:
+    every = [(number, difference) for number, draw in enumerate(by_draw) for difference in draw]
+    failed = [(number, difference) for number, difference in every if difference.problem]
+    worst_draw, worst = max(failed or every, key=lambda found: found[1].relative, default=(None, None))
+    found = [difference for _, difference in every]
+    informative = {difference.output for difference in found if difference.informative}
+    return EquivalenceReport(
+        equivalent=not failed,
+        reason=worst.problem if worst else "",
+        max_absolute_error=max((difference.absolute for difference in found), default=0.0),
+        max_relative_error=max((difference.relative for difference in found), default=0.0),
+        tolerance=tolerance,
+        draws=len(by_draw),
+        non_vacuous_draws=sum(any(difference.informative for difference in draw) for draw in by_draw),
+        worst_output=worst.output if worst else None,
+        vacuous_outputs=tuple(sorted({difference.output for difference in found} - informative)),
+        worst_draw=worst_draw,
+    )
+
+
+def _reference_runs(
+    structure: ModelProto, session: Session, draws: int, seed: int, named: dict[str, int]
+) -> tuple[list[Inputs], list[dict[str, Any]]]:
+    """Drawn inputs and the original's outputs, under the first sizes of symbolic dimensions with which it
+    runs.
+    """
+    if draws < 1:
+        raise InputError(f"draws is {draws}; equivalence needs at least 1 drawn input")
+    free = [name for name in symbolic_dimensions(structure) if name not in named]
+    distinct = {name: size for size, name in enumerate(free, start=DEFAULT_DIMENSION)}
+    attempts = [(distinct, DEFAULT_DIMENSION)] + [(dict.fromkeys(free, size), size) for size in _FALLBACK_SIZES]
+    uses = uses_of(structure)
+    required = {name: use.required() for name, use in uses.items()}
+    by_draw = [required if (seed + number + 1) % _DRAWS_PER_STRAY == 0 else uses for number in range(draws)]
+    failure: RLFlowError | None = None
+    for sizes, default in attempts:
+        rng = np.random.default_rng(seed)
+        try:
+            drawn = [draw_inputs(structure, rng, named | sizes, default_dimension=default, uses=own) for own in by_draw]
+            return drawn, [run(session, inputs) for inputs in drawn]
+        except RLFlowError as error:
+            failure = failure or error
+    advice = f"; give values to its symbolic dimensions {', '.join(free)}" if free else ""
+    raise RLFlowError(f"the original model runs on no drawn input{advice}: {failure}") from failure

@@ -1,0 +1,60 @@
+"""The comparison of two models in a process of its own, which either of them may crash."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+from onnx import ModelProto
+
+from rlflow.equivalence.compare import EquivalenceReport, compare, not_equivalent
+from rlflow.equivalence.tolerance import draws_at_random
+from rlflow.errors import InputError, RLFlowError
+from rlflow.onnx_io import load_model
+from rlflow.runtime.inputs import dimensions_of
+from rlflow.runtime.isolation import Limits, ProcessDeath, call_apart
+from rlflow.runtime.session import Setting, structure_of
+
+
+def compare_isolated(
+    original: ModelProto | Path | str,
+    candidate: ModelProto | Path | str,
+    *,
+    draws: int,
+    seed: int,
+    setting: Setting,
+    shapes: Mapping[str, Sequence[int]],
+    dimensions: Mapping[str, int],
+    inputs: Sequence[Mapping[str, np.ndarray]] | None,
+    limits: Limits | None,
+) -> EquivalenceReport:
+    """Carry out `rlflow.equivalence`."""
+    sides = [_readable(model) for model in (original, candidate)]
+    structure = structure_of(sides[0])
+    if draws_at_random(structure):
+        raise InputError("the original draws random numbers: no other model could be compared with it")
+    sizes = dimensions_of(structure, shapes) | dict(dimensions)
+    tried = partial(compare, draws=draws, seed=seed, setting=setting, dimensions=sizes, inputs=inputs)
+
+    def compared(candidate: ModelProto | Path) -> EquivalenceReport:
+        return call_apart(limits or Limits(), tried, sides[0], candidate)
+
+    try:
+        try:
+            return compared(sides[1])
+        except ProcessDeath as death:
+            compared(sides[0])  # the original by itself: if it lives, the candidate is to blame
+            return not_equivalent(f"the candidate could not be tried here: {death}", structure, draws)
+    except InputError:
+        raise
+    except RLFlowError as error:
+        raise InputError(f"the original could not be tried here: {error}") from None
+
+
+def _readable(model: ModelProto | Path | str) -> ModelProto | Path:
+    if isinstance(model, ModelProto):
+        return model
+    load_model(model)
+    return Path(model)

@@ -1,0 +1,220 @@
+"""Types of a model's values, as ONNX infers them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import suppress
+from itertools import count
+from math import prod
+
+import onnx
+from onnx import helper
+
+from rlflow.ir.tensor_type import TensorType
+from rlflow.onnx_io.element_type import dtype_name, from_type_proto, to_value_info
+from rlflow.onnx_io.external_data import copy_fields, is_outside
+from rlflow.onnx_io.shapes.loops import loop_outputs
+
+_MOST_ELEMENTS = 1024  # of shapes, axes, indices: what shape inference may want to read
+_LONGEST_SHAPE = 2**20
+"""ONNX's inference counts up to the length of a vector that may hold axes, and where it follows values, it follows all
+of a vector that may be a shape: of a longer one, memory runs out."""
+
+
+def infer_types(model: onnx.ModelProto, dimensions: Mapping[str, int] | None = None) -> dict[str, TensorType | None]:
+    """Type of every value by its name, None where ONNX's own inference tells none; weights' data are left out.
+
+    Open dimensions named in `dimensions` are these sizes.
+    """
+    light = with_types(model, dimensions)
+    values = (*light.graph.value_info, *light.graph.input, *light.graph.output)
+    types = {v.name: from_type_proto(v.type) for v in values}
+    for sparse in model.graph.sparse_initializer:
+        types[sparse.values.name] = TensorType(dtype_name(sparse.values.data_type), tuple(sparse.dims))
+    return types
+
+
+def with_types(model: onnx.ModelProto, dimensions: Mapping[str, int] | None = None) -> onnx.ModelProto:
+    """A copy, without large weights, that declares all types that can be inferred; unnamed dimensions have a symbol."""
+    light = without_large_weights(model)
+    if not declares_weights(model):
+        _forget_defaults(light.graph)
+    pin_dimensions(light.graph, dimensions or {})
+    _name_dimensions(light)
+    _follow_inputs(light)
+    light = inferred(light)
+    with suppress(KeyError, ValueError):  # a Loop that is none
+        light = _with_loops(light)
+    return light
+
+
+def declares_weights(model: onnx.ModelProto) -> bool:
+    """Before version 4 of the file format every weight had to be listed among the inputs, and could not be overridden
+    in ONNX Runtime.
+    """
+    return model.ir_version < 4
+
+
+def _forget_defaults(graph: onnx.GraphProto) -> None:
+    """Of inputs: who calls the model may feed another shape, say, than the one that inference would read there."""
+    fed = {value.name for value in graph.input}
+    kept = [tensor for tensor in graph.initializer if tensor.name not in fed]
+    del graph.initializer[:]
+    graph.initializer.extend(kept)
+
+
+def inferred(model: onnx.ModelProto) -> onnx.ModelProto:
+    """With what ONNX infers from the types that a model declares; Loops tell nothing."""
+    with suppress(RuntimeError, ValueError, MemoryError, onnx.shape_inference.InferenceError):
+        plain = onnx.shape_inference.infer_shapes(model)
+        if any(map(_is_long, (*plain.graph.value_info, *plain.graph.output))):
+            return plain
+        return onnx.shape_inference.infer_shapes(model, data_prop=True)
+    return model
+
+
+def _is_long(value: onnx.ValueInfoProto) -> bool:
+    dimensions = value.type.tensor_type.shape.dim
+    return len(dimensions) == 1 and dimensions[0].dim_value > _LONGEST_SHAPE
+
+
+def _with_loops(model: onnx.ModelProto) -> onnx.ModelProto:
+    """The model with the types of what its Loops carry, and of all that follows from them: of one, another's may."""
+    waiting = [node for node in model.graph.node if node.op_type == "Loop" and node.domain in ("", "ai.onnx")]
+    while waiting:
+        told = [list(loop_outputs(loop, model, inferred)) for loop in waiting]
+        waiting = [loop for loop, outputs in zip(waiting, told, strict=True) if not outputs]
+        if not any(told):
+            break
+        known = {output.name: output for outputs in told for output in outputs}
+        for value in (*model.graph.value_info, *model.graph.output):
+            if value.name in known:
+                _refine(value.type, known.pop(value.name).type)
+        model.graph.value_info.extend(known.values())
+        model = inferred(model)
+    return model
+
+
+def _refine(kind: onnx.TypeProto, known: onnx.TypeProto) -> None:
+    """Take over a shape, or numbers where there are none."""
+    dimensions, others = kind.tensor_type.shape.dim, known.tensor_type.shape.dim
+    if not kind.tensor_type.HasField("shape"):
+        kind.CopyFrom(known)
+    elif len(dimensions) == len(others):
+        for dimension, other in zip(dimensions, others, strict=True):
+            if other.HasField("dim_value") and not dimension.HasField("dim_value"):
+                dimension.dim_value = other.dim_value
+
+
+_KEEPING_TYPE = {
+    **dict.fromkeys("BiasGelu FastGelu Gelu QuickGelu".split(), (0,)),
+    **dict.fromkeys("SkipLayerNormalization SkipSimplifiedLayerNormalization".split(), (0, 3)),
+}
+"""Operators of com.microsoft, of which ONNX knows nothing, and those of their outputs that have the type of their first
+operand.
+"""
+
+
+def infer_node_types(
+    proto: onnx.NodeProto,
+    model: onnx.ModelProto,
+    types: Mapping[str, TensorType],
+    constants: Mapping[str, onnx.TensorProto],
+) -> dict[str, TensorType | None]:
+    """Types of a node's outputs by name, from those of its operands and from the operands that are constants; empty
+    where ONNX tells none.
+    """
+    if proto.domain == "com.microsoft":
+        kept = [proto.output[i] for i in _KEEPING_TYPE.get(proto.op_type, ()) if i < len(proto.output)]
+        return dict.fromkeys(kept, types.get(proto.input[0]))
+    versions = {o.domain: o.version for o in model.opset_import}
+    refusals = (onnx.defs.SchemaError, onnx.checker.ValidationError, onnx.shape_inference.InferenceError)
+    try:
+        schema = onnx.defs.get_schema(proto.op_type, versions.get(proto.domain, 0), proto.domain)
+        inferred = onnx.shape_inference.infer_node_outputs(
+            schema,
+            proto,
+            {name: to_value_info(name, kind).type for name, kind in types.items()},
+            dict(constants),
+            opset_imports=list(model.opset_import),
+            ir_version=model.ir_version,
+        )
+    except (*refusals, RuntimeError, ValueError, TypeError, MemoryError):
+        return {}
+    return {name: from_type_proto(kind) for name, kind in inferred.items()}
+
+
+def pin_dimensions(graph: onnx.GraphProto, dimensions: Mapping[str, int]) -> None:
+    """Declare these sizes wherever inputs, outputs and values of the graph have the dimensions of these names."""
+    for value in (*graph.input, *graph.value_info, *graph.output):
+        if value.type.WhichOneof("value") == "tensor_type":
+            for name, dimension in zip(dimension_names(value), value.type.tensor_type.shape.dim, strict=True):
+                if name in dimensions:
+                    dimension.dim_value = dimensions[name]
+
+
+def dimension_names(value: onnx.ValueInfoProto) -> list[str]:
+    """What the dimensions of a tensor are called: by their symbol; where they are open without one, by their place, as
+    in x[0]; and "" where they are numbers.
+    """
+    return [
+        "" if dimension.HasField("dim_value") else dimension.dim_param or f"{value.name}[{place}]"
+        for place, dimension in enumerate(value.type.tensor_type.shape.dim)
+    ]
+
+
+def _name_dimensions(model: onnx.ModelProto) -> None:
+    """Give each unnamed dimension of an input a symbol of its own, so that it can be recognised downstream, and the
+    length of a vector, too, that is too long to be a list of axes.
+    """
+    shapes = [v.type.tensor_type.shape.dim for v in (*model.graph.input, *model.graph.value_info, *model.graph.output)]
+    taken = {dimension.dim_param for dimensions in shapes for dimension in dimensions}
+    fresh = (name for number in count() if (name := f"#{number}") not in taken)
+    for value in (*model.graph.input, *model.graph.value_info):
+        if value.type.WhichOneof("value") != "tensor_type":
+            continue
+        dimensions = value.type.tensor_type.shape.dim
+        for dimension in dimensions:
+            unnamed = dimension.WhichOneof("value") is None
+            if unnamed or (len(dimensions) == 1 and dimension.dim_value > _LONGEST_SHAPE):
+                dimension.dim_param = next(fresh)
+
+
+def _follow_inputs(model: onnx.ModelProto) -> None:
+    """Let values have the symbols that follow from the inputs, whatever numbers are declared for them: whoever opens a
+    dimension of the inputs seldom thinks of those.
+    """
+    told = onnx.ModelProto()
+    told.CopyFrom(model)
+    del told.graph.value_info[:]
+    for output in told.graph.output:
+        output.type.tensor_type.ClearField("shape")
+    told = inferred(told)
+    symbols = {dimension.dim_param for value in model.graph.input for dimension in value.type.tensor_type.shape.dim}
+    followed = {v.name: v.type.tensor_type.shape.dim for v in (*told.graph.value_info, *told.graph.output)}
+    for value in (*model.graph.value_info, *model.graph.output):
+        dimensions, others = value.type.tensor_type.shape.dim, followed.get(value.name, ())
+        if len(dimensions) == len(others):
+            for dimension, other in zip(dimensions, others, strict=True):
+                if dimension.HasField("dim_value") and other.dim_param in symbols - {""}:
+                    dimension.dim_param = other.dim_param
+
+
+def without_large_weights(model: onnx.ModelProto) -> onnx.ModelProto:
+    """A copy in which large weights are inputs, so that checking it and inferring its types takes no memory."""
+    light = onnx.ModelProto()
+    copy_fields(model, light, skipped={"graph"})
+    copy_fields(model.graph, light.graph, skipped={"initializer"})
+    declared = {i.name for i in model.graph.input}
+    for tensor in model.graph.initializer:
+        if is_small(tensor):
+            light.graph.initializer.add().CopyFrom(tensor)
+        elif tensor.name not in declared:
+            info = light.graph.input.add()
+            info.CopyFrom(helper.make_tensor_value_info(tensor.name, tensor.data_type, list(tensor.dims)))
+    return light
+
+
+def is_small(tensor: onnx.TensorProto) -> bool:
+    """Whether inference is shown the weight's values."""
+    return prod(tensor.dims) <= _MOST_ELEMENTS and not is_outside(tensor)

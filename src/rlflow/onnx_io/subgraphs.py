@@ -1,0 +1,322 @@
+"""The subgraphs of If, Loop, Scan and SequenceMap, each as a model of its own, and back into the nodes that hold them.
+
+A body reads values of the graphs around it by name. Alone, these are inputs after its own, or initializers where they
+are constants of the model; put back, they are what they were, so that nothing is stored twice. What is new among its
+constants becomes one of the model's, which several bodies may read.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterator, Mapping, Set
+from dataclasses import dataclass
+from itertools import count
+
+import onnx
+from onnx import GraphProto, ModelProto, NodeProto, TensorProto, TypeProto, ValueInfoProto, helper
+
+from rlflow.errors import GraphError
+from rlflow.onnx_io.external_data import copy_fields
+from rlflow.onnx_io.importer import ONNX_DOMAINS, constant_tensor, free_names
+from rlflow.onnx_io.payload import InitializerPayload
+from rlflow.onnx_io.shapes.inference import declares_weights, inferred, with_types, without_large_weights
+from rlflow.onnx_io.shapes.loops import carried_types, values_of
+
+_LOGGER = logging.getLogger(__name__)
+_UNUSABLE = (GraphError, LookupError, RuntimeError, ValueError, onnx.checker.ValidationError)
+_SCAN_WITHOUT_BATCH_SINCE = 9
+
+Place = tuple[int, str]
+"""A body of a model: the number of its node, and the attribute that it is."""
+
+
+@dataclass(frozen=True)
+class Body:
+    """A subgraph as a model, of the opsets and functions of the one that it is part of.
+
+    Its inputs are those of the subgraph and then the values that it captures, its outputs those of the subgraph.
+    `node` is what a person calls the node.
+    """
+
+    place: Place
+    node: str
+    model: ModelProto
+
+    @property
+    def attribute(self) -> str:
+        return self.place[1]
+
+
+def bodies(model: ModelProto) -> Iterator[Body]:
+    """Of the nodes of the main graph, in order; those inside them are bodies of these.
+
+    One of which no valid model can be made, as it has a value of unknown type, is left out, with a line for whoever
+    debugs. So are those of files older than version 4, which could hold no weight.
+    """
+    if declares_weights(model) or not any(map(_has_bodies, model.graph.node)):
+        return
+    around = _Surroundings(model)
+    for number, node in enumerate(model.graph.node):
+        for attribute in filter(_is_body, node.attribute) if _has_bodies(node) else ():
+            name = node.name or next(filter(None, node.output), node.op_type)
+            try:
+                yield Body((number, attribute.name), name, around.standalone(node, attribute.g))
+            except _UNUSABLE as error:
+                reason = str(error).splitlines()[0]
+                _LOGGER.debug("%s of node %r stays as it is: %s", attribute.name, name, reason)
+
+
+def with_bodies(model: ModelProto, replaced: Mapping[Place, ModelProto]) -> ModelProto:
+    """The model with other bodies in place of some of its own, each of the inputs and outputs of the old as `bodies`
+    tells them; the model itself where there are none.
+    """
+    if not replaced:
+        return model
+    changed = ModelProto()
+    changed.CopyFrom(model)
+    constants = _Constants(changed)
+    for (number, name), standalone in replaced.items():
+        node = changed.graph.node[number]
+        body = next(attribute.g for attribute in node.attribute if attribute.name == name)
+        constants.put_back(standalone.graph, body)
+    return changed
+
+
+def size(graph: GraphProto) -> int:
+    """Nodes, with those of bodies."""
+    return len(graph.node) + sum(size(inner) for node in graph.node for inner in _subgraphs(node))
+
+
+class _Surroundings:
+    """What bodies of a model's nodes see of it."""
+
+    def __init__(self, model: ModelProto) -> None:
+        self.model = model
+        self.light = with_types(model)
+        self.types = _types(self.light.graph)
+        self.constants = _constants(model)
+        # Inference makes up names for sizes; in another model they would mean nothing, or something else.
+        self.symbols = {d.dim_param for value in model.graph.input for d in value.type.tensor_type.shape.dim}
+
+    def standalone(self, node: NodeProto, body: GraphProto) -> ModelProto:
+        """`GraphError` if a type is not known; whatever onnx raises of a node that is none of its kind."""
+        alone = ModelProto()
+        copy_fields(self.model, alone, skipped={"graph"})
+        copy_fields(body, alone.graph, skipped={"input", "output", "value_info"})
+        formal = _FORMAL_TYPES[node.op_type](self, node, body)
+        captured = list(dict.fromkeys(free_names(body)))
+        read = {name: self.type_of(name) for name in captured if name not in self.constants}
+        for name, kind in (*zip((value.name for value in body.input), formal, strict=True), *read.items()):
+            alone.graph.input.add(name=name).type.CopyFrom(_without_symbols(kind, self.symbols))
+        for name in captured:
+            if name in self.constants:
+                constant = alone.graph.initializer.add()
+                constant.CopyFrom(self.constants[name])
+                constant.name = name
+        self._type_outputs(alone, body)
+        onnx.checker.check_model(without_large_weights(alone))
+        return alone
+
+    def type_of(self, name: str) -> TypeProto:
+        """`GraphError` where it is not known."""
+        if name not in self.types:
+            raise GraphError(f"the type of {name!r} is not known")
+        return self.types[name]
+
+    def iterated(self, loop: NodeProto, body: GraphProto) -> list[TypeProto]:
+        """Number of the iteration, condition, and what is carried, where all iterations are given the same type."""
+        counters = [_counter(*pair) for pair in zip(body.input, (TensorProto.INT64, TensorProto.BOOL), strict=False)]
+        carried = carried_types(loop, self.light, inferred)
+        changing = [value.name for value in list(body.input)[2:] if value.name not in carried]
+        if changing:
+            raise GraphError(f"what becomes of the shape of {changing[0]!r} is not known")
+        return [*counters, *carried.values()]
+
+    def scanned(self, scan: NodeProto, body: GraphProto) -> list[TypeProto]:
+        """States, whose types ONNX lets no iteration change, and slices."""
+        opset = max(o.version for o in self.model.opset_import if o.domain in ONNX_DOMAINS)
+        if opset < _SCAN_WITHOUT_BATCH_SINCE:
+            raise GraphError(f"Scan of opset {opset} goes through batches")
+        attributes = {a.name: helper.get_attribute_value(a) for a in scan.attribute if a.name != "body"}
+        types = [self.type_of(name) for name in scan.input]
+        slices = attributes["num_scan_inputs"]
+        axes = attributes.get("scan_input_axes", [0] * slices)
+        sliced = [_slice(kind, axis) for kind, axis in zip(types[-slices:], axes, strict=True)]
+        return [*types[:-slices], *sliced]
+
+    def mapped(self, node: NodeProto, body: GraphProto) -> list[TypeProto]:
+        """Elements of sequences, and tensors as they are."""
+        types = [self.type_of(name) for name in node.input]
+        return [t.sequence_type.elem_type if t.HasField("sequence_type") else t for t in types]
+
+    def _type_outputs(self, alone: ModelProto, body: GraphProto) -> None:
+        """As inferred, for a body may declare anything; as declared where ONNX infers nothing."""
+        for output in body.output:
+            alone.graph.output.add(name=output.name)
+        types = _types(with_types(alone).graph)
+        for place, output in enumerate(body.output):
+            kind = types.get(output.name)
+            known, symbols = (kind, self.symbols) if kind is not None else (output.type, set[str]())
+            alone.graph.output[place].type.CopyFrom(_without_symbols(known, symbols))
+
+
+class _Constants:
+    """Those of a model, which new bodies share, and the names that are taken."""
+
+    def __init__(self, model: ModelProto) -> None:
+        self.graph = model.graph
+        self.old = _constants(model)
+        self.new: dict[str, str] = {}
+        self.taken = set(_names(model.graph))
+
+    def put_back(self, new: GraphProto, body: GraphProto) -> None:
+        """Give the body the nodes of `new`, and those of its constants that it held before."""
+        own = set(_names(body))
+        captured = {name: self.old[name] for name in free_names(body) if name in self.old}
+        results = {output.name for output in body.output}
+        held = {tensor.name: _captured_as(tensor, captured, results) for tensor in new.initializer}
+        # A constant that is no longer captured may have left its name to a new value.
+        kept = (own - set(captured)) | {name for name, known in held.items() if name == known}
+        renamed = self._renamed(set(_names(new)), kept)
+        for field in ("node", "initializer", "sparse_initializer", "value_info"):
+            body.ClearField(field)
+        for tensor in new.initializer:
+            known = held[tensor.name]
+            if known is None and tensor.name in kept:
+                body.initializer.add().CopyFrom(tensor)
+            elif known is None:
+                renamed[tensor.name] = self._stored(tensor, renamed.get(tensor.name, tensor.name))
+            elif known != tensor.name:  # a result, which may not be a captured value itself
+                body.node.append(helper.make_node("Identity", [known], [tensor.name]))
+        body.sparse_initializer.extend(new.sparse_initializer)
+        body.node.extend(new.node)
+        _rename(body, renamed)
+        self.taken.update(_names(body))
+
+    def _renamed(self, used: Set[str], kept: Set[str]) -> dict[str, str]:
+        """Names for what is new and is called as something outside."""
+        taken = self.taken | used
+        fresh = (name for number in count() if (name := f"rlflow/body_{number}") not in taken)
+        return {name: next(fresh) for name in sorted(used & self.taken - kept)}
+
+    def _stored(self, tensor: TensorProto, name: str) -> str:
+        """The name of the new constant of the model that has these values."""
+        digest = InitializerPayload(tensor).digest
+        if digest not in self.new:
+            self.new[digest] = name
+            copy = self.graph.initializer.add()
+            copy.CopyFrom(tensor)
+            copy.name = name
+        return self.new[digest]
+
+
+_FORMAL_TYPES: Mapping[str, Callable[[_Surroundings, NodeProto, GraphProto], list[TypeProto]]] = {
+    "If": lambda around, node, body: [],
+    "Loop": _Surroundings.iterated,
+    "Scan": _Surroundings.scanned,
+    "SequenceMap": _Surroundings.mapped,
+}
+"""Types of what these operators feed to their bodies."""
+
+
+def _has_bodies(node: NodeProto) -> bool:
+    return node.op_type in _FORMAL_TYPES and node.domain in ONNX_DOMAINS
+
+
+def _is_body(attribute: onnx.AttributeProto) -> bool:
+    return attribute.type == onnx.AttributeProto.GRAPH
+
+
+def _subgraphs(node: NodeProto) -> Iterator[GraphProto]:
+    for attribute in node.attribute:
+        if attribute.HasField("g"):
+            yield attribute.g
+        yield from attribute.graphs
+
+
+def _types(graph: GraphProto) -> dict[str, TypeProto]:
+    """Of values by name: tensors of known rank, and whatever is no tensor."""
+    types = {value.name: value.type for value in values_of(graph) if value.type.WhichOneof("value")}
+    return {
+        name: kind
+        for name, kind in types.items()
+        if not kind.HasField("tensor_type") or (kind.tensor_type.elem_type and kind.tensor_type.HasField("shape"))
+    }
+
+
+def _constants(model: ModelProto) -> dict[str, TensorProto]:
+    """Of the main graph, by the names under which bodies may read them: initializers that no caller can override, what
+    Constant nodes hold, and what is identical to these: exporters give a weight that is used twice a second name.
+    """
+    fed = {value.name for value in model.graph.input}
+    constants = {tensor.name: tensor for tensor in model.graph.initializer if tensor.name not in fed}
+    for node in model.graph.node:
+        if node.domain in ONNX_DOMAINS and node.op_type in ("Constant", "Identity"):
+            source = node.input[0] if node.input else ""
+            tensor = constants.get(source) if node.op_type == "Identity" else constant_tensor(node)
+            if tensor is not None:
+                constants[node.output[0]] = tensor
+    return constants
+
+
+def _counter(declared: ValueInfoProto, element_type: int) -> TypeProto:
+    """ONNX Runtime feeds a scalar, or a vector of one element where the body declares one."""
+    vector = len(declared.type.tensor_type.shape.dim) == 1
+    return helper.make_tensor_type_proto(element_type, [1] if vector else [])
+
+
+def _slice(kind: TypeProto, axis: int) -> TypeProto:
+    """Without this axis; `GraphError` where it has none."""
+    dimensions = list(kind.tensor_type.shape.dim)
+    if not -len(dimensions) <= axis < len(dimensions):
+        raise GraphError(f"there is no axis {axis} to scan")
+    del dimensions[axis]
+    sliced = helper.make_tensor_type_proto(kind.tensor_type.elem_type, [])
+    sliced.tensor_type.shape.dim.extend(dimensions)
+    return sliced
+
+
+def _without_symbols(kind: TypeProto, kept: Set[str]) -> TypeProto:
+    """The type without names of dimensions but for these."""
+    plain = TypeProto()
+    plain.CopyFrom(kind)
+    for dimension in plain.tensor_type.shape.dim if plain.HasField("tensor_type") else ():
+        if dimension.dim_param not in kept:
+            dimension.ClearField("dim_param")
+    return plain
+
+
+def _captured_as(tensor: TensorProto, captured: Mapping[str, TensorProto], results: Set[str]) -> str | None:
+    """The captured constant that an initializer is, if it is one; export calls it as a result that it is, too."""
+    candidates = captured if tensor.name in results else captured.keys() & {tensor.name}
+    return next((name for name in candidates if _is_same(tensor, captured[name])), None)
+
+
+def _is_same(tensor: TensorProto, other: TensorProto) -> bool:
+    """Of the same values, wherever they are stored."""
+    if (tensor.data_type, list(tensor.dims)) != (other.data_type, list(other.dims)):
+        return False
+    return tensor == other or InitializerPayload(tensor).digest == InitializerPayload(other).digest
+
+
+def _names(graph: GraphProto) -> Iterator[str]:
+    """Of all values that the graph and its subgraphs compute, hold or read."""
+    for value in (*graph.input, *graph.output, *graph.initializer):
+        yield value.name
+    yield from (sparse.values.name for sparse in graph.sparse_initializer)
+    for node in graph.node:
+        yield from filter(None, (*node.input, *node.output))
+        for inner in _subgraphs(node):
+            yield from _names(inner)
+
+
+def _rename(graph: GraphProto, names: Mapping[str, str]) -> None:
+    for value in (*graph.input, *graph.output, *graph.value_info, *graph.initializer):
+        value.name = names.get(value.name, value.name)
+    for sparse in graph.sparse_initializer:
+        sparse.values.name = names.get(sparse.values.name, sparse.values.name)
+    for node in graph.node:
+        for ends in (node.input, node.output):
+            ends[:] = [names.get(name, name) for name in ends]
+        for inner in _subgraphs(node):
+            _rename(inner, names)

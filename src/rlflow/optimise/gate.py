@@ -1,0 +1,152 @@
+"""The last gate: no model leaves that computes something else, and none is called faster that is not."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+from onnx import ModelProto
+
+from rlflow.equivalence.compare import EquivalenceReport, compare, drawn_inputs
+from rlflow.equivalence.tolerance import draws_at_random, tolerance_of
+from rlflow.errors import EquivalenceError, InputError, RLFlowError
+from rlflow.optimise.diagnose import Derivation, explain
+from rlflow.optimise.report import LatencyChange
+from rlflow.runtime.inputs import symbolic_dimensions
+from rlflow.runtime.isolation import Limits, ProcessDeath, call_apart
+from rlflow.runtime.session import SETTINGS, Setting, open_session, run, structure_of
+from rlflow.runtime.timing.latency import compare_latency
+from rlflow.runtime.timing.statistics import beyond_noise, ratio
+
+
+@dataclass(frozen=True)
+class DeliveryConfig:
+    """How a result is checked and timed: inputs drawn, rounds of fresh sessions, runs in each.
+
+    `limits` are those of the processes in which a model runs for the first time.
+    """
+
+    draws: int = 3
+    rounds: int = 7
+    runs_per_round: int = 5
+    threads: int = 1
+    seed: int = 0
+    dimensions: Mapping[str, int] | None = None
+    limits: Limits = field(default_factory=Limits)
+
+
+_UNTRIED = "it could not be tried here"
+
+
+def judgeable(original: ModelProto | Path, config: DeliveryConfig) -> tuple[EquivalenceReport, str]:
+    """The model compared with itself, and why nothing could be said of a rewritten one, or "".
+
+    It runs in another process: whoever has come through may be run in this one.
+    """
+    try:
+        return call_apart(config.limits, judged, original, config)
+    except ProcessDeath as death:
+        return _nothing_known(structure_of(original), config), f"{_UNTRIED}: {death}"
+
+
+def judged(original: ModelProto | Path, config: DeliveryConfig) -> tuple[EquivalenceReport, str]:
+    """What `judgeable` says, found out in this process."""
+    structure = structure_of(original)
+    open_sizes = [name for name in symbolic_dimensions(structure) if name not in (config.dimensions or {})]
+    unknown = _nothing_known(structure, config)
+    if open_sizes:
+        wanted = " ".join(", ".join(open_sizes).split())  # a name may be of several lines
+        return unknown, f"its sizes {wanted} are open: name the shapes that you run it with, as in --shape x=1x128"
+    try:
+        own = _tried(original, original, config)
+    except InputError:
+        raise
+    except RLFlowError as error:
+        return unknown, f"{_UNTRIED}: {error}"
+    if not own.equivalent or draws_at_random(structure):
+        return unknown, "its outputs change from run to run, so that no other model could be compared with it"
+    if not own.non_vacuous_draws:
+        return own, "no drawn input gave outputs that could tell a wrong model from a right one"
+    return own, ""
+
+
+def check(derivation: Derivation, config: DeliveryConfig, reproducer: Path | None = None) -> EquivalenceReport:
+    """The report of an equivalent candidate; otherwise `EquivalenceError` naming the first wrong step, its rule and the
+    values that it replaced, and what shows the difference is written to the folder `reproducer`, if one is given.
+
+    The candidate runs in another process first, where it may do no harm.
+    """
+    try:
+        report = call_apart(config.limits, _tried, derivation.original, derivation.candidate, config)
+    except ProcessDeath as death:
+        raise EquivalenceError(f"the rewritten model could not be run: {death}; no model was written") from None
+    if report.equivalent:
+        return report
+    drawn = drawn_inputs(derivation.original, draws=config.draws, seed=config.seed, dimensions=config.dimensions)
+    what = explain(derivation, report, drawn, reproducer)
+    raise EquivalenceError(f"the rewritten model is {report.summary}; {what}; no model was written")
+
+
+def _nothing_known(structure: ModelProto, config: DeliveryConfig) -> EquivalenceReport:
+    return EquivalenceReport(True, "", 0.0, 0.0, tolerance_of(structure), config.draws, non_vacuous_draws=0)
+
+
+def _tried(original: ModelProto | Path, candidate: ModelProto | Path, config: DeliveryConfig) -> EquivalenceReport:
+    """Both compared as written; an equivalent candidate runs as deployed, too, since it will be timed so."""
+    report = compare(
+        original,
+        candidate,
+        draws=config.draws,
+        seed=config.seed,
+        threads=config.threads,
+        dimensions=config.dimensions,
+    )
+    if report.equivalent:
+        (inputs,) = drawn_inputs(original, draws=1, seed=config.seed, dimensions=config.dimensions)
+        run(open_session(candidate, "deployed", config.threads), inputs)
+    return report
+
+
+def time_models(
+    models: Mapping[str, ModelProto], config: DeliveryConfig, on_round: Callable[[int], None] | None = None
+) -> dict[Setting, dict[str, np.ndarray]]:
+    """Milliseconds (rounds,) of every model in both settings, in alternating fresh sessions."""
+    return {
+        setting: compare_latency(
+            models,
+            setting=setting,
+            rounds=config.rounds,
+            runs_per_round=config.runs_per_round,
+            threads=config.threads,
+            seed=config.seed,
+            dimensions=config.dimensions,
+            on_round=on_round,
+        )
+        for setting in SETTINGS
+    }
+
+
+def latency_changes(
+    times_ms: Mapping[Setting, Mapping[str, np.ndarray]], before: str, after: str
+) -> dict[Setting, LatencyChange]:
+    """How `after` compares with `before` in each setting."""
+    return {
+        setting: LatencyChange(
+            float(np.median(times[before])), float(np.median(times[after])), ratio(times[before], times[after])
+        )
+        for setting, times in times_ms.items()
+    }
+
+
+def is_faster(latency: Mapping[Setting, LatencyChange], setting: Setting) -> bool:
+    """Beyond the noise of the measurement, in the setting that was optimised for."""
+    measured = latency[setting].ratio
+    return beyond_noise(measured) and measured.value > 1.0
+
+
+def is_slower(latency: Mapping[Setting, LatencyChange], setting: Setting) -> bool:
+    """Beyond the noise of the measurement, in the setting that was optimised for."""
+    measured = latency[setting].ratio
+    return beyond_noise(measured) and measured.value < 1.0

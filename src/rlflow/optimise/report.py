@@ -1,0 +1,223 @@
+"""What one optimisation did, for a person (summary) and for a program (to_json, schema `optimise`)."""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from importlib.metadata import version
+from typing import Any, Literal
+
+from rlflow import schemas
+from rlflow.equivalence.compare import EquivalenceReport
+from rlflow.ir.tensor_type import Dimension
+from rlflow.runtime.session import Setting
+from rlflow.runtime.timing.statistics import Ratio, beyond_noise
+
+_SETTING_WORDS: dict[Setting, str] = {
+    "deployed": "as deployed (ONNX Runtime's own optimisation on)",
+    "as_written": "as written (ONNX Runtime's own optimisation off)",
+}
+_MOST_RULES = 5
+_MOST_REASONS = 3
+_PLAIN_FIELDS = (
+    "input output method written reason nodes_before nodes_after cost_before_ms cost_after_ms "
+    "improvement_percent  flops_ratio launches_ratio peak_memory_ratio optimisation_s "
+    "real_interactions budget_s threads hardware seed opset_before opset_after "
+).split()
+
+
+@dataclass(frozen=True)
+class LatencyChange:
+    """Measured milliseconds of a run before and after, and the ratio before/after over paired rounds."""
+
+    before_ms: float
+    after_ms: float
+    ratio: Ratio
+
+
+@dataclass(frozen=True)
+class Step:
+    """One substitution on the way to the best graph, and the graph's cost after it."""
+
+    rule: str
+    location: int
+    cost_ms: float
+
+
+@dataclass(frozen=True)
+class BodyReport:
+    """What was tried in a body: an attribute of a node, called by its name or its first output.
+
+    The figures are those of an `OptimisationReport`, of the body by itself. `left_because` is the reason for which it
+    stays as it is, "" where it does not: there are steps then, or only in bodies inside it.
+    """
+
+    node: str
+    attribute: str
+    left_because: str = ""
+    steps: tuple[Step, ...] = ()
+    cost_before_ms: float = 0.0
+    cost_after_ms: float = 0.0
+    optimisation_s: float = 0.0
+    real_interactions: int = 0
+    pinned_for: tuple[str, ...] = ()
+
+    @property
+    def place(self) -> str:
+        return f"the {self.attribute} of {self.node}"
+
+    def to_json(self) -> dict[str, Any]:
+        return vars(self) | {"steps": [vars(step) for step in self.steps], "pinned_for": list(self.pinned_for)}
+
+
+@dataclass(frozen=True)
+class OptimisationReport:
+    """Everything that is said about one optimisation.
+
+    When `written` is "original", the figures "after" belong to the candidate that was turned down, and
+    `reason` says why. Ratios are old over new: above 1 is better. `latency` is empty where nothing was timed.
+
+    `pinned` are the shapes that inputs declare where the original leaves sizes open, and `pinned_for` the ids of the
+    rules of the steps that cannot be taken without; likewise `raised_for`, where `opset_after` is not `opset_before`.
+
+    Nodes, costs, ratios, steps and time are those of the graph itself, in which the `bodies` are as they have become.
+    """
+
+    input: str
+    output: str
+    method: str
+    written: Literal["optimised", "original"]
+    reason: str
+    nodes_before: int
+    nodes_after: int
+    cost_before_ms: float
+    cost_after_ms: float
+    latency: Mapping[Setting, LatencyChange]
+    equivalence: EquivalenceReport
+    steps: tuple[Step, ...]
+    optimisation_s: float
+    real_interactions: int
+    budget_s: float | None
+    threads: int
+    hardware: str
+    seed: int
+    opset_before: int
+    opset_after: int
+    flops_ratio: float = 1.0
+    launches_ratio: float = 1.0
+    peak_memory_ratio: float = 1.0
+    pinned: Mapping[str, tuple[Dimension, ...]] = field(default_factory=dict)
+    pinned_for: tuple[str, ...] = ()
+    raised_for: tuple[str, ...] = ()
+    bodies: tuple[BodyReport, ...] = ()
+
+    @property
+    def improvement_percent(self) -> float:
+        """Drop of the cost model's runtime, in percent of the start."""
+        if not self.cost_before_ms:
+            return 0.0
+        return 100 * (self.cost_before_ms - self.cost_after_ms) / self.cost_before_ms
+
+    def to_json(self) -> dict[str, Any]:
+        """The document of schema `optimise`, checked against it (RLFlowError when a figure is not
+        publishable).
+        """
+        document = {"rlflow_version": version("rlflow")} | {name: getattr(self, name) for name in _PLAIN_FIELDS}
+        document["latency"] = {setting: _latency_json(change) for setting, change in self.latency.items()}
+        document["equivalence"] = _equivalence_json(self.equivalence)
+        document["steps"] = [vars(step) for step in self.steps]
+        document["pinned"] = {name: list(shape) for name, shape in self.pinned.items()}
+        document |= {"pinned_for": list(self.pinned_for), "raised_for": list(self.raised_for)}
+        document["bodies"] = [body.to_json() for body in self.bodies]
+        schemas.validate("optimise", document)
+        return document
+
+    def summary(self) -> str:
+        """A few lines: what was written and why, how much faster, how it was checked, what was done."""
+        lines = [
+            f"Wrote {self.output}: the {self.written} model ({self.reason}).",
+            *(self._conditions() if self.written == "optimised" else ()),
+            *(_latency_words(setting, self.latency[setting]) for setting in _SETTING_WORDS if setting in self.latency),
+            f"Predicted cost {self.cost_before_ms:.3f} ms -> {self.cost_after_ms:.3f} ms "
+            f"({self.improvement_percent:+.1f} %), nodes {self.nodes_before} -> {self.nodes_after}, "
+            f"FLOPs ratio {self.flops_ratio:.3f}, launches ratio {self.launches_ratio:.3f}, "
+            f"peak memory ratio {self.peak_memory_ratio:.3f}.",
+            f"Checked: {self.equivalence.summary}.",
+            f"{self.method}: {_steps_words(self.steps)} in {self.optimisation_s:.1f} s, "
+            f"{self.real_interactions} steps of search.",
+            *_bodies_words(self.bodies),
+        ]
+        return "\n".join(lines)
+
+    def _conditions(self) -> Iterator[str]:
+        """What the written model asks for that the original does not, a sentence each."""
+        if self.pinned:
+            shapes = ", ".join(f"{name}={_shape_text(shape)}" for name, shape in self.pinned.items())
+            yield f"It takes {shapes} alone, for the sake of {_rules_words(self.pinned_for)}."
+        if self.opset_after != self.opset_before:
+            opsets = f"opset {self.opset_after} instead of {self.opset_before}"
+            yield f"It is of {opsets}, for the sake of {_rules_words(self.raised_for)}."
+
+
+def _shape_text(shape: tuple[Dimension, ...]) -> str:
+    return "x".join("?" if dimension is None else str(dimension) for dimension in shape)
+
+
+def _latency_json(change: LatencyChange) -> dict[str, Any]:
+    return {
+        "latency_before_ms": change.before_ms,
+        "latency_after_ms": change.after_ms,
+        "ratio": change.ratio.value,
+        "ratio_ci95": change.ratio.ci95,
+    }
+
+
+def _equivalence_json(report: EquivalenceReport) -> dict[str, Any]:
+    kept = (
+        "equivalent",
+        "max_absolute_error",
+        "max_relative_error",
+        "tolerance",
+        "draws",
+        "non_vacuous_draws",
+        "reason",
+    )
+    return {name: getattr(report, name) for name in kept}
+
+
+def _latency_words(setting: Setting, change: LatencyChange) -> str:
+    ratio = change.ratio
+    if not beyond_noise(ratio):
+        verdict = "no difference beyond noise"
+    elif ratio.value > 1:
+        verdict = f"{ratio.value:.3f} times as fast"
+    else:
+        verdict = f"slower, {ratio.value:.3f} times as fast"
+    return (
+        f"Latency {_SETTING_WORDS[setting]}: {change.before_ms:.3f} ms -> {change.after_ms:.3f} ms, "
+        f"{verdict} (ratio {ratio.value:.3f}, 95 % interval {ratio.ci95_low:.3f} to {ratio.ci95_high:.3f})."
+    )
+
+
+def _steps_words(steps: tuple[Step, ...]) -> str:
+    if not steps:
+        return "no substitution"
+    noun = "substitution" if len(steps) == 1 else "substitutions"
+    return f"{len(steps)} {noun} ({_rules_words([step.rule for step in steps])})"
+
+
+def _bodies_words(bodies: Sequence[BodyReport]) -> Iterator[str]:
+    """A sentence on each body that is another now, and one on all others."""
+    for body in bodies:
+        if body.steps:
+            costs = f"predicted cost {body.cost_before_ms:.3f} ms -> {body.cost_after_ms:.3f} ms"
+            yield f"In {body.place}: {_steps_words(body.steps)}, {costs}."
+    left = Counter(body.left_because for body in bodies if body.left_because)
+    if left:
+        reasons = "; ".join(f"{reason} (x{count})" for reason, count in left.most_common(_MOST_REASONS))
+        yield f"Other bodies stay as they are: {reasons}."
+
+
+def _rules_words(rules: Sequence[str]) -> str:
+    counts = Counter(rules)
+    shown = ", ".join(f"{rule} x{count}" for rule, count in counts.most_common(_MOST_RULES))
+    return shown + (f" and {len(counts) - _MOST_RULES} more" if len(counts) > _MOST_RULES else "")

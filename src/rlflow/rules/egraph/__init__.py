@@ -1,0 +1,1 @@
+"""E-graphs: terms up to proven equality, matched and saturated by rules."""

@@ -1,0 +1,141 @@
+"""An e-graph: many terms at once, those that are known to be equal in one class (Willsey et al., egg, POPL 2021).
+
+An e-node is an operator over classes, so that what is said of a class is said of every term in it. Whether an equality
+follows from rules is answered by adding both sides, uniting what the rules equate (`rules/egraph/saturation.py`) and
+looking whether the sides came to be in one class.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+from rlflow.errors import RuleError
+from rlflow.ir.tensor_type import TensorType
+from rlflow.ops import registry
+from rlflow.rules.pattern import Term, Variable
+
+ClassId = int
+
+
+class ENode(NamedTuple):
+    """One output of an operator applied to classes. Operands of a commutative operator are in one order."""
+
+    op: str
+    attributes: tuple[tuple[str, Any], ...]
+    output: int
+    children: tuple[ClassId, ...]
+
+
+@lru_cache(maxsize=1 << 14)
+def _inferred(
+    op: str, attributes: tuple[tuple[str, Any], ...], operands: tuple[TensorType, ...]
+) -> tuple[TensorType, ...]:
+    """Terms of one search are made of few operators over few types."""
+    return registry.infer(op, dict(attributes), operands)
+
+
+class EGraph:
+    """Terms over variables of the given types. Every member of a class has the class's type.
+
+    `unite` leaves congruence for later, and `nodes_by_operator` as it was: `rebuild` brings both up to date.
+    """
+
+    def __init__(self, variables: Mapping[str, TensorType]) -> None:
+        self.nodes_by_operator: Mapping[str, Mapping[ClassId, list[ENode]]] = {}
+        self._variables = variables
+        self._leaves: dict[str, ClassId] = {}
+        self._classes: dict[ENode, ClassId] = {}
+        self._parents: list[ClassId] = []
+        self._types: list[TensorType] = []
+        self._congruent = True
+
+    def __len__(self) -> int:
+        """The number of e-nodes; variables are none."""
+        return len(self._classes)
+
+    def copy(self) -> EGraph:
+        """A graph of its own that is the same."""
+        twin = EGraph(self._variables)
+        twin._leaves, twin._classes, twin._congruent = dict(self._leaves), dict(self._classes), self._congruent
+        twin._parents, twin._types = list(self._parents), list(self._types)
+        twin.nodes_by_operator = self.nodes_by_operator
+        return twin
+
+    def find(self, member: ClassId) -> ClassId:
+        """The class that this one has become part of."""
+        parents = self._parents
+        while parents[member] != member:
+            parents[member] = member = parents[parents[member]]
+        return member
+
+    def type_of(self, member: ClassId) -> TensorType:
+        return self._types[member]
+
+    def add(self, term: Term) -> ClassId:
+        """The class of the term, a new one unless the term is known; `TypeInferenceError` if it is not well typed."""
+        if isinstance(term, Variable):
+            if term.name not in self._leaves:
+                self._leaves[term.name] = self._new_class(self._variables[term.name])
+            return self.find(self._leaves[term.name])
+        children = tuple(map(self.add, term.arguments))
+        kind = _inferred(term.op, term.attributes, tuple(self._types[child] for child in children))[term.output]
+        return self.insert(ENode(term.op, term.attributes, term.output, children), kind)
+
+    def insert(self, node: ENode, kind: TensorType) -> ClassId:
+        """The class of the node, which is a new one of this type unless the node is known."""
+        node = self._canonical(node)
+        known = self._classes.get(node)
+        if known is None:
+            known = self._classes[node] = self._new_class(kind)
+        return self.find(known)
+
+    def lookup(self, term: Term) -> ClassId | None:
+        """The class of the term if it is known."""
+        if isinstance(term, Variable):
+            leaf = self._leaves.get(term.name)
+            return None if leaf is None else self.find(leaf)
+        children = [child for child in map(self.lookup, term.arguments) if child is not None]
+        if len(children) < len(term.arguments):
+            return None
+        found = self._classes.get(self._canonical(ENode(term.op, term.attributes, term.output, tuple(children))))
+        return None if found is None else self.find(found)
+
+    def unite(self, one: ClassId, other: ClassId) -> None:
+        """Make two classes one. `RuleError` if their types differ: no value has two."""
+        one, other = sorted((self.find(one), self.find(other)))
+        if one == other:
+            return
+        if self._types[one] != self._types[other]:
+            raise RuleError(f"a class of {self._types[one]} and one of {self._types[other]} cannot be equal")
+        self._parents[other] = one
+        self._congruent = False
+
+    def rebuild(self) -> bool:
+        """Congruence closure: what is equal operand for operand is equal. Whether any classes had become one."""
+        changed = not self._congruent
+        while not self._congruent:
+            self._congruent = True
+            classes: dict[ENode, ClassId] = {}
+            for node, member in self._classes.items():
+                self.unite(classes.setdefault(self._canonical(node), member), member)
+            self._classes = classes
+        index: dict[str, dict[ClassId, list[ENode]]] = {}
+        for node, member in self._classes.items():
+            index.setdefault(node.op, {}).setdefault(self.find(member), []).append(node)
+        self.nodes_by_operator = index
+        return changed
+
+    def _new_class(self, kind: TensorType) -> ClassId:
+        self._parents.append(len(self._parents))
+        self._types.append(kind)
+        return self._parents[-1]
+
+    def _canonical(self, node: ENode) -> ENode:
+        children = tuple(map(self.find, node.children))
+        if registry.OPERATORS[node.op].commutative:
+            children = tuple(sorted(children))
+        if children == node.children:
+            return node
+        return ENode(node.op, node.attributes, node.output, children)

@@ -1,0 +1,145 @@
+"""Where rules apply in a graph. A match carries its target already typed: a match that is listed can be applied."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from rlflow.ir.graph import Graph
+from rlflow.ir.node import WEIGHT, AttributeValue, Ref
+from rlflow.ir.tensor_type import TensorType
+from rlflow.rules.expression import Scope
+from rlflow.rules.matching.discrimination_tree import DiscriminationTree, Occurrence, outline, stored_number
+from rlflow.rules.matching.replacement import Replacement, replacement
+from rlflow.rules.matching.variants import Variant
+from rlflow.rules.rule import Rule
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Match:
+    """One place where `rule` applies. `nodes` are the matched nodes that run, roots first."""
+
+    rule: Rule
+    roots: tuple[Ref, ...]
+    bindings: Mapping[str, Ref]
+    nodes: tuple[int, ...]
+    replacement: Replacement
+
+
+class _Circumstances(NamedTuple):
+    """All that the replacement of a variant's source depends on, in the order of its variables, attribute variables,
+    literal variables and outputs.
+    """
+
+    variant: int
+    types: tuple[TensorType, ...]
+    constant: tuple[bool, ...]
+    attributes: tuple[AttributeValue, ...]
+    literals: tuple[float, ...]
+    results: tuple[TensorType | None, ...]
+
+
+_MAX_REMEMBERED = 200_000
+
+
+class Matcher:
+    """Looks for matches of all variants at once. A replacement is drawn up once for all places that are
+    alike, as layers are.
+    """
+
+    def __init__(self, variants: Sequence[tuple[int, Variant]]) -> None:
+        """`variants` with their rules' indices."""
+        self._rules = [rule for rule, _ in variants]
+        self._variants = [variant for _, variant in variants]
+        self._outlines = list(map(outline, self._variants))
+        self._literals = [
+            tuple(v for v in variant.variables if variant.rule.spec(v).literal) for variant in self._variants
+        ]
+        self._tree = DiscriminationTree(zip(self._variants, self._outlines, strict=True))
+        self._replacements: dict[_Circumstances, Replacement | None] = {}
+
+    def at(self, graph: Graph, root: int, deeper_than: int = -1) -> Iterator[tuple[int, Match]]:
+        """(rule index, match) for all matches whose first root is this node, of the variants of more than this depth
+        and in their order; of rules with several outputs, in every order of their roots.
+        """
+        if graph.nodes[root].constant:
+            return
+        seen = set()
+        for occurrence in self._tree.occurrences(graph, root, deeper_than):
+            match = self._completed(graph, occurrence)
+            if match is not None:
+                rule = self._rules[occurrence.variant]
+                key = (rule, match.roots, frozenset(match.bindings.items()))
+                if key not in seen:
+                    seen.add(key)
+                    yield rule, match
+
+    def _completed(self, graph: Graph, occurrence: Occurrence) -> Match | None:
+        """The match, if its inside is private and something can replace it."""
+        variant, written = self._variants[occurrence.variant], self._outlines[occurrence.variant]
+        inside = dict.fromkeys(occurrence.nodes)
+        roots = tuple(
+            Ref(occurrence.nodes[application], source.output)
+            for application, source in zip(written.roots, variant.source, strict=True)
+        )
+        running = dict.fromkeys(root.node for root in roots)
+        inner = sorted(n for n in inside if n not in running and not graph.nodes[n].constant)
+        if not _private(graph, inside, inner) or any(r.index >= len(graph.nodes[r.node].types) for r in roots):
+            return None
+        bindings = dict(zip(variant.variables, occurrence.values, strict=True))
+        replaced_by = self._replacement(graph, occurrence, bindings, roots)
+        if replaced_by is None or not graph.header.offers(variant.rule.versions):
+            return None
+        return Match(variant.rule, roots, bindings, (*running, *inner), replaced_by)
+
+    def _replacement(
+        self, graph: Graph, occurrence: Occurrence, bindings: Mapping[str, Ref], roots: tuple[Ref, ...]
+    ) -> Replacement | None:
+        types, literals = [], []
+        for ref in occurrence.values:
+            kind = graph.type_of(ref)
+            if kind is None:
+                return None
+            types.append(kind)
+        for name in self._literals[occurrence.variant]:
+            number = _literal(graph, bindings[name])
+            if number is None:
+                return None
+            literals.append(number)
+        here = _Circumstances(
+            occurrence.variant,
+            tuple(types),
+            tuple(graph.nodes[ref.node].constant for ref in occurrence.values),
+            occurrence.attributes,
+            tuple(literals),
+            tuple(map(graph.type_of, roots)),
+        )
+        if here not in self._replacements:
+            if len(self._replacements) >= _MAX_REMEMBERED:
+                self._replacements.clear()
+            self._replacements[here] = self._drawn_up(here)
+        return self._replacements[here]
+
+    def _drawn_up(self, here: _Circumstances) -> Replacement | None:
+        variant = self._variants[here.variant]
+        scope = Scope(
+            dict(zip(variant.variables, here.types, strict=True)),
+            dict(zip(self._outlines[here.variant].slots, here.attributes, strict=True)),
+            dict(zip(self._literals[here.variant], here.literals, strict=True)),
+        )
+        return replacement(variant.rule, scope, dict(zip(variant.variables, here.constant, strict=True)), here.results)
+
+
+def _private(graph: Graph, inside: Mapping[int, object], inner: Sequence[int]) -> bool:
+    """Nobody outside reads an inner value: otherwise the rewrite would compute it twice. Constants are free."""
+    outputs, consumers = graph.output_nodes, graph.consumers
+    return all(i not in outputs and all(c in inside for c in consumers[i]) for i in inner)
+
+
+def _literal(graph: Graph, ref: Ref) -> float | None:
+    """The number of a literal variable; None if it is not a stored scalar."""
+    kind = graph.type_of(ref)
+    if graph.nodes[ref.node].op != WEIGHT or kind is None or not kind.is_static or kind.elements != 1:
+        return None
+    return stored_number(graph, ref)

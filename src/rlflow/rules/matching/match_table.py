@@ -1,0 +1,181 @@
+"""All matches of some rules in a graph, kept so that a rewrite changes them where it happened and nowhere else."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar
+
+from immutables import Map, MapMutation
+
+from rlflow.ir.graph import Change, Graph
+from rlflow.rules.matching.discrimination_tree import climb, descend
+from rlflow.rules.matching.match import Match, Matcher
+from rlflow.rules.matching.variants import Variant, compile_variants
+from rlflow.rules.rule import Rule
+
+Place = TypeVar("Place", int, frozenset[int])
+_ByRule = Map[int, Map[Place, tuple[Match, ...]]]
+"""Rule index -> where -> matches there, those in one place in the order of the rule's variants."""
+
+_NOWHERE: Map[Any, tuple[Match, ...]] = Map()
+
+
+@dataclass(frozen=True, slots=True)
+class MatchTable:
+    """`single` has the matches of rules with one root by their root, and `rules_at` says at which root to look for
+    which rules; `joint` those of rules with several roots, by all nodes of the match and in every order of its roots.
+    """
+
+    rules_at: Map[int, tuple[int, ...]]
+    single: _ByRule[int]
+    joint: _ByRule[frozenset[int]]
+
+
+class MatchTables:
+    """Makes and updates the tables of a list of rules, and reads them."""
+
+    def __init__(self, rules: Sequence[Rule]) -> None:
+        variants = [(index, variant) for index, rule in enumerate(rules) for variant in compile_variants(rule)]
+        joint = [(index, variant) for index, variant in variants if len(variant.roots) > 1]
+        self._single = Matcher([(index, variant) for index, variant in variants if len(variant.roots) == 1])
+        self._joint = Matcher(joint)
+        self._depth = {index: variant.depth for index, variant in variants}
+        self._largest_depth = max(self._depth.values(), default=0)
+        self._roots = {index: len(variant.roots) for index, variant in joint}
+        self._symmetric = {index for index, variant in joint if variant.symmetric}
+        self._relations = _relations([variant for _, variant in joint])
+
+    def new(self, graph: Graph) -> MatchTable:
+        """The table of a graph of which nothing is known."""
+        return self._with(MatchTable(Map(), Map(), Map()), graph, dict.fromkeys(graph.order, -1), graph.order)
+
+    def updated(self, table: MatchTable, graph: Graph, change: Change) -> MatchTable:
+        """From the table of the graph before the change.
+
+        A match of one root is affected if a changed node lies less than the rule's depth below its root. Joint matches
+        through a changed node are looked for again, and so are those that a changed root may now join.
+        """
+        near = _distances(graph, change.touched, self._largest_depth)
+        dirty = change.touched.union(change.removed)
+        stale: set[int] = set()
+        for places in table.joint.values():
+            for nodes, found in places.items():
+                if not dirty.isdisjoint(nodes):
+                    stale.update(match.nodes[0] for match in found)
+        for identifier in near:
+            for descent, ascent in self._relations.get(graph.nodes[identifier].op, ()):
+                anchor = descend(graph, identifier, descent)
+                if anchor is not None:
+                    stale.update(climb(graph, anchor, ascent))
+        return self._with(self._without(table, change.removed, near, stale), graph, near, stale)
+
+    def _without(
+        self, table: MatchTable, removed: Iterable[int], near: Mapping[int, int], stale: Set[int]
+    ) -> MatchTable:
+        """Less the matches at roots that are gone, those that reach deeper than the change is away, and stale ones."""
+        rules_at, single, joint = table.rules_at.mutate(), _Draft(table.single), _Draft(table.joint)
+        for root, distance in {**dict.fromkeys(removed, -1), **near}.items():
+            rules = rules_at.pop(root, ())
+            for rule in rules:
+                if self._depth[rule] > distance:
+                    del single.of(rule)[root]
+            kept = tuple(rule for rule in rules if self._depth[rule] <= distance)
+            if kept:
+                rules_at[root] = kept
+        for rule, places in table.joint.items():
+            for nodes, found in places.items():
+                if not stale.isdisjoint(nodes):
+                    joint.put(rule, nodes, [match for match in found if match.nodes[0] not in stale])
+        return MatchTable(rules_at.finish(), single.finish(), joint.finish())
+
+    def _with(
+        self, table: MatchTable, graph: Graph, single_roots: Mapping[int, int], joint_roots: Iterable[int]
+    ) -> MatchTable:
+        """And all matches of rules deeper than a root's number at that root, and the joint ones with these first
+        roots."""
+        rules_at, single, joint = table.rules_at.mutate(), _Draft(table.single), _Draft(table.joint)
+        for root, distance in single_roots.items():
+            found = tuple(self._single.at(graph, root, deeper_than=distance))
+            for rule, match in found:
+                single.add(rule, root, match)
+            if found:
+                rules_at[root] = tuple(dict.fromkeys((*rules_at.get(root, ()), *(rule for rule, _ in found))))
+        for root in joint_roots:
+            if root in graph.nodes:
+                for rule, match in self._joint.at(graph, root):
+                    joint.add(rule, frozenset(match.nodes), match)
+        return MatchTable(rules_at.finish(), single.finish(), joint.finish())
+
+    def count(self, table: MatchTable, rule: int) -> int:
+        """How many matches `listed` lists."""
+        if rule in self._symmetric:
+            return len(table.joint.get(rule, ()))
+        found = table.joint[rule].values() if rule in table.joint else table.single.get(rule, _NOWHERE).values()
+        return sum(map(len, found))
+
+    def listed(self, table: MatchTable, graph: Graph, rule: int) -> tuple[Match, ...]:
+        """The rule's matches by where their roots are in the graph's order, and then the nodes inside. Of a symmetric
+        rule there is one for the same nodes, with the roots in the graph's order.
+        """
+        position = graph.positions()
+        if rule not in self._roots:
+            single = table.single.get(rule, _NOWHERE)
+            return tuple(match for root in sorted(single, key=position.__getitem__) for match in single[root])
+        by_place = _by_place(position, self._roots[rule])
+        joint = (sorted(found, key=by_place) for found in table.joint.get(rule, _NOWHERE).values())
+        kept = (match for found in joint for match in (found[:1] if rule in self._symmetric else found))
+        return tuple(sorted(kept, key=by_place))
+
+
+class _Draft(Generic[Place]):
+    """A table being changed: what it shares with another is copied when it is first written to."""
+
+    def __init__(self, by_rule: _ByRule[Place]) -> None:
+        self._before: _ByRule[Place] = by_rule
+        self._drafts: dict[int, MapMutation[Place, tuple[Match, ...]]] = {}
+
+    def of(self, rule: int) -> MapMutation[Place, tuple[Match, ...]]:
+        if rule not in self._drafts:
+            self._drafts[rule] = self._before.get(rule, _NOWHERE).mutate()
+        return self._drafts[rule]
+
+    def finish(self) -> _ByRule[Place]:
+        return self._before.update({rule: draft.finish() for rule, draft in self._drafts.items()})
+
+    def add(self, rule: int, place: Place, match: Match) -> None:
+        self.of(rule)[place] = (*self.of(rule).get(place, ()), match)
+
+    def put(self, rule: int, place: Place, matches: Sequence[Match]) -> None:
+        if matches:
+            self.of(rule)[place] = tuple(matches)
+        else:
+            self.of(rule).pop(place)
+
+
+def _by_place(position: Sequence[int], roots: int) -> Callable[[Match], tuple[list[int], list[int]]]:
+    def key(match: Match) -> tuple[list[int], list[int]]:
+        places = [position[node] for node in match.nodes]
+        return places[:roots], sorted(places[roots:])
+
+    return key
+
+
+def _relations(variants: Sequence[Variant]) -> Mapping[str, set[tuple[tuple[int, ...], tuple[str, ...]]]]:
+    """Operator of any root -> the ways down to the anchor and up again to the first root."""
+    related: dict[str, set[tuple[tuple[int, ...], tuple[str, ...]]]] = defaultdict(set)
+    for variant in variants:
+        for root, descent in zip(variant.roots, variant.descents, strict=True):
+            related[root.op].add((descent, variant.ascents[0]))
+    return related
+
+
+def _distances(graph: Graph, start: Set[int], limit: int) -> dict[int, int]:
+    """Running node -> how few consumers it is away from one of `start`, below `limit`."""
+    distances = dict.fromkeys(start, 0)
+    frontier = list(distances)
+    for distance in range(1, limit):
+        frontier = [c for c in dict.fromkeys(c for i in frontier for c in graph.consumers[i]) if c not in distances]
+        distances.update(dict.fromkeys(frontier, distance))
+    return distances

@@ -1,0 +1,307 @@
+"""Substitution rules from nothing but the meaning of operators (TASO, section 2; `rules/verification` is the judge).
+
+Expressions of equal value are found by enumeration, each equality that says something new is verified at many shapes,
+widened, and kept in every direction that is sound.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from dataclasses import dataclass, field, replace
+from multiprocessing import get_context
+from pathlib import Path
+from random import Random
+from shutil import rmtree
+from time import process_time
+from typing import Any
+
+import numpy as np
+
+from rlflow.errors import InputError
+from rlflow.ir.tensor_type import TensorType
+from rlflow.rules import pattern
+from rlflow.rules.declared import catalogue
+from rlflow.rules.declared.joins import join_rules
+from rlflow.rules.library import Library, read_rule
+from rlflow.rules.pattern import Apply, Term
+from rlflow.rules.rule import Rule, VariableSpec
+from rlflow.rules.synthesis import prune
+from rlflow.rules.synthesis.attributes import is_tied
+from rlflow.rules.synthesis.checkpoint import checkpoint_path, read_checkpoint, write_checkpoint
+from rlflow.rules.synthesis.enumeration import Pair, enumerate_pairs
+from rlflow.rules.synthesis.families import FAMILIES, JOIN, Family
+from rlflow.rules.synthesis.generalise import generalised
+from rlflow.rules.synthesis.two_outputs import in_two_outputs, of_both_parts
+from rlflow.rules.verification import sampler
+from rlflow.rules.verification.verify import VerificationConfig, certified, check_false_controls
+
+TRIALS = 8
+"""Points of the finite field that tell expressions apart: two pass for one with probability below 1e-40."""
+
+
+@dataclass(frozen=True)
+class GeneratorConfig:
+    """One family of rules, between sides of at most `max_operators`. `trials` points tell expressions apart."""
+
+    family: Family
+    max_operators: int
+    trials: int = TRIALS
+    seed: int = 0
+    verification: VerificationConfig = field(default_factory=VerificationConfig)
+
+
+@dataclass(frozen=True)
+class GenerationReport:
+    """Rules found, and how many of what: `duplicate_pairs` >= `after_renaming` >= `after_instance` = equalities that
+    are new; `verified` of these gave `kept` rules, `refuted` fail at some shape, the others are worth no rule.
+    """
+
+    rules: tuple[Rule, ...]
+    enumerated: int
+    classes: int
+    duplicate_pairs: int
+    after_renaming: int
+    after_instance: int
+    verified: int
+    refuted: int
+    kept: int
+    cpu_s: float
+
+    def to_json(self) -> dict[str, Any]:
+        return {k: getattr(self, k) for k in self.__dataclass_fields__ if k != "rules"}
+
+
+Progress = Callable[[int, int], None]
+"""Called with (what is done, what there is to do): equalities of a family, or rules and families of a library."""
+
+
+def generate(config: GeneratorConfig, *, on_progress: Progress | None = None) -> GenerationReport:
+    """All rules of a family; the same configuration gives the same rules in the same order."""
+    start = process_time()
+    found = enumerate_pairs(
+        config.family.leaves,
+        config.family.operators,
+        config.family.dimensions,
+        config.max_operators,
+        config.trials,
+        np.random.default_rng(config.seed),
+    )
+    pairs = distinct(found.pairs, found.types)
+    known = prune.KnownRules()
+    rules: dict[str, Rule] = {}
+    new = verified = refuted = 0
+    for done, pair in enumerate(pairs, start=1):
+        if not known.explain(*pair, found.types):
+            new += 1
+            tried = list(_rules(pair, config, known, found.types))
+            accepted = [rule for rule in tried if rule is not None]
+            verified += bool(accepted)
+            refuted += bool(tried) and not accepted
+            whole = [of_both_parts(rule, config.verification) or rule for rule in accepted]
+            kept = [rule for rule in whole if not _is_detour(rule.source, rule.target)]
+            parted = [in_two_outputs(rule, config.verification) for rule in kept]
+            rules.update({rule.id: rule for rule in (*kept, *parted) if rule is not None})
+        if on_progress is not None:
+            on_progress(done, len(pairs))
+    return GenerationReport(
+        rules=tuple(rules.values()),
+        enumerated=found.enumerated,
+        classes=found.classes,
+        duplicate_pairs=len(found.pairs),
+        after_renaming=len(pairs),
+        after_instance=new,
+        verified=verified,
+        refuted=refuted,
+        kept=len(rules),
+        cpu_s=process_time() - start,
+    )
+
+
+def distinct(pairs: tuple[Pair, ...], types: Mapping[str, TensorType]) -> list[Pair]:
+    """The first of all that differ in names alone, general ones before others: small trees, then many variables, so
+    that an instance like T(a + a) never comes before its rule.
+    """
+    firsts = {prune.up_to_names(*pair, types): pair for pair in reversed(pairs)}
+    return sorted(reversed(firsts.values()), key=lambda pair: (prune.tree_size(*pair), -len(pattern.variables(*pair))))
+
+
+_MOST_GROWTH = 1
+
+
+def _is_detour(source: Sequence[Term], target: Sequence[Term]) -> bool:
+    """Whether the target only does more: operators of other kinds, as in a - (-b) for a + b, or several of the same.
+    One more of the same may be a sum that is taken apart, but not where one operator follows another. Nor is it worth
+    anything to write other attributes of one operator.
+    """
+    before, after = pattern.operators(*source), pattern.operators(*target)
+    growth = len(after) - len(before)
+    if growth > 0 and all(len(node.arguments) == 1 for node in after):
+        return True
+    if len(before) == 1 and {replace(n, attributes=()) for n in before} == {replace(n, attributes=()) for n in after}:
+        return True
+    return growth > _MOST_GROWTH or (growth > 0 and not {n.op for n in after} <= {n.op for n in before})
+
+
+_MOST_TAUGHT = 2
+"""Operators of a detour that is worth knowing, though it is no rule: a - b is -(b - a), from which much follows."""
+
+
+def _convolves_itself(term: Term) -> bool:
+    """Whether an image is its own filter somewhere, as in 14 of TASO's rules: no network has that."""
+    convolutions = (node for node in pattern.operators(term) if node.op == "Conv")
+    return any(
+        set(pattern.variables(node.arguments[0])) & set(pattern.variables(node.arguments[1])) for node in convolutions
+    )
+
+
+def _rules(
+    pair: Pair, config: GeneratorConfig, known: prune.KnownRules, types: Mapping[str, TensorType]
+) -> Iterator[Rule | None]:
+    """The pair as certified rules, which become known: one for each direction that is worth a rule or teaches one, None
+    where it is refuted."""
+    templates = {leaf.name: VariableSpec(shape=leaf.shape) for leaf in config.family.leaves}
+    for source, target in (pair, reversed(pair)):
+        if not isinstance(source, Apply) or prune.contains(target, source):
+            continue  # it would match everything, or grow for ever
+        if _is_detour((source,), (target,)) and prune.tree_size(target) > _MOST_TAUGHT:
+            continue
+        if set(pattern.variables(target)) - set(pattern.variables(source)) or known.lead(source, target, types):
+            continue
+        rule = Rule(
+            name=f"{pattern.show(source)} => {pattern.show(target)}",
+            family=config.family.name,
+            source=(source,),
+            target=(target,),
+            variables={name: templates[name] for name in pattern.variables(source)},
+            origin=f"enumerated n={config.max_operators} seed={config.seed}",
+        )
+        wide = generalised(rule, config.verification, config.family.dimensions)
+        if wide is None:
+            yield None
+        elif not _convolves_itself(wide.source[0]) and not is_tied(wide):
+            known.add(wide)
+            yield wide
+
+
+@dataclass(frozen=True)
+class LibraryConfig:
+    """What a library is made of: declared rules, and families of enumerated ones."""
+
+    families: tuple[GeneratorConfig, ...]
+    declared: bool = True
+    verification: VerificationConfig = field(default_factory=VerificationConfig)
+
+    @classmethod
+    def of(cls, families: Mapping[str, int], trials: int, seed: int, verification: VerificationConfig) -> LibraryConfig:
+        """Declared rules, and families by name with the largest side of their rules; `InputError` for a name that is
+        none."""
+        unknown = sorted(families.keys() - FAMILIES.keys())
+        if unknown:
+            raise InputError(f"unknown family of rules {', '.join(unknown)}; the families are {', '.join(FAMILIES)}")
+        chosen = (GeneratorConfig(FAMILIES[name], most, trials, seed, verification) for name, most in families.items())
+        return cls(tuple(chosen), verification=verification)
+
+
+@dataclass(frozen=True)
+class LibraryReport:
+    declared: int
+    families: Mapping[str, GenerationReport]
+    false_controls_refused: int
+    cpu_s: float
+
+    def to_json(self) -> dict[str, Any]:
+        families = {name: report.to_json() for name, report in self.families.items()}
+        return {"declared": self.declared, "families": families} | {
+            "false_controls_refused": self.false_controls_refused,
+            "cpu_s": self.cpu_s,
+        }
+
+
+def declared_rules(families: Sequence[str]) -> list[Rule]:
+    """Those that belong to no family, and those of these families."""
+    return [*catalogue.curated_rules(), *(join_rules() if JOIN.name in families else [])]
+
+
+def build_library(
+    config: LibraryConfig, folder: Path, *, on_progress: Progress | None = None
+) -> tuple[Library, LibraryReport]:
+    """Declared and enumerated rules, each certified, none twice: an equality that was declared keeps that name.
+
+    Each family has a process of its own. What is finished is kept in the folder, and not made again by whoever builds
+    the same library there. `RuleError` if a declared rule is refuted or a false one accepted.
+    """
+    start = process_time()
+    refused = check_false_controls(catalogue.false_controls(), config.verification)
+    declared = declared_rules([c.family.name for c in config.families]) if config.declared else []
+    to_do = len(declared) + len(config.families)
+    progress = on_progress or (lambda done, total: None)
+    with ProcessPoolExecutor(mp_context=get_context("spawn")) as pool:
+        enumerated = [pool.submit(resumed, family, folder) for family in config.families]
+        certified_rules = _certified(declared, config.verification, folder, lambda done: progress(done, to_do))
+        for done, _ in enumerate(as_completed(enumerated), start=len(declared) + 1):
+            progress(done, to_do)
+    reports = {c.family.name: found.result() for c, found in zip(config.families, enumerated, strict=True)}
+    rules: dict[str, Rule] = {}
+    for rule in (
+        *certified_rules,
+        *_new_rules([report.rules for report in reports.values()], config.verification.seed),
+    ):
+        rules.setdefault(rule.id.removeprefix(f"{rule.family}-"), rule)
+    cpu_s = process_time() - start + sum(report.cpu_s for report in reports.values())
+    return Library(tuple(rules.values())), LibraryReport(len(declared), reports, refused, cpu_s)
+
+
+def resumed(config: GeneratorConfig, folder: Path) -> GenerationReport:
+    """The report that the folder has kept, or else a new one, which it keeps."""
+    path = checkpoint_path(folder, config.family.name, config)
+    content = read_checkpoint(path)
+    if content is not None:
+        return GenerationReport(**content | {"rules": tuple(map(read_rule, content["rules"]))})
+    report = generate(config)
+    write_checkpoint(path, report.to_json() | {"rules": [rule.to_json() for rule in report.rules]})
+    return report
+
+
+def _certified(
+    rules: Sequence[Rule], verification: VerificationConfig, folder: Path, on_rule: Callable[[int], None]
+) -> list[Rule]:
+    """The rules that the folder has kept with their certificates, or else new ones, which it keeps."""
+    path = checkpoint_path(folder, "declared", (verification, [rule.id for rule in rules]))
+    content = read_checkpoint(path)
+    if content is not None:
+        return list(map(read_rule, content))
+    done: list[Rule] = []
+    for rule in rules:
+        done.append(certified(rule, verification))
+        on_rule(len(done))
+    write_checkpoint(path, [rule.to_json() for rule in done])
+    return done
+
+
+_FOLLOWS_AT = 3  # drawn instances: at one of them, sizes may be equal by accident
+
+
+def _new_rules(families: Sequence[Sequence[Rule]], seed: int) -> Iterator[Rule]:
+    """Rules that do not follow from those of the families before their own."""
+    known, random = prune.KnownRules(), Random(seed)
+
+    def follows(rule: Rule) -> bool:
+        sides = list(zip(rule.source, rule.target, strict=True))
+        drawn = (sampler.draw(rule, random) for _ in range(_FOLLOWS_AT))
+        return all(known.explain_all(sides, instance.types) for instance in drawn)
+
+    for rules in families:
+        new = [rule for rule in rules if not follows(rule)]
+        yield from new
+        for rule in new:
+            known.add(rule)
+
+
+def write_library(path: Path, config: LibraryConfig, *, on_progress: Progress | None = None) -> LibraryReport:
+    """Build a library and save it, whole or not at all. Beside it is kept what is finished, until it is written."""
+    folder = path.with_suffix(".generating")
+    library, report = build_library(config, folder, on_progress=on_progress)
+    library.save(path)
+    rmtree(folder)
+    return report

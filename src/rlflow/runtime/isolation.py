@@ -1,0 +1,112 @@
+"""A function called in a process of its own, which may die of it: ONNX Runtime can abort, hang or fill the memory."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import pickle
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Any, ParamSpec, TypeVar
+
+import psutil
+from onnx import ModelProto
+
+from rlflow.errors import RLFlowError
+from rlflow.onnx_io.external_data import MESSAGE_LIMIT_BYTES, inside_bytes, refer, tensors_of, with_weights_in
+from rlflow.runtime.scratch import scratch_folder
+
+_Result = TypeVar("_Result")
+_Parameters = ParamSpec("_Parameters")
+_SERVE = "import sys; from rlflow.runtime.isolation import serve; serve(*sys.argv[1:])"
+_FIRST_TO_BE_KILLED = "1000"
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What a process may take: seconds, and bytes of memory of its own (files that are mapped do not count)."""
+
+    longest_s: float = 300.0
+    most_memory_bytes: int = psutil.virtual_memory().total
+
+
+class ProcessDeath(RLFlowError):
+    """A process that ended without an answer."""
+
+
+def call_apart(
+    limits: Limits, function: Callable[_Parameters, _Result], *args: _Parameters.args, **kwargs: _Parameters.kwargs
+) -> _Result:
+    """What `function`, which must be importable by its name, returns or raises in a fresh process.
+
+    Raises `ProcessDeath` where the process ends without an answer, because it crashes or reaches one of the limits, and
+    `RLFlowError` where there is no room for what it is given.
+    """
+    with scratch_folder() as folder:
+        call, answer = folder / "call", folder / "answer"
+        with call.open("wb") as file:
+            _Pickler(file, folder).dump((function, args, kwargs))
+        command = [sys.executable, "-P", "-c", _SERVE, str(call), str(answer), str(limits.most_memory_bytes)]
+        environment = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+        try:
+            # what C++ says of its death is no sentence for a person
+            done = subprocess.run(command, env=environment, timeout=limits.longest_s, stderr=subprocess.DEVNULL)
+        except subprocess.TimeoutExpired:
+            raise ProcessDeath(f"it did not come to an end in {limits.longest_s:g} s") from None
+        if done.returncode:
+            raise ProcessDeath(f"ONNX Runtime ended the process that ran it ({_cause(done.returncode)})")
+        with answer.open("rb") as file:
+            succeeded, value = pickle.load(file)
+    if not succeeded:
+        raise value
+    result: _Result = value
+    return result
+
+
+class _Pickler(pickle.Pickler):
+    """Writes weights that do not fit into a message to a folder."""
+
+    def __init__(self, file: IO[bytes], folder: Path) -> None:
+        super().__init__(file, pickle.HIGHEST_PROTOCOL)
+        self.folder = folder
+
+    def reducer_override(self, value: Any) -> Any:
+        if not isinstance(value, ModelProto) or inside_bytes(value) <= MESSAGE_LIMIT_BYTES:
+            return NotImplemented
+        slim = with_weights_in(value, self.folder / f"weights_{id(value)}")
+        for tensor in tensors_of(slim):
+            refer(tensor, self.folder)
+        return slim.__reduce_ex__(pickle.HIGHEST_PROTOCOL)
+
+
+def serve(call: str, answer: str, most_memory_bytes: str) -> None:
+    """The other process."""
+    with contextlib.suppress(OSError):  # where there is no such thing
+        Path("/proc/self/oom_score_adj").write_text(_FIRST_TO_BE_KILLED)
+    with contextlib.suppress(ImportError):  # Windows knows no such limits
+        import resource
+
+        resource.setrlimit(resource.RLIMIT_DATA, (int(most_memory_bytes),) * 2)
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    with open(call, "rb") as file:
+        function, args, kwargs = pickle.load(file)
+    outcome = _outcome(function, args, kwargs)
+    with open(answer, "wb") as file:
+        pickle.dump(outcome, file, pickle.HIGHEST_PROTOCOL)
+
+
+def _outcome(function: Callable[..., Any], args: Any, kwargs: Any) -> tuple[bool, Any]:
+    try:
+        return True, function(*args, **kwargs)
+    except MemoryError:
+        return False, ProcessDeath("it takes more memory than there is")
+    except Exception as error:
+        return False, error
+
+
+def _cause(code: int) -> str:
+    return signal.Signals(-code).name if code < 0 else f"exit code {code}"

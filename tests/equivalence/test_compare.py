@@ -1,0 +1,314 @@
+import math
+
+import numpy as np
+import pytest
+from onnx import TensorProto, helper
+
+from rlflow.equivalence.compare import compare
+from rlflow.equivalence.float64_check import DOUBT_FACTOR
+from rlflow.equivalence.tolerance import TOLERANCE_EPSILONS, tolerance_of
+from rlflow.errors import InputError, RLFlowError
+
+FLOAT = TensorProto.FLOAT
+
+
+def one_node(make_model, operator, *, shape=(4, 5), element=FLOAT, output=None, **attributes):
+    return make_model(
+        [helper.make_node(operator, ["x"], ["y"], **attributes)],
+        [("x", element, shape)],
+        [("y", output or element, shape)],
+    )
+
+
+def scaled_by(make_model, factor, dtype=np.float32):
+    """y = x * factor: a relative error of the output is that of the factor."""
+    element = helper.np_dtype_to_tensor_dtype(np.dtype(dtype))
+    return make_model(
+        [helper.make_node("Mul", ["x", "factor"], ["y"])],
+        [("x", element, [4, 5])],
+        [("y", element, [4, 5])],
+        {"factor": np.array(factor, dtype)},
+    )
+
+
+@pytest.mark.parametrize("setting", ["as_written", "deployed"])
+def test_a_model_equals_itself(make_dense, setting):
+    report = compare(make_dense(), make_dense(), setting=setting)
+    assert report.equivalent
+    assert report.reason == ""
+    assert report.max_relative_error == report.max_absolute_error == 0
+    assert (report.draws, report.non_vacuous_draws, report.vacuous_outputs) == (3, 3, ())
+    assert not report.in_doubt
+    assert "3 of 3 draws informative" in report.summary
+
+
+def test_reassociated_matmuls_are_equal_but_not_bitwise(make_model):
+    rng = np.random.default_rng(0)
+    weights = {
+        "a": rng.standard_normal((256, 256), np.float32),
+        "b": rng.standard_normal((256, 256), np.float32),
+    }
+    declarations = [("x", FLOAT, [16, 256])], [("y", FLOAT, [16, 256])], weights
+    left = [helper.make_node("MatMul", ["x", "a"], ["xa"]), helper.make_node("MatMul", ["xa", "b"], ["y"])]
+    right = [helper.make_node("MatMul", ["a", "b"], ["ab"]), helper.make_node("MatMul", ["x", "ab"], ["y"])]
+    report = compare(make_model(left, *declarations), make_model(right, *declarations))
+    assert report.equivalent
+    assert 0 < report.max_relative_error < report.tolerance
+
+
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
+def test_a_weight_just_above_the_tolerance_fails_and_just_below_passes(make_model, dtype):
+    """No reduction, so the tolerance is 16 epsilon and 1 + 20 epsilon is the smallest of faults."""
+    epsilon = np.finfo(dtype).eps
+    original = scaled_by(make_model, 1.0, dtype)
+    assert compare(original, original).tolerance == TOLERANCE_EPSILONS * epsilon
+    below = compare(original, scaled_by(make_model, 1 + 12 * epsilon, dtype))
+    above = compare(original, scaled_by(make_model, 1 + 20 * epsilon, dtype))
+    assert below.equivalent
+    assert below.max_relative_error > 0
+    assert not above.equivalent
+    assert above.in_doubt == (dtype is np.float64), "nothing is wider than float64, so nothing settles it there"
+    assert ("rounding" if dtype is np.float64 else "in float64 they differ by") in above.summary
+    assert above.worst_output == "y"
+    assert above.max_relative_error == pytest.approx(20 * epsilon, rel=0.1)
+    assert f"{above.max_relative_error:.2e}" in above.reason
+
+
+def test_one_perturbed_weight_of_a_matrix_fails(make_dense):
+    report = compare(make_dense(), make_dense(scale=1 + 1e-3))
+    assert not report.equivalent
+    assert 0 < report.max_absolute_error < 1e-1
+
+
+def test_a_fault_beyond_doubt_is_not_in_doubt(make_model):
+    report = compare(scaled_by(make_model, 1.0), scaled_by(make_model, 1.1))
+    assert not report.equivalent
+    assert not report.in_doubt
+    assert "rounding" not in report.summary
+    assert report.max_relative_error > DOUBT_FACTOR * report.tolerance
+
+
+def test_errors_are_relative_to_the_largest_value_not_to_each(make_model):
+    """Rounding of large intermediates gives small elements large relative errors; that is no fault."""
+    original = scaled_by(make_model, 1.0)
+    shifted = make_model(
+        [helper.make_node("Add", ["x", "tiny"], ["y"])],
+        [("x", FLOAT, [4, 5])],
+        [("y", FLOAT, [4, 5])],
+        {"tiny": np.array(2e-7, np.float32)},
+    )
+    assert compare(original, shifted).equivalent
+
+
+def test_names_and_order_of_outputs_matter(float_pair):
+    original = float_pair()
+    assert compare(original, float_pair()).equivalent
+    renamed = compare(original, float_pair(names=("first", "third")))
+    assert not renamed.equivalent
+    assert renamed.reason == "outputs are ['first', 'third'], should be ['first', 'second']"
+    swapped = compare(original, float_pair(("Neg", "Relu"), ("second", "first")))
+    assert not swapped.equivalent
+    assert "['second', 'first']" in swapped.reason
+    exchanged = compare(original, float_pair(("Neg", "Relu")))
+    assert not exchanged.equivalent
+    assert "differs by" in exchanged.reason
+
+
+def test_declared_types_and_shapes_matter(make_model):
+    original = one_node(make_model, "Relu")
+    wider = one_node(make_model, "Relu", element=TensorProto.DOUBLE)
+    assert compare(original, wider).reason == "input 'x' is declared DOUBLE[4, 5], should be FLOAT[4, 5]"
+    cast = one_node(make_model, "Cast", output=TensorProto.DOUBLE, to=TensorProto.DOUBLE)
+    assert compare(original, cast).reason == "output 'y' is declared DOUBLE[4, 5], should be FLOAT[4, 5]"
+    dynamic = one_node(make_model, "Relu", shape=("batch", 5))
+    assert "should be FLOAT['batch', 5]" in compare(dynamic, original).reason
+    assert "FLOAT['batch', 5]" in compare(original, dynamic).reason
+    other_name = one_node(make_model, "Relu", shape=("n", 5))
+    assert not compare(dynamic, other_name).equivalent
+    unknown = one_node(make_model, "Relu", shape=(None, 5))
+    assert compare(unknown, dynamic).equivalent
+
+
+def test_shapes_that_only_running_reveals_matter(make_model):
+    def transposed(permutation):
+        return make_model(
+            [helper.make_node("Transpose", ["x"], ["y"], perm=permutation)],
+            [("x", FLOAT, ["a", "b"])],
+            [("y", FLOAT, None)],
+        )
+
+    report = compare(transposed([1, 0]), transposed([0, 1]))
+    assert not report.equivalent
+    assert report.reason == "output 'y' is float32[2, 3], should be float32[3, 2]"
+
+
+def test_symbolic_dimensions_fall_back_to_equal_and_to_larger_sizes(make_model):
+    square = make_model(
+        [helper.make_node("Add", ["x", "z"], ["y"])],
+        [("x", FLOAT, ["n"]), ("z", FLOAT, ["m"])],
+        [("y", FLOAT, None)],
+    )
+    assert compare(square, square).equivalent
+    pool = one_node(make_model, "MaxPool", shape=(1, 1, "height", "width"), kernel_shape=[9, 9])
+    del pool.graph.output[0].type.tensor_type.shape.dim[:]
+    pool.graph.output[0].type.tensor_type.ClearField("shape")
+    assert compare(pool, pool).non_vacuous_draws == 3
+    assert compare(pool, pool, dimensions={"height": 10, "width": 11}).equivalent
+
+
+def test_introduced_nan_and_infinity_fail(make_model):
+    """Relu hides negative values, so sqrt(x) is NaN exactly where relu(x) is 0."""
+    root = one_node(make_model, "Sqrt")
+    report = compare(one_node(make_model, "Relu"), root)
+    assert not report.equivalent
+    assert "NaN or infinity" in report.reason
+    assert math.isinf(report.max_relative_error)
+    assert compare(root, root).equivalent
+    assert not compare(root, one_node(make_model, "Relu")).equivalent
+
+
+def test_signs_of_infinities_matter(make_model):
+    def overflow(factor):
+        return scaled_by(make_model, factor)
+
+    assert compare(overflow(math.inf), overflow(math.inf)).equivalent
+    assert not compare(overflow(math.inf), overflow(-math.inf)).equivalent
+
+
+def test_integers_and_booleans_agree_exactly(make_model):
+    def added(step):
+        return make_model(
+            [helper.make_node("Add", ["x", "step"], ["y"])],
+            [("x", TensorProto.INT64, [3])],
+            [("y", TensorProto.INT64, [3])],
+            {"step": np.array(step)},
+        )
+
+    assert compare(added(10**12), added(10**12)).equivalent
+    report = compare(added(10**12), added(10**12 + 1))
+    assert report.reason == "output 'y' (int64) differs in 3 of 3 elements"
+    identity = one_node(make_model, "Identity", element=TensorProto.BOOL)
+    assert compare(identity, identity).equivalent
+    assert (
+        "(bool) differs in 20 of 20" in compare(identity, one_node(make_model, "Not", element=TensorProto.BOOL)).reason
+    )
+
+
+@pytest.mark.parametrize(
+    ("nodes", "weights"),
+    [
+        ([helper.make_node("Mul", ["x", "w"], ["y"])], {"w": np.zeros((), np.float32)}),
+        ([helper.make_node("Mul", ["x", "w"], ["y"])], {"w": np.array(np.nan, np.float32)}),
+        (
+            [helper.make_node("Sub", ["x", "x"], ["z"]), helper.make_node("Add", ["z", "w"], ["y"])],
+            {"w": np.float32(3)},
+        ),
+    ],
+    ids=["all zero", "all NaN", "constant"],
+)
+def test_vacuous_draws_are_counted_as_such(make_model, nodes, weights):
+    model = make_model(
+        nodes, [("x", FLOAT, [4, 5])], [("y", FLOAT, [4, 5])], {k: np.asarray(v) for k, v in weights.items()}
+    )
+    report = compare(model, model, draws=4)
+    assert report.equivalent
+    assert (report.draws, report.non_vacuous_draws, report.vacuous_outputs) == (4, 0, ("y",))
+
+
+def test_a_vacuous_output_beside_a_live_one_is_named(make_model):
+    model = make_model(
+        [helper.make_node("Relu", ["x"], ["live"]), helper.make_node("Sub", ["x", "x"], ["dead"])],
+        [("x", FLOAT, [4])],
+        [("live", FLOAT, [4]), ("dead", FLOAT, [4])],
+    )
+    report = compare(model, model)
+    assert (report.non_vacuous_draws, report.vacuous_outputs) == (3, ("dead",))
+
+
+def test_zero_reference_with_a_nonzero_answer_fails(make_model):
+    zero, tiny = scaled_by(make_model, 0.0), scaled_by(make_model, 1e-30)
+    report = compare(zero, tiny)
+    assert not report.equivalent
+    assert math.isinf(report.max_relative_error)
+
+
+def test_sequences_are_compared_element_by_element(make_model):
+    def split(operator):
+        model = make_model(
+            [
+                helper.make_node(operator, ["x"], ["v"]),
+                helper.make_node("SplitToSequence", ["v"], ["y"], axis=0),
+            ],
+            [("x", FLOAT, [2, 3])],
+            [],
+        )
+        model.graph.output.append(helper.make_tensor_sequence_value_info("y", FLOAT, None))
+        return model
+
+    assert compare(split("Neg"), split("Neg")).non_vacuous_draws == 3
+    assert compare(split("Neg"), split("Abs")).worst_output.startswith("y[")
+
+
+def test_tolerance_grows_with_the_reductions_in_a_row_only(make_model):
+    def chain(length, width):
+        """`width` parallel chains of `length` Softmax nodes."""
+        nodes, outputs = [], []
+        for lane in range(width):
+            names = ["x", *(f"v{lane}_{i}" for i in range(length))]
+            nodes += [helper.make_node("Softmax", [names[i]], [names[i + 1]]) for i in range(length)]
+            outputs.append((names[-1], FLOAT, [4]))
+        return make_model(nodes, [("x", FLOAT, [4])], outputs)
+
+    unit = TOLERANCE_EPSILONS * 2.0**-23
+    assert tolerance_of(chain(3, 1)) == tolerance_of(chain(3, 5)) == 2 * unit
+    assert tolerance_of(chain(8, 1)) == 3 * unit
+
+
+def test_tolerance_follows_the_coarsest_float_type(make_model):
+    half = make_model(
+        [
+            helper.make_node("Cast", ["x"], ["h"], to=TensorProto.FLOAT16),
+            helper.make_node("Cast", ["h"], ["y"], to=FLOAT),
+        ],
+        [("x", FLOAT, [4])],
+        [("y", FLOAT, [4])],
+    )
+    assert tolerance_of(half) == TOLERANCE_EPSILONS * 2.0**-10
+    assert tolerance_of(one_node(make_model, "Neg", element=TensorProto.INT64)) == 0
+
+
+def test_an_optimised_model_that_does_not_load_is_not_equivalent(make_model):
+    report = compare(one_node(make_model, "Relu"), one_node(make_model, "NoSuchOperator"))
+    assert not report.equivalent
+    assert "could not load" in report.reason
+    with pytest.raises(RLFlowError, match="could not load"):
+        compare(one_node(make_model, "NoSuchOperator"), one_node(make_model, "Relu"))
+
+
+def test_an_original_that_never_runs_asks_for_dimensions(make_model):
+    model = make_model(
+        [helper.make_node("Reshape", ["x", "shape"], ["y"])],
+        [("x", FLOAT, ["n"])],
+        [("y", FLOAT, [3, 7])],
+        {"shape": np.array([3, 7])},
+    )
+    with pytest.raises(RLFlowError, match="runs on no drawn input; give values to its symbolic dimensions n"):
+        compare(model, model)
+    assert compare(model, model, dimensions={"n": 21}).equivalent
+    with pytest.raises(InputError, match="draws is 0"):
+        compare(model, model, draws=0)
+
+
+def test_an_original_of_many_symbolic_dimensions_that_never_runs(make_model):
+    """At the larger sizes that are tried, its input would take 20 TB."""
+    node = helper.make_node("Squeeze", ["x"], ["y"], axes=[0])
+    symbols = [("x", FLOAT, list("abcde"))]
+    model = make_model([node], symbols, [("y", FLOAT, list("bcde"))], opset=11)
+    with pytest.raises(RLFlowError, match="runs on no drawn input; give values to its symbolic dimensions a, b"):
+        compare(model, model)
+
+
+def test_same_seed_same_report(make_dense):
+    first, second = (compare(make_dense(), make_dense(scale=1.01), seed=5) for _ in range(2))
+    assert first == second
+    assert first != compare(make_dense(), make_dense(scale=1.01), seed=6)

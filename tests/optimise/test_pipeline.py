@@ -1,0 +1,347 @@
+"""Bodies are rewritten like models of their own, then the model around them; a wrong rule in one is named."""
+
+import shlex
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+import numpy as np
+import onnx
+import pytest
+from onnx import GraphProto, ModelProto, numpy_helper
+from optimise import test_specialise
+from trajectory.wrong import WRONG
+
+import rlflow
+from rlflow.cli import main
+from rlflow.cli import replay as replay_command
+from rlflow.cost.analytic import AnalyticCost
+from rlflow.equivalence.compare import compare
+from rlflow.errors import EquivalenceError
+from rlflow.ir.graph import Graph
+from rlflow.onnx_io import from_onnx
+from rlflow.optimise import api
+from rlflow.optimise.diagnose import Derivation
+from rlflow.optimise.gate import DeliveryConfig, check, is_faster, is_slower
+from rlflow.optimise.pipeline import NOTHING_FOUND, Rewriting
+from rlflow.optimise.report import LatencyChange
+from rlflow.optimiser import Budget, OnProgress, OptimisationResult, Optimiser
+from rlflow.rules import library as rule_library
+from rlflow.rules.library import Library
+from rlflow.rules.matching.rewriter import Rewriter
+from rlflow.rules.rule import declare
+from rlflow.runtime.inputs import draw_inputs
+from rlflow.runtime.session import Setting
+from rlflow.runtime.timing.statistics import Ratio
+from rlflow.search.greedy import Greedy
+
+LIBRARY = rule_library.load()
+DELIVERY = DeliveryConfig(rounds=3, runs_per_round=2)
+
+LAYERS = """
+    <ir_version: 8, opset_import: ["" : 17]>
+    layers (bool c, float[64, 128] x) => (float[64, 128] y)
+    <float[128, 128] w, float[128, 128] v> {
+        y = If (c) <
+            then_branch = then () => (float[64, 128] t) { t1 = MatMul(x, w)  t = MatMul(t1, v) },
+            else_branch = else () => (float[64, 128] e) { e1 = MatMul(x, v)  e2 = MatMul(e1, w)  e = Relu(e2) }
+        >
+    }
+"""
+"""All of the model is in the branches, which capture its weights: x w v = x (w v)."""
+
+NESTED = """
+    <ir_version: 8, opset_import: ["" : 17]>
+    nested (float[64, 128] x) => (float[64, 128] y)
+    <float[128, 128] w, float[128, 128] v, int64 trips = {2}> {
+        start = Tanh(x)
+        y = Loop (trips, , start) <
+            body = body (int64 i, bool go, float[64, 128] s) => (bool on, float[64, 128] r) {
+                on = Identity(go)
+                odd = Cast<to = 9>(i)
+                n = Tanh(s)
+                r = If (odd) <
+                    then_branch = then () => (float[64, 128] t) { a = MatMul(n, w)  p = MatMul(a, v)  t = Add(p, x) },
+                    else_branch = else () => (float[64, 128] e) { e1 = MatMul(s, v)  e = MatMul(e1, w) }
+                >
+            }
+        >
+    }
+"""
+"""2 nodes around 4 around 3 and 2."""
+
+UNTYPED = """
+    <ir_version: 8, opset_import: ["" : 17]>
+    untyped (bool c, float[3, 4] m, float[2, 128] x) => (float[2, 128] y)
+    <float[128, 128] w, float[128, 128] v, float[12, 128] u> {
+        places = NonZero(m)
+        p = Cast<to = 1>(places)
+        y = If (c) <
+            then_branch = then () => (float[2, 128] t) {
+                t1 = MatMul(x, w)
+                t2 = MatMul(t1, v)
+                t3 = MatMul(p, u)
+                t = Add(t2, t3)
+            },
+            else_branch = else () => (float[2, 128] e) { e1 = MatMul(x, v)  e = MatMul(e1, w) }
+        >
+    }
+"""
+"""How many places there are, a body by itself cannot tell: drawn numbers of them do not fit u."""
+
+SUMMED = """
+    <ir_version: 8, opset_import: ["" : 17]>
+    summed (bool c, float[n, 128] x, float[m, 128] z) => (float[rows, 128] y)
+    <float[128, 128] w> {
+        y = If (c) <
+            then_branch = then () => (float[k, 128] t) { a = MatMul(x, w)  b = MatMul(z, w)  t = Add(a, b) },
+            else_branch = else () => (float[k, 128] e) { e = Sub(x, z) }
+        >
+    }
+"""
+"""x w + z w = (x + z) w saves a product; with one row in x and many in z, it is another sum."""
+
+RECURRENT = """
+    <ir_version: 8, opset_import: ["" : 17]>
+    recurrent (float[64, 128] x) => (float[64, 128] y)
+    <float[128, 128] w, float[128] b, int64 trips = {2}> {
+        y = Loop (trips, , x) <
+            body = body (int64 i, bool go, float[64, 128] s) => (bool on, float[64, 128] r) {
+                on = Identity(go)
+                p = MatMul(s, w)
+                q = Add(p, b)
+                r = Tanh(q)
+            }
+        >
+    }
+"""
+
+BEFORE_A_LAYER = """
+    <ir_version: 8, opset_import: ["" : 17]>
+    before (bool c, float[64, 128] x) => (float[64, 128] y)
+    <float[128, 128] w, float[128, 128] v, float[128] b> {
+        h = If (c) <
+            then_branch = then () => (float[64, 128] t) { t1 = MatMul(x, w)  t = MatMul(t1, v) },
+            else_branch = else () => (float[64, 128] e) { e1 = MatMul(x, v)  e = MatMul(e1, w) }
+        >
+        p = MatMul(h, w)
+        y = Add(p, b)
+    }
+"""
+
+
+@dataclass
+class Recorded:
+    """A method, and the budgets that it was given."""
+
+    method: Optimiser
+    budgets: list[float | None] = field(default_factory=list)
+
+    @property
+    def name(self) -> str:
+        return self.method.name
+
+    @property
+    def rewriter(self) -> Rewriter:
+        return self.method.rewriter
+
+    def optimise(self, graph: Graph, budget: Budget, on_progress: OnProgress | None = None) -> OptimisationResult:
+        self.budgets.append(budget.time_s)
+        return self.method.optimise(graph, budget, on_progress)
+
+
+class DearerIsBetter(AnalyticCost):
+    """What a search takes for good, the clock does not."""
+
+    def runtime_ms(self, graph: Graph) -> float:
+        return 1 / super().runtime_ms(graph)
+
+
+def rewriting(library: Library = LIBRARY, cost: AnalyticCost | None = None, **dimensions: int) -> Rewriting:
+    cost = cost or AnalyticCost()
+    method = Recorded(Greedy(library, Rewriter(library.rules), cost))
+    return Rewriting(method, cost, library, "as_written", replace(DELIVERY, dimensions=dimensions), dimensions)
+
+
+def filled(text: str) -> ModelProto:
+    """With weights that neither enlarge what they multiply nor make it small."""
+    model = test_specialise.filled(text)
+    for tensor in model.graph.initializer:
+        if len(tensor.dims) == 2:
+            tensor.CopyFrom(numpy_helper.from_array(numpy_helper.to_array(tensor) / np.float32(12), tensor.name))
+    return model
+
+
+def bodies_of(graph: GraphProto) -> dict[str, GraphProto]:
+    """Of the first node that has any, by attribute."""
+    return next(found for node in graph.node if (found := {a.name: a.g for a in node.attribute if a.HasField("g")}))
+
+
+def operators(graph: GraphProto) -> list[str]:
+    return [node.op_type for node in graph.node]
+
+
+def assert_equal(before: ModelProto, after: ModelProto) -> None:
+    """Whichever branch is taken."""
+    for truth in (False, True):
+        report = compare(before, after, inputs=[draw_inputs(before, np.random.default_rng(0)) | {"c": np.array(truth)}])
+        assert report.equivalent
+        assert report.non_vacuous_draws
+
+
+def test_both_branches_are_rewritten_though_nothing_matches_around_them() -> None:
+    model = filled(LAYERS)
+    assert not any(Rewriter(LIBRARY.rules).matches(from_onnx(model)).counts)
+    made = rewriting().of(model, None)
+    assert [body.place for body in made.inside] == ["the then_branch of y", "the else_branch of y"]
+    assert all(body.steps and body.cost_after_ms < body.cost_before_ms for body in made.inside)
+    assert not made.steps
+    assert operators(bodies_of(made.candidate.graph)["then_branch"]) == ["MatMul"]
+    assert operators(bodies_of(made.candidate.graph)["else_branch"]) == ["MatMul", "Relu"]
+    assert made.equivalence.non_vacuous_draws
+    assert_equal(model, made.candidate)
+
+
+def test_a_body_of_a_body_and_the_budget_of_each() -> None:
+    """The innermost come first; the Loop's body has nothing to do but what was done inside it."""
+    rewriter = rewriting()
+    made = rewriter.of(filled(NESTED), 110.0)
+    assert [body.attribute for body in made.inside] == ["then_branch", "else_branch", "body"]
+    assert [bool(body.steps) for body in made.inside] == [True, True, False]
+    assert not made.inside[2].left_because
+    inner = bodies_of(bodies_of(made.candidate.graph)["body"])
+    assert operators(inner["else_branch"]) == ["MatMul"]
+    assert operators(inner["then_branch"]) == ["MatMul", "Add"]
+    assert made.equivalence.non_vacuous_draws
+    assert isinstance(rewriter.method, Recorded)
+    assert rewriter.method.budgets == pytest.approx([30.0, 20.0, 40.0, 20.0])
+
+
+def test_a_body_that_cannot_be_judged_stays_as_it_is() -> None:
+    model = filled(UNTYPED)
+    made = rewriting().of(model, None)
+    left, done = made.inside
+    assert done.steps
+    assert left.left_because.startswith("it could not be tried here")
+    before, after = (bodies_of(each.graph) for each in (model, made.candidate))
+    assert before["then_branch"] == after["then_branch"]
+    assert operators(after["else_branch"]) == ["MatMul"]
+    assert_equal(model, made.candidate)
+
+
+@pytest.mark.timing
+def test_a_body_that_became_slower_stays_as_it_is() -> None:
+    """Two products instead of one, which this cost model likes."""
+    text = LAYERS.replace("t1 = MatMul(x, w)  t = MatMul(t1, v)", "t1 = Add(x, x)  t = MatMul(t1, v)")
+    text = text.replace("e1 = MatMul(x, v)  e2 = MatMul(e1, w)  e = Relu(e2)", "e = Relu(x)")
+    apart = declare(
+        "apart",
+        "linear",
+        [["MatMul", ["Add", "x", "y"], "w"]],
+        [["Add", ["MatMul", "x", "w"], ["MatMul", "y", "w"]]],
+        {},
+    )
+    model = filled(text)
+    rewriter = replace(rewriting(Library((apart,)), DearerIsBetter()), delivery=DeliveryConfig())
+    made = rewriter.of(model, None)
+    assert [body.left_because for body in made.inside] == ["the rewritten one was slower beyond noise", NOTHING_FOUND]
+    assert made.candidate is model
+
+
+def test_nothing_is_done_where_nothing_can_be_said() -> None:
+    noise = "t1 = RandomNormal<shape = [64, 128]>()  t = MatMul(t1, v)"
+    model = filled(LAYERS.replace("t1 = MatMul(x, w)  t = MatMul(t1, v)", noise))
+    made = rewriting().of(model, None)
+    assert made.unjudgeable == "its outputs change from run to run, so that no other model could be compared with it"
+    assert made.candidate is model
+    assert not made.inside
+
+
+def test_sizes_that_a_body_needs_are_pinned_outside() -> None:
+    """Inputs declare them, for a rule that only fires in the body; of the same model with all sizes open, nothing is
+    said.
+    """
+    model = filled(SUMMED)
+    made = rewriting(n=64, m=64).of(model, None)
+    (done,) = (body for body in made.inside if body.steps)
+    assert done.pinned_for
+    assert made.pinned_for == done.pinned_for
+    assert made.pinned == {"x": (64, 128), "z": (64, 128)}
+    assert not made.settled.pinned_for
+    shapes = [[d.dim_value for d in value.type.tensor_type.shape.dim] for value in made.candidate.graph.input]
+    assert shapes == [[], [64, 128], [64, 128]]
+    assert sorted(operators(bodies_of(made.candidate.graph)["then_branch"])) == ["Add", "MatMul"]
+    assert model.graph.input[1].type.tensor_type.shape.dim[0].dim_param == "n"
+    assert rewriting().of(model, None).unjudgeable
+
+
+def test_a_wrong_rule_in_a_body_is_named_and_shown(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The command of the reproducer replays the steps on the body, which no file of the user holds."""
+    library, folder = Library((WRONG,)), tmp_path / "out.reproducer"
+    with pytest.raises(EquivalenceError) as fault:
+        replace(rewriting(library), reproducer=folder).of(filled(RECURRENT), None, "a file with a Loop")
+    assert str(fault.value).startswith("in the body of y, the rewritten model is not equivalent")
+    assert "it broke at step 1, rule lose-a-bias" in str(fault.value)
+    assert [value.name for value in onnx.load(folder / "model.onnx").graph.input] == ["i", "go", "s"]
+    text = (folder / "README.txt").read_text()
+    (command,) = (line.strip() for line in text.splitlines() if line.startswith("    rlflow replay "))
+    monkeypatch.chdir(folder)
+    monkeypatch.setattr(replay_command.rule_library, "load", lambda path=None: library)
+    monkeypatch.setattr("sys.argv", shlex.split(command))
+    with pytest.raises(SystemExit) as end:
+        main()
+    assert end.value.code == 1
+    assert "it broke at step 1, rule lose-a-bias" in capsys.readouterr().err
+
+
+def test_a_wrong_rule_around_a_rewritten_body(tmp_path: Path) -> None:
+    """The steps start from the model with the new body."""
+    (merging,) = (rule for rule in LIBRARY.rules if rule.id == "linear-9c80c0e8a252")
+    folder = tmp_path / "out.reproducer"
+    with pytest.raises(EquivalenceError, match=r"^the rewritten model is not.*step 1, rule lose-a-bias"):
+        replace(rewriting(Library((merging, WRONG))), reproducer=folder).of(filled(BEFORE_A_LAYER), None, "a file")
+    start = onnx.load(folder / "model.onnx").graph
+    assert operators(start) == ["If", "MatMul", "Add"]
+    assert operators(bodies_of(start)["then_branch"]) == ["MatMul"]
+
+
+def test_bodies_that_are_right_alone_and_not_together() -> None:
+    """What is said of a model that is wrong before the first step: here, one made of another model's body."""
+    model, other = filled(BEFORE_A_LAYER), filled(BEFORE_A_LAYER)
+    next(tensor for tensor in other.graph.initializer if tensor.name == "v").CopyFrom(
+        numpy_helper.from_array(np.zeros((128, 128), np.float32), "v")
+    )
+    (merging,) = (rule for rule in LIBRARY.rules if rule.id == "linear-9c80c0e8a252")
+    rewriter = Rewriter((merging,))
+    start = from_onnx(other)
+    work = Greedy(Library((merging,)), rewriter, AnalyticCost()).optimise(start, Budget())
+    derivation = Derivation(model, other, start, work.trajectory, rewriter, other)
+    with pytest.raises(EquivalenceError, match="it broke at import, export or what was done inside: no step changes"):
+        check(derivation, DELIVERY)
+
+
+def test_optimise_reports_what_was_done_inside() -> None:
+    """Where there were no steps before. Products of these sizes take so long that one is faster than two."""
+    optimised = rlflow.optimise(filled(LAYERS), api.OptimiseConfig(method="greedy", delivery=DELIVERY))
+    document = optimised.report.to_json()
+    assert document["steps"] == []
+    assert [(body["attribute"], len(body["steps"])) for body in document["bodies"]] == [
+        ("then_branch", 1),
+        ("else_branch", 1),
+    ]
+    assert "In the then_branch of y: 1 substitution (linear-9c80c0e8a252 x1)" in optimised.report.summary()
+
+
+@pytest.mark.parametrize(
+    ("ratio", "faster", "slower"),
+    [
+        (Ratio(2.0, 1.9, 2.1), True, False),
+        (Ratio(0.5, 0.4, 0.6), False, True),
+        (Ratio(1.05, 0.9, 1.2), False, False),
+        (Ratio(0.95, 0.9, 1.1), False, False),
+    ],
+)
+def test_slower_is_what_is_slower_beyond_noise(ratio: Ratio, faster: bool, slower: bool) -> None:
+    latency: dict[Setting, LatencyChange] = {"deployed": LatencyChange(1.0, 1.0 / ratio.value, ratio)}
+    assert (is_faster(latency, "deployed"), is_slower(latency, "deployed")) == (faster, slower)

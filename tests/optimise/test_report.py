@@ -1,0 +1,120 @@
+import dataclasses
+
+import pytest
+
+from rlflow import schemas
+from rlflow.equivalence.compare import EquivalenceReport
+from rlflow.errors import RLFlowError
+from rlflow.optimise.report import BodyReport, LatencyChange, OptimisationReport, Step
+from rlflow.runtime.timing.statistics import Ratio
+
+EQUIVALENCE = EquivalenceReport(
+    equivalent=True,
+    reason="",
+    max_absolute_error=3e-6,
+    max_relative_error=7e-7,
+    tolerance=2e-5,
+    draws=3,
+    non_vacuous_draws=3,
+)
+REPORT = OptimisationReport(
+    input="model.onnx",
+    output="faster.onnx",
+    method="rlflow",
+    written="optimised",
+    reason="faster beyond noise",
+    nodes_before=400,
+    nodes_after=390,
+    cost_before_ms=120.0,
+    cost_after_ms=108.0,
+    flops_ratio=1.0,
+    launches_ratio=1.05,
+    peak_memory_ratio=1.0,
+    latency={
+        "as_written": LatencyChange(121.0, 120.5, Ratio(1.004, 0.99, 1.01)),
+        "deployed": LatencyChange(120.0, 109.0, Ratio(1.1, 1.08, 1.12)),
+    },
+    equivalence=EQUIVALENCE,
+    steps=(Step("sum", 0, 119.0), Step("sum", 1, 112.0), Step("merge", 0, 108.0)),
+    optimisation_s=12.34,
+    real_interactions=250,
+    budget_s=None,
+    threads=1,
+    hardware="0123456789ab",
+    seed=0,
+    opset_before=13,
+    opset_after=13,
+)
+
+
+def test_the_report_of_a_program_follows_its_schema():
+    document = REPORT.to_json()
+    schemas.validate("optimise", document)
+    assert document["improvement_percent"] == pytest.approx(10)
+    assert document["latency"]["deployed"]["ratio_ci95"] == [1.08, 1.12]
+    assert document["steps"][2] == {"rule": "merge", "location": 0, "cost_ms": 108.0}
+    assert document["equivalence"]["non_vacuous_draws"] == 3
+    assert document["budget_s"] is None
+
+
+def test_figures_that_cannot_be_published_are_refused():
+    with pytest.raises(RLFlowError, match="/method: 'annealing' is not one of"):
+        dataclasses.replace(REPORT, method="annealing").to_json()
+    with pytest.raises(RLFlowError, match="/flops_ratio: inf is not a finite number"):
+        dataclasses.replace(REPORT, flops_ratio=float("inf")).to_json()
+
+
+def test_the_summary_says_what_was_written_how_fast_and_how_checked():
+    summary = REPORT.summary()
+    assert "Wrote faster.onnx: the optimised model (faster beyond noise)." in summary
+    assert "as deployed (ONNX Runtime's own optimisation on): 120.000 ms -> 109.000 ms, 1.100 times as fast" in summary
+    assert "121.000 ms -> 120.500 ms, no difference beyond noise" in summary
+    assert "120.000 ms -> 108.000 ms (+10.0 %), nodes 400 -> 390" in summary
+    assert "largest relative error 7.0e-07, tolerance 2.0e-05 (3 of 3 draws informative)" in summary
+    assert "rlflow: 3 substitutions (sum x2, merge x1) in 12.3 s, 250 steps of search." in summary
+
+
+def test_the_summary_hides_neither_a_loss_nor_an_empty_hand():
+    slower = {"deployed": LatencyChange(100.0, 125.0, Ratio(0.8, 0.78, 0.82))}
+    report = dataclasses.replace(REPORT, written="original", reason="nothing was faster", latency=slower, steps=())
+    assert "slower, 0.800 times as fast" in report.summary()
+    assert "the original model (nothing was faster)" in report.summary()
+    assert "no substitution in" in report.summary()
+    many = tuple(Step(f"rule{index}", 0, 1.0) for index in range(8))
+    assert "and 3 more" in dataclasses.replace(REPORT, steps=many).summary()
+
+
+def test_the_summary_says_what_the_model_asks_for_that_the_original_does_not():
+    pinned, raised = ("merge", "merge"), ("sum",)
+    conditions = {"pinned": {"ids": (1, 128)}, "pinned_for": pinned, "opset_after": 17, "raised_for": raised}
+    report = dataclasses.replace(REPORT, **conditions)
+    assert "It takes ids=1x128 alone, for the sake of merge x2." in report.summary()
+    assert "It is of opset 17 instead of 13, for the sake of sum x1." in report.summary()
+    document = report.to_json()
+    assert (document["pinned"], document["pinned_for"]) == ({"ids": [1, 128]}, ["merge", "merge"])
+    assert (document["opset_before"], document["opset_after"], document["raised_for"]) == (13, 17, ["sum"])
+    assert "alone" not in REPORT.summary()
+    assert "alone" not in dataclasses.replace(report, written="original").summary(), "that is of the one turned down"
+
+
+def test_the_summary_says_what_was_done_in_bodies():
+    done = BodyReport("choice", "then_branch", "", (Step("sum", 0, 1.5), Step("sum", 1, 1.0)), 2.0, 1.0, 0.5, 7)
+    left = [BodyReport("choice", "else_branch", "nothing was found"), BodyReport("loop", "body", "nothing was found")]
+    report = dataclasses.replace(REPORT, bodies=(done, *left))
+    lines = report.summary().splitlines()
+    assert lines[-2] == "In the then_branch of choice: 2 substitutions (sum x2), predicted cost 2.000 ms -> 1.000 ms."
+    assert lines[-1] == "Other bodies stay as they are: nothing was found (x2)."
+    first, *others = report.to_json()["bodies"]
+    assert first == {
+        "node": "choice",
+        "attribute": "then_branch",
+        "left_because": "",
+        "steps": [{"rule": "sum", "location": 0, "cost_ms": 1.5}, {"rule": "sum", "location": 1, "cost_ms": 1.0}],
+        "cost_before_ms": 2.0,
+        "cost_after_ms": 1.0,
+        "optimisation_s": 0.5,
+        "real_interactions": 7,
+        "pinned_for": [],
+    }
+    assert [body["left_because"] for body in others] == ["nothing was found"] * 2
+    assert "bodies" not in REPORT.summary()

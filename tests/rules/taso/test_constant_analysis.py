@@ -1,0 +1,77 @@
+"""Facts and lemmas derive what was verified, and nothing else."""
+
+import pytest
+
+from rlflow.errors import RuleError
+from rlflow.ir.tensor_type import TensorType
+from rlflow.rules.declared.catalogue import false_controls
+from rlflow.rules.egraph.saturation import CompiledRule
+from rlflow.rules.pattern import parse
+from rlflow.rules.synthesis.prune import KnownRules
+from rlflow.rules.taso.constant_analysis import Facts
+from rlflow.rules.taso.equation_instances import Constant
+from rlflow.rules.taso.lemmas import lemmas
+from rlflow.rules.verification.verify import VerificationConfig, certified
+
+SQUARE, PLAIN = TensorType("float32", (3, 3)), TensorType("float32", (2, 3))
+TYPES = {"a": PLAIN, "b": SQUARE, "I": SQUARE, "x": TensorType("float32", (2, 3, 1, 1))}
+
+
+def follows(left, right) -> bool:
+    facts = Facts({"I": Constant("Imatmul", SQUARE)}, seed=0)
+    return KnownRules().explain_all([(parse(left), parse(right))], TYPES, [facts])
+
+
+def pooled(kernel: int, *strides: int):
+    """The mean of what is in reach, as many zeros around that the image keeps its size at strides of one."""
+    pads = [kernel // 2] * 4
+    return [
+        "AveragePool",
+        {"kernel_shape": [kernel] * 2, "strides": list(strides), "pads": pads, "count_include_pad": 1},
+        "x",
+    ]
+
+
+TURNED = ["Transpose", {"perm": [1, 0]}, "I"]
+
+
+@pytest.mark.parametrize(
+    ("left", "right"),
+    [
+        (["MatMul", "a", "I"], "a"),
+        (["MatMul", "I", "b"], ["MatMul", "b", "I"]),
+        (TURNED, "I"),
+        (["MatMul", "a", ["Relu", TURNED]], "a"),
+        (["Relu", ["Mul", "I", "b"]], ["Mul", "I", ["Relu", "b"]]),
+        (pooled(3, 1, 1), pooled(3, 2, 2)),  # of a single point
+    ],
+)
+def test_what_the_field_shows_follows(left, right):
+    assert follows(left, right)
+
+
+@pytest.mark.parametrize(
+    ("left", "right"),
+    [
+        (["Mul", "b", "I"], "b"),
+        (["Add", "I", "I"], "I"),
+        (["MatMul", "b", "I"], "I"),
+        (["Mul", "I", "b"], ["Mul", "I", ["Relu", "b"]]),
+        (pooled(1, 1, 1), pooled(3, 1, 1)),
+        # true, but of two operators and no constant: for rules to say
+        (["Transpose", {"perm": [1, 0]}, ["Transpose", {"perm": [1, 0]}, "a"]], "a"),
+        # true, but of two tensors
+        (["MatMul", ["MatMul", "a", "b"], "b"], ["MatMul", "a", ["MatMul", "b", "b"]]),
+    ],
+)
+def test_what_is_false_or_no_fact_does_not(left, right):
+    assert not follows(left, right)
+
+
+def test_lemmas_are_verified_and_a_false_one_never_derives():
+    assert all(lemma.rule.certificate is not None for lemma in lemmas())
+    false = false_controls()[0]
+    with pytest.raises(RuleError, match="is refuted"):
+        certified(false, VerificationConfig())
+    with pytest.raises(RuleError, match="no certificate"):
+        CompiledRule(false)
