@@ -5,6 +5,7 @@ import onnx
 import pytest
 from onnx import TensorProto, helper
 from onnx_io.conftest import Build, Survives, floats
+from support.kernels import only_exact_arithmetic_is_folded
 from zoo_names import SMALL, ZOO
 
 from rlflow import zoo
@@ -19,13 +20,21 @@ X = np.arange(6, dtype=np.float32).reshape(2, 3)
 
 @pytest.mark.parametrize("name", ZOO)
 def test_zoo_models_survive(name: str) -> None:
+    """Bit for bit, except where the export folds sums, whose last bit is another in numpy than in ONNX Runtime."""
     before = zoo.build(name, **SMALL.get(name, {}))
-    after = to_onnx(from_onnx(before))
+    graph = from_onnx(before)
+    after = to_onnx(graph)
     onnx.checker.check_model(after)
     report = compare(before, after, draws=1)
     assert report.equivalent, report.summary
-    assert report.max_absolute_error == 0
+    assert report.max_absolute_error == 0 or not only_exact_arithmetic_is_folded(graph)
     assert report.non_vacuous_draws == 1
+
+
+def test_all_zoo_models_but_one_must_survive_bit_for_bit() -> None:
+    graphs = {name: from_onnx(zoo.build(name, **SMALL.get(name, {}))) for name in ZOO}
+    inexact = [name for name, graph in graphs.items() if not only_exact_arithmetic_is_folded(graph)]
+    assert inexact == ["transformer_transducer"]  # projects its table of distances, a MatMul of two weights
 
 
 def test_documentation_metadata_and_producer_are_kept(model: Build, survives: Survives) -> None:
