@@ -5,8 +5,8 @@ import json
 import numpy as np
 import onnx
 import pytest
-from trajectory.recording import FOLDER as RECORDED
-from trajectory.recording import MODELS
+from support.recording import FOLDER as RECORDED
+from support.recording import MODELS
 
 from rlflow import schemas, zoo
 from rlflow.cli.optimise import parse_budget

@@ -3,21 +3,13 @@
 from collections.abc import Callable
 
 import pytest
+from support.cost_graphs import SMALL_BERT
 
 from rlflow import zoo
 from rlflow.ir.graph import Graph
 from rlflow.onnx_io import from_onnx
 from rlflow.rules import library as rule_library
 from rlflow.rules.library import Library
-
-SMALL_BERT = {
-    "hidden": 32,
-    "heads": 2,
-    "intermediate": 64,
-    "sequence": 8,
-    "vocabulary": 50,
-    "positions": 16,
-}
 
 
 @pytest.fixture(scope="session")

@@ -1,7 +1,7 @@
 """Work counted by hand on graphs small enough to do so."""
 
 import pytest
-from cost.graphs import graph, weight
+from support.cost_graphs import graph, weight
 
 from rlflow.cost.analytic import AnalyticConfig, AnalyticCost
 from rlflow.cost.memory import peak_memory_bytes

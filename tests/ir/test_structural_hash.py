@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from ir.conftest import SQUARE, graph_of, node, random_graph, renumbered, source, weight
+from support.square_graphs import SQUARE, graph_of, node, random_graph, renumbered, source, weight
 
 from rlflow import zoo
 from rlflow.ir import Graph, Node, Ref, TensorType, structural_hash

@@ -5,8 +5,8 @@ from dataclasses import replace
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from ir.conftest import SQUARE, graph_of, node, random_graph, renumbered, source, weight
-from zoo_names import SMALL, ZOO
+from support.square_graphs import SQUARE, graph_of, node, random_graph, renumbered, source, weight
+from support.zoo_names import SMALL, ZOO
 
 from rlflow import zoo
 from rlflow.errors import GraphError

@@ -7,7 +7,7 @@ import numpy as np
 import onnx
 import pytest
 from onnx import helper
-from onnx_io.conftest import Build, Survives, floats
+from support.onnx_models import Build, Survives, floats
 
 from rlflow import zoo
 from rlflow.equivalence.compare import compare

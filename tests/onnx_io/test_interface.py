@@ -4,9 +4,9 @@ import numpy as np
 import onnx
 import pytest
 from onnx import TensorProto, helper
-from onnx_io.conftest import Build, Survives, floats
 from support.kernels import only_exact_arithmetic_is_folded
-from zoo_names import SMALL, ZOO
+from support.onnx_models import Build, Survives, floats
+from support.zoo_names import SMALL, ZOO
 
 from rlflow import zoo
 from rlflow.equivalence.compare import compare

@@ -8,7 +8,7 @@ import numpy as np
 import onnx
 import pytest
 from onnx import TensorProto, external_data_helper, helper, numpy_helper
-from onnx_io.conftest import Build, Survives, floats
+from support.onnx_models import Build, Survives, floats
 
 from rlflow.errors import ModelFormatError, RLFlowError
 from rlflow.ir import structural_hash

@@ -9,7 +9,7 @@ import onnx
 import pytest
 from onnx import GraphProto, ModelProto, numpy_helper
 from optimise import test_specialise
-from trajectory.wrong import WRONG
+from support.wrong_rule import WRONG
 
 import rlflow
 from rlflow.cli import main

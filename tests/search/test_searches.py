@@ -1,7 +1,7 @@
 """Greedy, backtracking and random search: optimal where that is known, within the budget, the best and not the last."""
 
 import pytest
-from search.conftest import CountingRewriter
+from support.searches import CountingRewriter
 
 from rlflow import zoo
 from rlflow.cost.analytic import AnalyticConfig, AnalyticCost

@@ -10,7 +10,7 @@ from textwrap import dedent
 
 import pytest
 import torch
-from world_model.conftest import SMALL
+from support.world_models import SMALL
 
 from rlflow.errors import InputError
 from rlflow.representation.rollouts import Rollouts
@@ -123,7 +123,7 @@ def test_a_killed_process_leaves_a_whole_checkpoint(
     script = """
         import sys, torch
         from pathlib import Path
-        from world_model.conftest import SMALL
+        from support.world_models import SMALL
         from rlflow.representation.rollouts import Rollouts
         from rlflow.world_model.trainer import fit_world_model
         torch.set_num_threads(1)

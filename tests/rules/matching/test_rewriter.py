@@ -8,8 +8,8 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from immutables import Map
-from rules.support import assert_same_outputs, graph_of
-from strategies import graphs, source, weight
+from support.rewrites import assert_same_outputs, graph_of
+from support.strategies import graphs, source, weight
 
 from rlflow.errors import RuleError
 from rlflow.ir import INPUT, Graph, Node, Ref, structural_hash, validate

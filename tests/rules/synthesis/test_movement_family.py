@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from rules.support import assert_fires_on_a_model
+from support.rewrites import assert_fires_on_a_model
 
 from rlflow.ir.tensor_type import TensorType
 from rlflow.rules import pattern

@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 import onnx
 from onnx import TensorProto, helper, numpy_helper, version_converter
-from onnx_io.conftest import same_values
 
 from rlflow.equivalence.compare import tolerance_of
 from rlflow.errors import RLFlowError
@@ -20,6 +19,7 @@ from rlflow.rules.library import load
 from rlflow.rules.matching.rewriter import Rewriter
 from rlflow.runtime.inputs import draw_inputs
 from rlflow.runtime.session import open_session, run
+from support.onnx_models import same_values
 
 KINDS = ("node", "simple", "pytorch-converted", "pytorch-operator")
 REWRITES = 5

@@ -8,7 +8,6 @@ from pathlib import Path
 
 import numpy as np
 import onnx
-from onnx_io.exports.exporting import Export
 from onnxruntime.quantization import (
     CalibrationDataReader,
     QuantFormat,
@@ -20,6 +19,7 @@ from onnxruntime.transformers.float16 import convert_float_to_float16
 from onnxruntime.transformers.optimizer import optimize_model
 
 from rlflow.runtime.inputs import draw_inputs
+from support.exports.exporting import Export
 
 _SAMPLES = 4
 _HEADS, _WIDTH = 4, 32

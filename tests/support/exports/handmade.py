@@ -6,8 +6,9 @@ from typing import Any
 import numpy as np
 import onnx
 from onnx import TensorProto, helper
-from onnx_io.conftest import build_model, floats
-from onnx_io.exports.exporting import Export
+
+from support.exports.exporting import Export
+from support.onnx_models import build_model, floats
 
 _RNG_SEED = 0
 _LEARNED = "ai.onnx.ml"

@@ -10,16 +10,16 @@ from random import Random
 
 import onnx
 import onnxruntime
-from onnx_io.backend import load_tests
-from onnx_io.guarded_process import GuardedProcess
-from onnx_io.mutation import mutated
-from zoo_names import SMALL
 
 from rlflow import zoo
 from rlflow.equivalence.compare import compare
 from rlflow.errors import GraphError, InputError
 from rlflow.onnx_io import check_model, from_onnx, load_model, to_onnx
 from rlflow.optimise.gate import DeliveryConfig, judged
+from support.conformance.backend import load_tests
+from support.conformance.guarded_process import GuardedProcess
+from support.conformance.mutation import mutated
+from support.zoo_names import SMALL
 
 VALID = "valid"
 REFUSED = "refused"

@@ -4,9 +4,10 @@ from typing import Any
 
 import torch
 import transformers
-from onnx_io.exports.architecture import Architecture, Positional
-from onnx_io.exports.inputs import WORDS, Example, floats, image, together, tokens
 from torch import nn
+
+from support.exports.architecture import Architecture, Positional
+from support.exports.inputs import WORDS, Example, floats, image, together, tokens
 
 _LAYERS = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4, "intermediate_size": 64}
 _TEXT = {**_LAYERS, "vocab_size": WORDS, "max_position_embeddings": 64}

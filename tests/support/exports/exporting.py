@@ -10,8 +10,9 @@ from typing import Any
 
 import onnx
 import torch
-from onnx_io.exports.architecture import Architecture, Positional
 from torch import Tensor
+
+from support.exports.architecture import Architecture, Positional
 
 
 class RefusedError(Exception):

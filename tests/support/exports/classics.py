@@ -4,9 +4,10 @@ from collections.abc import Callable
 
 import torch
 import torch.nn.functional as F
-from onnx_io.exports.architecture import Architecture
-from onnx_io.exports.inputs import Example, floats, image, indices, together
 from torch import Tensor, nn
+
+from support.exports.architecture import Architecture
+from support.exports.inputs import Example, floats, image, indices, together
 
 _WORDS = 50
 _SENTENCES = indices(_WORDS, 2, 7, batch=0, time=1)

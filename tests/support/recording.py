@@ -13,7 +13,6 @@ from pathlib import Path
 
 import numpy as np
 from onnx import GraphProto, ModelProto, TensorProto, helper
-from zoo_names import SMALL
 
 from rlflow import zoo
 from rlflow.cost.analytic import AnalyticCost
@@ -27,8 +26,9 @@ from rlflow.rules.matching.rewriter import Location, Rewriter
 from rlflow.trajectory import record
 from rlflow.trajectory.record import Trajectory
 from rlflow.zoo.builder import GraphBuilder
+from support.zoo_names import SMALL
 
-FOLDER = Path(__file__).parent / "recorded"
+FOLDER = Path(__file__).parents[1] / "trajectory/recorded"
 STEPS = 24
 
 _LOGGER = logging.getLogger(__name__)

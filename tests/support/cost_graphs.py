@@ -1,4 +1,4 @@
-"""Graphs for these tests, from one line an operator."""
+"""Graphs whose work can be counted by hand, written as one line an operator."""
 
 import numpy as np
 from onnx import TensorProto, helper, numpy_helper
@@ -7,6 +7,14 @@ from rlflow.ir.graph import Graph
 from rlflow.onnx_io import from_onnx
 
 Shape = tuple[int, ...]
+SMALL_BERT = {
+    "hidden": 32,
+    "heads": 2,
+    "intermediate": 64,
+    "sequence": 8,
+    "vocabulary": 50,
+    "positions": 16,
+}
 
 
 def graph(

@@ -8,7 +8,6 @@ from random import Random
 import numpy as np
 import onnx
 import pytest
-from strategies import source, weight
 
 from rlflow.equivalence.compare import compare
 from rlflow.ir import INPUT, Graph, Header, Node, Ref, make_graph, validate
@@ -23,6 +22,7 @@ from rlflow.rules.plan import Instance, plan_of
 from rlflow.rules.rule import Rule
 from rlflow.rules.verification import sampler
 from rlflow.rules.verification.verify import Certificate, VerificationConfig, verify
+from support.strategies import source, weight
 
 
 def each_of(rules: Sequence[Rule]) -> pytest.MarkDecorator:

@@ -5,10 +5,10 @@ from typing import Any
 
 from hypothesis import assume
 from hypothesis import strategies as st
-from ops.conftest import Application, array
 
 from rlflow.errors import TypeInferenceError
 from rlflow.ops.registry import OPERATORS, infer
+from support.applications import Application, array
 
 Draw = st.DrawFn
 

@@ -3,8 +3,9 @@
 from collections.abc import Callable
 
 import torch
-from onnx_io.exports.architecture import OpenAxes
 from torch import Tensor
+
+from support.exports.architecture import OpenAxes
 
 Example = tuple[Callable[[], dict[str, Tensor]], OpenAxes]
 

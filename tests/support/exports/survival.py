@@ -8,9 +8,6 @@ from pathlib import Path
 import numpy as np
 import onnx
 from onnx import TensorProto
-from onnx_io.backend import Walk
-from onnx_io.conftest import interface, same_values
-from onnx_io.exports.exporting import Export
 
 from rlflow import schemas
 from rlflow.cost.measured import PricingConfig
@@ -25,6 +22,9 @@ from rlflow.optimise.api import OptimiseConfig
 from rlflow.optimise.gate import DeliveryConfig
 from rlflow.runtime.inputs import required_inputs, symbolic_dimensions
 from rlflow.runtime.session import open_session, run
+from support.conformance.backend import Walk
+from support.exports.exporting import Export
+from support.onnx_models import interface, same_values
 
 REWRITES = 20
 _DRAWS = 2

@@ -14,10 +14,10 @@ import onnxruntime
 import pytest
 import torch
 import transformers
-from onnx_io.exports import classics, converted, from_transformers, handmade
-from onnx_io.exports.architecture import Architecture
-from onnx_io.exports.exporting import EXPORTERS, NEW_AND_OPEN, OLD, OPEN, Export, Exporter, RefusedError
-from onnx_io.exports.survival import ExportSurvival, Trial
+from support.exports import classics, converted, from_transformers, handmade
+from support.exports.architecture import Architecture
+from support.exports.exporting import EXPORTERS, NEW_AND_OPEN, OLD, OPEN, Export, Exporter, RefusedError
+from support.exports.survival import ExportSurvival, Trial
 
 from rlflow.evaluation.results import write_results
 from rlflow.ir import Graph
