@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 import pytest
-from support.cost_graphs import SMALL_BERT
+from support.cost_graphs import SMALL_BERT, K, M, N, graph, weight
 
 from rlflow import zoo
 from rlflow.ir.graph import Graph
@@ -21,3 +21,14 @@ def bert() -> Callable[..., Graph]:
 @pytest.fixture(scope="session")
 def shipped() -> Library:
     return rule_library.load()
+
+
+@pytest.fixture
+def linear() -> Graph:
+    """relu(x w) + x w, with w = a b made of constants: the product is read twice."""
+    return graph(
+        [("MatMul", "a b", "w"), ("MatMul", "x w", "y"), ("Relu", "y", "r"), ("Add", "r y", "z")],
+        {"x": (M, K)},
+        {"z": (M, N)},
+        {"a": weight(K, 2), "b": weight(2, N)},
+    )

@@ -43,3 +43,7 @@ def graph(
 
 def weight(*shape: int, seed: int = 0) -> np.ndarray:
     return np.random.default_rng(seed).standard_normal(shape, np.float32)
+
+
+F32 = 4
+M, K, N = 3, 5, 7

@@ -8,6 +8,7 @@ import numpy as np
 import onnx
 from onnx import TensorProto, helper, numpy_helper
 
+from rlflow import zoo
 from rlflow.onnx_io import check_model, from_onnx, to_onnx
 from rlflow.runtime.inputs import draw_inputs
 from rlflow.runtime.session import open_session, run
@@ -80,3 +81,8 @@ def assert_survives(
         for name, value in expected.items():
             assert same_values(value, actual[name]), name
     return after
+
+
+def save(path, name, **settings):
+    onnx.save(zoo.build(name, **settings), str(path))
+    return path

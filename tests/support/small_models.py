@@ -53,3 +53,25 @@ def pair_model(
         [("x", TensorProto.FLOAT, [2, 3])],
         [(name, TensorProto.FLOAT, [2, 3]) for name in names],
     )
+
+
+FLOAT = TensorProto.FLOAT
+
+
+def one_node(make_model, operator, *, shape=(4, 5), element=FLOAT, output=None, **attributes):
+    return make_model(
+        [helper.make_node(operator, ["x"], ["y"], **attributes)],
+        [("x", element, shape)],
+        [("y", output or element, shape)],
+    )
+
+
+def scaled_by(make_model, factor, dtype=np.float32):
+    """y = x * factor: a relative error of the output is that of the factor."""
+    element = helper.np_dtype_to_tensor_dtype(np.dtype(dtype))
+    return make_model(
+        [helper.make_node("Mul", ["x", "factor"], ["y"])],
+        [("x", element, [4, 5])],
+        [("y", element, [4, 5])],
+        {"factor": np.array(factor, dtype)},
+    )

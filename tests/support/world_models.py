@@ -1,5 +1,7 @@
 """Small rollouts, one small world model fitted on them, and dreams of it."""
 
+import torch
+
 from rlflow.agents.random_agent import RandomAgent
 from rlflow.representation.rollouts import Rollouts
 from rlflow.world_model.config import DreamConfig, WorldModelConfig
@@ -33,3 +35,12 @@ def small_rollouts() -> Rollouts:
 def small_dream(world_model: WorldModel, rollouts: Rollouts) -> DreamEnv:
     config = DreamConfig(num_envs=8, max_steps=12)
     return DreamEnv(world_model, visited_states(world_model, rollouts), config, seed=0)
+
+
+def weights(model: WorldModel) -> dict[str, torch.Tensor]:
+    return dict(model.state_dict())
+
+
+def assert_same(one: WorldModel, two: WorldModel) -> None:
+    for name, value in weights(one).items():
+        assert torch.equal(value, weights(two)[name]), name
