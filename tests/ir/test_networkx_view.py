@@ -1,6 +1,6 @@
 """The networkx view: everything that tells graphs apart is in it, names and numbers are not."""
 
-from ir.conftest import graph_of, node, random_graph, renumbered, source, weight
+from support.square_graphs import graph_of, node, random_graph, renumbered, source, weight
 
 from rlflow.ir import structural_hash
 from rlflow.ir.networkx_view import isomorphic, to_networkx

@@ -249,10 +249,3 @@ def test_symbols_survive_where_that_is_provable(op: str, attributes: dict, opera
 
 def test_split_of_a_symbol_has_the_sizes_it_names() -> None:
     assert [r.shape for r in infer("Split", {"axis": 0, "split": (2, 3)}, [t(N, M)])] == [(2, M), (3, M)]
-
-
-def test_types_print_as_they_are() -> None:
-    assert str(t(N, 3, None)) == "float32[n, 3, ?]"
-    assert str(UNKNOWN) == "float32[*]"
-    assert (t(2, 3).rank, UNKNOWN.rank) == (2, None)
-    assert (t(2, 3).is_static, t(N).is_static, UNKNOWN.is_static) == (True, False, False)

@@ -6,7 +6,7 @@ import numpy as np
 import onnx
 import pytest
 from onnx import TensorProto, helper, parser
-from onnx_io.conftest import build_model, floats, same_values
+from support.onnx_models import build_model, floats, same_values
 
 from rlflow.equivalence.compare import compare
 from rlflow.errors import RLFlowError

@@ -5,8 +5,8 @@ from random import Random
 
 import numpy as np
 import pytest
-from rules.support import each_of, graph_of
-from strategies import source, weight
+from support.rewrites import each_of, graph_of
+from support.strategies import source, weight
 
 from rlflow.errors import TypeInferenceError
 from rlflow.ir import INPUT, Graph, Node, Ref, make_graph
