@@ -150,5 +150,5 @@ def test_domains_are_kept() -> None:
 
 def test_a_graph_of_another_opset() -> None:
     graph = graph_of([source(), node("Relu", 0)], 1)
-    with pytest.raises(GraphError, match=r"opset 17, .* of 18"):
+    with pytest.raises(GraphError, match=r"opset 17, .* of opset 18"):
         from_text(to_text(graph), like=graph_of([source(), Node("Relu", (Ref(0),), {}, (SQUARE,), ("",))], 1, opset=18))
