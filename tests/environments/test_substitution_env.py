@@ -1,4 +1,4 @@
-"""The environment of paper.md section 2."""
+"""The environment as docs/spaces.md describes it."""
 
 import json
 import subprocess

@@ -1,4 +1,4 @@
-"""One policy over (rule, location): the rule under its mask, then the location given the rule (design.md 3.7)."""
+"""One policy over (rule, location): the rule under its mask, then the location given the rule."""
 
 from collections.abc import Callable
 from typing import Any

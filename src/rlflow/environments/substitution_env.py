@@ -70,7 +70,7 @@ class _Taken:
 
 
 class SubstitutionEnv(gymnasium.Env[Observation, np.ndarray]):
-    """The environment of paper.md section 2.
+    """Graph substitution as docs/spaces.md describes it.
 
     Observation: `op` (N,), `features` (N, F), `edges` (E, 2) of the graph, zero beyond `num_nodes` and `num_edges`;
     `counts` (R,) matches a rule, at most L; `rule_mask` (R + 1,) and `location_mask` (R, L), which follow from the

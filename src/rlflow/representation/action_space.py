@@ -9,7 +9,7 @@ from rlflow.errors import InputError
 
 @dataclass(frozen=True)
 class ActionSpace:
-    """Actions are (rule, location); rule index `terminate` ends the episode (paper.md section 2).
+    """Actions are (rule, location); rule index `terminate` ends the episode (docs/spaces.md).
 
     num_rules: R, rules 0 .. R-1. max_locations: L, valid locations of a rule are the prefix 0 .. count-1.
     """
