@@ -135,11 +135,11 @@ def collect(env: TokenEnv, agent: RandomAgent, episodes: int, max_steps: int, se
     collected = []
     for _ in range(episodes):
         env.reset()
-        taste = agent.draw_taste(rng)
+        rule_weights = agent.draw_rule_weights(rng)
         index, counts, cost = [visit()], [env.counts()], [env.cost]
         actions, rewards = [], []
         while len(actions) < max_steps:
-            rule, location = agent.act(counts[-1], taste, rng)
+            rule, location = agent.act(counts[-1], rule_weights, rng)
             actions.append((rule, location))
             rewards.append(0.0 if rule == env.action_space.terminate else env.step(rule, location))
             index.append(visit())

@@ -1,6 +1,7 @@
 """Gymnasium environments; importing this package registers them.
 
-`gymnasium.make("rlflow.environments:rlflow/Substitution-v0")` imports it by itself: Gymnasium 1 loads no plug-ins.
+Gymnasium 1 loads no plug-ins, so either import this package first, or name it:
+`gymnasium.make("rlflow.environments:rlflow/Substitution-v0")`.
 """
 
 import gymnasium

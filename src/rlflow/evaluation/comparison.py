@@ -1,4 +1,4 @@
-"""Every method on one graph: the same rules, prices, checks and timing for all (paper.md section 6)."""
+"""Every method on one graph: the same rules, prices, checks and timing for all (docs/decisions.md, 12)."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
