@@ -3,11 +3,14 @@
 `gymnasium.make("rlflow.environments:rlflow/Substitution-v0")` imports it by itself: Gymnasium 1 loads no plug-ins.
 """
 
-import gymnasium
-
 from rlflow.environments.rewards import RewardConfig as RewardConfig
-from rlflow.environments.substitution_env import EnvironmentConfig as EnvironmentConfig
-from rlflow.environments.substitution_env import SubstitutionEnv as SubstitutionEnv
+from rlflow.extras import needs
+
+with needs("learn", "rlflow.environments"):
+    import gymnasium
+
+    from rlflow.environments.substitution_env import EnvironmentConfig as EnvironmentConfig
+    from rlflow.environments.substitution_env import SubstitutionEnv as SubstitutionEnv
 
 SUBSTITUTION = "rlflow/Substitution-v0"
 
