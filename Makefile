@@ -21,7 +21,7 @@ help: ## this list
 $(STAMP): pyproject.toml constraints.txt
 	@test -n '$(PYTHON)' || { echo 'RLFlow needs Python 3.11 or newer: make PYTHON=/path/to/python3.11'; exit 1; }
 	test -x $(VENV)/bin/python || $(PYTHON) -m venv $(VENV)
-	$(VENV)/bin/python -m pip install --quiet --no-compile -c constraints.txt -e '.[dev,launchers]'
+	$(VENV)/bin/python -m pip install --quiet --no-compile -c constraints.txt -e '.[dev]'
 	touch $@
 
 setup: $(STAMP) ## create .venv and install, once

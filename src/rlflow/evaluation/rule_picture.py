@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass
 
-from matplotlib.axes import Axes
-from matplotlib.figure import Figure
-
+from rlflow.extras import needs
 from rlflow.rules import pattern
 from rlflow.rules.expression import describe
 from rlflow.rules.pattern import Apply, Term, Variable
 from rlflow.rules.rule import Rule
+
+with needs("plots", "a picture"):
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 _SIDE_INCHES = 4.2
 _LAYER_INCHES = 0.9

@@ -1,10 +1,11 @@
 """Figures by step, over all processes that a piece of work took: what its training figure is drawn from."""
 
 import json
-import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
+
+from rlflow.atomic_file import written_whole
 
 
 class Curves:
@@ -24,9 +25,8 @@ class Curves:
                 curve["value"].pop()
             curve["step"].append(step)
             curve["value"].append(float(metrics[name]))
-        draft = self._path.with_suffix(".draft")
-        draft.write_text(json.dumps(self._curves))
-        os.replace(draft, self._path)
+        with written_whole(self._path) as draft:
+            draft.write_text(json.dumps(self._curves))
 
     def to_json(self) -> dict[str, Any]:
         """Schema `curves`; curves without a point are left out."""

@@ -14,7 +14,8 @@ from rlflow.rules.rule import Rule, declare
 from rlflow.rules.synthesis.attributes import is_tied, of_any_attributes
 from rlflow.rules.synthesis.generate import GenerationReport
 from rlflow.rules.synthesis.prune import KnownRules
-from rlflow.rules.verification.sampler import EXTENTS, Sampler
+from rlflow.rules.verification.sampler import EXTENTS as DRAWN_EXTENTS
+from rlflow.rules.verification.sampler import Sampler
 from rlflow.rules.verification.verify import Certificate, verify
 
 TO_THE_END = 2**31 - 1
@@ -74,7 +75,7 @@ def test_drawn_slices_go_in_every_direction() -> None:
     sampler, random = Sampler(rule), Random(0)
     drawn = [sampler.draw(random) for _ in range(400)]
     extents = {tuple(i.attributes[name][0] for name in kinds) for i in drawn}  # type: ignore[index]
-    assert extents == set(EXTENTS)
+    assert extents == set(DRAWN_EXTENTS)
     assert sum(i.attributes["?e"] == (-TO_THE_END,) and i.attributes["?b"] == (-1,) for i in drawn) > 400 / 6
 
 

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import json
 import logging
-import os
 from functools import cache
 from hashlib import sha256
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
+
+from rlflow.atomic_file import written_whole
 
 log = logging.getLogger(__name__)
 
@@ -30,10 +31,8 @@ def checkpoint_path(folder: Path, name: str, configuration: object) -> Path:
 def write_checkpoint(path: Path, content: Any) -> None:
     """JSON, whole or not at all."""
     body = json.dumps(content).encode()
-    path.parent.mkdir(parents=True, exist_ok=True)
-    draft = path.with_suffix(".draft")
-    draft.write_bytes(_digest(body).encode() + b"\n" + body)
-    os.replace(draft, path)
+    with written_whole(path) as draft:
+        draft.write_bytes(_digest(body).encode() + b"\n" + body)
 
 
 def read_checkpoint(path: Path) -> Any | None:
