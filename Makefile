@@ -26,8 +26,9 @@ $(STAMP): pyproject.toml constraints.txt
 
 setup: $(STAMP) ## create .venv and install, once
 
-repro: setup ## the whole experiment: dvc repro
+repro: setup ## the whole experiment: dvc repro; then what came out beside what is published
 	dvc repro
+	python pipelines/your_results.py
 
 test: setup ## all tests but those of every single rule and those that want a quiet machine
 	pytest -n 2 -m 'not timing and not exhaustive and not fuzz'

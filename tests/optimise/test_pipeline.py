@@ -8,7 +8,7 @@ import numpy as np
 import onnx
 import pytest
 from onnx import GraphProto, ModelProto, numpy_helper
-from optimise import test_specialise
+from support.onnx_models import with_drawn_weights
 from support.wrong_rule import WRONG
 
 import rlflow
@@ -155,7 +155,7 @@ def rewriting(library: Library = LIBRARY, cost: AnalyticCost | None = None, **di
 
 def filled(text: str) -> ModelProto:
     """With weights that neither enlarge what they multiply nor make it small."""
-    model = test_specialise.filled(text)
+    model = with_drawn_weights(text)
     for tensor in model.graph.initializer:
         if len(tensor.dims) == 2:
             tensor.CopyFrom(numpy_helper.from_array(numpy_helper.to_array(tensor) / np.float32(12), tensor.name))
@@ -231,7 +231,7 @@ def test_a_body_that_became_slower_stays_as_it_is() -> None:
         [["Add", ["MatMul", "x", "w"], ["MatMul", "y", "w"]]],
         {},
     )
-    model = filled(text)
+    model = with_drawn_weights(text)
     rewriter = replace(rewriting(Library((apart,)), DearerIsBetter()), delivery=DeliveryConfig())
     made = rewriter.of(model, None)
     assert [body.left_because for body in made.inside] == ["the rewritten one was slower beyond noise", NOTHING_FOUND]

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import onnx
-from onnx import TensorProto, helper, numpy_helper
+from onnx import TensorProto, helper, numpy_helper, parser
 
 from rlflow import zoo
 from rlflow.onnx_io import check_model, from_onnx, to_onnx
@@ -86,3 +86,44 @@ def assert_survives(
 def save(path, name, **settings):
     onnx.save(zoo.build(name, **settings), str(path))
     return path
+
+
+def exported(opset: int = 13) -> onnx.ModelProto:
+    """(batch, seq, 12) -> (batch, 3, seq, 4), as torch exports x.view(b, s, 3, 4).transpose(1, 2)."""
+    axes, zero = ("<axes = [0]>", "") if opset < 13 else ("", ", zero")
+    model = parser.parse_model(
+        f"""
+        <ir_version: 8, opset_import: ["" : {opset}]>
+        exported (float[batch, seq, 12] x) => (float[batch, heads, seq, size] y) {{
+            shape = Shape(x)
+            first = Constant<value = int64 {{0}}>()
+            second = Constant<value = int64 {{1}}>()
+            zero = Constant<value = int64[1] {{0}}>()
+            three = Constant<value = int64[1] {{3}}>()
+            four = Constant<value = int64[1] {{4}}>()
+            b = Gather<axis = 0>(shape, first)
+            s = Gather<axis = 0>(shape, second)
+            b1 = Unsqueeze{axes}(b{zero})
+            s1 = Unsqueeze{axes}(s{zero})
+            target = Concat<axis = 0>(b1, s1, three, four)
+            split = Reshape(x, target)
+            turned = Transpose<perm = [0, 2, 1, 3]>(split)
+            y = Relu(turned)
+        }}
+        """
+    )
+    onnx.checker.check_model(model)
+    return model
+
+
+def with_drawn_weights(text: str) -> onnx.ModelProto:
+    """The model, its declared values without numbers being weights to draw."""
+    model = parser.parse_model(text)
+    rng = np.random.default_rng(0)
+    for value in model.graph.value_info:
+        shape = [dimension.dim_value for dimension in value.type.tensor_type.shape.dim]
+        weight = rng.standard_normal(shape).astype(np.float32)
+        model.graph.initializer.append(numpy_helper.from_array(weight, value.name))
+    del model.graph.value_info[:]
+    onnx.checker.check_model(model)
+    return model

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
+import onnx
 from onnx import ModelProto, NodeProto, TensorProto, helper, numpy_helper
 
 Declaration = tuple[str, int, Sequence[int | str | None] | None]
@@ -75,3 +76,18 @@ def scaled_by(make_model, factor, dtype=np.float32):
         [("y", element, [4, 5])],
         {"factor": np.array(factor, dtype)},
     )
+
+
+def scaled(path, factor, shape=(4, 4), there_and_back=0.0):
+    """x * factor, over the detour of adding a number and taking it away."""
+    nodes = [("Add", ["x", "far"], ["up"]), ("Sub", ["up", "far"], ["down"]), ("Mul", ["down", "factor"], ["y"])]
+    stored = {"factor": factor, "far": there_and_back}
+    graph = helper.make_graph(
+        [helper.make_node(*node) for node in nodes],
+        "scaled",
+        [helper.make_tensor_value_info("x", TensorProto.FLOAT, shape)],
+        [helper.make_tensor_value_info("y", TensorProto.FLOAT, shape)],
+        [numpy_helper.from_array(np.float32(value), name) for name, value in stored.items()],
+    )
+    onnx.save(helper.make_model(graph, ir_version=10, opset_imports=[helper.make_opsetid("", 17)]), path)
+    return path

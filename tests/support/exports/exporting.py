@@ -40,8 +40,8 @@ class Exporter:
 
     @property
     def name(self) -> str:
-        kind = "torch_export" if self.is_new else "torchscript"
-        return f"{kind}_{self.opset}{'_open' if self.is_open else ''}"
+        kind = f"torch_export_{self.opset}" if self.is_new else f"torchscript_{self.opset}"
+        return f"{kind}_open" if self.is_open else kind
 
     def __call__(self, architecture: Architecture) -> Export:
         """`RefusedError` with torch's reason."""
