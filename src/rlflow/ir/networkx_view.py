@@ -35,24 +35,19 @@ def to_networkx(graph: Graph) -> nx.MultiDiGraph:
     return view
 
 
-def isomorphic(a: Graph, b: Graph) -> bool:
-    """Return whether the graphs differ in nothing but names and numbers of nodes.
-
-    Stricter than an equal structural hash, which is about the expression: there a value that is computed twice equals
-    one that is shared.
-    """
-    return _same(to_networkx(a), to_networkx(b))
-
-
 def isomorphism_classes(graphs: Iterable[Graph]) -> list[list[int]]:
-    """Group graphs that are isomorphic; each is named by its place, and a group comes where its first graph does."""
+    """Group graphs that differ in nothing but names and numbers of nodes.
+
+    Each is named by its place, and a group comes where its first graph does. Stricter than equal structural hashes,
+    which are about the expression: there a value that is computed twice equals one that is shared.
+    """
     classes: list[list[int]] = []
     known: dict[tuple[int, ...], list[tuple[nx.MultiDiGraph, list[int]]]] = defaultdict(list)
     for place, graph in enumerate(graphs):
         view = to_networkx(graph)
         # Isomorphic graphs have the same nodes, so that only those with the same nodes need be compared.
         candidates = known[tuple(sorted(node.signature for node in graph.nodes.values()))]
-        members = next((members for other, members in candidates if _same(view, other)), None)
+        members = next((members for other, members in candidates if _isomorphic(view, other)), None)
         if members is None:
             members = []
             classes.append(members)
@@ -87,7 +82,7 @@ def top_down_layout(operands: Sequence[Sequence[int]]) -> list[tuple[float, int]
     return list(zip(column, row_of, strict=True))
 
 
-def _same(a: nx.MultiDiGraph, b: nx.MultiDiGraph) -> bool:
+def _isomorphic(a: nx.MultiDiGraph, b: nx.MultiDiGraph) -> bool:
     nodes = categorical_node_match("signature", None)
     edges = categorical_multiedge_match(["operand", "output"], [None, None])
     return bool(nx.is_isomorphic(a, b, node_match=nodes, edge_match=edges))
