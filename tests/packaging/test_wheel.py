@@ -25,6 +25,7 @@ NOT_INSTALLED = {
     "import rlflow.environments": ("learn", "rlflow.environments"),
     "import rlflow.tracking": ("experiments", "rlflow.tracking"),
     "import rlflow.evaluation.figures": ("plots", "a picture"),
+    "import rlflow.evaluation.box_picture": ("plots", "a picture"),
     "import rlflow.evaluation.rule_picture": ("plots", "a picture"),
 }
 """What cannot be imported without an extra: the extra, and what its sentence says needs it."""
@@ -118,6 +119,8 @@ def test_it_works_where_nothing_else_is_installed(installation):
     drawn = installation.refusal("rlflow", "rules", "show", rule, "--picture", "rule.svg")
     assert drawn == "rlflow: a picture needs matplotlib, which is not installed: pip install 'rlflow[plots]'"
     assert not (installation.folder / "rule.svg").exists()
+    assert installation.refusal("rlflow", "show", "in.onnx", "-o", "model.svg") == drawn
+    assert installation.run("rlflow", "show", "in.onnx", "--after", "out.onnx", "-o", "model.dot").returncode == 0
 
 
 DISTRIBUTIONS = """

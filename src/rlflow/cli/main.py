@@ -32,6 +32,7 @@ COMMANDS = {
         "rlflow.cli.optimise", "optimise", "Write a faster model that computes the same, checked and timed."
     ),
     "equivalence": _Entry("rlflow.cli.equivalence", "equivalence", "Compare what two models compute on drawn inputs."),
+    "show": _Entry("rlflow.cli.show", "show", "Describe a model, or draw it, alone or beside its optimised form."),
     "replay": _Entry("rlflow.cli.replay", "replay", "Apply a recorded trajectory to its model, step by step."),
     "rules": _Entry("rlflow.cli.rules", "app", "List, show, verify and generate the substitution rules."),
     "zoo": _Entry("rlflow.cli.zoo", "app", "Build models with seeded random weights, to try things on."),
