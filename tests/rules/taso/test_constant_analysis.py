@@ -1,4 +1,4 @@
-"""Facts and lemmas derive what was verified, and nothing else."""
+"""Constant analysis and lemmas derive what was verified, and nothing else."""
 
 import pytest
 
@@ -8,7 +8,7 @@ from rlflow.rules.declared.catalogue import false_controls
 from rlflow.rules.egraph.saturation import CompiledRule
 from rlflow.rules.pattern import parse
 from rlflow.rules.synthesis.prune import KnownRules
-from rlflow.rules.taso.constant_analysis import Facts
+from rlflow.rules.taso.constant_analysis import ConstantAnalysis
 from rlflow.rules.taso.equation_instances import Constant
 from rlflow.rules.taso.lemmas import lemmas
 from rlflow.rules.verification.verify import VerificationConfig, certified
@@ -18,7 +18,7 @@ TYPES = {"a": PLAIN, "b": SQUARE, "I": SQUARE, "x": TensorType("float32", (2, 3,
 
 
 def follows(left, right) -> bool:
-    facts = Facts({"I": Constant("Imatmul", SQUARE)}, seed=0)
+    facts = ConstantAnalysis({"I": Constant("Imatmul", SQUARE)}, seed=0)
     return KnownRules().explain_all([(parse(left), parse(right))], TYPES, [facts])
 
 
