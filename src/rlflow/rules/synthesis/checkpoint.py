@@ -15,8 +15,11 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+import rlflow
+
 log = logging.getLogger(__name__)
 
+_ROOT = Path(rlflow.__file__).parent
 _CODE = ("ir", "onnx_io", "ops", "rules", "runtime")
 _LIBRARIES = ("numpy", "onnxruntime")
 
@@ -47,11 +50,14 @@ def read_checkpoint(path: Path) -> Any | None:
     return json.loads(body)
 
 
+def code_files() -> list[Path]:
+    """Return the modules that a generated rule depends on, relative to the package `rlflow`, sorted."""
+    return sorted(path.relative_to(_ROOT) for package in _CODE for path in (_ROOT / package).rglob("*.py"))
+
+
 @cache
 def _code() -> str:
-    root = Path(__file__).parents[1]
-    files = sorted(path for package in _CODE for path in (root / package).rglob("*.py"))
-    return _digest(b"".join(bytes(path.relative_to(root)) + b"\n" + path.read_bytes() for path in files))
+    return _digest(b"".join(bytes(path) + b"\n" + (_ROOT / path).read_bytes() for path in code_files()))
 
 
 def _digest(content: bytes) -> str:
