@@ -26,8 +26,8 @@ from rlflow.rules.synthesis.fingerprint import Trials, stacked, taken
 _BLOCK_ELEMENTS = 1 << 21
 """Of the operands of expressions evaluated together, over all trials: bounds the memory."""
 
-EXPONENTIAL = frozenset({"Exp", "Sigmoid", "Softmax"})
-_CANCELLING = frozenset({"Sub", "Div", "Neg", "Reciprocal"})
+EXPONENTIAL = registry.having(lambda traits: traits.exponential)
+_CANCELLING = registry.having(lambda traits: traits.cancelling)
 
 
 @dataclass(frozen=True)

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from rlflow.errors import RuleError, TypeInferenceError
+from rlflow.ops.registry import having
 from rlflow.rules import pattern
 from rlflow.rules.certificate import Certificate
 from rlflow.rules.expression import Expression, holds
@@ -26,6 +27,7 @@ from rlflow.rules.rule import Rule, VariableSpec, with_short_names
 from rlflow.rules.synthesis.attributes import (
     SHAPE_BLIND,
     axes_of,
+    grouping,
     of_any_attributes,
     of_any_permutation,
     of_any_size,
@@ -143,6 +145,10 @@ def _sorted_instances(
     return good, bad, untyped
 
 
+_RESHAPING = grouping({"reshape"})
+_RESIZING = _RESHAPING | grouping({"extent"})
+
+
 def _predicates(rule: Rule) -> Iterator[Expression]:
     names = pattern.variables(*rule.source)
     turns = [a for a, kind in rule.attributes.items() if kind[0] == "permutation"]
@@ -154,7 +160,7 @@ def _predicates(rule: Rule) -> Iterator[Expression]:
         yield ["==", a, b]
     yield from (["!=", one, other] for one, other in combinations(axes, 2))  # equal ones are written as one
     dimensions: list[Expression] = [["dim", name, axis] for name in tensors for axis in axes or (-1, -2)]
-    if not {"Slice", "Reshape"} & {node.op for node in pattern.operators(*rule.source)}:  # with these, 1 is an accident
+    if not _RESIZING & {node.op for node in pattern.operators(*rule.source)}:  # with these, 1 is an accident
         yield from (["==", ["elements", name], 1] for name in tensors)
         yield from (["==", dimension, 1] for dimension in dimensions)
     for one, other in combinations(dimensions, 2):
@@ -290,7 +296,7 @@ def _of_any_shape(rule: Rule, dimensions: Mapping[str, int]) -> Iterator[Rule]:
             yield replace(rule, variables={}, where=tuple(["==", ["elements", s], 1] for s in scalars))
 
 
-_WINDOWED = frozenset({"Conv", "MaxPool", "AveragePool"})
+_WINDOWED = having(lambda traits: traits.windowed)
 _WINDOW_KINDS: Mapping[str, Sequence[Any]] = {
     "strides": ["integers", 1, 2, 2],
     "pads": ["integers", 0, 2, 4],
@@ -311,7 +317,7 @@ def _of_any_window(rule: Rule, dimensions: Mapping[str, int]) -> Iterator[Rule]:
     if not windowed:
         return
     written = {name for node in pattern.operators(*rule.source) if node.op in windowed for name, _ in node.attributes}
-    kinds = _WINDOW_KINDS if windowed == {"Conv"} else _POOL_KINDS
+    kinds = _POOL_KINDS if "kernel_shape" in written else _WINDOW_KINDS
     free = {name: f"?{name}" for name in kinds if name in written}
 
     def widened(part: Term) -> Term:
@@ -330,7 +336,7 @@ def _of_any_window(rule: Rule, dimensions: Mapping[str, int]) -> Iterator[Rule]:
 def _of_any_rank(rule: Rule, name: str, certifier: Certifier) -> Rule | None:
     """The rule with leading dimensions before this variable's template, or with a scalar of any rank."""
     template = rule.spec(name).shape
-    if any(node.op == "Reshape" for node in pattern.operators(*rule.source, *rule.target)):
+    if any(node.op in _RESHAPING for node in pattern.operators(*rule.source, *rule.target)):
         return None  # it sees all axes at once
     if template is None or str(next(iter(template), "")).startswith("..."):
         return None

@@ -14,6 +14,7 @@ import numpy as np
 from rlflow.errors import RuleError, TypeInferenceError
 from rlflow.ir.node import AttributeValue
 from rlflow.ir.tensor_type import TensorType
+from rlflow.ops.registry import having
 from rlflow.rules import pattern
 from rlflow.rules.expression import Scope, Unproven, evaluate, holds
 from rlflow.rules.plan import Instance, Plan, layout, output_type, plan_or_none
@@ -23,6 +24,7 @@ from rlflow.rules.verification.sides import Sides
 Shape = tuple[int, ...]
 
 DIMENSIONS = (1, 2, 3, 4)
+_SELECTING = having(lambda traits: traits.selects)
 _SIZES = (*[(size,) for size in DIMENSIONS[1:]] * 4, *combinations(DIMENSIONS, 2), *[DIMENSIONS] * 6)
 """The dimensions of one instance: one, two or all. Where all dimensions are equal, types no longer tell a transposed
 tensor from another, so that only the values can agree or not."""
@@ -138,7 +140,7 @@ class Sampler:
         source, drawn = self._source.plan(instance), dict[str, np.ndarray]()
         types = [(kind,) for kind in instance.types.values()] + [step.types for step in source.steps]
         sizes: dict[str, int] = {}
-        for step in (s for s in source.steps if s.op == "Gather" and s.inputs[1].node < len(self.names)):
+        for step in (s for s in source.steps if s.op in _SELECTING and s.inputs[1].node < len(self.names)):
             name, size = (
                 self.names[step.inputs[1].node],
                 _size(output_type(types, step.inputs[0]), step.attributes["axis"]),
