@@ -1,4 +1,4 @@
-"""The ONNX boundary, crossed once in and once out."""
+"""The ONNX boundary: models become graphs on the way in and models again on the way out."""
 
 from rlflow.onnx_io.exporter import check_model as check_model
 from rlflow.onnx_io.exporter import save_model as save_model
