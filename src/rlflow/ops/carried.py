@@ -15,6 +15,7 @@ from math import inf, prod
 
 import numpy as np
 
+from rlflow.ops.sizes import counted, expanded
 from rlflow.ops.traits import Fusion, SizeArithmetic, Traits
 from rlflow.ops.use import (
     bounds_all,
@@ -79,7 +80,7 @@ CARRIED: dict[str, Traits] = {
     "Where": replace(_COUNTED, of_sizes=np.where, uses=(carries(1, 2),)),
     # Movements.
     **dict.fromkeys(("Compress", "ReduceMax", "ReduceMin", "Tile"), _MOVED),
-    "Expand": replace(_COUNTED, elements=_filled, uses=(result_shape_at(1), carries(0))),
+    "Expand": replace(_COUNTED, elements=_filled, type_by_sizes=expanded, uses=(result_shape_at(1), carries(0))),
     "GatherElements": Traits(uses=(looks_up(table=0, index=1), carries(0))),
     "GatherND": Traits(uses=(looks_up_everywhere, carries(0))),
     "ScatterElements": _LOOKING_UP,
@@ -87,7 +88,7 @@ CARRIED: dict[str, Traits] = {
     "ReverseSequence": Traits(uses=(sequence_lengths_at(1),)),
     # Tensors made of numbers.
     "ConstantOfShape": replace(_COUNTED, elements=_filled, uses=(result_shape_at(0),)),
-    "Range": replace(_COUNTED, elements=_counted),
+    "Range": replace(_COUNTED, elements=_counted, type_by_sizes=counted),
     "OneHot": Traits(uses=(counted_to_depth,)),
     **dict.fromkeys(("Bernoulli", "Multinomial", "RandomNormal", "RandomNormalLike"), _DRAWING),
     **dict.fromkeys(("RandomUniform", "RandomUniformLike"), _DRAWING),

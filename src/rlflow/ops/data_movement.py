@@ -25,6 +25,7 @@ from rlflow.ops.schema import (
     static_size,
     total,
 )
+from rlflow.ops.sizes import reshaped, sliced
 from rlflow.ops.traits import Fusion, SizeArithmetic, Traits
 from rlflow.ops.use import carries, carries_all, converted, looks_up, result_shape_at
 
@@ -344,7 +345,12 @@ OPERATORS = (
         _reshape,
         since=5,
         arity=(1, 1),
-        traits=Traits(view=True, size_arithmetic=_COUNTED, uses=(result_shape_at(1), carries(0))),
+        traits=Traits(
+            view=True,
+            size_arithmetic=_COUNTED,
+            type_by_sizes=reshaped,
+            uses=(result_shape_at(1), carries(0)),
+        ),
         onnx=OnnxForm(parameters=(Parameter("shape", 1, since=5, dynamic=True),), complete=_complete_reshape),
         attribute_groups={"reshape": ("shape",)},
     ),
@@ -380,7 +386,7 @@ OPERATORS = (
         _slice,
         since=10,
         arity=(1, 1),
-        traits=replace(_MOVED, size_arithmetic=_ARRANGED),
+        traits=replace(_MOVED, size_arithmetic=_ARRANGED, type_by_sizes=sliced),
         onnx=OnnxForm(
             parameters=(
                 Parameter("starts", 1, since=10),

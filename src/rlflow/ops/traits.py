@@ -16,9 +16,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import Flag, auto
+from typing import Any
 
 import numpy as np
 
+from rlflow.ir.tensor_type import TensorType
 from rlflow.ops.use import Reading
 
 
@@ -106,6 +108,11 @@ class Traits:
 
     of_sizes: Callable[..., np.ndarray] | None = None
     """An answer about sizes that are known only when the model runs, of an operator that is not understood."""
+
+    type_by_sizes: Callable[[TensorType, Sequence[list[Any] | None]], TensorType | None] | None = None
+    """The type of the result by that of the first operand and by operands that are numbers and sizes (`ops/sizes.py`),
+    where other inference leaves it unknown.
+    """
 
     elements: Callable[[Sequence[Sequence[int]]], float] | None = None
     """The number of elements that come out, where it is one of the numbers that go in."""
