@@ -54,7 +54,7 @@ def _described(graph: Graph, region: Region, count: int) -> Layer:
 
 def _moves_data(node: Node) -> bool:
     operator = OPERATORS.get(node.op)
-    return operator is None or operator.moves_data
+    return operator is None or not operator.traits.view
 
 
 def _without_values(graph: Graph, region: Region) -> Graph:

@@ -14,12 +14,11 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-import rlflow
 from rlflow.atomic_file import written_whole
 
 log = logging.getLogger(__name__)
 
-_ROOT = Path(rlflow.__file__).parent
+_PACKAGE = Path(__file__).parents[2]
 _CODE = ("ir", "onnx_io", "ops", "rules", "runtime")
 _LIBRARIES = ("numpy", "onnxruntime")
 
@@ -50,12 +49,12 @@ def read_checkpoint(path: Path) -> Any | None:
 
 def code_files() -> list[Path]:
     """Return the modules that a generated rule depends on, relative to the package `rlflow`, sorted."""
-    return sorted(path.relative_to(_ROOT) for package in _CODE for path in (_ROOT / package).rglob("*.py"))
+    return sorted(path.relative_to(_PACKAGE) for package in _CODE for path in (_PACKAGE / package).rglob("*.py"))
 
 
 @cache
 def _code() -> str:
-    return _digest(b"".join(bytes(path) + b"\n" + (_ROOT / path).read_bytes() for path in code_files()))
+    return _digest(b"".join(bytes(path) + b"\n" + (_PACKAGE / path).read_bytes() for path in code_files()))
 
 
 def _digest(content: bytes) -> str:
