@@ -1,4 +1,4 @@
-"""A rule as a picture: its two sides as graphs that flow downwards, and its condition in words below them."""
+"""A picture of a rule: its two sides as graphs that flow downwards, and its condition in words below them."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class _Box:
 
 
 def draw(rule: Rule) -> Figure:
-    """Both sides of a rule beside each other; a variable has the same name on both."""
+    """Draw both sides of a rule beside each other; a variable has the same name on both."""
     sides = [_boxes(rule.source), _boxes(rule.target)]
     layers = 1 + max(box.layer for side in sides for box in side)
     figure = Figure(figsize=(2 * _SIDE_INCHES, _LAYER_INCHES * (layers + 1)), layout="constrained")
@@ -38,6 +38,7 @@ def draw(rule: Rule) -> Figure:
         _draw_side(axes, side)
         axes.set_title(title)
     figure.suptitle(f"{rule.id}  {rule.name}")
+
     conditions = [describe(condition) for condition in rule.where]
     conditions += [f"{name} is constant" for name, spec in rule.variables.items() if spec.constant]
     figure.supxlabel(f"if {' and '.join(conditions)}" if conditions else "always", fontsize="medium")
@@ -45,7 +46,7 @@ def draw(rule: Rule) -> Figure:
 
 
 def _boxes(terms: tuple[Term, ...]) -> list[_Box]:
-    """A side with common parts once, operands before what reads them, outputs last."""
+    """The boxes of one side: common parts once, operands before the operators that read them, outputs last."""
     boxes: list[_Box] = []
     places: dict[Term, int] = {}
 
@@ -60,6 +61,7 @@ def _boxes(terms: tuple[Term, ...]) -> list[_Box]:
         return places[node]
 
     ends = [place(term) for term in terms]
+
     last = 1 + max(box.layer for box in boxes)
     for number, end in enumerate(ends):
         boxes.append(_Box(f"output {number}" if len(ends) > 1 else "output", _VALUE, last, (end,)))
@@ -73,12 +75,14 @@ def _label(term: Term) -> str:
 
 
 def _draw_side(axes: Axes, boxes: list[_Box]) -> None:
+    """Draw boxes in rows by layer, each layer spread over the width, with arrows from operands."""
     widths = Counter(box.layer for box in boxes)
     used: Counter[int] = Counter()
     places = []
     for box in boxes:
         places.append(((used[box.layer] + 0.5) / widths[box.layer], -float(box.layer)))
         used[box.layer] += 1
+
     arrow = {"arrowstyle": "-|>", "color": _LINE, "shrinkA": 10, "shrinkB": 12}
     for box, end in zip(boxes, places, strict=True):
         for operand in box.operands:
