@@ -1,7 +1,7 @@
 """Which equalities say something new: not one of a smaller rule's instances, nor another one with other names.
 
 Only rules with a certificate may prune. An equality that holds by accident at one shape would otherwise derive every
-other one, and true rules would be thrown away as known (research/rule_generation.md, 1.4).
+other one, and true rules would be thrown away as known (docs/measurements.md, 6).
 """
 
 from __future__ import annotations

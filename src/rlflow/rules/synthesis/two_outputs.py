@@ -1,7 +1,7 @@
 """Rules of two outputs, out of rules of one.
 
 Where the source joins two parts, Concat(L, M) = R says that L and M are the halves of Split(R)
-(research/rule_generation.md, 2): every pair of outputs is a part of some joint. And what is said of the first part of a
+(docs/measurements.md, 6): every pair of outputs is a part of some joint. And what is said of the first part of a
 Split may be said of both. So nothing needs to be enumerated for them.
 """
 

@@ -1,6 +1,6 @@
 """Time of a fragment of a graph (a node or a few) as it would take inside a whole model.
 
-Protocol "cold weights, warm activations" (research/ort_cpu_headroom.md section 4): inside a model, weights
+Protocol "cold weights, warm activations" (docs/measurements.md, 4): inside a model, weights
 come from memory, since all the other weights passed through the caches since their last use, while
 activations were written and the same operators ran with other weights a moment ago. So before each timed run
 a buffer as large as the weights of a large model is written, then a twin of the session is run, which has

@@ -1,7 +1,7 @@
 """End-to-end latency of several models against each other.
 
 A session that is opened twice runs at two speeds (page placement: up to 7 % on small models,
-research/ort_cpu_headroom.md section 5), and a machine drifts. So each round opens a fresh session of every
+docs/measurements.md, 1), and a machine drifts. So each round opens a fresh session of every
 model, one after another in an order that rotates, and only ratios within a round are compared.
 """
 

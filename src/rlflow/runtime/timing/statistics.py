@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-# paper.md section 6: what machine noise cannot be told from is reported as no difference.
+# A difference that cannot be told from the machine's noise is reported as none (docs/measurements.md, 2).
 NOISE = 0.02
 
 RESAMPLES = 2000
