@@ -11,7 +11,7 @@ always has).
 
 The borders follow the CPU optimisers at ORT_ENABLE_ALL: MatMul + Add -> Gemm, scale and transpose into FusedMatMul,
 Gelu and BiasGelu, LayerNormalization and SkipLayerNormalization, Conv + BatchNormalization + activation,
-Pad into a window (research/ort_cpu_headroom.md, 3 and 4).
+Pad into a window (docs/measurements.md, 3).
 """
 
 from __future__ import annotations

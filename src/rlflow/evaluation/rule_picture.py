@@ -1,4 +1,4 @@
-"""A rule as a picture: its two sides as graphs that flow downwards, and its condition in words below them."""
+"""A picture of a rule: its two sides as graphs that flow downwards, and its condition in words below them."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ def draw(rule: Rule) -> Figure:
     """Draw both sides of a rule beside each other; a variable has the same name on both."""
     figure = draw_panels({"replace": _boxes(rule.source), "by": _boxes(rule.target)})
     figure.suptitle(f"{rule.id}  {rule.name}")
+
     conditions = [describe(condition) for condition in rule.where]
     conditions += [f"{name} is constant" for name, spec in rule.variables.items() if spec.constant]
     figure.supxlabel(f"if {' and '.join(conditions)}" if conditions else "always", fontsize="medium")
@@ -25,7 +26,7 @@ def draw(rule: Rule) -> Figure:
 
 
 def _boxes(terms: tuple[Term, ...]) -> list[Box]:
-    """A side with common parts once, operands before what reads them, outputs last."""
+    """The boxes of one side: common parts once, operands before the operators that read them, outputs last."""
     boxes: list[Box] = []
     places: dict[Term, int] = {}
 

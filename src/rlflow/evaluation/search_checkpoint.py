@@ -1,4 +1,4 @@
-"""What a search has found, kept in a file, so that a comparison that was killed need not search again."""
+"""The result of a search, kept in a file, so that a comparison that was killed need not search again."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ log = logging.getLogger(__name__)
 
 
 def write_result(path: Path, result: OptimisationResult) -> None:
-    """The way to the best graph, and what it took; whole or not at all."""
+    """Write the trajectory to the best graph and what it took; the file is written whole or not at all."""
     content = {
         "trajectory": result.trajectory.to_json(),
         "best_ms": result.best_ms,
@@ -31,7 +31,7 @@ def write_result(path: Path, result: OptimisationResult) -> None:
 
 
 def read_result(path: Path, graph: Graph, rewriter: Rewriter) -> OptimisationResult | None:
-    """The result again, by replaying the way from `graph`; None where the file is missing or of another graph."""
+    """Read a result by replaying its trajectory from `graph`; None if the file is missing or of another graph."""
     if not path.exists():
         return None
     try:

@@ -1,4 +1,4 @@
-"""Experiments: configuration (Hydra), stages (DVC) and runs (MLflow). The library below knows none of them."""
+"""Experiments: configuration (Hydra), stages (DVC) and runs (MLflow), which nothing below this package knows."""
 
 import os
 

@@ -1,4 +1,4 @@
-"""Wall time of work that may be interrupted: what a result has cost, over all processes that it took."""
+"""The wall time of work that may be interrupted, summed over all the processes that it took."""
 
 import time
 from pathlib import Path
@@ -7,7 +7,7 @@ from rlflow.atomic_file import written_whole
 
 
 class Stopwatch:
-    """Goes on from the time that is written in a file; `tick` writes it."""
+    """A stopwatch that goes on from the time written in a file; `tick` writes it."""
 
     def __init__(self, path: Path):
         self._path = path
@@ -15,7 +15,7 @@ class Stopwatch:
         self._started = time.perf_counter()
 
     def tick(self) -> float:
-        """Seconds so far."""
+        """Write and return the seconds so far."""
         elapsed_s = self._before_s + time.perf_counter() - self._started
         with written_whole(self._path) as draft:
             draft.write_text(repr(elapsed_s))

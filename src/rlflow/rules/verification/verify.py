@@ -3,7 +3,7 @@
 Over the field a wrong equality of rational functions of degree d survives one trial with probability at most d / p
 (Schwartz-Zippel), so that a handful of trials leaves nothing to chance; signs and uninterpreted functions are settled
 element by element, hence the minimum of compared elements. The float run on ONNX Runtime is no proof, but the only step
-that sees an operator whose attribute we misread (research/rule_generation.md, 3). Poles, overflow and cancellation are
+that sees an operator whose attribute we misread (docs/measurements.md, 7). Poles, overflow and cancellation are
 too rare to be drawn: last steps seek them with numbers like 0 and 100, and with tensors of very different magnitudes.
 """
 
