@@ -67,7 +67,7 @@ RECALL ?=
 rules: setup ## the rules' figures: each at a thousand instances in ONNX Runtime; RECALL=equations.txt
 	OMP_NUM_THREADS=1 python benchmarks/rules.py --recall $(RECALL)
 
-trajectories: setup ## record the trajectories that the tests replay anew: after a change of the library
+trajectories: setup ## record the trajectories that the tests replay anew, from all rules of the library
 	OMP_NUM_THREADS=1 PYTHONPATH=tests python -m support.recording
 
 bench: setup ## timings, to data/results/bench.json
