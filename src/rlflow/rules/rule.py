@@ -44,7 +44,9 @@ class Rule:
 
     `attributes` says what each attribute variable may be, for drawing instances (rules/verification/sampler.py).
     `where` is what makes it true; `worth`, which no certificate speaks of, where it is worth trying besides.
-    `opset` is the first opset in which the rule holds, where that is later than its operators.
+    `opset` is the first opset in which the rule holds, where that is later than its operators. `declared_at` names the
+    file and the line of a declaration, which neither the id nor the certificate covers; it is empty for a rule that
+    enumeration found.
     """
 
     name: str
@@ -58,6 +60,7 @@ class Rule:
     opset: int = 0
     origin: str = "declared"
     certificate: Certificate | None = None
+    declared_at: str = field(default="", compare=False)
 
     def __post_init__(self) -> None:
         if len(self.source) != len(self.target) or not self.source:
@@ -133,7 +136,7 @@ def declare(
     variables: Mapping[str, Mapping[str, Any]] | None = None,
     **rest: Any,
 ) -> Rule:
-    """A rule from its JSON notation; `source` and `target` are lists of terms, one an output."""
+    """A rule from its JSON notation; `source` and `target` are lists of terms, one for each output."""
     specs = {
         k: VariableSpec(
             shape=tuple(v["shape"]) if v.get("shape") is not None else None,
@@ -159,7 +162,7 @@ def canonical(rule: Rule) -> dict[str, Any]:
     """
     names = pattern.variables(*rule.source)
     tensors = {name: f"v{i}" for i, name in enumerate(names)}
-    rename = {**tensors, **{name: f"?a{i}" for i, name in enumerate(_attribute_variables(rule))}}
+    rename = {**tensors, **{name: f"?a{i}" for i, name in enumerate(pattern.attribute_variables(*rule.source))}}
     parts = dict.fromkeys(d for name in names for d in rule.spec(name).shape or () if isinstance(d, str))
     symbols = {d: ("..." if d.startswith("...") else "") + f"d{i}" for i, d in enumerate(parts)}
     specs = {tensors[name]: rule.spec(name).to_json() for name in names if name in rule.variables}
@@ -177,7 +180,7 @@ def with_short_names(rule: Rule) -> Rule:
     """Variables called a, b, c and dimensions called by their variable, named by the equation."""
     names = pattern.variables(*rule.source)
     short = {name: chr(ord("a") + i) for i, name in enumerate(names)}
-    rename = short | {a: f"?p{i}" for i, a in enumerate(_attribute_variables(rule))}
+    rename = short | {a: f"?p{i}" for i, a in enumerate(pattern.attribute_variables(*rule.source))}
     symbols: dict[str, str] = {}
     for name in names:
         for axis, d in enumerate(rule.spec(name).shape or ()):
@@ -197,14 +200,6 @@ def with_short_names(rule: Rule) -> Rule:
         origin=rule.origin,
     )
     return replace(renamed, name=renamed.equation())
-
-
-def _attribute_variables(rule: Rule) -> tuple[str, ...]:
-    found: dict[str, None] = {}
-    for term in (t for side in rule.source for t in pattern.subterms(side)):
-        if isinstance(term, Apply):
-            found.update((v, None) for _, v in term.attributes if isinstance(v, str) and v.startswith("?"))
-    return tuple(found)
 
 
 def _renamed(value: Any, rename: Mapping[str, str]) -> Any:

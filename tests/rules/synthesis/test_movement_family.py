@@ -11,7 +11,8 @@ from rules.support import assert_fires_on_a_model
 
 from rlflow.ir.tensor_type import TensorType
 from rlflow.rules import pattern
-from rlflow.rules.declared.reading import EXTENTS
+from rlflow.rules.declared import slice_pushdown
+from rlflow.rules.declared.catalogue import rules_of
 from rlflow.rules.pattern import Term, parse
 from rlflow.rules.rule import Rule, declare
 from rlflow.rules.synthesis.attributes import is_tied, of_any_attributes
@@ -277,7 +278,8 @@ def test_what_types_do_not_tell_is_refuted_where_all_is_read_backwards() -> None
     kinds = {"?e": ["extent"], "?b": ["extent", "?e"], "?t": ["extent", "?e", "?b"]}
     rule = declare("one addend", "test", [["Add", sliced("x"), "z"]], [sliced(["Add", "x", "z"])], attributes=kinds)
     assert not isinstance(verify(rule, CONFIG), Certificate)
-    independent = dict(zip(("?b", "?e", "?t"), EXTENTS.values(), strict=True))
+    drawn = rules_of(slice_pushdown)[0].attributes
+    independent = {name: drawn[name] for name in ("?b", "?e", "?t")}
     assert isinstance(verify(replace(rule, attributes=independent), CONFIG), Certificate)
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from rlflow.errors import RuleError
 from rlflow.rules.certificate import Certificate
-from rlflow.rules.declared.catalogue import curated_rules, false_controls
+from rlflow.rules.declared.catalogue import declared_rules, false_controls
 from rlflow.rules.expression import holds
 from rlflow.rules.rule import Rule, declare
 from rlflow.rules.synthesis.generalise import Certifier, generalised, mine
@@ -77,7 +77,7 @@ def test_what_the_source_loses_may_be_lost() -> None:
 
 def test_a_control_that_passes_is_an_alarm() -> None:
     with pytest.raises(RuleError, match="which is false"):
-        check_false_controls([curated_rules()[0]], CONFIG)
+        check_false_controls([declared_rules()[0]], CONFIG)
 
 
 def test_domain_errors_are_seen() -> None:
@@ -224,5 +224,5 @@ def test_a_common_part_becomes_a_variable() -> None:
 
 def test_no_two_declared_rules_say_the_same() -> None:
     """Names and ids apart: the library would drop one of two, and the report count both."""
-    rules = curated_rules()
+    rules = declared_rules()
     assert len({r.id for r in rules}) == len({r.name for r in rules}) == len(rules)

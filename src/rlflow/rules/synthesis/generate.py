@@ -22,7 +22,6 @@ from rlflow.errors import InputError
 from rlflow.ir.tensor_type import TensorType
 from rlflow.rules import pattern
 from rlflow.rules.declared import catalogue
-from rlflow.rules.declared.joins import join_rules
 from rlflow.rules.library import Library, read_rule
 from rlflow.rules.pattern import Apply, Term
 from rlflow.rules.rule import Rule, VariableSpec
@@ -219,8 +218,9 @@ class LibraryReport:
 
 
 def declared_rules(families: Sequence[str]) -> list[Rule]:
-    """Those that belong to no family, and those of these families."""
-    return [*catalogue.curated_rules(), *(join_rules() if JOIN.name in families else [])]
+    """All but those that belong to a family which is not among these."""
+    rules = catalogue.declared_rules()
+    return rules if JOIN.name in families else [rule for rule in rules if rule.family != JOIN.name]
 
 
 def build_library(
