@@ -16,11 +16,11 @@ from rlflow.optimise.gate import DeliveryConfig, check
 from rlflow.optimise.reproducer import Pair, smallest_pair, write
 from rlflow.optimiser import Budget, Workspace
 from rlflow.rules.matching.rewriter import Rewriter
-from rlflow.rules.rule import declare
+from rlflow.rules.rule import rule_from_json
 from rlflow.trajectory.bisect import first_wrong_step
 
 FLOAT = TensorProto.FLOAT
-LOSE_A_RELU = declare("lose-a-relu", "algebra", [["Relu", ["Neg", "x"]]], [["Neg", "x"]], {})
+LOSE_A_RELU = rule_from_json("lose-a-relu", "algebra", [["Relu", ["Neg", "x"]]], [["Neg", "x"]], {})
 
 
 def derivation(nodes, stored):

@@ -5,7 +5,7 @@ holds.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from hashlib import sha256
@@ -43,7 +43,8 @@ class Rule:
     """`source[i]` may be replaced by `target[i]`, all outputs together.
 
     `attributes` says what each attribute variable may be, for drawing instances (rules/verification/sampler.py).
-    `where` is what makes it true; `worth`, which no certificate speaks of, where it is worth trying besides.
+    `where` is what makes it true; `profitable_if`, of which no certificate speaks, where it is worth trying besides:
+    its key in the JSON notation, from which ids are made, is "worth".
     `opset` is the first opset in which the rule holds, where that is later than its operators. `declared_at` names the
     file and the line of a declaration, which neither the id nor the certificate covers; it is empty for a rule that
     enumeration found.
@@ -56,7 +57,7 @@ class Rule:
     variables: Mapping[str, VariableSpec] = field(default_factory=dict)
     attributes: Mapping[str, Any] = field(default_factory=dict)
     where: tuple[Expression, ...] = ()
-    worth: tuple[Expression, ...] = ()
+    profitable_if: tuple[Expression, ...] = ()
     opset: int = 0
     origin: str = "declared"
     certificate: Certificate | None = None
@@ -104,8 +105,8 @@ class Rule:
     def equation(self) -> str:
         """Both sides and the condition in one line."""
         sides = ["; ".join(map(pattern.show, side)) for side in (self.source, self.target)]
-        condition, worth = (" and ".join(map(describe, conditions)) for conditions in (self.where, self.worth))
-        parts = (" => ".join(sides), f"if {condition}" if condition else "", f"tried if {worth}" if worth else "")
+        condition, profit = (" and ".join(map(describe, c)) for c in (self.where, self.profitable_if))
+        parts = (" => ".join(sides), f"if {condition}" if condition else "", f"tried if {profit}" if profit else "")
         return "  ".join(filter(None, parts))
 
     def to_json(self) -> dict[str, Any]:
@@ -118,7 +119,7 @@ class Rule:
             "source": [pattern.to_json(t) for t in self.source],
             "target": [pattern.to_json(t) for t in self.target],
             "where": list(self.where),
-            **({"worth": list(self.worth)} if self.worth else {}),
+            **({"worth": list(self.profitable_if)} if self.profitable_if else {}),
             "opset": self.opset,
             "origin": self.origin,
             "certificate": self.certificate.to_json() if self.certificate else None,
@@ -128,7 +129,7 @@ class Rule:
 _ANY = VariableSpec()
 
 
-def declare(
+def rule_from_json(
     name: str,
     family: str,
     source: list[Any],
@@ -145,7 +146,7 @@ def declare(
         )
         for k, v in (variables or {}).items()
     }
-    rest |= {name: tuple(rest[name]) for name in ("where", "worth") if name in rest}
+    rest |= {name: tuple(rest[name]) for name in ("where", "profitable_if") if name in rest}
     return Rule(
         name=name,
         family=family,
@@ -170,10 +171,14 @@ def canonical(rule: Rule) -> dict[str, Any]:
         "source": [_renamed(pattern.to_json(t), rename) for t in rule.source],
         "target": [_renamed(pattern.to_json(t), rename) for t in rule.target],
         "variables": {name: _renamed(spec, symbols) for name, spec in specs.items()},
-        "where": sorted((_renamed(w, rename) for w in rule.where), key=json.dumps),
-        **({"worth": sorted((_renamed(w, rename) for w in rule.worth), key=json.dumps)} if rule.worth else {}),
+        "where": _sorted(rule.where, rename),
+        **({"worth": _sorted(rule.profitable_if, rename)} if rule.profitable_if else {}),
         "opset": rule.opset,
     }
+
+
+def _sorted(conditions: Sequence[Expression], rename: Mapping[str, str]) -> list[Expression]:
+    return sorted((_renamed(c, rename) for c in conditions), key=json.dumps)
 
 
 def with_short_names(rule: Rule) -> Rule:
@@ -187,7 +192,7 @@ def with_short_names(rule: Rule) -> Rule:
             if isinstance(d, str):
                 symbols.setdefault(d, f"...{short[name]}" if d.startswith("...") else f"{short[name]}{axis}")
     written = _renamed(rule.to_json(), rename)
-    renamed = declare(
+    renamed = rule_from_json(
         rule.name,
         rule.family,
         written["source"],
@@ -195,7 +200,7 @@ def with_short_names(rule: Rule) -> Rule:
         {short[name]: _renamed(spec.to_json(), symbols) for name, spec in rule.variables.items()},
         attributes={rename[name]: kind for name, kind in written["attributes"].items()},
         where=written["where"],
-        worth=written.get("worth", ()),
+        profitable_if=written.get("worth", ()),
         opset=rule.opset,
         origin=rule.origin,
     )

@@ -93,5 +93,5 @@ def test_what_it_is_worth_is_kept_with_the_rule_and_told(tmp_path: Path) -> None
     Library((rule,)).save(path)
     (again,) = load(path).rules
     assert again == rule
-    assert again.worth
+    assert again.profitable_if
     assert "tried if 1024 <= dim(a, 0)" in again.equation()

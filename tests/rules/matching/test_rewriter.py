@@ -18,7 +18,7 @@ from rlflow.ops import registry
 from rlflow.rules.library import Library, load
 from rlflow.rules.matching.match import Match
 from rlflow.rules.matching.rewriter import Rewriter
-from rlflow.rules.rule import declare
+from rlflow.rules.rule import rule_from_json
 
 LIBRARY = load()
 STEPS_ON_BERT = 25
@@ -187,7 +187,7 @@ def test_more_matches_than_any_limit_are_all_listed(library: Library) -> None:
     assert len(set(positions)) == count
 
 
-RELU_TWICE = declare("relu-twice", "test", [["Relu", ["Relu", "x"]]], [["Relu", "x"]])
+RELU_TWICE = rule_from_json("relu-twice", "test", [["Relu", ["Relu", "x"]]], [["Relu", "x"]])
 
 
 @pytest.mark.parametrize("read", ["nowhere else", "by another node", "as an output"])
@@ -209,7 +209,9 @@ def test_a_match_is_private(read: str) -> None:
 
 def test_what_is_not_understood_is_never_matched(bert: Graph) -> None:
     """Integer operands: rules are about real numbers."""
-    rule = declare("any-gather", "test", [["Gather", {"axis": 0}, "x", "i"]], [["Gather", {"axis": 0}, "x", "i"]])
+    rule = rule_from_json(
+        "any-gather", "test", [["Gather", {"axis": 0}, "x", "i"]], [["Gather", {"axis": 0}, "x", "i"]]
+    )
     assert any(node.op == "Gather" for node in bert.nodes.values())
     assert [*Rewriter([rule]).matches(bert)] == [()]
 
@@ -268,7 +270,7 @@ def test_merging_products_never_closes_a_cycle(order: list[int], biased: bool) -
 
 
 def test_rules_whose_outputs_could_feed_each_other_are_refused() -> None:
-    rule = declare(
+    rule = rule_from_json(
         "merge-anything",
         "test",
         [["MatMul", "x", "v"], ["MatMul", "x", "w"]],
@@ -280,7 +282,9 @@ def test_rules_whose_outputs_could_feed_each_other_are_refused() -> None:
 
 def test_unrelated_outputs_are_refused() -> None:
     variables = {"x": {"constant": True}, "y": {"constant": True}}
-    rule = declare("two-rules", "test", [["Relu", "x"], ["Relu", "y"]], [["Relu", "y"], ["Relu", "x"]], variables)
+    rule = rule_from_json(
+        "two-rules", "test", [["Relu", "x"], ["Relu", "y"]], [["Relu", "y"], ["Relu", "x"]], variables
+    )
     with pytest.raises(RuleError, match="two-rules"):
         Rewriter([rule]).matches(graph_of(lambda nodes: [add(nodes, "Relu", leaf(nodes, source((2,), "x")))]))
 

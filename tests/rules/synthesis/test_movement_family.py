@@ -14,7 +14,7 @@ from rlflow.rules import pattern
 from rlflow.rules.declared import slice_pushdown
 from rlflow.rules.declared.catalogue import rules_of
 from rlflow.rules.pattern import Term, parse
-from rlflow.rules.rule import Rule, declare
+from rlflow.rules.rule import Rule, rule_from_json
 from rlflow.rules.synthesis.attributes import is_tied, of_any_attributes
 from rlflow.rules.synthesis.enumeration import Leaf, OperatorChoice, enumerate_pairs
 from rlflow.rules.synthesis.families import MOVEMENT, Family
@@ -214,8 +214,8 @@ def test_no_rule_has_a_size_of_its_example(slices: GenerationReport) -> None:
     assert slices.rules
     assert not any(map(is_tied, slices.rules))
     for source in (cut(-1, 0, 2, ["Relu", "a"]), ["Reshape", {"shape": [2, -1]}, "a"]):
-        assert is_tied(declare("seen", "test", [source], ["a"]))
-    assert not is_tied(declare("of all", "test", [cut(-1, 0, TO_THE_END, "a")], ["a"]))
+        assert is_tied(rule_from_json("seen", "test", [source], ["a"]))
+    assert not is_tied(rule_from_json("of all", "test", [cut(-1, 0, TO_THE_END, "a")], ["a"]))
 
 
 def test_two_outputs_of_one_operator_count_once() -> None:
@@ -236,7 +236,7 @@ def test_two_outputs_of_one_operator_count_once() -> None:
 
 
 def seen(source: Any, target: Any) -> Rule:
-    return declare("seen", "test", [source], [target], {"a": {"shape": ["l", "m", "k"]}})
+    return rule_from_json("seen", "test", [source], [target], {"a": {"shape": ["l", "m", "k"]}})
 
 
 def targets(rule: Rule) -> list[Term]:
@@ -261,7 +261,7 @@ def test_drawn_slices_go_in_every_direction() -> None:
     """End, start and step are drawn one after another and belong together: one in six reads all backwards."""
     kinds = {"?e": ["extent"], "?b": ["extent", "?e"], "?t": ["extent", "?e", "?b"]}
     cutting = ["Slice", {"axes": "?a", "starts": "?b", "ends": "?e", "steps": "?t"}, "x"]
-    rule = declare("slice", "test", [cutting], [cutting], attributes={"?a": ["axes", "x"], **kinds})
+    rule = rule_from_json("slice", "test", [cutting], [cutting], attributes={"?a": ["axes", "x"], **kinds})
     sampler, random = Sampler(rule), Random(0)
     drawn = [sampler.draw(random) for _ in range(400)]
     extents = {tuple(i.attributes[name][0] for name in kinds) for i in drawn}  # type: ignore[index]
@@ -276,7 +276,9 @@ def test_what_types_do_not_tell_is_refuted_where_all_is_read_backwards() -> None
         return ["Slice", {"axes": [-1], "starts": "?b", "ends": "?e", "steps": "?t"}, x]
 
     kinds = {"?e": ["extent"], "?b": ["extent", "?e"], "?t": ["extent", "?e", "?b"]}
-    rule = declare("one addend", "test", [["Add", sliced("x"), "z"]], [sliced(["Add", "x", "z"])], attributes=kinds)
+    rule = rule_from_json(
+        "one addend", "test", [["Add", sliced("x"), "z"]], [sliced(["Add", "x", "z"])], attributes=kinds
+    )
     assert not isinstance(verify(rule, CONFIG), Certificate)
     drawn = rules_of(slice_pushdown)[0].attributes
     independent = {name: drawn[name] for name in ("?b", "?e", "?t")}
@@ -288,7 +290,7 @@ def test_outputs_without_elements_prove_nothing() -> None:
     nothing = cut(-1, 2, 1, "x")
     source = ["Slice", {"axes": [-1], "starts": [0], "ends": "?e", "steps": [1]}, "x"]
     kinds = {"?e": ["choice", [0], [0], [0], [1]]}
-    rule = declare("empty", "test", [source], [nothing], {"x": {"shape": ["m", "n"]}}, attributes=kinds)
+    rule = rule_from_json("empty", "test", [source], [nothing], {"x": {"shape": ["m", "n"]}}, attributes=kinds)
     outcome = verify(rule, CONFIG)
     assert not isinstance(outcome, Certificate)
     assert "at only 0 of" in outcome.reason
@@ -299,8 +301,11 @@ def test_parts_that_differ_are_no_rule_of_both() -> None:
     split = {"axis": "?k", "split": "?s"}
     kinds = {"?k": ["axis", "x"], "?s": ["sizes", "?k", "x", "y"]}
     first = ["@", 0, ["Split", split, ["Concat", {"axis": "?k"}, "x", "y"]]]
-    assert of_both_parts(certified(declare("first", "test", [first], ["x"], attributes=kinds), CONFIG), CONFIG) is None
-    twice = declare("twice", "test", [["Relu", ["Relu", "x"]]], [["Relu", "x"]])
+    assert (
+        of_both_parts(certified(rule_from_json("first", "test", [first], ["x"], attributes=kinds), CONFIG), CONFIG)
+        is None
+    )
+    twice = rule_from_json("twice", "test", [["Relu", ["Relu", "x"]]], [["Relu", "x"]])
     assert of_both_parts(certified(twice, CONFIG), CONFIG) is None
 
 

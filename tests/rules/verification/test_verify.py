@@ -10,7 +10,7 @@ from rlflow.errors import RuleError
 from rlflow.rules.certificate import Certificate
 from rlflow.rules.declared.catalogue import declared_rules, false_controls
 from rlflow.rules.expression import holds
-from rlflow.rules.rule import Rule, declare
+from rlflow.rules.rule import Rule, rule_from_json
 from rlflow.rules.synthesis.generalise import Certifier, generalised, mine
 from rlflow.rules.verification import sampler
 from rlflow.rules.verification.sampler import Sampler
@@ -29,7 +29,7 @@ from rlflow.rules.verification.verify import (
 )
 
 CONFIG = VerificationConfig()
-SCALE = declare(
+SCALE = rule_from_json(
     "scale",
     "test",
     [["Mul", ["MatMul", "x", "w"], "s"]],
@@ -70,7 +70,7 @@ def test_only_magnitudes_tell_a_detour_by_a_difference() -> None:
 def test_what_the_source_loses_may_be_lost() -> None:
     """The same equality from the detour to the quotient: the source is the worse side."""
     control = next(c for c in false_controls() if c.name == "detour-by-a-difference")
-    back = declare("back", "test", [["Add", "a", ["Sub", "b", "a"]]], [["Div", ["Mul", "a", "b"], "a"]], SQUARE)
+    back = rule_from_json("back", "test", [["Add", "a", ["Sub", "b", "a"]]], [["Div", ["Mul", "a", "b"], "a"]], SQUARE)
     instance = verify(control, CONFIG).instance
     assert not loses_precision(Sampler(back).sides(instance), np.random.default_rng(0))
 
@@ -82,20 +82,22 @@ def test_a_control_that_passes_is_an_alarm() -> None:
 
 def test_domain_errors_are_seen() -> None:
     """sqrt(x) * sqrt(x) = x fails for negative x, and in the exact field as well, where sqrt is only a name."""
-    rule = declare("sqrt", "test", [["Mul", ["Sqrt", "x"], ["Sqrt", "x"]]], ["x"], {"x": {"shape": ["n"]}})
+    rule = rule_from_json("sqrt", "test", [["Mul", ["Sqrt", "x"], ["Sqrt", "x"]]], ["x"], {"x": {"shape": ["n"]}})
     assert isinstance(verify(rule, CONFIG), Refutation)
 
 
 def test_division_by_zero_is_not_cancelled() -> None:
     """relu(x) / relu(x) = 1 where it is defined."""
-    rule = declare("cancel", "test", [["Div", ["Relu", "x"], ["Relu", "x"]]], [["Div", "x", "x"]])
+    rule = rule_from_json("cancel", "test", [["Div", ["Relu", "x"], ["Relu", "x"]]], [["Div", "x", "x"]])
     outcome = verify(rule, CONFIG)
     assert isinstance(outcome, Refutation)
     assert "undefined" in outcome.reason
 
 
 def test_a_target_that_is_never_typed_is_refuted() -> None:
-    rule = declare("untyped", "test", [["Relu", "x"]], [["Transpose", {"perm": [1, 0]}, "x"]], {"x": {"shape": [2, 3]}})
+    rule = rule_from_json(
+        "untyped", "test", [["Relu", "x"]], [["Transpose", {"perm": [1, 0]}, "x"]], {"x": {"shape": [2, 3]}}
+    )
     outcome = verify(rule, CONFIG)
     assert isinstance(outcome, Refutation)
     assert "well typed, and has elements, at only 0" in outcome.reason
@@ -111,7 +113,7 @@ def test_what_is_false_only_where_a_window_keeps_the_size_is_refuted(seed: int) 
         "?s": ["integers", 1, 2, 2],
     }
     source, target = ["Mul", "a", ["AveragePool", window, "b"]], ["AveragePool", window, ["Mul", "a", "b"]]
-    rule = declare("kept", "test", [source], [target], {"b": {"shape": ["n", "c", "h", "w"]}}, attributes=kinds)
+    rule = rule_from_json("kept", "test", [source], [target], {"b": {"shape": ["n", "c", "h", "w"]}}, attributes=kinds)
     outcome = verify(rule, replace(CONFIG, seed=seed))
     assert isinstance(outcome, Refutation)
     assert outcome.instance is not None
@@ -120,7 +122,7 @@ def test_what_is_false_only_where_a_window_keeps_the_size_is_refuted(seed: int) 
 def test_of_no_elements_nothing_is_proved() -> None:
     """A slice that reads nothing is its own negative wherever it is well typed."""
     nothing = {"axes": [-1], "starts": [2], "ends": [1], "steps": [1]}
-    rule = declare("nothing", "test", [["Slice", nothing, "x"]], [["Neg", ["Slice", nothing, "x"]]])
+    rule = rule_from_json("nothing", "test", [["Slice", nothing, "x"]], [["Neg", ["Slice", nothing, "x"]]])
     outcome = verify(rule, CONFIG)
     assert isinstance(outcome, Refutation)
     assert "at only 0" in outcome.reason
@@ -130,18 +132,18 @@ def test_an_accident_of_floats_refutes_nothing() -> None:
     """Both sides are a c / (a c + b): near its pole, of whose neighbours some are drawn, neither is accurate."""
     source, target = ["Div", "a", ["Add", "a", ["Div", "b", "c"]]], ["Div", "c", ["Add", "c", ["Div", "b", "a"]]]
     vectors = {name: {"shape": [64]} for name in "abc"}
-    rule = declare("pole", "test", [source], [target], vectors)
+    rule = rule_from_json("pole", "test", [source], [target], vectors)
     case, rng = Sampler(rule).sides(sampler.draw(rule, Random(0))), np.random.default_rng(0)
     assert case is not None
     errors = float_errors([case] * 1600, rng)
     assert 0 < sum(not is_rounding(error) for error in errors) < 100
     assert not differs_in_floats(case, rng)
-    wrong = declare("wrong", "test", [source], [["Neg", target]], vectors)
+    wrong = rule_from_json("wrong", "test", [source], [["Neg", target]], vectors)
     assert differs_in_floats(Sampler(wrong).sides(case.instance), rng)
 
 
 def test_a_refuted_rule_says_where(library: object) -> None:
-    rule = declare(
+    rule = rule_from_json(
         "wrong", "test", [["MatMul", "a", "b"]], [["MatMul", "b", "a"]], {n: {"shape": ["n", "n"]} for n in "ab"}
     )
     with pytest.raises(RuleError, match=r"rule test-[0-9a-f]{12} \(wrong\) is refuted.*'a': \[[234], [234]\]"):
@@ -165,14 +167,14 @@ def test_a_condition_is_mined() -> None:
 
 
 def test_what_no_condition_can_save_stays_refuted() -> None:
-    rule = declare("exp", "test", [["Exp", ["Add", "a", "b"]]], [["Add", ["Exp", "a"], ["Exp", "b"]]])
+    rule = rule_from_json("exp", "test", [["Exp", ["Add", "a", "b"]]], [["Add", ["Exp", "a"], ["Exp", "b"]]])
     assert mine(rule, np.random.default_rng(0), CONFIG) is None
     assert Certifier(CONFIG).first([rule]) is None
 
 
 def test_an_equality_is_widened_as_far_as_it_is_true() -> None:
     matrix = {"shape": ["m", "k"]}
-    seen = declare(
+    seen = rule_from_json(
         "seen",
         "test",
         [["Add", "a", ["Add", "a", "b"]]],
@@ -189,7 +191,7 @@ def test_an_equality_is_widened_as_far_as_it_is_true() -> None:
 def test_an_equality_is_widened_no_further_than_it_is_true() -> None:
     """A vector that scales the columns of a product may have no leading dimensions: they would scale other things."""
     variables = {"x": {"shape": ["m", "k"]}, "w": {"shape": ["k", "n"]}, "q": {"shape": ["n"]}}
-    seen = declare(
+    seen = rule_from_json(
         "seen", "test", [["MatMul", "x", ["Mul", "w", "q"]]], [["Mul", "q", ["MatMul", "x", "w"]]], variables
     )
     wide = generalised(seen, CONFIG, {"m": 2, "k": 3, "n": 4})
@@ -200,7 +202,7 @@ def test_an_equality_is_widened_no_further_than_it_is_true() -> None:
 
 def test_instances_are_varied() -> None:
     """Shapes where all dimensions are equal and shapes where they differ, of low and high rank."""
-    rule = declare("any", "test", [["Relu", "x"]], [["Relu", "x"]])
+    rule = rule_from_json("any", "test", [["Relu", "x"]], [["Relu", "x"]])
     random = Random(0)
     drawn = [sampler.draw(rule, random).shape("x") for _ in range(3000)]
     assert {len(s) for s in drawn} == {0, 1, 2, 3, 4}
@@ -213,7 +215,7 @@ def test_a_common_part_becomes_a_variable() -> None:
     """The outer product of two columns was seen with a transpose, which has nothing to do with it."""
     transposed = ["Transpose", {"perm": [1, 0]}, "b"]
     column = {"shape": ["m", 1]}
-    seen = declare(
+    seen = rule_from_json(
         "seen", "test", [["Mul", "a", transposed]], [["MatMul", "a", transposed]], {"a": column, "b": column}
     )
     wide = generalised(seen, CONFIG, {"m": 2})

@@ -262,7 +262,7 @@ def _rule(name: str, family: str, opset: int, rewrite: object, parameters: _Para
         variables={n: spec for n, spec in parameters.tensors.items() if n in bound and spec != VariableSpec()},
         attributes={symbol: domain.to_json() for symbol, domain in domains.items()},
         where=rewrite.where,
-        worth=rewrite.profitable_if,
+        profitable_if=rewrite.profitable_if,
         opset=opset,
         declared_at=place.recorded,
     )
