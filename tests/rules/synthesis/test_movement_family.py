@@ -21,7 +21,7 @@ from rlflow.rules.synthesis.families import MOVEMENT, Family
 from rlflow.rules.synthesis.generate import GenerationReport, GeneratorConfig, generate
 from rlflow.rules.synthesis.prune import KnownRules
 from rlflow.rules.synthesis.two_outputs import of_both_parts
-from rlflow.rules.verification.sampler import Sampler
+from rlflow.rules.verification.sampler import EXTENTS, Sampler
 from rlflow.rules.verification.verify import Certificate, VerificationConfig, certified, verify
 
 CONFIG = VerificationConfig()
@@ -265,7 +265,7 @@ def test_drawn_slices_go_in_every_direction() -> None:
     sampler, random = Sampler(rule), Random(0)
     drawn = [sampler.draw(random) for _ in range(400)]
     extents = {tuple(i.attributes[name][0] for name in kinds) for i in drawn}  # type: ignore[index]
-    assert extents == set(sampler.EXTENTS)
+    assert extents == set(EXTENTS)
     assert sum(i.attributes["?e"] == (-TO_THE_END,) and i.attributes["?b"] == (-1,) for i in drawn) > 400 / 6
 
 
