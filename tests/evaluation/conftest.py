@@ -219,8 +219,6 @@ def documents(evaluation, rules_applied, sweep) -> dict[str, Any]:
             "unsound_rules_accepted": FIGURE | {"value": 0, "baseline": 12, "baseline_name": "unchecked"},
             "shapes_checked": 300,
             "float_checks": 29,
-            "float_checks_non_vacuous": 29,
-            "max_relative_error": 3e-7,
             "generation_s": 8.0,
             "seed": 0,
         },

@@ -77,24 +77,35 @@ def difference(before: Library, after: Library) -> LibraryDifference:
     )
 
 
-def load(path: Path | None = None) -> Library:
-    """The library of a file, or the one that ships with the package.
+SHIPPED = Path(str(resources.files("rlflow.rules"))) / "library.jsonl"
 
-    `CertificateError` naming the rule whose certificate is missing or does not belong to it, `RuleError` naming the
-    line that cannot be read, `InputError` if there is no such file.
+
+def load(path: Path | None = None) -> Library:
+    """The library of a file, by default the one that ships with the package, every certificate checked.
+
+    `CertificateError` naming the rule whose certificate does not hold, and the errors of `read`.
+    """
+    library = read(path or SHIPPED)
+    for rule in library.rules:
+        check_certificate(rule)
+    return library
+
+
+def read(path: Path) -> Library:
+    """The rules of a file as they are written, whatever their certificates are worth.
+
+    `RuleError` naming the line that cannot be read, `InputError` if there is no such file.
     """
     try:
-        text = path.read_text() if path else resources.files("rlflow.rules").joinpath("library.jsonl").read_text()
+        lines = path.read_text().splitlines()
     except FileNotFoundError:
         raise InputError(f"there is no rule library {path}: make one with `rlflow rules generate`") from None
     rules = []
-    for number, line in enumerate(text.splitlines(), start=1):
+    for number, line in enumerate(lines, start=1):
         try:
-            rule = read_rule(json.loads(line))
+            rules.append(read_rule(json.loads(line)))
         except (ValueError, KeyError, TypeError) as error:
-            raise RuleError(f"line {number} of {path or 'the shipped library'} is no rule: {error}") from None
-        check_certificate(rule)
-        rules.append(rule)
+            raise RuleError(f"line {number} of {path} is no rule: {error}") from None
     return Library(tuple(rules))
 
 
@@ -111,7 +122,7 @@ def read_rule(written: Mapping[str, Any]) -> Rule:
         profitable_if=written.get("worth", ()),
         opset=written["opset"],
         origin=written["origin"],
-        certificate=Certificate(**written["certificate"]) if written["certificate"] else None,
+        certificate=Certificate.from_json(written["certificate"]),
     )
     if rule.id != written["id"]:
         raise RuleError(f"rule {written['id']} ({rule.name}) was changed: its content now has the id {rule.id}")
