@@ -68,7 +68,7 @@ def mentioned(expression: Expression) -> frozenset[str]:
         return frozenset([expression]) if expression.startswith("?") else frozenset()
     if not isinstance(expression, list) or not expression:
         return frozenset()
-    of_variable = isinstance(expression[0], str) and (expression[0] == "value" or expression[0] in _OF_VARIABLE)
+    of_variable = isinstance(expression[0], str) and (expression[0] == "value" or expression[0] in VARIABLE_FUNCTIONS)
     tensors = {expression[1]} if of_variable else set()
     return frozenset(tensors).union(*map(mentioned, expression))
 
