@@ -1,4 +1,4 @@
-"""What a model says of itself beside its computation: what goes in and comes out, opsets, functions, metadata."""
+"""A model without its computation: inputs, outputs, opsets, functions, metadata."""
 
 from __future__ import annotations
 

@@ -63,7 +63,7 @@ def _copied(target: tuple[int, ...], shape: tuple[Dimension, ...]) -> tuple[Dime
 
 
 def _left_dimension(left: list[Dimension], right: list[Dimension]) -> Dimension:
-    """What -1 stands for, given what is to be divided and by what; copied dimensions cancel before."""
+    """Return the dimension that -1 stands for, given those of operand and target that are not copied."""
     before, after = static_size(left), static_size(right)
     if after is None:
         return None

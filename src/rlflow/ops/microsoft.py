@@ -75,7 +75,7 @@ def _infer_gelu(name: str) -> Infer:
 
 
 def _gelu(domain: Domain, attributes: Attributes, x: Sequence[Array]) -> tuple[Array, ...]:
-    """Of the data, or of its sum with the bias."""
+    """Return the Gelu of the data, or of its sum with the bias."""
     return (gelu(domain, domain.add(*x) if len(x) > 1 else x[0]),)
 
 
