@@ -6,7 +6,7 @@ from itertools import islice
 import numpy as np
 import onnx
 import pytest
-from trajectory.conftest import SMALL_BERT
+from support.episodes import SMALL_BERT
 
 from rlflow import zoo
 from rlflow.equivalence.compare import compare

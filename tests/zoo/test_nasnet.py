@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 import torch
+from support.twins import Unit, twin_output
 from torch import nn
 from torch.nn import functional as F
-from zoo.twins import Unit, twin_output
 
 from rlflow import zoo
 from rlflow.errors import InputError

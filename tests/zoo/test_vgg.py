@@ -4,8 +4,8 @@ from collections import OrderedDict
 
 import numpy as np
 import pytest
+from support.twins import twin_output
 from torch import nn
-from zoo.twins import twin_output
 
 from rlflow import zoo
 from rlflow.errors import InputError

@@ -12,7 +12,6 @@ ran through.
 
 import json
 import logging
-import os
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -21,6 +20,7 @@ from pathlib import Path
 import numpy as np
 
 from rlflow.agents.random_agent import RandomAgent
+from rlflow.atomic_file import written_whole
 from rlflow.environments.substitution_env import SubstitutionEnv
 from rlflow.errors import InputError, RLFlowError
 from rlflow.representation.features import VOCABULARY_SIZE
@@ -70,9 +70,8 @@ class Collection:
         self.rollouts(env).save(folder)
         record.save(self.trajectories, folder / "trajectories.jsonl")
         details = {"hashes": list(self.places), "matches_beyond_limit": self.matches_beyond_limit}
-        draft = folder / "collection.draft"
-        draft.write_text(json.dumps(details) + "\n")
-        os.replace(draft, folder / "collection.json")
+        with written_whole(folder / "collection.json") as draft:
+            draft.write_text(json.dumps(details) + "\n")
 
     @classmethod
     def load(cls, folder: Path) -> "Collection":

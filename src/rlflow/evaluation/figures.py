@@ -13,13 +13,16 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 
 from rlflow.errors import InputError
 from rlflow.evaluation.tables import METHODS, Metrics
+from rlflow.extras import needs
 from rlflow.runtime.session import SETTINGS
 from rlflow.runtime.timing.statistics import NOISE
+
+with needs("plots", "a picture"):
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 _TITLES = {
     "as_written": "as written (ORT optimisation off)",

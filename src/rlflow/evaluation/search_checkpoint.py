@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 import logging
-import os
 from pathlib import Path
 
+from rlflow.atomic_file import written_whole
 from rlflow.errors import RLFlowError
 from rlflow.ir.graph import Graph
 from rlflow.optimiser import OptimisationResult
@@ -26,10 +26,8 @@ def write_result(path: Path, result: OptimisationResult) -> None:
         "wall_time_s": result.wall_time_s,
         "interactions": result.interactions,
     }
-    path.parent.mkdir(parents=True, exist_ok=True)
-    draft = path.with_suffix(".draft")
-    draft.write_text(json.dumps(content) + "\n")
-    os.replace(draft, path)
+    with written_whole(path) as draft:
+        draft.write_text(json.dumps(content) + "\n")
 
 
 def read_result(path: Path, graph: Graph, rewriter: Rewriter) -> OptimisationResult | None:

@@ -26,10 +26,6 @@ class GaussianMixture:
         component = (-0.5 * scaled**2 - self.log_sigma - 0.5 * math.log(2 * math.pi)).sum(dim=-1)
         return torch.logsumexp(torch.log_softmax(self.logits, dim=-1) + component, dim=-1)
 
-    def expectation(self) -> Tensor:
-        """Mean of the mixture (..., Z)."""
-        return (torch.softmax(self.logits, dim=-1)[..., None] * self.mean).sum(dim=-2)
-
     def sample(
         self, temperature: float = 1.0, *, scale_sigma: bool = True, generator: torch.Generator | None = None
     ) -> Tensor:

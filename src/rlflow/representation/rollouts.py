@@ -8,13 +8,13 @@ nothing later needs to.
 """
 
 import json
-import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
+from rlflow.atomic_file import written_whole
 from rlflow.errors import InputError
 from rlflow.representation.action_space import ActionSpace
 from rlflow.representation.graph_arrays import GraphArrays
@@ -104,13 +104,9 @@ class Rollouts:
 
     def save(self, folder: Path) -> None:
         """Write `rollouts.json` and `rollouts.npz`; equal rollouts give equal bytes."""
-        folder.mkdir(parents=True, exist_ok=True)
-
         arrays = {**_pack_graphs(self.graphs), **_pack_episodes(self.episodes)}
-        temporary = folder / "rollouts.partial.npz"
-        np.savez_compressed(temporary, **arrays)  # type: ignore[arg-type]
-        os.replace(temporary, folder / "rollouts.npz")
-
+        with written_whole(folder / "rollouts.npz") as draft:
+            np.savez_compressed(draft, **arrays)  # type: ignore[arg-type]
         description = {
             "format_version": FORMAT_VERSION,
             "max_locations": self.action_space.max_locations,

@@ -2,5 +2,8 @@
 
 import os
 
+from rlflow.extras import require
+
+require("experiments", "rlflow.tracking")
 os.environ.setdefault("MLFLOW_DISABLE_TELEMETRY", "true")  # read when mlflow is imported
 os.environ.setdefault("DVC_NO_ANALYTICS", "1")

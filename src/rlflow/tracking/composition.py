@@ -14,6 +14,7 @@ from pathlib import Path
 from hydra import compose, initialize_config_dir
 from omegaconf import DictConfig, OmegaConf
 
+from rlflow.atomic_file import written_whole
 from rlflow.errors import InputError
 
 PARAMETERS = Path("params.yaml")
@@ -26,9 +27,8 @@ def main(overrides: Sequence[str]) -> None:
         config = compose_configuration(overrides)
     text = OmegaConf.to_yaml(complete_graph(config), resolve=True)
 
-    temporary = PARAMETERS.with_suffix(".partial")
-    temporary.write_text(text)
-    os.replace(temporary, PARAMETERS)
+    with written_whole(PARAMETERS) as draft:
+        draft.write_text(text)
 
 
 def compose_configuration(overrides: Sequence[str] = (), folder: Path = Path("conf")) -> DictConfig:

@@ -1,10 +1,11 @@
 """Curves of a training, from all the processes that it took; the training figures are drawn from them."""
 
 import json
-import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
+
+from rlflow.atomic_file import written_whole
 
 
 class Curves:
@@ -29,9 +30,8 @@ class Curves:
                 curve["value"].pop()
             curve["step"].append(step)
             curve["value"].append(float(metrics[name]))
-        draft = self._path.with_suffix(".draft")
-        draft.write_text(json.dumps(self._curves))
-        os.replace(draft, self._path)
+        with written_whole(self._path) as draft:
+            draft.write_text(json.dumps(self._curves))
 
     def to_json(self) -> dict[str, Any]:
         """The curves in the form of schema `curves`; those without a point are left out."""

@@ -17,14 +17,24 @@ def source_tags(root: Path, overrides: Sequence[str] = ()) -> dict[str, str]:
     commit, status = _git(root, "rev-parse", "HEAD"), _git(root, "status", "--porcelain")
     lock = root / "dvc.lock"
     tags = {
-        "mlflow.source.git.commit": commit,
-        "git.dirty": None if status is None else str(bool(status)).lower(),
+        "mlflow.source.git.commit": None if commit is None else commit.strip(),
+        "git.dirty": None if status is None else str(bool(status.strip())).lower(),
         "dvc.lock.md5": hashlib.md5(lock.read_bytes()).hexdigest() if lock.is_file() else None,
         "dvc.stage": os.environ.get("DVC_STAGE"),
         "dvc.exp.name": os.environ.get("DVC_EXP_NAME"),
         "hydra.overrides": " ".join(overrides) or None,
     }
     return {key: value for key, value in tags.items() if value is not None}
+
+
+def committed(root: Path, path: str) -> str | None:
+    """The text of a file in the last commit; None without a commit that has it."""
+    return _git(root, "show", f"HEAD:{path}")
+
+
+def changed(root: Path, *paths: str) -> list[str]:
+    """The files below `paths` that differ from the last commit, as git names them; none outside a checkout."""
+    return (_git(root, "diff", "--name-only", "HEAD", "--", *paths) or "").splitlines()
 
 
 def process_tag() -> str:
@@ -50,4 +60,4 @@ def _git(root: Path, *arguments: str) -> str | None:
         answer = subprocess.run(["git", *arguments], cwd=root, capture_output=True, text=True, check=True)
     except (OSError, subprocess.CalledProcessError):
         return None
-    return answer.stdout.strip()
+    return answer.stdout

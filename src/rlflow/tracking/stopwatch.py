@@ -1,8 +1,9 @@
 """The wall time of work that may be interrupted, summed over all the processes that it took."""
 
-import os
 import time
 from pathlib import Path
+
+from rlflow.atomic_file import written_whole
 
 
 class Stopwatch:
@@ -16,7 +17,6 @@ class Stopwatch:
     def tick(self) -> float:
         """Write and return the seconds so far."""
         elapsed_s = self._before_s + time.perf_counter() - self._started
-        draft = self._path.with_suffix(".draft")
-        draft.write_text(repr(elapsed_s))
-        os.replace(draft, self._path)
+        with written_whole(self._path) as draft:
+            draft.write_text(repr(elapsed_s))
         return elapsed_s
