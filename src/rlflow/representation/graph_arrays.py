@@ -33,7 +33,7 @@ class GraphArrays:
         if self.edges.ndim != 2 or self.edges.dtype != np.int64 or self.edges.shape[1] != 2:
             raise GraphError(f"graph arrays: edges must be (E, 2) int64, got {_described(self.edges)}")
         if self.edges.size and not (0 <= self.edges.min() and self.edges.max() < nodes):
-            raise GraphError(f"graph arrays: an edge leaves the graph of {nodes} nodes")
+            raise GraphError(f"graph arrays: an edge names a node that is not among the {nodes} nodes")
 
     @property
     def num_nodes(self) -> int:

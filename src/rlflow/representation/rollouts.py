@@ -73,7 +73,9 @@ class Rollouts:
     def __post_init__(self) -> None:
         rules, locations = self.action_space.num_rules, self.action_space.max_locations
         if len(self.rule_ids) != rules or len(set(self.rule_ids)) != rules:
-            raise InputError(f"rollouts: {len(self.rule_ids)} rule ids, some perhaps repeated, for {rules} rules")
+            raise InputError(
+                f"rollouts: {len(set(self.rule_ids))} different rule ids for {rules} rules; give each rule one"
+            )
         if any(graph.op.max(initial=0) >= self.vocabulary_size for graph in self.graphs):
             raise InputError(f"rollouts: an operator lies outside the vocabulary of {self.vocabulary_size}")
         for number, episode in enumerate(self.episodes):
@@ -83,7 +85,9 @@ class Rollouts:
             counts = episode.counts
             in_range = counts.min(initial=0) >= 0 and counts.max(initial=0) <= locations
             if counts.shape[1] != rules or not in_range:
-                raise InputError(f"rollouts: episode {number} has match counts outside (T+1, {rules}), 0..{locations}")
+                raise InputError(
+                    f"rollouts: episode {number} has match counts outside of 0..{locations}, or not for {rules} rules"
+                )
             if not (np.isfinite(episode.reward).all() and np.isfinite(episode.cost).all()):
                 raise InputError(f"rollouts: episode {number} has a reward or cost that is not finite")
 
@@ -125,7 +129,7 @@ class Rollouts:
         except (OSError, ValueError) as error:
             raise InputError(f"rollouts: {folder} cannot be read ({error}); run collect_rollouts") from error
         if description.get("format_version") != FORMAT_VERSION:
-            raise InputError(f"rollouts: {folder} is of another format version; run collect_rollouts again")
+            raise InputError(f"rollouts: {folder} has another format version; run collect_rollouts again")
         rule_ids = tuple(description["rule_ids"])
         return cls(
             graphs=_unpack_graphs(packed),

@@ -176,7 +176,7 @@ class DreamEnv(VecEnv):
         self, method_name: str, *method_args: Any, indices: int | Iterable[int] | None = None, **method_kwargs: Any
     ) -> list[Any]:
         """Refused: a dream has no environment inside."""
-        raise NotImplementedError(f"a dream has no environment inside on which to call {method_name}")
+        raise NotImplementedError(f"cannot call {method_name}: a dream has no environment inside")
 
     def env_is_wrapped(self, wrapper_class: type, indices: int | Iterable[int] | None = None) -> list[bool]:
         """Never: a dream has no environment inside."""
