@@ -15,11 +15,11 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-import rlflow
-
 log = logging.getLogger(__name__)
 
-_ROOT = Path(rlflow.__file__).parent
+_ROOT = Path(__file__).parents[2]
+"""The package `rlflow`."""
+
 _CODE = ("ir", "onnx_io", "ops", "rules", "runtime")
 _LIBRARIES = ("numpy", "onnxruntime")
 
