@@ -33,6 +33,7 @@ from rlflow.ir.node import LEAVES, AttributeValue, Node, Payload, Ref
 from rlflow.ir.tensor_type import Dimension, TensorType
 
 _T = TypeVar("_T")
+# A quoted string, a punctuation mark, or a word; `_BARE_SYMBOL` needs no quotes and does not look like a number.
 _TOKEN = re.compile(r'\s*("(?:[^"\\]|\\.)*"|[][(){},:=@%?]|[^][(){},:=@%?\s"]+)')
 _BARE_SYMBOL = re.compile(r"[^][(){},:=@%?\s\"\d-][^][(){},:=@%?\s\"]*")
 
@@ -84,7 +85,7 @@ def from_text(text: str, like: Graph | None = None) -> Graph:
 
 def _listing(graph: Graph) -> list[int]:
     """List all nodes, operands first: the inputs, then the rest as the outputs need them."""
-    listed = dict.fromkeys(graph.inputs)
+    listed = dict.fromkeys(graph.inputs)  # a dict as an ordered set
     for ref in graph.outputs:
         stack = [ref.node]
         while stack:
@@ -272,7 +273,7 @@ def _read_value(tokens: _Tokens) -> AttributeValue:
     if tokens.ahead.startswith('"'):
         return tokens.text()
     word = tokens.take()
-    if word.startswith("0x"):
+    if word.startswith("0x"):  # bytes; integers are written in decimals
         return bytes.fromhex(word[2:])
     return int(word) if re.fullmatch(r"-?\d+", word) else float(word)
 
