@@ -6,8 +6,8 @@ import numpy as np
 import onnx
 import pytest
 from onnx import TensorProto, helper, parser
-from onnx_io.backend import case_of, load_tests
-from onnx_io.conftest import build_model, floats, interface, same_values
+from support.conformance.backend import case_of, load_tests
+from support.onnx_models import build_model, floats, interface, same_values
 
 from rlflow.onnx_io import check_model, from_onnx, to_onnx
 from rlflow.onnx_io.opset_upgrade import upgraded

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 from onnx import GraphProto, ModelProto, NodeProto, TensorProto, helper, numpy_helper
-from onnx_io.conftest import Build, build_model, floats, same_values
-from strategies import graphs
-from trajectory.recording import branches
+from support.onnx_models import Build, build_model, floats, same_values
+from support.recording import branches
+from support.strategies import graphs
 
 from rlflow import zoo
 from rlflow.equivalence.compare import compare

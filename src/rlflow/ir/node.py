@@ -7,8 +7,6 @@ from dataclasses import dataclass, field
 from hashlib import blake2b
 from typing import NamedTuple, Protocol
 
-import numpy as np
-
 from rlflow.ir.tensor_type import TensorType
 
 INPUT = "Input"
@@ -34,12 +32,6 @@ class Payload(Protocol):
 
     @property
     def digest(self) -> str: ...
-
-
-class WeightData(Payload, Protocol):
-    """The values of a weight, loaded when they are asked for."""
-
-    def array(self) -> np.ndarray: ...
 
 
 @dataclass(frozen=True, eq=False, slots=True)

@@ -16,7 +16,7 @@ import onnx
 from onnx import helper, version_converter
 
 from rlflow.ir.graph import Graph
-from rlflow.onnx_io.importer import ONNX_DOMAINS
+from rlflow.onnx_io.node_proto import ONNX_DOMAINS
 from rlflow.onnx_io.payload import OpaquePayload
 
 _LOGGER = logging.getLogger(__name__)

@@ -24,7 +24,7 @@ from onnx import GraphProto, ModelProto, NodeProto, TensorProto, TypeProto, Valu
 
 from rlflow.errors import GraphError
 from rlflow.onnx_io.external_data import copy_fields
-from rlflow.onnx_io.importer import ONNX_DOMAINS, constant_tensor, free_names
+from rlflow.onnx_io.node_proto import ONNX_DOMAINS, constant_tensor, free_names
 from rlflow.onnx_io.payload import InitializerPayload
 from rlflow.onnx_io.shapes.inference import declares_weights, inferred, with_types, without_large_weights
 from rlflow.onnx_io.shapes.loops import carried_types, values_of

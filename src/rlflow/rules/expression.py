@@ -43,8 +43,8 @@ def evaluate(expression: Expression, scope: Scope) -> Any:
     head, *arguments = expression
     if head == "value":
         return scope.literals[arguments[0]]
-    if head in _OF_VARIABLE:
-        return _OF_VARIABLE[head](scope.types[arguments[0]], *(evaluate(a, scope) for a in arguments[1:]))
+    if head in VARIABLE_FUNCTIONS:
+        return VARIABLE_FUNCTIONS[head](scope.types[arguments[0]], *(evaluate(a, scope) for a in arguments[1:]))
     if head not in FUNCTIONS:
         raise RuleError(f"unknown function {head!r} in the expression {expression}: use one of {sorted(FUNCTIONS)}")
     return FUNCTIONS[head](*(evaluate(a, scope) for a in arguments))
@@ -133,7 +133,7 @@ def _inverse(perm: tuple[int, ...]) -> tuple[int, ...]:
     return tuple(perm.index(i) for i in range(len(perm)))
 
 
-_OF_VARIABLE: dict[str, Callable[..., Any]] = {
+VARIABLE_FUNCTIONS: dict[str, Callable[..., Any]] = {
     "dim": _dim,
     "shape": _shape,
     "rank": lambda kind: len(_shape(kind)),

@@ -16,7 +16,8 @@ from onnx import ModelProto, ValueInfoProto
 
 from rlflow.errors import InputError, RLFlowError
 from rlflow.onnx_io.shapes.inference import dimension_names
-from rlflow.runtime.input_domains import NO_USE, Use, uses_of
+from rlflow.ops.use import NO_USE, Use
+from rlflow.runtime.input_domains import uses_of
 
 DEFAULT_DIMENSION = 2
 # Small, and never 0: integer division by zero kills the process inside onnxruntime.

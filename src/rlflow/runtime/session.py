@@ -47,7 +47,7 @@ def open_session(
 ) -> ort.InferenceSession:
     """Open `model` on the CPU provider.
 
-    `setting` is "as_written" (graph optimisation off) or "deployed" (ORT_ENABLE_ALL).
+    `setting` is "as_written" (graph optimisation off) or "deployed" (ORT_ENABLE_ALL), docs/decisions.md, 12.
     `threads` is the number of threads inside an operator; operators run one after another. Weights in files are mapped
     by the runtime, as are those inside the model where they exceed `inline_limit_bytes`, from a temporary file.
     `model` is never changed.

@@ -6,7 +6,6 @@ Models are exported with Shape, Gather and Concat before each Reshape; if the sh
 from __future__ import annotations
 
 from collections.abc import Mapping
-from math import prod
 
 import numpy as np
 import onnx
@@ -15,15 +14,13 @@ from onnx.reference import ReferenceEvaluator
 
 from rlflow.ir.tensor_type import TensorType
 from rlflow.onnx_io.element_type import element_type
+from rlflow.ops.registry import NO_TRAITS, TRAITS, having
+from rlflow.ops.traits import SizeArithmetic
 
 MOST_ELEMENTS = 1024  # of a shape, axes or positions; a tensor with more is data
 _WHOLE = frozenset({"bool", "int32", "int64"})
-_ARITHMETIC = frozenset(
-    "Add And Cast Concat ConstantOfShape Div Equal Expand Gather Greater GreaterOrEqual Identity Less LessOrEqual Max "
-    "Min Mod Mul Neg Not Or Range ReduceProd Reshape Slice Squeeze Sub Transpose Unsqueeze Where".split()
-)
-# On single floats, by which sizes are rounded up to multiples of a patch: every machine computes the same bits.
-_ROUNDING = frozenset("Add Cast Ceil Div Floor Identity Mul Reshape Sqrt Squeeze Sub Unsqueeze".split())
+_ARITHMETIC = having(lambda traits: traits.size_arithmetic & SizeArithmetic.WHOLE)
+_ROUNDING = having(lambda traits: traits.size_arithmetic & SizeArithmetic.ROUNDING)
 
 
 def read_shape(proto: onnx.NodeProto, tensor_type: TensorType | None) -> np.ndarray | None:
@@ -55,15 +52,11 @@ def _is_arithmetic(proto: onnx.NodeProto, operands: Mapping[str, np.ndarray]) ->
 
 def _makes_few(proto: onnx.NodeProto, operands: Mapping[str, np.ndarray]) -> bool:
     """Return True if few numbers come out, also of operators that are told how many; too many would fill the memory."""
-    if proto.op_type not in ("ConstantOfShape", "Expand", "Range"):
+    elements = TRAITS.get(proto.op_type, NO_TRAITS).elements
+    if elements is None:
         return True
     given = [[int(v) for v in operands[name].reshape(-1)] for name in proto.input]
-    match proto.op_type, given:
-        case (("ConstantOfShape" | "Expand"), [*_, shape]):
-            return prod(shape) <= MOST_ELEMENTS
-        case "Range", [[start], [limit], [step]]:
-            return abs(limit - start) <= MOST_ELEMENTS * abs(step)
-    return True
+    return elements(given) <= MOST_ELEMENTS
 
 
 def _model_of(proto: onnx.NodeProto, operands: Mapping[str, np.ndarray], opset: int) -> onnx.ModelProto:

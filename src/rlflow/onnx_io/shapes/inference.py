@@ -25,6 +25,8 @@ from rlflow.ir.tensor_type import TensorType
 from rlflow.onnx_io.element_type import dtype_name, from_type_proto, to_value_info
 from rlflow.onnx_io.external_data import copy_fields, is_outside
 from rlflow.onnx_io.shapes.loops import loop_outputs
+from rlflow.ops import microsoft
+from rlflow.ops.registry import NO_TRAITS, TRAITS
 
 _MOST_ELEMENTS = 1024  # of shapes, axes or indices, whose values shape inference may read
 _LONGEST_SHAPE = 2**20
@@ -123,13 +125,6 @@ def _refine(declared: onnx.TypeProto, known: onnx.TypeProto) -> None:
                 dimension.dim_value = other.dim_value
 
 
-_KEEPING_TYPE = {
-    **dict.fromkeys("BiasGelu FastGelu Gelu QuickGelu".split(), (0,)),
-    **dict.fromkeys("SkipLayerNormalization SkipSimplifiedLayerNormalization".split(), (0, 3)),
-}
-"""Operators of com.microsoft, which ONNX does not know -> the outputs that have the type of the first operand."""
-
-
 def infer_node_types(
     proto: onnx.NodeProto,
     model: onnx.ModelProto,
@@ -140,9 +135,10 @@ def infer_node_types(
 
     The result is empty if ONNX infers none.
     """
-    if proto.domain == "com.microsoft":
-        kept = [proto.output[i] for i in _KEEPING_TYPE.get(proto.op_type, ()) if i < len(proto.output)]
-        return dict.fromkeys(kept, types.get(proto.input[0]))
+    if proto.domain == microsoft.DOMAIN:  # of which ONNX knows nothing
+        traits = TRAITS.get(f"{proto.domain}.{proto.op_type}", NO_TRAITS)
+        alike = [proto.output[i] for i in traits.typed_like_operand if i < len(proto.output)]
+        return dict.fromkeys(alike, types.get(proto.input[0]))
     versions = {o.domain: o.version for o in model.opset_import}
     refusals = (onnx.defs.SchemaError, onnx.checker.ValidationError, onnx.shape_inference.InferenceError)
     try:

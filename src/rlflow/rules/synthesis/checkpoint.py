@@ -8,18 +8,17 @@ from __future__ import annotations
 
 import json
 import logging
-import os
 from functools import cache
 from hashlib import sha256
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+from rlflow.atomic_file import written_whole
+
 log = logging.getLogger(__name__)
 
-_ROOT = Path(__file__).parents[2]
-"""The package `rlflow`."""
-
+_PACKAGE = Path(__file__).parents[2]
 _CODE = ("ir", "onnx_io", "ops", "rules", "runtime")
 _LIBRARIES = ("numpy", "onnxruntime")
 
@@ -33,10 +32,8 @@ def checkpoint_path(folder: Path, name: str, configuration: object) -> Path:
 def write_checkpoint(path: Path, content: Any) -> None:
     """Write content as JSON, whole or not at all."""
     body = json.dumps(content).encode()
-    path.parent.mkdir(parents=True, exist_ok=True)
-    draft = path.with_suffix(".draft")
-    draft.write_bytes(_digest(body).encode() + b"\n" + body)
-    os.replace(draft, path)
+    with written_whole(path) as draft:
+        draft.write_bytes(_digest(body).encode() + b"\n" + body)
 
 
 def read_checkpoint(path: Path) -> Any | None:
@@ -52,12 +49,12 @@ def read_checkpoint(path: Path) -> Any | None:
 
 def code_files() -> list[Path]:
     """Return the modules that a generated rule depends on, relative to the package `rlflow`, sorted."""
-    return sorted(path.relative_to(_ROOT) for package in _CODE for path in (_ROOT / package).rglob("*.py"))
+    return sorted(path.relative_to(_PACKAGE) for package in _CODE for path in (_PACKAGE / package).rglob("*.py"))
 
 
 @cache
 def _code() -> str:
-    return _digest(b"".join(bytes(path) + b"\n" + (_ROOT / path).read_bytes() for path in code_files()))
+    return _digest(b"".join(bytes(path) + b"\n" + (_PACKAGE / path).read_bytes() for path in code_files()))
 
 
 def _digest(content: bytes) -> str:

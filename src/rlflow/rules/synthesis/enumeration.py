@@ -34,8 +34,8 @@ from rlflow.rules.synthesis.fingerprint import Trials, stacked, taken
 _BLOCK_ELEMENTS = 1 << 21
 """The most elements of operands that are evaluated together, over all trials, which bounds the memory."""
 
-EXPONENTIAL = frozenset({"Exp", "Sigmoid", "Softmax"})
-_CANCELLING = frozenset({"Sub", "Div", "Neg", "Reciprocal"})
+EXPONENTIAL = registry.having(lambda traits: traits.exponential)
+_CANCELLING = registry.having(lambda traits: traits.cancelling)
 
 
 @dataclass(frozen=True)

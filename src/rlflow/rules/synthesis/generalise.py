@@ -23,6 +23,7 @@ from typing import Any
 import numpy as np
 
 from rlflow.errors import RuleError, TypeInferenceError
+from rlflow.ops.registry import having
 from rlflow.rules import pattern
 from rlflow.rules.certificate import Certificate
 from rlflow.rules.expression import Expression, holds
@@ -32,6 +33,7 @@ from rlflow.rules.rule import Rule, VariableSpec, with_short_names
 from rlflow.rules.synthesis.attributes import (
     SHAPE_BLIND,
     axes_of,
+    grouping,
     of_any_attributes,
     of_any_permutation,
     of_any_size,
@@ -155,6 +157,10 @@ def _sorted_instances(
     return good, bad, untyped
 
 
+_RESHAPING = grouping({"reshape"})
+_RESIZING = _RESHAPING | grouping({"extent"})
+
+
 def _predicates(rule: Rule) -> Iterator[Expression]:
     """Yield all predicates that a condition of this rule may be made of."""
     names = pattern.variables(*rule.source)
@@ -171,7 +177,7 @@ def _predicates(rule: Rule) -> Iterator[Expression]:
 
     dimensions: list[Expression] = [["dim", name, axis] for name in tensors for axis in axes or (-1, -2)]
     # With a Slice or a Reshape, a size of 1 only happens to hold wherever the rule does.
-    if not {"Slice", "Reshape"} & {node.op for node in pattern.operators(*rule.source)}:
+    if not _RESIZING & {node.op for node in pattern.operators(*rule.source)}:
         yield from (["==", ["elements", name], 1] for name in tensors)
         yield from (["==", dimension, 1] for dimension in dimensions)
     for one, other in combinations(dimensions, 2):
@@ -310,7 +316,7 @@ def _of_any_shape(rule: Rule, dimensions: Mapping[str, int]) -> Iterator[Rule]:
             yield replace(rule, variables={}, where=tuple(["==", ["elements", s], 1] for s in scalars))
 
 
-_WINDOWED = frozenset({"Conv", "MaxPool", "AveragePool"})
+_WINDOWED = having(lambda traits: traits.windowed)
 _CONVOLUTION_WINDOWS: Mapping[str, Sequence[Any]] = {
     "strides": ["integers", 1, 2, 2],
     "pads": ["integers", 0, 2, 4],
@@ -332,7 +338,7 @@ def _of_any_window(rule: Rule, dimensions: Mapping[str, int]) -> Iterator[Rule]:
         return
 
     written = {name for node in pattern.operators(*rule.source) if node.op in windowed for name, _ in node.attributes}
-    domains = _CONVOLUTION_WINDOWS if windowed == {"Conv"} else _POOL_WINDOWS
+    domains = _POOL_WINDOWS if "kernel_shape" in written else _CONVOLUTION_WINDOWS
     free = {name: f"?{name}" for name in domains if name in written}
 
     def widened(part: Term) -> Term:
@@ -351,7 +357,7 @@ def _of_any_window(rule: Rule, dimensions: Mapping[str, int]) -> Iterator[Rule]:
 def _of_any_rank(rule: Rule, name: str, certifier: Certifier) -> Rule | None:
     """Return the rule with leading dimensions before a variable's template, or a scalar of any rank, or None."""
     template = rule.spec(name).shape
-    if any(node.op == "Reshape" for node in pattern.operators(*rule.source, *rule.target)):
+    if any(node.op in _RESHAPING for node in pattern.operators(*rule.source, *rule.target)):
         return None  # a Reshape sees all axes at once
     if template is None or str(next(iter(template), "")).startswith("..."):
         return None

@@ -32,6 +32,7 @@ import numpy as np
 
 from rlflow.errors import InputError
 from rlflow.ir.tensor_type import TensorType
+from rlflow.ops.registry import having
 from rlflow.rules import pattern
 from rlflow.rules.declared import catalogue
 from rlflow.rules.declared.joins import join_rules
@@ -169,12 +170,13 @@ _MOST_TAUGHT = 2
 """The most operators of a detour that is worth knowing, though no rule: much follows from a - b = -(b - a)."""
 
 
+_WINDOWED = having(lambda traits: traits.windowed)
+
+
 def _convolves_itself(term: Term) -> bool:
     """Return True if an image is its own filter somewhere, as in 14 of TASO's rules; no network has that."""
-    convolutions = (node for node in pattern.operators(term) if node.op == "Conv")
-    return any(
-        set(pattern.variables(node.arguments[0])) & set(pattern.variables(node.arguments[1])) for node in convolutions
-    )
+    filtered = (node.arguments for node in pattern.operators(term) if node.op in _WINDOWED and node.arguments[1:])
+    return any(set(pattern.variables(image)) & set(pattern.variables(filters)) for image, filters, *_ in filtered)
 
 
 def _rules(

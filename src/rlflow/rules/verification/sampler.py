@@ -26,6 +26,7 @@ import numpy as np
 from rlflow.errors import RuleError, TypeInferenceError
 from rlflow.ir.node import AttributeValue
 from rlflow.ir.tensor_type import TensorType
+from rlflow.ops.registry import having
 from rlflow.rules import pattern
 from rlflow.rules.expression import Scope, Unproven, evaluate, holds
 from rlflow.rules.plan import Instance, Plan, layout, output_type, plan_or_none
@@ -35,6 +36,7 @@ from rlflow.rules.verification.sides import Sides
 Shape = tuple[int, ...]
 
 DIMENSIONS = (1, 2, 3, 4)
+_SELECTING = having(lambda traits: traits.selects)
 _SIZES = (*[(size,) for size in DIMENSIONS[1:]] * 4, *combinations(DIMENSIONS, 2), *[DIMENSIONS] * 6)
 """The sizes that one instance has: a single one, two, or all. If all dimensions are equal, types do not tell a
 transposed tensor from another, so that only the values can."""
@@ -162,7 +164,7 @@ class Sampler:
         # The least size of the axes from which each variable selects.
         sizes: dict[str, int] = {}
         for step in source.steps:
-            if step.op == "Gather" and step.inputs[1].node < len(self.names):
+            if step.op in _SELECTING and step.inputs[1].node < len(self.names):
                 name = self.names[step.inputs[1].node]
                 size = _size(output_type(types, step.inputs[0]), step.attributes["axis"])
                 sizes[name] = min(size, sizes.get(name, size))

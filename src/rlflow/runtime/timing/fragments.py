@@ -5,10 +5,11 @@
 is the mean over a few sessions of their fastest run, less the cost of entering and leaving the runtime, which a model
 pays once. The cost of launching a node is paid by each node and stays in the price.
 
-*Cold weights, warm activations.* Inside a model, weights come from memory, since all other weights passed through the
-caches since their last use, while activations were written and the same operators ran with other weights a moment ago.
-So before each timed run a buffer as large as the weights of a large model is written, then a twin of the session is
-run, which has weights of its own and warms the code, then the inputs and outputs are touched.
+*Cold weights, warm activations* (docs/measurements.md, 4). Inside a model, weights come from memory, since all other
+weights passed through the caches since their last use, while activations were written and the same operators ran with
+other weights a moment ago. So before each timed run a buffer as large as the weights of a large model is written,
+then a twin of the session is run, which has weights of its own and warms the code, then the inputs and outputs are
+touched.
 
 *Trailing views are launches.* The fragment is timed as the runtime fuses it, without the views at its end
 (`rlflow.runtime.timing.trailing_views`), each of which is charged as one launch.

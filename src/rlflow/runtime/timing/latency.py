@@ -1,8 +1,8 @@
 """End-to-end latency of several models against each other.
 
-A model that is opened twice runs at two speeds (by where its pages lie: up to 7 % on small models), and a machine
-drifts. So each round opens a fresh session of every model, one after another in an order that rotates, and only ratios
-within a round are compared.
+A model that is opened twice runs at two speeds (by where its pages lie: up to 7 % on small models,
+docs/measurements.md, 1), and a machine drifts. So each round opens a fresh session of every model, one after another in
+an order that rotates, and only ratios within a round are compared.
 """
 
 import time

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-# A difference that cannot be told from the noise of the machine is reported as none.
+# A difference that cannot be told from the machine's noise is reported as none (docs/measurements.md, 2).
 NOISE = 0.02
 
 RESAMPLES = 2000
