@@ -241,7 +241,7 @@ def _in_words(rule: Rule) -> str:
         shape = "any shape" if spec.shape is None else f"shape [{', '.join(map(str, spec.shape))}]"
         lines.append(f"where {name} has {shape}{', constant' if spec.constant else ''}")
     lines += [f"if {describe(condition)}" for condition in rule.where]
-    lines += [f"tried if {describe(condition)}" for condition in rule.worth]
+    lines += [f"tried if {describe(condition)}" for condition in rule.profitable_if]
     for domain, version in rule.versions.items():
         if domain or version > 1:
             lines.append(f"from opset {version}{f' of {domain}' if domain else ''} on")

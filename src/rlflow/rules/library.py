@@ -14,7 +14,7 @@ from typing import Any
 from rlflow.atomic_file import written_whole
 from rlflow.errors import InputError, RuleError
 from rlflow.rules.certificate import Certificate, check_certificate
-from rlflow.rules.rule import Rule, declare
+from rlflow.rules.rule import Rule, rule_from_json
 
 
 @dataclass(frozen=True)
@@ -110,7 +110,7 @@ def read(path: Path) -> Library:
 
 def read_rule(written: Mapping[str, Any]) -> Rule:
     """A rule from what `Rule.to_json` wrote; `RuleError` if its id is another one."""
-    rule = declare(
+    rule = rule_from_json(
         written["name"],
         written["family"],
         written["source"],
@@ -118,7 +118,7 @@ def read_rule(written: Mapping[str, Any]) -> Rule:
         written["variables"],
         attributes=written["attributes"],
         where=written["where"],
-        worth=written.get("worth", ()),
+        profitable_if=written.get("worth", ()),
         opset=written["opset"],
         origin=written["origin"],
         certificate=Certificate.from_json(written["certificate"]),

@@ -11,7 +11,7 @@ from rlflow.cli.main import app
 from rlflow.errors import CertificateError, RuleError
 from rlflow.ops.registry import OPERATORS
 from rlflow.rules.library import SHIPPED, Library, load
-from rlflow.rules.rule import declare
+from rlflow.rules.rule import rule_from_json
 from rlflow.rules.verification.certify import holds, recertified
 from rlflow.rules.verification.verify import VerificationConfig
 
@@ -51,7 +51,7 @@ def test_exactly_the_rules_of_a_changed_operator_are_verified_again(
 
 
 def test_a_rule_that_became_false_is_refused_with_its_counter_example() -> None:
-    false = declare("squared", "algebra", [["Neg", "x"]], ["x"], {})
+    false = rule_from_json("squared", "algebra", [["Neg", "x"]], ["x"], {})
     with pytest.raises(RuleError, match=r"squared.*is refuted"):
         recertified(Library((false,)), QUICKLY)
 

@@ -59,7 +59,7 @@ def replacement(
     """
     if not admitted(rule, scope.types, constant):
         return None
-    if not all(holds(condition, scope) for condition in (*rule.where, *rule.worth)):
+    if not all(holds(condition, scope) for condition in (*rule.where, *rule.profitable_if)):
         return None
 
     draft = _Draft(scope, constant)

@@ -17,8 +17,7 @@ from rlflow.ir.node import AttributeValue
 from rlflow.ir.tensor_type import TensorType
 from rlflow.ops.registry import OPERATORS
 from rlflow.rules import pattern
-from rlflow.rules.declared.reading import TO_THE_END
-from rlflow.rules.expression import Expression, Scope, Unproven, evaluate
+from rlflow.rules.expression import TO_THE_END, Expression, Scope, Unproven, evaluate
 from rlflow.rules.pattern import Apply, Term, Variable
 from rlflow.rules.rule import Rule, VariableSpec
 from rlflow.rules.verification.sampler import Sampler

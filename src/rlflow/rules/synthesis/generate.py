@@ -35,7 +35,6 @@ from rlflow.ir.tensor_type import TensorType
 from rlflow.ops.registry import having
 from rlflow.rules import pattern
 from rlflow.rules.declared import catalogue
-from rlflow.rules.declared.joins import join_rules
 from rlflow.rules.library import Library, read_rule
 from rlflow.rules.pattern import Apply, Term
 from rlflow.rules.rule import Rule, VariableSpec
@@ -251,8 +250,9 @@ class LibraryReport:
 
 
 def declared_rules(families: Sequence[str]) -> list[Rule]:
-    """Return the declared rules that belong to no family, and those of these families."""
-    return [*catalogue.curated_rules(), *(join_rules() if JOIN.name in families else [])]
+    """Return the declared rules, but for those of a family that is not among these."""
+    rules = catalogue.declared_rules()
+    return rules if JOIN.name in families else [rule for rule in rules if rule.family != JOIN.name]
 
 
 def build_library(
