@@ -224,6 +224,7 @@ class _Reader:
         return make_graph(self.nodes, self.inputs, refs, names, header or Header(self.opset, domains=self.domains))
 
     def _ref(self, tokens: _Tokens) -> Ref:
+        # Operands come first in the text, so that a graph that can be read has no cycle.
         tokens.take("%")
         node, _, index = tokens.take().partition(".")
         ref = Ref(int(node), int(index or 0))
