@@ -1,4 +1,4 @@
-"""A model without its computation: inputs, outputs, opsets, functions, metadata."""
+"""The declarations of a model beside its computation: inputs and outputs, opsets, functions, metadata."""
 
 from __future__ import annotations
 

@@ -196,7 +196,7 @@ class _Constants:
             known = held[tensor.name]
             if known is None and tensor.name in kept:
                 body.initializer.add().CopyFrom(tensor)
-            elif known is None:
+            elif known is None:  # new: a constant of the main graph from now on
                 renamed[tensor.name] = self._stored(tensor, renamed.get(tensor.name, tensor.name))
             elif known != tensor.name:  # ONNX wants a result to be computed in the body, not captured
                 body.node.append(helper.make_node("Identity", [known], [tensor.name]))

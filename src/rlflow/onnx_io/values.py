@@ -45,10 +45,7 @@ class Values:
         return identifier
 
     def operands(self, proto: onnx.NodeProto) -> list[Ref | None]:
-        """Return the values that a node reads, None for operands that are left out.
-
-        `ModelFormatError` where an earlier node should have computed one and did not.
-        """
+        """Return the values that a node reads, None for operands left out; `ModelFormatError` for one not computed."""
         return [self.operand(name, proto) for name in proto.input]
 
     def operand(self, name: str, reader: onnx.NodeProto) -> Ref | None:
