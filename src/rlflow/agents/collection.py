@@ -13,7 +13,6 @@ import numpy as np
 from rlflow.agents.random_agent import RandomAgent
 from rlflow.environments.substitution_env import SubstitutionEnv
 from rlflow.errors import InputError, RLFlowError
-from rlflow.representation.features import VOCABULARY_SIZE
 from rlflow.representation.graph_arrays import GraphArrays
 from rlflow.representation.rollouts import Episode, Rollouts
 from rlflow.trajectory import record
@@ -51,7 +50,7 @@ class Collection:
             episodes=tuple(self.episodes),
             action_space=env.actions,
             rule_ids=tuple(rule.id for rule in env.library.rules),
-            vocabulary_size=VOCABULARY_SIZE,
+            vocabulary=env.vocabulary,
             library_hash=env.library.hash,
         )
 
@@ -65,9 +64,12 @@ class Collection:
         os.replace(draft, folder / "collection.json")
 
     @classmethod
-    def load(cls, folder: Path) -> "Collection":
-        """What `save` wrote. Raises InputError where that is incomplete."""
-        rollouts = Rollouts.load(folder)
+    def load(cls, folder: Path, env: SubstitutionEnv) -> "Collection":
+        """What `save` wrote. `InputError` where that is incomplete, or was not collected in such an environment."""
+        rollouts, own = Rollouts.load(folder), cls().rollouts(env)
+        for what in ("rule_ids", "action_space", "vocabulary"):
+            if getattr(rollouts, what) != getattr(own, what):
+                raise InputError(f"collection: {folder} has another {what.replace('_', ' ')}; run collect_rollouts")
         trajectories = record.load(folder / "trajectories.jsonl")
         try:
             details = json.loads((folder / "collection.json").read_text())
@@ -94,7 +96,7 @@ def collect(
     checkpoint: a folder; where it holds a collection, episodes are added to that.
     """
     agent = RandomAgent(env.actions, config.terminate_probability, config.concentration)
-    collection = _resumed(checkpoint)
+    collection = _resumed(checkpoint, env)
     started = saved = time.monotonic()
     for number in range(len(collection.episodes), config.episodes):
         if config.time_limit_s is not None and time.monotonic() - started >= config.time_limit_s:
@@ -109,11 +111,11 @@ def collect(
     return collection
 
 
-def _resumed(checkpoint: Path | None) -> Collection:
+def _resumed(checkpoint: Path | None, env: SubstitutionEnv) -> Collection:
     if checkpoint is None or not (checkpoint / "collection.json").exists():
         return Collection()
     try:
-        return Collection.load(checkpoint)
+        return Collection.load(checkpoint, env)
     except RLFlowError as error:
         log.warning("%s; starting afresh", error)
         return Collection()

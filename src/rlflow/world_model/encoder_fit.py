@@ -40,7 +40,7 @@ class EncoderFit:
     ) -> None:
         self.encoder, self.graphs, self.config = encoder, rollouts.graphs, config
         encoder.set_scale(rollouts.graphs)
-        histogram = [np.bincount(graph.op, minlength=rollouts.vocabulary_size) for graph in rollouts.graphs]
+        histogram = [np.bincount(graph.op, minlength=len(rollouts.vocabulary.operators)) for graph in rollouts.graphs]
         state, change = training.valid_transitions(torch.from_numpy(np.stack(histogram).astype(np.float32)))
         self.graph_index = training.graph_index[:, :-1][training.valid]
         self.rule = change.rule

@@ -18,7 +18,7 @@ def termination_accuracy(
     M knows the true states and actions up to the step.
     """
     sequences = pad_episodes(episodes)
-    states, change = sequences.transitions(model.encoder.encode(rollouts.graphs))
+    states, change = sequences.transitions(model.latents(rollouts))
     memory = model.memory
     predicted, _, _ = memory.sequence(states, sequences.action, memory.initial_hidden(len(episodes)))
     ended = change.terminated[sequences.valid]
