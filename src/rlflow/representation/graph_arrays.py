@@ -11,8 +11,8 @@ from rlflow.errors import GraphError
 class GraphArrays:
     """One graph of N nodes and E edges.
 
-    op: (N,) int64, index in the versioned operator vocabulary, 0 is padding (never a node).
-    features: (N, F) float32. edges: (E, 2) int64, sender and receiver.
+    op: (N,) int64, index among the operators of a `Vocabulary`, 0 is padding (never a node).
+    features: (N, F) float32, a column for each of its features. edges: (E, 2) int64, sender and receiver.
 
     Features are the same wherever a subgraph stands (no depth, no position), so that the encoder can share its work
     between repeated layers and between the graphs of a rollout. `GraphError` if the arrays do not fit together.

@@ -9,7 +9,7 @@ nothing later needs to.
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import numpy as np
@@ -18,8 +18,9 @@ from rlflow.atomic_file import written_whole
 from rlflow.errors import InputError
 from rlflow.representation.action_space import ActionSpace
 from rlflow.representation.graph_arrays import GraphArrays
+from rlflow.representation.vocabulary import Vocabulary
 
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2
 
 
 @dataclass(frozen=True)
@@ -59,15 +60,15 @@ class Episode:
 class Rollouts:
     """Distinct graphs and the episodes that visit them.
 
-    rule_ids: stable ids, in the order of the rules' indices. vocabulary_size: of the operator vocabulary behind
-    `GraphArrays.op`. library_hash: of the rule library that the episodes were collected with.
+    rule_ids: stable ids, in the order of the rules' indices. vocabulary: the names of the operators and features behind
+    the numbers of `graphs`. library_hash: of the rule library that the episodes were collected with.
     """
 
     graphs: tuple[GraphArrays, ...]
     episodes: tuple[Episode, ...]
     action_space: ActionSpace
     rule_ids: tuple[str, ...]
-    vocabulary_size: int
+    vocabulary: Vocabulary
     library_hash: str
 
     def __post_init__(self) -> None:
@@ -76,8 +77,11 @@ class Rollouts:
             raise InputError(
                 f"rollouts: {len(set(self.rule_ids))} different rule ids for {rules} rules; give each rule one"
             )
-        if any(graph.op.max(initial=0) >= self.vocabulary_size for graph in self.graphs):
-            raise InputError(f"rollouts: an operator lies outside the vocabulary of {self.vocabulary_size}")
+        operators, features = len(self.vocabulary.operators), len(self.vocabulary.features)
+        if any(graph.op.max(initial=0) >= operators for graph in self.graphs):
+            raise InputError(f"rollouts: an operator lies outside the vocabulary of {operators}")
+        if any(graph.features.shape[1] != features for graph in self.graphs):
+            raise InputError(f"rollouts: a graph does not have the {features} features of the vocabulary")
         for number, episode in enumerate(self.episodes):
             if not (0 <= episode.graph_index.min() and episode.graph_index.max() < len(self.graphs)):
                 raise InputError(f"rollouts: episode {number} names a graph that is not there")
@@ -111,7 +115,7 @@ class Rollouts:
             "format_version": FORMAT_VERSION,
             "max_locations": self.action_space.max_locations,
             "rule_ids": list(self.rule_ids),
-            "vocabulary_size": self.vocabulary_size,
+            "vocabulary": asdict(self.vocabulary),
             "library_hash": self.library_hash,
             "episodes": len(self.episodes),
             "graphs": len(self.graphs),
@@ -136,7 +140,7 @@ class Rollouts:
             episodes=_unpack_episodes(packed),
             action_space=ActionSpace(len(rule_ids), description["max_locations"]),
             rule_ids=rule_ids,
-            vocabulary_size=description["vocabulary_size"],
+            vocabulary=Vocabulary.from_json(description["vocabulary"]),
             library_hash=description["library_hash"],
         )
 

@@ -46,7 +46,7 @@ class Starts:
 @torch.no_grad()
 def visited_states(model: WorldModel, rollouts: Rollouts) -> Starts:
     """Every state of the rollouts in which an action was taken."""
-    latents = model.encoder.encode(rollouts.graphs)
+    latents = model.latents(rollouts)
     sequences = pad_episodes(rollouts.episodes)
     state, _ = sequences.transitions(latents)
     h, c = model.memory.recall(state, sequences.action)
