@@ -242,14 +242,10 @@ def build_library(
         for done, _ in enumerate(as_completed(enumerated), start=len(declared) + 1):
             progress(done, to_do)
     reports = {c.family.name: found.result() for c, found in zip(config.families, enumerated, strict=True)}
-    rules: dict[str, Rule] = {}
-    for rule in (
-        *certified_rules,
-        *_new_rules([report.rules for report in reports.values()], config.verification.seed),
-    ):
-        rules.setdefault(rule.id.removeprefix(f"{rule.family}-"), rule)
+    new = _new_rules([report.rules for report in reports.values()], config.verification.seed)
+    library = Library(tuple(certified_rules)).extended(Library(tuple(new)))
     cpu_s = process_time() - start + sum(report.cpu_s for report in reports.values())
-    return Library(tuple(rules.values())), LibraryReport(len(declared), reports, refused, cpu_s)
+    return library, LibraryReport(len(declared), reports, refused, cpu_s)
 
 
 def resumed(config: GeneratorConfig, folder: Path) -> GenerationReport:
@@ -275,7 +271,7 @@ def _certified(
     for rule in rules:
         done.append(certified(rule, verification))
         on_rule(len(done))
-    write_checkpoint(path, [rule.to_json() for rule in done])
+    write_checkpoint(path, [rule.record() for rule in done])
     return done
 
 
