@@ -59,7 +59,7 @@ def test_a_rule_that_became_false_is_refused_with_its_counter_example() -> None:
 def test_the_command_mends_a_library_of_an_older_form(tmp_path: Path, few: Library) -> None:
     """As written before semantics were computed: a number typed by hand, and the float error of some machine."""
     path = tmp_path / "old.jsonl"
-    records = [rule.to_json() for rule in few.rules]
+    records = [rule.record() for rule in few.rules]
     older = {"semantics": "1", "max_relative_error": 1e-7}
     records[2]["certificate"] |= older
     path.write_text("".join(json.dumps(record) + "\n" for record in records))
