@@ -47,10 +47,22 @@ class Library:
         dropped = {self.get(key).id for key in keys}
         return Library(tuple(r for r in self.rules if r.id not in dropped))
 
+    def extended(self, other: Library) -> Library:
+        """These rules, and behind them those of the other library; of rules that say the same, the first alone."""
+        rules: dict[str, Rule] = {}
+        for rule in (*self.rules, *other.rules):
+            rules.setdefault(_content(rule), rule)
+        return Library(tuple(rules.values()))
+
     def save(self, path: Path) -> None:
         """Write whole or not at all."""
         with written_whole(path) as draft:
-            draft.write_text("".join(json.dumps(r.to_json()) + "\n" for r in self.rules))
+            draft.write_text("".join(json.dumps(r.record()) + "\n" for r in self.rules))
+
+
+def _content(rule: Rule) -> str:
+    """The id without the family: equal for rules that say the same."""
+    return rule.id.removeprefix(f"{rule.family}-")
 
 
 @dataclass(frozen=True)
@@ -109,7 +121,7 @@ def read(path: Path) -> Library:
 
 
 def read_rule(written: Mapping[str, Any]) -> Rule:
-    """A rule from what `Rule.to_json` wrote; `RuleError` if its id is another one."""
+    """A rule from what `Rule.record` wrote; `RuleError` if its id is another one."""
     rule = rule_from_json(
         written["name"],
         written["family"],
@@ -122,6 +134,7 @@ def read_rule(written: Mapping[str, Any]) -> Rule:
         opset=written["opset"],
         origin=written["origin"],
         certificate=Certificate.from_json(written["certificate"]),
+        declared_at=written.get("declared_at", ""),
     )
     if rule.id != written["id"]:
         raise RuleError(f"rule {written['id']} ({rule.name}) was changed: its content now has the id {rule.id}")

@@ -38,6 +38,9 @@ class VariableSpec:
         return written | {flag: True for flag in ("constant", "literal") if getattr(self, flag)}
 
 
+DECLARED = "declared"
+
+
 @dataclass(frozen=True)
 class Rule:
     """`source[i]` may be replaced by `target[i]`, all outputs together.
@@ -59,7 +62,7 @@ class Rule:
     where: tuple[Expression, ...] = ()
     profitable_if: tuple[Expression, ...] = ()
     opset: int = 0
-    origin: str = "declared"
+    origin: str = DECLARED
     certificate: Certificate | None = None
     declared_at: str = field(default="", compare=False)
 
@@ -95,6 +98,11 @@ class Rule:
         indices = [t.arguments[1] for t in terms if registry.OPERATORS[t.op].traits.selects]
         return frozenset(index.name for index in indices if isinstance(index, Variable))
 
+    @property
+    def is_declared(self) -> bool:
+        """Somebody wrote the rule down; the others were found by enumeration, as `origin` tells."""
+        return self.origin == DECLARED
+
     def spec(self, variable: str) -> VariableSpec:
         return self.variables.get(variable, _ANY)
 
@@ -107,6 +115,10 @@ class Rule:
         condition, profit = (" and ".join(map(describe, c)) for c in (self.where, self.profitable_if))
         parts = (" => ".join(sides), f"if {condition}" if condition else "", f"tried if {profit}" if profit else "")
         return "  ".join(filter(None, parts))
+
+    def record(self) -> dict[str, Any]:
+        """The rule as a library holds it: what its certificate covers, and where it is declared."""
+        return self.to_json() | ({"declared_at": self.declared_at} if self.declared_at else {})
 
     def to_json(self) -> dict[str, Any]:
         return {

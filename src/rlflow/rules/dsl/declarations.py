@@ -52,7 +52,7 @@ class Rewrite:
         self.where, self.profitable_if = _conditions(where), _conditions(profitable_if)
 
 
-_RULES = Path(__file__).parents[1]
+RULES_FOLDER = Path(__file__).parents[1]
 
 
 @dataclass(frozen=True)
@@ -69,7 +69,7 @@ class Place:
     def recorded(self) -> str:
         """The place as a library records it: of the package's own rules, the same on every machine."""
         path = Path(self.path)
-        return f"{path.relative_to(_RULES).as_posix() if path.is_relative_to(_RULES) else path}:{self.line}"
+        return f"{path.relative_to(RULES_FOLDER).as_posix() if path.is_relative_to(RULES_FOLDER) else path}:{self.line}"
 
 
 @dataclass(frozen=True)

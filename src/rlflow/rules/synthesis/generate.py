@@ -278,12 +278,10 @@ def build_library(
 
     reports = {c.family.name: found.result() for c, found in zip(config.families, enumerated, strict=True)}
     new_rules = _new_rules([report.rules for report in reports.values()], config.verification.seed)
-    rules: dict[str, Rule] = {}
-    for rule in (*certified_rules, *new_rules):
-        rules.setdefault(rule.id.removeprefix(f"{rule.family}-"), rule)
+    library = Library(tuple(certified_rules)).extended(Library(tuple(new_rules)))
 
     cpu_s = process_time() - start + sum(report.cpu_s for report in reports.values())
-    return Library(tuple(rules.values())), LibraryReport(len(declared), reports, refused, cpu_s)
+    return library, LibraryReport(len(declared), reports, refused, cpu_s)
 
 
 def resumed(config: GeneratorConfig, folder: Path) -> GenerationReport:
@@ -309,7 +307,7 @@ def _certified(
     for rule in rules:
         done.append(certified(rule, verification))
         on_rule(len(done))
-    write_checkpoint(path, [rule.to_json() for rule in done])
+    write_checkpoint(path, [rule.record() for rule in done])
     return done
 
 
