@@ -1,4 +1,4 @@
-"""The environment of paper.md section 2."""
+"""The environment as docs/spaces.md describes it."""
 
 import json
 import subprocess
@@ -285,7 +285,7 @@ def test_nothing_comes_before_reset(make_env, call):
 
 
 def test_an_unknown_render_mode_is_refused(bert, shipped):
-    with pytest.raises(InputError, match="no render mode 'human': choose 'ansi'"):
+    with pytest.raises(InputError, match="unknown render mode 'human': choose 'ansi'"):
         SubstitutionEnv(bert, shipped, AnalyticCost(), render_mode="human")
 
 

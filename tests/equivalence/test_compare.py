@@ -4,7 +4,7 @@ from onnx import helper
 from support.small_models import FLOAT, one_node, scaled_by
 
 from rlflow.equivalence.compare import compare
-from rlflow.equivalence.float64_check import DOUBT_FACTOR
+from rlflow.equivalence.float64_check import INCONCLUSIVE_FACTOR
 from rlflow.equivalence.tolerance import TOLERANCE_EPSILONS
 from rlflow.errors import InputError, RLFlowError
 
@@ -16,7 +16,7 @@ def test_a_model_equals_itself(make_dense, setting):
     assert report.reason == ""
     assert report.max_relative_error == report.max_absolute_error == 0
     assert (report.draws, report.non_vacuous_draws, report.vacuous_outputs) == (3, 3, ())
-    assert not report.in_doubt
+    assert not report.is_inconclusive
     assert "3 of 3 draws informative" in report.summary
 
 
@@ -45,7 +45,7 @@ def test_a_weight_just_above_the_tolerance_fails_and_just_below_passes(make_mode
     assert below.equivalent
     assert below.max_relative_error > 0
     assert not above.equivalent
-    assert above.in_doubt == (dtype is np.float64), "nothing is wider than float64, so nothing settles it there"
+    assert above.is_inconclusive == (dtype is np.float64), "nothing is wider than float64, so nothing settles it there"
     assert ("rounding" if dtype is np.float64 else "in float64 they differ by") in above.summary
     assert above.worst_output == "y"
     assert above.max_relative_error == pytest.approx(20 * epsilon, rel=0.1)
@@ -58,12 +58,12 @@ def test_one_perturbed_weight_of_a_matrix_fails(make_dense):
     assert 0 < report.max_absolute_error < 1e-1
 
 
-def test_a_fault_beyond_doubt_is_not_in_doubt(make_model):
+def test_a_large_fault_is_not_inconclusive(make_model):
     report = compare(scaled_by(make_model, 1.0), scaled_by(make_model, 1.1))
     assert not report.equivalent
-    assert not report.in_doubt
+    assert not report.is_inconclusive
     assert "rounding" not in report.summary
-    assert report.max_relative_error > DOUBT_FACTOR * report.tolerance
+    assert report.max_relative_error > INCONCLUSIVE_FACTOR * report.tolerance
 
 
 def test_shapes_that_only_running_reveals_matter(make_model):

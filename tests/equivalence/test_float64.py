@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from onnx import TensorProto, helper
 
-from rlflow.equivalence.float64 import in_double, nudged, run_in_double
+from rlflow.equivalence.float64 import in_float64, nudged, run_in_float64
 from rlflow.errors import RLFlowError
 from rlflow.runtime.inputs import draw_inputs
 from rlflow.runtime.session import open_session, run
@@ -30,7 +30,7 @@ def test_real_models_run_in_double(name):
     model = build(name, **SMALL[name])
     inputs = draw_inputs(model, np.random.default_rng(0))
     narrow = run(open_session(model, "as_written"), inputs)
-    (wide,) = run_in_double(in_double(model), [inputs])
+    (wide,) = run_in_float64(in_float64(model), [inputs])
     for output, expected in wide.items():
         assert expected.dtype == np.float64
         error = np.abs(expected - narrow[output]).max() / np.abs(expected).max()
@@ -62,7 +62,7 @@ def test_every_place_that_names_a_type_is_widened(make_model):
         {"size": np.array([3])},
     )
     x = np.array([1, 10, 100], np.float32)
-    (outputs,) = run_in_double(in_double(model), [{"x": x, "flag": np.array(True)}])
+    (outputs,) = run_in_float64(in_float64(model), [{"x": x, "flag": np.array(True)}])
     np.testing.assert_allclose(
         outputs["y"], x.astype(np.float64) + float(np.float32(1 / 3)) + np.array([0.75, 1.75, 2.75]), rtol=1e-14
     )
@@ -78,13 +78,13 @@ def test_a_nudge_is_half_an_epsilon_of_every_number_but_literals_and_those_spare
         stored,
     )
     x = {"x": np.ones(8, np.float32)}
-    double = in_double(model)
+    double = in_float64(model)
     moved = nudged(double, {np.ones(8).tobytes()}, 2.0**-23, np.random.default_rng(0))
-    (before,), (after,) = run_in_double(double, [x]), run_in_double(moved, [x])
+    (before,), (after,) = run_in_float64(double, [x]), run_in_float64(moved, [x])
     np.testing.assert_allclose(np.abs(after["y"] / before["y"] - 1), 2.0**-24, rtol=1e-6)
 
 
 def test_what_nothing_can_run_is_refused_with_all_reasons(make_model):
     model = make_model([helper.make_node("NoSuch", ["x"], ["y"])], [("x", FLOAT, [1])], [("y", FLOAT, [1])])
     with pytest.raises(RLFlowError, match=r"no float64 reference: .*; .*; "):
-        run_in_double(in_double(model), [{"x": np.ones(1)}])
+        run_in_float64(in_float64(model), [{"x": np.ones(1)}])

@@ -1,11 +1,11 @@
-"""Where float32 is in doubt, float64 tells rounding from a fault."""
+"""Where float32 is inconclusive, float64 tells rounding from a fault."""
 
 import numpy as np
 import pytest
 from onnx import TensorProto, helper
 
 from rlflow.equivalence.compare import compare
-from rlflow.equivalence.float64_check import DOUBT_FACTOR, WORSE_FACTOR
+from rlflow.equivalence.float64_check import INCONCLUSIVE_FACTOR, WORSE_FACTOR
 
 FLOAT, DOUBLE = TensorProto.FLOAT, TensorProto.DOUBLE
 
@@ -46,11 +46,11 @@ def test_equal_over_the_reals_is_accepted_with_the_reason(make_model):
     report = compare(there_and_back(make_model, 1000), there_and_back(make_model, 3000))
     assert report.max_relative_error > 5 * report.tolerance
     assert report.equivalent
-    assert not report.in_doubt
-    assert report.double.difference <= report.double.allowed < 1e-12
+    assert not report.is_inconclusive
+    assert report.float64.difference <= report.float64.allowed < 1e-12
     assert "in float64 they differ by" in report.reason
     assert report.reason in report.summary
-    assert 0 < report.double.original_error < 1e-3
+    assert 0 < report.float64.original_error < 1e-3
 
 
 def test_the_side_that_is_further_from_the_truth_is_named(make_model):
@@ -58,23 +58,23 @@ def test_the_side_that_is_further_from_the_truth_is_named(make_model):
     rough, fine = there_and_back(make_model, 1500), there_and_back(make_model, 1)
     better = compare(rough, fine)
     assert better.equivalent
-    assert better.double.further == "original"
-    assert better.double.original_error > WORSE_FACTOR * better.double.candidate_error
+    assert better.float64.further == "original"
+    assert better.float64.original_error > WORSE_FACTOR * better.float64.candidate_error
     worse = compare(fine, rough)
     assert not worse.equivalent
-    assert not worse.in_doubt
-    assert worse.double.further == "candidate"
-    assert worse.double.difference <= worse.double.allowed
+    assert not worse.is_inconclusive
+    assert worse.float64.further == "candidate"
+    assert worse.float64.difference <= worse.float64.allowed
     assert "the candidate is further from it" in worse.reason
 
 
 def test_a_small_fault_does_not_hide_behind_bad_conditioning(make_model):
     """One part in ten thousand is less than ten times this model's own rounding, and still no rounding."""
     report = compare(there_and_back(make_model, 1000), there_and_back(make_model, 1000, factor=1 + 1e-4))
-    assert report.tolerance < report.max_relative_error < DOUBT_FACTOR * report.tolerance
-    assert report.double.candidate_error < WORSE_FACTOR * report.double.original_error
+    assert report.tolerance < report.max_relative_error < INCONCLUSIVE_FACTOR * report.tolerance
+    assert report.float64.candidate_error < WORSE_FACTOR * report.float64.original_error
     assert not report.equivalent
-    assert report.double.difference == pytest.approx(1e-4, rel=0.01)
+    assert report.float64.difference == pytest.approx(1e-4, rel=0.01)
 
 
 def test_a_folded_weight_may_be_rounded_once_more(make_model, ill_conditioned):
@@ -83,7 +83,7 @@ def test_a_folded_weight_may_be_rounded_once_more(make_model, ill_conditioned):
     folded = (a.astype(np.float64) @ b.astype(np.float64)).astype(np.float32)
     report = compare(products(make_model, a, b), products(make_model, folded))
     assert report.max_relative_error > report.tolerance
-    assert report.double.difference > 1e-9, "otherwise nothing had been rounded"
+    assert report.float64.difference > 1e-9, "otherwise nothing had been rounded"
     assert report.equivalent
 
 
@@ -93,13 +93,13 @@ def test_a_changed_weight_is_no_rounding(make_model, ill_conditioned):
     spoiled = b.copy()
     spoiled[:, 0] *= 1 + 1e-4
     report = compare(products(make_model, a, b), products(make_model, a, spoiled))
-    assert report.tolerance < report.max_relative_error < DOUBT_FACTOR * report.tolerance
-    assert report.double is not None
+    assert report.tolerance < report.max_relative_error < INCONCLUSIVE_FACTOR * report.tolerance
+    assert report.float64 is not None
     assert not report.equivalent
     assert compare(products(make_model, a, b), products(make_model, a, b)).equivalent
 
 
-def test_without_a_float64_reference_it_stays_in_doubt(make_model):
+def test_without_a_float64_reference_it_stays_inconclusive(make_model):
     """An operator of ONNX Runtime's own that has no float64 kernel and that no interpreter knows."""
 
     def model(factor):
@@ -116,6 +116,6 @@ def test_without_a_float64_reference_it_stays_in_doubt(make_model):
         return made
 
     report = compare(model(1), model(1 + 1e-5))
-    assert report.in_doubt
-    assert report.double is None
+    assert report.is_inconclusive
+    assert report.float64 is None
     assert "rounding in a badly conditioned model could explain so little" in report.summary

@@ -538,9 +538,9 @@ def _through_batches(model: Build) -> ModelProto:
 @pytest.mark.parametrize(
     ("build", "reason"),
     [
-        (_growing, "what becomes of the shape of 's' is not known"),
+        (_growing, "the shape of 's' may change from iteration to iteration"),
         (_of_unknown_rank, "the type of 'r' is not known"),
-        (_through_batches, "Scan of opset 8 goes through batches"),
+        (_through_batches, "Scan of opset 8 has a batch axis"),
     ],
 )
 def test_what_has_no_known_type_stays_as_it_is(

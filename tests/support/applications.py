@@ -44,7 +44,7 @@ class Application:
         outputs = [f"y{i}" for i in range(self.results)]
         operator, needed = OPERATORS[self.op], {"": OPSET}
         needed[operator.domain] = max(needed.get(operator.domain, 0), operator.since)
-        proto = helper.make_node(operator.kind, given, outputs, domain=operator.domain)
+        proto = helper.make_node(operator.op_type, given, outputs, domain=operator.domain)
         for name, value in self.written.items():
             empty = onnx.AttributeProto(name=name, type=onnx.AttributeProto.INTS)
             proto.attribute.append(empty if value == () else helper.make_attribute(name, value))

@@ -13,6 +13,7 @@ from rlflow.agents.random_agent import RandomAgent
 from rlflow.representation.action_space import ActionSpace
 from rlflow.representation.graph_arrays import GraphArrays
 from rlflow.representation.rollouts import Episode, Rollouts
+from rlflow.representation.vocabulary import PADDING, Vocabulary
 
 
 @dataclass(frozen=True)
@@ -135,11 +136,11 @@ def collect(env: TokenEnv, agent: RandomAgent, episodes: int, max_steps: int, se
     collected = []
     for _ in range(episodes):
         env.reset()
-        taste = agent.draw_taste(rng)
+        rule_weights = agent.draw_rule_weights(rng)
         index, counts, cost = [visit()], [env.counts()], [env.cost]
         actions, rewards = [], []
         while len(actions) < max_steps:
-            rule, location = agent.act(counts[-1], taste, rng)
+            rule, location = agent.act(counts[-1], rule_weights, rng)
             actions.append((rule, location))
             rewards.append(0.0 if rule == env.action_space.terminate else env.step(rule, location))
             index.append(visit())
@@ -162,6 +163,6 @@ def collect(env: TokenEnv, agent: RandomAgent, episodes: int, max_steps: int, se
         episodes=tuple(collected),
         action_space=env.action_space,
         rule_ids=tuple(rule.name for rule in env.rules),
-        vocabulary_size=len(OPERATORS) + 1,
+        vocabulary=Vocabulary((PADDING, *OPERATORS), ("parity", "tenth")),
         library_hash="synthetic",
     )

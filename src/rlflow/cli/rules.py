@@ -1,4 +1,4 @@
-"""`rlflow rules list | show | verify | generate | diff | recall`."""
+"""`rlflow rules list | show | verify | certify | generate | diff | recall`."""
 
 from __future__ import annotations
 
@@ -21,7 +21,8 @@ from rlflow.rules.synthesis.families import SHIPPED
 from rlflow.rules.synthesis.generate import TRIALS, LibraryConfig, write_library
 from rlflow.rules.taso import recall
 from rlflow.rules.taso.equations import read_equations
-from rlflow.rules.verification.stress import endure
+from rlflow.rules.verification.certify import recertified
+from rlflow.rules.verification.stress import stress
 from rlflow.rules.verification.verify import Refutation, VerificationConfig, check_false_controls, verify
 
 app = typer.Typer(no_args_is_help=True)
@@ -81,11 +82,11 @@ def verify_rules(
     with progress_bar("verifying") as on_progress:
         for number, rule in enumerate(loaded.rules):
             on_progress(number / len(loaded.rules), rule.name)
-            outcomes = [verify(rule, config), *([endure(rule, instances, seed)] if instances else [])]
+            outcomes = [verify(rule, config), *([stress(rule, instances, seed)] if instances else [])]
             for outcome in outcomes:
                 if isinstance(outcome, Refutation):
                     raise RuleError(f"rule {rule.id} ({rule.name}) is refuted: {outcome}")
-            errors.append(max(outcome.max_relative_error for outcome in outcomes))  # type: ignore[union-attr]
+            errors.append(max(outcome.max_relative_error or 0.0 for outcome in outcomes))  # type: ignore[union-attr]
     mean_ms = 1e3 * (process_time() - started) / max(1, len(errors))
     if not as_json:
         typer.echo(
@@ -102,6 +103,19 @@ def verify_rules(
         "max_relative_error": max(errors, default=0.0),
     }
     _print_json("rules_verify", document)
+
+
+@app.command()
+def certify(library: LibraryFile = None) -> None:
+    """Verify the rules whose certificate no longer holds, and write the library with their new certificates."""
+    path = library or rule_library.SHIPPED
+    before = rule_library.read(path)
+    after = recertified(before, VerificationConfig())
+    after.save(path)
+    again = rule_library.difference(before, after).recertified
+    for rule in again:
+        typer.echo(f"{rule.id:28s} {rule.name}")
+    typer.echo(f"{len(again)} of {len(after.rules)} rules certified again in {path}.")
 
 
 @app.command()
@@ -227,7 +241,7 @@ def _in_words(rule: Rule) -> str:
         shape = "any shape" if spec.shape is None else f"shape [{', '.join(map(str, spec.shape))}]"
         lines.append(f"where {name} has {shape}{', constant' if spec.constant else ''}")
     lines += [f"if {describe(condition)}" for condition in rule.where]
-    lines += [f"tried if {describe(condition)}" for condition in rule.worth]
+    lines += [f"tried if {describe(condition)}" for condition in rule.profitable_if]
     for domain, version in rule.versions.items():
         if domain or version > 1:
             lines.append(f"from opset {version}{f' of {domain}' if domain else ''} on")
@@ -235,6 +249,7 @@ def _in_words(rule: Rule) -> str:
         c = rule.certificate
         lines.append(
             f"verified at {c.shapes} shapes, {c.trials} exact trials or more each; "
-            f"{c.float_cases} float runs, largest relative difference {c.max_relative_error:.1e}"
+            f"{c.float_cases} float runs; under the meaning of "
+            + ", ".join(f"{name} {digest}" for name, digest in c.semantics.items())
         )
     return "\n".join(lines)

@@ -19,6 +19,10 @@ Expression = Any
 """JSON: int, float, str, or list."""
 
 
+TO_THE_END = 2**31 - 1
+"""The end of a slice that has no other."""
+
+
 class Unproven(Exception):
     """The expression needs a number that the types do not give, or a dimension that does not exist."""
 
@@ -43,8 +47,8 @@ def evaluate(expression: Expression, scope: Scope) -> Any:
     head, *arguments = expression
     if head == "value":
         return scope.literals[arguments[0]]
-    if head in _OF_VARIABLE:
-        return _OF_VARIABLE[head](scope.types[arguments[0]], *(evaluate(a, scope) for a in arguments[1:]))
+    if head in VARIABLE_FUNCTIONS:
+        return VARIABLE_FUNCTIONS[head](scope.types[arguments[0]], *(evaluate(a, scope) for a in arguments[1:]))
     if head not in FUNCTIONS:
         raise RuleError(f"unknown function {head!r} in the expression {expression}: use one of {sorted(FUNCTIONS)}")
     return FUNCTIONS[head](*(evaluate(a, scope) for a in arguments))
@@ -56,6 +60,17 @@ def holds(condition: Expression, scope: Scope) -> bool:
         return bool(evaluate(condition, scope))
     except Unproven:
         return False
+
+
+def mentioned(expression: Expression) -> frozenset[str]:
+    """The variables that an expression speaks of: tensors by their names, attributes as "?perm"."""
+    if isinstance(expression, str):
+        return frozenset([expression]) if expression.startswith("?") else frozenset()
+    if not isinstance(expression, list) or not expression:
+        return frozenset()
+    of_variable = isinstance(expression[0], str) and (expression[0] == "value" or expression[0] in VARIABLE_FUNCTIONS)
+    tensors = {expression[1]} if of_variable else set()
+    return frozenset(tensors).union(*map(mentioned, expression))
 
 
 _SHOWN = 16
@@ -133,7 +148,7 @@ def _inverse(perm: tuple[int, ...]) -> tuple[int, ...]:
     return tuple(perm.index(i) for i in range(len(perm)))
 
 
-_OF_VARIABLE: dict[str, Callable[..., Any]] = {
+VARIABLE_FUNCTIONS: dict[str, Callable[..., Any]] = {
     "dim": _dim,
     "shape": _shape,
     "rank": lambda kind: len(_shape(kind)),

@@ -1,4 +1,4 @@
-"""Where a run comes from: commit, DVC lock, overrides, and the process that holds it."""
+"""The provenance of a run: commit, DVC lock, overrides, and the process that holds it."""
 
 import hashlib
 import os
@@ -13,7 +13,7 @@ CLOCK_TOLERANCE_S = 2.0  # psutil derives a process's start from the boot time, 
 
 
 def source_tags(root: Path, overrides: Sequence[str] = ()) -> dict[str, str]:
-    """MLflow tags of the code and data in `root`; what cannot be known is left out."""
+    """The MLflow tags of the code and data in `root`; a tag that cannot be known is left out."""
     commit, status = _git(root, "rev-parse", "HEAD"), _git(root, "status", "--porcelain")
     lock = root / "dvc.lock"
     tags = {
@@ -38,12 +38,12 @@ def changed(root: Path, *paths: str) -> list[str]:
 
 
 def process_tag() -> str:
-    """This process: host, id and start time, since ids are used again."""
+    """A tag of this process: host, id and start time, since ids are used again."""
     return f"{socket.gethostname()} {os.getpid()} {psutil.Process().create_time():.2f}"
 
 
 def is_gone(tag: str) -> bool:
-    """Whether the process of a `process_tag` has ended; False where it ran on another host."""
+    """Return True if the process of a `process_tag` has ended; False if it ran on another host."""
     host, identifier, started = tag.rsplit(" ", 2)
     if host != socket.gethostname():
         return False

@@ -15,6 +15,7 @@ from support.generation import QUICK, SMALL_LIBRARY
 
 from rlflow.rules.library import load
 from rlflow.rules.synthesis import generate as generation
+from rlflow.rules.synthesis.checkpoint import code_files
 from rlflow.rules.synthesis.generate import GeneratorConfig, LibraryConfig, build_library, resumed, write_library
 from rlflow.rules.verification.verify import VerificationConfig
 
@@ -92,6 +93,13 @@ def test_another_configuration_takes_nothing_of_it(
     request.getfixturevalue("no_enumeration")
     with pytest.raises(AssertionError, match="enumerated"):
         resumed(changed, tmp_path)
+
+
+def test_the_name_depends_on_the_code() -> None:
+    """Otherwise a file that older code has made would be taken for one of this code, without a word."""
+    files = code_files()
+    assert {path.parts[0] for path in files} == {"ir", "onnx_io", "ops", "rules", "runtime"}
+    assert {Path("rules/synthesis/generate.py"), Path("ops/registry.py")} <= set(files)
 
 
 @pytest.mark.parametrize("damage", [lambda b: b[:-20], lambda b: b"\xff\x00", lambda b: b"", lambda b: b + b" "])

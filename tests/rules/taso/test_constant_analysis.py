@@ -1,11 +1,11 @@
-"""Facts and lemmas derive what was verified, and nothing else."""
+"""Constant analysis and lemmas derive what was verified, and nothing else."""
 
 import pytest
 
 from rlflow.ir.tensor_type import TensorType
 from rlflow.rules.pattern import parse
 from rlflow.rules.synthesis.prune import KnownRules
-from rlflow.rules.taso.constant_analysis import Facts
+from rlflow.rules.taso.constant_analysis import ConstantAnalysis
 from rlflow.rules.taso.equation_instances import Constant
 
 SQUARE, PLAIN = TensorType("float32", (3, 3)), TensorType("float32", (2, 3))
@@ -13,7 +13,7 @@ TYPES = {"a": PLAIN, "b": SQUARE, "I": SQUARE, "x": TensorType("float32", (2, 3,
 
 
 def follows(left, right) -> bool:
-    facts = Facts({"I": Constant("Imatmul", SQUARE)}, seed=0)
+    facts = ConstantAnalysis({"I": Constant("Imatmul", SQUARE)}, seed=0)
     return KnownRules().explain_all([(parse(left), parse(right))], TYPES, [facts])
 
 

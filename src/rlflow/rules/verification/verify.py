@@ -3,7 +3,7 @@
 Over the field a wrong equality of rational functions of degree d survives one trial with probability at most d / p
 (Schwartz-Zippel), so that a handful of trials leaves nothing to chance; signs and uninterpreted functions are settled
 element by element, hence the minimum of compared elements. The float run on ONNX Runtime is no proof, but the only step
-that sees an operator whose attribute we misread (research/rule_generation.md, 3). Poles, overflow and cancellation are
+that sees an operator whose attribute we misread (docs/measurements.md, 7). Poles, overflow and cancellation are
 too rare to be drawn: last steps seek them with numbers like 0 and 100, and with tensors of very different magnitudes.
 """
 
@@ -23,10 +23,11 @@ from rlflow.onnx_io.standalone import standalone_model
 from rlflow.ops.domain import Array
 from rlflow.ops.field import FieldArray, FieldDomain, NoExponentError, undefined
 from rlflow.ops.float_batch import FloatBatch, FloatBatchDomain
-from rlflow.rules.certificate import METHOD, SEMANTICS, Certificate, digest
+from rlflow.rules.certificate import METHOD, Certificate, digest
 from rlflow.rules.plan import Instance, Plan, run_plan
 from rlflow.rules.rule import Rule
-from rlflow.rules.verification.sampler import Sampler, is_turned
+from rlflow.rules.semantics import semantics
+from rlflow.rules.verification.sampler import Sampler, draws_permutations
 from rlflow.rules.verification.sides import Sides, as_graph
 from rlflow.runtime.session import open_session
 
@@ -89,11 +90,11 @@ def verify(rule: Rule, config: VerificationConfig) -> Certificate | Refutation:
         method=METHOD,
         trials=config.trials,
         shapes=len(compared),
-        refuted_without_condition=_refuted_without_condition(sampler, config, random, rng),
+        refuted_without_condition=_refuted_without_condition(sampler, config, random),
         float_cases=len(cases),
-        max_relative_error=float(f"{max(filter(is_rounding, errors), default=0.0):.3e}"),
-        semantics=SEMANTICS,
+        semantics=semantics(rule),
         digest="",
+        max_relative_error=max(filter(is_rounding, errors), default=0.0),
     )
     return replace(certificate, digest=digest(rule, certificate))
 
@@ -104,7 +105,7 @@ def _compared(
     """Different instances at which both sides agree exactly, or the first at which they do not."""
     seen: set[Any] = set()
     compared: list[Sides] = []
-    wanted = config.shapes * (config.turned if is_turned(sampler.rule) else 1)
+    wanted = config.shapes * (config.turned if draws_permutations(sampler.rule) else 1)
     for _ in range(_DRAWS_PER_SHAPE * wanted):
         if len(compared) == wanted:
             break
@@ -322,12 +323,15 @@ def _run(graph: Graph, feeds: dict[str, np.ndarray]) -> list[np.ndarray]:
     return list(session.run(None, {k: v for k, v in feeds.items() if k in wanted}))
 
 
-def _refuted_without_condition(
-    sampler: Sampler, config: VerificationConfig, random: Random, rng: np.random.Generator
-) -> int:
-    """At how many of the drawn shapes the rule would be wrong if its condition were dropped: why it is there."""
+def _refuted_without_condition(sampler: Sampler, config: VerificationConfig, random: Random) -> int:
+    """At how many of the drawn shapes the rule would be wrong if its condition were dropped: why it is there.
+
+    The values come from a generator of their own: how many numbers the float checks draw depends on the machine, and
+    a certificate must not.
+    """
     if not sampler.rule.where:
         return 0
+    rng = np.random.default_rng((config.seed, 1))
     drawn = (sampler.sides(sampler.draw(random, respect_condition=False)) for _ in range(_UNCONDITIONAL_DRAWS))
     return sum(exact_difference(case, rng, config) != "" for case in drawn if case is not None)
 
