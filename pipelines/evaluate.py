@@ -15,7 +15,7 @@ from rlflow.evaluation import comparison, figures
 from rlflow.evaluation.comparison import Contender, Outcome
 from rlflow.evaluation.results import read_results, write_results
 from rlflow.evaluation.tables import markdown_table
-from rlflow.optimise.gate import DeliveryConfig
+from rlflow.optimise.gate import GateConfig
 from rlflow.optimiser import Budget
 from rlflow.rules.library import Library
 from rlflow.rules.matching.rewriter import Rewriter
@@ -44,7 +44,7 @@ def evaluate(stage: Stage) -> None:
     policy = _policy(stage, rules, cost_model)
     graph = graph_of(settings["graph"])
     limits = Limits(settings["evaluation"]["longest_s"])
-    delivery = DeliveryConfig(**settings["evaluation"]["delivery"], seed=stage.seed, limits=limits)
+    delivery = GateConfig(**settings["evaluation"]["delivery"], seed=stage.seed, limits=limits)
     original = model_file_of(settings["graph"], stage.scratch / "original.onnx")
     keep_prices = partial(save_prices, cost_model, prices)
     contenders = _contenders(stage, rules, cost_model, policy)

@@ -12,7 +12,7 @@ from rlflow.equivalence.compare import compare, drawn_inputs
 from rlflow.errors import EquivalenceError
 from rlflow.onnx_io import from_onnx, to_onnx
 from rlflow.optimise.diagnose import Derivation
-from rlflow.optimise.gate import DeliveryConfig, check
+from rlflow.optimise.gate import GateConfig, check
 from rlflow.optimise.reproducer import Pair, smallest_pair, write
 from rlflow.optimiser import Budget, Workspace
 from rlflow.rules.matching.rewriter import Rewriter
@@ -79,7 +79,7 @@ def test_where_no_step_is_wrong_import_or_export_is(tmp_path):
     nothing_done = replace(made, candidate=spoiled, trajectory=replace(made.trajectory, steps=()))
     folder = tmp_path / "out.onnx.reproducer"
     with pytest.raises(EquivalenceError, match="it broke at import or export: no step changes what it computes"):
-        check(nothing_done, DeliveryConfig(), folder)
+        check(nothing_done, GateConfig(), folder)
     assert {path.name for path in folder.iterdir()} == {"README.txt", "before.onnx", "after.onnx", "inputs.npz"}
     with np.load(folder / "inputs.npz") as arrays:
         inputs = dict(arrays)
@@ -92,12 +92,12 @@ def test_a_reproducer_is_the_same_twice_and_replaces_an_older_one(tmp_path):
     folder, contents = tmp_path / "r", []
     for _ in range(2):
         with pytest.raises(EquivalenceError, match="replacing 'y'"):
-            check(made, DeliveryConfig(), folder)
+            check(made, GateConfig(), folder)
         contents.append({path.name: path.read_bytes() for path in folder.iterdir()})
     assert contents[0] == contents[1]
     assert len(contents[0]) == 5
     with pytest.raises(EquivalenceError, match="no step"):
-        check(replace(made, trajectory=replace(made.trajectory, steps=())), DeliveryConfig(), folder)
+        check(replace(made, trajectory=replace(made.trajectory, steps=())), GateConfig(), folder)
     assert not (folder / "trajectory.jsonl").exists(), "it would belong to another fault"
 
 
@@ -114,5 +114,5 @@ def test_inputs_of_any_name_can_be_written(tmp_path):
 
 def test_an_equivalent_candidate_writes_nothing(tmp_path):
     made = derivation([("Neg", ["x"], ["n"]), ("Relu", ["n"], ["y"])], {})
-    assert check(replace(made, candidate=made.original), DeliveryConfig(), tmp_path / "r").equivalent
+    assert check(replace(made, candidate=made.original), GateConfig(), tmp_path / "r").equivalent
     assert not (tmp_path / "r").exists()

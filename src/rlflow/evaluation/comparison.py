@@ -16,7 +16,7 @@ from rlflow.evaluation.search_checkpoint import read_result, write_result
 from rlflow.ir.graph import Graph
 from rlflow.onnx_io import check_model, save_model, to_onnx
 from rlflow.optimise.diagnose import Derivation
-from rlflow.optimise.gate import DeliveryConfig, check
+from rlflow.optimise.gate import GateConfig, check
 from rlflow.optimiser import Budget, OnProgress, OptimisationResult, Optimiser
 from rlflow.runtime.session import SETTINGS, Setting
 from rlflow.runtime.timing.latency import compare_latency
@@ -67,7 +67,7 @@ def compete(
     graph: Graph,
     original: Path,
     folder: Path,
-    config: DeliveryConfig,
+    config: GateConfig,
     checkpoint: Path,
     on_progress: OnProgress | None = None,
     before_keeping: Callable[[], None] = lambda: None,
@@ -96,9 +96,7 @@ def compete(
     return Outcome(contender, result, path, report)
 
 
-def time_all(
-    original: Path, outcomes: Mapping[str, Outcome], config: DeliveryConfig, on_progress: OnProgress
-) -> Timing:
+def time_all(original: Path, outcomes: Mapping[str, Outcome], config: GateConfig, on_progress: OnProgress) -> Timing:
     """All models in alternating fresh sessions, in both settings."""
     models = {ORIGINAL: original, _again(ORIGINAL): original} | {name: o.model for name, o in outcomes.items()}
 
@@ -122,7 +120,7 @@ def time_all(
 
 
 def original_row(
-    graph: Graph, original: Path, cost_model: CostModel, timing: Timing, config: DeliveryConfig
+    graph: Graph, original: Path, cost_model: CostModel, timing: Timing, config: GateConfig
 ) -> dict[str, Any]:
     """The trivial baseline: nothing is done."""
     report = compare(original, original, draws=config.draws, seed=config.seed, threads=config.threads)

@@ -1,8 +1,8 @@
 """The subgraphs of If, Loop, Scan and SequenceMap, each as a model of its own, and back into the nodes that hold them.
 
-A body reads values of the graphs around it by name. Alone, these are inputs after its own, or initializers where they
-are constants of the model; put back, they are what they were, so that nothing is stored twice. What is new among its
-constants becomes one of the model's, which several bodies may read.
+A subgraph reads values of the graphs around it by name. Alone, these are inputs after its own, or initializers where
+they are constants of the model; put back, they are what they were, so that nothing is stored twice. What is new among
+its constants becomes one of the model's, which several subgraphs may read.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ _UNUSABLE = (GraphError, LookupError, RuntimeError, ValueError, onnx.checker.Val
 _SCAN_WITHOUT_BATCH_SINCE = 9
 
 Place = tuple[int, str]
-"""A body of a model: the number of its node, and the attribute that it is."""
+"""A subgraph of a model: the number of its node, and the attribute that it is."""
 
 
 @dataclass(frozen=True)
-class Body:
+class Subgraph:
     """A subgraph as a model, of the opsets and functions of the one that it is part of.
 
     Its inputs are those of the subgraph and then the values that it captures, its outputs those of the subgraph.
@@ -47,28 +47,28 @@ class Body:
         return self.place[1]
 
 
-def bodies(model: ModelProto) -> Iterator[Body]:
-    """Of the nodes of the main graph, in order; those inside them are bodies of these.
+def subgraphs(model: ModelProto) -> Iterator[Subgraph]:
+    """The subgraphs of the main graph's nodes, in order; those inside them are subgraphs of these.
 
     One of which no valid model can be made, as it has a value of unknown type, is left out, with a line for whoever
     debugs. So are those of files older than version 4, which could hold no weight.
     """
-    if declares_weights(model) or not any(map(_has_bodies, model.graph.node)):
+    if declares_weights(model) or not any(map(_has_subgraphs, model.graph.node)):
         return
     around = _Surroundings(model)
     for number, node in enumerate(model.graph.node):
-        for attribute in filter(_is_body, node.attribute) if _has_bodies(node) else ():
+        for attribute in filter(_is_subgraph, node.attribute) if _has_subgraphs(node) else ():
             name = node.name or next(filter(None, node.output), node.op_type)
             try:
-                yield Body((number, attribute.name), name, around.standalone(node, attribute.g))
+                yield Subgraph((number, attribute.name), name, around.standalone(node, attribute.g))
             except _UNUSABLE as error:
                 reason = str(error).splitlines()[0]
                 _LOGGER.debug("%s of node %r stays as it is: %s", attribute.name, name, reason)
 
 
-def with_bodies(model: ModelProto, replaced: Mapping[Place, ModelProto]) -> ModelProto:
-    """The model with other bodies in place of some of its own, each of the inputs and outputs of the old as `bodies`
-    tells them; the model itself where there are none.
+def with_subgraphs(model: ModelProto, replaced: Mapping[Place, ModelProto]) -> ModelProto:
+    """Return the model with other subgraphs in place of some of its own, each with the inputs and outputs that
+    `subgraphs` gave the old one; the model itself where there are none.
     """
     if not replaced:
         return model
@@ -77,18 +77,18 @@ def with_bodies(model: ModelProto, replaced: Mapping[Place, ModelProto]) -> Mode
     constants = _Constants(changed)
     for (number, name), standalone in replaced.items():
         node = changed.graph.node[number]
-        body = next(attribute.g for attribute in node.attribute if attribute.name == name)
-        constants.put_back(standalone.graph, body)
+        subgraph = next(attribute.g for attribute in node.attribute if attribute.name == name)
+        constants.put_back(standalone.graph, subgraph)
     return changed
 
 
 def size(graph: GraphProto) -> int:
-    """Nodes, with those of bodies."""
-    return len(graph.node) + sum(size(inner) for node in graph.node for inner in _subgraphs(node))
+    """Nodes, with those of subgraphs."""
+    return len(graph.node) + sum(size(inner) for node in graph.node for inner in _graphs_of(node))
 
 
 class _Surroundings:
-    """What bodies of a model's nodes see of it."""
+    """What subgraphs of a model's nodes see of it."""
 
     def __init__(self, model: ModelProto) -> None:
         self.model = model
@@ -98,22 +98,22 @@ class _Surroundings:
         # Inference makes up names for sizes; in another model they would mean nothing, or something else.
         self.symbols = {d.dim_param for value in model.graph.input for d in value.type.tensor_type.shape.dim}
 
-    def standalone(self, node: NodeProto, body: GraphProto) -> ModelProto:
+    def standalone(self, node: NodeProto, subgraph: GraphProto) -> ModelProto:
         """`GraphError` if a type is not known; whatever onnx raises of a node that is none of its kind."""
         alone = ModelProto()
         copy_fields(self.model, alone, skipped={"graph"})
-        copy_fields(body, alone.graph, skipped={"input", "output", "value_info"})
-        formal = _FORMAL_TYPES[node.op_type](self, node, body)
-        captured = list(dict.fromkeys(free_names(body)))
+        copy_fields(subgraph, alone.graph, skipped={"input", "output", "value_info"})
+        formal = _FORMAL_TYPES[node.op_type](self, node, subgraph)
+        captured = list(dict.fromkeys(free_names(subgraph)))
         read = {name: self.type_of(name) for name in captured if name not in self.constants}
-        for name, kind in (*zip((value.name for value in body.input), formal, strict=True), *read.items()):
+        for name, kind in (*zip((value.name for value in subgraph.input), formal, strict=True), *read.items()):
             alone.graph.input.add(name=name).type.CopyFrom(_without_symbols(kind, self.symbols))
         for name in captured:
             if name in self.constants:
                 constant = alone.graph.initializer.add()
                 constant.CopyFrom(self.constants[name])
                 constant.name = name
-        self._type_outputs(alone, body)
+        self._type_outputs(alone, subgraph)
         onnx.checker.check_model(without_large_weights(alone))
         return alone
 
@@ -123,16 +123,18 @@ class _Surroundings:
             raise GraphError(f"the type of {name!r} is not known")
         return self.types[name]
 
-    def iterated(self, loop: NodeProto, body: GraphProto) -> list[TypeProto]:
+    def iterated(self, loop: NodeProto, subgraph: GraphProto) -> list[TypeProto]:
         """Number of the iteration, condition, and what is carried, where all iterations are given the same type."""
-        counters = [_counter(*pair) for pair in zip(body.input, (TensorProto.INT64, TensorProto.BOOL), strict=False)]
+        counters = [
+            _counter(*pair) for pair in zip(subgraph.input, (TensorProto.INT64, TensorProto.BOOL), strict=False)
+        ]
         carried = carried_types(loop, self.light, inferred)
-        changing = [value.name for value in list(body.input)[2:] if value.name not in carried]
+        changing = [value.name for value in list(subgraph.input)[2:] if value.name not in carried]
         if changing:
             raise GraphError(f"what becomes of the shape of {changing[0]!r} is not known")
         return [*counters, *carried.values()]
 
-    def scanned(self, scan: NodeProto, body: GraphProto) -> list[TypeProto]:
+    def scanned(self, scan: NodeProto, subgraph: GraphProto) -> list[TypeProto]:
         """States, whose types ONNX lets no iteration change, and slices."""
         opset = max(o.version for o in self.model.opset_import if o.domain in ONNX_DOMAINS)
         if opset < _SCAN_WITHOUT_BATCH_SINCE:
@@ -144,24 +146,24 @@ class _Surroundings:
         sliced = [_slice(kind, axis) for kind, axis in zip(types[-slices:], axes, strict=True)]
         return [*types[:-slices], *sliced]
 
-    def mapped(self, node: NodeProto, body: GraphProto) -> list[TypeProto]:
+    def mapped(self, node: NodeProto, subgraph: GraphProto) -> list[TypeProto]:
         """Elements of sequences, and tensors as they are."""
         types = [self.type_of(name) for name in node.input]
         return [t.sequence_type.elem_type if t.HasField("sequence_type") else t for t in types]
 
-    def _type_outputs(self, alone: ModelProto, body: GraphProto) -> None:
-        """As inferred, for a body may declare anything; as declared where ONNX infers nothing."""
-        for output in body.output:
+    def _type_outputs(self, alone: ModelProto, subgraph: GraphProto) -> None:
+        """As inferred, for a subgraph may declare anything; as declared where ONNX infers nothing."""
+        for output in subgraph.output:
             alone.graph.output.add(name=output.name)
         types = _types(with_types(alone).graph)
-        for place, output in enumerate(body.output):
+        for place, output in enumerate(subgraph.output):
             kind = types.get(output.name)
             known, symbols = (kind, self.symbols) if kind is not None else (output.type, set[str]())
             alone.graph.output[place].type.CopyFrom(_without_symbols(known, symbols))
 
 
 class _Constants:
-    """Those of a model, which new bodies share, and the names that are taken."""
+    """Those of a model, which new subgraphs share, and the names that are taken."""
 
     def __init__(self, model: ModelProto) -> None:
         self.graph = model.graph
@@ -169,29 +171,29 @@ class _Constants:
         self.new: dict[str, str] = {}
         self.taken = set(_names(model.graph))
 
-    def put_back(self, new: GraphProto, body: GraphProto) -> None:
-        """Give the body the nodes of `new`, and those of its constants that it held before."""
-        own = set(_names(body))
-        captured = {name: self.old[name] for name in free_names(body) if name in self.old}
-        results = {output.name for output in body.output}
+    def put_back(self, new: GraphProto, subgraph: GraphProto) -> None:
+        """Give the subgraph the nodes of `new`, and those of its constants that it held before."""
+        own = set(_names(subgraph))
+        captured = {name: self.old[name] for name in free_names(subgraph) if name in self.old}
+        results = {output.name for output in subgraph.output}
         held = {tensor.name: _captured_as(tensor, captured, results) for tensor in new.initializer}
         # A constant that is no longer captured may have left its name to a new value.
         kept = (own - set(captured)) | {name for name, known in held.items() if name == known}
         renamed = self._renamed(set(_names(new)), kept)
         for field in ("node", "initializer", "sparse_initializer", "value_info"):
-            body.ClearField(field)
+            subgraph.ClearField(field)
         for tensor in new.initializer:
             known = held[tensor.name]
             if known is None and tensor.name in kept:
-                body.initializer.add().CopyFrom(tensor)
+                subgraph.initializer.add().CopyFrom(tensor)
             elif known is None:
                 renamed[tensor.name] = self._stored(tensor, renamed.get(tensor.name, tensor.name))
             elif known != tensor.name:  # a result, which may not be a captured value itself
-                body.node.append(helper.make_node("Identity", [known], [tensor.name]))
-        body.sparse_initializer.extend(new.sparse_initializer)
-        body.node.extend(new.node)
-        _rename(body, renamed)
-        self.taken.update(_names(body))
+                subgraph.node.append(helper.make_node("Identity", [known], [tensor.name]))
+        subgraph.sparse_initializer.extend(new.sparse_initializer)
+        subgraph.node.extend(new.node)
+        _rename(subgraph, renamed)
+        self.taken.update(_names(subgraph))
 
     def _renamed(self, used: Set[str], kept: Set[str]) -> dict[str, str]:
         """Names for what is new and is called as something outside."""
@@ -211,23 +213,23 @@ class _Constants:
 
 
 _FORMAL_TYPES: Mapping[str, Callable[[_Surroundings, NodeProto, GraphProto], list[TypeProto]]] = {
-    "If": lambda around, node, body: [],
+    "If": lambda around, node, subgraph: [],
     "Loop": _Surroundings.iterated,
     "Scan": _Surroundings.scanned,
     "SequenceMap": _Surroundings.mapped,
 }
-"""Types of what these operators feed to their bodies."""
+"""Types of what these operators feed to their subgraphs."""
 
 
-def _has_bodies(node: NodeProto) -> bool:
+def _has_subgraphs(node: NodeProto) -> bool:
     return node.op_type in _FORMAL_TYPES and node.domain in ONNX_DOMAINS
 
 
-def _is_body(attribute: onnx.AttributeProto) -> bool:
+def _is_subgraph(attribute: onnx.AttributeProto) -> bool:
     return attribute.type == onnx.AttributeProto.GRAPH
 
 
-def _subgraphs(node: NodeProto) -> Iterator[GraphProto]:
+def _graphs_of(node: NodeProto) -> Iterator[GraphProto]:
     for attribute in node.attribute:
         if attribute.HasField("g"):
             yield attribute.g
@@ -245,8 +247,10 @@ def _types(graph: GraphProto) -> dict[str, TypeProto]:
 
 
 def _constants(model: ModelProto) -> dict[str, TensorProto]:
-    """Of the main graph, by the names under which bodies may read them: initializers that no caller can override, what
-    Constant nodes hold, and what is identical to these: exporters give a weight that is used twice a second name.
+    """Constants of the main graph, by the names under which subgraphs may read them.
+
+    They are initializers that no caller can override, the values of Constant nodes, and whatever is identical to these:
+    exporters give a weight that is used twice a second name.
     """
     fed = {value.name for value in model.graph.input}
     constants = {tensor.name: tensor for tensor in model.graph.initializer if tensor.name not in fed}
@@ -260,7 +264,7 @@ def _constants(model: ModelProto) -> dict[str, TensorProto]:
 
 
 def _counter(declared: ValueInfoProto, element_type: int) -> TypeProto:
-    """ONNX Runtime feeds a scalar, or a vector of one element where the body declares one."""
+    """ONNX Runtime feeds a scalar, or a vector of one element where the subgraph declares one."""
     vector = len(declared.type.tensor_type.shape.dim) == 1
     return helper.make_tensor_type_proto(element_type, [1] if vector else [])
 
@@ -306,7 +310,7 @@ def _names(graph: GraphProto) -> Iterator[str]:
     yield from (sparse.values.name for sparse in graph.sparse_initializer)
     for node in graph.node:
         yield from filter(None, (*node.input, *node.output))
-        for inner in _subgraphs(node):
+        for inner in _graphs_of(node):
             yield from _names(inner)
 
 
@@ -318,5 +322,5 @@ def _rename(graph: GraphProto, names: Mapping[str, str]) -> None:
     for node in graph.node:
         for ends in (node.input, node.output):
             ends[:] = [names.get(name, name) for name in ends]
-        for inner in _subgraphs(node):
+        for inner in _graphs_of(node):
             _rename(inner, names)
