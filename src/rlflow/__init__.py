@@ -27,6 +27,7 @@ from rlflow.errors import (
     RuleError,
     TypeInferenceError,
 )
+from rlflow.extras import MissingExtraError
 from rlflow.optimise import optimise
 
 if TYPE_CHECKING:
@@ -54,6 +55,7 @@ __all__ = [
     "InputError",
     "Library",
     "Limits",
+    "MissingExtraError",
     "ModelFormatError",
     "OptimisationResult",
     "Optimised",

@@ -9,12 +9,13 @@ import onnx
 import pytest
 from onnx import ModelProto
 from optimise import test_pipeline, test_specialise
+from support.onnx_models import with_drawn_weights
 
 import rlflow
 from rlflow import zoo
 from rlflow.cost.analytic import AnalyticCost
 from rlflow.errors import InputError, ReplayError
-from rlflow.onnx_io import importer, save_model
+from rlflow.onnx_io import importer, model_file, save_model
 from rlflow.optimise import specialise
 from rlflow.optimise.api import Optimised
 from rlflow.optimise.specialise import Assumptions
@@ -159,7 +160,8 @@ def counts(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
         monkeypatch.setattr(owner, name, watched)
 
     watch(onnx, "load", "read", lambda path, **named: Path(path).name == "source.onnx")
-    watch(importer, "_check", "checked")
+    watch(importer, "check", "checked")
+    watch(model_file, "check", "checked")
     watch(importer._Importer, "__init__", "imported")
     watch(specialise, "transferred", "replayed")
     return counted
@@ -170,7 +172,7 @@ SUMMED = test_specialise.SUMMED
 WALKS: dict[str, tuple[Callable[[], ModelProto], dict[str, Any], Counter[str]]] = {
     "a fixed model": (lambda: zoo.build("tiny_chain"), {}, Counter(read=1, checked=1, imported=1)),
     "two graphs, of dynamic and of named sizes": (
-        lambda: test_specialise.filled(SUMMED),
+        lambda: with_drawn_weights(SUMMED),
         {"shapes": SHAPES},
         Counter(read=1, checked=1, imported=2, replayed=1),
     ),

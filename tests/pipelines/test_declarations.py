@@ -16,6 +16,8 @@ STAGES = tuple(name for name in stage_names(ROOT) if (ROOT / f"pipelines/{name}.
 WATCHING = (
     "rlflow.tracking",
     "rlflow.errors",
+    "rlflow.extras",
+    "rlflow.atomic_file",
     "rlflow.schemas",
     "rlflow.plugins",
     "rlflow.evaluation.results",

@@ -4,7 +4,7 @@ What is on file is not made by these tests: `make trajectories` records it anew,
 """
 
 import pytest
-from trajectory.recording import FOLDER, MODELS, STEPS, recorded, recording
+from support.recording import FOLDER, MODELS, STEPS, recorded, recording
 
 from rlflow.cost.analytic import AnalyticCost
 from rlflow.equivalence.compare import compare

@@ -1,4 +1,4 @@
-"""What dvc.yaml says a stage reads and writes: the one place where that is written down."""
+"""The declaration of a stage in dvc.yaml, the one place that says what the stage reads and writes."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -24,7 +24,7 @@ class StageDeclaration:
 
 
 def read_declaration(name: str, root: Path) -> StageDeclaration:
-    """The stage `name` of `root`/dvc.yaml. Raises InputError where there is none."""
+    """The stage `name` of `root`/dvc.yaml. Raises InputError if there is none."""
     stages = _stages(root)
     if name not in stages:
         raise InputError(f"{root / 'dvc.yaml'} has no stage {name}; the stages are {', '.join(stages)}")
@@ -53,5 +53,5 @@ def _stages(root: Path) -> dict[str, Any]:
 
 
 def _paths(entries: Iterable[str | dict[str, Any]]) -> tuple[str, ...]:
-    """An entry is a path, or a path with its settings."""
+    """The paths of entries, each of which is a path or a path with its settings."""
     return tuple(entry if isinstance(entry, str) else next(iter(entry)) for entry in entries)

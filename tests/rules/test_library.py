@@ -1,0 +1,95 @@
+"""A library that was tampered with does not load, and the message names the rule."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from rlflow.errors import CertificateError, InputError, RuleError
+from rlflow.rules.certificate import SEMANTICS
+from rlflow.rules.library import Library, load
+
+Corruption = Callable[[dict[str, Any]], None]
+
+
+def put(path: str, value: object) -> Corruption:
+    def corrupt(rule: dict[str, Any]) -> None:
+        *parents, last = path.split(".")
+        for parent in parents:
+            rule = rule[parent]
+        assert rule[last] != value, "the corruption must change something"
+        rule[last] = value
+
+    return corrupt
+
+
+CORRUPTIONS = {
+    "source": put("source", [["Add", ["Relu", "x"], "s"]]),
+    "target": put("target", [["Relu", "x"]]),
+    "condition dropped": put("where", []),
+    "condition changed": put("where", [["==", ["elements", "s"], 2]]),
+    "template": put("variables", {}),
+    "constant": put("variables.w.constant", False),
+    "id": put("id", "linear-000000000000"),
+    "name": put("name", "another-name"),
+    "opset": put("opset", 13),
+    "origin": put("origin", "enumerated n=2 seed=0"),
+    "attributes": put("attributes", {"?p": ["permutation", "x"]}),
+    "shapes tested": put("certificate.shapes", 100000),
+    "trials": put("certificate.trials", 64),
+    "error": put("certificate.max_relative_error", 0.5),
+    "refuted": put("certificate.refuted_without_condition", 1000),
+    "digest": put("certificate.digest", "0" * 64),
+    "certificate dropped": put("certificate", None),
+    "other semantics": put("certificate.semantics", SEMANTICS + "x"),
+    "other method": put("certificate.method", "trust me"),
+}
+
+
+@pytest.fixture
+def written(library: Library, tmp_path: Path) -> Path:
+    path = tmp_path / "library.jsonl"
+    library.save(path)
+    return path
+
+
+def test_an_untouched_library_loads(written: Path, library: Library) -> None:
+    assert load(written).hash == library.hash
+    assert [r.id for r in load(written).rules] == [r.id for r in library.rules]
+
+
+@pytest.mark.parametrize("corruption", CORRUPTIONS.values(), ids=CORRUPTIONS)
+def test_a_corrupted_rule_is_refused_by_name(written: Path, library: Library, corruption: Corruption) -> None:
+    victim = library.get("scale-into-weight")
+    lines = written.read_text().splitlines()
+    place = next(i for i, line in enumerate(lines) if json.loads(line)["id"] == victim.id)
+    rule = json.loads(lines[place])
+    corruption(rule)
+    lines[place] = json.dumps(rule)
+    written.write_text("\n".join(lines))
+    with pytest.raises(RuleError) as refusal:
+        load(written)
+    assert rule["name"] in str(refusal.value)
+
+
+def test_a_certificate_of_another_rule_is_refused(written: Path, library: Library) -> None:
+    first, second, *_ = (json.loads(line) for line in written.read_text().splitlines())
+    first["certificate"] = second["certificate"]
+    written.write_text(json.dumps(first))
+    with pytest.raises(CertificateError, match=first["id"]):
+        load(written)
+
+
+@pytest.mark.parametrize("line", ["not json", "[]", '{"name": "half a rule"}'])
+def test_a_line_that_is_no_rule_is_named_by_its_number(written: Path, line: str) -> None:
+    written.write_text(written.read_text() + line + "\n")
+    number = len(written.read_text().splitlines())
+    with pytest.raises(RuleError, match=f"line {number} "):
+        load(written)
+
+
+def test_a_missing_library_is_bad_input(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="absent"):
+        load(tmp_path / "absent.jsonl")
