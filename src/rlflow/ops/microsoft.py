@@ -143,6 +143,8 @@ def _rectified(op_type: str, base: Operator, attributes: Sequence[str]) -> Opera
         arity=base.arity,
         flops=lambda attributes, inputs, outputs: base.flops(attributes, inputs, outputs) + outputs[0].elements,
         defaults=base.defaults,
+        required=(*base.required, "activation"),
+        optional=base.optional,
         traits=Traits(windowed=base.traits.windowed, accumulates=base.traits.accumulates),
         onnx=base.onnx,
     )
