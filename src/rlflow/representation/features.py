@@ -51,7 +51,7 @@ def todays_vocabulary() -> Vocabulary:
 
 
 class Featuriser:
-    """Arrays of graphs that share most of their nodes; a node object is looked at once, equal nodes have one row.
+    """Writes graphs as arrays. They share most nodes: each node is looked at once, and equal nodes have one row.
 
     The numbers mean what `vocabulary` says, today's by default. An operator that only one of the two vocabularies has
     looks like an opaque one, which is warned of once. `InputError` if a feature is no longer computed.
@@ -71,7 +71,7 @@ class Featuriser:
         self._rows: WeakKeyDictionary[Graph, np.ndarray] = WeakKeyDictionary()
 
     def arrays(self, graph: Graph) -> GraphArrays:
-        """op (N,), features (N, F), edges (E, 2); nodes are the inputs, then the graph's order."""
+        """Return op (N,), features (N, F) and edges (E, 2); nodes are the inputs, then the graph's order."""
         rows = np.concatenate((self._looked_at(graph, graph.inputs), self._running(graph)))
         if len(self._table) < len(self._row):
             self._table = np.array(list(self._row), dtype=np.float64)
@@ -87,7 +87,7 @@ class Featuriser:
         return GraphArrays(own[:, 0].astype(np.int64), np.ascontiguousarray(features[:, self._columns]), edges)
 
     def _running(self, graph: Graph) -> np.ndarray:
-        """(running nodes,): their rows, from the parent's where its order is the graph's but for some pieces."""
+        """The rows of the running nodes, taken from the parent's where only pieces of the order have changed."""
         rows = self._rows.get(graph)
         if rows is None:
             parent = graph.edit.parent() if graph.edit else None
@@ -100,7 +100,7 @@ class Featuriser:
         return rows
 
     def _looked_at(self, graph: Graph, identifiers: Iterable[int]) -> np.ndarray:
-        """(nodes,) int32 rows of the table."""
+        """The rows of these nodes in the table, (nodes,) int32."""
         nodes = ((graph.nodes[i], self._row_of_node.get(graph.nodes[i])) for i in identifiers)
         rows = [self._new_row(graph, node) if row is None else row for node, row in nodes]
         return np.array(rows, dtype=np.int32)
@@ -124,7 +124,7 @@ class Featuriser:
 
 
 def _columns(vocabulary: Vocabulary) -> list[int]:
-    """Where each feature of the vocabulary is among those of today; `InputError` naming those that are not."""
+    """The column of each feature among those of today; `InputError` naming the features that are not computed."""
     lacking = [name for name in vocabulary.features if name not in FEATURES]
     if lacking:
         raise InputError(
@@ -141,7 +141,10 @@ def _index(vocabulary: Vocabulary) -> dict[str, int]:
 
 
 def _own_features(graph: Graph, node: Node, is_known: bool) -> tuple[float, ...]:
-    """As in `FEATURES`. Of an operator that is not known to the vocabulary no more is told than of an opaque one."""
+    """The features, in the order of `FEATURES`, that a node and its operands give.
+
+    What only the operator's definition tells is left out where the vocabulary does not know it, as for opaque nodes.
+    """
     operands = [(graph.nodes[r.node], graph.type_of(r)) for r in node.inputs if r is not None]
     kinds = [kind for _, kind in operands]
     constants = [kind for operand, kind in operands if operand.constant and kind is not None]

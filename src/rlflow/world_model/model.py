@@ -23,7 +23,7 @@ _REMEDY = "fit it on them with fit_world_model"
 
 @dataclass(frozen=True)
 class WorldModelArguments:
-    """All that the weights need to be given a network again; stored beside them as JSON.
+    """All that is needed to build the network again; stored as JSON beside the weights.
 
     Rules, operators and features are named, so that a model is read by name: graphs that it is to see are written in
     its `vocabulary`, whatever operators and features there are by then, and in whatever order.
@@ -37,7 +37,7 @@ class WorldModelArguments:
 
     @classmethod
     def of(cls, rollouts: Rollouts, config: WorldModelConfig) -> "WorldModelArguments":
-        """For a model that is to be fitted on rollouts."""
+        """Return the arguments of a model that is to be fitted on these rollouts."""
         return cls(
             rule_ids=rollouts.rule_ids,
             library_hash=rollouts.library_hash,
@@ -69,7 +69,7 @@ class WorldModel(nn.Module):
         return ActionSpace(len(self.arguments.rule_ids), self.arguments.max_locations)
 
     def latents(self, rollouts: Rollouts) -> Tensor:
-        """z (G, Z) of the rollouts' graphs. `InputError` if these are of other rules or in another vocabulary."""
+        """Encode the rollouts' graphs, z (G, Z). `InputError` if these are of other rules or in another vocabulary."""
         known, given = self.arguments.vocabulary, rollouts.vocabulary
         if known != given:
             difference = known.describe_difference(given)
