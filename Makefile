@@ -21,13 +21,14 @@ help: ## this list
 $(STAMP): pyproject.toml constraints.txt
 	@test -n '$(PYTHON)' || { echo 'RLFlow needs Python 3.11 or newer: make PYTHON=/path/to/python3.11'; exit 1; }
 	test -x $(VENV)/bin/python || $(PYTHON) -m venv $(VENV)
-	$(VENV)/bin/python -m pip install --quiet --no-compile -c constraints.txt -e '.[dev,launchers]'
+	$(VENV)/bin/python -m pip install --quiet --no-compile -c constraints.txt -e '.[dev]'
 	touch $@
 
 setup: $(STAMP) ## create .venv and install, once
 
-repro: setup ## the whole experiment: dvc repro
+repro: setup ## the whole experiment: dvc repro; then what came out beside what is published
 	dvc repro
+	python pipelines/your_results.py
 
 test: setup ## all tests but those of every single rule and those that want a quiet machine
 	pytest -n 2 -m 'not timing and not exhaustive and not fuzz'
@@ -66,8 +67,8 @@ RECALL ?=
 rules: setup ## the rules' figures: each at a thousand instances in ONNX Runtime; RECALL=equations.txt
 	OMP_NUM_THREADS=1 python benchmarks/rules.py --recall $(RECALL)
 
-trajectories: setup ## record the trajectories that the tests replay anew: after a change of the library
-	OMP_NUM_THREADS=1 PYTHONPATH=tests python -m trajectory.recording
+trajectories: setup ## record the trajectories that the tests replay anew, from all rules of the library
+	OMP_NUM_THREADS=1 PYTHONPATH=tests python -m support.recording
 
 bench: setup ## timings, to data/results/bench.json
 	python benchmarks/run.py

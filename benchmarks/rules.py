@@ -35,7 +35,7 @@ from rlflow.rules.synthesis.families import SHIPPED
 from rlflow.rules.synthesis.generate import TRIALS, LibraryConfig, build_library
 from rlflow.rules.taso import recall
 from rlflow.rules.taso.equations import Equations, read_equations
-from rlflow.rules.verification.stress import Endurance, endure
+from rlflow.rules.verification.stress import StressReport, stress
 from rlflow.rules.verification.verify import Refutation, VerificationConfig, check_false_controls, verify
 
 RESULT = Path("data/results/rule_study/metrics.json")
@@ -111,10 +111,10 @@ def endurance(rules: Sequence[Rule], instances: int) -> dict[str, Any]:
     """So many drawn instances of each rule, in the field and in ONNX Runtime."""
     outcomes = []
     with ProcessPoolExecutor(mp_context=get_context("spawn")) as pool, progress_bar("enduring") as on_progress:
-        for rule, submitted in [(rule, pool.submit(endure, rule, instances, 2)) for rule in rules]:
+        for rule, submitted in [(rule, pool.submit(stress, rule, instances, 2)) for rule in rules]:
             on_progress(len(outcomes) / len(rules), rule.name)
             outcomes.append(submitted.result())
-    survived = [outcome for outcome in outcomes if isinstance(outcome, Endurance)]
+    survived = [outcome for outcome in outcomes if isinstance(outcome, StressReport)]
     for rule, outcome in zip(rules, outcomes, strict=True):
         if isinstance(outcome, Refutation):
             logging.error("%s: %s", rule.id, outcome)

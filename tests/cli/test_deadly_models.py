@@ -70,7 +70,7 @@ def _filled(elements: int) -> ModelProto:
 
 DEADLY = {
     "crash": (_divided(-(2**63)), r"ended the process that ran it \(SIGFPE\)"),
-    "hang": (_looped(2**62), "did not come to an end in 5 s"),
+    "hang": (_looped(2**62), "did not finish within 5 s"),
     "memory": (_filled(10**12), "ConstantOfShape"),
     "memory that the machine would give": (_filled(2**30), "ConstantOfShape"),
 }

@@ -12,7 +12,7 @@ import numpy as np
 import onnx
 import pytest
 from onnx import TensorProto, helper, numpy_helper
-from trajectory.wrong import WRONG
+from support.wrong_rule import WRONG
 
 import rlflow
 from rlflow.cli import replay as replay_command

@@ -5,10 +5,9 @@ from collections import Counter
 
 import numpy as np
 import pytest
-from cost.conftest import SMALL_BERT
-from cost.graphs import graph, weight
 from onnx import ModelProto
-from zoo_names import SMALL, ZOO
+from support.cost_graphs import SMALL_BERT, graph, weight
+from support.zoo_names import SMALL, ZOO
 
 from rlflow import zoo
 from rlflow.cost.fragment import describe, extract

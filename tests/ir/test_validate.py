@@ -4,7 +4,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from ir.conftest import SQUARE, graph_of, node, random_graph, source, weight
+from support.square_graphs import SQUARE, graph_of, node, random_graph, source, weight
 
 from rlflow.errors import GraphError
 from rlflow.ir import Graph, Node, Ref, validate

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from onnx import helper
-from onnx_io.conftest import Build, build_model, floats
-from onnx_io.damage import EXPORTED, fate_of
-from onnx_io.guarded_process import GuardedProcess
+from support.conformance.damage import EXPORTED, fate_of
+from support.conformance.guarded_process import GuardedProcess
+from support.onnx_models import Build, build_model, floats
 
 from rlflow import zoo
 from rlflow.errors import GraphError, InputError, ModelFormatError, RLFlowError

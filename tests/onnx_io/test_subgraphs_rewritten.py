@@ -9,9 +9,9 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 from onnx import GraphProto, ModelProto, NodeProto, TensorProto, helper, numpy_helper
-from onnx_io.conftest import Build, build_model, floats, same_values
-from strategies import graphs
-from trajectory.recording import branches
+from support.onnx_models import Build, build_model, floats, same_values
+from support.recording import branches
+from support.strategies import graphs
 
 from rlflow import zoo
 from rlflow.equivalence.compare import compare
@@ -537,9 +537,9 @@ def _through_batches(model: Build) -> ModelProto:
 @pytest.mark.parametrize(
     ("build", "reason"),
     [
-        (_growing, "what becomes of the shape of 's' is not known"),
+        (_growing, "the shape of 's' may change from iteration to iteration"),
         (_of_unknown_rank, "the type of 'r' is not known"),
-        (_through_batches, "Scan of opset 8 goes through batches"),
+        (_through_batches, "Scan of opset 8 has a batch axis"),
     ],
 )
 def test_what_has_no_known_type_stays_as_it_is(

@@ -8,8 +8,8 @@ import numpy as np
 import onnx
 import pytest
 from onnx import GraphProto, ModelProto, numpy_helper
-from optimise import test_specialise
-from trajectory.wrong import WRONG
+from support.onnx_models import with_drawn_weights
+from support.wrong_rule import WRONG
 
 import rlflow
 from rlflow.cli import main
@@ -21,22 +21,18 @@ from rlflow.ir.graph import Graph
 from rlflow.onnx_io import from_onnx
 from rlflow.optimise import api
 from rlflow.optimise.diagnose import Derivation
-from rlflow.optimise.gate import DeliveryConfig, check, is_faster, is_slower
+from rlflow.optimise.gate import DeliveryConfig, check
 from rlflow.optimise.pipeline import NOTHING_FOUND, Rewriting
-from rlflow.optimise.report import LatencyChange
 from rlflow.optimiser import Budget, OnProgress, OptimisationResult, Optimiser
 from rlflow.rules import library as rule_library
 from rlflow.rules.library import Library
 from rlflow.rules.matching.rewriter import Rewriter
 from rlflow.rules.rule import rule_from_json
 from rlflow.runtime.inputs import draw_inputs
-from rlflow.runtime.session import Setting
-from rlflow.runtime.timing.statistics import Ratio
 from rlflow.search.greedy import Greedy
 
 LIBRARY = rule_library.load()
 DELIVERY = DeliveryConfig(rounds=3, runs_per_round=2)
-
 LAYERS = """
     <ir_version: 8, opset_import: ["" : 17]>
     layers (bool c, float[64, 128] x) => (float[64, 128] y)
@@ -48,7 +44,6 @@ LAYERS = """
     }
 """
 """All of the model is in the branches, which capture its weights: x w v = x (w v)."""
-
 NESTED = """
     <ir_version: 8, opset_import: ["" : 17]>
     nested (float[64, 128] x) => (float[64, 128] y)
@@ -68,7 +63,6 @@ NESTED = """
     }
 """
 """2 nodes around 4 around 3 and 2."""
-
 UNTYPED = """
     <ir_version: 8, opset_import: ["" : 17]>
     untyped (bool c, float[3, 4] m, float[2, 128] x) => (float[2, 128] y)
@@ -87,7 +81,6 @@ UNTYPED = """
     }
 """
 """How many places there are, a body by itself cannot tell: drawn numbers of them do not fit u."""
-
 SUMMED = """
     <ir_version: 8, opset_import: ["" : 17]>
     summed (bool c, float[n, 128] x, float[m, 128] z) => (float[rows, 128] y)
@@ -99,7 +92,6 @@ SUMMED = """
     }
 """
 """x w + z w = (x + z) w saves a product; with one row in x and many in z, it is another sum."""
-
 RECURRENT = """
     <ir_version: 8, opset_import: ["" : 17]>
     recurrent (float[64, 128] x) => (float[64, 128] y)
@@ -114,7 +106,6 @@ RECURRENT = """
         >
     }
 """
-
 BEFORE_A_LAYER = """
     <ir_version: 8, opset_import: ["" : 17]>
     before (bool c, float[64, 128] x) => (float[64, 128] y)
@@ -164,7 +155,7 @@ def rewriting(library: Library = LIBRARY, cost: AnalyticCost | None = None, **di
 
 def filled(text: str) -> ModelProto:
     """With weights that neither enlarge what they multiply nor make it small."""
-    model = test_specialise.filled(text)
+    model = with_drawn_weights(text)
     for tensor in model.graph.initializer:
         if len(tensor.dims) == 2:
             tensor.CopyFrom(numpy_helper.from_array(numpy_helper.to_array(tensor) / np.float32(12), tensor.name))
@@ -240,7 +231,7 @@ def test_a_body_that_became_slower_stays_as_it_is() -> None:
         [["Add", ["MatMul", "x", "w"], ["MatMul", "y", "w"]]],
         {},
     )
-    model = filled(text)
+    model = with_drawn_weights(text)
     rewriter = replace(rewriting(Library((apart,)), DearerIsBetter()), delivery=DeliveryConfig())
     made = rewriter.of(model, None)
     assert [body.left_because for body in made.inside] == ["the rewritten one was slower beyond noise", NOTHING_FOUND]
@@ -331,17 +322,3 @@ def test_optimise_reports_what_was_done_inside() -> None:
         ("else_branch", 1),
     ]
     assert "In the then_branch of y: 1 substitution (linear-9c80c0e8a252 x1)" in optimised.report.summary()
-
-
-@pytest.mark.parametrize(
-    ("ratio", "faster", "slower"),
-    [
-        (Ratio(2.0, 1.9, 2.1), True, False),
-        (Ratio(0.5, 0.4, 0.6), False, True),
-        (Ratio(1.05, 0.9, 1.2), False, False),
-        (Ratio(0.95, 0.9, 1.1), False, False),
-    ],
-)
-def test_slower_is_what_is_slower_beyond_noise(ratio: Ratio, faster: bool, slower: bool) -> None:
-    latency: dict[Setting, LatencyChange] = {"deployed": LatencyChange(1.0, 1.0 / ratio.value, ratio)}
-    assert (is_faster(latency, "deployed"), is_slower(latency, "deployed")) == (faster, slower)

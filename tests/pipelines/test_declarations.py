@@ -19,6 +19,8 @@ STAGES = (
 WATCHING = (
     "rlflow.tracking",
     "rlflow.errors",
+    "rlflow.extras",
+    "rlflow.atomic_file",
     "rlflow.schemas",
     "rlflow.evaluation.results",
     "rlflow.evaluation.figures",

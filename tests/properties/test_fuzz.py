@@ -12,11 +12,11 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from properties.fuzzing import Tally
-from rules.support import embed
-from strategies import graphs
+from support.fuzzing import Tally
+from support.rewrites import embed
+from support.strategies import graphs
+from support.zoo_names import SMALL, ZOO
 from tqdm import tqdm
-from zoo_names import SMALL, ZOO
 
 from rlflow import zoo
 from rlflow.evaluation.results import write_results

@@ -4,7 +4,7 @@ import random
 
 import numpy as np
 import pytest
-from zoo_names import SMALL, ZOO
+from support.zoo_names import SMALL, ZOO
 
 from rlflow import zoo
 from rlflow.ir.graph import Graph

@@ -72,7 +72,7 @@ def test_a_missing_or_truncated_folder_is_refused(rollouts: Rollouts, tmp_path: 
 
 def test_inconsistent_episodes_are_refused(rollouts: Rollouts) -> None:
     first = rollouts.episodes[1]
-    with pytest.raises(InputError, match="cost of another length"):
+    with pytest.raises(InputError, match="cost of the wrong length"):
         replace(first, cost=first.cost[:-1])
     with pytest.raises(InputError, match="goes on after terminate"):
         replace(first, terminated=~first.terminated)

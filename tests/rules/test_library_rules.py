@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
-from rules.support import assert_same_outputs, each_of, embed
+from support.rewrites import assert_same_outputs, each_of, embed
 
 from rlflow.ir import Graph, Ref, structural_hash
 from rlflow.ops.domain import FloatDomain

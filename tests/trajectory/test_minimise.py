@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from onnx import TensorProto, helper
-from trajectory.wrong import differs_from, with_a_wrong_step
+from support.wrong_rule import differs_from, with_a_wrong_step
 
 from rlflow.cost.analytic import AnalyticCost
 from rlflow.errors import ReplayError

@@ -6,7 +6,7 @@ from itertools import islice
 import numpy as np
 import onnx
 import pytest
-from trajectory.conftest import SMALL_BERT
+from support.episodes import SMALL_BERT
 
 from rlflow import zoo
 from rlflow.equivalence.compare import compare
@@ -76,7 +76,7 @@ def test_a_location_that_is_none_is_refused_by_its_step(bert, episode, shipped, 
 
 
 def test_a_wrong_hash_is_refused_by_its_step(bert, episode, shipped):
-    with pytest.raises(ReplayError, match=r"step 5 \(.*\) led to [0-9a-f]{16} instead of 0123456789abcdef"):
+    with pytest.raises(ReplayError, match=r"step 5 \(.*\) led to graph [0-9a-f]{16} instead of 0123456789abcdef"):
         run(bert, changed(episode, 5, hash="0123456789abcdef"), shipped)
 
 

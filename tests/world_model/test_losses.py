@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 import torch
-from world_model.test_mdn_rnn import L, R, actions, memory, states
+from support.memories import L, R, actions, memory, states
 
 from rlflow.errors import InputError, RLFlowError
 from rlflow.world_model.config import WorldModelConfig

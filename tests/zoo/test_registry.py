@@ -3,7 +3,7 @@
 import numpy as np
 import onnx
 import pytest
-from zoo_names import SMALL
+from support.zoo_names import SMALL
 
 from rlflow import zoo
 from rlflow.errors import InputError

@@ -60,9 +60,9 @@ def _document(report: EquivalenceReport) -> dict[str, Any]:
     ).split()
     document = {name: _finite(getattr(report, name)) for name in kept}
     document["vacuous_outputs"] = list(report.vacuous_outputs)
-    if report.double is not None:
-        errors = {name: _finite(value) for name, value in vars(report.double).items()}
-        document["float64"] = errors | {"further": report.double.further}
+    if report.float64 is not None:
+        errors = {name: _finite(value) for name, value in vars(report.float64).items()}
+        document["float64"] = errors | {"further": report.float64.further}
     return document
 
 

@@ -13,6 +13,7 @@ from typing import Annotated
 import typer
 from onnx import ModelProto, TensorProto
 
+from rlflow.atomic_file import written_whole
 from rlflow.cli.progress import progress_bar
 from rlflow.errors import InputError
 from rlflow.onnx_io import load_model, save_model
@@ -112,5 +113,5 @@ def _copy(source: Path, original: ModelProto, output: Path) -> None:
         return
     if output.exists() and output.samefile(source):
         return
-    with tempfile.TemporaryDirectory(dir=output.parent, prefix=f".{output.name}.") as folder:
-        os.replace(shutil.copyfile(source, Path(folder, output.name)), output)
+    with written_whole(output) as draft:
+        shutil.copyfile(source, draft)

@@ -25,7 +25,7 @@ from rlflow.rules.taso import recall
 from rlflow.rules.taso.equations import read_equations
 from rlflow.rules.user_rules import verified
 from rlflow.rules.verification.certify import recertified
-from rlflow.rules.verification.stress import endure
+from rlflow.rules.verification.stress import stress
 from rlflow.rules.verification.verify import Refutation, VerificationConfig, check_false_controls, verify
 
 app = typer.Typer(no_args_is_help=True)
@@ -98,7 +98,7 @@ def verify_rules(
     with progress_bar("verifying") as on_progress:
         for number, rule in enumerate(loaded.rules):
             on_progress(number / len(loaded.rules), rule.name)
-            outcomes = [verify(rule, config), *([endure(rule, instances, seed)] if instances else [])]
+            outcomes = [verify(rule, config), *([stress(rule, instances, seed)] if instances else [])]
             for outcome in outcomes:
                 if isinstance(outcome, Refutation):
                     raise RuleError(f"rule {rule.id} ({rule.name}) is refuted: {outcome}")

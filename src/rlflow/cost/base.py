@@ -10,7 +10,7 @@ from rlflow.ir.graph import Graph
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """One inference of a graph (paper.md 2, metrics of a graph).
+    """One inference of a graph (docs/decisions.md, 11).
 
     `launches` counts the nodes that run; `load_time_flops` the work on constant expressions, done once when the model
     is made.

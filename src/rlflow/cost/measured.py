@@ -1,7 +1,7 @@
 """Measured cost: the sum of what a graph's fragments take, each timed once on ONNX Runtime with cold weights.
 
 `as_written` prices every node by itself, with the runtime's own graph optimisation off. `deployed` prices regions as
-ONNX Runtime fuses them at its highest level, so that a rewrite is judged by what will run (design.md 3.5).
+ONNX Runtime fuses them at its highest level, so that a rewrite is judged by what will run (docs/decisions.md, 5).
 
 Alone, a view (Reshape and its like) would be charged for copying its operand to the model's output, which it never does
 inside a model. Regions of views therefore all have one price, that of a launch.

@@ -11,7 +11,7 @@ always has).
 
 The borders follow the CPU optimisers at ORT_ENABLE_ALL: MatMul + Add -> Gemm, scale and transpose into FusedMatMul,
 Gelu and BiasGelu, LayerNormalization and SkipLayerNormalization, Conv + BatchNormalization + activation,
-Pad into a window (research/ort_cpu_headroom.md, 3 and 4).
+Pad into a window (docs/measurements.md, 3).
 """
 
 from __future__ import annotations
@@ -24,19 +24,26 @@ from immutables import Map
 from rlflow.ir.graph import Change, Graph
 from rlflow.ir.node import Node
 from rlflow.ops import registry
+from rlflow.ops.traits import Fusion
 
-VIEWS = frozenset(name for name, operator in registry.OPERATORS.items() if not operator.moves_data)
+
+def _playing(parts: Fusion) -> frozenset[str]:
+    """The operators that play one of these parts."""
+    return registry.having(lambda traits: traits.fusion & parts)
+
+
+VIEWS = registry.having(lambda traits: traits.view)
 """Operators that only relabel memory."""
 
-_PRODUCTS = frozenset({"MatMul", "Gemm", "Conv", "ConvTranspose"})
-_PADDED = frozenset({"Conv", "MaxPool", "AveragePool"})
-_NORMALISATIONS = frozenset({"LayerNormalization", "RMSNormalization", "BatchNormalization"})
-_POINTWISE = frozenset(
-    "Add Sub Mul Div Sum Pow Neg Relu Erf Tanh Sqrt Exp Log Sigmoid Reciprocal Clip LeakyRelu HardSigmoid Gelu".split()
-)
-_REDUCTIONS = frozenset({"ReduceMean", "ReduceSum"})
-_SUMS = frozenset({"Add", "Sum"})
-
+_TRANSPOSES = _playing(Fusion.TRANSPOSE)
+_PADS, _PADDED = _playing(Fusion.PAD), _playing(Fusion.PADDED)
+_PRODUCTS = _playing(Fusion.PRODUCT)
+_POINTWISE = _playing(Fusion.POINTWISE)
+_SUMS, _SCALES = _playing(Fusion.SUM), _playing(Fusion.SCALE)
+_GATES, _GATED = _playing(Fusion.GATE), _playing(Fusion.GATED)
+_REDUCTIONS = _playing(Fusion.REDUCTION)
+_NORMALISATIONS, _NORMALISED = _playing(Fusion.NORMALISATION), _playing(Fusion.NORMALISED)
+_BEFORE_POINTWISE = _playing(Fusion.POINTWISE | Fusion.PRODUCT | Fusion.REDUCTION | Fusion.ACTIVATED)
 
 Region = tuple[int, ...]
 
@@ -136,21 +143,19 @@ def _grouped(graph: Graph, ordered: Sequence[int]) -> dict[int, Region]:
 
 def _may_fuse(graph: Graph, producer: int, consumer: int) -> bool:
     first, second = graph.nodes[producer], graph.nodes[consumer]
-    if second.op in VIEWS or second.op == "Transpose":
+    if second.op in VIEWS or second.op in _TRANSPOSES:
         return first.op == second.op or (first.op in VIEWS and second.op in VIEWS)
-    if first.op == "Pad" and second.op in _PADDED:
+    if first.op in _PADS and second.op in _PADDED:
         return True
     if second.op in _PRODUCTS:
-        return first.op == "Transpose" or (first.op in ("Mul", "Div") and _scales_a_tensor(graph, first))
+        return first.op in _TRANSPOSES or (first.op in _SCALES and _scales_a_tensor(graph, first))
     if second.op in _NORMALISATIONS:
-        return first.op in _SUMS or first.op == "Conv"
+        return first.op in _NORMALISED
     if second.op in _REDUCTIONS:
         return first.op in _POINTWISE
     if second.op not in _POINTWISE or not _stays_local(graph, producer, consumer):
         return False
-    return (
-        first.op in _POINTWISE or first.op in _PRODUCTS or first.op in _REDUCTIONS or first.op == "BatchNormalization"
-    )
+    return first.op in _BEFORE_POINTWISE
 
 
 def _stays_local(graph: Graph, producer: int, consumer: int) -> bool:
@@ -184,6 +189,8 @@ def _comes_from_gelu(graph: Graph, node: Node) -> bool:
     A Gelu in a form that ONNX Runtime does not recognise loses its factor to the product after it. It is still cut off
     here: that form costs much more than its factor, and regions of two products would multiply the prices to take.
     """
-    near = [graph.nodes[s] for s in node.sources] if node.op == "Mul" else []
+    if node.op not in _GATED:
+        return False
+    near = [graph.nodes[s] for s in node.sources]
     far = [graph.nodes[s] for operand in near if operand.op in _SUMS for s in operand.sources]
-    return any(operand.op == "Erf" for operand in far)
+    return any(operand.op in _GATES for operand in far)

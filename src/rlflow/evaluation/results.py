@@ -1,13 +1,13 @@
 """Reading, writing and checking results files: what is published is what a schema admits."""
 
 import json
-import os
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, NoReturn
 
 from rlflow import schemas
+from rlflow.atomic_file import written_whole
 from rlflow.errors import InputError, RLFlowError
 
 STAGES = (
@@ -52,8 +52,8 @@ def write_results(path: Path, document: Any) -> None:
     schemas.validate(name, document)
     if problems := list(_inconsistencies(name, document)):
         raise RLFlowError(f"refused to write {path}: " + "; ".join(problems))
-    path.parent.mkdir(parents=True, exist_ok=True)
-    _replace(path, json.dumps(document, indent=2, allow_nan=False) + "\n")
+    with written_whole(path) as draft:
+        draft.write_text(json.dumps(document, indent=2, allow_nan=False) + "\n", encoding="utf-8")
 
 
 def read_results(path: Path) -> Any:
@@ -136,10 +136,3 @@ def _improvement_problem(path: str, result: dict[str, Any]) -> Iterator[str]:
 
 def _refuse_constant(constant: str) -> NoReturn:
     raise ValueError(f"{constant} is not JSON")
-
-
-def _replace(path: Path, text: str) -> None:
-    """Write beside `path` first, so that a crash leaves the old file or the new one, never half of one."""
-    temporary = path.with_name(f".{path.name}.tmp")
-    temporary.write_text(text, encoding="utf-8")
-    os.replace(temporary, path)

@@ -1,4 +1,12 @@
-"""The invariants of a graph, checked after every edit in tests and rollouts of CI."""
+"""The invariants of a graph, checked after every edit in tests and in the rollouts of CI.
+
+- `consumers` is the exact inverse of the operands, each reader once.
+- Leaves read nothing, and the graph's inputs are its Input nodes.
+- A constant node depends on no input.
+- Every node is read, is an output, or is an input.
+- Output names are unique, and `next_id` is above every id in use.
+- There is no cycle.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +16,7 @@ from rlflow.ir.node import INPUT, LEAVES, Node
 
 
 def validate(graph: Graph) -> None:
-    """Raise `GraphError` naming the first broken invariant and its node; cost linear in the graph."""
+    """Raise `GraphError` naming the first broken invariant and its node; the cost is linear in the graph."""
     if set(graph.consumers) != set(graph.nodes):
         raise GraphError("the consumer index and the nodes disagree")
     for identifier, node in graph.nodes.items():

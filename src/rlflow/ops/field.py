@@ -62,7 +62,7 @@ class FieldDomain(Domain):
 
     Values are batches of independent trials. `function` is a random function of the residue, another one for each
     seed; erf and tanh are odd. A sign or a random function makes a wrong equality survive one element with
-    probability about one half, so that verification must look at many elements (research/rule_generation.md, 1.1).
+    probability about one half, so that verification must look at many elements (docs/measurements.md, 5).
 
     The batch is `repeats` times the trials of `seeds`, trials running fastest: many expressions at once.
     """

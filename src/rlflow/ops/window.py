@@ -12,7 +12,7 @@ import numpy as np
 from rlflow.errors import TypeInferenceError
 from rlflow.ir.dimension import over, plus
 from rlflow.ir.node import Attributes, AttributeValue
-from rlflow.ir.tensor_type import Dimension
+from rlflow.ir.tensor_type import Dimension, TensorType
 from rlflow.ops.schema import ints
 
 _SAME = ("SAME_UPPER", "SAME_LOWER")
@@ -126,6 +126,29 @@ def _surrounded(v: np.ndarray, widths: Sequence[tuple[int, int]], outside: np.nd
     inside: list[Any] = [..., *(slice(a, a + d) for d, (a, _) in zip(image, widths, strict=True))]
     whole[tuple(inside)] = v
     return whole
+
+
+def spelled_out(
+    attributes: Attributes,
+    data: TensorType | None,
+    kernel: Sequence[Dimension | AttributeValue],
+    operator: str,
+) -> dict[str, AttributeValue]:
+    """The attributes with strides and pads, which ONNX lets a model leave out or imply: rules compare them, so that
+    there must be one way to write them. auto_pad remains only where the pads depend on an unknown size.
+
+    `TypeInferenceError` if the attributes contradict each other or the data.
+    """
+    if data is None or data.shape is None or len(data.shape) != len(kernel) + 2:
+        raise TypeInferenceError(f"{operator}: a window over {data}")
+    written = {"strides": (1,) * len(kernel), **attributes}
+    image = data.shape[2:]
+    window = Window.of(written, kernel, operator)
+    sizes = tuple(d for d in image if isinstance(d, int))
+    if window.pads is None and len(sizes) < len(image):
+        written.pop("pads", None)
+        return written
+    return written | {"auto_pad": "NOTSET", "pads": window.padding(sizes)}
 
 
 def _known(sizes: Sequence[Dimension | AttributeValue], operator: str) -> tuple[int, ...]:

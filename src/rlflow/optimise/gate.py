@@ -15,7 +15,7 @@ from rlflow.errors import EquivalenceError, InputError, RLFlowError
 from rlflow.optimise.diagnose import Derivation, explain
 from rlflow.optimise.report import LatencyChange
 from rlflow.runtime.inputs import symbolic_dimensions
-from rlflow.runtime.isolation import Limits, ProcessDeath, call_apart
+from rlflow.runtime.isolation import Limits, ProcessDeath, call_isolated
 from rlflow.runtime.session import SETTINGS, Setting, open_session, run, structure_of
 from rlflow.runtime.timing.latency import compare_latency
 from rlflow.runtime.timing.statistics import beyond_noise, ratio
@@ -46,7 +46,7 @@ def judgeable(original: ModelProto | Path, config: DeliveryConfig) -> tuple[Equi
     It runs in another process: whoever has come through may be run in this one.
     """
     try:
-        return call_apart(config.limits, judged, original, config)
+        return call_isolated(config.limits, judged, original, config)
     except ProcessDeath as death:
         return _nothing_known(structure_of(original), config), f"{_UNTRIED}: {death}"
 
@@ -79,7 +79,7 @@ def check(derivation: Derivation, config: DeliveryConfig, reproducer: Path | Non
     The candidate runs in another process first, where it may do no harm.
     """
     try:
-        report = call_apart(config.limits, _tried, derivation.original, derivation.candidate, config)
+        report = call_isolated(config.limits, _tried, derivation.original, derivation.candidate, config)
     except ProcessDeath as death:
         raise EquivalenceError(f"the rewritten model could not be run: {death}; no model was written") from None
     if report.equivalent:

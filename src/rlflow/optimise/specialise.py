@@ -17,7 +17,7 @@ from rlflow.ir.graph import Graph
 from rlflow.ir.structural_hash import structural_hash
 from rlflow.ir.tensor_type import Dimension
 from rlflow.onnx_io import from_onnx
-from rlflow.onnx_io.opset_upgrade import raised
+from rlflow.onnx_io.opset_upgrade import upgraded
 from rlflow.rules.matching.rewriter import Rewriter
 from rlflow.rules.rule import Rule
 from rlflow.runtime.opsets import is_supported
@@ -75,7 +75,7 @@ class Assumptions:
         """
         own = self.pinned.header.opset
         wanted = {rule.versions[""] for rule in self.rules if rule.versions[""] > own}
-        graphs = (raised(self.pinned, opset) for opset in sorted(wanted, reverse=True) if is_supported(opset))
+        graphs = (upgraded(self.pinned, opset) for opset in sorted(wanted, reverse=True) if is_supported(opset))
         return next((graph for graph in graphs if graph is not None), self.pinned)
 
     def settled(self, trajectory: Trajectory, rewriter: Rewriter) -> Settled:
@@ -108,4 +108,4 @@ class Assumptions:
 
     def _graph(self, with_sizes: bool, opset: int | None) -> Graph:
         graph = self.pinned if with_sizes else self.as_it_is
-        return graph if opset is None or opset <= graph.header.opset else raised(graph, opset) or graph
+        return graph if opset is None or opset <= graph.header.opset else upgraded(graph, opset) or graph

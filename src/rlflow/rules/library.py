@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -12,6 +11,7 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
+from rlflow.atomic_file import written_whole
 from rlflow.errors import InputError, RuleError
 from rlflow.rules.certificate import Certificate, check_certificate
 from rlflow.rules.rule import Rule, rule_from_json
@@ -56,9 +56,8 @@ class Library:
 
     def save(self, path: Path) -> None:
         """Write whole or not at all."""
-        draft = path.with_suffix(".draft")
-        draft.write_text("".join(json.dumps(r.record()) + "\n" for r in self.rules))
-        os.replace(draft, path)
+        with written_whole(path) as draft:
+            draft.write_text("".join(json.dumps(r.record()) + "\n" for r in self.rules))
 
 
 def _content(rule: Rule) -> str:

@@ -94,10 +94,9 @@ class Rule:
     @cached_property
     def indices(self) -> frozenset[str]:
         """The variables that count elements: those by which a Gather of the source selects."""
-        gathers = (
-            t for side in self.source for t in pattern.subterms(side) if isinstance(t, Apply) and t.op == "Gather"
-        )
-        return frozenset(g.arguments[1].name for g in gathers if isinstance(g.arguments[1], Variable))
+        terms = (t for side in self.source for t in pattern.subterms(side) if isinstance(t, Apply))
+        indices = [t.arguments[1] for t in terms if registry.OPERATORS[t.op].traits.selects]
+        return frozenset(index.name for index in indices if isinstance(index, Variable))
 
     @property
     def is_declared(self) -> bool:

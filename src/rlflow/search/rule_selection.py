@@ -6,13 +6,13 @@ Hundreds of rules of which most never help would drown an agent; which ones help
 from __future__ import annotations
 
 import json
-import os
 import zlib
 from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+from rlflow.atomic_file import written_whole
 from rlflow.cost.base import CostModel
 from rlflow.errors import InputError
 from rlflow.ir.graph import Graph
@@ -61,23 +61,29 @@ class Choice:
 
 @dataclass(frozen=True)
 class RuleSet:
-    """The versioned artefact: rules in the order in which an agent numbers them."""
+    """The versioned artefact: rules in the order in which an agent numbers them.
+
+    `library` is the hash of the rules that it was chosen from. They are named by ids that depend on their content
+    alone, so that a library to which a rule was added still has the same set.
+    """
 
     library: str
     choices: tuple[Choice, ...]
 
     def rules(self, library: Library) -> Library:
-        """`InputError` if the set was chosen from another library."""
-        if library.hash != self.library:
-            raise InputError("the rule set was chosen from another library: run the generate_rules stage again")
+        """`InputError` naming the rules of the set that the library does not have."""
+        lacking = {c.id for c in self.choices} - {rule.id for rule in library.rules}
+        if lacking:
+            raise InputError(
+                f"the rule set was chosen from another library, which had {', '.join(sorted(lacking))}: "
+                "run the generate_rules stage again"
+            )
         return library.select([c.id for c in self.choices])
 
     def save(self, path: Path) -> None:
         content = {"version": FORMAT_VERSION, "library": self.library, "rules": [asdict(c) for c in self.choices]}
-        path.parent.mkdir(parents=True, exist_ok=True)
-        draft = path.with_suffix(".draft")
-        draft.write_text(json.dumps(content, indent=1) + "\n")
-        os.replace(draft, path)
+        with written_whole(path) as draft:
+            draft.write_text(json.dumps(content, indent=1) + "\n")
 
     @classmethod
     def load(cls, path: Path) -> RuleSet:

@@ -1,4 +1,4 @@
-"""What dvc.yaml says a stage reads and writes: the one place where that is written down."""
+"""The declaration of a stage in dvc.yaml, the one place that says what the stage reads and writes."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -24,7 +24,7 @@ class StageDeclaration:
 
 
 def read_declaration(name: str, root: Path) -> StageDeclaration:
-    """The stage `name` of `root`/dvc.yaml. Raises InputError where there is none."""
+    """The stage `name` of `root`/dvc.yaml. Raises InputError if there is none."""
     path = root / "dvc.yaml"
     if not path.is_file():
         raise InputError(f"{path} does not exist; start a stage from the root of the repository")
@@ -43,5 +43,5 @@ def read_declaration(name: str, root: Path) -> StageDeclaration:
 
 
 def _paths(entries: Iterable[str | dict[str, Any]]) -> tuple[str, ...]:
-    """An entry is a path, or a path with its settings."""
+    """The paths of entries, each of which is a path or a path with its settings."""
     return tuple(entry if isinstance(entry, str) else next(iter(entry)) for entry in entries)

@@ -1,4 +1,4 @@
-"""Doing a trajectory again, step by step, on the graph that it started from."""
+"""Replay a trajectory, step by step, on the graph that it started from."""
 
 from __future__ import annotations
 
@@ -25,12 +25,17 @@ def replay(graph: Graph, trajectory: Trajectory, rewriter: Rewriter) -> Iterator
         graph = rewriter.apply(graph, recorded_match(graph, rewriter, step, number))
         found = structural_hash(graph)
         if found != step.hash:
-            raise ReplayError(f"step {number} ({step.rule}@{step.location}) led to {found} instead of {step.hash}")
+            raise ReplayError(
+                f"step {number} ({step.rule}@{step.location}) led to graph {found} instead of {step.hash}"
+            )
         yield graph
 
 
 def recorded_match(graph: Graph, rewriter: Rewriter, step: Step, number: int) -> Match:
-    """Where in `graph` a step was taken, the `number`-th of its trajectory. `ReplayError` if there is no such place."""
+    """The match that a step took in `graph`; `number`, from 1, is for the message.
+
+    `ReplayError` if the rule is not in the library or does not match so often.
+    """
     index = next((i for i, r in enumerate(rewriter.rules) if r.id == step.rule), None)
     if index is None:
         raise ReplayError(f"step {number} applies rule {step.rule}, which is not in the library given")

@@ -6,8 +6,8 @@ from random import Random
 
 import numpy as np
 import pytest
-from rules.support import assert_same_outputs, graph_of
-from strategies import source, weight
+from support.rewrites import assert_same_outputs, graph_of
+from support.strategies import source, weight
 
 from rlflow import zoo
 from rlflow.equivalence.compare import compare

@@ -2,8 +2,8 @@
 
 import numpy as np
 import pytest
-from rules.support import applied, assert_fires_on_a_model, assert_same_outputs, graph_of, operators, read
-from strategies import weight
+from support.rewrites import applied, assert_fires_on_a_model, assert_same_outputs, graph_of, operators, read
+from support.strategies import weight
 
 from rlflow.ir import Graph, Node, Ref
 from rlflow.rules.declared import groups

@@ -5,7 +5,7 @@ from random import Random
 
 import numpy as np
 import pytest
-from rules.support import applied, assert_same_outputs, graph_of, operators, read
+from support.rewrites import applied, assert_same_outputs, graph_of, operators, read
 
 from rlflow.ir import Graph, Node, Ref
 from rlflow.rules.declared import joins

@@ -4,7 +4,7 @@ from random import Random
 
 import numpy as np
 import pytest
-from rules.support import assert_same_outputs, embed
+from support.rewrites import assert_same_outputs, embed
 
 from rlflow.rules.certificate import Certificate
 from rlflow.rules.declared import convolution, padding

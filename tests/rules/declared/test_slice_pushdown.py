@@ -6,8 +6,8 @@ from random import Random
 import numpy as np
 import onnx
 import pytest
-from rules.support import applied, assert_fires_on_a_model, assert_same_outputs, graph_of, operators, read
-from strategies import weight
+from support.rewrites import applied, assert_fires_on_a_model, assert_same_outputs, graph_of, operators, read
+from support.strategies import weight
 
 from rlflow import zoo
 from rlflow.equivalence.compare import compare

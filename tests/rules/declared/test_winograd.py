@@ -5,8 +5,8 @@ from pathlib import Path
 import numpy as np
 import onnx
 import pytest
-from rules.support import applied, assert_fires_on_a_model, graph_of, operators, read
-from strategies import weight
+from support.rewrites import applied, assert_fires_on_a_model, graph_of, operators, read
+from support.strategies import weight
 
 from rlflow.equivalence.compare import compare
 from rlflow.ir import Graph, Node, Ref

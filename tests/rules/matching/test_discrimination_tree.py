@@ -5,8 +5,8 @@ from collections.abc import Iterator, Mapping
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from rules.support import applied, graph_of, read
-from strategies import graphs
+from support.rewrites import applied, graph_of, read
+from support.strategies import graphs
 
 from rlflow.ir import Graph, Node, Ref
 from rlflow.rules.library import load

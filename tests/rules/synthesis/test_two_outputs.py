@@ -1,8 +1,8 @@
 """Rules of two outputs come out of rules that join two parts, and are rules like any other."""
 
 import numpy as np
-from rules.support import assert_same_outputs, graph_of
-from strategies import source, weight
+from support.rewrites import assert_same_outputs, graph_of
+from support.strategies import source, weight
 
 from rlflow.ir import Graph, Node, Ref
 from rlflow.ops import registry

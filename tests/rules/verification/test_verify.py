@@ -9,9 +9,7 @@ import pytest
 from rlflow.errors import RuleError
 from rlflow.rules.certificate import Certificate
 from rlflow.rules.declared.catalogue import declared_rules, false_controls
-from rlflow.rules.expression import holds
 from rlflow.rules.rule import Rule, rule_from_json
-from rlflow.rules.synthesis.generalise import Certifier, generalised, mine
 from rlflow.rules.verification import sampler
 from rlflow.rules.verification.sampler import Sampler
 from rlflow.rules.verification.verify import (
@@ -36,8 +34,6 @@ SCALE = rule_from_json(
     [["MatMul", "x", ["Mul", "w", "s"]]],
     {"x": {"shape": ["m", "k"]}, "w": {"shape": ["k", "n"]}},
 )
-
-
 SQUARE = {"a": {"shape": ["n", "n"]}, "b": {"shape": ["n", "n"]}}
 
 
@@ -103,31 +99,6 @@ def test_a_target_that_is_never_typed_is_refuted() -> None:
     assert "well typed, and has elements, at only 0" in outcome.reason
 
 
-@pytest.mark.parametrize("seed", range(8))
-def test_what_is_false_only_where_a_window_keeps_the_size_is_refuted(seed: int) -> None:
-    """Anywhere else the sides are of other types, or the factor is the same all over each window."""
-    window = {"kernel_shape": "?k", "pads": "?p", "strides": "?s", "count_include_pad": 1}
-    kinds = {
-        "?k": ["integers", 1, 3, 2],
-        "?p": ["choice", [0, 0, 0, 0], [0, 0, 0, 0], [0, 1, 1, 0], [1, 1, 1, 1], [2, 1, 2, 1]],
-        "?s": ["integers", 1, 2, 2],
-    }
-    source, target = ["Mul", "a", ["AveragePool", window, "b"]], ["AveragePool", window, ["Mul", "a", "b"]]
-    rule = rule_from_json("kept", "test", [source], [target], {"b": {"shape": ["n", "c", "h", "w"]}}, attributes=kinds)
-    outcome = verify(rule, replace(CONFIG, seed=seed))
-    assert isinstance(outcome, Refutation)
-    assert outcome.instance is not None
-
-
-def test_of_no_elements_nothing_is_proved() -> None:
-    """A slice that reads nothing is its own negative wherever it is well typed."""
-    nothing = {"axes": [-1], "starts": [2], "ends": [1], "steps": [1]}
-    rule = rule_from_json("nothing", "test", [["Slice", nothing, "x"]], [["Neg", ["Slice", nothing, "x"]]])
-    outcome = verify(rule, CONFIG)
-    assert isinstance(outcome, Refutation)
-    assert "at only 0" in outcome.reason
-
-
 def test_an_accident_of_floats_refutes_nothing() -> None:
     """Both sides are a c / (a c + b): near its pole, of whose neighbours some are drawn, neither is accurate."""
     source, target = ["Div", "a", ["Add", "a", ["Div", "b", "c"]]], ["Div", "c", ["Add", "c", ["Div", "b", "a"]]]
@@ -156,72 +127,6 @@ def test_without_its_condition_a_rule_is_refuted() -> None:
     outcome = verify(conditional, CONFIG)
     assert isinstance(outcome, Certificate)
     assert outcome.refuted_without_condition > 0
-
-
-def test_a_condition_is_mined() -> None:
-    where = mine(SCALE, np.random.default_rng(0), CONFIG)
-    assert where
-    assert isinstance(verify(replace(SCALE, where=where), CONFIG), Certificate)
-    scalar = next(i for i in (sampler.draw(SCALE, Random(k)) for k in range(200)) if i.types["s"].elements == 1)
-    assert all(holds(condition, scalar.scope) for condition in where)
-
-
-def test_what_no_condition_can_save_stays_refuted() -> None:
-    rule = rule_from_json("exp", "test", [["Exp", ["Add", "a", "b"]]], [["Add", ["Exp", "a"], ["Exp", "b"]]])
-    assert mine(rule, np.random.default_rng(0), CONFIG) is None
-    assert Certifier(CONFIG).first([rule]) is None
-
-
-def test_an_equality_is_widened_as_far_as_it_is_true() -> None:
-    matrix = {"shape": ["m", "k"]}
-    seen = rule_from_json(
-        "seen",
-        "test",
-        [["Add", "a", ["Add", "a", "b"]]],
-        [["Add", "b", ["Add", "a", "a"]]],
-        {"a": matrix, "b": matrix},
-    )
-    wide = generalised(seen, CONFIG, {"m": 2, "k": 3})
-    assert wide is not None
-    assert wide.equation() == "Add(a, Add(b, c)) => Add(c, Add(a, b))"
-    assert not wide.variables
-    assert isinstance(wide.certificate, Certificate)
-
-
-def test_an_equality_is_widened_no_further_than_it_is_true() -> None:
-    """A vector that scales the columns of a product may have no leading dimensions: they would scale other things."""
-    variables = {"x": {"shape": ["m", "k"]}, "w": {"shape": ["k", "n"]}, "q": {"shape": ["n"]}}
-    seen = rule_from_json(
-        "seen", "test", [["MatMul", "x", ["Mul", "w", "q"]]], [["Mul", "q", ["MatMul", "x", "w"]]], variables
-    )
-    wide = generalised(seen, CONFIG, {"m": 2, "k": 3, "n": 4})
-    assert wide is not None
-    shapes = [wide.spec(name).shape for name in "abc"]
-    assert shapes == [("...a", "a1", "a2"), ("...b", "a2", "b2"), ("b2",)]
-
-
-def test_instances_are_varied() -> None:
-    """Shapes where all dimensions are equal and shapes where they differ, of low and high rank."""
-    rule = rule_from_json("any", "test", [["Relu", "x"]], [["Relu", "x"]])
-    random = Random(0)
-    drawn = [sampler.draw(rule, random).shape("x") for _ in range(3000)]
-    assert {len(s) for s in drawn} == {0, 1, 2, 3, 4}
-    high = [s for s in drawn if len(s) >= 3]
-    assert sum(len(set(s)) == 1 and s[0] > 1 for s in high) > 0.3 * len(high)  # 44 % are expected
-    assert sum(len(set(s)) == 3 for s in high) > 0.07 * len(high)  # 10 %, off by 1 at such a number of draws
-
-
-def test_a_common_part_becomes_a_variable() -> None:
-    """The outer product of two columns was seen with a transpose, which has nothing to do with it."""
-    transposed = ["Transpose", {"perm": [1, 0]}, "b"]
-    column = {"shape": ["m", 1]}
-    seen = rule_from_json(
-        "seen", "test", [["Mul", "a", transposed]], [["MatMul", "a", transposed]], {"a": column, "b": column}
-    )
-    wide = generalised(seen, CONFIG, {"m": 2})
-    assert wide is not None
-    assert wide.equation() == "Mul(a, b) => MatMul(a, b)"
-    assert [wide.spec(name).shape for name in "ab"] == [("...a", "a1", 1), ("...b", 1, "b2")]
 
 
 def test_no_two_declared_rules_say_the_same() -> None:

@@ -6,7 +6,7 @@ of the expressions over the source's attributes and dimensions, those come into 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from dataclasses import replace
 from itertools import combinations_with_replacement, islice, product
 from random import Random
@@ -15,28 +15,12 @@ from typing import Any, NamedTuple
 from rlflow.errors import RuleError
 from rlflow.ir.node import AttributeValue
 from rlflow.ir.tensor_type import TensorType
-from rlflow.ops import elementwise
+from rlflow.ops.registry import OPERATORS
 from rlflow.rules import pattern
 from rlflow.rules.expression import TO_THE_END, Expression, Scope, Unproven, evaluate
 from rlflow.rules.pattern import Apply, Term, Variable
 from rlflow.rules.rule import Rule, VariableSpec
 from rlflow.rules.verification.sampler import Sampler
-
-_ELEMENTWISE = frozenset(o.name for o in elementwise.OPERATORS)
-SHAPE_BLIND = _ELEMENTWISE | {"Transpose"}
-"""Operators that ask nothing of their operands' shapes but that they broadcast."""
-
-_ALONG_AXES = frozenset({"Concat", "Split", "Slice", "Gather"})
-
-_SLOTS: Mapping[str, Sequence[tuple[str, tuple[str, ...]]]] = {
-    "Transpose": [("permutation", ("perm",))],
-    "Concat": [("axis", ("axis",))],
-    "Split": [("axis", ("axis",)), ("partition", ("split",))],
-    "Gather": [("axis", ("axis",))],
-    "Slice": [("axes", ("axes",)), ("extent", ("ends", "starts", "steps"))],
-    "Reshape": [("reshape", ("shape",))],
-}
-"""The attributes of an operator that go together, by what they say."""
 
 _AXES = frozenset({"axis", "axes"})
 _ALIKE = _AXES | {"partition"}
@@ -45,6 +29,17 @@ _ALIKE = _AXES | {"partition"}
 _SIZES = frozenset({"extent", "partition"})
 _TURNS = frozenset({"permutation"})
 _SHAPES = frozenset({"reshape"})
+
+
+def grouping(kinds: Set[str]) -> frozenset[str]:
+    """The operators that have attributes of these kinds."""
+    return frozenset(name for name, operator in OPERATORS.items() if kinds & operator.attribute_groups.keys())
+
+
+_ELEMENTWISE = frozenset(name for name, operator in OPERATORS.items() if operator.traits.elementwise)
+_RESHAPING, _ALONG_AXES = grouping(_SHAPES), grouping(_AXES)
+SHAPE_BLIND = _ELEMENTWISE | grouping(_TURNS)
+"""Operators that ask nothing of their operands' shapes but that they broadcast."""
 
 _NEUTRAL: Mapping[str, AttributeValue] = {"ends": (TO_THE_END,), "starts": (0,), "steps": (1,)}
 """Of a slice, what says nothing of the size of an example."""
@@ -60,7 +55,7 @@ _MOST_ALIKE = 4
 
 
 class _Slot(NamedTuple):
-    """One of `_SLOTS` of one application, as it was seen."""
+    """One of the attribute groups of one application, as it was seen."""
 
     node: Apply
     kind: str
@@ -74,7 +69,7 @@ def _slots(*terms: Term) -> list[_Slot]:
     return [
         _Slot(node, kind, names, tuple(dict(node.attributes)[name] for name in names))
         for node in nodes
-        for kind, names in _SLOTS.get(node.op, ())
+        for kind, names in OPERATORS[node.op].attribute_groups.items()
     ]
 
 
@@ -124,7 +119,7 @@ def of_any_attributes(rule: Rule, dimensions: Mapping[str, int]) -> Iterator[Seq
     operators = {node.op for node in pattern.operators(*rule.source, *rule.target)}
     if operators <= SHAPE_BLIND | _ALONG_AXES:
         kinds = _AXES | _SIZES | _TURNS
-    elif operators <= _ELEMENTWISE | {"Reshape"} and len(rule.variables) == 1:
+    elif operators <= _ELEMENTWISE | _RESHAPING and len(rule.variables) == 1:
         kinds = _SHAPES
     else:
         return

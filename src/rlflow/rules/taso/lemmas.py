@@ -1,6 +1,6 @@
-"""Rules that derivations need and models do not: they make a graph larger, so that no library has them.
+"""Lemmas: rules that derivations need and models do not, since they make a graph larger.
 
-They are verified like any other rule before they derive anything.
+They are in no library, and are verified like any other rule before they derive anything.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from rlflow.rules.verification.verify import VerificationConfig, certified
 
 @cache
 def lemmas() -> tuple[CompiledRule, ...]:
-    """All of them, verified; `RuleError` with the counter-example of one that is false."""
-    declared = (*_parted(), *_crossed(), *_relu_of_product(), _repeated_channels())
+    """Return all lemmas, verified; `RuleError` with the counter-example of one that is false."""
+    declared = (*_parts_of_wholes(), *_parts_of_parts(), *_relu_of_product(), _repeated_channels())
     return tuple(CompiledRule(certified(rule, VerificationConfig())) for rule in declared)
 
 
@@ -27,8 +27,8 @@ def _part(i: int, whole: Any, axis: str = "?k", sizes: str = "?s") -> Any:
     return ["@", i, ["Split", {"axis": axis, "split": sizes}, whole]]
 
 
-def _parted() -> list[Rule]:
-    """What is parted is the join of its parts, through which operators pass that know of joins alone."""
+def _parts_of_wholes() -> list[Rule]:
+    """Declare that a tensor is the concatenation of its two parts, for the rules that need to see a Concat."""
     whole = ["Concat", {"axis": "?k"}, _part(0, "x"), _part(1, "x")]
     two = [["==", ["length", "?s"], 2]]
     return [
@@ -39,8 +39,8 @@ def _parted() -> list[Rule]:
     ]
 
 
-def _crossed() -> list[Rule]:
-    """Parts along one axis of parts along another, the other way round."""
+def _parts_of_parts() -> list[Rule]:
+    """Declare that Splits along two different axes can be exchanged."""
     attributes = {**_TWO_PARTS, "?l": ["axis", "x"], "?t": ["partition", "x", "?l", 2]}
     return [
         rule_from_json(
@@ -57,7 +57,7 @@ def _crossed() -> list[Rule]:
 
 
 def _relu_of_product() -> list[Rule]:
-    """A factor that is not negative passes: what a relu gave, or a square."""
+    """Declare that Relu passes a factor that is never negative: the result of another Relu, or a square."""
     square = ["Mul", "y", "y"]
     rules = [
         rule_from_json(
@@ -69,7 +69,7 @@ def _relu_of_product() -> list[Rule]:
 
 
 def _repeated_channels() -> Rule:
-    """Two groups that read the same image are one."""
+    """Declare that a convolution in two groups that read the same image is one without groups."""
     window = {"strides": "?s", "pads": "?p", "dilations": "?d"}
     return rule_from_json(
         "convolution-of-repeated-channels",
