@@ -19,15 +19,13 @@ from rlflow.evaluation import comparison, figures
 from rlflow.evaluation.comparison import Contender, Outcome
 from rlflow.evaluation.results import read_results, write_results
 from rlflow.evaluation.tables import markdown_table
-from rlflow.optimise.gate import DeliveryConfig
+from rlflow.optimise.gate import GateConfig
+from rlflow.optimise.methods import METHODS
 from rlflow.optimiser import Budget
 from rlflow.rules.library import Library
 from rlflow.rules.matching.rewriter import Rewriter
 from rlflow.runtime.isolation import Limits
 from rlflow.runtime.timing.statistics import beyond_noise
-from rlflow.search.backtracking import Backtracking
-from rlflow.search.greedy import Greedy
-from rlflow.search.random import RandomSearch
 from rlflow.tracking.factories import agent_rules, cost_model_of, graph_of, model_file_of, save_prices
 from rlflow.tracking.registry import register_onnx
 from rlflow.tracking.stage import Stage, pipeline_stage
@@ -49,7 +47,7 @@ def evaluate(stage: Stage) -> None:
     graph = graph_of(settings["graph"])
 
     limits = Limits(settings["evaluation"]["longest_s"])
-    delivery = DeliveryConfig(**settings["evaluation"]["delivery"], seed=stage.seed, limits=limits)
+    gate = GateConfig(**settings["evaluation"]["gate"], seed=stage.seed, limits=limits)
     original = model_file_of(settings["graph"], stage.scratch / "original.onnx")
     keep_prices = partial(save_prices, cost_model, prices)
 
@@ -58,12 +56,12 @@ def evaluate(stage: Stage) -> None:
     for name, contender in contenders.items():
         with stage.progress(name) as on_progress:
             outcomes[name] = comparison.compete(
-                contender, graph, original, stage.scratch, delivery, stage.checkpoint, on_progress, keep_prices
+                contender, graph, original, stage.scratch, gate, stage.checkpoint, on_progress, keep_prices
             )
 
     with stage.progress("timing") as on_progress:
-        timing = comparison.time_all(original, outcomes, delivery, on_progress)
-    rows = {comparison.ORIGINAL: comparison.original_row(graph, original, cost_model, timing, delivery)}
+        timing = comparison.time_all(original, outcomes, gate, on_progress)
+    rows = {comparison.ORIGINAL: comparison.original_row(graph, original, cost_model, timing, gate)}
     rows |= {name: comparison.row(graph, outcome, cost_model, timing) for name, outcome in outcomes.items()}
 
     with stage.progress("untrained") as on_progress:
@@ -122,25 +120,18 @@ def _policy(stage: Stage, rules: Library, cost_model: CostModel) -> PolicyOptimi
 
 
 def _contenders(stage: Stage, rules: Library, cost_model: CostModel, policy: PolicyOptimiser) -> dict[str, Contender]:
-    """Random search, greedy search, TASO's backtracking, and the policy with the cost of its training."""
-    settings, rewriter = stage.settings["evaluation"], policy.rewriter
-    episode_steps = policy.environment.max_steps
-    random = RandomSearch(rules, rewriter, cost_model, episode_steps=episode_steps, seed=stage.seed)
+    """The methods of section `evaluation`, and the policy with what its training has cost."""
+    contenders = {}
+    for name, given in stage.settings["evaluation"]["methods"].items():
+        method = METHODS.get(name)(rules, policy.rewriter, cost_model, **given["options"])
+        contenders[name] = Contender(method, _budget(given), (stage.seed,))
+
     rollouts = _metrics(stage, "collect_rollouts")[stage.graph]
     fit, training = (_metrics(stage, name) for name in ("fit_world_model", "train_controller"))
     training_s = rollouts["wall_time_s"] + fit["training_s"] + training["training_s"]
     training_interactions = rollouts["steps"] + training["real_interactions"]
-    seeds = (stage.seed,)
-    return {
-        "random": Contender(random, _budget(settings["random"]), seeds),
-        "greedy": Contender(Greedy(rules, rewriter, cost_model), _budget(settings["greedy"]), seeds),
-        "backtracking": Contender(
-            Backtracking(rules, rewriter, cost_model, alpha=settings["backtracking"]["alpha"]),
-            _budget(settings["backtracking"]),
-            seeds,
-        ),
-        "rlflow": Contender(policy, Budget(), seeds, training_s, training_interactions),
-    }
+    contenders[policy.name] = Contender(policy, Budget(), (stage.seed,), training_s, training_interactions)
+    return contenders
 
 
 def _metrics(stage: Stage, name: str) -> Any:

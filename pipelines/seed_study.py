@@ -137,9 +137,9 @@ def _learned(
 
 def _searched(graph: Graph, rules: Library, cost_model: CostModel, settings: Any) -> dict[str, Any]:
     """The figures of the searches on the same rules and prices."""
-    section, rewriter = settings["evaluation"]["backtracking"], Rewriter(rules.rules)
+    section, rewriter = settings["evaluation"]["methods"]["backtracking"], Rewriter(rules.rules)
     greedy = Greedy(rules, rewriter, cost_model).optimise(graph, Budget())
-    search = Backtracking(rules, rewriter, cost_model, alpha=section["alpha"])
+    search = Backtracking(rules, rewriter, cost_model, **section["options"])
     backtracking = search.optimise(graph, Budget(expansions=section["expansions"]))
     return {
         "greedy_percent": greedy.improvement_percent,

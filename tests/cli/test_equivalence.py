@@ -74,7 +74,7 @@ def test_sizes_and_inputs_can_be_given(rlflow, tmp_path):
     [
         (["--draws", "0"], "draws is 0"),
         (["--seed", "-1"], "the seed is -1"),
-        (["--shape", "x"], "is no shape"),
+        (["--shape", "x"], "is not a shape"),
         (["--shape", "z=4x4"], "no input 'z'"),
         (["--shape", "x=5x4"], "dimension 0 of input 'x' is 5, it must be 4"),
         (["--inputs", "missing.npz"], "cannot read missing.npz as an .npz file"),

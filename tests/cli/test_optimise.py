@@ -7,7 +7,7 @@ import pytest
 from support.onnx_models import save
 
 from rlflow import schemas
-from rlflow.cli.optimise import parse_budget
+from rlflow.cli.arguments import parse_budget
 from rlflow.equivalence.compare import compare
 from rlflow.errors import InputError
 
@@ -85,9 +85,9 @@ def test_bad_models_are_refused_in_one_sentence(rlflow, tmp_path, kind):
     [
         (["--method", "magic"], "there is no method 'magic': choose one of"),
         (["--setting", "fast"], "there is no setting 'fast': choose one of"),
-        (["--budget", "-5s"], "'-5s' is no budget"),
-        (["--budget", "soon"], "'soon' is no budget"),
-        (["--budget", "0s"], "'0s' is no budget"),
+        (["--budget", "-5s"], "'-5s' is not a budget"),
+        (["--budget", "soon"], "'soon' is not a budget"),
+        (["--budget", "0s"], "'0s' is not a budget"),
         (["--disable", "no-such-rule"], "the library has no rule 'no-such-rule'"),
         (["--method", "rlflow", "--policy", "nowhere"], "no trained policy in nowhere"),
     ],
@@ -117,7 +117,7 @@ def test_a_read_only_file_system_is_refused(rlflow, tmp_path):
     source = save(tmp_path / "in.onnx", "tiny_chain")
     code, _, err = rlflow("optimise", source, "-o", "/proc/out.onnx")
     assert code == 2
-    assert "/proc cannot be written" in err
+    assert "/proc cannot be written to" in err
 
 
 @pytest.mark.parametrize(("text", "seconds"), [("60s", 60), ("500ms", 0.5), ("1.5m", 90), ("2", 2), ("1h", 3600)])
@@ -127,5 +127,5 @@ def test_budgets(text, seconds):
 
 @pytest.mark.parametrize("text", ["", "s", "-1s", "1 day", "nan", "1e9999s", "0"])
 def test_impossible_budgets(text):
-    with pytest.raises(InputError, match="is no budget"):
+    with pytest.raises(InputError, match="is not a budget"):
         parse_budget(text)

@@ -1,4 +1,6 @@
-from rlflow.evaluation.tables import METHODS, markdown_table, side_by_side
+from rlflow.evaluation.tables import markdown_table, methods_of, side_by_side
+
+METHODS = ("original", "random", "greedy", "backtracking", "rlflow")
 
 
 def test_the_markdown_table_says_what_the_metrics_say(evaluation):
@@ -16,6 +18,16 @@ def test_the_markdown_table_says_what_the_metrics_say(evaluation):
     assert greedy["latency ratio, deployed"] == "1.110 [1.090, 1.120]"
     assert greedy["max relative error"] == "1.5e-07"
     assert dict(zip(cells[0], cells[6], strict=True))["seeds"] == "3"
+
+
+def test_methods_come_in_the_order_of_the_results(evaluation):
+    """Of all graphs together: a method that only the second one has comes last."""
+    assert tuple(methods_of(evaluation)) == METHODS
+    assert methods_of({"a": {"original": {}, "greedy": {}}, "b": {"greedy": {}, "own": {}}}) == [
+        "original",
+        "greedy",
+        "own",
+    ]
 
 
 def test_own_figures_stand_beside_the_published_ones_of_the_same_row(evaluation):

@@ -298,7 +298,7 @@ def test_mutated_files(scratch: Path, place: int, value: int, length: int) -> No
 
 @pytest.mark.parametrize(
     ("folder", "words"),
-    [("missing", "there is no folder"), ("file/below", "there is no folder"), ("/proc/self", "may not be written")],
+    [("missing", "there is no folder"), ("file/below", "there is no folder"), ("/proc/self", "cannot be written to")],
 )
 def test_places_where_nothing_can_be_written(tmp_path: Path, folder: str, words: str) -> None:
     (tmp_path / "file").write_text("x")

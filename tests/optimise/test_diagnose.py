@@ -10,7 +10,7 @@ from support.derivations import derivation
 
 from rlflow.equivalence.compare import compare
 from rlflow.errors import EquivalenceError
-from rlflow.optimise.gate import DeliveryConfig, check
+from rlflow.optimise.gate import GateConfig, check
 
 
 def test_where_no_step_is_wrong_import_or_export_is(tmp_path):
@@ -24,7 +24,7 @@ def test_where_no_step_is_wrong_import_or_export_is(tmp_path):
     nothing_done = replace(made, candidate=spoiled, trajectory=replace(made.trajectory, steps=()))
     folder = tmp_path / "out.onnx.reproducer"
     with pytest.raises(EquivalenceError, match="it broke at import or export: no step changes what it computes"):
-        check(nothing_done, DeliveryConfig(), folder)
+        check(nothing_done, GateConfig(), folder)
     assert {path.name for path in folder.iterdir()} == {"README.txt", "before.onnx", "after.onnx", "inputs.npz"}
     with np.load(folder / "inputs.npz") as arrays:
         inputs = dict(arrays)

@@ -1,4 +1,4 @@
-"""Bodies are rewritten like models of their own, then the model around them; a wrong rule in one is named."""
+"""Subgraphs are rewritten like models of their own, then the model around them; a wrong rule in one is named."""
 
 import shlex
 from dataclasses import dataclass, field, replace
@@ -19,10 +19,9 @@ from rlflow.equivalence.compare import compare
 from rlflow.errors import EquivalenceError
 from rlflow.ir.graph import Graph
 from rlflow.onnx_io import from_onnx
-from rlflow.optimise import api
 from rlflow.optimise.diagnose import Derivation
-from rlflow.optimise.gate import DeliveryConfig, check
-from rlflow.optimise.pipeline import NOTHING_FOUND, Rewriting
+from rlflow.optimise.gate import GateConfig, check
+from rlflow.optimise.pipeline import NOTHING_FOUND, Pipeline
 from rlflow.optimiser import Budget, OnProgress, OptimisationResult, Optimiser
 from rlflow.rules import library as rule_library
 from rlflow.rules.library import Library
@@ -32,7 +31,7 @@ from rlflow.runtime.inputs import draw_inputs
 from rlflow.search.greedy import Greedy
 
 LIBRARY = rule_library.load()
-DELIVERY = DeliveryConfig(rounds=3, runs_per_round=2)
+GATE = GateConfig(rounds=3, runs_per_round=2)
 LAYERS = """
     <ir_version: 8, opset_import: ["" : 17]>
     layers (bool c, float[64, 128] x) => (float[64, 128] y)
@@ -147,10 +146,10 @@ class DearerIsBetter(AnalyticCost):
         return 1 / super().runtime_ms(graph)
 
 
-def rewriting(library: Library = LIBRARY, cost: AnalyticCost | None = None, **dimensions: int) -> Rewriting:
+def pipeline(library: Library = LIBRARY, cost: AnalyticCost | None = None, **dimensions: int) -> Pipeline:
     cost = cost or AnalyticCost()
     method = Recorded(Greedy(library, Rewriter(library.rules), cost))
-    return Rewriting(method, cost, library, "as_written", replace(DELIVERY, dimensions=dimensions), dimensions)
+    return Pipeline(method, cost, library, "as_written", replace(GATE, dimensions=dimensions), dimensions)
 
 
 def filled(text: str) -> ModelProto:
@@ -162,7 +161,7 @@ def filled(text: str) -> ModelProto:
     return model
 
 
-def bodies_of(graph: GraphProto) -> dict[str, GraphProto]:
+def subgraphs_of(graph: GraphProto) -> dict[str, GraphProto]:
     """Of the first node that has any, by attribute."""
     return next(found for node in graph.node if (found := {a.name: a.g for a in node.attribute if a.HasField("g")}))
 
@@ -182,38 +181,38 @@ def assert_equal(before: ModelProto, after: ModelProto) -> None:
 def test_both_branches_are_rewritten_though_nothing_matches_around_them() -> None:
     model = filled(LAYERS)
     assert not any(Rewriter(LIBRARY.rules).matches(from_onnx(model)).counts)
-    made = rewriting().of(model, None)
+    made = pipeline().run(model, None)
     assert [body.place for body in made.inside] == ["the then_branch of y", "the else_branch of y"]
     assert all(body.steps and body.cost_after_ms < body.cost_before_ms for body in made.inside)
     assert not made.steps
-    assert operators(bodies_of(made.candidate.graph)["then_branch"]) == ["MatMul"]
-    assert operators(bodies_of(made.candidate.graph)["else_branch"]) == ["MatMul", "Relu"]
+    assert operators(subgraphs_of(made.candidate.graph)["then_branch"]) == ["MatMul"]
+    assert operators(subgraphs_of(made.candidate.graph)["else_branch"]) == ["MatMul", "Relu"]
     assert made.equivalence.non_vacuous_draws
     assert_equal(model, made.candidate)
 
 
 def test_a_body_of_a_body_and_the_budget_of_each() -> None:
     """The innermost come first; the Loop's body has nothing to do but what was done inside it."""
-    rewriter = rewriting()
-    made = rewriter.of(filled(NESTED), 110.0)
+    wrapped = pipeline()
+    made = wrapped.run(filled(NESTED), 110.0)
     assert [body.attribute for body in made.inside] == ["then_branch", "else_branch", "body"]
     assert [bool(body.steps) for body in made.inside] == [True, True, False]
     assert not made.inside[2].left_because
-    inner = bodies_of(bodies_of(made.candidate.graph)["body"])
+    inner = subgraphs_of(subgraphs_of(made.candidate.graph)["body"])
     assert operators(inner["else_branch"]) == ["MatMul"]
     assert operators(inner["then_branch"]) == ["MatMul", "Add"]
     assert made.equivalence.non_vacuous_draws
-    assert isinstance(rewriter.method, Recorded)
-    assert rewriter.method.budgets == pytest.approx([30.0, 20.0, 40.0, 20.0])
+    assert isinstance(wrapped.method, Recorded)
+    assert wrapped.method.budgets == pytest.approx([30.0, 20.0, 40.0, 20.0])
 
 
 def test_a_body_that_cannot_be_judged_stays_as_it_is() -> None:
     model = filled(UNTYPED)
-    made = rewriting().of(model, None)
+    made = pipeline().run(model, None)
     left, done = made.inside
     assert done.steps
     assert left.left_because.startswith("it could not be tried here")
-    before, after = (bodies_of(each.graph) for each in (model, made.candidate))
+    before, after = (subgraphs_of(each.graph) for each in (model, made.candidate))
     assert before["then_branch"] == after["then_branch"]
     assert operators(after["else_branch"]) == ["MatMul"]
     assert_equal(model, made.candidate)
@@ -232,8 +231,8 @@ def test_a_body_that_became_slower_stays_as_it_is() -> None:
         {},
     )
     model = with_drawn_weights(text)
-    rewriter = replace(rewriting(Library((apart,)), DearerIsBetter()), delivery=DeliveryConfig())
-    made = rewriter.of(model, None)
+    slow = replace(pipeline(Library((apart,)), DearerIsBetter()), gate=GateConfig())
+    made = slow.run(model, None)
     assert [body.left_because for body in made.inside] == ["the rewritten one was slower beyond noise", NOTHING_FOUND]
     assert made.candidate is model
 
@@ -241,7 +240,7 @@ def test_a_body_that_became_slower_stays_as_it_is() -> None:
 def test_nothing_is_done_where_nothing_can_be_said() -> None:
     noise = "t1 = RandomNormal<shape = [64, 128]>()  t = MatMul(t1, v)"
     model = filled(LAYERS.replace("t1 = MatMul(x, w)  t = MatMul(t1, v)", noise))
-    made = rewriting().of(model, None)
+    made = pipeline().run(model, None)
     assert made.unjudgeable == "its outputs change from run to run, so that no other model could be compared with it"
     assert made.candidate is model
     assert not made.inside
@@ -252,7 +251,7 @@ def test_sizes_that_a_body_needs_are_pinned_outside() -> None:
     said.
     """
     model = filled(SUMMED)
-    made = rewriting(n=64, m=64).of(model, None)
+    made = pipeline(n=64, m=64).run(model, None)
     (done,) = (body for body in made.inside if body.steps)
     assert done.pinned_for
     assert made.pinned_for == done.pinned_for
@@ -260,9 +259,9 @@ def test_sizes_that_a_body_needs_are_pinned_outside() -> None:
     assert not made.settled.pinned_for
     shapes = [[d.dim_value for d in value.type.tensor_type.shape.dim] for value in made.candidate.graph.input]
     assert shapes == [[], [64, 128], [64, 128]]
-    assert sorted(operators(bodies_of(made.candidate.graph)["then_branch"])) == ["Add", "MatMul"]
+    assert sorted(operators(subgraphs_of(made.candidate.graph)["then_branch"])) == ["Add", "MatMul"]
     assert model.graph.input[1].type.tensor_type.shape.dim[0].dim_param == "n"
-    assert rewriting().of(model, None).unjudgeable
+    assert pipeline().run(model, None).unjudgeable
 
 
 def test_a_wrong_rule_in_a_body_is_named_and_shown(
@@ -271,7 +270,7 @@ def test_a_wrong_rule_in_a_body_is_named_and_shown(
     """The command of the reproducer replays the steps on the body, which no file of the user holds."""
     library, folder = Library((WRONG,)), tmp_path / "out.reproducer"
     with pytest.raises(EquivalenceError) as fault:
-        replace(rewriting(library), reproducer=folder).of(filled(RECURRENT), None, "a file with a Loop")
+        replace(pipeline(library), reproducer=folder).run(filled(RECURRENT), None, "a file with a Loop")
     assert str(fault.value).startswith("in the body of y, the rewritten model is not equivalent")
     assert "it broke at step 1, rule lose-a-bias" in str(fault.value)
     assert [value.name for value in onnx.load(folder / "model.onnx").graph.input] == ["i", "go", "s"]
@@ -291,10 +290,10 @@ def test_a_wrong_rule_around_a_rewritten_body(tmp_path: Path) -> None:
     (merging,) = (rule for rule in LIBRARY.rules if rule.id == "linear-9c80c0e8a252")
     folder = tmp_path / "out.reproducer"
     with pytest.raises(EquivalenceError, match=r"^the rewritten model is not.*step 1, rule lose-a-bias"):
-        replace(rewriting(Library((merging, WRONG))), reproducer=folder).of(filled(BEFORE_A_LAYER), None, "a file")
+        replace(pipeline(Library((merging, WRONG))), reproducer=folder).run(filled(BEFORE_A_LAYER), None, "a file")
     start = onnx.load(folder / "model.onnx").graph
     assert operators(start) == ["If", "MatMul", "Add"]
-    assert operators(bodies_of(start)["then_branch"]) == ["MatMul"]
+    assert operators(subgraphs_of(start)["then_branch"]) == ["MatMul"]
 
 
 def test_bodies_that_are_right_alone_and_not_together() -> None:
@@ -308,16 +307,16 @@ def test_bodies_that_are_right_alone_and_not_together() -> None:
     start = from_onnx(other)
     work = Greedy(Library((merging,)), rewriter, AnalyticCost()).optimise(start, Budget())
     derivation = Derivation(model, other, start, work.trajectory, rewriter, other)
-    with pytest.raises(EquivalenceError, match="it broke at import, export or what was done inside: no step changes"):
-        check(derivation, DELIVERY)
+    with pytest.raises(EquivalenceError, match="it broke at import, export or a subgraph's rewrites: no step changes"):
+        check(derivation, GATE)
 
 
 def test_optimise_reports_what_was_done_inside() -> None:
     """Where there were no steps before. Products of these sizes take so long that one is faster than two."""
-    optimised = rlflow.optimise(filled(LAYERS), api.OptimiseConfig(method="greedy", delivery=DELIVERY))
+    optimised = rlflow.optimise(filled(LAYERS), method="greedy", gate=GATE)
     document = optimised.report.to_json()
     assert document["steps"] == []
-    assert [(body["attribute"], len(body["steps"])) for body in document["bodies"]] == [
+    assert [(body["attribute"], len(body["steps"])) for body in document["subgraphs"]] == [
         ("then_branch", 1),
         ("else_branch", 1),
     ]

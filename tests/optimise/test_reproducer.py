@@ -9,7 +9,7 @@ from support.derivations import derivation
 from rlflow.equivalence.compare import compare, drawn_inputs
 from rlflow.errors import EquivalenceError
 from rlflow.onnx_io import to_onnx
-from rlflow.optimise.gate import DeliveryConfig, check
+from rlflow.optimise.gate import GateConfig, check
 from rlflow.optimise.reproducer import Pair, smallest_pair, write
 from rlflow.trajectory.bisect import first_wrong_step
 
@@ -48,12 +48,12 @@ def test_a_reproducer_is_the_same_twice_and_replaces_an_older_one(tmp_path):
     folder, contents = tmp_path / "r", []
     for _ in range(2):
         with pytest.raises(EquivalenceError, match="replacing 'y'"):
-            check(made, DeliveryConfig(), folder)
+            check(made, GateConfig(), folder)
         contents.append({path.name: path.read_bytes() for path in folder.iterdir()})
     assert contents[0] == contents[1]
     assert len(contents[0]) == 5
     with pytest.raises(EquivalenceError, match="no step"):
-        check(replace(made, trajectory=replace(made.trajectory, steps=())), DeliveryConfig(), folder)
+        check(replace(made, trajectory=replace(made.trajectory, steps=())), GateConfig(), folder)
     assert not (folder / "trajectory.jsonl").exists(), "it would belong to another fault"
 
 
@@ -70,5 +70,5 @@ def test_inputs_of_any_name_can_be_written(tmp_path):
 
 def test_an_equivalent_candidate_writes_nothing(tmp_path):
     made = derivation([("Neg", ["x"], ["n"]), ("Relu", ["n"], ["y"])], {})
-    assert check(replace(made, candidate=made.original), DeliveryConfig(), tmp_path / "r").equivalent
+    assert check(replace(made, candidate=made.original), GateConfig(), tmp_path / "r").equivalent
     assert not (tmp_path / "r").exists()

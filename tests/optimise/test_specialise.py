@@ -15,7 +15,7 @@ from rlflow.cli import main
 from rlflow.cost.analytic import AnalyticCost
 from rlflow.equivalence.compare import compare
 from rlflow.errors import RLFlowError
-from rlflow.optimise.api import OptimiseConfig, Optimised
+from rlflow.optimise.api import Optimised
 from rlflow.optimise.specialise import Assumptions
 from rlflow.optimiser import Budget
 from rlflow.rules import library as rule_library
@@ -56,7 +56,7 @@ SUMMED = """
 
 
 def optimised(model: onnx.ModelProto | Path, **settings: object) -> Optimised:
-    return rlflow.optimise(model, OptimiseConfig(method="greedy", budget_s=20.0, setting="as_written", **settings))
+    return rlflow.optimise(model, method="greedy", budget_s=20.0, setting="as_written", **settings)
 
 
 def operators(model: onnx.ModelProto) -> list[str]:
@@ -79,7 +79,7 @@ def raised() -> Optimised:
 
 
 def test_rules_of_a_newer_opset_match_the_raised_graph_alone(shipped: Library) -> None:
-    assumptions = Assumptions.of(with_drawn_weights(NORMALISED), {}, shipped.rules)
+    assumptions = Assumptions(with_drawn_weights(NORMALISED), {}, shipped.rules)
     rewriter = Rewriter(shipped.rules)
 
     def writing(graph: rlflow.Graph) -> set[str]:
@@ -91,7 +91,7 @@ def test_rules_of_a_newer_opset_match_the_raised_graph_alone(shipped: Library) -
     assert "LayerNormalization" in writing(assumptions.searched)
     assert assumptions.searched.header.opset == max(rule.versions[""] for rule in shipped.rules)
     without = [rule for rule in shipped.rules if rule.versions[""] <= 17]
-    assert Assumptions.of(with_drawn_weights(NORMALISED), {}, without).searched.header.opset == 17, (
+    assert Assumptions(with_drawn_weights(NORMALISED), {}, without).searched.header.opset == 17, (
         "no newer than rules want"
     )
 
@@ -148,7 +148,7 @@ UNSAFE = {
 @pytest.mark.parametrize("name", UNSAFE)
 def test_a_model_is_not_raised_further_than_is_safe(name: str, shipped: Library) -> None:
     text, last = UNSAFE[name]
-    assumptions = Assumptions.of(parser.parse_model(text), {}, shipped.rules)
+    assumptions = Assumptions(parser.parse_model(text), {}, shipped.rules)
     assert assumptions.as_it_is.header.opset == 11
     assert assumptions.searched.header.opset == last
 
@@ -192,7 +192,7 @@ def test_a_pinned_model_is_no_substitute_at_open_sizes(pinned: Optimised) -> Non
 
 def test_the_rewrite_that_pins_has_no_place_at_open_sizes(pinned: Optimised, shipped: Library) -> None:
     """Otherwise the pins would be there for nothing."""
-    assumptions = Assumptions.of(with_drawn_weights(SUMMED), {"n": 256, "m": 256}, shipped.rules)
+    assumptions = Assumptions(with_drawn_weights(SUMMED), {"n": 256, "m": 256}, shipped.rules)
     rewriter = Rewriter(shipped.select(pinned.report.pinned_for).rules)
     counts = [sum(rewriter.matches(graph).counts) for graph in (assumptions.as_it_is, assumptions.pinned)]
     assert counts[0] == 0 < counts[1]
@@ -214,9 +214,9 @@ def test_what_was_settled_is_replayed_from_its_model(
     source, target = tmp_path / "model.onnx", tmp_path / "out.onnx"
     onnx.save(with_drawn_weights(text), source)
     rewriter = Rewriter(shipped.rules)
-    assumptions = Assumptions.of(source, dimensions_of(with_drawn_weights(text), shapes), shipped.rules)
+    assumptions = Assumptions(with_drawn_weights(text), dimensions_of(with_drawn_weights(text), shapes), shipped.rules)
     found = Greedy(shipped, rewriter, AnalyticCost()).optimise(assumptions.searched, Budget(expansions=20))
-    settled = assumptions.settled(found.trajectory, rewriter)
+    settled = assumptions.settled(found, rewriter)
     assert settled.raised_for or settled.pinned_for
     record.save([settled.trajectory], tmp_path / "trajectory.jsonl")
     named = [f"--shape={name}={'x'.join(map(str, shape))}" for name, shape in shapes.items()]
@@ -266,10 +266,10 @@ def exported_bert(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.slow
 def test_an_old_export_of_open_sizes_is_found_out(exported_bert: Path, shipped: Library) -> None:
     """As it is, no rule sees a LayerNormalization or a Gelu in it; pinned and raised, three and one are written."""
-    assumptions = Assumptions.of(exported_bert, {"batch": 1, "sequence": 16}, shipped.rules)
+    assumptions = Assumptions(onnx.load(exported_bert), {"batch": 1, "sequence": 16}, shipped.rules)
     rewriter = Rewriter(shipped.rules)
     found = Greedy(shipped, rewriter, AnalyticCost()).optimise(assumptions.searched, Budget(expansions=60))
-    settled = assumptions.settled(found.trajectory, rewriter)
+    settled = assumptions.settled(found, rewriter)
     newer = [rule for rule in shipped.rules if rule.versions[""] >= 17]
     assert not any(Rewriter(newer).matches(assumptions.as_it_is).counts)
     model = rlflow.to_onnx(settled.last)

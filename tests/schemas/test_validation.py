@@ -118,7 +118,7 @@ def test_the_keys_of_the_issue_are_required(evaluation):
         (("bert", "greedy", "seeds"), [0.5], "is not of type 'integer'"),
         (("bert", "greedy", "real_interactions"), -1, "less than the minimum"),
         (("bert", "greedy", "speed"), 1, "Additional properties are not allowed"),
-        (("bert", "best"), {}, "Additional properties are not allowed"),
+        (("bert", "best"), {}, "'cost_after_ms' is a required property"),
         (("bert",), {}, "'original' is a required property"),
     ],
 )

@@ -24,7 +24,7 @@ from rlflow.evaluation.search_checkpoint import read_result, write_result
 from rlflow.ir.graph import Graph
 from rlflow.onnx_io import check_model, save_model, to_onnx
 from rlflow.optimise.diagnose import Derivation
-from rlflow.optimise.gate import DeliveryConfig, check
+from rlflow.optimise.gate import GateConfig, check
 from rlflow.optimiser import Budget, OnProgress, OptimisationResult, Optimiser
 from rlflow.runtime.session import SETTINGS, Setting
 from rlflow.runtime.timing.latency import compare_latency
@@ -75,7 +75,7 @@ def compete(
     graph: Graph,
     original: Path,
     folder: Path,
-    config: DeliveryConfig,
+    config: GateConfig,
     checkpoint: Path,
     on_progress: OnProgress | None = None,
     before_keeping: Callable[[], None] = lambda: None,
@@ -107,9 +107,7 @@ def compete(
     return Outcome(contender, result, path, report)
 
 
-def time_all(
-    original: Path, outcomes: Mapping[str, Outcome], config: DeliveryConfig, on_progress: OnProgress
-) -> Timing:
+def time_all(original: Path, outcomes: Mapping[str, Outcome], config: GateConfig, on_progress: OnProgress) -> Timing:
     """Time all models in alternating fresh sessions, in both settings."""
     models = {ORIGINAL: original, _again(ORIGINAL): original}
     models |= {name: outcome.model for name, outcome in outcomes.items()}
@@ -133,7 +131,7 @@ def time_all(
 
 
 def original_row(
-    graph: Graph, original: Path, cost_model: CostModel, timing: Timing, config: DeliveryConfig
+    graph: Graph, original: Path, cost_model: CostModel, timing: Timing, config: GateConfig
 ) -> dict[str, Any]:
     """The figures of the original, the trivial baseline (schema `evaluate`)."""
     report = compare(original, original, draws=config.draws, seed=config.seed, threads=config.threads)

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from rlflow.errors import InputError
-from rlflow.evaluation.tables import METHODS, Metrics
+from rlflow.evaluation.tables import Metrics, methods_of
 from rlflow.extras import needs
 from rlflow.runtime.session import SETTINGS
 from rlflow.runtime.timing.statistics import NOISE
@@ -143,14 +143,15 @@ def rule_counts(rules_applied: Mapping[str, Mapping[str, Mapping[str, int]]], me
 
 
 def _ratio_bars(axes: Axes, metrics: Metrics, key: str) -> None:
-    width = 0.8 / len(METHODS)
-    for offset, method in enumerate(METHODS):
+    compared = methods_of(metrics)
+    width = 0.8 / len(compared)
+    for offset, method in enumerate(compared):
         shown = [(place, methods[method]) for place, methods in enumerate(metrics.values()) if method in methods]
         if not shown:
             continue
 
         # the bars of all methods stand side by side, centred on the graph's tick
-        places = np.array([place for place, _ in shown]) + (offset - (len(METHODS) - 1) / 2) * width
+        places = np.array([place for place, _ in shown]) + (offset - (len(compared) - 1) / 2) * width
         ratios = np.array([result[key] for _, result in shown])
         intervals = np.array([result[f"{key}_ci95"] for _, result in shown])
         axes.bar(places, ratios, width, yerr=_arms(ratios, intervals), capsize=2, label=method)

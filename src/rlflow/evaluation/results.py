@@ -10,16 +10,8 @@ from rlflow import schemas
 from rlflow.atomic_file import written_whole
 from rlflow.errors import InputError, RLFlowError
 
-STAGES = (
-    "generate_rules",
-    "collect_rollouts",
-    "fit_world_model",
-    "train_controller",
-    "evaluate",
-    "temperature_sweep",
-    "seed_study",
-    "rule_study",
-)
+STAGES = tuple(name for name in schemas.names() if schemas.schema(name)["title"] == f"data/results/{name}/metrics.json")
+"""Stages and studies: those that have a schema for their metrics."""
 _SCHEMA_BY_FILE = {name: name for name in ("bench", "conformance", "curves", "exports", "fuzz", "rules_applied")}
 _SCHEMA_BY_FILE["big_model"] = "bench"
 # Published numbers are rounded; percentages agree with the costs beside them to this many points.

@@ -8,7 +8,10 @@ from typing import Any
 
 Metrics = Mapping[str, Mapping[str, Mapping[str, Any]]]
 
-METHODS = ("original", "random", "greedy", "backtracking", "rlflow")
+
+def methods_of(metrics: Metrics) -> list[str]:
+    """The methods of all graphs, in the order in which the results have them."""
+    return list(dict.fromkeys(method for methods in metrics.values() for method in methods))
 
 
 def _ratio_with_interval(key: str) -> Callable[[Mapping[str, Any]], str]:
@@ -61,9 +64,4 @@ def side_by_side(published: Metrics, own: Metrics) -> str:
 
 
 def _results(metrics: Metrics) -> list[tuple[str, str, Mapping[str, Any]]]:
-    return [
-        (graph, method, methods[method])
-        for graph, methods in metrics.items()
-        for method in METHODS
-        if method in methods
-    ]
+    return [(graph, method, result) for graph, methods in metrics.items() for method, result in methods.items()]

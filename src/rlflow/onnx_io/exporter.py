@@ -6,9 +6,6 @@ output or a subgraph knows by name is given that name again.
 
 from __future__ import annotations
 
-import errno
-import os
-import tempfile
 from collections.abc import Iterator
 from math import prod
 from pathlib import Path
@@ -18,12 +15,12 @@ import onnx
 from google.protobuf.message import EncodeError
 from onnx import helper, numpy_helper
 
-from rlflow.errors import GraphError, InputError, RLFlowError
+from rlflow.errors import GraphError
 from rlflow.ir.graph import Graph
 from rlflow.ir.node import WEIGHT, AttributeValue, Node, Ref
 from rlflow.ir.tensor_type import TensorType
 from rlflow.onnx_io.element_type import element_type
-from rlflow.onnx_io.external_data import outside_bytes, placement, read_in, tensors_in, with_weights_in
+from rlflow.onnx_io.external_data import placement, read_in, tensors_in
 from rlflow.onnx_io.payload import FilledPayload, InitializerPayload, OpaquePayload, SparsePayload
 from rlflow.onnx_io.shapes.inference import declares_weights, without_large_weights
 from rlflow.ops.domain import FloatDomain
@@ -31,11 +28,9 @@ from rlflow.ops.onnx_form import Parameter
 from rlflow.ops.reference import evaluate_value
 from rlflow.ops.registry import OPERATORS
 
-_PROTOBUF_LIMIT_BYTES = 2**31 - 2**20
 _INLINE_ELEMENTS = 1024
 """Of one number repeated: more are made when the model runs, as they were in the model that was imported."""
 _SHAPE = Parameter("shape", 0, since=9)
-_REFUSALS = {errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOENT}
 
 
 def to_onnx(graph: Graph) -> onnx.ModelProto:
@@ -45,36 +40,6 @@ def to_onnx(graph: Graph) -> onnx.ModelProto:
     `GraphError` if a constant expression cannot be evaluated.
     """
     return _Exporter(graph).model()
-
-
-def save_model(model: onnx.ModelProto, path: str | Path) -> None:
-    """Write a model whole or not at all; beyond protobuf's 2 GB the weights go to `<name>.data` beside it.
-
-    `InputError` if the folder does not exist or may not be written, or a device would be replaced.
-    """
-    path = Path(path)
-    check_place(path)
-    try:
-        with tempfile.TemporaryDirectory(dir=path.parent, prefix=f".{path.name}.") as folder:
-            if model.ByteSize() + outside_bytes(model) >= _PROTOBUF_LIMIT_BYTES:
-                model = with_weights_in(model, Path(folder) / f"{path.name}.data")
-            onnx.save_model(model, str(Path(folder) / path.name), format="protobuf")
-            for part in sorted(Path(folder).iterdir(), key=lambda p: p.name == path.name):
-                os.replace(part, path.parent / part.name)  # the model itself last
-    except OSError as error:
-        if error.errno in _REFUSALS:
-            raise InputError(f"{path.parent} may not be written: choose another place for {path.name}") from None
-        raise RLFlowError(f"{path} could not be written: {error.strerror or error}") from None
-
-
-def check_place(path: Path) -> None:
-    """`InputError` where no model can be written, as far as can be seen without trying."""
-    if path.is_dir():
-        raise InputError(f"{path} is a folder: name a file to write the model to")
-    if path.exists() and not path.is_file():
-        raise InputError(f"{path} is no file, and one would replace it: name a file to write the model to")
-    if not path.parent.is_dir():
-        raise InputError(f"there is no folder {path.parent}: create it first")
 
 
 def check_model(model: onnx.ModelProto) -> None:

@@ -58,9 +58,19 @@ def from_onnx(source: str | Path | onnx.ModelProto, dimensions: Mapping[str, int
     Raises `InputError` if the file cannot be read and `ModelFormatError` if it is not a valid model.
     """
     if isinstance(source, onnx.ModelProto):
-        check(source, without_large_weights(source), where="the model")
-        return _imported(source, None, dimensions or {}, where="the model")
+        require_valid(source)
+        return graph_of(source, dimensions)
     return _imported(load_model(source), Path(source).absolute().parent, dimensions or {}, where=str(source))
+
+
+def require_valid(model: onnx.ModelProto) -> None:
+    """`ModelFormatError` in one sentence if a model in memory is not valid ONNX."""
+    check(model, without_large_weights(model), where="the model")
+
+
+def graph_of(model: onnx.ModelProto, dimensions: Mapping[str, int] | None = None) -> Graph:
+    """Do what `from_onnx` does with a model in memory that has been checked already."""
+    return _imported(model, None, dimensions or {}, where="the model")
 
 
 def _imported(model: onnx.ModelProto, folder: Path | None, dimensions: Mapping[str, int], where: str) -> Graph:

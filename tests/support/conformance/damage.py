@@ -15,7 +15,7 @@ from rlflow import zoo
 from rlflow.equivalence.compare import compare
 from rlflow.errors import GraphError, InputError
 from rlflow.onnx_io import check_model, from_onnx, load_model, to_onnx
-from rlflow.optimise.gate import DeliveryConfig, judged
+from rlflow.optimise.gate import GateConfig, judged
 from support.conformance.backend import load_tests
 from support.conformance.guarded_process import GuardedProcess
 from support.conformance.mutation import mutated
@@ -156,7 +156,7 @@ def _compared(path: Path, exported: onnx.ModelProto) -> str:
     """As `rlflow optimise` finds out whether it can say anything of the model."""
     original = load_model(path)
     onnx.load_external_data_for_model(original, str(path.parent))
-    _, reason = judged(original, DeliveryConfig(draws=1))
+    _, reason = judged(original, GateConfig(draws=1))
     if reason:
         return f"not tried: {reason}" if "\n" in reason else EXPORTED
     report = compare(original, exported, draws=1)

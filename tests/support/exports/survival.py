@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import onnx
@@ -18,8 +19,7 @@ from rlflow.ir import Graph
 from rlflow.ir.tensor_type import Dimension
 from rlflow.onnx_io import check_model, from_onnx, to_onnx
 from rlflow.optimise import optimise
-from rlflow.optimise.api import OptimiseConfig
-from rlflow.optimise.gate import DeliveryConfig
+from rlflow.optimise.gate import GateConfig
 from rlflow.runtime.inputs import required_inputs, symbolic_dimensions
 from rlflow.runtime.session import open_session, run
 from support.conformance.backend import Walk
@@ -108,7 +108,7 @@ class ExportSurvival:
         """A model or a reason comes back, never anything else."""
         self.tried += 1
         try:
-            found = optimise(export.model, _settings(export, prices))
+            found = optimise(export.model, **_settings(export, prices))
             check_model(found.model)
             schemas.validate("optimise", found.report.to_json())
             proper = found.equivalence.equivalent and found.reason and "\n" not in found.reason
@@ -204,19 +204,19 @@ def _same_outside(before: onnx.ModelProto, after: onnx.ModelProto) -> bool:
     return interface(before) == interface(after) and list(before.metadata_props) == list(after.metadata_props)
 
 
-def _settings(export: Export, prices: Path) -> OptimiseConfig:
+def _settings(export: Export, prices: Path) -> dict[str, Any]:
     sizes = _sizes(export)
     shapes = {
         value.name: tuple(d.dim_value or sizes[d.dim_param] for d in value.type.tensor_type.shape.dim)
         for value in required_inputs(export.model)
         if any(d.dim_param for d in value.type.tensor_type.shape.dim)
     }
-    return OptimiseConfig(
+    return dict(
         method="greedy",
         budget_s=_BUDGET_S,
         setting="as_written",
         shapes=shapes,
         prices=prices,
         pricing=PricingConfig(repetitions=1, time_cap_s=0.01, attempts=1),
-        delivery=DeliveryConfig(draws=_DRAWS, rounds=2, runs_per_round=1),
+        gate=GateConfig(draws=_DRAWS, rounds=2, runs_per_round=1),
     )
