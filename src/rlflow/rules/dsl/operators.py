@@ -34,30 +34,6 @@ _KINDS: Mapping[Kind, tuple[str, ...]] = {
 KIND_OF: Mapping[str, Kind] = {name: kind for kind, names in _KINDS.items() for name in names}
 """The type of each attribute; one name means one type for all operators, as in ONNX itself."""
 
-_WINDOW = ("strides", "pads", "dilations")
-_REQUIRED: Mapping[str, tuple[str, ...]] = {
-    "Transpose": ("perm",),
-    "Reshape": ("shape",),
-    "Concat": ("axis",),
-    "Split": ("split",),
-    "Slice": ("axes", "starts", "ends", "steps"),
-    "Pad": ("pads",),
-    "Squeeze": ("axes",),
-    "Unsqueeze": ("axes",),
-    "Cast": ("to",),
-    "Pow": ("exponent",),
-    "Clip": ("min", "max"),
-    "Conv": _WINDOW,
-    "com.microsoft.FusedConv": (*_WINDOW, "activation"),
-    "com.microsoft.FusedGemm": ("activation",),
-    "MaxPool": ("kernel_shape", "strides", "pads", "dilations"),
-    "AveragePool": ("kernel_shape", "strides", "pads"),
-    "ReduceSum": ("axes",),
-    "ReduceMean": ("axes",),
-    "Attention": ("scale",),
-}
-_OPTIONAL: Mapping[str, tuple[str, ...]] = {"Conv": ("kernel_shape",), "com.microsoft.FusedConv": ("kernel_shape",)}
-
 
 @dataclass(frozen=True)
 class OperatorConstructor:
@@ -68,12 +44,13 @@ class OperatorConstructor:
     @property
     def takes(self) -> frozenset[str]:
         """The names of all attributes."""
-        return frozenset((*OPERATORS[self.name].defaults, *self.requires, *_OPTIONAL.get(self.name, ())))
+        operator = OPERATORS[self.name]
+        return frozenset((*operator.defaults, *operator.required, *operator.optional))
 
     @property
     def requires(self) -> tuple[str, ...]:
         """The names of the attributes that have no default."""
-        return _REQUIRED.get(self.name, ())
+        return OPERATORS[self.name].required
 
     def __call__(self, *operands: Operand, **attributes: Any) -> Tensor:
         self._check(len(operands), attributes)

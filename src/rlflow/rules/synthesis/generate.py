@@ -277,8 +277,8 @@ def build_library(
             progress(done, to_do)
 
     reports = {c.family.name: found.result() for c, found in zip(config.families, enumerated, strict=True)}
-    new = _new_rules([report.rules for report in reports.values()], config.verification.seed)
-    library = Library(tuple(certified_rules)).extended(Library(tuple(new)))
+    new_rules = _new_rules([report.rules for report in reports.values()], config.verification.seed)
+    library = Library(tuple(certified_rules)).extended(Library(tuple(new_rules)))
 
     cpu_s = process_time() - start + sum(report.cpu_s for report in reports.values())
     return library, LibraryReport(len(declared), reports, refused, cpu_s)
