@@ -145,3 +145,20 @@ def test_where_a_rule_is_declared_is_no_part_of_what_is_certified(library: Libra
 
 def test_the_shipped_file_is_what_would_be_written(library: Library, written: Path) -> None:
     assert written.read_bytes() == SHIPPED.read_bytes()
+
+
+SCRIPT = """
+import sys
+from rlflow.rules.library import load
+count = len(load().rules)
+heavy = ("onnx", "onnxruntime", "torch", "rlflow.rules.declared", "rlflow.rules.dsl", "rlflow.rules.verification")
+print(count, sorted(name for name in sys.modules if name.startswith(heavy)))
+"""
+
+
+def test_to_load_a_library_imports_neither_declarations_nor_onnx_runtime() -> None:
+    """In a process of its own: in this one, other tests have imported everything."""
+    done = subprocess.run([sys.executable, "-c", SCRIPT], capture_output=True, text=True, check=True)
+    count, imported = done.stdout.split(maxsplit=1)
+    assert imported == "[]\n"
+    assert int(count) >= 716
