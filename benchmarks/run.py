@@ -60,8 +60,30 @@ def graph_rows() -> list[dict[str, Any]]:
     return rows
 
 
+def start_up_rows() -> list[dict[str, Any]]:
+    """CPU time of our commands, each beside the others' that do the same or less."""
+    measured = output_of("start_up.py")
+    taken = measured["cpu_s"]
+    peers = {
+        "rlflow --help": ("onnxslim --help", "onnxsim --help", "import onnx", "import onnxruntime"),
+        "rlflow optimise": ("onnxslim", "onnxsim", "import onnxruntime"),
+    }
+    return [
+        {
+            "name": f"start-up/{ours}, beside {other}",
+            "value": round(taken[ours], 3),
+            "unit": "s of CPU",
+            "baseline": other,
+            "baseline_value": round(taken[other], 3),
+            "cases": measured["rounds"],
+        }
+        for ours, others in peers.items()
+        for other in others
+    ]
+
+
 def main() -> None:
-    rows = [*output_of("step_speed.py"), *graph_rows(), *dream_rows()]
+    rows = [*output_of("step_speed.py"), *graph_rows(), *dream_rows(), *start_up_rows()]
     write_results(RESULT, rows)
     save(step_growth(rows), RESULT.with_suffix(".png"))
     for row in rows:

@@ -1,4 +1,4 @@
-"""Episodes of a random agent in the real environment: what the world model is fitted on."""
+"""Collect episodes of a random agent in the real environment, for the world model to be fitted on."""
 
 import numpy as np
 
@@ -23,6 +23,7 @@ def collect_rollouts(stage: Stage) -> None:
         config=EnvironmentConfig(**settings["environment"]),
         reward_config=RewardConfig(**settings["reward"]),
     )
+
     config = CollectionConfig(**settings["rollouts"])
     stopwatch = stage.stopwatch
     with stage.progress("episodes") as on_progress:
@@ -35,9 +36,11 @@ def collect_rollouts(stage: Stage) -> None:
 
         collection = collect(env, config, seed=stage.seed, checkpoint=stage.checkpoint, on_episode=on_episode)
     wall_time_s = stopwatch.tick()
+
     folder = stage.output("data/rollouts")
     collection.save(folder, env)
     save_prices(cost_model, folder / "prices.json")
+
     episodes = collection.episodes
     applied = {int(rule) for episode in episodes for rule in episode.action[:, 0]} - {env.actions.terminate}
     available = np.max([episode.counts.max(axis=0) for episode in episodes], axis=0) > 0

@@ -1,4 +1,6 @@
-"""Fit V, then M, on the rollouts; say how far the dream can be trusted."""
+"""Fit V, then M, on the rollouts, and measure how far the dream can be trusted."""
+
+from typing import Any
 
 from rlflow.evaluation import figures
 from rlflow.evaluation.results import Figure, write_results
@@ -44,6 +46,7 @@ def fit_world_model(stage: Stage) -> None:
         )
     training_s = stopwatch.tick()
     model.save(stage.output("data/world_models"))
+
     training, held_out = split_episodes(len(rollouts.episodes), config.held_out_fraction, stage.seed)
     episodes = [rollouts.episodes[i] for i in held_out or training]
     horizons = open_loop(model, rollouts, episodes, DreamConfig(num_envs=1), seed=stage.seed)
@@ -55,15 +58,7 @@ def fit_world_model(stage: Stage) -> None:
         "parameters": sum(weight.numel() for weight in model.parameters()),
         "epochs": epochs,
         "losses": {name: curve["value"][-1] for name, curve in curves.to_json().items()},
-        "open_loop": [
-            {
-                "target": target,
-                "horizon": horizon,
-                "error": Figure(errors[value], errors[baseline], name, int(errors["cases"])).to_json(),
-            }
-            for horizon, errors in horizons.items()
-            for target, (value, baseline, name) in TARGETS.items()
-        ],
+        "open_loop": [row for horizon, errors in horizons.items() for row in _open_loop_rows(horizon, errors)],
         "rule_mask_accuracy": Figure(
             nearest["rule_mask"], nearest["rule_mask_majority"], "majority", int(nearest["cases"])
         ).to_json(),
@@ -78,6 +73,15 @@ def fit_world_model(stage: Stage) -> None:
     figures.save(figures.training_curves(drawn), figure)
     stage.run.artifact(figure)
     stage.report(metrics | latent_spread(model, rollouts.graphs))
+
+
+def _open_loop_rows(horizon: int, errors: dict[str, float]) -> list[dict[str, Any]]:
+    """The figures of one horizon, one row per target, each beside its baseline."""
+    rows = []
+    for target, (value, baseline, name) in TARGETS.items():
+        figure = Figure(errors[value], errors[baseline], name, int(errors["cases"]))
+        rows.append({"target": target, "horizon": horizon, "error": figure.to_json()})
+    return rows
 
 
 if __name__ == "__main__":

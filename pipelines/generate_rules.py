@@ -1,4 +1,4 @@
-"""Enumerate and verify substitution rules; choose those that an agent acts with by what searches use of them."""
+"""Enumerate and verify substitution rules, and choose those that agents act with by how searches use them."""
 
 import logging
 import time
@@ -26,6 +26,7 @@ def generate_rules(stage: Stage) -> None:
     settings = stage.settings["rules"]
     verification = VerificationConfig(**settings["verification"], seed=stage.seed)
     config = LibraryConfig.of(**settings["generation"], seed=stage.seed, verification=verification)
+
     started = time.perf_counter()
     with stage.progress("verifying") as on_progress:
         library, report = build_library(
@@ -34,6 +35,7 @@ def generate_rules(stage: Stage) -> None:
             on_progress=lambda done, total: on_progress(done / total, f"{done} of {total}"),
         )
     generation_s = time.perf_counter() - started
+
     prices = stage.checkpoint / "prices.json"
     cost_model = cost_model_of(stage.settings["cost"], prices if prices.exists() else None)
     selection = SelectionConfig(**settings["selection"], seed=stage.seed)
@@ -44,15 +46,18 @@ def generate_rules(stage: Stage) -> None:
             on_progress(fraction, text)
 
         chosen = select_rules(library, selection_graph_of(stage.settings["graph"]), cost_model, selection, on_search)
+
     if not chosen.choices:
-        log.warning("no rule of the library helps %s: agents get rules that they can only decline", stage.graph)
+        log.warning("no rule of the library helps %s: agents are given rules that they can only decline", stage.graph)
         idle = (Choice(r.id, r.name, 0, 0.0, 0.0, 0) for r in library.rules[: selection.size])
         chosen = RuleSet(library.hash, tuple(idle))
+
     folder = stage.output("data/rules")
     folder.mkdir()
     library.save(folder / "library.jsonl")
     chosen.save(folder / "rule_set.json")
     save_prices(cost_model, folder / "prices.json")
+
     metrics = _metrics(library, report, config) | {"generation_s": generation_s, "seed": stage.seed}
     metrics["library"] = {"rules": len(library.rules), "selected": len(chosen.choices), "hash": library.hash}
     write_results(stage.metrics, metrics)

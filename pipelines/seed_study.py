@@ -1,8 +1,9 @@
-"""Does it work for every seed? Rollouts, world model and controller from one seed, against searches on the same prices.
+"""Repeat the learning chain (rollouts, world model, controller) from one seed, beside searches on the same prices.
 
     python pipelines/seed_study.py --multirun experiment=two_layers seed=0,1,2,3,4
 
-Each job is a child run; together they fill data/results/seed_study/metrics.json. Prices are taken once and shared.
+Each job is a child run of one MLflow run; together they fill data/results/seed_study/metrics.json. The rules are chosen
+once and the prices are measured once, and all seeds share them.
 """
 
 import os
@@ -15,13 +16,14 @@ from omegaconf import DictConfig, OmegaConf
 
 from rlflow.agents.collection import CollectionConfig, collect
 from rlflow.agents.config import ControllerConfig
+from rlflow.agents.controller import Controller
 from rlflow.agents.dream_training import best_improvement_percent, train_in_dream, untrained
 from rlflow.agents.policy_optimiser import PolicyOptimiser, judge_on
 from rlflow.cost.base import CostModel
 from rlflow.environments import EnvironmentConfig, RewardConfig, SubstitutionEnv
 from rlflow.evaluation.results import read_results, write_results
 from rlflow.ir.graph import Graph
-from rlflow.optimiser import Budget
+from rlflow.optimiser import Budget, OptimisationResult
 from rlflow.rules import library
 from rlflow.rules.library import Library
 from rlflow.rules.matching.rewriter import Rewriter
@@ -48,6 +50,7 @@ def seed_study(config: DictConfig) -> None:
     cost_model = cost_model_of(settings["cost"], prices if prices.exists() else None)
     graph = graph_of(settings["graph"])
     rules = _rules(folder, graph, cost_model, settings)
+
     env = SubstitutionEnv(
         graph,
         rules,
@@ -55,6 +58,7 @@ def seed_study(config: DictConfig) -> None:
         config=read_config(EnvironmentConfig, settings["environment"]),
         reward_config=read_config(RewardConfig, settings["reward"]),
     )
+
     tags = {"stage": "seed_study", "graph": name, **source_tags(Path.cwd(), [])}
     parent = os.environ.get(PARENT_VARIABLE)
     run_name = f"seed_study/{name}/{settings['seed']}"
@@ -63,12 +67,13 @@ def seed_study(config: DictConfig) -> None:
         best_search = max(row["greedy_percent"], row["backtracking_percent"])
         row["share_of_best_search"] = row["rlflow_percent"] / best_search if best_search else 1.0
         run.log(0, {key: float(value) for key, value in row.items()})
+
     save_prices(cost_model, prices)
     _publish(name, row)
 
 
 def _rules(folder: Path, graph: Graph, cost_model: CostModel, settings: Any) -> Library:
-    """The agent's rules, chosen once for all seeds."""
+    """The agent's rules, chosen on first use and shared by all seeds."""
     shipped, chosen = library.load(), folder / "rule_set.json"
     if not chosen.exists():
         folder.mkdir(parents=True, exist_ok=True)
@@ -79,20 +84,24 @@ def _rules(folder: Path, graph: Graph, cost_model: CostModel, settings: Any) -> 
 def _learned(
     env: SubstitutionEnv, graph: Graph, rules: Library, cost_model: CostModel, settings: Any, run: Run
 ) -> dict[str, Any]:
-    """Rollouts, world model and controller of one seed, and what the controller finds on the real graph."""
+    """The figures of the learning chain of one seed: rollouts, world model, controller, and its finds on the graph."""
     seed, started = settings["seed"], time.perf_counter()
     rollouts = collect(env, read_config(CollectionConfig, settings["rollouts"]), seed=seed).rollouts(env)
+
     fit = read_config(WorldModelConfig, settings["world_model"])
     model = fit_world_model(rollouts, fit, seed=seed, on_epoch=run.log)
+
     dream = read_config(DreamConfig, settings["controller"]["dream"])
     ppo = read_config(ControllerConfig, settings["controller"]["ppo"])
     rewriter, evaluation = Rewriter(rules.rules), settings["evaluation"]
     judge = judge_on(graph, rules, rewriter, cost_model, model, env.config)
     training = train_in_dream(model, rollouts, dream, ppo, seed=seed, on_update=run.log, judge=judge)
     training_s = time.perf_counter() - started
+
     initial = untrained(training.controller.arguments, seed=seed)
-    found, alone, found_untrained, alone_untrained = (
-        PolicyOptimiser(
+
+    def find(controller: Controller, candidates: int) -> OptimisationResult:
+        optimiser = PolicyOptimiser(
             rules,
             rewriter,
             cost_model,
@@ -102,10 +111,13 @@ def _learned(
             sampled_episodes=evaluation["sampled_episodes"],
             candidates=candidates,
             seed=seed,
-        ).optimise(graph, Budget())
-        for controller in (training.controller, initial)
-        for candidates in (evaluation["candidates"], 1)
-    )
+        )
+        return optimiser.optimise(graph, Budget())
+
+    found = find(training.controller, evaluation["candidates"])
+    alone = find(training.controller, candidates=1)
+    found_untrained = find(initial, evaluation["candidates"])
+    alone_untrained = find(initial, candidates=1)
     return {
         "seed": seed,
         "rlflow_percent": found.improvement_percent,
@@ -124,10 +136,10 @@ def _learned(
 
 
 def _searched(graph: Graph, rules: Library, cost_model: CostModel, settings: Any) -> dict[str, Any]:
-    """The same rules and prices, searched."""
-    section, rewriter = settings["evaluation"]["backtracking"], Rewriter(rules.rules)
+    """The figures of the searches on the same rules and prices."""
+    section, rewriter = settings["evaluation"]["methods"]["backtracking"], Rewriter(rules.rules)
     greedy = Greedy(rules, rewriter, cost_model).optimise(graph, Budget())
-    search = Backtracking(rules, rewriter, cost_model, alpha=section["alpha"])
+    search = Backtracking(rules, rewriter, cost_model, **section["options"])
     backtracking = search.optimise(graph, Budget(expansions=section["expansions"]))
     return {
         "greedy_percent": greedy.improvement_percent,

@@ -1,4 +1,4 @@
-"""Table 3 of the paper: train at several temperatures of the dream, score each policy there and in reality."""
+"""The paper's Table 3: train at several temperatures of the dream, and score each policy there and in reality."""
 
 import dataclasses
 import itertools
@@ -33,6 +33,7 @@ def temperature_sweep(stage: Stage) -> None:
     dream = DreamConfig(**settings["controller"]["dream"])
     sweep = settings["sweep"]
     config = ControllerConfig(**(settings["controller"]["ppo"] | {"total_steps": sweep["total_steps"]}))
+
     scores: dict[float, list[tuple[float, float]]] = defaultdict(list)
     jobs = list(itertools.product(sweep["temperatures"], sweep["seeds"]))
     with stage.progress("trainings") as on_progress:
@@ -52,6 +53,7 @@ def temperature_sweep(stage: Stage) -> None:
                 real = judge(training.controller).score_percent
                 child.log(0, {"dream_score_percent": training.score_percent, "real_score_percent": real})
                 scores[temperature].append((training.score_percent, real))
+
     metrics: dict[str, Any] = {
         "points": [_point(temperature, scores[temperature], sweep["seeds"]) for temperature in sweep["temperatures"]],
         "random_score_percent": mean_improvement_percent(rollouts.episodes),
@@ -66,6 +68,7 @@ def temperature_sweep(stage: Stage) -> None:
 
 
 def _point(temperature: float, scores: list[tuple[float, float]], seeds: list[int]) -> dict[str, Any]:
+    """The figures of one temperature, with intervals if there are several seeds; scores (dream, real) in percent."""
     dream, real = (estimate(list(world)) for world in zip(*scores, strict=True))
     point = {
         "temperature": temperature,

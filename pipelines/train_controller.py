@@ -1,4 +1,4 @@
-"""Train the policy inside the dream; then see what it does to the real graph."""
+"""Train the policy inside the dream, then score it on the real graph."""
 
 from rlflow.agents.config import ControllerConfig
 from rlflow.agents.dream_training import mean_improvement_percent, train_in_dream
@@ -34,6 +34,7 @@ def train_controller(stage: Stage) -> None:
     cost_model = cost_model_of(settings["cost"], stage.input("data/rollouts/prices.json"))
     environment = EnvironmentConfig(**settings["environment"])
     judge = judge_on(graph_of(settings["graph"]), rules, Rewriter(rules.rules), cost_model, model, environment)
+
     stopwatch, curves = stage.stopwatch, Curves(stage.checkpoint / "curves.json", "update", CURVES)
     updates = -(-config.total_steps // (dream.num_envs * config.steps_per_update))
     with stage.progress("updates") as on_progress:
@@ -55,6 +56,7 @@ def train_controller(stage: Stage) -> None:
             judge=judge,
         )
     training_s = stopwatch.tick()
+
     training.controller.save(stage.output("data/policies"))
     alone = judge(training.controller)
     save_prices(cost_model, stage.output("data/prices/train_controller.json"))

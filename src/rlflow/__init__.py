@@ -1,33 +1,102 @@
-"""A learned, verified superoptimiser for ONNX models."""
+"""A learned, verified superoptimiser for ONNX models.
+
+    import rlflow
+
+    optimised = rlflow.optimise("model.onnx", budget_s=60)
+    print(optimised.report.summary())
+    optimised.save("faster.onnx")
+
+Everything that a caller needs is here. What is heavy is imported when it is first used: `import rlflow` loads neither
+numpy nor ONNX.
+"""
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 # Imported at once, since these functions bear the names of their packages; both packages load the rest when called.
 from rlflow.equivalence import equivalence
+from rlflow.errors import (
+    CertificateError,
+    EquivalenceError,
+    GraphError,
+    InputError,
+    ModelFormatError,
+    PriceError,
+    ReplayError,
+    RLFlowError,
+    RuleError,
+    TypeInferenceError,
+)
+from rlflow.extras import MissingExtraError
 from rlflow.optimise import optimise
 
 if TYPE_CHECKING:
-    from rlflow.equivalence.compare import EquivalenceReport as EquivalenceReport
-    from rlflow.ir.graph import Graph as Graph
-    from rlflow.onnx_io import from_onnx as from_onnx
-    from rlflow.onnx_io import to_onnx as to_onnx
-    from rlflow.optimise.api import OptimiseConfig as OptimiseConfig
-    from rlflow.optimise.api import Optimised as Optimised
+    from rlflow.cost.base import CostModel
+    from rlflow.cost.measured import PricingConfig
+    from rlflow.equivalence.compare import EquivalenceReport
+    from rlflow.ir.graph import Graph
+    from rlflow.onnx_io import from_onnx, save_model, to_onnx
+    from rlflow.optimise.api import Optimised
+    from rlflow.optimise.gate import GateConfig
+    from rlflow.optimiser import Budget, OptimisationResult, Optimiser
+    from rlflow.rules.library import Library
+    from rlflow.rules.library import load as load_library
+    from rlflow.runtime.isolation import Limits
+
+__all__ = [
+    "Budget",
+    "CertificateError",
+    "CostModel",
+    "EquivalenceError",
+    "EquivalenceReport",
+    "GateConfig",
+    "Graph",
+    "GraphError",
+    "InputError",
+    "Library",
+    "Limits",
+    "MissingExtraError",
+    "ModelFormatError",
+    "OptimisationResult",
+    "Optimised",
+    "Optimiser",
+    "PriceError",
+    "PricingConfig",
+    "RLFlowError",
+    "ReplayError",
+    "RuleError",
+    "TypeInferenceError",
+    "equivalence",
+    "from_onnx",
+    "load_library",
+    "optimise",
+    "save_model",
+    "to_onnx",
+]
 
 _HOMES = {
-    "EquivalenceReport": "rlflow.equivalence.compare",
-    "Graph": "rlflow.ir.graph",
-    "OptimiseConfig": "rlflow.optimise.api",
-    "Optimised": "rlflow.optimise.api",
-    "from_onnx": "rlflow.onnx_io",
-    "to_onnx": "rlflow.onnx_io",
+    "Budget": "rlflow.optimiser:Budget",
+    "CostModel": "rlflow.cost.base:CostModel",
+    "EquivalenceReport": "rlflow.equivalence.compare:EquivalenceReport",
+    "GateConfig": "rlflow.optimise.gate:GateConfig",
+    "Graph": "rlflow.ir.graph:Graph",
+    "Library": "rlflow.rules.library:Library",
+    "Limits": "rlflow.runtime.isolation:Limits",
+    "OptimisationResult": "rlflow.optimiser:OptimisationResult",
+    "Optimised": "rlflow.optimise.api:Optimised",
+    "Optimiser": "rlflow.optimiser:Optimiser",
+    "PricingConfig": "rlflow.cost.measured:PricingConfig",
+    "from_onnx": "rlflow.onnx_io:from_onnx",
+    "load_library": "rlflow.rules.library:load",
+    "save_model": "rlflow.onnx_io:save_model",
+    "to_onnx": "rlflow.onnx_io:to_onnx",
 }
-__all__ = ["equivalence", "optimise", *_HOMES]
+"""The names that are imported when they are first used, and where they live."""
 
 
 def __getattr__(name: str) -> Any:
-    """The public names, imported when first used: a part of the library does not load the rest."""
+    """Import a public name when it is first used, so that a part of the library does not load the rest."""
     if name not in _HOMES:
         raise AttributeError(f"module 'rlflow' has no attribute {name!r}")
-    return getattr(import_module(_HOMES[name]), name)
+    module, _, attribute = _HOMES[name].partition(":")
+    return getattr(import_module(module), attribute)

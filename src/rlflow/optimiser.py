@@ -128,10 +128,10 @@ class Workspace:
     def step(self, state: State, action: Location) -> State:
         """Carry out one rewrite and price it."""
         match = self.rewriter.matches(state.graph)[action.rule][action.location]
-        return self.rewritten(state, action, self.rewriter.apply(state.graph, match))
+        return self.reached(state, action, self.rewriter.apply(state.graph, match))
 
-    def rewritten(self, state: State, action: Location, graph: Graph) -> State:
-        """The state of a graph that was reached from another by one action."""
+    def reached(self, state: State, action: Location, graph: Graph) -> State:
+        """Price a graph that was reached from another by one action, and count the interaction."""
         self.interactions += 1
         return State(graph, self.cost_model.runtime_ms(graph), state, action)
 

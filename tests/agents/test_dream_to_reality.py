@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import torch
-from world_model.synthetic import TokenEnv, collect
+from support.token_env import TokenEnv, collect
 
 from rlflow.agents.config import ControllerConfig
 from rlflow.agents.controller import Controller

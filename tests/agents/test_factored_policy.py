@@ -149,7 +149,7 @@ def test_gradients_are_finite_and_reach_every_parameter() -> None:
 
 
 def test_nothing_is_as_large_as_rules_times_locations() -> None:
-    """design.md 3.7: a flat head is the parameter hog."""
+    """One head over all pairs is the parameter hog (docs/decisions.md, 7)."""
     layout = ObservationLayout(latent=2, hidden=3, num_rules=100)
     built = FactoredPolicy(
         spaces.Box(-np.inf, np.inf, (layout.size,), np.float32),

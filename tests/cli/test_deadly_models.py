@@ -14,9 +14,8 @@ from rlflow.equivalence import equivalence
 from rlflow.errors import EquivalenceError, InputError
 from rlflow.onnx_io import from_onnx
 from rlflow.optimise import optimise
-from rlflow.optimise.api import OptimiseConfig
 from rlflow.optimise.diagnose import Derivation
-from rlflow.optimise.gate import DeliveryConfig, check
+from rlflow.optimise.gate import GateConfig, check
 from rlflow.rules import library
 from rlflow.rules.matching.rewriter import Rewriter
 from rlflow.runtime.isolation import Limits
@@ -70,7 +69,7 @@ def _filled(elements: int) -> ModelProto:
 
 DEADLY = {
     "crash": (_divided(-(2**63)), r"ended the process that ran it \(SIGFPE\)"),
-    "hang": (_looped(2**62), "did not come to an end in 5 s"),
+    "hang": (_looped(2**62), "did not finish within 5 s"),
     "memory": (_filled(10**12), "ConstantOfShape"),
     "memory that the machine would give": (_filled(2**30), "ConstantOfShape"),
 }
@@ -88,8 +87,7 @@ def test_the_first_model_really_kills_what_runs_it(tmp_path):
 @pytest.mark.parametrize("name", DEADLY)
 def test_the_original_comes_back_with_the_reason(name):
     model, reason = DEADLY[name]
-    config = OptimiseConfig(method="greedy", budget_s=5.0, delivery=DeliveryConfig(limits=LIMITS))
-    found = optimise(model, config)
+    found = optimise(model, method="greedy", budget_s=5.0, gate=GateConfig(limits=LIMITS))
     assert found.written == "original"
     assert found.model == model
     assert found.reason.startswith("it could not be tried here: ")
@@ -120,7 +118,7 @@ def test_a_deadly_candidate_is_refused():
     nothing_done = Trajectory("", 0.0, "analytic", rules.hash, ())
     derivation = Derivation(original, candidate, from_onnx(original), nothing_done, Rewriter(rules.rules))
     with pytest.raises(EquivalenceError, match=r"could not be run: .*SIGFPE.*; no model was written"):
-        check(derivation, DeliveryConfig(limits=LIMITS))
+        check(derivation, GateConfig(limits=LIMITS))
 
 
 def test_the_commands_live_on(rlflow, tmp_path):

@@ -3,28 +3,11 @@
 import json
 
 import numpy as np
-import onnx
 import pytest
-from onnx import TensorProto, helper, numpy_helper
+from support.small_models import scaled
 
 import rlflow as library
 from rlflow import schemas, zoo
-from rlflow.errors import InputError
-
-
-def scaled(path, factor, shape=(4, 4), there_and_back=0.0):
-    """x * factor, over the detour of adding a number and taking it away."""
-    nodes = [("Add", ["x", "far"], ["up"]), ("Sub", ["up", "far"], ["down"]), ("Mul", ["down", "factor"], ["y"])]
-    stored = {"factor": factor, "far": there_and_back}
-    graph = helper.make_graph(
-        [helper.make_node(*node) for node in nodes],
-        "scaled",
-        [helper.make_tensor_value_info("x", TensorProto.FLOAT, shape)],
-        [helper.make_tensor_value_info("y", TensorProto.FLOAT, shape)],
-        [numpy_helper.from_array(np.float32(value), name) for name, value in stored.items()],
-    )
-    onnx.save(helper.make_model(graph, ir_version=10, opset_imports=[helper.make_opsetid("", 17)]), path)
-    return path
 
 
 def report_of(rlflow, *arguments):
@@ -91,7 +74,7 @@ def test_sizes_and_inputs_can_be_given(rlflow, tmp_path):
     [
         (["--draws", "0"], "draws is 0"),
         (["--seed", "-1"], "the seed is -1"),
-        (["--shape", "x"], "is no shape"),
+        (["--shape", "x"], "is not a shape"),
         (["--shape", "z=4x4"], "no input 'z'"),
         (["--shape", "x=5x4"], "dimension 0 of input 'x' is 5, it must be 4"),
         (["--inputs", "missing.npz"], "cannot read missing.npz as an .npz file"),
@@ -147,31 +130,6 @@ def test_inputs_of_another_shape_are_refused(rlflow, tmp_path):
     assert (code, out) == (2, "")
     assert "could not be tried here" in err
     assert err.count("\n") == 1
-
-
-def test_from_python_paths_texts_and_protos_are_alike(tmp_path):
-    path = scaled(tmp_path / "a.onnx", 2.0, ("n", 4))
-    reports = [
-        library.equivalence(first, second, seed=1, shapes={"x": (3, 4)})
-        for first, second in ((path, path), (str(path), path), (onnx.load(path), str(path)))
-    ]
-    assert reports[0] == reports[1] == reports[2]
-    assert isinstance(reports[0], library.EquivalenceReport)
-    assert reports[0].equivalent
-    assert library.equivalence(path, path, dimensions={"n": 9}).equivalent
-    assert "equivalence" in library.__all__
-
-
-def test_a_model_that_draws_random_numbers_cannot_be_compared(tmp_path):
-    graph = helper.make_graph(
-        [helper.make_node("RandomNormal", [], ["y"], shape=[2])],
-        "random",
-        [],
-        [helper.make_tensor_value_info("y", TensorProto.FLOAT, [2])],
-    )
-    model = helper.make_model(graph, ir_version=10, opset_imports=[helper.make_opsetid("", 17)])
-    with pytest.raises(InputError, match="draws random numbers"):
-        library.equivalence(model, model)
 
 
 def test_a_rewritten_model_is_equivalent(tmp_path):

@@ -19,16 +19,16 @@ from resource import RUSAGE_SELF, getrusage
 
 import rlflow
 from rlflow import zoo
-from rlflow.optimise.gate import DeliveryConfig
-from rlflow.onnx_io import exporter, external_data, save_model, to_onnx
+from rlflow.optimise.gate import GateConfig
+from rlflow.onnx_io import external_data, save_model, saving, to_onnx
 
-external_data.MESSAGE_LIMIT_BYTES = exporter._PROTOBUF_LIMIT_BYTES = 2**27
+external_data.MESSAGE_LIMIT_BYTES = saving._PROTOBUF_LIMIT_BYTES = 2**27
 model, output = map(Path, sys.argv[1:])
-delivery = DeliveryConfig(draws=1, rounds=1, runs_per_round=1)
-config = rlflow.OptimiseConfig(method="greedy", budget_s=20.0, delivery=delivery)
-rlflow.optimise(zoo.build("tiny_transpose"), config)  # what is timed takes a quarter of a gigabyte, whatever the model
+settings = {"method": "greedy", "budget_s": 20.0, "gate": GateConfig(draws=1, rounds=1, runs_per_round=1)}
+# what is timed takes a quarter of a gigabyte, whatever the model
+rlflow.optimise(zoo.build("tiny_transpose"), **settings)
 before = getrusage(RUSAGE_SELF).ru_maxrss
-optimised = rlflow.optimise(model, config)
+optimised = rlflow.optimise(model, **settings)
 assert optimised.equivalence.non_vacuous_draws
 save_model(to_onnx(optimised.result.best), output)
 print(len(optimised.result.trajectory.steps), 1024 * (getrusage(RUSAGE_SELF).ru_maxrss - before))

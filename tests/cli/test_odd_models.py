@@ -8,13 +8,12 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 from rlflow import schemas
-from rlflow.cli.optimise import parse_shape
+from rlflow.cli.arguments import parse_shape
 from rlflow.equivalence.compare import compare
 from rlflow.errors import InputError
 from rlflow.ir.structural_hash import structural_hash
 from rlflow.onnx_io import from_onnx
 from rlflow.optimise import optimise
-from rlflow.optimise.api import OptimiseConfig
 from rlflow.rules import library
 from rlflow.trajectory import record
 from rlflow.trajectory.record import Trajectory
@@ -41,13 +40,13 @@ def optimised(tmp_path, monkeypatch):
     def run(proto, **settings):
         path = tmp_path / "model.onnx"
         onnx.save(proto, str(path))
-        return optimise(path, OptimiseConfig(method="greedy", budget_s=5.0, **settings))
+        return optimise(path, method="greedy", budget_s=5.0, **settings)
 
     return run
 
 
 UNJUDGEABLE = {
-    "open sizes": (model(SCALED, x=("n", 16)), "its sizes n are open"),
+    "open sizes": (model(SCALED, x=("n", 16)), "its dimensions n are dynamic"),
     "random": (model((("RandomNormalLike", ["x"], ["r"]), ("MatMul", ["r", "w"], ["y"]))), "change from run to run"),
     "all nan": (
         model((("Sqrt", ["m"], ["n"]), ("MatMul", ["n", "w"], ["y"])), weights=(WEIGHT,)),
@@ -98,7 +97,7 @@ def test_impossible_shapes(optimised, shapes, message):
 
 @pytest.mark.parametrize("text", ["x", "=1x2", "x=", "x=1x", "x=-1", "x=axb"])
 def test_shapes_that_are_none(text):
-    with pytest.raises(InputError, match="is no shape"):
+    with pytest.raises(InputError, match="is not a shape"):
         parse_shape(text)
 
 

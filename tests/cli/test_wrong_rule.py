@@ -12,7 +12,7 @@ import numpy as np
 import onnx
 import pytest
 from onnx import TensorProto, helper, numpy_helper
-from trajectory.wrong import WRONG
+from support.wrong_rule import WRONG
 
 import rlflow
 from rlflow.cli import replay as replay_command
@@ -89,11 +89,10 @@ def test_optimise_names_the_step_and_leaves_a_reproducer(rlflow, with_the_wrong_
     assert not Path("broken.onnx").exists()
 
 
-def test_without_an_output_nothing_is_written(with_the_wrong_rule, model, tmp_path, monkeypatch):
+def test_without_a_folder_for_the_reproducer_nothing_is_written(with_the_wrong_rule, model, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    config = api.OptimiseConfig(method="greedy", setting="as_written")
     with pytest.raises(EquivalenceError, match=r"it broke at step \d+, rule lose-a-bias"):
-        rlflow.optimise(model, config)
+        rlflow.optimise(model, method="greedy", setting="as_written")
     assert os.listdir() == ["a model.onnx"]
 
 

@@ -3,21 +3,13 @@
 from collections.abc import Callable
 
 import pytest
+from support.cost_graphs import SMALL_BERT, K, M, N, graph, weight
 
 from rlflow import zoo
 from rlflow.ir.graph import Graph
 from rlflow.onnx_io import from_onnx
 from rlflow.rules import library as rule_library
 from rlflow.rules.library import Library
-
-SMALL_BERT = {
-    "hidden": 32,
-    "heads": 2,
-    "intermediate": 64,
-    "sequence": 8,
-    "vocabulary": 50,
-    "positions": 16,
-}
 
 
 @pytest.fixture(scope="session")
@@ -29,3 +21,14 @@ def bert() -> Callable[..., Graph]:
 @pytest.fixture(scope="session")
 def shipped() -> Library:
     return rule_library.load()
+
+
+@pytest.fixture
+def linear() -> Graph:
+    """relu(x w) + x w, with w = a b made of constants: the product is read twice."""
+    return graph(
+        [("MatMul", "a b", "w"), ("MatMul", "x w", "y"), ("Relu", "y", "r"), ("Add", "r y", "z")],
+        {"x": (M, K)},
+        {"z": (M, N)},
+        {"a": weight(K, 2), "b": weight(2, N)},
+    )

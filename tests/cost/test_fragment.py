@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from cost.graphs import graph, weight
+from support.cost_graphs import graph, weight
 
 from rlflow.cost.fragment import describe, extract
 from rlflow.cost.regions import partition

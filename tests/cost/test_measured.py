@@ -4,7 +4,7 @@ import random
 
 import numpy as np
 import pytest
-from cost.graphs import graph, weight
+from support.cost_graphs import graph, weight
 
 from rlflow.cost import measured
 from rlflow.cost.measured import MeasuredCost, PricingConfig, empty_price_list

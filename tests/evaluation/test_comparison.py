@@ -14,13 +14,13 @@ from rlflow.errors import EquivalenceError
 from rlflow.evaluation import comparison
 from rlflow.evaluation.comparison import Contender, Timing
 from rlflow.onnx_io import from_onnx, save_model
-from rlflow.optimise.gate import DeliveryConfig
+from rlflow.optimise.gate import GateConfig
 from rlflow.optimiser import Budget
 from rlflow.rules import library
 from rlflow.rules.matching.rewriter import Rewriter
 from rlflow.search.greedy import Greedy
 
-CONFIG = DeliveryConfig(draws=2, rounds=2, runs_per_round=2)
+CONFIG = GateConfig(draws=2, rounds=2, runs_per_round=2)
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from rlflow.evaluation.search_checkpoint import read_result, write_result
 from rlflow.ir.graph import Graph
 from rlflow.ir.structural_hash import structural_hash
 from rlflow.onnx_io import from_onnx, save_model
-from rlflow.optimise.gate import DeliveryConfig
+from rlflow.optimise.gate import GateConfig
 from rlflow.optimiser import Budget, OptimisationResult
 from rlflow.rules import library
 from rlflow.rules.matching.rewriter import Rewriter
@@ -72,7 +72,7 @@ def test_a_comparison_that_goes_on_does_not_search_again(greedy, graph, tmp_path
             graph,
             tmp_path / "original.onnx",
             tmp_path,
-            DeliveryConfig(draws=2),
+            GateConfig(draws=2),
             tmp_path / "kept",
         )
         for _ in range(2)

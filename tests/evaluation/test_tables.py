@@ -1,4 +1,6 @@
-from rlflow.evaluation.tables import METHODS, markdown_table
+from rlflow.evaluation.tables import markdown_table, methods_of, side_by_side
+
+METHODS = ("original", "random", "greedy", "backtracking", "rlflow")
 
 
 def test_the_markdown_table_says_what_the_metrics_say(evaluation):
@@ -16,3 +18,22 @@ def test_the_markdown_table_says_what_the_metrics_say(evaluation):
     assert greedy["latency ratio, deployed"] == "1.110 [1.090, 1.120]"
     assert greedy["max relative error"] == "1.5e-07"
     assert dict(zip(cells[0], cells[6], strict=True))["seeds"] == "3"
+
+
+def test_methods_come_in_the_order_of_the_results(evaluation):
+    """Of all graphs together: a method that only the second one has comes last."""
+    assert tuple(methods_of(evaluation)) == METHODS
+    assert methods_of({"a": {"original": {}, "greedy": {}}, "b": {"greedy": {}, "own": {}}}) == [
+        "original",
+        "greedy",
+        "own",
+    ]
+
+
+def test_own_figures_stand_beside_the_published_ones_of_the_same_row(evaluation):
+    published = {"bert": {name: dict(result) for name, result in evaluation["bert"].items()}}
+    published["bert"]["greedy"]["improvement_percent"] = 7.25
+    rows = [line.split() for line in side_by_side(published, evaluation).splitlines()]
+    by_name = {tuple(row[:2]): row[2:] for row in rows[1:]}
+    assert by_name["bert", "greedy"][2:] == ["7.25", "8.00"]
+    assert by_name["tiny", "greedy"][0] == "none"

@@ -5,7 +5,7 @@ import gc
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from ir.conftest import SQUARE, graph_of, node, random_graph, source, weight
+from support.square_graphs import SQUARE, graph_of, node, random_graph, source, weight
 
 from rlflow.errors import GraphError
 from rlflow.ir import Graph, Node, Ref, TensorType, make_graph, validate

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 import numpy as np
-from ir.conftest import graph_of, node, random_graph, source, weight
+from support.square_graphs import graph_of, node, random_graph, source, weight
 
 from rlflow.ir import Graph, Ref, structural_hash
 

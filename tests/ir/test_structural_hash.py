@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from ir.conftest import SQUARE, graph_of, node, random_graph, renumbered, source, weight
+from support.square_graphs import SQUARE, graph_of, node, random_graph, renumbered, source, weight
 
 from rlflow import zoo
 from rlflow.ir import Graph, Node, Ref, TensorType, structural_hash
@@ -64,29 +64,6 @@ def test_everything_else_counts() -> None:
 def test_output_order_counts() -> None:
     nodes = [source(), node("Relu", 0), node("Tanh", 0)]
     assert structural_hash(graph_of(nodes, 1, 2)) != structural_hash(graph_of(nodes, 2, 1))
-
-
-def test_constant_expressions_count_by_what_they_compute() -> None:
-    def folded(op: str, digest: str) -> Graph:
-        constant = Node(op, (Ref(1),), {}, (SQUARE,), ("c",), True)
-        return graph_of([source(), weight(digest), constant, node("Add", 0, 2)], 3)
-
-    hashes = {structural_hash(folded(op, digest)) for op in ("Neg", "Relu") for digest in ("w", "v")}
-    assert len(hashes) == 4
-
-
-def test_long_chains_of_constants_and_of_nodes() -> None:
-    """Deeper than Python's recursion limit."""
-
-    def chain(innermost: str) -> Graph:
-        nodes = [source(), weight(), Node(innermost, (Ref(1),), {}, (SQUARE,), ("",), True)]
-        nodes += [Node("Neg", (Ref(2 + k),), {}, (SQUARE,), ("",), True) for k in range(3000)]
-        nodes.append(node("Add", 0, len(nodes) - 1))
-        nodes += [node("Relu", len(nodes) - 1 + k) for k in range(3000)]
-        return graph_of(nodes, len(nodes) - 1)
-
-    assert len(chain("Neg").order) == 3001
-    assert structural_hash(chain("Neg")) != structural_hash(chain("Relu"))
 
 
 def test_distinct_random_graphs_have_distinct_hashes() -> None:

@@ -4,7 +4,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from ir.conftest import SQUARE, graph_of, node, random_graph, source, weight
+from support.square_graphs import SQUARE, graph_of, node, random_graph, source, weight
 
 from rlflow.errors import GraphError
 from rlflow.ir import Graph, Node, Ref, validate
@@ -56,7 +56,7 @@ LEAF_WITH_OPERANDS = Node("Weight", (Ref(0),), {}, (SQUARE,), ("w",), True)
         ({"output_names": ()}, r"1 outputs under the names \(\)"),
         ({"outputs": (Ref(3), Ref(3)), "output_names": ("y", "y")}, "2 outputs under the names"),
         ({"inputs": (0, 8)}, "input 8 is not in the graph"),
-        ({"next_id": 3}, "the next node would be 3, which is taken"),
+        ({"next_id": 3}, "the next node would be 3, which is not above"),
     ],
 )
 def test_refusals(changed: dict[str, Any], reason: str) -> None:

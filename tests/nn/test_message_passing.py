@@ -3,7 +3,6 @@
 import torch
 
 from rlflow.nn.message_passing import MessagePassing, scatter_sum
-from rlflow.nn.mlp import mlp
 
 
 def block() -> MessagePassing:
@@ -40,8 +39,3 @@ def test_the_direction_of_an_edge_matters() -> None:
     nodes, edge = torch.randn(2, 8), torch.tensor([[1], [0]])
     layer = block()
     assert not torch.allclose(layer(nodes, edge, edge.flip(0)), layer(nodes, edge.flip(0), edge))
-
-
-def test_mlp_has_the_sizes_asked_for() -> None:
-    assert [layer.out_features for layer in mlp([3, 5, 7]) if isinstance(layer, torch.nn.Linear)] == [5, 7]
-    assert mlp([3, 5, 7])(torch.zeros(2, 4, 3)).shape == (2, 4, 7)

@@ -53,10 +53,6 @@ def test_temperature_zero_is_the_mean_of_the_likeliest_component() -> None:
     torch.testing.assert_close(mixture(3).sample(0.0), torch.tensor([[2.0, 1.0]]).expand(3, 2))
 
 
-def test_the_expectation_is_the_weighted_mean() -> None:
-    torch.testing.assert_close(mixture().expectation(), torch.tensor([1.0, 0.75]))
-
-
 def test_the_same_generator_gives_the_same_draw() -> None:
     first, second = (mixture(5).sample(1.0, generator=torch.Generator().manual_seed(3)) for _ in range(2))
     assert torch.equal(first, second)

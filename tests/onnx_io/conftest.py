@@ -1,66 +1,7 @@
-"""Models written with onnx.helper, and what it means that a model survived import and export."""
+"""Models written with onnx.helper, and a check that a model survives import and export."""
 
-from collections.abc import Callable, Sequence
-from pathlib import Path
-from typing import Any
-
-import numpy as np
-import onnx
 import pytest
-from onnx import TensorProto, helper, numpy_helper
-
-from rlflow.onnx_io import check_model, from_onnx, to_onnx
-from rlflow.runtime.inputs import draw_inputs
-from rlflow.runtime.session import open_session, run
-
-Build = Callable[..., onnx.ModelProto]
-Survives = Callable[..., onnx.ModelProto]
-
-
-def build_model(
-    nodes: Sequence[onnx.NodeProto],
-    inputs: Sequence[onnx.ValueInfoProto],
-    outputs: Sequence[onnx.ValueInfoProto],
-    *,
-    weights: dict[str, Any] | None = None,
-    opset: int = 17,
-    domains: Sequence[str] = (),
-    ir_version: int = 10,
-    **fields: Any,
-) -> onnx.ModelProto:
-    """A checked model; weights are arrays (or tensors) by name."""
-    tensors = []
-    for name, value in (weights or {}).items():
-        tensor = onnx.TensorProto()
-        tensor.CopyFrom(value if isinstance(value, onnx.TensorProto) else numpy_helper.from_array(np.asarray(value)))
-        tensor.name = name
-        tensors.append(tensor)
-    functions = fields.pop("functions", [])
-    graph = helper.make_graph(nodes, "graph", inputs, outputs, initializer=tensors, **fields)
-    opsets = [helper.make_opsetid("", opset), *(helper.make_opsetid(d, 1) for d in domains)]
-    model = helper.make_model(graph, opset_imports=opsets, ir_version=ir_version, functions=functions)
-    onnx.checker.check_model(model)
-    return model
-
-
-def floats(name: str, *shape: int | str | None) -> onnx.ValueInfoProto:
-    return helper.make_tensor_value_info(name, TensorProto.FLOAT, shape)
-
-
-def same_values(expected: Any, actual: Any) -> bool:
-    """Bit for bit, through sequences and missing optionals."""
-    if isinstance(expected, list):
-        return len(expected) == len(actual) and all(map(same_values, expected, actual))
-    if expected is None or actual is None:
-        return expected is actual
-    expected, actual = np.asarray(expected), np.asarray(actual)
-    is_float = expected.dtype.kind in "fc"
-    return expected.dtype == actual.dtype and np.array_equal(expected, actual, equal_nan=is_float)
-
-
-def interface(model: onnx.ModelProto) -> list[bytes]:
-    """Names, order, types and documentation of all inputs and outputs."""
-    return [v.SerializeToString(deterministic=True) for v in (*model.graph.input, *model.graph.output)]
+from support.onnx_models import Build, Survives, assert_survives, build_model
 
 
 @pytest.fixture
@@ -70,26 +11,4 @@ def model() -> Build:
 
 @pytest.fixture
 def survives() -> Survives:
-    """Import and export a model: valid, of the same interface, and equal in outputs bit for bit."""
-
-    def check(
-        before: onnx.ModelProto | Path, feeds: dict[str, Any] | None = None, *, runs: bool = True
-    ) -> onnx.ModelProto:
-        after = to_onnx(from_onnx(before))
-        check_model(after)
-        original = onnx.load(before, load_external_data=False) if isinstance(before, Path) else before
-        assert interface(original) == interface(after)
-        assert [(o.domain, o.version) for o in original.opset_import] == [
-            (o.domain, o.version) for o in after.opset_import
-        ]
-        assert original.ir_version == after.ir_version
-        if runs:
-            feeds = draw_inputs(original, np.random.default_rng(0)) if feeds is None else feeds
-            expected = run(open_session(before, "as_written"), feeds)
-            actual = run(open_session(after, "as_written"), feeds)
-            assert list(expected) == list(actual)
-            for name, value in expected.items():
-                assert same_values(value, actual[name]), name
-        return after
-
-    return check
+    return assert_survives

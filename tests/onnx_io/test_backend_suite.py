@@ -8,7 +8,7 @@ import numpy as np
 import onnx
 import pytest
 from onnx import helper
-from onnx_io.backend import (
+from support.conformance.backend import (
     LIGHT_MODELS,
     REWRITES,
     Case,
@@ -19,7 +19,7 @@ from onnx_io.backend import (
     survival_of_light_models,
     survival_of_light_models_with_drawn_weights,
 )
-from onnx_io.conftest import build_model, floats
+from support.onnx_models import build_model, floats
 
 # Lower bounds: newer packages bring more tests, and a run that compares nothing must not pass.
 AT_LEAST = {"node": (1300, 1300), "simple": (15, 10), "pytorch-converted": (50, 50), "pytorch-operator": (20, 20)}

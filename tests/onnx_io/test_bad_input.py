@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from onnx import helper
-from onnx_io.conftest import Build, build_model, floats
-from onnx_io.damage import EXPORTED, fate_of
-from onnx_io.guarded_process import GuardedProcess
+from support.conformance.damage import EXPORTED, fate_of
+from support.conformance.guarded_process import GuardedProcess
+from support.onnx_models import Build, build_model, floats
 
 from rlflow import zoo
 from rlflow.errors import GraphError, InputError, ModelFormatError, RLFlowError
@@ -298,7 +298,7 @@ def test_mutated_files(scratch: Path, place: int, value: int, length: int) -> No
 
 @pytest.mark.parametrize(
     ("folder", "words"),
-    [("missing", "there is no folder"), ("file/below", "there is no folder"), ("/proc/self", "may not be written")],
+    [("missing", "there is no folder"), ("file/below", "there is no folder"), ("/proc/self", "cannot be written to")],
 )
 def test_places_where_nothing_can_be_written(tmp_path: Path, folder: str, words: str) -> None:
     (tmp_path / "file").write_text("x")

@@ -6,14 +6,14 @@ from typing import Any
 import onnx
 import onnxruntime
 import pytest
-from onnx_io.backend import (
+from support.conformance.backend import (
     KINDS,
     Survival,
     survival_of_kind,
     survival_of_light_models,
     survival_of_light_models_with_drawn_weights,
 )
-from onnx_io.damage import Toll
+from support.conformance.damage import Toll
 
 from rlflow.evaluation.results import write_results
 from rlflow.rules.library import load

@@ -5,10 +5,10 @@ from random import Random
 
 import onnx
 import pytest
-from onnx_io.behaviours import crashes, hangs, is_greedy, is_well
-from onnx_io.damage import EQUAL, EXPORTED, REFUSED, Toll
-from onnx_io.guarded_process import GuardedProcess
-from onnx_io.mutation import OF_BYTES, OF_MODELS, fields, mutated
+from support.conformance.behaviours import crashes, hangs, is_greedy, is_well
+from support.conformance.damage import EQUAL, EXPORTED, REFUSED, Toll
+from support.conformance.guarded_process import GuardedProcess
+from support.conformance.mutation import OF_BYTES, OF_MODELS, fields, mutated
 
 from rlflow import zoo
 

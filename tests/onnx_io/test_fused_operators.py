@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 from onnx import TensorProto, helper
-from onnx_io.conftest import Build, Survives, floats
+from support.onnx_models import Build, Survives, floats
 
 from rlflow.onnx_io import from_onnx
 

@@ -6,11 +6,12 @@ import numpy as np
 import onnx
 import pytest
 from onnx import TensorProto, helper, parser
-from onnx_io.backend import case_of, load_tests
-from onnx_io.conftest import build_model, floats, interface, same_values
+from support.conformance.backend import case_of, load_tests
+from support.kernels import same_values
+from support.onnx_models import build_model, floats, interface
 
 from rlflow.onnx_io import check_model, from_onnx, to_onnx
-from rlflow.onnx_io.opset_upgrade import raised
+from rlflow.onnx_io.opset_upgrade import upgraded
 from rlflow.runtime.inputs import draw_inputs
 from rlflow.runtime.session import open_session, run
 
@@ -92,7 +93,7 @@ def test_a_raised_model_is_the_same(name: str) -> None:
     before.doc_string, before.producer_name = "kept", "also kept"
     helper.set_model_props(before, {"key": "value"})
     graph = from_onnx(before)
-    newer = raised(graph, opset)
+    newer = upgraded(graph, opset)
     assert newer is not None
     after = to_onnx(newer)
     check_model(after)
@@ -116,23 +117,23 @@ def test_the_examples_are_what_they_are_called() -> None:
 
 
 @pytest.mark.parametrize("name", UNSAFE)
-def test_what_may_mean_something_else_is_not_raised(name: str, caplog: pytest.LogCaptureFixture) -> None:
+def test_what_may_mean_something_else_is_not_upgraded(name: str, caplog: pytest.LogCaptureFixture) -> None:
     model, opset, reason = UNSAFE[name]
     with caplog.at_level(logging.DEBUG, logger="rlflow.onnx_io.opset_upgrade"):
-        assert raised(from_onnx(model), opset) is None
+        assert upgraded(from_onnx(model), opset) is None
     assert reason in caplog.text
 
 
 @pytest.mark.slow
-def test_onnx_own_models_are_raised_or_left() -> None:
-    """Those of onnx's models of one node that can be raised compute the same bit for bit: 997 of 1,023 in onnx 1.23."""
+def test_onnx_own_models_are_upgraded_or_left() -> None:
+    """Models of one node of onnx that can be upgraded compute the same bit for bit: 997 of 1,023 in onnx 1.23."""
     models, wrong, done = 0, [], 0
     for case in filter(None, map(case_of, load_tests("node"))):
         graph = from_onnx(case.model)
         if not 7 <= graph.header.opset < 23:
             continue
         models += 1
-        newer = raised(graph, 23)
+        newer = upgraded(graph, 23)
         if newer is not None:
             session = open_session(to_onnx(newer), "as_written")
             done += 1

@@ -6,7 +6,7 @@ import numpy as np
 import onnx
 import pytest
 from onnx import TensorProto, helper
-from onnx_io.conftest import Build, Survives, floats
+from support.onnx_models import Build, Survives, floats
 
 from rlflow.equivalence.compare import compare
 from rlflow.errors import GraphError

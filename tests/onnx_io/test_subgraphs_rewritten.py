@@ -1,4 +1,4 @@
-"""Bodies of If, Loop, Scan and SequenceMap as models of their own, rewritten, and put back."""
+"""Subgraphs of If, Loop, Scan and SequenceMap as models of their own, rewritten, and put back."""
 
 import logging
 from collections.abc import Callable
@@ -9,9 +9,10 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 from onnx import GraphProto, ModelProto, NodeProto, TensorProto, helper, numpy_helper
-from onnx_io.conftest import Build, build_model, floats, same_values
-from strategies import graphs
-from trajectory.recording import branches
+from support.kernels import same_values
+from support.onnx_models import Build, build_model, floats
+from support.recording import branches
+from support.strategies import graphs
 
 from rlflow import zoo
 from rlflow.equivalence.compare import compare
@@ -19,7 +20,7 @@ from rlflow.errors import RLFlowError
 from rlflow.ir import Graph, Ref
 from rlflow.onnx_io import check_model, from_onnx, to_onnx
 from rlflow.onnx_io.standalone import standalone_model
-from rlflow.onnx_io.subgraphs import Body, bodies, size, with_bodies
+from rlflow.onnx_io.subgraphs import Subgraph, size, subgraphs, with_subgraphs
 from rlflow.rules import library
 from rlflow.rules.matching.rewriter import Rewriter
 from rlflow.runtime.inputs import draw_inputs
@@ -38,9 +39,9 @@ REFUSED = (RLFlowError, ValueError, onnx.checker.ValidationError)
 
 
 def rewritten(model: ModelProto, change: Change) -> ModelProto:
-    """All bodies changed, the innermost first."""
-    return with_bodies(
-        model, {body.place: to_onnx(change(from_onnx(rewritten(body.model, change)))) for body in bodies(model)}
+    """All subgraphs changed, the innermost first."""
+    return with_subgraphs(
+        model, {body.place: to_onnx(change(from_onnx(rewritten(body.model, change)))) for body in subgraphs(model)}
     )
 
 
@@ -197,7 +198,7 @@ MODELS: dict[str, Callable[[], ModelProto]] = {
 }
 
 
-def types_of(body: Body) -> dict[str, str]:
+def types_of(body: Subgraph) -> dict[str, str]:
     return {name: str(kind) for name, kind in _types(body.model).items()}
 
 
@@ -208,7 +209,7 @@ def _types(model: ModelProto) -> dict[str, object]:
 
 @pytest.mark.parametrize("name", MODELS)
 def test_bodies_are_models_that_run(name: str) -> None:
-    found = list(bodies(MODELS[name]()))
+    found = list(subgraphs(MODELS[name]()))
     assert found
     for body in found:
         onnx.checker.check_model(body.model, full_check=True)
@@ -220,20 +221,20 @@ def test_bodies_are_models_that_run(name: str) -> None:
 def test_put_back_as_they_are(name: str) -> None:
     """Bit for bit the same model, which the original is not part of."""
     model = MODELS[name]()
-    assert with_bodies(model, {}) is model
-    same = with_bodies(model, {body.place: body.model for body in bodies(model)})
+    assert with_subgraphs(model, {}) is model
+    same = with_subgraphs(model, {body.place: body.model for body in subgraphs(model)})
     assert same is not model
     assert same.SerializeToString(deterministic=True) == model.SerializeToString(deterministic=True)
 
 
 @pytest.mark.parametrize("name", MODELS)
 def test_through_import_and_export(name: str) -> None:
-    """Interfaces of bodies, their texts and the nodes that hold them stay; no captured weight is stored inside."""
+    """Interfaces of subgraphs, their texts and the nodes that hold them stay; no captured weight is stored inside."""
     before = MODELS[name]()
     after = rewritten(before, as_it_is)
     check_model(after)
     assert [n.name for n in before.graph.node] == [n.name for n in after.graph.node]
-    for old, new in zip(_subgraphs(before.graph), _subgraphs(after.graph), strict=True):
+    for old, new in zip(_graphs_of(before.graph), _graphs_of(after.graph), strict=True):
         assert (old.name, old.doc_string) == (new.name, new.doc_string)
         assert list(old.input) == list(new.input)
         assert list(old.output) == list(new.output)
@@ -244,16 +245,16 @@ def test_through_import_and_export(name: str) -> None:
 
 
 def _new(before: ModelProto, after: ModelProto) -> list[TensorProto]:
-    """Constants of the model that it had not before; bodies hold none."""
-    assert not any(inner.initializer for inner in _subgraphs(after.graph))
+    """Constants of the model that it had not before; subgraphs hold none."""
+    assert not any(inner.initializer for inner in _graphs_of(after.graph))
     known = {tensor.name for tensor in before.graph.initializer}
     return [tensor for tensor in after.graph.initializer if tensor.name not in known]
 
 
-def _subgraphs(graph: GraphProto) -> list[GraphProto]:
+def _graphs_of(graph: GraphProto) -> list[GraphProto]:
     found = []
     for attribute in (a for node in graph.node for a in node.attribute if a.HasField("g")):
-        found += [attribute.g, *_subgraphs(attribute.g)]
+        found += [attribute.g, *_graphs_of(attribute.g)]
     return found
 
 
@@ -328,20 +329,20 @@ def test_rules_fire_inside_where_none_did() -> None:
     """Both products are in the branches: the graph itself has nothing to match."""
     model = perceptrons()
     assert not any(REWRITER.matches(from_onnx(model)).counts)
-    assert [sum(REWRITER.matches(from_onnx(body.model)).counts) > 0 for body in bodies(model)] == [True, True]
+    assert [sum(REWRITER.matches(from_onnx(body.model)).counts) > 0 for body in subgraphs(model)] == [True, True]
 
 
 def test_types_of_what_bodies_are_given() -> None:
-    (body,) = bodies(recurrence())
+    (body,) = subgraphs(recurrence())
     assert (body.node, body.attribute) == ("repeat", "body")
     assert types_of(body) == {"i": "int64[]", "go": "bool[]", "s": "float32[3, 4]", "x": "float32[3, 4]"}
     assert {tensor.name for tensor in body.model.graph.initializer} == {"w"}
-    (body,) = bodies(scan())
+    (body,) = subgraphs(scan())
     assert types_of(body) == {"s": "float32[4]", "z": "float32[4]"}
-    (body,) = bodies(sequence_map())
+    (body,) = subgraphs(sequence_map())
     assert types_of(body) == {"z": "float32[3, 4]", "a": "float32[4, 4]"}
-    (outer,) = bodies(nested())
-    otherwise, then = bodies(outer.model)
+    (outer,) = subgraphs(nested())
+    otherwise, then = subgraphs(outer.model)
     assert types_of(then) == {"x": "float32[3, 4]", "u": "float32[3, 4]"}
     assert types_of(otherwise) == {"s": "float32[3, 4]"}
     assert {tensor.name for tensor in then.model.graph.initializer} == set(W)
@@ -355,7 +356,7 @@ def test_sizes_that_the_model_names_keep_their_names(model: Build) -> None:
         conditional([helper.make_node("ReduceSum", ["x"], ["t"])], [helper.make_node("ReduceMax", ["n"], ["e"])], 1, 1),
     ]
     before = model(nodes, [FLAG, floats("x", "batch", 4)], [floats("y", 1, 1)])
-    otherwise, then = bodies(before)
+    otherwise, then = subgraphs(before)
     assert types_of(then) == {"x": "float32[batch, 4]"}
     assert then.model.graph.input[0].type.tensor_type.shape.dim[0].dim_param == "batch"
     assert otherwise.model.graph.input[0].type.tensor_type.shape.dim[0].dim_value == 2
@@ -365,7 +366,7 @@ def test_sizes_that_the_model_names_keep_their_names(model: Build) -> None:
 def test_a_weight_that_a_caller_may_override_is_an_input(model: Build) -> None:
     inputs = [FLAG, floats("x", 3, 4), floats("w", 4, 4)]
     before = model([conditional(two_layers("t"), two_layers("e"), 3, 4)], inputs, [floats("y", 3, 4)], weights=W)
-    for body in bodies(before):
+    for body in subgraphs(before):
         assert {value.name for value in body.model.graph.input} == {"x", "w"}
         assert {tensor.name for tensor in body.model.graph.initializer} == {"v"}
 
@@ -374,7 +375,7 @@ def test_what_a_constant_node_holds_is_a_constant_inside(model: Build) -> None:
     held = helper.make_node("Constant", [], ["w"], value=numpy_helper.from_array(W["w"]))
     nodes = [held, conditional(two_layers("t"), two_layers("e"), 3, 4)]
     before = model(nodes, [FLAG, floats("x", 3, 4)], [floats("y", 3, 4)], weights={"v": W["v"]})
-    for body in bodies(before):
+    for body in subgraphs(before):
         assert {tensor.name for tensor in body.model.graph.initializer} == {"w", "v"}
     after = rewritten(before, as_it_is)
     assert after.graph.node[0] == held
@@ -386,9 +387,9 @@ def test_a_second_name_of_a_weight_is_a_constant_inside(model: Build) -> None:
     names = [helper.make_node("Identity", [a], [b]) for a, b in (("w_0", "w_1"), ("w_1", "w"))]
     nodes = [*names, conditional(two_layers("t"), two_layers("e"), 3, 4)]
     before = model(nodes, [FLAG, floats("x", 3, 4)], [floats("y", 3, 4)], weights={"w_0": W["w"], "v": W["v"]})
-    for body in bodies(before):
+    for body in subgraphs(before):
         assert {tensor.name for tensor in body.model.graph.initializer} == {"w", "v"}
-    same = with_bodies(before, {body.place: body.model for body in bodies(before)})
+    same = with_subgraphs(before, {body.place: body.model for body in subgraphs(before)})
     assert same == before
     after = rewritten(before, _merged)
     assert len(_new(before, after)) == 1
@@ -406,7 +407,7 @@ def test_the_value_of_a_constant_expression_becomes_a_constant_of_the_model() ->
     """One for both branches, which compute the same."""
     before = perceptrons()
     after = rewritten(before, _merged)
-    otherwise, then = _subgraphs(after.graph)
+    otherwise, then = _graphs_of(after.graph)
     (new,) = _new(before, after)
     assert [node.op_type for node in then.node] == ["MatMul"]
     assert [node.op_type for node in otherwise.node] == ["MatMul", "Relu"]
@@ -425,7 +426,7 @@ def test_constants_of_a_body_stay_inside(model: Build) -> None:
     node = helper.make_node("If", ["c"], ["y"], then_branch=then, else_branch=otherwise)
     before = model([node], [FLAG, floats("x", 3, 4)], [floats("y", 3, 4)])
     after = rewritten(before, as_it_is)
-    assert {tensor.name for tensor in _subgraphs(after.graph)[1].initializer} == {"w", "v"}
+    assert {tensor.name for tensor in _graphs_of(after.graph)[1].initializer} == {"w", "v"}
     assert not after.graph.initializer
     assert_equal(before, after, c=np.array(True))
 
@@ -439,7 +440,7 @@ def test_names_that_are_taken_outside(is_weight: bool) -> None:
     nodes = [node, helper.make_node("Add", ["z", taken], ["y"])]
     inputs = [FLAG, floats("x", 3, 4), *([] if is_weight else [floats(taken, 3, 4)])]
     before = build_model(nodes, inputs, [floats("y", 3, 4)], weights=W | ({taken: X} if is_weight else {}))
-    for body in bodies(before):
+    for body in subgraphs(before):
         assert taken in {tensor.name for tensor in to_onnx(_merged(from_onnx(body.model))).graph.initializer}
     after = rewritten(before, _merged)
     (new,) = _new(before, after)
@@ -451,10 +452,10 @@ def test_names_that_are_taken_outside(is_weight: bool) -> None:
 def test_the_name_of_a_captured_weight_that_is_read_no_more() -> None:
     """Another weight of this name is not taken for it, and does not hide it."""
     before = perceptrons()
-    body, _ = bodies(before)
+    body, _ = subgraphs(before)
     (w,) = (tensor for tensor in body.model.graph.initializer if tensor.name == "w")
     w.CopyFrom(numpy_helper.from_array(2 * W["w"], "w"))
-    after = with_bodies(before, {body.place: body.model})
+    after = with_subgraphs(before, {body.place: body.model})
     check_model(after)
     feeds = {"x": X, "c": np.array(False)}
     expected, actual = (run(open_session(m, "as_written"), feeds)["y"] for m in (before, after))
@@ -473,7 +474,7 @@ def test_names_two_levels_down() -> None:
         products = [node for node in graph.nodes.values() if node.op == "MatMul"]
         return _merged(graph) if len(products) > 1 else graph
 
-    (outer,) = bodies(before)
+    (outer,) = subgraphs(before)
     assert [tensor.name for tensor in _new(outer.model, rewritten(outer.model, change))] == ["rlflow/weight_0"]
     after = rewritten(before, change)
     (new,) = _new(before, after)
@@ -501,7 +502,7 @@ def test_a_result_that_becomes_what_the_body_was_given(model: Build, source: str
         node = conditional(inner, [helper.make_node("Neg", ["x"], ["e"])], *shape)
         before = model([node], [FLAG, floats("x", 4, 4)], [floats("y", 4, 4)], weights=W)
     after = rewritten(before, without_identities)
-    changed = _subgraphs(after.graph)[-1]
+    changed = _graphs_of(after.graph)[-1]
     assert [list(n.input) for n in changed.node if n.op_type == "Identity" and n.output[0] == "t"] == [[source]]
     assert not changed.initializer
     fed = {} if source == "i" else {"c": np.array(True)}
@@ -537,16 +538,16 @@ def _through_batches(model: Build) -> ModelProto:
 @pytest.mark.parametrize(
     ("build", "reason"),
     [
-        (_growing, "what becomes of the shape of 's' is not known"),
+        (_growing, "the shape of 's' may change from iteration to iteration"),
         (_of_unknown_rank, "the type of 'r' is not known"),
-        (_through_batches, "Scan of opset 8 goes through batches"),
+        (_through_batches, "Scan of opset 8 has a batch axis"),
     ],
 )
 def test_what_has_no_known_type_stays_as_it_is(
     model: Build, caplog: pytest.LogCaptureFixture, build: Callable[[Build], ModelProto], reason: str
 ) -> None:
     with caplog.at_level(logging.DEBUG, "rlflow.onnx_io.subgraphs"):
-        assert not list(bodies(build(model)))
+        assert not list(subgraphs(build(model)))
     assert reason in caplog.text
 
 
@@ -556,11 +557,11 @@ def test_bodies_of_old_files_stay_as_they_are() -> None:
     model.graph.input.extend(floats(name, 4, 4) for name in W)
     model.ir_version = 3
     onnx.checker.check_model(model)
-    assert not list(bodies(model))
+    assert not list(subgraphs(model))
 
 
 def test_a_model_without_bodies_has_none() -> None:
-    assert not list(bodies(zoo.build("tiny_chain")))
+    assert not list(subgraphs(zoo.build("tiny_chain")))
 
 
 def test_nodes_are_counted_with_those_inside() -> None:

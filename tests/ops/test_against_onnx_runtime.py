@@ -14,8 +14,8 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from onnx.reference import ReferenceEvaluator
-from ops import windows
-from ops.conftest import PROPER, SHAPES, Application, array, axes_of, broadcastable
+from support import windows
+from support.applications import PROPER, SHAPES, Application, array, axes_of, broadcastable
 
 from rlflow.onnx_io.element_type import from_type_proto
 from rlflow.ops.registry import OPERATORS, infer

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from ops import windows
+from support import windows
 
 from rlflow.ops.domain import FloatDomain
 from rlflow.ops.field import FieldArray, FieldDomain, P, Q

@@ -5,7 +5,7 @@ import pytest
 from rlflow import schemas
 from rlflow.equivalence.compare import EquivalenceReport
 from rlflow.errors import RLFlowError
-from rlflow.optimise.report import BodyReport, LatencyChange, OptimisationReport, Step
+from rlflow.optimise.report import LatencyChange, OptimisationReport, Step, SubgraphReport
 from rlflow.runtime.timing.statistics import Ratio
 
 EQUIVALENCE = EquivalenceReport(
@@ -58,8 +58,8 @@ def test_the_report_of_a_program_follows_its_schema():
 
 
 def test_figures_that_cannot_be_published_are_refused():
-    with pytest.raises(RLFlowError, match="/method: 'annealing' is not one of"):
-        dataclasses.replace(REPORT, method="annealing").to_json()
+    with pytest.raises(RLFlowError, match="/method: "):
+        dataclasses.replace(REPORT, method="").to_json()
     with pytest.raises(RLFlowError, match="/flops_ratio: inf is not a finite number"):
         dataclasses.replace(REPORT, flops_ratio=float("inf")).to_json()
 
@@ -71,7 +71,7 @@ def test_the_summary_says_what_was_written_how_fast_and_how_checked():
     assert "121.000 ms -> 120.500 ms, no difference beyond noise" in summary
     assert "120.000 ms -> 108.000 ms (+10.0 %), nodes 400 -> 390" in summary
     assert "largest relative error 7.0e-07, tolerance 2.0e-05 (3 of 3 draws informative)" in summary
-    assert "rlflow: 3 substitutions (sum x2, merge x1) in 12.3 s, 250 steps of search." in summary
+    assert "Method rlflow: 3 substitutions (sum x2, merge x1) in 12.3 s, 250 rewrites tried." in summary
 
 
 def test_the_summary_hides_neither_a_loss_nor_an_empty_hand():
@@ -88,8 +88,8 @@ def test_the_summary_says_what_the_model_asks_for_that_the_original_does_not():
     pinned, raised = ("merge", "merge"), ("sum",)
     conditions = {"pinned": {"ids": (1, 128)}, "pinned_for": pinned, "opset_after": 17, "raised_for": raised}
     report = dataclasses.replace(REPORT, **conditions)
-    assert "It takes ids=1x128 alone, for the sake of merge x2." in report.summary()
-    assert "It is of opset 17 instead of 13, for the sake of sum x1." in report.summary()
+    assert "It accepts only ids=1x128, which merge x2 requires." in report.summary()
+    assert "It uses opset 17 instead of 13, which sum x1 requires." in report.summary()
     document = report.to_json()
     assert (document["pinned"], document["pinned_for"]) == ({"ids": [1, 128]}, ["merge", "merge"])
     assert (document["opset_before"], document["opset_after"], document["raised_for"]) == (13, 17, ["sum"])
@@ -98,13 +98,16 @@ def test_the_summary_says_what_the_model_asks_for_that_the_original_does_not():
 
 
 def test_the_summary_says_what_was_done_in_bodies():
-    done = BodyReport("choice", "then_branch", "", (Step("sum", 0, 1.5), Step("sum", 1, 1.0)), 2.0, 1.0, 0.5, 7)
-    left = [BodyReport("choice", "else_branch", "nothing was found"), BodyReport("loop", "body", "nothing was found")]
-    report = dataclasses.replace(REPORT, bodies=(done, *left))
+    done = SubgraphReport("choice", "then_branch", "", (Step("sum", 0, 1.5), Step("sum", 1, 1.0)), 2.0, 1.0, 0.5, 7)
+    left = [
+        SubgraphReport("choice", "else_branch", "nothing was found"),
+        SubgraphReport("loop", "body", "nothing was found"),
+    ]
+    report = dataclasses.replace(REPORT, subgraphs=(done, *left))
     lines = report.summary().splitlines()
     assert lines[-2] == "In the then_branch of choice: 2 substitutions (sum x2), predicted cost 2.000 ms -> 1.000 ms."
-    assert lines[-1] == "Other bodies stay as they are: nothing was found (x2)."
-    first, *others = report.to_json()["bodies"]
+    assert lines[-1] == "Other subgraphs are unchanged: nothing was found (x2)."
+    first, *others = report.to_json()["subgraphs"]
     assert first == {
         "node": "choice",
         "attribute": "then_branch",
@@ -117,4 +120,4 @@ def test_the_summary_says_what_was_done_in_bodies():
         "pinned_for": [],
     }
     assert [body["left_because"] for body in others] == ["nothing was found"] * 2
-    assert "bodies" not in REPORT.summary()
+    assert "subgraphs" not in REPORT.summary()

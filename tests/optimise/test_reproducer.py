@@ -3,40 +3,15 @@
 from dataclasses import replace
 
 import numpy as np
-import onnx
 import pytest
-from onnx import TensorProto, helper, numpy_helper
+from support.derivations import derivation
 
-from rlflow.cost.analytic import AnalyticCost
 from rlflow.equivalence.compare import compare, drawn_inputs
 from rlflow.errors import EquivalenceError
-from rlflow.onnx_io import from_onnx, to_onnx
-from rlflow.optimise.diagnose import Derivation
-from rlflow.optimise.gate import DeliveryConfig, check
+from rlflow.onnx_io import to_onnx
+from rlflow.optimise.gate import GateConfig, check
 from rlflow.optimise.reproducer import Pair, smallest_pair, write
-from rlflow.optimiser import Budget, Workspace
-from rlflow.rules.matching.rewriter import Rewriter
-from rlflow.rules.rule import declare
 from rlflow.trajectory.bisect import first_wrong_step
-
-FLOAT = TensorProto.FLOAT
-LOSE_A_RELU = declare("lose-a-relu", "algebra", [["Relu", ["Neg", "x"]]], [["Neg", "x"]], {})
-
-
-def derivation(nodes, stored):
-    """A model from x (4, 8) to y, and what the wrong rule makes of it in one step."""
-    graph = helper.make_graph(
-        [helper.make_node(*node) for node in nodes],
-        "g",
-        [helper.make_tensor_value_info("x", FLOAT, [4, 8])],
-        [helper.make_tensor_value_info("y", FLOAT, [4, 8])],
-        [numpy_helper.from_array(value, name) for name, value in stored.items()],
-    )
-    original = helper.make_model(graph, ir_version=10, opset_imports=[helper.make_opsetid("", 17)])
-    start, rewriter = from_onnx(original), Rewriter([LOSE_A_RELU])
-    work = Workspace.begin(start, rewriter, AnalyticCost(), "0123456789abcdef", Budget(expansions=1))
-    state = work.step(work.start, work.actions(work.start)[0])
-    return Derivation(original, to_onnx(state.graph), start, work.result(state).trajectory, rewriter)
 
 
 def wrong_step(made):
@@ -68,36 +43,17 @@ def test_the_whole_models_where_the_match_alone_shows_nothing():
     assert whole.inputs is below
 
 
-def test_where_no_step_is_wrong_import_or_export_is(tmp_path):
-    """An exporter that spoils a weight; both whole models are written, and no trajectory."""
-    made = derivation(
-        [("Mul", ["x", "two"], ["n"]), ("Neg", ["n"], ["m"]), ("Relu", ["m"], ["y"])], {"two": np.float32(2)}
-    )
-    spoiled = onnx.ModelProto()
-    spoiled.CopyFrom(made.original)
-    spoiled.graph.initializer[0].CopyFrom(numpy_helper.from_array(np.float32(2.5), "two"))
-    nothing_done = replace(made, candidate=spoiled, trajectory=replace(made.trajectory, steps=()))
-    folder = tmp_path / "out.onnx.reproducer"
-    with pytest.raises(EquivalenceError, match="it broke at import or export: no step changes what it computes"):
-        check(nothing_done, DeliveryConfig(), folder)
-    assert {path.name for path in folder.iterdir()} == {"README.txt", "before.onnx", "after.onnx", "inputs.npz"}
-    with np.load(folder / "inputs.npz") as arrays:
-        inputs = dict(arrays)
-    assert not compare(folder / "before.onnx", folder / "after.onnx", inputs=[inputs]).equivalent
-    assert "rlflow replay" not in (folder / "README.txt").read_text()
-
-
 def test_a_reproducer_is_the_same_twice_and_replaces_an_older_one(tmp_path):
     made = derivation([("Neg", ["x"], ["n"]), ("Relu", ["n"], ["y"])], {})
     folder, contents = tmp_path / "r", []
     for _ in range(2):
         with pytest.raises(EquivalenceError, match="replacing 'y'"):
-            check(made, DeliveryConfig(), folder)
+            check(made, GateConfig(), folder)
         contents.append({path.name: path.read_bytes() for path in folder.iterdir()})
     assert contents[0] == contents[1]
     assert len(contents[0]) == 5
     with pytest.raises(EquivalenceError, match="no step"):
-        check(replace(made, trajectory=replace(made.trajectory, steps=())), DeliveryConfig(), folder)
+        check(replace(made, trajectory=replace(made.trajectory, steps=())), GateConfig(), folder)
     assert not (folder / "trajectory.jsonl").exists(), "it would belong to another fault"
 
 
@@ -114,5 +70,5 @@ def test_inputs_of_any_name_can_be_written(tmp_path):
 
 def test_an_equivalent_candidate_writes_nothing(tmp_path):
     made = derivation([("Neg", ["x"], ["n"]), ("Relu", ["n"], ["y"])], {})
-    assert check(replace(made, candidate=made.original), DeliveryConfig(), tmp_path / "r").equivalent
+    assert check(replace(made, candidate=made.original), GateConfig(), tmp_path / "r").equivalent
     assert not (tmp_path / "r").exists()

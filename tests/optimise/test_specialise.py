@@ -6,7 +6,8 @@ from pathlib import Path
 import numpy as np
 import onnx
 import pytest
-from onnx import numpy_helper, parser
+from onnx import parser
+from support.onnx_models import with_drawn_weights
 
 import rlflow
 from rlflow import schemas
@@ -14,7 +15,7 @@ from rlflow.cli import main
 from rlflow.cost.analytic import AnalyticCost
 from rlflow.equivalence.compare import compare
 from rlflow.errors import RLFlowError
-from rlflow.optimise.api import OptimiseConfig, Optimised
+from rlflow.optimise.api import Optimised
 from rlflow.optimise.specialise import Assumptions
 from rlflow.optimiser import Budget
 from rlflow.rules import library as rule_library
@@ -42,7 +43,6 @@ NORMALISED = """
     }
 """
 """A LayerNormalization in an opset that has none, as exporters write it."""
-
 SUMMED = """
     <ir_version: 8, opset_import: ["" : 17]>
     summed (float[n, 64] x, float[m, 64] z) => (float[rows, 64] y)
@@ -55,21 +55,8 @@ SUMMED = """
 """x w + z w = (x + z) w saves a product; with one row in x and many in z, it is another sum."""
 
 
-def filled(text: str) -> onnx.ModelProto:
-    """The model, its declared values without numbers being weights to draw."""
-    model = parser.parse_model(text)
-    rng = np.random.default_rng(0)
-    for value in model.graph.value_info:
-        shape = [dimension.dim_value for dimension in value.type.tensor_type.shape.dim]
-        weight = rng.standard_normal(shape).astype(np.float32)
-        model.graph.initializer.append(numpy_helper.from_array(weight, value.name))
-    del model.graph.value_info[:]
-    onnx.checker.check_model(model)
-    return model
-
-
 def optimised(model: onnx.ModelProto | Path, **settings: object) -> Optimised:
-    return rlflow.optimise(model, OptimiseConfig(method="greedy", budget_s=20.0, setting="as_written", **settings))
+    return rlflow.optimise(model, method="greedy", budget_s=20.0, setting="as_written", **settings)
 
 
 def operators(model: onnx.ModelProto) -> list[str]:
@@ -88,11 +75,11 @@ def shipped() -> Library:
 
 @pytest.fixture(scope="module")
 def raised() -> Optimised:
-    return optimised(filled(NORMALISED), shapes={"x": (4, 256, 32)})
+    return optimised(with_drawn_weights(NORMALISED), shapes={"x": (4, 256, 32)})
 
 
 def test_rules_of_a_newer_opset_match_the_raised_graph_alone(shipped: Library) -> None:
-    assumptions = Assumptions.of(filled(NORMALISED), {}, shipped.rules)
+    assumptions = Assumptions(with_drawn_weights(NORMALISED), {}, shipped.rules)
     rewriter = Rewriter(shipped.rules)
 
     def writing(graph: rlflow.Graph) -> set[str]:
@@ -104,7 +91,9 @@ def test_rules_of_a_newer_opset_match_the_raised_graph_alone(shipped: Library) -
     assert "LayerNormalization" in writing(assumptions.searched)
     assert assumptions.searched.header.opset == max(rule.versions[""] for rule in shipped.rules)
     without = [rule for rule in shipped.rules if rule.versions[""] <= 17]
-    assert Assumptions.of(filled(NORMALISED), {}, without).searched.header.opset == 17, "no newer than rules want"
+    assert Assumptions(with_drawn_weights(NORMALISED), {}, without).searched.header.opset == 17, (
+        "no newer than rules want"
+    )
 
 
 def test_a_model_is_raised_as_far_as_its_rewrites_need(raised: Optimised) -> None:
@@ -118,7 +107,7 @@ def test_a_model_is_raised_as_far_as_its_rewrites_need(raised: Optimised) -> Non
 
 
 def test_a_raised_model_keeps_everything_else(raised: Optimised) -> None:
-    before, after = filled(NORMALISED), candidate(raised)
+    before, after = with_drawn_weights(NORMALISED), candidate(raised)
     for field in ("input", "output"):
         ours, theirs = (list(getattr(model.graph, field)) for model in (before, after))
         assert ours == theirs, "names, order, types, open sizes"
@@ -131,7 +120,7 @@ def test_a_raised_model_keeps_everything_else(raised: Optimised) -> None:
 
 def test_what_an_opset_needs_not_stays_at_its_opset() -> None:
     """A rewrite that the model's own opset has, found on the raised graph, does not raise the model."""
-    model = filled(
+    model = with_drawn_weights(
         NORMALISED.replace("Mul(normal, scale)", "Relu(normal)").replace("Add(scaled, bias)", "Relu(scaled)")
     )
     only = {rule.name for rule in rule_library.load().rules} - {"Relu(Relu(a)) => Relu(a)"}
@@ -159,7 +148,7 @@ UNSAFE = {
 @pytest.mark.parametrize("name", UNSAFE)
 def test_a_model_is_not_raised_further_than_is_safe(name: str, shipped: Library) -> None:
     text, last = UNSAFE[name]
-    assumptions = Assumptions.of(parser.parse_model(text), {}, shipped.rules)
+    assumptions = Assumptions(parser.parse_model(text), {}, shipped.rules)
     assert assumptions.as_it_is.header.opset == 11
     assert assumptions.searched.header.opset == last
 
@@ -171,7 +160,7 @@ def test_the_newest_opset_here_has_an_end() -> None:
 
 @pytest.fixture(scope="module")
 def pinned() -> Optimised:
-    return optimised(filled(SUMMED), shapes={"x": (256, 64), "z": (256, 64)})
+    return optimised(with_drawn_weights(SUMMED), shapes={"x": (256, 64), "z": (256, 64)})
 
 
 def test_a_rewrite_that_needs_the_sizes_pins_them(pinned: Optimised) -> None:
@@ -188,14 +177,14 @@ def test_a_rewrite_that_needs_the_sizes_pins_them(pinned: Optimised) -> None:
 def test_a_pinned_model_refuses_the_sizes_at_which_it_would_be_wrong(pinned: Optimised) -> None:
     """At x of one row the original broadcasts."""
     feeds = {"x": np.ones((1, 64), np.float32), "z": np.ones((256, 64), np.float32)}
-    assert run(open_session(filled(SUMMED), "as_written"), feeds)["y"].shape == (256, 64)
+    assert run(open_session(with_drawn_weights(SUMMED), "as_written"), feeds)["y"].shape == (256, 64)
     with pytest.raises(RLFlowError, match="could not run the model"):
         run(open_session(candidate(pinned), "as_written"), feeds)
 
 
 def test_a_pinned_model_is_no_substitute_at_open_sizes(pinned: Optimised) -> None:
     """Equivalent at its sizes, and of another interface where nobody says that these are meant."""
-    original, model = filled(SUMMED), candidate(pinned)
+    original, model = with_drawn_weights(SUMMED), candidate(pinned)
     assert rlflow.equivalence(original, model, shapes={"x": (256, 64), "z": (256, 64)}).equivalent
     assert "is declared" in rlflow.equivalence(original, model).reason
     assert "is declared" in rlflow.equivalence(original, model, shapes={"x": (1, 64), "z": (256, 64)}).reason
@@ -203,7 +192,7 @@ def test_a_pinned_model_is_no_substitute_at_open_sizes(pinned: Optimised) -> Non
 
 def test_the_rewrite_that_pins_has_no_place_at_open_sizes(pinned: Optimised, shipped: Library) -> None:
     """Otherwise the pins would be there for nothing."""
-    assumptions = Assumptions.of(filled(SUMMED), {"n": 256, "m": 256}, shipped.rules)
+    assumptions = Assumptions(with_drawn_weights(SUMMED), {"n": 256, "m": 256}, shipped.rules)
     rewriter = Rewriter(shipped.select(pinned.report.pinned_for).rules)
     counts = [sum(rewriter.matches(graph).counts) for graph in (assumptions.as_it_is, assumptions.pinned)]
     assert counts[0] == 0 < counts[1]
@@ -223,11 +212,11 @@ def test_what_was_settled_is_replayed_from_its_model(
 ) -> None:
     """The command finds the graph that the trajectory starts from."""
     source, target = tmp_path / "model.onnx", tmp_path / "out.onnx"
-    onnx.save(filled(text), source)
+    onnx.save(with_drawn_weights(text), source)
     rewriter = Rewriter(shipped.rules)
-    assumptions = Assumptions.of(source, dimensions_of(filled(text), shapes), shipped.rules)
+    assumptions = Assumptions(with_drawn_weights(text), dimensions_of(with_drawn_weights(text), shapes), shipped.rules)
     found = Greedy(shipped, rewriter, AnalyticCost()).optimise(assumptions.searched, Budget(expansions=20))
-    settled = assumptions.settled(found.trajectory, rewriter)
+    settled = assumptions.settled(found, rewriter)
     assert settled.raised_for or settled.pinned_for
     record.save([settled.trajectory], tmp_path / "trajectory.jsonl")
     named = [f"--shape={name}={'x'.join(map(str, shape))}" for name, shape in shapes.items()]
@@ -277,10 +266,10 @@ def exported_bert(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.slow
 def test_an_old_export_of_open_sizes_is_found_out(exported_bert: Path, shipped: Library) -> None:
     """As it is, no rule sees a LayerNormalization or a Gelu in it; pinned and raised, three and one are written."""
-    assumptions = Assumptions.of(exported_bert, {"batch": 1, "sequence": 16}, shipped.rules)
+    assumptions = Assumptions(onnx.load(exported_bert), {"batch": 1, "sequence": 16}, shipped.rules)
     rewriter = Rewriter(shipped.rules)
     found = Greedy(shipped, rewriter, AnalyticCost()).optimise(assumptions.searched, Budget(expansions=60))
-    settled = assumptions.settled(found.trajectory, rewriter)
+    settled = assumptions.settled(found, rewriter)
     newer = [rule for rule in shipped.rules if rule.versions[""] >= 17]
     assert not any(Rewriter(newer).matches(assumptions.as_it_is).counts)
     model = rlflow.to_onnx(settled.last)

@@ -14,7 +14,7 @@ from rlflow.agents.config import ControllerConfig
 from rlflow.cost.measured import PricingConfig
 from rlflow.environments import EnvironmentConfig, RewardConfig
 from rlflow.errors import InputError
-from rlflow.optimise.gate import DeliveryConfig
+from rlflow.optimise.gate import GateConfig
 from rlflow.rules.synthesis.families import SHIPPED
 from rlflow.rules.verification.verify import VerificationConfig
 from rlflow.search.rule_selection import SelectionConfig
@@ -87,7 +87,7 @@ def test_the_configured_families_are_those_of_the_shipped_library():
         ("rollouts", CollectionConfig, set()),
         ("rules.verification", VerificationConfig, {"seed"}),
         ("rules.selection", SelectionConfig, {"seed"}),
-        ("evaluation.delivery", DeliveryConfig, {"seed", "dimensions", "limits"}),
+        ("evaluation.gate", GateConfig, {"seed", "dimensions", "limits"}),
     ],
 )
 def test_a_section_gives_every_setting_of_its_dataclass(section: str, kind: type, elsewhere: set[str]):

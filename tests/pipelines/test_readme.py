@@ -1,19 +1,35 @@
 """README's figures are those of the results."""
 
-import runpy
 from pathlib import Path
+
+from support.checkouts import checkout_of
+from support.readme import TABLE, publishable_tables, with_table
 
 from rlflow.evaluation.results import check_results
 
 
-def test_table_is_the_one_of_the_results(repository: Path):
-    table = repository / "data/results/evaluate/table.md"
+def test_the_table_is_one_that_is_published(repository: Path):
+    """The committed one, whatever a run of one's own has written since, or the one that is to be committed with it."""
+    tables, readme = publishable_tables(repository), (repository / "README.md").read_text()
+    assert tables, "no evaluation has ever been committed"
+    fitting = [table for table in tables if with_table(repository, readme, table) == readme]
+    assert fitting, "run `python docs/results_table.py`"
+
+
+def test_a_table_that_was_never_published_is_noticed(repository: Path):
     readme = (repository / "README.md").read_text()
-    if not table.exists():
-        assert "No results have been committed yet" in readme
-        return
-    with_table = runpy.run_path(str(repository / "docs/results_table.py"))["with_table"]
-    assert with_table(readme, table.read_text()) == readme, "run `python docs/results_table.py`"
+    edited = readme.replace("| bert | greedy |", "| bert | greedier |")
+    assert edited != readme
+    assert all(with_table(repository, edited, table) != edited for table in publishable_tables(repository))
+
+
+def test_an_own_run_leaves_readme_right(repository: Path, tmp_path: Path):
+    """In a checkout whose results were made anew, as `make repro` leaves it on another machine."""
+    checkout = checkout_of(repository, ["README.md", TABLE, "docs/results_table.py"], tmp_path)
+    published = (checkout / TABLE).read_text()
+    own = published + "| another graph | greedy |\n"
+    (checkout / TABLE).write_text(own)
+    assert publishable_tables(checkout) == [published, own]
 
 
 def test_every_link_leads_somewhere(repository: Path):

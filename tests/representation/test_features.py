@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from zoo_names import SMALL, ZOO
+from support.zoo_names import SMALL, ZOO
 
 from rlflow import zoo
 from rlflow.errors import InputError

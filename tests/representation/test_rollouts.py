@@ -87,7 +87,7 @@ def test_rollouts_that_do_not_name_their_vocabulary_are_refused(rollouts: Rollou
 
 def test_inconsistent_episodes_are_refused(rollouts: Rollouts) -> None:
     first = rollouts.episodes[1]
-    with pytest.raises(InputError, match="cost of another length"):
+    with pytest.raises(InputError, match="cost of the wrong length"):
         replace(first, cost=first.cost[:-1])
     with pytest.raises(InputError, match="goes on after terminate"):
         replace(first, terminated=~first.terminated)

@@ -11,7 +11,7 @@ import pytest
 from conftest import REPOSITORY
 from hypothesis import given
 from hypothesis import strategies as st
-from rules.rotating_sample import sample, turn
+from support.rotating_sample import sample, turn
 
 from rlflow.rules.library import Library, load
 from rlflow.rules.rule import Rule

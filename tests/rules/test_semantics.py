@@ -51,7 +51,9 @@ def test_a_changed_evaluate_voids_the_rules_of_its_operator(library: Library, mo
 
 
 @pytest.mark.parametrize(
-    "change", [{"arity": (1, 3)}, {"defaults": {"axis": 0}}, {"infer": lambda attributes, types: (types[0],)}], ids=str
+    "change",
+    [{"arity": (1, 3)}, {"defaults": {"axis": 0}}, {"infer": lambda attributes, types: (types[0],)}],
+    ids=["arity", "defaults", "infer"],
 )
 def test_so_do_its_type_rule_its_arity_and_its_defaults(
     library: Library, monkeypatch: pytest.MonkeyPatch, change: dict[str, Any]

@@ -1,30 +1,10 @@
 """Small real models, made node by node."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 
-import numpy as np
 import pytest
-from onnx import ModelProto, NodeProto, TensorProto, helper, numpy_helper
-
-Declaration = tuple[str, int, Sequence[int | str | None] | None]
-ModelBuilder = Callable[..., ModelProto]
-
-
-def build_model(
-    nodes: Sequence[NodeProto],
-    inputs: Sequence[Declaration],
-    outputs: Sequence[Declaration],
-    weights: Mapping[str, np.ndarray] | None = None,
-    opset: int = 17,
-) -> ModelProto:
-    graph = helper.make_graph(
-        list(nodes),
-        "test",
-        [helper.make_tensor_value_info(*declaration) for declaration in inputs],
-        [helper.make_tensor_value_info(*declaration) for declaration in outputs],
-        [numpy_helper.from_array(value, name) for name, value in (weights or {}).items()],
-    )
-    return helper.make_model(graph, ir_version=10, opset_imports=[helper.make_opsetid("", opset)])
+from onnx import ModelProto
+from support.small_models import ModelBuilder, build_model, dense_model, pair_model
 
 
 @pytest.fixture
@@ -34,36 +14,9 @@ def make_model() -> ModelBuilder:
 
 @pytest.fixture
 def make_dense() -> ModelBuilder:
-    """A matmul, bias and Relu; `scale` is one of the weights."""
-
-    def build(rows: int = 4, width: int = 8, *, scale: float = 1.0, dtype: type = np.float32) -> ModelProto:
-        rng = np.random.default_rng(7)
-        weight = rng.standard_normal((width, width)).astype(dtype)
-        weight[0, 0] = scale
-        element = helper.np_dtype_to_tensor_dtype(np.dtype(dtype))
-        return build_model(
-            [
-                helper.make_node("MatMul", ["x", "w"], ["product"]),
-                helper.make_node("Add", ["product", "b"], ["sum"]),
-                helper.make_node("Relu", ["sum"], ["y"]),
-            ],
-            [("x", element, [rows, width])],
-            [("y", element, [rows, width])],
-            {"w": weight, "b": rng.standard_normal(width).astype(dtype)},
-        )
-
-    return build
+    return dense_model
 
 
 @pytest.fixture
-def float_pair(make_model: ModelBuilder) -> Callable[..., ModelProto]:
-    """x (2, 3) through one node each to outputs `first` and `second`."""
-
-    def build(operators: tuple[str, str] = ("Relu", "Neg"), names: tuple[str, str] = ("first", "second")) -> ModelProto:
-        return make_model(
-            [helper.make_node(operator, ["x"], [name]) for operator, name in zip(operators, names, strict=True)],
-            [("x", TensorProto.FLOAT, [2, 3])],
-            [(name, TensorProto.FLOAT, [2, 3]) for name in names],
-        )
-
-    return build
+def float_pair() -> Callable[..., ModelProto]:
+    return pair_model

@@ -7,7 +7,8 @@ import pytest
 from onnx import TensorProto, helper
 
 from rlflow.equivalence.compare import compare, drawn_inputs
-from rlflow.runtime.input_domains import NO_USE, Use, uses_of
+from rlflow.ops.use import NO_USE, Use
+from rlflow.runtime.input_domains import uses_of
 from rlflow.runtime.inputs import draw_inputs
 from rlflow.runtime.session import open_session, run
 from rlflow.zoo import build

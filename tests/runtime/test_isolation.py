@@ -14,36 +14,36 @@ from rlflow.equivalence.compare import compare
 from rlflow.errors import InputError, RLFlowError
 from rlflow.runtime import isolation
 from rlflow.runtime.inputs import draw_inputs
-from rlflow.runtime.isolation import Limits, ProcessDeath, call_apart
+from rlflow.runtime.isolation import Limits, ProcessDeath, call_isolated
 from rlflow.runtime.session import open_session
 
 LIMITS = Limits(longest_s=60.0, most_memory_bytes=2**31)
 
 
 def test_an_answer_comes_back():
-    assert call_apart(LIMITS, divmod, 17, 5) == (3, 2)
-    assert call_apart(LIMITS, os.getpid) != os.getpid()
-    assert call_apart(LIMITS, partial(np.add, 1), np.arange(2)).tolist() == [1, 2]
+    assert call_isolated(LIMITS, divmod, 17, 5) == (3, 2)
+    assert call_isolated(LIMITS, os.getpid) != os.getpid()
+    assert call_isolated(LIMITS, partial(np.add, 1), np.arange(2)).tolist() == [1, 2]
 
 
 def test_errors_come_back(make_dense):
     with pytest.raises(ZeroDivisionError):
-        call_apart(LIMITS, divmod, 1, 0)
+        call_isolated(LIMITS, divmod, 1, 0)
     with pytest.raises(InputError, match="draws is 0"):
-        call_apart(LIMITS, compare, make_dense(), make_dense(), draws=0)
+        call_isolated(LIMITS, compare, make_dense(), make_dense(), draws=0)
 
 
 def test_a_crash_is_told():
     with pytest.raises(ProcessDeath, match=r"ended the process that ran it \(SIGABRT\)"):
-        call_apart(LIMITS, os.abort)
+        call_isolated(LIMITS, os.abort)
     with pytest.raises(ProcessDeath, match="exit code 7"):
-        call_apart(LIMITS, os._exit, 7)
+        call_isolated(LIMITS, os._exit, 7)
 
 
 def test_a_hang_is_ended():
     start = time.monotonic()
-    with pytest.raises(ProcessDeath, match="did not come to an end in 2 s"):
-        call_apart(Limits(longest_s=2.0), time.sleep, 600)
+    with pytest.raises(ProcessDeath, match="did not finish within 2 s"):
+        call_isolated(Limits(longest_s=2.0), time.sleep, 600)
     assert time.monotonic() - start < 60
 
 
@@ -51,15 +51,15 @@ def test_memory_is_limited():
     """Twice the limit, which the machine would give; half of it is no problem."""
     ones = partial(np.ones, dtype=np.int8)
     with pytest.raises(ProcessDeath, match="more memory than there is"):
-        call_apart(LIMITS, ones, 2**32)
-    assert call_apart(LIMITS, partial(np.count_nonzero), np.ones(2**20)) == 2**20
+        call_isolated(LIMITS, ones, 2**32)
+    assert call_isolated(LIMITS, partial(np.count_nonzero), np.ones(2**20)) == 2**20
 
 
 def test_weights_that_fit_into_no_message_travel_beside_it(make_dense, monkeypatch):
     model = make_dense(width=64)
     before = model.SerializeToString()
     monkeypatch.setattr(isolation, "MESSAGE_LIMIT_BYTES", 1024)
-    report = call_apart(LIMITS, compare, model, model)
+    report = call_isolated(LIMITS, compare, model, model)
     assert report.equivalent
     assert report.non_vacuous_draws == 3
     assert model.SerializeToString() == before
@@ -68,9 +68,9 @@ def test_weights_that_fit_into_no_message_travel_beside_it(make_dense, monkeypat
 
 def test_nothing_is_left_behind(tmp_path: Path, monkeypatch):
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-    call_apart(LIMITS, divmod, 1, 1)
+    call_isolated(LIMITS, divmod, 1, 1)
     with pytest.raises(ProcessDeath):
-        call_apart(LIMITS, os.abort)
+        call_isolated(LIMITS, os.abort)
     assert list(tmp_path.iterdir()) == []
 
 
@@ -81,7 +81,7 @@ def test_no_room_for_what_it_is_given_is_told():
     resource.setrlimit(resource.RLIMIT_FSIZE, (4096, before[1]))
     try:
         with pytest.raises(RLFlowError, match=r"temporary files could not be written .*TMPDIR"):
-            call_apart(LIMITS, np.sum, np.zeros(100_000))
+            call_isolated(LIMITS, np.sum, np.zeros(100_000))
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, before)
-    assert call_apart(LIMITS, np.sum, np.ones(100_000)) == 100_000
+    assert call_isolated(LIMITS, np.sum, np.ones(100_000)) == 100_000

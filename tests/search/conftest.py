@@ -12,18 +12,6 @@ from rlflow.ir.graph import Graph
 from rlflow.onnx_io import from_onnx
 from rlflow.rules import library as rule_library
 from rlflow.rules.library import Library
-from rlflow.rules.matching.match import Match
-from rlflow.rules.matching.rewriter import Rewriter
-
-
-class CountingRewriter(Rewriter):
-    """A rewriter that knows how many rewrites it carried out."""
-
-    applied = 0
-
-    def apply(self, graph: Graph, match: Match) -> Graph:
-        self.applied += 1
-        return super().apply(graph, match)
 
 
 @dataclass

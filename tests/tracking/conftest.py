@@ -5,6 +5,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from support.stages import CONFIG
+
+from rlflow.tracking.stage import Stage, run_stage
 
 FILES = {
     "conf/config.yaml": """
@@ -108,3 +111,13 @@ def dvc_project(project: Path, repository: Path, command: Callable) -> Path:
     command("git", "add", ".", cwd=project)
     command(*git, "commit", "--quiet", "-m", "project", cwd=project)
     return project
+
+
+@pytest.fixture
+def start(project: Path, store_root: Path) -> Callable:
+    """Run a function as a stage of the project, its outputs in the project."""
+
+    def start(function: Callable[[Stage], None]) -> None:
+        run_stage(function, CONFIG, root=project, output_root=project, overrides=[])
+
+    return start

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 import pytest
-from trajectory.wrong import WRONG, differs_from, with_a_wrong_step
+from support.wrong_rule import WRONG, differs_from, with_a_wrong_step
 
 from rlflow.ir.structural_hash import structural_hash
 from rlflow.onnx_io import to_onnx

@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from onnx import TensorProto, helper
-from trajectory.wrong import differs_from, with_a_wrong_step
+from support.wrong_rule import differs_from, with_a_wrong_step
 
 from rlflow.cost.analytic import AnalyticCost
 from rlflow.errors import ReplayError
@@ -14,12 +14,12 @@ from rlflow.ir.structural_hash import structural_hash
 from rlflow.onnx_io import from_onnx
 from rlflow.optimiser import Budget, Workspace
 from rlflow.rules.matching.rewriter import Rewriter
-from rlflow.rules.rule import declare
+from rlflow.rules.rule import rule_from_json
 from rlflow.trajectory.minimise import minimise
 from rlflow.trajectory.replay import replay
 
-CANCEL = declare("cancel", "algebra", [["Neg", ["Neg", "x"]]], ["x"], {})
-SWAP = declare("swap", "algebra", [["Relu", ["Neg", "x"]]], [["Neg", ["Relu", "x"]]], {})
+CANCEL = rule_from_json("cancel", "algebra", [["Neg", ["Neg", "x"]]], ["x"], {})
+SWAP = rule_from_json("swap", "algebra", [["Relu", ["Neg", "x"]]], [["Neg", ["Relu", "x"]]], {})
 LANES = 12
 
 

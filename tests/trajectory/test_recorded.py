@@ -4,7 +4,7 @@ What is on file is not made by these tests: `make trajectories` records it anew.
 """
 
 import pytest
-from trajectory.recording import FOLDER, MODELS, STEPS, recorded, recording, rules_recorded
+from support.recording import FOLDER, MODELS, STEPS, recorded, recording, rules_recorded
 
 from rlflow.cost.analytic import AnalyticCost
 from rlflow.equivalence.compare import compare
@@ -14,11 +14,11 @@ from rlflow.ir.validate import validate
 from rlflow.onnx_io import check_model, from_onnx, to_onnx
 from rlflow.rules.library import Library
 from rlflow.rules.matching.rewriter import Rewriter
-from rlflow.rules.rule import declare
+from rlflow.rules.rule import rule_from_json
 from rlflow.rules.verification.verify import VerificationConfig, certified
 from rlflow.trajectory.replay import replay
 
-NEW_RULE = declare(
+NEW_RULE = rule_from_json(
     "add-as-sub", "algebra", [["Add", "x", "c"]], [["Sub", "x", ["Neg", "c"]]], {"c": {"constant": True}}
 )
 

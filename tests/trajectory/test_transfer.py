@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 from onnx import parser
-from trajectory.conftest import record
+from support.episodes import record
 
 from rlflow.errors import ReplayError
 from rlflow.ir import validate

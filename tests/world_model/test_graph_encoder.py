@@ -5,7 +5,7 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from world_model.synthetic import TokenEnv
+from support.token_env import TokenEnv
 
 from rlflow.representation.graph_arrays import GraphArrays
 from rlflow.world_model.graph_encoder import GraphBatch, GraphEncoder, quotient

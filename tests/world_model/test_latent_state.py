@@ -2,7 +2,7 @@
 
 import numpy as np
 import torch
-from world_model.synthetic import TokenEnv
+from support.token_env import TokenEnv
 
 from rlflow.representation.rollouts import Rollouts
 from rlflow.world_model.dream_env import visited_states

@@ -4,32 +4,10 @@ from dataclasses import fields, is_dataclass
 from typing import Any
 
 import torch
+from support.memories import B, R, T, actions, memory, states
 from torch import Tensor
 
-from rlflow.world_model.config import WorldModelConfig
-from rlflow.world_model.mdn_rnn import MDNRNN, Change, State
-
-R, L, B, T = 3, 6, 4, 5
-CONFIG = WorldModelConfig(latent=4, hidden=8, mixtures=2, rule_embedding=3, head_width=16, max_count_change=2)
-
-
-def memory(**changes: Any) -> MDNRNN:
-    torch.manual_seed(0)
-    return MDNRNN(R, L, WorldModelConfig(**{**vars(CONFIG), **changes}))
-
-
-def states(*batch: int) -> State:
-    generator = torch.Generator().manual_seed(1)
-    return State(
-        z=torch.randn(*batch, 4, generator=generator),
-        counts=torch.randint(1, L, (*batch, R), generator=generator).float(),
-        cost=100 * torch.rand(*batch, generator=generator),
-    )
-
-
-def actions(*batch: int) -> Tensor:
-    generator = torch.Generator().manual_seed(2)
-    return torch.stack([torch.randint(R + 1, batch, generator=generator), torch.zeros(batch, dtype=torch.int64)], -1)
+from rlflow.world_model.mdn_rnn import Change, State
 
 
 def at(record: Any, time: int) -> Any:

@@ -140,5 +140,5 @@ def test_equals_torch(size, run, parameters, assert_close):
 
 
 def test_an_image_that_vanishes_is_refused():
-    with pytest.raises(InputError, match="nothing is left of an image of 74 pixels; give 75 or more"):
+    with pytest.raises(InputError, match="the layers leave nothing of an image of 74 pixels; give 75 or more"):
         zoo.build("inception_v3", image=74)

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 import torch
+from support.twins import Unit, twin_output
 from torch import nn
 from torch.nn import functional as F
-from zoo.twins import Unit, twin_output
 
 from rlflow import zoo
 from rlflow.errors import InputError
@@ -150,7 +150,7 @@ def test_the_cell_before_reaches_the_next(run, parameters, reorder, assert_diffe
     ("settings", "reason"),
     [
         ({"width": 6}, "nasnet_a: width=6 is not a multiple of 4"),
-        ({"image": 34}, "nasnet_a: nothing is left of an image of 34 pixels; give 35 or more"),
+        ({"image": 34}, "nasnet_a: the layers leave nothing of an image of 34 pixels; give 35 or more"),
     ],
 )
 def test_sizes_that_do_not_fit_are_refused(settings, reason):

@@ -5,8 +5,8 @@ from collections import OrderedDict
 import numpy as np
 import pytest
 import torch
+from support.twins import Unit, twin_output
 from torch import nn
-from zoo.twins import Unit, twin_output
 
 from rlflow import zoo
 from rlflow.errors import InputError

@@ -87,5 +87,5 @@ def test_equals_torch(size, run, parameters, assert_close):
 
 
 def test_an_image_that_vanishes_is_refused():
-    with pytest.raises(InputError, match="nothing is left of an image of 20 pixels; give 21 or more"):
+    with pytest.raises(InputError, match="the poolings leave nothing of an image of 20 pixels; give 21 or more"):
         zoo.build("squeezenet1_1", image=20)

@@ -109,5 +109,5 @@ def test_operators(name, written, best):
 
 
 def test_models_of_unknown_optimum_are_refused():
-    with pytest.raises(InputError, match=r"'bert'; choose from tiny_chain, tiny_merge, tiny_scale, tiny_transpose"):
+    with pytest.raises(InputError, match=r"'bert': choose one of tiny_chain, tiny_merge, tiny_scale, tiny_transpose"):
         zoo.optimum("bert")

@@ -4,8 +4,8 @@ from collections import OrderedDict
 
 import numpy as np
 import pytest
+from support.twins import twin_output
 from torch import nn
-from zoo.twins import twin_output
 
 from rlflow import zoo
 from rlflow.errors import InputError
@@ -48,5 +48,5 @@ def test_equals_torch(size, left, run, parameters, assert_close):
 
 
 def test_an_image_that_vanishes_is_refused():
-    with pytest.raises(InputError, match="nothing is left of an image of 31 pixels; give 32 or more"):
+    with pytest.raises(InputError, match="the poolings leave nothing of an image of 31 pixels; give 32 or more"):
         zoo.build("vgg19", image=31)

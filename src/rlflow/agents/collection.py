@@ -1,8 +1,17 @@
-"""Episodes of a random agent in the real environment: what the world model is fitted on."""
+"""Collect episodes of a random agent in the real environment, for the world model to be fitted on.
+
+    collection = collect(env, CollectionConfig(episodes=200), seed=0, checkpoint=folder)
+    rollouts = collection.rollouts(env)
+
+Most steps of different episodes meet the same graphs, so each distinct graph is stored once, and an episode stores the
+places of its graphs in that list.
+
+The invariant: episode k depends on (seed, k) alone, so a collection that was killed and resumed is the same as one that
+ran through.
+"""
 
 import json
 import logging
-import os
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -11,6 +20,7 @@ from pathlib import Path
 import numpy as np
 
 from rlflow.agents.random_agent import RandomAgent
+from rlflow.atomic_file import written_whole
 from rlflow.environments.substitution_env import SubstitutionEnv
 from rlflow.errors import InputError, RLFlowError
 from rlflow.representation.graph_arrays import GraphArrays
@@ -25,7 +35,7 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class CollectionConfig:
-    """How many episodes, for how long at most (None: no limit), and of which random agent."""
+    """The number of episodes, the longest time that they may take (None: no limit), and the random agent's settings."""
 
     episodes: int = 200
     time_limit_s: float | None = None
@@ -35,7 +45,7 @@ class CollectionConfig:
 
 @dataclass
 class Collection:
-    """What has been collected: distinct graphs, where each hash is among them, episodes, and how to repeat them."""
+    """Distinct graphs, the place of each graph's hash among them, episodes, and the trajectories that repeat them."""
 
     graphs: list[GraphArrays] = field(default_factory=list)
     places: dict[str, int] = field(default_factory=dict)
@@ -44,7 +54,7 @@ class Collection:
     matches_beyond_limit: int = 0
 
     def rollouts(self, env: SubstitutionEnv) -> Rollouts:
-        """As V and M read them."""
+        """The episodes in the form in which V and M read them."""
         return Rollouts(
             graphs=tuple(self.graphs),
             episodes=tuple(self.episodes),
@@ -55,32 +65,39 @@ class Collection:
         )
 
     def save(self, folder: Path, env: SubstitutionEnv) -> None:
-        """Rollouts, trajectories and what belongs to neither."""
+        """Write the rollouts, the trajectories, and the hashes of the graphs, which belong to neither."""
         self.rollouts(env).save(folder)
         record.save(self.trajectories, folder / "trajectories.jsonl")
         details = {"hashes": list(self.places), "matches_beyond_limit": self.matches_beyond_limit}
-        draft = folder / "collection.draft"
-        draft.write_text(json.dumps(details) + "\n")
-        os.replace(draft, folder / "collection.json")
+        with written_whole(folder / "collection.json") as draft:
+            draft.write_text(json.dumps(details) + "\n")
 
     @classmethod
     def load(cls, folder: Path, env: SubstitutionEnv) -> "Collection":
-        """What `save` wrote. `InputError` where that is incomplete, or was not collected in such an environment."""
+        """Read what `save` wrote. `InputError` if it is incomplete, or was not collected in such an environment."""
         rollouts, own = Rollouts.load(folder), cls().rollouts(env)
-        for what in ("rule_ids", "action_space", "vocabulary"):
-            if getattr(rollouts, what) != getattr(own, what):
-                raise InputError(f"collection: {folder} has another {what.replace('_', ' ')}; run collect_rollouts")
+        for part in ("rule_ids", "action_space", "vocabulary"):
+            if getattr(rollouts, part) != getattr(own, part):
+                raise InputError(f"collection: {folder} has another {part.replace('_', ' ')}; run collect_rollouts")
+
         trajectories = record.load(folder / "trajectories.jsonl")
         try:
             details = json.loads((folder / "collection.json").read_text())
         except (OSError, ValueError) as error:
             raise InputError(f"collection: {folder} cannot be read ({error}); run collect_rollouts") from error
+
         lengths = len(rollouts.graphs), len(rollouts.episodes)
         if lengths != (len(details["hashes"]), len(trajectories)):
             raise InputError(f"collection: the files of {folder} do not belong together; run collect_rollouts")
+
         places = {name: place for place, name in enumerate(details["hashes"])}
-        beyond = details["matches_beyond_limit"]
-        return cls(list(rollouts.graphs), places, list(rollouts.episodes), trajectories, beyond)
+        return cls(
+            graphs=list(rollouts.graphs),
+            places=places,
+            episodes=list(rollouts.episodes),
+            trajectories=trajectories,
+            matches_beyond_limit=details["matches_beyond_limit"],
+        )
 
 
 def collect(
@@ -91,9 +108,10 @@ def collect(
     checkpoint: Path | None = None,
     on_episode: Callable[[int, Episode], None] | None = None,
 ) -> Collection:
-    """Episodes one after another; episode k depends on (seed, k) alone, so that a resumed collection is the same.
+    """Play episodes one after another, until there are enough of them or the time is over.
 
-    checkpoint: a folder; where it holds a collection, episodes are added to that.
+    checkpoint: a folder; if it holds a collection, episodes are added to that one. on_episode(number, episode) after
+    each.
     """
     agent = RandomAgent(env.actions, config.terminate_probability, config.concentration)
     collection = _resumed(checkpoint, env)
@@ -102,9 +120,11 @@ def collect(
         if config.time_limit_s is not None and time.monotonic() - started >= config.time_limit_s:
             log.info("time limit of %.0f s reached after %d episodes", config.time_limit_s, number)
             break
+
         episode = _play(env, agent, collection, np.random.default_rng([seed, number]))
         if on_episode is not None:
             on_episode(number, episode)
+
         if checkpoint is not None and time.monotonic() - saved >= CHECKPOINT_INTERVAL_S:
             collection.save(checkpoint, env)
             saved = time.monotonic()
@@ -122,23 +142,27 @@ def _resumed(checkpoint: Path | None, env: SubstitutionEnv) -> Collection:
 
 
 def _play(env: SubstitutionEnv, agent: RandomAgent, collection: Collection, rng: np.random.Generator) -> Episode:
-    """One episode, added to the collection."""
+    """Play one episode and add it to the collection."""
     env.reset(seed=int(rng.integers(2**31)))
-    taste = agent.draw_taste(rng)
+    rule_weights = agent.draw_rule_weights(rng)
+
+    # T + 1 states, T steps
     index, counts, cost = [_index(env, collection)], [env.counts()], [100.0]
     actions: list[tuple[int, int]] = []
     rewards: list[float] = []
     ended = terminated = False
     while not ended:
-        action = agent.act(counts[-1], taste, rng)
+        action = agent.act(counts[-1], rule_weights, rng)
         _, reward, terminated, truncated, info = env.step(action)
         ended = terminated or truncated
+
         actions.append(action)
         rewards.append(reward)
         index.append(_index(env, collection))
         counts.append(env.counts())
         cost.append(100.0 * env.cost.runtime_ms / env.start_cost.runtime_ms)
         collection.matches_beyond_limit += info["matches_beyond_limit"]
+
     episode = Episode(
         graph_index=np.array(index, dtype=np.int64),
         action=np.array(actions, dtype=np.int64),
@@ -153,7 +177,7 @@ def _play(env: SubstitutionEnv, agent: RandomAgent, collection: Collection, rng:
 
 
 def _index(env: SubstitutionEnv, collection: Collection) -> int:
-    """Place of the present graph among the distinct ones, where it is put if it is new."""
+    """The place of the present graph among the distinct ones; a new graph is added at their end."""
     place = collection.places.setdefault(env.graph_hash(), len(collection.graphs))
     if place == len(collection.graphs):
         collection.graphs.append(env.graph_arrays())

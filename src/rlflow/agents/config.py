@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class ControllerConfig:
-    """MaskablePPO in the dream. Steps are imagined ones, over all dreams of the batch."""
+    """Settings of MaskablePPO in the dream; steps are imagined ones, over all dreams of the batch."""
 
     total_steps: int = 300_000
     steps_per_update: int = 64  # of each dream

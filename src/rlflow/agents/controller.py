@@ -2,7 +2,6 @@
 
 import dataclasses
 import json
-import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,6 +14,7 @@ from safetensors.torch import load_model, save_model
 
 from rlflow.agents.config import ControllerConfig
 from rlflow.agents.factored_policy import FactoredPolicy
+from rlflow.atomic_file import written_whole
 from rlflow.errors import InputError
 from rlflow.nn.masking import perturbed
 from rlflow.world_model.config import read_config
@@ -74,10 +74,8 @@ class Controller:
 
     def save(self, folder: Path) -> None:
         """Write `controller.safetensors` and `controller.json`; equal policies give equal bytes."""
-        folder.mkdir(parents=True, exist_ok=True)
-        temporary = folder / "controller.partial"
-        save_model(self.policy, str(temporary))  # not save_file: it refuses shared tensors
-        os.replace(temporary, folder / "controller.safetensors")
+        with written_whole(folder / "controller.safetensors") as draft:
+            save_model(self.policy, str(draft))  # not save_file: it refuses shared tensors
         description = dataclasses.asdict(self.arguments)
         (folder / "controller.json").write_text(json.dumps(description, indent=2) + "\n")
 

@@ -1,4 +1,4 @@
-"""A controller trained in the dream, and how good it is there."""
+"""Train a controller in the dream, and score it there."""
 
 import dataclasses
 from collections.abc import Sequence
@@ -20,8 +20,10 @@ from rlflow.world_model.model import WorldModel
 
 @dataclass(frozen=True)
 class DreamTraining:
-    """The controller with its scores in percent in the dream, before and after, and the real steps taken to choose
-    among its snapshots."""
+    """A trained controller, its score in the dream, and the score of the same network before training.
+
+    Scores in percent. `real_interactions`: real steps taken to choose among the snapshots.
+    """
 
     controller: Controller
     score_percent: float
@@ -40,7 +42,7 @@ def train_in_dream(
     on_update: OnUpdate | None = None,
     judge: Judge | None = None,
 ) -> DreamTraining:
-    """Train in dreams that start where the rollouts went; real steps are taken by the judge alone, if there is one."""
+    """Train in dreams that start in states of the rollouts; only the judge, if there is one, takes real steps."""
     starts = visited_states(model, rollouts)
     env = DreamEnv(model, starts, dream, seed=seed)
     selection = Selection(judge) if judge is not None else None
@@ -56,7 +58,10 @@ def train_in_dream(
 
 
 def dream_score(model: WorldModel, starts: Starts, controller: Controller, config: DreamConfig, *, seed: int) -> float:
-    """Mean return in percent of one dreamed episode in each of `num_envs`, from real starts, most probable actions."""
+    """Mean return, in percent, of one episode in each of the batch's dreams.
+
+    The dreams start where real episodes start, and the controller takes its most probable actions.
+    """
     env = DreamEnv(model, starts, dataclasses.replace(config, initial_fraction=1.0), seed=seed)
     observation = np.asarray(env.reset())
     returns, running = np.zeros(env.num_envs), np.ones(env.num_envs, dtype=bool)
@@ -69,17 +74,17 @@ def dream_score(model: WorldModel, starts: Starts, controller: Controller, confi
 
 
 def untrained(arguments: ControllerArguments, *, seed: int) -> Controller:
-    """The same network as it is before training: the baseline of a score."""
+    """The same network before training: the baseline of a score."""
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         return Controller(new_policy(arguments).eval().requires_grad_(False), arguments)
 
 
 def mean_improvement_percent(episodes: Sequence[Episode]) -> float:
-    """Mean over episodes of the improvement of the best graph met: what one episode would deliver."""
+    """The mean, over episodes, of the improvement of the best graph met, which is what one episode would deliver."""
     return float(np.mean([100.0 - episode.cost.min() for episode in episodes]))
 
 
 def best_improvement_percent(episodes: Sequence[Episode]) -> float:
-    """Improvement of the best graph met in any of the episodes."""
+    """The improvement of the best graph met in any of the episodes."""
     return float(max(100.0 - episode.cost.min() for episode in episodes))

@@ -1,4 +1,11 @@
-"""One policy over (rule, location): the rule under its mask, then the location given the rule (design.md 3.7)."""
+"""A policy over (rule, location) that draws the rule under its mask, then the location given the rule.
+
+With counts (2, 0, 5), rules 0 and 2 and terminate are valid; if rule 2 is drawn, its locations 0 to 4 are. Nothing of
+size rules x locations is ever computed or stored: docs/decisions.md, 7, says why.
+
+The invariant: the log-probability of an action is the same when it is sampled and when PPO evaluates it, so that the
+probability ratio is exactly 1 before the first update.
+"""
 
 from collections.abc import Callable
 from typing import Any
@@ -15,7 +22,7 @@ from rlflow.world_model.latent_state import ObservationLayout
 
 
 class FactoredDistribution(MaskableDistribution):
-    """p(rule) p(location | rule) for a batch, the masks already in it.
+    """The distribution p(rule) p(location | rule) of a batch, with the masks already in it.
 
     rule_log_probability (B, R + 1), -inf where masked. location_log_probability: rule (B,) -> (B, L), -inf
     beyond the rule's matches; computed for the rules asked for, never for all R x L.
@@ -27,7 +34,7 @@ class FactoredDistribution(MaskableDistribution):
         self.location_log_probability = location_log_probability
 
     def sample(self, generator: torch.Generator | None = None) -> Tensor:
-        """One action per row, (B, 2)."""
+        """Draw one action per row, (B, 2)."""
         rule = sample_categorical(self.rule_log_probability, generator)
         location = sample_categorical(self.location_log_probability(rule), generator)
         return torch.stack([rule, location], dim=-1)
@@ -45,9 +52,13 @@ class FactoredDistribution(MaskableDistribution):
         return (chosen + place).squeeze(-1)
 
     def entropy_given(self, rule: Tensor) -> Tensor:
-        """Entropy of the rule plus that of the location under `rule` (B,), whose expectation under the policy
-        is `entropy`; one row of locations instead of R."""
-        return masked_entropy(self.rule_log_probability) + masked_entropy(self.location_log_probability(rule))
+        """Entropy of the rule, plus that of the location under the one `rule` (B,).
+
+        Its expectation under the policy is `entropy`; it takes one row of locations instead of R.
+        """
+        of_rule = masked_entropy(self.rule_log_probability)
+        of_location = masked_entropy(self.location_log_probability(rule))
+        return of_rule + of_location
 
     def entropy(self) -> Tensor:
         """Entropy (B,) in nats of the pair."""
@@ -66,19 +77,19 @@ class FactoredDistribution(MaskableDistribution):
             raise NotImplementedError("FactoredPolicy reads its masks from the observation: use_masking=False")
 
     def proba_distribution_net(self, *args: Any, **kwargs: Any) -> nn.Module:
-        """Not used: the policy owns its heads."""
+        """Refused: the policy owns its heads."""
         raise NotImplementedError
 
     def proba_distribution(self, *args: Any, **kwargs: Any) -> "FactoredDistribution":
-        """Not used: built with its parameters."""
+        """Refused: the distribution is built with its parameters."""
         raise NotImplementedError
 
     def actions_from_params(self, *args: Any, **kwargs: Any) -> Tensor:
-        """Not used: built with its parameters."""
+        """Refused: the distribution is built with its parameters."""
         raise NotImplementedError
 
     def log_prob_from_params(self, *args: Any, **kwargs: Any) -> tuple[Tensor, Tensor]:
-        """Not used: built with its parameters."""
+        """Refused: the distribution is built with its parameters."""
         raise NotImplementedError
 
 
@@ -110,11 +121,13 @@ class FactoredPolicy(MaskableActorCriticPolicy):
     def _build(self, lr_schedule: Schedule) -> None:
         inputs = self.layout.latent + self.layout.hidden + 2 * self.num_rules + 1
         width = self.width
+
         self.actor = nn.Sequential(mlp([inputs, width, width], nn.Tanh), nn.Tanh())
         self.critic = mlp([inputs, width, width, 1], nn.Tanh)
         self.rule_head = nn.Linear(width, self.num_rules + 1)
         self.rule_embedding = nn.Embedding(self.num_rules + 1, self.embedding_width)
         self.location_head = mlp([width + self.embedding_width, width, self.max_locations], nn.Tanh)
+
         for head in (self.rule_head, self.location_head[-1]):
             assert isinstance(head, nn.Linear)
             # nearly uniform at first, as PPO wants it
@@ -122,6 +135,7 @@ class FactoredPolicy(MaskableActorCriticPolicy):
             nn.init.zeros_(head.bias)
         with torch.no_grad():
             self.rule_head.bias[-1] = self.terminate_bias
+
         settings = {"lr": lr_schedule(1), **self.optimizer_kwargs}
         self.optimizer = self.optimizer_class(self.parameters(), **settings)
 
@@ -149,8 +163,10 @@ class FactoredPolicy(MaskableActorCriticPolicy):
         return actions, self.predict_values(obs), distribution.log_prob(actions)
 
     def evaluate_actions(self, obs: Tensor, actions: Tensor, action_masks: Any = None) -> tuple[Tensor, Tensor, Tensor]:
-        """Values (B, 1), log-probabilities (B,) and entropies (B,) for PPO's update. The masks that the rollout
-        buffer hands in are ignored: they are those of the observation."""
+        """Values (B, 1), log-probabilities (B,) and entropies (B,) for PPO's update.
+
+        The masks that the rollout buffer hands in are ignored: the observation carries them.
+        """
         distribution = self.distribution(obs)
         entropy = distribution.entropy_given(actions[:, 0].long())
         return self.predict_values(obs), distribution.log_prob(actions), entropy
@@ -171,7 +187,7 @@ class FactoredPolicy(MaskableActorCriticPolicy):
         return self.critic(self._features(obs))
 
     def _features(self, observation: Tensor) -> Tensor:
-        """Every part of the observation near unit scale; z is so already, but a dream may carry it far."""
+        """The observation with every part near unit scale; z is already, but a dream may carry it far."""
         z, hidden, counts, cost = self.layout.split(observation)
         scale = torch.log1p(torch.tensor(float(self.max_locations)))
         scaled = torch.log1p(counts) / scale

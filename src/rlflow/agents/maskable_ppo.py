@@ -1,4 +1,13 @@
-"""Train the controller by MaskablePPO (Huang and Ontañón 2022), usually inside the dream."""
+"""Train the controller by MaskablePPO (Schulman et al. 2017, Huang and Ontañón 2022), usually inside the dream.
+
+    controller = train_controller(DreamEnv(model, starts, dream, seed=0), config, seed=0)
+
+The algorithm is sb3-contrib's, unchanged. What is ours: rewards scaled for the critic, a buffer without masks (the
+observations carry them), checkpoints, and the choice among snapshots.
+
+The invariant: a training that was killed and resumed ends with the same weights, to the bit. So a checkpoint holds
+everything that the next rollout depends on, the state of both global random generators included.
+"""
 
 import dataclasses
 import hashlib
@@ -36,13 +45,14 @@ def train_controller(
     checkpoint: Path | None = None,
     selection: Selection | None = None,
 ) -> Controller:
-    """A controller trained in env, a `DreamEnv` or any VecEnv with its `layout`, `rule_ids`,
-    `library_hash`, `fingerprint`, `state_dict` and `load_state_dict`. The same seed gives the same weights.
+    """A controller trained in `env`; the same seed gives the same weights.
 
-    on_update(update, metrics) after every update: mean return in percent and length of the episodes that ended,
-    losses, entropy, approximate KL, and its real score where it was tried. checkpoint: a file written before every
-    rollout; where it is there and of the same run, the training goes on from it. selection: tries the controller
-    every `updates_per_trial` updates and after the last; the best snapshot is returned, without it the last.
+    env: a `DreamEnv`, or any VecEnv that has its `layout`, `rule_ids`, `library_hash`, `fingerprint`, `state_dict` and
+    `load_state_dict`. on_update(update, metrics) after every update: mean return in percent and length of the episodes
+    that ended, losses, entropy, approximate KL, and the real score if the controller was tried. checkpoint: a file
+    written before every rollout; if it exists and is of the same run, the training goes on from it. selection: tries
+    the controller every `updates_per_trial` updates and after the last one; the best snapshot is returned. Without it
+    the last one is.
     """
     scaled = EpisodeStatistics(env, config.reward_scale)
     arguments = ControllerArguments(
@@ -52,6 +62,7 @@ def train_controller(
         layout=env.get_attr("layout")[0],
         config=config,
     )
+
     model = MaskablePPO(
         FactoredPolicy,
         scaled,
@@ -72,13 +83,16 @@ def train_controller(
     )
     model.set_logger(Logger(folder=None, output_formats=[]))
     controller = Controller(model.policy, arguments)  # type: ignore[arg-type]
+
     run = _fingerprint(arguments, seed, env, selection is not None)
     progress = _Progress(scaled, controller, run, checkpoint, on_update, selection)
     progress.init_callback(model)
     progress.restore()
+
     remaining = config.total_steps - model.num_timesteps
     if remaining > 0:
         model.learn(remaining, callback=progress, reset_num_timesteps=False, log_interval=None, use_masking=False)  # type: ignore[arg-type]
+
     if selection is not None:
         selection.choose(controller)
     controller.policy.eval().requires_grad_(False)
@@ -86,7 +100,7 @@ def train_controller(
 
 
 class MaskFreeBuffer(MaskableRolloutBuffer):
-    """A rollout buffer that keeps no masks: they are in the observations. One column satisfies the interface."""
+    """A rollout buffer without masks, which the observations carry; one column of ones satisfies the interface."""
 
     def reset(self) -> None:
         """Empty the buffer."""
@@ -96,7 +110,7 @@ class MaskFreeBuffer(MaskableRolloutBuffer):
 
 
 class EpisodeStatistics(VecEnvWrapper):
-    """Scales rewards for the critic, and sums up unscaled returns of the episodes that end."""
+    """A wrapper that scales rewards for the critic and sums up the unscaled returns of the episodes that end."""
 
     def __init__(self, venv: VecEnv, reward_scale: float) -> None:
         super().__init__(venv)
@@ -111,7 +125,7 @@ class EpisodeStatistics(VecEnvWrapper):
         return self.venv.reset()  # type: ignore[return-value]
 
     def step_wait(self) -> Any:
-        """As the environment's, with scaled rewards."""
+        """Step the environment; the rewards that come back are scaled."""
         observation, reward, done, infos = self.venv.step_wait()
         self.totals += reward
         self.lengths += 1
@@ -121,7 +135,7 @@ class EpisodeStatistics(VecEnvWrapper):
         return observation, reward * self.reward_scale, done, infos
 
     def take(self) -> dict[str, float]:
-        """Mean return in percent and length of the episodes finished since the last call."""
+        """Number, mean return in percent and mean length of the episodes finished since the last call."""
         finished, self.finished = self.finished, []
         if not finished:
             return {"episodes": 0.0}
@@ -134,7 +148,7 @@ class EpisodeStatistics(VecEnvWrapper):
 
 
 class _Progress(BaseCallback):
-    """Reports and checkpoints between an update and the next rollout, where nothing is in flight."""
+    """A callback that reports and stores between an update and the next rollout, when nothing is in flight."""
 
     def __init__(
         self,
@@ -160,15 +174,17 @@ class _Progress(BaseCallback):
         self._report(last=True)
 
     def _report(self, last: bool) -> None:
-        """Once per finished update."""
+        """Report the update that has just finished, once."""
         finished = self.model._n_updates // self.model.n_epochs  # type: ignore[attr-defined]
         if finished == self.updates:
             return
         self.updates = finished
+
         values = self.model.logger.name_to_value
         metrics = self.env.take() | {name: float(value) for name, value in values.items()}
         if self.selection is not None and (last or finished % self.controller.arguments.config.updates_per_trial == 0):
             metrics["real_score_percent"] = self.selection.consider(self.controller)
+
         log.info("update %d: %s", finished, {name: round(value, 4) for name, value in metrics.items()})
         if self.checkpoint is not None:
             write_checkpoint(self.checkpoint, self.run, finished, self._state())

@@ -1,4 +1,13 @@
-"""The trained controller as an optimiser: it acts on the real graph as it learned to act in the dream."""
+"""The trained controller as an optimiser: it acts on the real graph as it learned to act in the dream.
+
+    optimiser = PolicyOptimiser(library, rewriter, cost_model, world_model, controller, environment)
+    result = optimiser.optimise(graph, Budget())
+
+Before each action the real graph is encoded by V and joined with M's memory of the steps so far, which gives the same
+observation (z, h, counts, cost) that a dream gives.
+
+The invariant: the result is never worse than the graph it began with, since the best graph of all episodes is kept.
+"""
 
 from __future__ import annotations
 
@@ -36,15 +45,15 @@ class _Best:
 
 @dataclass(frozen=True)
 class PolicyOptimiser:
-    """Episodes in which the controller takes its most probable actions, then `sampled_episodes` drawn ones.
+    """An optimiser that plays episodes: first with the most probable actions, then `sampled_episodes` drawn ones.
 
-    The real masks rule out what the dream's would have allowed. The best graph of all episodes is the result: a
-    temporary loss costs nothing. One expansion of the budget is one episode.
+    Actions that the dream would have allowed but the real graph does not are masked. The best graph of all episodes is
+    the result, so a temporary loss costs nothing. One expansion of the budget is one episode.
 
-    In the first episode the controller is alone. With `candidates` above 1 it proposes in all others: its so many
-    likeliest rewrites are tried on the real graph, and the cheapest is taken if it saves anything, else what the
-    controller would have done, which may be a loss for a later gain, or the end. In a dream, where there is no graph,
-    locations can hardly be told apart; here they can. Every try counts as an interaction.
+    In the first episode the controller acts alone. In all others, with `candidates` above 1, it only proposes: that
+    many of its likeliest rewrites are tried on the real graph, and the cheapest is taken if it saves anything. If none
+    does, the controller's own action is taken, which may be a loss for a later gain, or the end. A dream has no graph
+    in which to tell locations apart; here there is one. Every try counts as an interaction.
     """
 
     library: Library
@@ -59,9 +68,13 @@ class PolicyOptimiser:
     name: str = "rlflow"
 
     def optimise(self, graph: Graph, budget: Budget, on_progress: OnProgress | None = None) -> OptimisationResult:
-        """`InputError` if controller and world model were trained on different rules."""
+        """The best graph of all episodes.
+
+        `InputError` if controller and world model were trained on different rules.
+        """
         if self.controller.arguments.rule_ids != self.world_model.arguments.rule_ids:
             raise InputError("the controller and the world model were trained on different rules: train them together")
+
         started = time.perf_counter()
         env = SubstitutionEnv(
             graph,
@@ -72,9 +85,11 @@ class PolicyOptimiser:
             vocabulary=self.world_model.arguments.vocabulary,
         )
         generator = torch.Generator().manual_seed(self.seed)
+
         env.reset(options=_HERE)
         start_ms = env.cost.runtime_ms
         best = _Best(graph, start_ms, env.trajectory())
+
         interactions = 0
         episodes = self._episodes(generator)[: budget.expansions]
         for done, (source, candidates) in enumerate(episodes, start=1):
@@ -85,6 +100,7 @@ class PolicyOptimiser:
             best = min(best, found, key=lambda b: b.runtime_ms)
             if on_progress:
                 on_progress(done / len(episodes), f"best {best.runtime_ms:.3f} ms after {done} episodes")
+
         wall_time_s = time.perf_counter() - started
         return OptimisationResult(best.graph, best.runtime_ms, start_ms, best.trajectory, wall_time_s, interactions)
 
@@ -94,18 +110,19 @@ class PolicyOptimiser:
         return RuleAlignment.of(self.world_model.arguments.rule_ids, [r.id for r in self.library.rules])
 
     def _episodes(self, generator: torch.Generator) -> list[tuple[torch.Generator | None, int]]:
-        """Of each episode where its actions are drawn from, if they are, and how many rewrites are tried."""
+        """One entry per episode: the generator that draws its actions (None: the most probable ones), and the tries."""
         likeliest: list[tuple[torch.Generator | None, int]] = [(None, 1)]
         if self.candidates > 1:
             likeliest.append((None, self.candidates))
         return likeliest + [(generator, self.candidates)] * self.sampled_episodes
 
     def _episode(self, env: SubstitutionEnv, generator: torch.Generator | None, candidates: int) -> tuple[_Best, int]:
-        """The best graph of one episode and its interactions; with a generator actions are drawn."""
+        """Play one episode; returns its best graph and its interactions. With a generator, actions are drawn."""
         env.reset(options=_HERE)
         alignment = self._alignment
         layout = latent_state.layout_of(self.world_model)
         state = latent_state.begin(self.world_model, env.graph_arrays(), alignment.counts(env.counts()), 100.0)
+
         best = _Best(env.graph, env.cost.runtime_ms, env.trajectory())
         steps = tries = 0
         ended = False
@@ -113,17 +130,21 @@ class PolicyOptimiser:
             observation = state.observation(layout)
             chosen = self.controller.act(observation, generator is None, generator)
             action = (int(chosen[0]), int(chosen[1]))
+
             if candidates > 1:
                 proposed = self.controller.likeliest_rewrites(observation, candidates, generator)
                 action = self._cheapest(env, alignment, proposed) or action
                 tries += len(proposed)
+
             _, _, terminated, truncated, _ = env.step(alignment.action(*action))
             ended = terminated or truncated
             if terminated:
                 break
+
             steps += 1
             if env.cost.runtime_ms < best.runtime_ms:
                 best = _Best(env.graph, env.cost.runtime_ms, env.trajectory())
+
             percent = 100.0 * env.cost.runtime_ms / env.start_cost.runtime_ms
             counts = alignment.counts(env.counts())
             state = latent_state.advance(self.world_model, state, action, env.graph_arrays(), counts, percent)
@@ -132,8 +153,10 @@ class PolicyOptimiser:
     def _cheapest(
         self, env: SubstitutionEnv, alignment: RuleAlignment, rewrites: list[tuple[int, int]]
     ) -> tuple[int, int] | None:
-        """Of these (rule, location) of the world model the one that leads to the cheapest graph, ties to the first;
-        None if none of them saves anything."""
+        """The one of these rewrites that leads to the cheapest graph, ties to the first; None if none saves anything.
+
+        rewrites: (rule, location) in the world model's order of rules.
+        """
         matches = self.rewriter.matches(env.graph)
 
         def runtime_ms(rewrite: tuple[int, int]) -> float:
@@ -142,7 +165,9 @@ class PolicyOptimiser:
 
         costs = {rewrite: runtime_ms(rewrite) for rewrite in rewrites}
         cheapest = min(costs, key=costs.__getitem__, default=None)
-        return cheapest if cheapest is not None and costs[cheapest] < env.cost.runtime_ms else None
+        if cheapest is None or costs[cheapest] >= env.cost.runtime_ms:
+            return None
+        return cheapest
 
 
 def judge_on(
@@ -153,7 +178,7 @@ def judge_on(
     world_model: WorldModel,
     environment: EnvironmentConfig,
 ) -> Judge:
-    """Tries controllers on this graph: one episode of their most probable actions, nothing else helping."""
+    """A judge that tries controllers on this graph: one episode of their most probable actions, with no tries."""
 
     def judge(controller: Controller) -> Trial:
         alone = PolicyOptimiser(

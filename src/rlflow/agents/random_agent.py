@@ -1,4 +1,4 @@
-"""The random agent that collects what the world model is fitted on."""
+"""The random agent, whose episodes the world model is fitted on."""
 
 from dataclasses import dataclass
 
@@ -10,12 +10,12 @@ from rlflow.representation.action_space import ActionSpace
 
 @dataclass(frozen=True)
 class RandomAgent:
-    """A valid rule at random, then one of its locations, uniformly (paper section 3.3).
+    """An agent that draws a valid rule, then one of its locations, uniformly (paper section 3.3).
 
-    terminate_probability: chance of terminate at each step; certain where nothing matches. concentration:
-    None gives every valid rule the same chance, as in the paper; a positive number gives each episode its own
-    taste, a Dirichlet draw over the rules, uniform on average. Tastes reach states in which a rule is used
-    up, which no uniform walk sees in a bounded episode.
+    terminate_probability: the chance of terminate at each step; where nothing matches, terminate is certain.
+    concentration: None gives every valid rule the same chance, as in the paper. A positive number gives each episode
+    weights of its own over the rules, a Dirichlet draw, uniform on average: an episode that prefers a rule reaches
+    states in which that rule is used up, which no uniform walk sees within a bounded episode.
     """
 
     action_space: ActionSpace
@@ -24,24 +24,28 @@ class RandomAgent:
 
     def __post_init__(self) -> None:
         if not 0 <= self.terminate_probability <= 1:
-            raise InputError(f"random agent: terminate_probability {self.terminate_probability} outside 0..1")
+            raise InputError(
+                f"random agent: terminate_probability is {self.terminate_probability}; give one from 0 to 1"
+            )
         if self.concentration is not None and self.concentration <= 0:
-            raise InputError(f"random agent: concentration {self.concentration}; give a positive one or none")
+            raise InputError(f"random agent: concentration is {self.concentration}; give a positive number or null")
 
-    def draw_taste(self, rng: np.random.Generator) -> np.ndarray:
-        """Weights (R,) of the rules, drawn at the start of an episode."""
+    def draw_rule_weights(self, rng: np.random.Generator) -> np.ndarray:
+        """Draw the weights (R,) of the rules for one episode."""
         rules = self.action_space.num_rules
         if self.concentration is None or rules == 0:
             return np.ones(rules)
         return rng.dirichlet(np.full(rules, self.concentration))
 
-    def act(self, counts: np.ndarray, taste: np.ndarray, rng: np.random.Generator) -> tuple[int, int]:
-        """(rule, location) where the rules match counts (R,) times, under the episode's taste (R,)."""
+    def act(self, counts: np.ndarray, rule_weights: np.ndarray, rng: np.random.Generator) -> tuple[int, int]:
+        """Draw (rule, location), given the rules' match counts (R,) and the episode's rule_weights (R,)."""
         valid = counts > 0
         if not valid.any() or rng.random() < self.terminate_probability:
             return self.action_space.terminate, 0
-        weights = taste * valid
-        if weights.sum() <= 0:
+
+        weights = rule_weights * valid
+        if weights.sum() <= 0:  # a Dirichlet draw may give all valid rules a weight that rounds to 0
             weights = valid.astype(float)
+
         rule = int(rng.choice(len(counts), p=weights / weights.sum()))
         return rule, int(rng.integers(counts[rule]))

@@ -1,7 +1,7 @@
-"""Which snapshot of a training is kept: the one that does best on the real graph.
+"""The choice among the snapshots of a training: the one that does best on the real graph is kept.
 
-PPO learns in the dream alone. The longer it does, the better it finds the places where the dream is wrong, so that
-the real score falls again while the dreamed one still rises (paper section 2.4). No gradient comes from reality, and
+PPO learns in the dream alone. The longer it does, the better it finds the places where the dream is wrong, so that the
+real score falls again while the dreamed one still rises (paper section 2.3). No gradient comes from the real graph, and
 the real steps that the choice takes are counted.
 """
 
@@ -16,7 +16,7 @@ from rlflow.agents.controller import Controller
 
 @dataclass(frozen=True)
 class Trial:
-    """Improvement in percent of the real graph by a controller, and the real steps that it took."""
+    """The improvement of the real graph by a controller, in percent, and the real steps that it took."""
 
     score_percent: float
     interactions: int
@@ -27,7 +27,7 @@ Judge = Callable[[Controller], Trial]
 
 @dataclass
 class Selection:
-    """The best snapshot so far, of equally good ones the latest; `weights` is None before the first trial."""
+    """The best snapshot so far, the latest of equally good ones; `weights` is None before the first trial."""
 
     judge: Judge
     score_percent: float = float("-inf")
@@ -35,7 +35,7 @@ class Selection:
     weights: dict[str, Any] | None = None
 
     def consider(self, controller: Controller) -> float:
-        """Try the controller, keep a copy of its weights if none was better; returns its score in percent."""
+        """Try the controller and keep a copy of its weights if none was better; returns its score in percent."""
         trial = self.judge(controller)
         self.interactions += trial.interactions
         if trial.score_percent >= self.score_percent:

@@ -1,4 +1,4 @@
-"""`rlflow equivalence A.onnx B.onnx`: do two models compute the same?"""
+"""`rlflow equivalence A.onnx B.onnx`: compare what two models compute."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import numpy as np
 import typer
 
 from rlflow import schemas
-from rlflow.cli.optimise import parse_shape
+from rlflow.cli.arguments import parse_shape
 from rlflow.equivalence import equivalence as equivalence_of
 from rlflow.equivalence.compare import EquivalenceReport
 from rlflow.errors import InputError
@@ -21,24 +21,24 @@ _DIFFERENT = 1
 
 
 def equivalence(
-    original: Annotated[Path, typer.Argument(help="An ONNX model: it sets interface and tolerance.")],
-    candidate: Annotated[Path, typer.Argument(help="The ONNX model that may stand in for it.")],
-    draws: Annotated[int, typer.Option(help="How many inputs to draw.")] = 3,
-    seed: Annotated[int, typer.Option(help="Of the inputs.")] = 0,
+    original: Annotated[Path, typer.Argument(help="The ONNX model that sets the interface and the tolerance.")],
+    candidate: Annotated[Path, typer.Argument(help="The ONNX model to compare with it.")],
+    draws: Annotated[int, typer.Option(help="Number of inputs to draw.")] = 3,
+    seed: Annotated[int, typer.Option(help="Seed of the drawn inputs.")] = 0,
     shape: Annotated[
-        list[str] | None, typer.Option(help="Shape of an input whose sizes are open, as in x=1x128; repeatable.")
+        list[str] | None, typer.Option(help="Shape of an input with dynamic dimensions, as in x=1x128; repeatable.")
     ] = None,
     inputs: Annotated[
-        Path | None, typer.Option(help="An .npz file with an array for each input, instead of drawn ones.")
+        Path | None, typer.Option(help="An .npz file with an array for each input, to use instead of drawn ones.")
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the report as JSON.")] = False,
 ) -> None:
-    """Compare two models on drawn inputs, within a tolerance that follows from the original's type and depth.
+    """Compare what two models compute on drawn inputs, within a tolerance derived from the original's type and depth.
 
-    Exit code 0 when they are equivalent, 1 when they are not or no input could tell, 2 on input that cannot be used.
+    Exit code 0 if they are equivalent, 1 if they differ or no input could tell, 2 if the input cannot be used.
     """
     if seed < 0:
-        raise InputError(f"the seed is {seed}; it must be 0 or more")
+        raise InputError(f"the seed is {seed}: give a whole number of 0 or more")
     shapes = dict(parse_shape(text) for text in shape or ())
     given = None if inputs is None else [_read(inputs)]
     report = equivalence_of(original, candidate, draws=draws, seed=seed, shapes=shapes, inputs=given)
@@ -53,16 +53,16 @@ def equivalence(
 
 
 def _document(report: EquivalenceReport) -> dict[str, Any]:
-    """What the schema `equivalence` wants of a report; infinite errors are null."""
+    """Return the figures of a report that the schema `equivalence` has; infinite errors are null."""
     kept = (
         "equivalent reason tolerance draws non_vacuous_draws worst_output worst_draw max_absolute_error "
         "max_relative_error"
     ).split()
     document = {name: _finite(getattr(report, name)) for name in kept}
     document["vacuous_outputs"] = list(report.vacuous_outputs)
-    if report.double is not None:
-        errors = {name: _finite(value) for name, value in vars(report.double).items()}
-        document["float64"] = errors | {"further": report.double.further}
+    if report.float64 is not None:
+        errors = {name: _finite(value) for name, value in vars(report.float64).items()}
+        document["float64"] = errors | {"further": report.float64.further}
     return document
 
 

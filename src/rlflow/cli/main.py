@@ -1,28 +1,84 @@
-"""The entry point: commands, and how errors reach a person."""
+"""The entry point: which commands there are, and how errors reach a person.
+
+A command's module is imported when the command runs, and not before: `rlflow --help` shows the sentences written here,
+and loads neither numpy nor ONNX Runtime.
+"""
 
 from __future__ import annotations
 
 import logging
 import sys
+from dataclasses import dataclass
+from importlib import import_module
+from typing import Any
 
 import typer
+from typer.core import TyperCommand, TyperGroup
 
-from rlflow.cli import equivalence, optimise, replay, results, rules, zoo
 from rlflow.errors import RLFlowError
+
+
+@dataclass(frozen=True)
+class _Entry:
+    """One line of `rlflow --help`: the module that holds the command, its function or `Typer`, and its sentence."""
+
+    module: str
+    attribute: str
+    summary: str
+
+
+COMMANDS = {
+    "optimise": _Entry(
+        "rlflow.cli.optimise", "optimise", "Write a faster model that computes the same, checked and timed."
+    ),
+    "equivalence": _Entry("rlflow.cli.equivalence", "equivalence", "Compare what two models compute on drawn inputs."),
+    "show": _Entry("rlflow.cli.show", "show", "Describe a model, or draw it, alone or beside its optimised form."),
+    "replay": _Entry("rlflow.cli.replay", "replay", "Apply a recorded trajectory to its model, step by step."),
+    "rules": _Entry("rlflow.cli.rules", "app", "List, show, verify and generate the substitution rules."),
+    "zoo": _Entry("rlflow.cli.zoo", "app", "Build models with seeded random weights, to try things on."),
+    "check-results": _Entry("rlflow.cli.results", "check_results", "Validate published figures against their schemas."),
+}
+
+
+class _CommandsOnDemand(TyperGroup):
+    """The commands by name and sentence; the one that runs is imported when it is resolved."""
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        return list(COMMANDS)
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        entry = COMMANDS.get(cmd_name)
+        return entry and TyperCommand(cmd_name, help=entry.summary)
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        name, command, rest = super().resolve_command(ctx, args)
+        return name, command and _load(args[0]), rest
+
+
+def _load(name: str) -> Any:
+    """Return the command `name` of `COMMANDS`, ready to run; its module is imported now."""
+    entry = COMMANDS[name]
+    found = getattr(import_module(entry.module), entry.attribute)
+    holder = typer.Typer(add_completion=False)
+    if isinstance(found, typer.Typer):
+        holder.add_typer(found, name=name, help=entry.summary)
+    else:
+        holder.command(name)(found)
+    return typer.main.get_group(holder).commands[name]
+
 
 app = typer.Typer(
     name="rlflow",
-    help="A learned, verified superoptimiser for ONNX models.",
+    cls=_CommandsOnDemand,
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
 )
-app.command("optimise")(optimise.optimise)
-app.command("equivalence")(equivalence.equivalence)
-app.command("replay")(replay.replay)
-app.command("check-results")(results.check_results)
-app.add_typer(rules.app, name="rules", help="The library of substitution rules.")
-app.add_typer(zoo.app, name="zoo", help="Models with seeded random weights, to try things on.")
+
+
+@app.callback()
+def rlflow() -> None:
+    """A learned, verified superoptimiser for ONNX models."""
 
 
 def main() -> None:

@@ -14,15 +14,18 @@ from rlflow.cli.progress import progress_bar
 from rlflow.errors import InputError, RuleError
 from rlflow.rules import library as rule_library
 from rlflow.rules import pattern
-from rlflow.rules.declared.catalogue import false_controls
+from rlflow.rules.declared.catalogue import declared_rules, false_controls
+from rlflow.rules.declared.refresh import refreshed
+from rlflow.rules.dsl.files import declaration_text
 from rlflow.rules.expression import describe
 from rlflow.rules.rule import Rule
 from rlflow.rules.synthesis.families import SHIPPED
 from rlflow.rules.synthesis.generate import TRIALS, LibraryConfig, write_library
 from rlflow.rules.taso import recall
 from rlflow.rules.taso.equations import read_equations
+from rlflow.rules.user_rules import verified
 from rlflow.rules.verification.certify import recertified
-from rlflow.rules.verification.stress import endure
+from rlflow.rules.verification.stress import stress
 from rlflow.rules.verification.verify import Refutation, VerificationConfig, check_false_controls, verify
 
 app = typer.Typer(no_args_is_help=True)
@@ -49,7 +52,7 @@ def show(
     picture: Annotated[Path | None, typer.Option(help="Draw both sides into this file: .svg, .png or .pdf.")] = None,
     as_json: AsJson = False,
 ) -> None:
-    """One rule: its two sides, its condition in words, and what its certificate says."""
+    """One rule: its two sides, its condition in words, what its certificate says, and the text of its declaration."""
     found = rule_library.load(library).get(rule)
     if picture is not None:
         from rlflow.evaluation import figures, rule_picture  # matplotlib takes a second to import
@@ -58,11 +61,16 @@ def show(
     if not as_json:
         typer.echo(_in_words(found))
         return
-    _print_json("rules_show", found.to_json())
+    text = declaration_text(found.declared_at)
+    _print_json("rules_show", found.record() | ({"declaration": text} if text else {}))
 
 
 @app.command("verify")
 def verify_rules(
+    file: Annotated[Path | None, typer.Argument(help="A Python file that declares rules of your own.")] = None,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="Write the rules of FILE with their certificates: a .jsonl.")
+    ] = None,
     library: LibraryFile = None,
     seed: Annotated[int, typer.Option(help="Draws other instances than the certificates' own.")] = 1,
     instances: Annotated[
@@ -73,7 +81,15 @@ def verify_rules(
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Verify every rule again with fresh instances, and that rules known to be false are refused."""
+    """Verify every rule again with fresh instances, and that rules known to be false are refused.
+
+    Of a file of your own, its rules and its false controls; a refuted rule is told with its line and a counter-example.
+    """
+    if file is not None:
+        _verify_file(file, output, VerificationConfig(seed=seed), as_json)
+        return
+    if output is not None:
+        raise InputError("--output is for rules of your own: `rlflow rules verify my_rules.py -o my_rules.jsonl`")
     loaded = rule_library.load(library)
     config = VerificationConfig(seed=seed)
     refused = check_false_controls(false_controls(), config)
@@ -82,7 +98,7 @@ def verify_rules(
     with progress_bar("verifying") as on_progress:
         for number, rule in enumerate(loaded.rules):
             on_progress(number / len(loaded.rules), rule.name)
-            outcomes = [verify(rule, config), *([endure(rule, instances, seed)] if instances else [])]
+            outcomes = [verify(rule, config), *([stress(rule, instances, seed)] if instances else [])]
             for outcome in outcomes:
                 if isinstance(outcome, Refutation):
                     raise RuleError(f"rule {rule.id} ({rule.name}) is refuted: {outcome}")
@@ -105,17 +121,51 @@ def verify_rules(
     _print_json("rules_verify", document)
 
 
+def _verify_file(file: Path, output: Path | None, config: VerificationConfig, as_json: bool) -> None:
+    started = process_time()
+    with progress_bar("verifying") as on_progress:
+        certified, refused = verified(file, config, lambda done, total, rule: on_progress(done / total, rule.name))
+    mean_ms = 1e3 * (process_time() - started) / max(1, len(certified.rules) + refused)
+    if output is not None:
+        certified.save(output)
+    if not as_json:
+        for rule in certified.rules:
+            typer.echo(f"{rule.id:28s} {rule.name:32s} {rule.equation()}")
+        written = f" Wrote {output}." if output else ""
+        typer.echo(f"{len(certified.rules)} rules verified; {refused} false controls refused.{written}")
+        return
+    errors = [r.certificate.max_relative_error or 0.0 for r in certified.rules if r.certificate]
+    document = {
+        "library_hash": certified.hash,
+        "seed": config.seed,
+        "rules_verified": len(certified.rules),
+        "false_controls_refused": refused,
+        "mean_ms": mean_ms,
+        "max_relative_error": max(errors, default=0.0),
+    }
+    _print_json("rules_verify", document)
+
+
 @app.command()
 def certify(library: LibraryFile = None) -> None:
-    """Verify the rules whose certificate no longer holds, and write the library with their new certificates."""
+    """Verify the rules whose certificate does not hold, and write the library with their new certificates.
+
+    The shipped library is brought up to date with the declarations as well: new rules are verified and take their
+    place, removed ones go, and each names its file and line. Nothing is enumerated again.
+    """
     path = library or rule_library.SHIPPED
     before = rule_library.read(path)
-    after = recertified(before, VerificationConfig())
+    today = before if library else refreshed(before, declared_rules())
+    after = recertified(today, VerificationConfig())
     after.save(path)
-    again = rule_library.difference(before, after).recertified
-    for rule in again:
-        typer.echo(f"{rule.id:28s} {rule.name}")
-    typer.echo(f"{len(again)} of {len(after.rules)} rules certified again in {path}.")
+    changed = rule_library.difference(before, after)
+    for sign, rules in (("+", changed.added), ("-", changed.removed), ("~", changed.recertified)):
+        for rule in rules:
+            typer.echo(f"{sign} {rule.id:28s} {rule.name}")
+    typer.echo(
+        f"{path}: {len(changed.added)} rules added, {len(changed.removed)} removed, "
+        f"{len(changed.recertified)} certified again, {changed.unchanged} unchanged."
+    )
 
 
 @app.command()
@@ -241,7 +291,7 @@ def _in_words(rule: Rule) -> str:
         shape = "any shape" if spec.shape is None else f"shape [{', '.join(map(str, spec.shape))}]"
         lines.append(f"where {name} has {shape}{', constant' if spec.constant else ''}")
     lines += [f"if {describe(condition)}" for condition in rule.where]
-    lines += [f"tried if {describe(condition)}" for condition in rule.worth]
+    lines += [f"tried if {describe(condition)}" for condition in rule.profitable_if]
     for domain, version in rule.versions.items():
         if domain or version > 1:
             lines.append(f"from opset {version}{f' of {domain}' if domain else ''} on")
@@ -252,4 +302,9 @@ def _in_words(rule: Rule) -> str:
             f"{c.float_cases} float runs; under the meaning of "
             + ", ".join(f"{name} {digest}" for name, digest in c.semantics.items())
         )
+    if rule.declared_at:
+        lines.append(f"declared at {rule.declared_at}")
+        lines += ["", *filter(None, [declaration_text(rule.declared_at)])]
+    else:
+        lines.append(f"found by enumeration, in the family {rule.family}: {rule.origin}")
     return "\n".join(lines)

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-import yaml
 
 from rlflow import schemas, zoo
 from rlflow.errors import InputError
@@ -36,7 +35,10 @@ def list_models(as_json: Annotated[bool, typer.Option("--json", help="Print JSON
 def build(
     name: Annotated[str, typer.Argument(help="A model from `rlflow zoo list`.")],
     output: Annotated[Path, typer.Option("--output", "-o", help="Where to write it.")],
-    setting: Annotated[list[str] | None, typer.Option("--set", help="key=value; repeatable.")] = None,
+    setting: Annotated[
+        list[str] | None,
+        typer.Option("--set", help="key=value, such as layers=2 or attention_mask=false; repeatable."),
+    ] = None,
 ) -> None:
     """Build a model with seeded random weights."""
     model = zoo.build(name, **dict(_parsed(s) for s in setting or ()))
@@ -48,4 +50,7 @@ def _parsed(text: str) -> tuple[str, Any]:
     key, separator, value = text.partition("=")
     if not separator or not key:
         raise InputError(f"{text!r} is no setting: write key=value, such as layers=2")
-    return key, yaml.safe_load(value)
+    try:
+        return key, json.loads(value)
+    except ValueError:
+        return key, value  # a word such as gelu, without the quotation marks that JSON wants

@@ -1,1 +1,1 @@
-"""What a graph costs: counted, or measured on the runtime that will run it."""
+"""Costs of graphs: counted from their nodes, or measured on the runtime that will run them."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import fsum
 
-from rlflow.cost.base import Cost
+from rlflow.cost.base import Cost, CostContext
 from rlflow.cost.work import WorkCounter
 from rlflow.ir.graph import Graph
 
@@ -49,3 +49,8 @@ class AnalyticCost:
         arithmetic_ms = work.flops / self.config.gflops_per_s / 1e6
         traffic_ms = work.bytes_moved / self.config.gbytes_per_s / 1e6
         return max(arithmetic_ms, traffic_ms) + self.config.launch_us / 1e3
+
+
+def analytic(context: CostContext) -> AnalyticCost:
+    """Make the cost model "analytic"; its settings are those of `AnalyticConfig`."""
+    return AnalyticCost(context.configure(AnalyticConfig))

@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
-from typing import Protocol
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, field, fields
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
+from rlflow.errors import InputError
 from rlflow.ir.graph import Graph
+
+if TYPE_CHECKING:
+    from rlflow.runtime.session import Setting
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """One inference of a graph (paper.md 2, metrics of a graph).
+    """The cost of one inference of a graph.
 
     `launches` counts the nodes that run; `load_time_flops` the work on constant expressions, done once when the model
     is made.
@@ -27,7 +35,7 @@ class Cost:
 
 
 class CostModel(Protocol):
-    """Prices graphs; the same graph always gets the same cost."""
+    """A price for every graph; the same graph always gets the same cost."""
 
     @property
     def name(self) -> str: ...
@@ -35,3 +43,28 @@ class CostModel(Protocol):
     def runtime_ms(self, graph: Graph) -> float: ...
 
     def cost(self, graph: Graph) -> Cost: ...
+
+
+@dataclass(frozen=True)
+class CostContext:
+    """What is known where a cost model is made by its name; a cost model uses of it what it needs.
+
+    `setting` is how the model will run, `dimensions` are the sizes of its dynamic dimensions by symbol, `prices` is the
+    file of a price list, and `settings` are numbers of the cost model's own.
+    """
+
+    setting: Setting = "deployed"
+    dimensions: Mapping[str, int] = field(default_factory=dict)
+    prices: Path | None = None
+    settings: Mapping[str, Any] = field(default_factory=dict)
+
+    def configure(self, kind: type[T]) -> T:
+        """Make the dataclass `kind` from the settings. `InputError` if it has no such setting."""
+        known = [entry.name for entry in fields(kind)]  # type: ignore[arg-type]
+        for name in self.settings:
+            if name not in known:
+                raise InputError(f"this cost model has no setting {name!r}: choose from {', '.join(known)}")
+        return kind(**self.settings)
+
+
+CostModelFactory = Callable[[CostContext], CostModel]

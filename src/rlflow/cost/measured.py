@@ -1,7 +1,7 @@
 """Measured cost: the sum of what a graph's fragments take, each timed once on ONNX Runtime with cold weights.
 
 `as_written` prices every node by itself, with the runtime's own graph optimisation off. `deployed` prices regions as
-ONNX Runtime fuses them at its highest level, so that a rewrite is judged by what will run (design.md 3.5).
+ONNX Runtime fuses them at its highest level, so that a rewrite is judged by what will run (docs/decisions.md, 5).
 
 Alone, a view (Reshape and its like) would be charged for copying its operand to the model's output, which it never does
 inside a model. Regions of views therefore all have one price, that of a launch.
@@ -17,8 +17,9 @@ from weakref import WeakKeyDictionary
 
 from immutables import Map
 
+from rlflow.cost import price_list
 from rlflow.cost.analytic import AnalyticConfig
-from rlflow.cost.base import Cost
+from rlflow.cost.base import Cost, CostContext
 from rlflow.cost.fragment import Fragment, describe, extract, leaves
 from rlflow.cost.price_list import Price, PriceList
 from rlflow.cost.regions import (
@@ -198,3 +199,16 @@ def _estimate_ms(graph: Graph, fragment: Fragment, work: WorkCounter) -> float:
     traffic_ms = sum(p.bytes_moved for p in parts) / machine.gbytes_per_s / 1e6
     arithmetic_ms = sum(p.flops for p in parts) / machine.gflops_per_s / 1e6
     return max(traffic_ms, arithmetic_ms) + machine.launch_us / 1e3 * len(parts)
+
+
+def measured(context: CostContext) -> MeasuredCost:
+    """Make the cost model "measured"; its settings are those of `PricingConfig`.
+
+    `PriceError` if there is no price list in the file named, or if it belongs to another machine.
+    """
+    pricing = context.configure(PricingConfig)
+    if context.prices is None:
+        prices = empty_price_list(pricing.threads)
+    else:
+        prices = price_list.load(context.prices, fingerprint(pricing.threads).key)
+    return MeasuredCost(context.setting, prices, pricing, context.dimensions)

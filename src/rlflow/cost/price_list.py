@@ -8,11 +8,10 @@ from __future__ import annotations
 
 import json
 import math
-import os
-import tempfile
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from rlflow.atomic_file import written_whole
 from rlflow.errors import PriceError
 
 
@@ -56,11 +55,8 @@ class PriceList:
                 for key, price in sorted(self.prices.items())
             },
         }
-        path.parent.mkdir(parents=True, exist_ok=True)
-        # several processes may share the list of a machine: each writes a draft of its own
-        with tempfile.NamedTemporaryFile("w", dir=path.parent, suffix=".draft", delete=False) as draft:
-            draft.write(json.dumps(content, indent=1) + "\n")
-        os.replace(draft.name, path)
+        with written_whole(path) as draft:  # several processes may share the list of a machine
+            draft.write_text(json.dumps(content, indent=1) + "\n")
 
 
 def load(path: Path, hardware: str) -> PriceList:

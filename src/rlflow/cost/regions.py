@@ -11,7 +11,7 @@ always has).
 
 The borders follow the CPU optimisers at ORT_ENABLE_ALL: MatMul + Add -> Gemm, scale and transpose into FusedMatMul,
 Gelu and BiasGelu, LayerNormalization and SkipLayerNormalization, Conv + BatchNormalization + activation,
-Pad into a window (research/ort_cpu_headroom.md, 3 and 4).
+Pad into a window (docs/measurements.md, 3).
 """
 
 from __future__ import annotations
@@ -24,19 +24,26 @@ from immutables import Map
 from rlflow.ir.graph import Change, Graph
 from rlflow.ir.node import Node
 from rlflow.ops import registry
+from rlflow.ops.traits import Fusion
 
-VIEWS = frozenset(name for name, operator in registry.OPERATORS.items() if not operator.moves_data)
+
+def _playing(parts: Fusion) -> frozenset[str]:
+    """The operators that play one of these parts."""
+    return registry.having(lambda traits: traits.fusion & parts)
+
+
+VIEWS = registry.having(lambda traits: traits.view)
 """Operators that only relabel memory."""
 
-_PRODUCTS = frozenset({"MatMul", "Gemm", "Conv", "ConvTranspose"})
-_PADDED = frozenset({"Conv", "MaxPool", "AveragePool"})
-_NORMALISATIONS = frozenset({"LayerNormalization", "RMSNormalization", "BatchNormalization"})
-_POINTWISE = frozenset(
-    "Add Sub Mul Div Sum Pow Neg Relu Erf Tanh Sqrt Exp Log Sigmoid Reciprocal Clip LeakyRelu HardSigmoid Gelu".split()
-)
-_REDUCTIONS = frozenset({"ReduceMean", "ReduceSum"})
-_SUMS = frozenset({"Add", "Sum"})
-
+_TRANSPOSES = _playing(Fusion.TRANSPOSE)
+_PADS, _PADDED = _playing(Fusion.PAD), _playing(Fusion.PADDED)
+_PRODUCTS = _playing(Fusion.PRODUCT)
+_POINTWISE = _playing(Fusion.POINTWISE)
+_SUMS, _SCALES = _playing(Fusion.SUM), _playing(Fusion.SCALE)
+_GATES, _GATED = _playing(Fusion.GATE), _playing(Fusion.GATED)
+_REDUCTIONS = _playing(Fusion.REDUCTION)
+_NORMALISATIONS, _NORMALISED = _playing(Fusion.NORMALISATION), _playing(Fusion.NORMALISED)
+_BEFORE_POINTWISE = _playing(Fusion.POINTWISE | Fusion.PRODUCT | Fusion.REDUCTION | Fusion.ACTIVATED)
 
 Region = tuple[int, ...]
 
@@ -57,13 +64,13 @@ class Partition:
 
 
 def partition(graph: Graph) -> Partition:
-    """Every node that runs, in exactly one region."""
+    """Put every node that runs in exactly one region."""
     region_of = _grouped(graph, graph.order)
     return Partition(Map(region_of), tuple(dict.fromkeys(region_of.values())))
 
 
 def updated(parent: Partition, graph: Graph, change: Change) -> Partition:
-    """The partition of a graph from its parent's: only regions next to the change are cut again."""
+    """Return the partition of a graph from its parent's: only regions next to the change are cut again."""
     near = set(change.touched)
     for identifier in change.touched:
         near.update(graph.nodes[identifier].sources, graph.consumers[identifier])
@@ -77,25 +84,25 @@ def updated(parent: Partition, graph: Graph, change: Change) -> Partition:
 
 
 def node_by_node(graph: Graph) -> Partition:
-    """The partition where nothing is fused."""
+    """Return the partition in which nothing is fused."""
     region_of = {i: (i,) for i in graph.order}
     return Partition(Map(region_of), tuple(region_of.values()))
 
 
 def updated_node_by_node(parent: Partition, graph: Graph, change: Change) -> Partition:
-    """The same from the parent's."""
+    """Return the partition in which nothing is fused, from the parent's."""
     affected = {parent.region_of[i] for i in (*change.touched, *change.removed) if i in parent.region_of}
     return _with(parent, affected, {i: (i,) for i in _in_order(graph, change.touched)})
 
 
 def _in_order(graph: Graph, identifiers: Iterable[int]) -> list[int]:
-    """Those of them that run."""
+    """Return the nodes among these that run, in the graph's order."""
     position = graph.positions()
     return sorted((i for i in identifiers if position[i] >= 0), key=position.__getitem__)
 
 
 def _with(parent: Partition, gone: Collection[Region], made: Mapping[int, Region]) -> Partition:
-    """The parent's partition with other regions in the place of some."""
+    """Return the parent's partition with other regions in the place of some."""
     region_of = parent.region_of.mutate()
     for region in gone:
         for identifier in region:
@@ -105,7 +112,7 @@ def _with(parent: Partition, gone: Collection[Region], made: Mapping[int, Region
 
 
 def _products_after(graph: Graph, region: Region) -> Iterator[int]:
-    """What reads from a region and may join it because of nodes deep inside it: see `_scales_a_tensor`."""
+    """List the products that read from a region and may join it for what is deep inside: see `_scales_a_tensor`."""
     for identifier in region:
         for consumer in graph.consumers.get(identifier, ()):
             if graph.nodes[consumer].op in _PRODUCTS and not graph.nodes[consumer].constant:
@@ -113,7 +120,7 @@ def _products_after(graph: Graph, region: Region) -> Iterator[int]:
 
 
 def _grouped(graph: Graph, ordered: Sequence[int]) -> dict[int, Region]:
-    """Regions among these nodes, which are in the graph's order."""
+    """Group these nodes, which are in the graph's order, into regions."""
     rank = {identifier: place for place, identifier in enumerate(ordered)}
     parent = {i: i for i in ordered}
 
@@ -136,25 +143,23 @@ def _grouped(graph: Graph, ordered: Sequence[int]) -> dict[int, Region]:
 
 def _may_fuse(graph: Graph, producer: int, consumer: int) -> bool:
     first, second = graph.nodes[producer], graph.nodes[consumer]
-    if second.op in VIEWS or second.op == "Transpose":
+    if second.op in VIEWS or second.op in _TRANSPOSES:
         return first.op == second.op or (first.op in VIEWS and second.op in VIEWS)
-    if first.op == "Pad" and second.op in _PADDED:
+    if first.op in _PADS and second.op in _PADDED:
         return True
     if second.op in _PRODUCTS:
-        return first.op == "Transpose" or (first.op in ("Mul", "Div") and _scales_a_tensor(graph, first))
+        return first.op in _TRANSPOSES or (first.op in _SCALES and _scales_a_tensor(graph, first))
     if second.op in _NORMALISATIONS:
-        return first.op in _SUMS or first.op == "Conv"
+        return first.op in _NORMALISED
     if second.op in _REDUCTIONS:
         return first.op in _POINTWISE
     if second.op not in _POINTWISE or not _stays_local(graph, producer, consumer):
         return False
-    return (
-        first.op in _POINTWISE or first.op in _PRODUCTS or first.op in _REDUCTIONS or first.op == "BatchNormalization"
-    )
+    return first.op in _BEFORE_POINTWISE
 
 
 def _stays_local(graph: Graph, producer: int, consumer: int) -> bool:
-    """Not what runs through the whole model: a residual stream, or a mask that every layer adds to its scores."""
+    """Return False for what runs through the whole model: a residual stream, or a mask that every layer adds."""
     first, second = graph.nodes[producer], graph.nodes[consumer]
     if first.op in _SUMS and second.op in _SUMS and len(graph.consumers[producer]) > 1:
         return False
@@ -165,13 +170,14 @@ def _stays_local(graph: Graph, producer: int, consumer: int) -> bool:
 
 
 def _scales_a_tensor(graph: Graph, node: Node) -> bool:
-    """Whether it multiplies by a constant scalar, and is not the end of a Gelu, which keeps its factor."""
+    """Return True if the node multiplies by a constant scalar and is not the end of a Gelu, which keeps its factor."""
     scalar = False
     for ref in node.inputs:
-        operand, kind = (None, None) if ref is None else (graph.nodes[ref.node], graph.type_of(ref))
-        if operand is None or kind is None:
+        tensor_type = None if ref is None else graph.type_of(ref)
+        if ref is None or tensor_type is None:
             return False
-        if operand.constant and kind.is_static and kind.elements == 1:
+        operand = graph.nodes[ref.node]
+        if operand.constant and tensor_type.is_static and tensor_type.elements == 1:
             scalar = True
         elif _comes_from_gelu(graph, operand):
             return False
@@ -179,11 +185,13 @@ def _scales_a_tensor(graph: Graph, node: Node) -> bool:
 
 
 def _comes_from_gelu(graph: Graph, node: Node) -> bool:
-    """x (1 + erf(x / sqrt(2))), in whichever order it is multiplied.
+    """Return True for x (1 + erf(x / sqrt(2))), in whichever order it is multiplied.
 
     A Gelu in a form that ONNX Runtime does not recognise loses its factor to the product after it. It is still cut off
     here: that form costs much more than its factor, and regions of two products would multiply the prices to take.
     """
-    near = [graph.nodes[s] for s in node.sources] if node.op == "Mul" else []
+    if node.op not in _GATED:
+        return False
+    near = [graph.nodes[s] for s in node.sources]
     far = [graph.nodes[s] for operand in near if operand.op in _SUMS for s in operand.sources]
-    return any(operand.op == "Erf" for operand in far)
+    return any(operand.op in _GATES for operand in far)

@@ -1,4 +1,4 @@
-"""How much less work one graph is than another."""
+"""The work of one graph relative to another: floating-point operations, launches and peak memory."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from rlflow.ir.graph import Graph
 
 
 def work_ratios(cost_model: CostModel, before: Graph, after: Graph) -> dict[str, float]:
-    """Before over after: above 1 where the second graph needs less."""
+    """Return each kind of work before over after: above 1 if the second graph needs less."""
     old, new = cost_model.cost(before), cost_model.cost(after)
     return {
         "flops_ratio": _over(old.flops, new.flops),

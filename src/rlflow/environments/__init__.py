@@ -1,13 +1,17 @@
 """Gymnasium environments; importing this package registers them.
 
-`gymnasium.make("rlflow.environments:rlflow/Substitution-v0")` imports it by itself: Gymnasium 1 loads no plug-ins.
+Gymnasium 1 loads no plug-ins, so either import this package first, or name it:
+`gymnasium.make("rlflow.environments:rlflow/Substitution-v0")`.
 """
 
-import gymnasium
-
 from rlflow.environments.rewards import RewardConfig as RewardConfig
-from rlflow.environments.substitution_env import EnvironmentConfig as EnvironmentConfig
-from rlflow.environments.substitution_env import SubstitutionEnv as SubstitutionEnv
+from rlflow.extras import needs
+
+with needs("learn", "rlflow.environments"):
+    import gymnasium
+
+    from rlflow.environments.substitution_env import EnvironmentConfig as EnvironmentConfig
+    from rlflow.environments.substitution_env import SubstitutionEnv as SubstitutionEnv
 
 SUBSTITUTION = "rlflow/Substitution-v0"
 

@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from rlflow import zoo
-from rlflow.cost.analytic import AnalyticCost
-from rlflow.cost.base import CostModel
+from rlflow.cost.base import CostContext, CostModel
+from rlflow.cost.models import COST_MODELS
 from rlflow.environments.rewards import RewardConfig
 from rlflow.environments.substitution_env import EnvironmentConfig, SubstitutionEnv
 from rlflow.ir.graph import Graph
@@ -19,7 +19,7 @@ from rlflow.rules.library import Library
 def substitution_env(
     model: Any = "tiny_chain",
     library: Library | Path | None = None,
-    cost_model: CostModel | None = None,
+    cost_model: CostModel | str = "analytic",
     reward: str = "incremental",
     render_mode: str | None = None,
     **settings: Any,
@@ -27,17 +27,18 @@ def substitution_env(
     """`rlflow/Substitution-v0`.
 
     `model` is a `Graph`, an `onnx.ModelProto`, a path, or the name of a zoo model; `library` a rule library or its
-    file, the shipped one by default; the cost model is `AnalyticCost` unless given. `settings` are those of
-    `EnvironmentConfig`. Raises `InputError` for what cannot be used.
+    file, the shipped one by default; `cost_model` an object or a name. `settings` are those of `EnvironmentConfig`.
+    Raises `InputError` for what cannot be used.
     """
     if isinstance(model, str) and model in zoo.names():
         model = zoo.build(model)
     graph = model if isinstance(model, Graph) else from_onnx(model)
+    prices = COST_MODELS.get(cost_model)(CostContext()) if isinstance(cost_model, str) else cost_model
     rules = library if isinstance(library, Library) else rule_library.load(library)
     return SubstitutionEnv(
         graph,
         rules,
-        cost_model or AnalyticCost(),
+        prices,
         config=EnvironmentConfig(**settings),
         reward_config=RewardConfig(kind=reward),
         render_mode=render_mode,

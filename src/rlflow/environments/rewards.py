@@ -1,4 +1,4 @@
-"""The reward of one step (paper.md section 2). Pure functions of costs; all in percent of the episode's start."""
+"""The reward of one step: pure functions of costs, all in percent of the episode's start (docs/spaces.md)."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from rlflow.errors import InputError
 
 @dataclass(frozen=True)
 class RewardConfig:
-    """`kind` is one of `KINDS`; alpha and beta weigh runtime and memory accesses in `weighted` (the paper's best)."""
+    """The reward by name, one of `KINDS`; alpha and beta weigh runtime and memory accesses in `weighted`."""
 
     kind: str = "incremental"
     alpha: float = 0.8
@@ -20,12 +20,12 @@ class RewardConfig:
 
     def __post_init__(self) -> None:
         if self.kind not in KINDS:
-            raise InputError(f"there is no reward {self.kind!r}: choose one of {', '.join(KINDS)}")
+            raise InputError(f"unknown reward {self.kind!r}: choose one of {', '.join(KINDS)}")
 
 
 @dataclass(frozen=True)
 class Transition:
-    """Costs at the start of the episode, before and after the step; whether the episode ended with it."""
+    """The costs at the start of the episode, before and after the step, and the end of the episode if this is it."""
 
     start: Cost
     before: Cost
@@ -38,23 +38,23 @@ def _saved_percent(before: float, after: float, start: float) -> float:
 
 
 def incremental(t: Transition, config: RewardConfig) -> float:
-    """RT(t-1) - RT(t), eq. 2: an episode's rewards add up to its total improvement."""
+    """RT(t-1) - RT(t) (equation 2): an episode's rewards add up to its total improvement."""
     return _saved_percent(t.before.runtime_ms, t.after.runtime_ms, t.start.runtime_ms)
 
 
 def runtime(t: Transition, config: RewardConfig) -> float:
-    """-RT(t), Fig. 5's R2."""
+    """-RT(t) (R2 of Figure 5)."""
     return -100.0 * t.after.runtime_ms / t.start.runtime_ms if t.start.runtime_ms else 0.0
 
 
 def weighted(t: Transition, config: RewardConfig) -> float:
-    """alpha dRT + beta dM, eq. 3, where M are the memory accesses."""
+    """alpha dRT + beta dM (equation 3), where M are the memory accesses."""
     memory = _saved_percent(t.before.bytes_moved, t.after.bytes_moved, t.start.bytes_moved)
     return config.alpha * incremental(t, config) + config.beta * memory
 
 
 def terminal(t: Transition, config: RewardConfig) -> float:
-    """Nothing until the end, then the total improvement."""
+    """0 until the end, then the total improvement."""
     return _saved_percent(t.start.runtime_ms, t.after.runtime_ms, t.start.runtime_ms) if t.ended else 0.0
 
 

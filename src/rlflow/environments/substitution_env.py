@@ -1,4 +1,16 @@
-"""Graph substitution as a Gymnasium environment: choose a rule and where, or stop."""
+"""Graph substitution as a Gymnasium environment: choose a rule and a location, or stop.
+
+    env = SubstitutionEnv(graph, library, cost_model)
+    observation, info = env.reset(seed=0)
+    rule = int(observation["counts"].argmax())
+    observation, reward, terminated, truncated, info = env.step((rule, 0))
+
+`_State` is everything that is known of one graph (its price, its matches); `_look` works it out, and a step moves from
+one state to the next. What is padded and masked for the observation follows from the state.
+
+The invariant: the k-th location of a rule is the k-th of its matches, so the counts carry the whole mask, and the same
+graph, library and actions lead to the same graphs, hashes and rewards in any process.
+"""
 
 from __future__ import annotations
 
@@ -26,15 +38,17 @@ from rlflow.trajectory.record import Step, Trajectory
 
 Observation = dict[str, np.ndarray]
 
-
+# An observation holds at least so many: a few rewrites may multiply a very small graph.
 _LEAST_NODES, _LEAST_EDGES = 64, 128
 
 
 @dataclass(frozen=True)
 class EnvironmentConfig:
-    """`max_locations` is L; `max_steps` the horizon; `start_rewrites` up to how many random rewrites an episode starts
-    behind; `max_nodes` and `max_edges` bound the observation (0: twice what the first graph has, and as much as a few
-    rewrites may make of a small one).
+    """The sizes and the horizon of the environment.
+
+    max_locations: L. max_steps: the horizon. start_rewrites: an episode starts after 0 to that many random rewrites.
+    max_nodes, max_edges: bounds of the observation; 0 takes twice what the first graph has, or 64 nodes and 128 edges
+    if that is more.
     """
 
     max_locations: int = 200
@@ -46,7 +60,10 @@ class EnvironmentConfig:
 
 @dataclass(frozen=True, eq=False)
 class _State:
-    """Where an episode stands; `counts` (R,) int64 are of the matches that can be chosen."""
+    """The state of an episode: a graph with its price and matches.
+
+    counts: (R,) int64, matches of each rule that can be chosen. beyond: how many matches lie beyond L and cannot.
+    """
 
     graph: Graph
     cost: Cost
@@ -56,13 +73,13 @@ class _State:
 
     @cached_property
     def hash(self) -> str:
-        """Worked out when somebody asks."""
+        """The structural hash, computed on first use."""
         return structural_hash(self.graph)
 
 
 @dataclass(frozen=True, eq=False)
 class _Taken:
-    """An action that was carried out, where it led, and its reward."""
+    """An action that was carried out, the state that it led to, and its reward."""
 
     rule: str
     location: int
@@ -71,7 +88,7 @@ class _Taken:
 
 
 class SubstitutionEnv(gymnasium.Env[Observation, np.ndarray]):
-    """The environment of paper.md section 2.
+    """Graph substitution as docs/spaces.md describes it.
 
     Observation: `op` (N,), `features` (N, F), `edges` (E, 2) of the graph, zero beyond `num_nodes` and `num_edges`;
     `counts` (R,) matches a rule, at most L; `rule_mask` (R + 1,) and `location_mask` (R, L), which follow from the
@@ -97,7 +114,7 @@ class SubstitutionEnv(gymnasium.Env[Observation, np.ndarray]):
         render_mode: str | None = None,
     ) -> None:
         if render_mode not in (None, "ansi"):
-            raise InputError(f"there is no render mode {render_mode!r}: choose 'ansi' or none")
+            raise InputError(f"unknown render mode {render_mode!r}: choose 'ansi' or None")
         self.config = config or EnvironmentConfig()
         self.reward_config = reward_config or RewardConfig()
         self.library = library
@@ -107,12 +124,14 @@ class SubstitutionEnv(gymnasium.Env[Observation, np.ndarray]):
         self._rewriter = rewriter or Rewriter(library.rules)
         self._cost_model = cost_model
         self._featuriser = Featuriser(vocabulary)
-        self._max_nodes = self.config.max_nodes or max(_LEAST_NODES, 2 * (len(graph.order) + len(graph.inputs)))
-        self._max_edges = self.config.max_edges or max(
-            _LEAST_EDGES, 2 * sum(len(n.sources) for n in graph.nodes.values())
-        )
+
+        nodes = len(graph.order) + len(graph.inputs)
+        edges = sum(len(node.sources) for node in graph.nodes.values())
+        self._max_nodes = self.config.max_nodes or max(_LEAST_NODES, 2 * nodes)
+        self._max_edges = self.config.max_edges or max(_LEAST_EDGES, 2 * edges)
         self.action_space = spaces.MultiDiscrete([self.actions.num_rules + 1, self.actions.max_locations])
         self.observation_space: spaces.Space[Observation] = self._observation_space()  # type: ignore[assignment]
+
         self._state: _State | None = None
         self._start: _State | None = None
         self._taken: list[_Taken] = []
@@ -120,20 +139,23 @@ class SubstitutionEnv(gymnasium.Env[Observation, np.ndarray]):
         self._seed: int | None = None
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Observation, dict]:
-        """Back to the graph, or to up to `start_rewrites` random rewrites away from it.
+        """Go back to the graph, or to a graph up to `start_rewrites` random rewrites away from it.
 
-        `options["start_rewrites"]` asks for exactly so many.
+        `options["start_rewrites"]` asks for exactly that many.
         """
         super().reset(seed=seed)
         state = self._look(self._origin)
         wanted = (options or {}).get("start_rewrites")
         if wanted is None and self.config.start_rewrites:
             wanted = int(self.np_random.integers(self.config.start_rewrites + 1))
+
         for _ in range(wanted or 0):
             choices = [match for found in state.matches for match in found]
             if not choices:
                 break
-            state = self._look(self._rewriter.apply(state.graph, choices[int(self.np_random.integers(len(choices)))]))
+            match = choices[int(self.np_random.integers(len(choices)))]
+            state = self._look(self._rewriter.apply(state.graph, match))
+
         self._state = self._start = state
         self._taken = []
         self._num_steps = 0
@@ -141,18 +163,25 @@ class SubstitutionEnv(gymnasium.Env[Observation, np.ndarray]):
         return self._observation(), self._info()
 
     def step(self, action: Sequence[int] | np.ndarray) -> tuple[Observation, float, bool, bool, dict[str, Any]]:
+        """Take the action (rule, location); an invalid one changes nothing and earns `reward.invalid`.
+
+        Returns observation, reward in percent of the start, terminated, truncated, and info with `valid`.
+        """
         rule, location = int(action[0]), int(action[1])
         before, start = self._now, self._began
         terminated = rule == self.actions.terminate
         valid = terminated or self.actions.is_valid(self.counts(), rule, location)
         truncated = not terminated and self._num_steps + 1 >= self.config.max_steps
+
         if valid and not terminated:
             self._state = self._look(self._rewriter.apply(before.graph, before.matches[rule][location]))
+
         if valid:
             transition = Transition(start.cost, before.cost, self._now.cost, terminated or truncated)
             earned = reward(transition, self.reward_config)
         else:
             earned = self.reward_config.invalid
+
         if not terminated:
             self._num_steps += 1
         if valid and not terminated:
@@ -160,13 +189,13 @@ class SubstitutionEnv(gymnasium.Env[Observation, np.ndarray]):
         return self._observation(), earned, terminated, truncated, self._info() | {"valid": valid}
 
     def counts(self) -> np.ndarray:
-        """(R,) int64: matches of each rule that can be chosen."""
+        """The matches of each rule that can be chosen, (R,) int64."""
         return self._now.counts
 
     def action_masks(self) -> np.ndarray:
-        """(R + 1 + L,) bool for stock MaskablePPO: the rules, and the locations that at least one rule has.
+        """Masks for stock MaskablePPO, (R + 1 + L,) bool: the valid rules, then the locations that some rule has.
 
-        The two parts are independent, so that stock masking still admits pairs that do not exist; they earn
+        The two parts are independent, so stock masking still admits pairs that do not exist; they earn
         `reward.invalid`. `agents.factored_policy` masks the location given the rule instead.
         """
         counts = self.counts()
@@ -199,24 +228,31 @@ class SubstitutionEnv(gymnasium.Env[Observation, np.ndarray]):
         return self._began.cost
 
     def trajectory(self) -> Trajectory:
-        """The episode so far; rejected actions are left out, as they changed nothing."""
+        """The episode so far, without invalid actions, which changed nothing."""
         steps = tuple(Step(t.rule, t.location, t.state.hash, t.state.cost.runtime_ms, t.reward) for t in self._taken)
         start = self._began
         return Trajectory(
-            start.hash, start.cost.runtime_ms, self._cost_model.name, self.library.hash, steps, self._seed
+            start_hash=start.hash,
+            start_runtime_ms=start.cost.runtime_ms,
+            cost_model=self._cost_model.name,
+            library=self.library.hash,
+            steps=steps,
+            seed=self._seed,
         )
 
     def render(self) -> str | None:  # type: ignore[override]
+        """The graph and its matches as text, with `render_mode="ansi"`; otherwise None."""
         if self.render_mode is None:
             return None
+
         state = self._now
         lines = [f"graph {state.hash}: {len(state.graph.order)} nodes, {state.cost.runtime_ms:.4f} ms"]
-        lines += [
-            f"{'/'.join(state.graph.nodes[i].names)} = {state.graph.nodes[i].op} {state.graph.nodes[i].types[0]}"
-            for i in state.graph.order
-        ]
-        rules = zip(self.library.rules, state.matches, strict=True)
-        lines += [f"  {rule.name}: {len(found)} matches" for rule, found in rules if found]
+        for identifier in state.graph.order:
+            node = state.graph.nodes[identifier]
+            lines.append(f"{'/'.join(node.names)} = {node.op} {node.types[0]}")
+        for rule, found in zip(self.library.rules, state.matches, strict=True):
+            if found:
+                lines.append(f"  {rule.name}: {len(found)} matches")
         return "\n".join(lines)
 
     @property
@@ -232,6 +268,7 @@ class SubstitutionEnv(gymnasium.Env[Observation, np.ndarray]):
         return self._start
 
     def _look(self, graph: Graph) -> _State:
+        """Price a graph and find its matches."""
         matches = self._rewriter.matches(graph)
         found = np.array(matches.counts, dtype=np.int64)
         counts = np.minimum(found, self.actions.max_locations)
@@ -246,11 +283,13 @@ class SubstitutionEnv(gymnasium.Env[Observation, np.ndarray]):
         arrays = self.graph_arrays()
         if arrays.num_nodes > self._max_nodes or len(arrays.edges) > self._max_edges:
             raise InputError(
-                f"the graph has grown to {arrays.num_nodes} nodes and {len(arrays.edges)} edges, the observation holds "
+                f"the graph has grown to {arrays.num_nodes} nodes and {len(arrays.edges)} edges; the observation holds "
                 f"{self._max_nodes} and {self._max_edges}: raise environment.max_nodes and environment.max_edges"
             )
+
         counts = self.counts()
         start_ms = self._began.cost.runtime_ms
+        percent = 100.0 * self._now.cost.runtime_ms / start_ms if start_ms else 100.0
         return {
             "op": _padded(arrays.op, self._max_nodes),
             "features": _padded(arrays.features, self._max_nodes),
@@ -260,7 +299,7 @@ class SubstitutionEnv(gymnasium.Env[Observation, np.ndarray]):
             "counts": counts.copy(),
             "rule_mask": self.actions.rule_mask(counts).astype(np.int8),
             "location_mask": self.actions.location_mask(counts).astype(np.int8),
-            "cost": np.array([100.0 * self._now.cost.runtime_ms / start_ms if start_ms else 100.0], dtype=np.float32),
+            "cost": np.array([percent], dtype=np.float32),
         }
 
     def _observation_space(self) -> spaces.Dict:

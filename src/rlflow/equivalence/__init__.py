@@ -3,8 +3,8 @@
 - `isolated` runs the comparison in a process of its own, which a model may crash;
 - `compare` is the comparison: interface, outputs on each draw, and what speaks for the verdict;
 - `interface` checks that both take and give the same tensors;
-- `difference` measures how far outputs are apart, and `tolerance` how far they may be, from float type and depth;
-- `float64_check` decides where float32 leaves a doubt, on models that `float64` has widened.
+- `difference` measures how outputs differ, and `tolerance` how far they may, from float type and depth;
+- `float64_check` decides where float32 is inconclusive, on models that `float64` has widened.
 
 Inputs are drawn by `rlflow.runtime.inputs`, such as the operators that read them are made for.
 Importing this package loads neither numpy nor ONNX Runtime; calling `equivalence` does.
@@ -37,15 +37,15 @@ def equivalence(
     inputs: Sequence[Mapping[str, np.ndarray]] | None = None,
     limits: Limits | None = None,
 ) -> EquivalenceReport:
-    """Whether `candidate` computes what `original` computes, within rounding, and what speaks for it.
+    """Report if `candidate` computes what `original` computes, within rounding, and with what evidence.
 
-    Both run on `draws` inputs drawn from `seed`, such as the original is for, or on `inputs` where these are given.
-    Sizes that are open get small values, or those of `shapes` (of inputs, by name) and `dimensions` (by their names).
-    The tolerance follows from the original's float type and depth; where float32 leaves a doubt, float64 decides.
+    Both run on `draws` inputs of the kind that the original is for, drawn from `seed`, or on `inputs` if these are
+    given. Dynamic dimensions get small sizes, or those of `shapes` (whole shapes by the names of inputs) and
+    `dimensions` (sizes by the names of dimensions). The tolerance follows from the original's float type and depth;
+    where float32 is inconclusive, float64 decides. Both models run in another process within `limits`.
 
-    Raises `InputError` for a file that is no ONNX model, sizes that do not fit, and an original that does not run here
-    or draws random numbers. A candidate that does not run is not equivalent. Both run in another process, of which
-    `limits` says what it may take.
+    A candidate that does not run is not equivalent. Raises `InputError` for a file that is no ONNX model, for sizes
+    that do not fit, and for an original that does not run here or draws random numbers.
     """
     from rlflow.equivalence.isolated import compare_isolated
 

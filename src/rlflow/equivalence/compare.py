@@ -1,9 +1,14 @@
-"""Does an optimised model compute what the original computes? Decided by running both on drawn inputs.
+"""The comparison of a rewritten model with its original, by running both on drawn inputs.
 
-Outputs may differ by what rounding explains (`rlflow.equivalence.tolerance`). An error up to DOUBT_FACTOR tolerances
-is in doubt, since a badly conditioned model can get there by rounding alone: both models are then run in float64,
-which decides (`rlflow.equivalence.float64_check`). Where there is no such reference, as for a model of float64, an
-error beyond the tolerance is a failure.
+An error is the largest difference in an output over the largest absolute value expected there. It decides:
+
+    error <= tolerance                          equivalent: rounding explains it (`rlflow.equivalence.tolerance`)
+    error <= INCONCLUSIVE_FACTOR * tolerance    inconclusive: rounding in a badly conditioned model may explain it, so
+                                                both models are run in float64 (`rlflow.equivalence.float64_check`)
+    otherwise                                   not equivalent
+
+If there is no float64 reference, as for a model of float64, an inconclusive error means not equivalent. The report
+counts its evidence: a draw whose outputs could not have shown a fault is not informative.
 """
 
 import math
@@ -16,7 +21,7 @@ import numpy as np
 from onnx import ModelProto
 
 from rlflow.equivalence.difference import Difference, differences
-from rlflow.equivalence.float64_check import DOUBT_FACTOR, DoubleReference, FloatRuns, settled_in_double
+from rlflow.equivalence.float64_check import INCONCLUSIVE_FACTOR, Float64Check, FloatRuns, check_in_float64
 from rlflow.equivalence.interface import interface_problem
 from rlflow.equivalence.tolerance import DOUBLE_EPSILON, coarsest_epsilon, tolerance_of
 from rlflow.errors import InputError, RLFlowError
@@ -24,10 +29,10 @@ from rlflow.runtime.input_domains import uses_of
 from rlflow.runtime.inputs import DEFAULT_DIMENSION, draw_inputs, symbolic_dimensions
 from rlflow.runtime.session import Session, Setting, open_session, run, structure_of
 
-# Sizes to try for symbolic dimensions without a value, small ones first: a convolution needs room.
+# Sizes to try for dynamic dimensions without a value, small ones first; a convolution needs large ones.
 _FALLBACK_SIZES = (DEFAULT_DIMENSION, 16, 64, 224)
-# Of so many draws one leaves aside what an input seems to be for: what is wrong only elsewhere shows there. Which one
-# depends on the seed, so that many seeds of one draw each have it, too.
+# One draw in so many ignores the ordinary domain of an input, to show faults outside it. Which draw it is depends on
+# the seed, so that many seeds of one draw each have it, too.
 _DRAWS_PER_STRAY = 3
 
 Inputs = dict[str, np.ndarray]
@@ -35,13 +40,13 @@ Inputs = dict[str, np.ndarray]
 
 @dataclass(frozen=True)
 class EquivalenceReport:
-    """The verdict, and how far it can be trusted.
+    """The verdict on two models, and how far it can be trusted.
 
-    `max_relative_error` is the largest difference over the largest absolute reference value of the same
-    output (infinite when the reference is all zero and the other is not); both errors range over finite
-    values of float outputs. A draw is vacuous when every reference output is constant, zero or without a
-    finite value: it could not tell a wrong model from a right one. `vacuous_outputs` are those that no draw
-    could judge. `worst_draw` counts from 0. `double` is what float64 said where float32 was in doubt.
+    `max_relative_error` is the largest difference over the largest absolute reference value of the same output
+    (infinite when the reference is all zero and the other is not); both errors range over finite values of float
+    outputs. A draw is vacuous when every reference output is constant, zero or without a finite value: it could not
+    tell a wrong model from a right one. `vacuous_outputs` are those that no draw could judge. `worst_draw` counts from
+    0. `float64` is the check in float64 where float32 was inconclusive and the check could be made.
     """
 
     equivalent: bool
@@ -54,26 +59,24 @@ class EquivalenceReport:
     worst_output: str | None = None
     vacuous_outputs: tuple[str, ...] = ()
     worst_draw: int | None = None
-    double: DoubleReference | None = None
+    float64: Float64Check | None = None
 
     @property
-    def in_doubt(self) -> bool:
-        """Not equivalent, but by so little that rounding in a badly conditioned model could explain it, and float64
-        could not be asked.
-        """
-        return not self.equivalent and self.double is None and self._is_slight
+    def is_inconclusive(self) -> bool:
+        """True if rounding in a badly conditioned model could explain the difference and float64 has not decided."""
+        return not self.equivalent and self.float64 is None and self._is_slight
 
     @property
     def _is_slight(self) -> bool:
-        return self.tolerance < self.max_relative_error <= DOUBT_FACTOR * self.tolerance
+        return self.tolerance < self.max_relative_error <= INCONCLUSIVE_FACTOR * self.tolerance
 
     @property
     def summary(self) -> str:
-        """One sentence for a person."""
+        """The verdict as one sentence for a person."""
         evidence = f"{self.non_vacuous_draws} of {self.draws} draws informative"
         if not self.equivalent:
-            doubt = "; rounding in a badly conditioned model could explain so little" if self.in_doubt else ""
-            return f"not equivalent: {self.reason}{doubt} ({evidence})"
+            caveat = "; rounding in a badly conditioned model could explain so little" if self.is_inconclusive else ""
+            return f"not equivalent: {self.reason}{caveat} ({evidence})"
         if not self.non_vacuous_draws:
             return f"no difference, but no drawn input could have shown one ({evidence})"
         because = f", {self.reason}" if self.reason else ""
@@ -94,65 +97,71 @@ def compare(
     dimensions: Mapping[str, int] | None = None,
     inputs: Sequence[Mapping[str, np.ndarray]] | None = None,
 ) -> EquivalenceReport:
-    """Compare signatures (names, order, types and shapes of inputs and outputs), then outputs on `draws`
-    drawn inputs, or on `inputs` where these are given.
+    """Compare interfaces, then outputs on `draws` drawn inputs, or on `inputs` if these are given.
 
-    The optimised model may be for the sizes `dimensions` alone. Symbolic dimensions without a value in
-    `dimensions` get small values, different ones where the original runs with them (so that swapped axes show).
-    Both models run in `setting`. An optimised model that does not load or run is not equivalent; an original
-    that does not raises RLFlowError. Raises InputError when `draws` is below 1.
+    The optimised model may be for the sizes `dimensions` alone. Dynamic dimensions without a value in `dimensions` get
+    small sizes, different ones if the original runs with them, so that swapped axes show. Both models run in `setting`
+    on `threads` threads.
+
+    An optimised model that does not load or run is not equivalent. Raises `RLFlowError` for an original that does not,
+    and `InputError` when `draws` is below 1.
     """
     structure = structure_of(original)
     tolerance = tolerance_of(structure)
     if problem := interface_problem(structure, structure_of(optimised), dimensions):
         return not_equivalent(problem, structure, draws)
+
     reference = open_session(original, setting, threads)
     if inputs is None:
         drawn, expected = _reference_runs(structure, reference, draws, seed, dict(dimensions or {}))
     else:
         drawn, expected = list(map(dict, inputs)), [run(reference, each) for each in inputs]
-    del reference
+    del reference  # its memory, before the candidate is loaded
+
     try:
         candidate = open_session(optimised, setting, threads)
         actual = [run(candidate, each) for each in drawn]
     except RLFlowError as error:
         return not_equivalent(str(error), structure, len(drawn))
     del candidate
+
     report = _report([differences(*pair, tolerance) for pair in zip(expected, actual, strict=True)], tolerance)
-    if report.in_doubt and coarsest_epsilon(structure) > DOUBLE_EPSILON:
-        return _settled(report, original, optimised, FloatRuns(drawn, expected, actual))
+    if report.is_inconclusive and coarsest_epsilon(structure) > DOUBLE_EPSILON:
+        return _checked_in_float64(report, original, optimised, FloatRuns(drawn, expected, actual))
     return report
 
 
 def not_equivalent(reason: str, structure: ModelProto, draws: int) -> EquivalenceReport:
-    """The verdict on a candidate that cannot be compared with the original of this structure."""
+    """Return the verdict on a candidate that cannot be compared with the original of this structure."""
     return EquivalenceReport(False, reason, math.inf, math.inf, tolerance_of(structure), draws, non_vacuous_draws=0)
 
 
 def drawn_inputs(
     model: ModelProto | Path, *, draws: int = 3, seed: int = 0, dimensions: Mapping[str, int] | None = None
 ) -> list[Inputs]:
-    """The inputs on which `compare` runs this original. Raises as it does."""
+    """Return the inputs on which `compare` runs this original; raises as `compare` does."""
     session = open_session(model, "as_written")
     return _reference_runs(structure_of(model), session, draws, seed, dict(dimensions or {}))[0]
 
 
-def _settled(
+def _checked_in_float64(
     report: EquivalenceReport, original: ModelProto | Path, optimised: ModelProto | Path, runs: FloatRuns
 ) -> EquivalenceReport:
-    """What float64 makes of a difference in doubt; the report as it is where nothing can be run in float64."""
+    """Decide an inconclusive report in float64; return it as it is if the models cannot be run in float64."""
     try:
-        double = settled_in_double(original, optimised, runs, report.tolerance)
+        check = check_in_float64(original, optimised, runs, report.tolerance)
     except RLFlowError:
         return report
-    reason = double.summary if double.settles else f"{report.reason}; {double.summary}"
-    return replace(report, equivalent=double.settles, reason=reason, double=double)
+    reason = check.summary if check.confirms else f"{report.reason}; {check.summary}"
+    return replace(report, equivalent=check.confirms, reason=reason, float64=check)
 
 
 def _report(by_draw: list[list[Difference]], tolerance: float) -> EquivalenceReport:
+    """Sum up the differences of all draws; the reason is the largest of those that are a problem."""
     every = [(number, difference) for number, draw in enumerate(by_draw) for difference in draw]
     failed = [(number, difference) for number, difference in every if difference.problem]
     worst_draw, worst = max(failed or every, key=lambda found: found[1].relative, default=(None, None))
+
     found = [difference for _, difference in every]
     informative = {difference.output for difference in found if difference.informative}
     return EquivalenceReport(
@@ -172,17 +181,17 @@ def _report(by_draw: list[list[Difference]], tolerance: float) -> EquivalenceRep
 def _reference_runs(
     structure: ModelProto, session: Session, draws: int, seed: int, named: dict[str, int]
 ) -> tuple[list[Inputs], list[dict[str, Any]]]:
-    """Drawn inputs and the original's outputs, under the first sizes of symbolic dimensions with which it
-    runs.
-    """
+    """Draw inputs and run the original on them, with the first sizes of dynamic dimensions at which it runs."""
     if draws < 1:
         raise InputError(f"draws is {draws}; equivalence needs at least 1 drawn input")
     free = [name for name in symbolic_dimensions(structure) if name not in named]
     distinct = {name: size for size, name in enumerate(free, start=DEFAULT_DIMENSION)}
     attempts = [(distinct, DEFAULT_DIMENSION)] + [(dict.fromkeys(free, size), size) for size in _FALLBACK_SIZES]
+
     uses = uses_of(structure)
     required = {name: use.required() for name, use in uses.items()}
     by_draw = [required if (seed + number + 1) % _DRAWS_PER_STRAY == 0 else uses for number in range(draws)]
+
     failure: RLFlowError | None = None
     for sizes, default in attempts:
         rng = np.random.default_rng(seed)

@@ -1,4 +1,4 @@
-"""How far the outputs of two models are apart, output by output."""
+"""The differences between the outputs of two models, output by output."""
 
 import math
 from collections.abc import Iterator, Mapping
@@ -10,7 +10,11 @@ import numpy as np
 
 @dataclass(frozen=True)
 class Difference:
-    """One output of one draw. `relative` is to its largest absolute value; `problem` is empty when it agrees."""
+    """The difference in one output of one draw.
+
+    `absolute` is the largest difference of an element, `relative` the same over the largest absolute value expected.
+    `informative` says that a wrong model would be likely to show here; `problem` is empty when the output agrees.
+    """
 
     output: str
     absolute: float
@@ -20,12 +24,12 @@ class Difference:
 
 
 def differences(expected: Mapping[str, Any], actual: Mapping[str, Any], tolerance: float) -> list[Difference]:
-    """Of one draw's outputs by name."""
+    """Compare the outputs of one draw, given by name; errors up to `tolerance`, a relative one, are no problem."""
     return [_difference(label, left, right, tolerance) for label, left, right in paired(expected, actual)]
 
 
 def paired(expected: Mapping[str, Any], actual: Mapping[str, Any]) -> Iterator[tuple[str, np.ndarray, np.ndarray]]:
-    """Arrays to compare, labelled; sequences and maps give one per element."""
+    """Yield labelled pairs of arrays to compare; sequences and maps give a pair for each element."""
     for name in expected:
         yield from _arrays(name, expected[name], actual[name])
 
@@ -42,10 +46,10 @@ def _arrays(name: str, left: Any, right: Any) -> Iterator[tuple[str, np.ndarray,
 
 
 def errors(expected: np.ndarray, actual: np.ndarray) -> tuple[float, float]:
-    """Largest difference of float arrays of one shape: absolute, and relative to the largest absolute value expected.
+    """Return the largest difference of two float arrays of one shape, absolute and relative.
 
-    Both are infinite where one has NaN or another infinity than the other, the latter also where all that is expected
-    is zero and something else is there.
+    The relative one is over the largest absolute value expected. Both are infinite if the arrays differ in a NaN or an
+    infinity; the relative one also if every value expected is zero and another is present.
     """
     left, right = expected.astype(np.float64), actual.astype(np.float64)
     finite = np.isfinite(left)
@@ -63,6 +67,7 @@ def _difference(output: str, expected: np.ndarray, actual: np.ndarray, tolerance
         return Difference(output, math.inf, math.inf, informative, problem)
     if expected.dtype.kind != "f":
         return _exact_difference(output, expected, actual, informative)
+
     absolute, relative = errors(expected, actual)
     if math.isinf(absolute):
         problem = f"output {output!r} has NaN or infinity where the original has not, or the other way round"
@@ -79,7 +84,7 @@ def _exact_difference(output: str, expected: np.ndarray, actual: np.ndarray, inf
 
 
 def _informative(values: np.ndarray) -> bool:
-    """Whether a wrong model would be likely to show: a finite value, and not the same value everywhere."""
+    """Return True if a wrong model would be likely to show: some value is finite, and not all are the same."""
     finite = values[np.isfinite(values)] if values.dtype.kind == "f" else values.reshape(-1)
     if finite.size == 0:
         return False

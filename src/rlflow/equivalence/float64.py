@@ -1,4 +1,13 @@
-"""A model in float64: the reference where float32 is in doubt."""
+"""Models in float64: a reference for what float32 cannot decide.
+
+    widened = in_float64(model)
+    (outputs,) = run_in_float64(widened, [{"x": x}])
+
+A widened model declares, stores and casts to float64 wherever the model has a narrower float, also inside subgraphs and
+functions, and where a node relies on ONNX's default of float32 (`_make_types_explicit`).
+
+Invariant: stored numbers keep their values, so that a model and its rewritten form still start from the same ones.
+"""
 
 from collections.abc import Callable, Container, Mapping
 from typing import Any
@@ -19,26 +28,26 @@ _TYPE_ATTRIBUTES = frozenset({"to", "dtype", "output_datatype"})
 Outputs = dict[str, Any]
 
 
-def in_double(model: ModelProto) -> ModelProto:
-    """A copy that computes in float64: what it declares, stores and casts to in a narrower float is double.
+def in_float64(model: ModelProto) -> ModelProto:
+    """Copy a model so that it computes in float64 wherever it declares, stores or casts to a narrower float.
 
     Stored numbers keep their values, so that both models start from the same ones.
     """
-    double = ModelProto()
-    double.CopyFrom(model)
-    _widen_graph(double.graph)
-    for function in double.functions:
+    widened = ModelProto()
+    widened.CopyFrom(model)
+    _widen_graph(widened.graph)
+    for function in widened.functions:
         _widen_nodes(function.node)
-    return double
+    return widened
 
 
-def nudged(double: ModelProto, spared: Container[bytes], epsilon: float, rng: np.random.Generator) -> ModelProto:
-    """A copy with each stored float half an `epsilon` up or down, as if it had been rounded once more.
+def nudged(widened: ModelProto, spared: Container[bytes], epsilon: float, rng: np.random.Generator) -> ModelProto:
+    """Copy a model with each stored float moved half an `epsilon` up or down, as if it were rounded once more.
 
-    Scalars are left alone, which are literals, and so are tensors with the raw data of one that is `spared`.
+    Scalars are left alone, since they are literals, and so are tensors whose raw data are in `spared`.
     """
     copy = ModelProto()
-    copy.CopyFrom(double)
+    copy.CopyFrom(widened)
     for tensor in copy.graph.initializer:
         if tensor.data_type == TensorProto.DOUBLE and tensor.dims and tensor.raw_data not in spared:
             values = numpy_helper.to_array(tensor)
@@ -47,36 +56,36 @@ def nudged(double: ModelProto, spared: Container[bytes], epsilon: float, rng: np
     return copy
 
 
-def run_in_double(double: ModelProto, inputs: list[dict[str, np.ndarray]]) -> list[Outputs]:
-    """The outputs of a model from `in_double` on each of the drawn inputs, whose floats may be narrower.
+def run_in_float64(widened: ModelProto, inputs: list[dict[str, np.ndarray]]) -> list[Outputs]:
+    """Run a model from `in_float64` on each of the drawn inputs, whose floats may be narrower; return all outputs.
 
-    On ONNX Runtime where that has float64 kernels for all of it, otherwise by this library's interpreter, otherwise by
-    ONNX's (whose Erf is as good as float32 only: it may leave two models different that are equal, never the other way
-    round). Raises RLFlowError if none of them can.
+    ONNX Runtime runs it if it has float64 kernels for all of it, otherwise this library's interpreter, otherwise ONNX's
+    (whose Erf is only as good as float32: equal models may come out different, never the other way round). Raises
+    `RLFlowError` if none of them can.
     """
     wide = [{name: _wide(array) for name, array in drawn.items()} for drawn in inputs]
     reasons = []
     for evaluator in (_on_onnx_runtime, _interpreted, _interpreted_by_onnx):
         try:
-            compute = evaluator(double)
+            compute = evaluator(widened)
             return [compute(drawn) for drawn in wide]
         except Exception as error:  # an interpreter stops in its own way on what it does not know
             reasons.append(str(error).partition("\n")[0])
     raise RLFlowError(f"no float64 reference: {'; '.join(reasons)}")
 
 
-def _on_onnx_runtime(double: ModelProto) -> Callable[[Mapping[str, np.ndarray]], Outputs]:
-    session = open_session(double, "as_written")
+def _on_onnx_runtime(widened: ModelProto) -> Callable[[Mapping[str, np.ndarray]], Outputs]:
+    session = open_session(widened, "as_written")
     return lambda inputs: run(session, inputs)
 
 
-def _interpreted(double: ModelProto) -> Callable[[Mapping[str, np.ndarray]], Outputs]:
-    graph = from_onnx(double)
+def _interpreted(widened: ModelProto) -> Callable[[Mapping[str, np.ndarray]], Outputs]:
+    graph = from_onnx(widened)
     return lambda inputs: evaluate(graph, inputs)
 
 
-def _interpreted_by_onnx(double: ModelProto) -> Callable[[Mapping[str, np.ndarray]], Outputs]:
-    evaluator = ReferenceEvaluator(double)
+def _interpreted_by_onnx(widened: ModelProto) -> Callable[[Mapping[str, np.ndarray]], Outputs]:
+    evaluator = ReferenceEvaluator(widened)
 
     def compute(inputs: Mapping[str, np.ndarray]) -> Outputs:
         with np.errstate(all="ignore"):
@@ -100,14 +109,14 @@ def _widen_graph(graph: GraphProto) -> None:
     _widen_nodes(graph.node)
 
 
-def _widen_type(kind: TypeProto) -> None:
-    match kind.WhichOneof("value"):
-        case "tensor_type" if kind.tensor_type.elem_type in _NARROW:
-            kind.tensor_type.elem_type = TensorProto.DOUBLE
+def _widen_type(proto: TypeProto) -> None:
+    match proto.WhichOneof("value"):
+        case "tensor_type" if proto.tensor_type.elem_type in _NARROW:
+            proto.tensor_type.elem_type = TensorProto.DOUBLE
         case "sequence_type":
-            _widen_type(kind.sequence_type.elem_type)
+            _widen_type(proto.sequence_type.elem_type)
         case "optional_type":
-            _widen_type(kind.optional_type.elem_type)
+            _widen_type(proto.optional_type.elem_type)
 
 
 def _widen_tensor(tensor: TensorProto) -> None:
@@ -123,7 +132,7 @@ def _widen_nodes(nodes: Any) -> None:
 
 
 def _make_types_explicit(node: NodeProto) -> None:
-    """Types that a node leaves to a default of float32."""
+    """Write out the values of a node whose type ONNX would take to be float32 by default."""
     present = {attribute.name for attribute in node.attribute}
     zero = numpy_helper.from_array(np.zeros(1))
     if node.op_type == "ConstantOfShape" and "value" not in present:

@@ -1,4 +1,4 @@
-"""What a caller sees of a model: names, order, types and shapes of its inputs and outputs."""
+"""The interface of a model to its caller: names, order, types and shapes of its inputs and outputs."""
 
 from collections.abc import Mapping
 
@@ -8,28 +8,28 @@ from rlflow.runtime.inputs import required_inputs
 
 
 def interface_problem(original: ModelProto, optimised: ModelProto, dimensions: Mapping[str, int] | None = None) -> str:
-    """The first difference in names, order, types or shapes of what is fed and of the outputs, or "".
+    """Return the first difference in names, order, types or shapes of the inputs fed and of the outputs, or "".
 
     Where the original has a symbol of `dimensions`, the other may have this very size: at that size they are the same.
-    Before IR version 4 weights are listed among the inputs, too: nobody feeds them.
+    Before IR version 4 weights are listed among the inputs, too; nobody feeds them, and they are not compared.
     """
     sides = {
         "input": (required_inputs(original), required_inputs(optimised)),
         "output": (original.graph.output, optimised.graph.output),
     }
-    for kind, (left, right) in sides.items():
+    for role, (left, right) in sides.items():
         left_names, right_names = [value.name for value in left], [value.name for value in right]
         if left_names != right_names:
-            return f"{kind}s are {right_names}, should be {left_names}"
+            return f"{role}s are {right_names}, should be {left_names}"
         for expected, actual in zip(left, right, strict=True):
             if not _same_type(expected.type, actual.type, dimensions or {}):
                 declared, wanted = _type_text(actual), _type_text(expected)
-                return f"{kind} {expected.name!r} is declared {declared}, should be {wanted}"
+                return f"{role} {expected.name!r} is declared {declared}, should be {wanted}"
     return ""
 
 
 def _same_type(expected: TypeProto, actual: TypeProto, dimensions: Mapping[str, int]) -> bool:
-    """Equal, except that a dimension which the original leaves open may be known."""
+    """Return True if the types are equal, except that a dynamic dimension of the original may be known."""
     if expected.WhichOneof("value") != "tensor_type" or actual.WhichOneof("value") != "tensor_type":
         return expected == actual
     left, right = expected.tensor_type, actual.tensor_type

@@ -1,4 +1,4 @@
-"""The comparison of two models in a process of its own, which either of them may crash."""
+"""The comparison of two models in an isolated process, which either of them may crash."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from rlflow.equivalence.tolerance import draws_at_random
 from rlflow.errors import InputError, RLFlowError
 from rlflow.onnx_io import load_model
 from rlflow.runtime.inputs import dimensions_of
-from rlflow.runtime.isolation import Limits, ProcessDeath, call_apart
+from rlflow.runtime.isolation import Limits, ProcessDeath, call_isolated
 from rlflow.runtime.session import Setting, structure_of
 
 
@@ -30,22 +30,22 @@ def compare_isolated(
     inputs: Sequence[Mapping[str, np.ndarray]] | None,
     limits: Limits | None,
 ) -> EquivalenceReport:
-    """Carry out `rlflow.equivalence`."""
+    """Compare two models as `rlflow.equivalence.equivalence` says."""
     sides = [_readable(model) for model in (original, candidate)]
     structure = structure_of(sides[0])
     if draws_at_random(structure):
         raise InputError("the original draws random numbers: no other model could be compared with it")
     sizes = dimensions_of(structure, shapes) | dict(dimensions)
-    tried = partial(compare, draws=draws, seed=seed, setting=setting, dimensions=sizes, inputs=inputs)
+    compare_here = partial(compare, draws=draws, seed=seed, setting=setting, dimensions=sizes, inputs=inputs)
 
     def compared(candidate: ModelProto | Path) -> EquivalenceReport:
-        return call_apart(limits or Limits(), tried, sides[0], candidate)
+        return call_isolated(limits or Limits(), compare_here, sides[0], candidate)
 
     try:
         try:
             return compared(sides[1])
         except ProcessDeath as death:
-            compared(sides[0])  # the original by itself: if it lives, the candidate is to blame
+            compared(sides[0])  # the original against itself: if that survives, the candidate is to blame
             return not_equivalent(f"the candidate could not be tried here: {death}", structure, draws)
     except InputError:
         raise

@@ -1,4 +1,4 @@
-"""How far two models may be apart that compute the same: what rounding explains, and no more.
+"""The tolerance between two models that compute the same: what rounding explains, and no more.
 
 Exact rewrites reorder floating-point sums, so outputs agree up to rounding only. The error of one
 reduction (MatMul, LayerNormalization, Softmax, ...) is a small multiple of the machine epsilon relative to
@@ -17,6 +17,8 @@ from collections.abc import Iterator
 
 from onnx import GraphProto, ModelProto, NodeProto, TensorProto
 
+from rlflow.ops import registry
+
 TOLERANCE_EPSILONS = 16
 DOUBLE_EPSILON = 2.0**-52
 
@@ -26,18 +28,13 @@ _EPSILONS: dict[int, float] = {
     TensorProto.FLOAT: 2.0**-23,
     TensorProto.DOUBLE: DOUBLE_EPSILON,
 }
-_REDUCTIONS = (
-    "Attention AveragePool BatchNormalization Conv ConvTranspose CumSum Einsum FusedConv FusedGemm "
-    "FusedMatMul GRU Gemm GlobalAveragePool GroupNormalization InstanceNormalization LRN LSTM "
-    "LayerNormalization LogSoftmax LpNormalization MatMul MeanVarianceNormalization MultiHeadAttention "
-    "RMSNormalization RNN ReduceL1 ReduceL2 ReduceLogSum ReduceLogSumExp ReduceMean ReduceProd "
-    "ReduceSum ReduceSumSquare SkipLayerNormalization Softmax Sum "
-).split()
-_RANDOM = frozenset("Bernoulli Multinomial RandomNormal RandomNormalLike RandomUniform RandomUniformLike".split())
+_REDUCTIONS = registry.types_having(lambda traits: traits.accumulates)
+_NAMES_ELEMENT_TYPE = {o.op_type: o.onnx.element_type for o in registry.OPERATORS.values() if o.onnx.element_type}
+_RANDOM = registry.types_having(lambda traits: traits.draws_numbers)
 
 
 def tolerance_of(model: ModelProto) -> float:
-    """Largest relative error that rounding explains, from the model's coarsest float type and its reductions
+    """Return the largest relative error that rounding explains, from the model's coarsest float type and its reductions
     in a row.
     """
     return TOLERANCE_EPSILONS * coarsest_epsilon(model) * math.sqrt(1 + _reduction_depth(model.graph))
@@ -49,7 +46,7 @@ def coarsest_epsilon(model: ModelProto) -> float:
 
 
 def draws_at_random(model: ModelProto) -> bool:
-    """Whether an operator draws numbers: ONNX Runtime seeds it by its place, so that any rewrite changes them."""
+    """Return True if an operator draws numbers, which any rewrite changes: ONNX Runtime seeds it by its place."""
     return _draws(model.graph)
 
 
@@ -63,7 +60,8 @@ def _element_types(graph: GraphProto) -> Iterator[int]:
     for tensor in graph.initializer:
         yield tensor.data_type
     for node in graph.node:
-        yield from (attribute.i for attribute in node.attribute if node.op_type == "Cast" and attribute.name == "to")
+        named = _NAMES_ELEMENT_TYPE.get(node.op_type)
+        yield from (attribute.i for attribute in node.attribute if attribute.name == named)
         for body in bodies(node):
             yield from _element_types(body)
 

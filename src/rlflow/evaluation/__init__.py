@@ -1,1 +1,1 @@
-"""From measured numbers to tables, figures and words."""
+"""Comparison of the methods, and the tables, figures and checked results that come of it."""

@@ -1,4 +1,12 @@
-"""Every method on one graph: the same rules, prices, checks and timing for all (paper.md section 6)."""
+"""Every method on one graph: the same rules, prices, checks and timing for all (docs/decisions.md, 12).
+
+    outcome = compete(contender, graph, original, folder, config, checkpoint)      for each method
+    timing = time_all(original, outcomes, config, on_progress)                     all of them together
+    figures = row(graph, outcome, cost_model, timing)                              for each method
+
+The invariant: a model that computes something else than the original is no outcome, and every figure of a row follows
+from an `Outcome` and the one `Timing`. The original competes too, as its own trivial baseline, timed twice.
+"""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -16,7 +24,7 @@ from rlflow.evaluation.search_checkpoint import read_result, write_result
 from rlflow.ir.graph import Graph
 from rlflow.onnx_io import check_model, save_model, to_onnx
 from rlflow.optimise.diagnose import Derivation
-from rlflow.optimise.gate import DeliveryConfig, check
+from rlflow.optimise.gate import GateConfig, check
 from rlflow.optimiser import Budget, OnProgress, OptimisationResult, Optimiser
 from rlflow.runtime.session import SETTINGS, Setting
 from rlflow.runtime.timing.latency import compare_latency
@@ -27,7 +35,7 @@ ORIGINAL = "original"
 
 @dataclass(frozen=True)
 class Contender:
-    """A method, and what it may spend."""
+    """A method, its budget and seeds, and the cost of its training: seconds and real steps."""
 
     optimiser: Optimiser
     budget: Budget
@@ -38,7 +46,7 @@ class Contender:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a method found: a checked model in a file."""
+    """The result of a method: a model in a file, and the evidence that it computes the same as the original."""
 
     contender: Contender
     result: OptimisationResult
@@ -48,17 +56,17 @@ class Outcome:
 
 @dataclass(frozen=True)
 class Timing:
-    """Milliseconds (rounds,) by setting and model; `ORIGINAL` was timed twice, to show the noise."""
+    """Milliseconds (rounds,) by setting and model; the original was timed twice, to show the noise."""
 
     times_ms: Mapping[Setting, Mapping[str, np.ndarray]]
 
     def ratio(self, setting: Setting, name: str) -> Ratio:
-        """Original over `name`; of the original itself, over its second timing."""
+        """The original's latency over that of `name`; for the original itself, over its second timing."""
         times = self.times_ms[setting]
         return ratio(times[ORIGINAL], times[_again(name)])
 
     def median_ms(self, setting: Setting, name: str) -> float:
-        """Of all rounds."""
+        """The median latency over all rounds."""
         return float(np.median(self.times_ms[setting][name]))
 
 
@@ -67,16 +75,17 @@ def compete(
     graph: Graph,
     original: Path,
     folder: Path,
-    config: DeliveryConfig,
+    config: GateConfig,
     checkpoint: Path,
     on_progress: OnProgress | None = None,
     before_keeping: Callable[[], None] = lambda: None,
 ) -> Outcome:
-    """Optimise, export, check. `EquivalenceError` naming rule and step where the result computes something else; what
-    shows the difference is written to a folder in `checkpoint`.
+    """Optimise, export and check.
 
-    What the method found is kept in the folder `checkpoint`, and taken from there if it has been found before. What
-    it rests on, such as prices taken on the way, is for `before_keeping` to save: a kill leaves both or only that.
+    The result is kept in the folder `checkpoint` and read from there if the method has run before. `before_keeping`
+    saves what the result rests on, such as prices measured on the way; it is called first, so that a kill leaves both
+    or only the prices. `EquivalenceError`, naming rule and step, if the result computes something else; a reproducer
+    is then written to a folder in `checkpoint`.
     """
     kept = checkpoint / f"{contender.optimiser.name}.json"
     result = read_result(kept, graph, contender.optimiser.rewriter)
@@ -84,10 +93,12 @@ def compete(
         result = contender.optimiser.optimise(graph, contender.budget, on_progress)
         before_keeping()
         write_result(kept, result)
+
     candidate = to_onnx(result.best)
     check_model(candidate)
     path = folder / f"{contender.optimiser.name}.onnx"
     save_model(candidate, path)
+
     derivation = Derivation(original, path, graph, result.trajectory, contender.optimiser.rewriter)
     try:
         report = check(derivation, config, checkpoint / f"{contender.optimiser.name}.reproducer")
@@ -96,35 +107,33 @@ def compete(
     return Outcome(contender, result, path, report)
 
 
-def time_all(
-    original: Path, outcomes: Mapping[str, Outcome], config: DeliveryConfig, on_progress: OnProgress
-) -> Timing:
-    """All models in alternating fresh sessions, in both settings."""
-    models = {ORIGINAL: original, _again(ORIGINAL): original} | {name: o.model for name, o in outcomes.items()}
+def time_all(original: Path, outcomes: Mapping[str, Outcome], config: GateConfig, on_progress: OnProgress) -> Timing:
+    """Time all models in alternating fresh sessions, in both settings."""
+    models = {ORIGINAL: original, _again(ORIGINAL): original}
+    models |= {name: outcome.model for name, outcome in outcomes.items()}
 
     def on_round(setting: Setting, done: int) -> None:
-        on_progress((SETTINGS.index(setting) + done / config.rounds) / len(SETTINGS), f"{setting}, round {done}")
+        fraction = (SETTINGS.index(setting) + done / config.rounds) / len(SETTINGS)
+        on_progress(fraction, f"{setting}, round {done}")
 
-    return Timing(
-        {
-            setting: compare_latency(
-                models,
-                setting=setting,
-                rounds=config.rounds,
-                runs_per_round=config.runs_per_round,
-                threads=config.threads,
-                seed=config.seed,
-                on_round=partial(on_round, setting),
-            )
-            for setting in SETTINGS
-        }
-    )
+    times_ms = {}
+    for setting in SETTINGS:
+        times_ms[setting] = compare_latency(
+            models,
+            setting=setting,
+            rounds=config.rounds,
+            runs_per_round=config.runs_per_round,
+            threads=config.threads,
+            seed=config.seed,
+            on_round=partial(on_round, setting),
+        )
+    return Timing(times_ms)
 
 
 def original_row(
-    graph: Graph, original: Path, cost_model: CostModel, timing: Timing, config: DeliveryConfig
+    graph: Graph, original: Path, cost_model: CostModel, timing: Timing, config: GateConfig
 ) -> dict[str, Any]:
-    """The trivial baseline: nothing is done."""
+    """The figures of the original, the trivial baseline (schema `evaluate`)."""
     report = compare(original, original, draws=config.draws, seed=config.seed, threads=config.threads)
     runtime_ms = cost_model.runtime_ms(graph)
     return {
@@ -144,7 +153,7 @@ def original_row(
 
 
 def row(graph: Graph, outcome: Outcome, cost_model: CostModel, timing: Timing) -> dict[str, Any]:
-    """One method's figures, schema `evaluate`."""
+    """The figures of one method (schema `evaluate`)."""
     result, contender = outcome.result, outcome.contender
     steps = result.trajectory.steps
     return {

@@ -1,6 +1,10 @@
-"""Figures, each drawn from a results document and from nothing else. The only home of matplotlib.
+"""Figures, each drawn from a results document and from nothing else.
 
-Figures are built without pyplot, so nothing is global and no display is needed.
+    figure = latency_ratios(read_results(Path("data/results/evaluate/metrics.json")))
+    save(figure, Path("latency_ratios.svg"))
+
+The invariant: a figure shows stored numbers, so it can be drawn again at any time, and a test can compare what is drawn
+with what is stored. Figures are built without pyplot, so nothing is global and no display is needed.
 """
 
 import re
@@ -9,13 +13,16 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 
 from rlflow.errors import InputError
-from rlflow.evaluation.tables import METHODS, Metrics
+from rlflow.evaluation.tables import Metrics, methods_of
+from rlflow.extras import needs
 from rlflow.runtime.session import SETTINGS
 from rlflow.runtime.timing.statistics import NOISE
+
+with needs("plots", "a picture"):
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 _TITLES = {
     "as_written": "as written (ORT optimisation off)",
@@ -30,19 +37,20 @@ _FORMATS = (".png", ".svg", ".pdf")
 
 
 def save(figure: Figure, path: Path) -> None:
-    """Write `figure` in the format that the suffix of `path` names (png, svg, pdf); folders are made. `InputError`
-    for another suffix.
+    """Write `figure` in the format that the suffix of `path` names: png, svg or pdf. Missing folders are made.
+
+    `InputError` for another suffix.
     """
     if path.suffix not in _FORMATS:
-        raise InputError(f"{path} names no kind of picture: let it end in one of {', '.join(_FORMATS)}")
+        raise InputError(f"{path} does not name a picture format: let it end in one of {', '.join(_FORMATS)}")
     path.parent.mkdir(parents=True, exist_ok=True)
     figure.savefig(path, dpi=_DOTS_PER_INCH)
 
 
 def latency_ratios(metrics: Metrics) -> Figure:
-    """Bars of the measured latency ratio per graph and method, a panel per setting, with 95 % intervals.
+    """Bars of the measured latency ratio per graph and method, one panel per setting, with 95 % intervals.
 
-    `metrics` follows schema `evaluate`. The line at 1 is the original, the band the 2 % that count as noise.
+    `metrics` follows schema `evaluate`. The line at 1 is the original, the band around it the 2 % that count as noise.
     """
     figure = _figure(columns=len(SETTINGS))
     for axes, setting in zip(figure.subplots(1, len(SETTINGS), sharey=True), SETTINGS, strict=True):
@@ -64,9 +72,9 @@ def training_curves(curves: Mapping[str, Mapping[str, Any]]) -> Figure:
 
 
 def temperature_sweep(metrics: Mapping[str, Any]) -> Figure:
-    """Score in the dream and in the real environment against temperature, and the random agent's real score.
+    """Scores in the dream and in the real environment by temperature, and the random agent's real score.
 
-    `metrics` follows schema `temperature_sweep` (paper Table 3).
+    `metrics` follows schema `temperature_sweep` (the paper's Table 3).
     """
     figure = _figure(columns=1)
     axes = figure.subplots()
@@ -83,12 +91,13 @@ def temperature_sweep(metrics: Mapping[str, Any]) -> Figure:
 
 
 def step_growth(bench: Sequence[Mapping[str, Any]]) -> Figure:
-    """The median step of the environment by the size of the graph, beside steps that cost the same for each node.
+    """The median time of an environment step by the size of the graph, beside a line in proportion to the size.
 
     `bench` follows schema `bench`; its rows "real step by size, ... nodes, ..." are drawn.
     """
     sizes = [(_STEP_BY_SIZE.search(row["name"]), row["value"]) for row in bench]
     nodes, ms = zip(*((int(found[1]), value) for found, value in sizes if found), strict=True)
+
     figure = _figure(columns=1)
     axes = figure.subplots()
     axes.loglog(nodes, ms, marker="o", label="measured")
@@ -99,12 +108,14 @@ def step_growth(bench: Sequence[Mapping[str, Any]]) -> Figure:
 
 
 def rule_heat_map(rules_applied: Mapping[str, Mapping[str, Mapping[str, int]]], method: str) -> Figure:
-    """Times each rule was applied by `method` on each graph (paper Fig. 10); schema `rules_applied`.
+    """A heat map of how often `method` applied each rule on each graph (the paper's Figure 10).
 
-    Rules in the order of their total, the most used first. Empty where `method` applied none.
+    `rules_applied` follows the schema of that name. The most used rules come first; the map is empty if `method`
+    applied none.
     """
     graphs = [graph for graph, methods in rules_applied.items() if method in methods]
     counts = rule_counts(rules_applied, method)
+
     width = 4 + _CELL_INCHES * len(graphs) + _CHARACTER_INCHES * max(map(len, counts), default=0)
     figure = Figure(figsize=(width, 2 + _CELL_INCHES * len(counts)), layout="constrained")
     axes = figure.subplots()
@@ -112,6 +123,7 @@ def rule_heat_map(rules_applied: Mapping[str, Mapping[str, Mapping[str, int]]], 
     cells = np.array(list(counts.values()))
     if not cells.size:
         return figure
+
     image = axes.imshow(cells, aspect="auto", cmap="Blues", vmin=0)
     for (row, column), count in np.ndenumerate(cells):
         shade = "white" if count > cells.max() / 2 else "black"
@@ -123,9 +135,7 @@ def rule_heat_map(rules_applied: Mapping[str, Mapping[str, Mapping[str, int]]], 
 
 
 def rule_counts(rules_applied: Mapping[str, Mapping[str, Mapping[str, int]]], method: str) -> dict[str, list[int]]:
-    """Rule id -> times applied by `method` on each graph that has it, most used first; unused rules are left
-    out.
-    """
+    """Rule -> how often `method` applied it, for each graph that `method` ran on; most used first, unused left out."""
     by_graph = [methods[method] for methods in rules_applied.values() if method in methods]
     rules = sorted({rule for counts in by_graph for rule, count in counts.items() if count})
     rows = {rule: [counts.get(rule, 0) for counts in by_graph] for rule in rules}
@@ -133,12 +143,15 @@ def rule_counts(rules_applied: Mapping[str, Mapping[str, Mapping[str, int]]], me
 
 
 def _ratio_bars(axes: Axes, metrics: Metrics, key: str) -> None:
-    width = 0.8 / len(METHODS)
-    for offset, method in enumerate(METHODS):
+    compared = methods_of(metrics)
+    width = 0.8 / len(compared)
+    for offset, method in enumerate(compared):
         shown = [(place, methods[method]) for place, methods in enumerate(metrics.values()) if method in methods]
         if not shown:
             continue
-        places = np.array([place for place, _ in shown]) + (offset - (len(METHODS) - 1) / 2) * width
+
+        # the bars of all methods stand side by side, centred on the graph's tick
+        places = np.array([place for place, _ in shown]) + (offset - (len(compared) - 1) / 2) * width
         ratios = np.array([result[key] for _, result in shown])
         intervals = np.array([result[f"{key}_ci95"] for _, result in shown])
         axes.bar(places, ratios, width, yerr=_arms(ratios, intervals), capsize=2, label=method)

@@ -1,25 +1,17 @@
 """Reading, writing and checking results files: what is published is what a schema admits."""
 
 import json
-import os
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, NoReturn
 
 from rlflow import schemas
+from rlflow.atomic_file import written_whole
 from rlflow.errors import InputError, RLFlowError
 
-STAGES = (
-    "generate_rules",
-    "collect_rollouts",
-    "fit_world_model",
-    "train_controller",
-    "evaluate",
-    "temperature_sweep",
-    "seed_study",
-    "rule_study",
-)
+STAGES = tuple(name for name in schemas.names() if schemas.schema(name)["title"] == f"data/results/{name}/metrics.json")
+"""Stages and studies: those that have a schema for their metrics."""
 _SCHEMA_BY_FILE = {name: name for name in ("bench", "conformance", "curves", "exports", "fuzz", "rules_applied")}
 _SCHEMA_BY_FILE["big_model"] = "bench"
 # Published numbers are rounded; percentages agree with the costs beside them to this many points.
@@ -52,8 +44,8 @@ def write_results(path: Path, document: Any) -> None:
     schemas.validate(name, document)
     if problems := list(_inconsistencies(name, document)):
         raise RLFlowError(f"refused to write {path}: " + "; ".join(problems))
-    path.parent.mkdir(parents=True, exist_ok=True)
-    _replace(path, json.dumps(document, indent=2, allow_nan=False) + "\n")
+    with written_whole(path) as draft:
+        draft.write_text(json.dumps(document, indent=2, allow_nan=False) + "\n", encoding="utf-8")
 
 
 def read_results(path: Path) -> Any:
@@ -136,10 +128,3 @@ def _improvement_problem(path: str, result: dict[str, Any]) -> Iterator[str]:
 
 def _refuse_constant(constant: str) -> NoReturn:
     raise ValueError(f"{constant} is not JSON")
-
-
-def _replace(path: Path, text: str) -> None:
-    """Write beside `path` first, so that a crash leaves the old file or the new one, never half of one."""
-    temporary = path.with_name(f".{path.name}.tmp")
-    temporary.write_text(text, encoding="utf-8")
-    os.replace(temporary, path)

@@ -1,12 +1,12 @@
-"""What a search has found, kept in a file, so that a comparison that was killed need not search again."""
+"""The result of a search, kept in a file, so that a comparison that was killed need not search again."""
 
 from __future__ import annotations
 
 import json
 import logging
-import os
 from pathlib import Path
 
+from rlflow.atomic_file import written_whole
 from rlflow.errors import RLFlowError
 from rlflow.ir.graph import Graph
 from rlflow.optimiser import OptimisationResult
@@ -18,7 +18,7 @@ log = logging.getLogger(__name__)
 
 
 def write_result(path: Path, result: OptimisationResult) -> None:
-    """The way to the best graph, and what it took; whole or not at all."""
+    """Write the trajectory to the best graph and what it took; the file is written whole or not at all."""
     content = {
         "trajectory": result.trajectory.to_json(),
         "best_ms": result.best_ms,
@@ -26,14 +26,12 @@ def write_result(path: Path, result: OptimisationResult) -> None:
         "wall_time_s": result.wall_time_s,
         "interactions": result.interactions,
     }
-    path.parent.mkdir(parents=True, exist_ok=True)
-    draft = path.with_suffix(".draft")
-    draft.write_text(json.dumps(content) + "\n")
-    os.replace(draft, path)
+    with written_whole(path) as draft:
+        draft.write_text(json.dumps(content) + "\n")
 
 
 def read_result(path: Path, graph: Graph, rewriter: Rewriter) -> OptimisationResult | None:
-    """The result again, by replaying the way from `graph`; None where the file is missing or of another graph."""
+    """Read a result by replaying its trajectory from `graph`; None if the file is missing or of another graph."""
     if not path.exists():
         return None
     try:

@@ -1,5 +1,6 @@
-"""The table of the evaluation (paper Fig. 6, Fig. 7 and Table 2 in one), from evaluate/metrics.json and
-nothing else.
+"""The table of the evaluation: the paper's Figures 6 and 7 and its Table 2 in one.
+
+It is made from data/results/evaluate/metrics.json and from nothing else.
 """
 
 from collections.abc import Callable, Mapping
@@ -7,7 +8,10 @@ from typing import Any
 
 Metrics = Mapping[str, Mapping[str, Mapping[str, Any]]]
 
-METHODS = ("original", "random", "greedy", "backtracking", "rlflow")
+
+def methods_of(metrics: Metrics) -> list[str]:
+    """The methods of all graphs, in the order in which the results have them."""
+    return list(dict.fromkeys(method for methods in metrics.values() for method in methods))
 
 
 def _ratio_with_interval(key: str) -> Callable[[Mapping[str, Any]], str]:
@@ -35,19 +39,29 @@ _COLUMNS: dict[str, Callable[[Mapping[str, Any]], str]] = {
 
 
 def markdown_table(metrics: Metrics) -> str:
-    """One row per graph and method; ratios are old over new with their 95 % interval, above 1 is better."""
+    """A Markdown table, one row per graph and method; ratios are original over optimised, with 95 % intervals."""
     header = ["graph", "method", *_COLUMNS]
-    rows = [
-        [graph, method, *(cell(result) for cell in _COLUMNS.values())] for graph, method, result in _results(metrics)
-    ]
+    rows = []
+    for graph, method, result in _results(metrics):
+        cells = [cell(result) for cell in _COLUMNS.values()]
+        rows.append([graph, method, *cells])
     alignment = [":--", ":--", *("--:" for _ in _COLUMNS)]
     return "".join("| " + " | ".join(row) + " |\n" for row in [header, alignment, *rows])
 
 
+def side_by_side(published: Metrics, own: Metrics) -> str:
+    """Costs and improvements of a run beside the published ones, one row per graph and method of the run."""
+    keys = ("cost_after_ms", "improvement_percent")
+    rows = [["graph", "method", "cost ms: published", "yours", "improvement %: published", "yours"]]
+    for graph, method, result in _results(own):
+        reference = published.get(graph, {}).get(method)
+        before = [f"{reference[key]:.2f}" if reference else "none" for key in keys]
+        after = [f"{result[key]:.2f}" for key in keys]
+        rows.append([graph, method, before[0], after[0], before[1], after[1]])
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)) for row in rows]
+    return "".join(f"{line.rstrip()}\n" for line in lines)
+
+
 def _results(metrics: Metrics) -> list[tuple[str, str, Mapping[str, Any]]]:
-    return [
-        (graph, method, methods[method])
-        for graph, methods in metrics.items()
-        for method in METHODS
-        if method in methods
-    ]
+    return [(graph, method, result) for graph, methods in metrics.items() for method, result in methods.items()]

@@ -1,4 +1,4 @@
-"""The intermediate representation: what a model is while it is being optimised."""
+"""The intermediate representation: a model as a graph while it is optimised, with its nodes and types."""
 
 from rlflow.ir.graph import Graph as Graph
 from rlflow.ir.graph import Header as Header

@@ -1,6 +1,6 @@
-"""Which constant expression a value is.
+"""Identity of a constant expression, as a Merkle hash.
 
-A Merkle hash: a node's hash combines its signature with its operands' hashes. Python's hash of a tuple of integers is
+A node's hash combines its signature with its operands' hashes. Python's hash of a tuple of integers is
 the same in every process (only text is salted), and an order of magnitude faster than a cryptographic digest.
 """
 
@@ -12,11 +12,15 @@ from rlflow.ir.node import Node, Ref
 
 
 def constant_hash(nodes: Mapping[int, Node], value: Ref) -> int:
-    """Equal for equal expressions of the same weights. Of any depth: it does not recurse."""
+    """Return a number that is equal for equal expressions of the same weights.
+
+    The walk is iterative, so that an expression may be of any depth.
+    """
     hashes: dict[int, int] = {}
     stack = [value.node]
     while stack:
         node = nodes[stack[-1]]
+        # Operands are pushed above a node, which is hashed when it is on top again and none of them waits.
         waiting = [source for source in node.sources if source not in hashes]
         stack.extend(waiting)
         if not waiting:

@@ -1,7 +1,8 @@
-"""Symbols that stand for what arithmetic makes of another symbol: the same arithmetic, the same symbol.
+"""Symbols for dynamic dimensions that arithmetic derives from other ones: the same arithmetic, the same symbol.
 
-Two branches of a network over an image of open size meet again with images of one size, which must have one name.
-Derived symbols begin with "~" and are written in one way only: sizes that are equal may still have different symbols.
+Two branches of a network over an image of dynamic size meet again with images of one size, which must have one name:
+`plus("height", -2)` is "~height-2" on either branch. Derived symbols begin with "~" and are written in one way only.
+Dimensions of one symbol are equal; equal dimensions may still have different symbols.
 """
 
 from __future__ import annotations
@@ -14,22 +15,22 @@ _SHIFTED = re.compile(r"~(.*)([+-][0-9]+)", re.DOTALL)
 
 
 def plus(symbol: str, number: int) -> str:
-    """The symbol of a dimension that is larger by so much."""
+    """Return the symbol of a dimension plus a number: plus("n", 1) is "~n+1"."""
     shifted = _SHIFTED.fullmatch(symbol)
     base, before = (shifted[1], int(shifted[2])) if shifted else (symbol, 0)
     return f"~{base}{before + number:+d}" if before + number else base
 
 
 def over(symbol: str, divisor: int) -> str:
-    """The symbol of a dimension divided by a number and rounded down."""
+    """Return the symbol of a dimension divided by a number and rounded down."""
     return f"~({symbol})//{divisor}" if divisor != 1 else symbol
 
 
 def at_most(symbol: str, number: int) -> str:
-    """The symbol of the smaller one of a dimension and a number."""
+    """Return the symbol of the smaller one of a dimension and a number."""
     return f"~min({symbol}, {number})"
 
 
 def is_at_most(dimension: Dimension, symbol: Dimension) -> bool:
-    """Whether a dimension is the smaller one of a symbol and a number."""
+    """Return True if the dimension is `at_most` of this symbol and some number."""
     return isinstance(dimension, str) and dimension.startswith(f"~min({symbol}, ")

@@ -1,9 +1,15 @@
-"""The computation graph: immutable, so that a search may keep thousands, and cheap to edit, so that it may
-make them.
+"""The computation graph: immutable, so that a search may keep thousands, and cheap to edit, so that it may make them.
 
-A graph is a map from node ids to nodes. Nodes name their operands by `Ref`; an edit replaces a handful of entries,
-and the maps are persistent, so that parent and child share every untouched node and nearly all of the maps. Weights
-are leaf nodes that refer to their data and never hold a copy.
+A graph is a map from node ids to nodes; a node names its operands by `Ref`. An edit replaces a handful of entries:
+
+    child = graph.replace({graph.next_id: Node("Relu", ...)}, {Ref(7): Ref(graph.next_id)})
+
+adds a node, lets every reader of node 7 read the new one, and drops node 7 if nobody needs it any more. The maps are
+persistent, so that parent and child share every untouched node and nearly all of the maps. Weights are leaf nodes that
+refer to their data and never hold a copy.
+
+Invariants (`rlflow.ir.validate` checks them): `consumers` is the exact inverse of the operands; every node reaches an
+output or is an input; ids are never used again; a substitute has the type of what it replaces.
 """
 
 from __future__ import annotations
@@ -27,10 +33,10 @@ from rlflow.ir.tensor_type import TensorType
 
 @dataclass(frozen=True, eq=False)
 class Header:
-    """What a model says about itself beside its computation. `proto` belongs to the ONNX boundary.
+    """Everything that a model states beside its computation.
 
-    `opset` is its version of ai.onnx, `domains` has those of the other domains that it imports, but for domains that it
-    defines functions in: what an operator means there is the model's affair.
+    `opset` is the version of ai.onnx that it imports, and `domains` holds the versions of its other domains, without
+    those in which the model defines functions itself. `proto` belongs to the ONNX boundary.
     """
 
     opset: int
@@ -38,7 +44,7 @@ class Header:
     domains: Mapping[str, int] = field(default_factory=dict)
 
     def offers(self, versions: Mapping[str, int]) -> bool:
-        """Whether the model has these domains ("" is ai.onnx), each in this version or a later one."""
+        """Return True if the model imports these domains ("" is ai.onnx), each in this version or a later one."""
         for domain, version in versions.items():
             if (self.domains.get(domain, 0) if domain else self.opset) < version:
                 return False
@@ -47,7 +53,7 @@ class Header:
 
 @dataclass(frozen=True)
 class Change:
-    """What an edit did to a graph: `touched` nodes are alive and got other operands or other consumers."""
+    """The nodes that an edit concerned: `touched` ones are alive and got other operands or other consumers."""
 
     added: tuple[int, ...]
     removed: tuple[int, ...]
@@ -56,9 +62,9 @@ class Change:
 
 @dataclass(frozen=True, eq=False)
 class Edit:
-    """How a graph came out of another: for whoever keeps something about graphs and would rather update than redo it.
+    """The parent of a graph and the change that led from it, for results that are updated instead of computed anew.
 
-    The parent is referred to weakly, so that a graph never keeps its ancestors alive.
+    The reference is weak, so that a graph never keeps its ancestors alive.
     """
 
     parent: weakref.ref[Graph]
@@ -67,7 +73,7 @@ class Edit:
 
 @dataclass(frozen=True, eq=False)
 class Graph:
-    """A model. `inputs` are ids of `Input` nodes; `consumers` lists, for each node, the nodes that read it."""
+    """A model as a graph: `inputs` are ids of `Input` nodes, `consumers` lists the readers of each node, each once."""
 
     nodes: Map[int, Node]
     inputs: tuple[int, ...]
@@ -89,29 +95,29 @@ class Graph:
     def order(self) -> tuple[int, ...]:
         """The nodes that run, operands first: depth first from the outputs, operands from left to right.
 
-        It depends on the structure alone, never on names or on the history of edits. Leaves and constant
-        expressions do not run and are left out. `GraphError` on a cycle.
+        The order depends on the structure alone, never on names or on the history of edits. Leaves and constant
+        expressions do not run and are left out. Raises `GraphError` on a cycle.
         """
         return self._depth_first.nodes
 
     def positions(self) -> Sequence[int]:
-        """Of each node id its place in `order`, -1 for what does not run."""
+        """Return the place of each node id in `order`, -1 for nodes that do not run."""
         return self._depth_first.places.tolist()
 
     def places(self) -> np.ndarray:
-        """(next_id,) int32, of each node id its place among the inputs and then the nodes that run; else negative."""
+        """Return (next_id,) int32: the place of each node id in the inputs followed by `order`, or else below 0."""
         places = self._depth_first.places + np.int32(len(self.inputs))
         places[list(self.inputs)] = np.arange(len(self.inputs))
         return places
 
     @property
     def pieces(self) -> Pieces:
-        """The order by where it comes from in the parent's; nothing where it does not come from there."""
+        """The parts of `order` by their origin in the parent's order; empty if it was not updated from there."""
         return self._depth_first.pieces
 
     @cached_property
     def layout(self) -> Layout:
-        """The graph as arrays along its order; from the parent's where that has one."""
+        """The graph as arrays along its order, updated from the parent's if that has been computed."""
         parent = self.edit.parent() if self.edit else None
         if self.pieces and parent is not None and "layout" in vars(parent):
             return updated_layout(parent.layout, self.nodes, self.pieces)
@@ -119,12 +125,14 @@ class Graph:
 
     @cached_property
     def _depth_first(self) -> DepthFirst:
-        """From the parent's where that has one."""
+        """The order with its index, updated from the parent's if that has been computed."""
         roots = [ref.node for ref in self.outputs if self._runs(ref.node)]
         parent = self.edit.parent() if self.edit else None
         try:
             if self.edit is None or parent is None or "_depth_first" not in vars(parent):
                 return depth_first(roots, self._running_operands, self.next_id)
+
+            # Nodes that only got other consumers keep their operands, and with them their places.
             change = self.edit.change
             changed = [i for i in change.touched if self.nodes[i] is not parent.nodes.get(i)]
             before = parent._depth_first
@@ -141,17 +149,18 @@ class Graph:
         return [source for source in self.nodes[identifier].sources if self._runs(source)]
 
     def replace(self, added: Mapping[int, Node], substitution: Mapping[Ref, Ref]) -> Graph:
-        """Add nodes, let every reader of an old value read its substitute, and drop what nobody reads any
-        more.
+        """Add nodes, let every reader of an old value read its substitute, and drop nodes that nobody reads any more.
 
-        `added` must be numbered from `next_id` on. Types are kept: a substitute must have its value's type
-        (`GraphError` otherwise). No new node may read a value that is being replaced.
+        `added` must be numbered from `next_id` on, operands first. Types are kept: a substitute must have the type of
+        the value that it replaces. No new node may read a value that is being replaced. Raises `GraphError` for a
+        number or a type that does not fit.
         """
         draft = _Draft(self)
         if added and min(added) < self.next_id:
             raise GraphError(f"new nodes are numbered from {self.next_id} on, not {min(added)}")
         for identifier, node in added.items():
             draft.add(identifier, node)
+
         for old, new in substitution.items():
             if draft.nodes[new.node].types[new.index] != self.type_of(old):
                 raise GraphError(
@@ -159,10 +168,12 @@ class Graph:
                     f"replaced by one of type {draft.nodes[new.node].types[new.index]}"
                 )
             draft.redirect(old, new)
+
         outputs = tuple(substitution.get(ref, ref) for ref in self.outputs)
         removed = draft.sweep({ref.node for ref in substitution}, {ref.node for ref in outputs})
         touched = frozenset(i for i in draft.touched if i in draft.nodes)
         change = Change(tuple(i for i in added if i in draft.nodes), tuple(removed), touched)
+
         return Graph(
             nodes=draft.nodes.finish(),
             inputs=self.inputs,
@@ -176,7 +187,7 @@ class Graph:
 
 
 class _Draft:
-    """The mutable copy inside one `replace`."""
+    """The mutable maps of a graph during one `replace`."""
 
     def __init__(self, graph: Graph) -> None:
         self.nodes = graph.nodes.mutate()
@@ -195,12 +206,15 @@ class _Draft:
             self.touched.add(source)
 
     def redirect(self, old: Ref, new: Ref) -> None:
+        """Let every reader of `old` read `new`, except nodes that were added in this edit."""
         for reader in self.consumers[old.node]:
             node = self.nodes[reader]
             if reader in self.fresh or old not in node.inputs:
                 continue
             self.nodes[reader] = changed = node.with_inputs(tuple(new if r == old else r for r in node.inputs))
             self.touched.add(reader)
+
+            # A reader of another output of the old node remains its consumer.
             if old.node not in changed.sources:
                 self._forget(old.node, reader)
             if reader not in self.consumers[new.node]:
@@ -208,8 +222,9 @@ class _Draft:
                 self.touched.add(new.node)
 
     def sweep(self, candidates: Iterable[int], outputs: set[int]) -> list[int]:
-        """Remove the candidates that nobody reads, and then their operands if these become unread."""
+        """Remove the candidates that nobody reads, then their operands if these become unread; return them all."""
         removed = []
+        # Added nodes are candidates, too, if nothing reads them.
         stack = sorted(candidates) + sorted(self.fresh)
         while stack:
             identifier = stack.pop()
@@ -235,7 +250,8 @@ def make_graph(
     output_names: Sequence[str],
     header: Header,
 ) -> Graph:
-    """A graph from its nodes; nodes from which no output can be reached are left out (inputs are kept)."""
+    """Make a graph from its nodes; nodes that lead to no output are left out, but for inputs."""
+    # Inputs stay although nothing may read them: they belong to the interface.
     alive: set[int] = set(inputs)
     stack = [ref.node for ref in outputs]
     while stack:
@@ -243,11 +259,13 @@ def make_graph(
         if identifier not in alive or identifier in inputs:
             alive.add(identifier)
             stack.extend(s for s in nodes[identifier].sources if s not in alive)
+
     kept = {i: node for i, node in nodes.items() if i in alive}
     readers: dict[int, list[int]] = {i: [] for i in kept}
     for identifier, node in kept.items():
         for source in node.sources:
             readers[source].append(identifier)
+
     return Graph(
         nodes=Map(kept),
         inputs=tuple(inputs),

@@ -7,8 +7,6 @@ from dataclasses import dataclass, field
 from hashlib import blake2b
 from typing import NamedTuple, Protocol
 
-import numpy as np
-
 from rlflow.ir.tensor_type import TensorType
 
 INPUT = "Input"
@@ -20,14 +18,14 @@ Attributes = Mapping[str, AttributeValue]
 
 
 class Ref(NamedTuple):
-    """One output of one node."""
+    """A value: one output of one node."""
 
     node: int
     index: int = 0  # type: ignore[assignment]  # hides tuple.index, which nobody needs here
 
 
 class Payload(Protocol):
-    """What only the ONNX boundary understands: a weight's data or an opaque node's original text.
+    """Content that only the ONNX boundary understands: a weight's data, or the original text of an opaque node.
 
     `digest` identifies the content across processes.
     """
@@ -36,22 +34,18 @@ class Payload(Protocol):
     def digest(self) -> str: ...
 
 
-class WeightData(Payload, Protocol):
-    """A weight's values, loaded when asked for."""
-
-    def array(self) -> np.ndarray: ...
-
-
 @dataclass(frozen=True, eq=False, slots=True)
 class Node:
     """One operator application, or a leaf (`Input`, `Weight`).
 
-    `types` and `names` have one entry an output; a type of None is a value that is no tensor (a sequence, an
-    optional) or of which nothing is known. Names are hints for export and never part of a graph's identity.
-    `constant` says that the value is known when the model is loaded: it costs nothing at run time.
-    `label` is the node's own name in the model that it came from, a hint as well, and `remarks` are what else that
-    says of the node for people and tools, which belongs to the ONNX boundary.
-    `signature` is a 64-bit digest of everything but the operands, names, label and remarks.
+    - `types`, `names`: one entry an output. A type of None stands for a value that is no tensor (a sequence, an
+      optional) or of which nothing is known. Names are hints for export and never part of a graph's identity.
+    - `constant`: the value is known when the model is loaded, and costs nothing at run time.
+    - `payload`: the data of a weight, or the text of a node that is carried verbatim (opaque).
+    - `label`: the node's own name in the model that it came from, a hint as well.
+    - `remarks`: further notes of that model for people and tools, which belong to the ONNX boundary.
+    - `sources`: the ids of the nodes that it reads, each once, in the order of its operands.
+    - `signature`: a digest of everything but operands, names, label and remarks; it fits into an int64.
     """
 
     op: str

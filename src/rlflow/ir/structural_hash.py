@@ -1,6 +1,8 @@
-"""A graph's identity: equal for graphs of the same nodes on the same operands from the same weights, whatever the names
-and numbers of the nodes and however the graph came about. The symbols of open dimensions are part of their types, and
-what a node that is carried verbatim holds is part of it.
+"""The identity of a graph as a hash of its structure.
+
+Two graphs have the same hash if they have the same nodes on the same operands from the same weights, whatever the names
+and numbers of the nodes, and by whatever edits they came about. Symbols of dynamic dimensions belong to the types, and
+the text of a node that is carried verbatim belongs to the node.
 
 The graph is written down in its order, which depends on the structure alone, and that text is digested.
 """
@@ -17,8 +19,10 @@ from rlflow.ir.node import Ref
 
 
 def structural_hash(graph: Graph) -> str:
-    """16 hexadecimal digits. Cost: linear in the nodes that run, some ten nanoseconds each, where the graph's layout is
-    known or its parent's is.
+    """Return the hash as 16 hexadecimal digits.
+
+    The cost is linear in the nodes that run, some ten nanoseconds each if the layout of the graph or of its parent is
+    known.
     """
     places = graph.places()
     layout = graph.layout

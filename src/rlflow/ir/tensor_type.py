@@ -16,8 +16,9 @@ _BYTES = {"bfloat16": 2, "bool": 1, "complex64": 8, "complex128": 16, "string": 
 
 
 class TensorType(NamedTuple):
-    """`dtype` is numpy's name of the element type (or ONNX's where numpy has none); a shape of None has
-    unknown rank.
+    """An element type and a shape.
+
+    `dtype` is numpy's name of the element type, or ONNX's where numpy has none. A `shape` of None has unknown rank.
     """
 
     dtype: str
@@ -37,9 +38,7 @@ class TensorType(NamedTuple):
 
     @property
     def elements(self) -> int:
-        """Number of elements, counting each unknown dimension as one: a lower bound where the shape is not
-        static.
-        """
+        """The number of elements, each unknown dimension counted as one: a lower bound unless the shape is static."""
         return prod(d for d in self.shape if isinstance(d, int)) if self.shape is not None else 1
 
     @property
@@ -53,7 +52,7 @@ class TensorType(NamedTuple):
 
 
 def item_size(dtype: str) -> int:
-    """Bytes of one element; the sub-byte types of ONNX count as one."""
+    """Return the bytes of one element; the sub-byte types of ONNX count as one byte."""
     if dtype in _BYTES:
         return _BYTES[dtype]
     try:

@@ -1,5 +1,7 @@
 """A graph as text that people can read and compare, and that can be read back.
 
+One line a node, with its operands, attributes, and the name and type of each output:
+
     opset 17
     %0 = Input "x": float32[batch, 4]
     %1 = Weight @5d41402abc "w": float32[4, 8] constant
@@ -8,9 +10,11 @@
     inputs %0
     outputs "a" = %3, "b" = %3.1
 
-Domains beside ai.onnx follow the opset, as in domain "com.microsoft" 1. Nodes are numbered in the order in which they
-are computed, so that graphs of the same structure have the same text but for names. Weights and opaque nodes appear by
-their digest: their content stays in the model.
+Domains beside ai.onnx follow the opset, as in domain "com.microsoft" 1; "?" is an operand, dimension or type that is
+absent or not known. Weights and opaque nodes appear by the digest of their content, which stays in the model.
+
+Invariant: nodes are numbered in the order in which they are computed, so that graphs of the same structure have the
+same text but for names, and `from_text(to_text(graph), graph)` has the structural hash of `graph`.
 """
 
 from __future__ import annotations
@@ -29,25 +33,29 @@ from rlflow.ir.node import LEAVES, AttributeValue, Node, Payload, Ref
 from rlflow.ir.tensor_type import Dimension, TensorType
 
 _T = TypeVar("_T")
+# A quoted string, a punctuation mark, or a word; `_BARE_SYMBOL` needs no quotes and does not look like a number.
 _TOKEN = re.compile(r'\s*("(?:[^"\\]|\\.)*"|[][(){},:=@%?]|[^][(){},:=@%?\s"]+)')
 _BARE_SYMBOL = re.compile(r"[^][(){},:=@%?\s\"\d-][^][(){},:=@%?\s\"]*")
 
 
 @dataclass(frozen=True, eq=False)
 class UnknownPayload:
-    """Content of which the text gives only the digest. A graph that holds it can be matched, rewritten and hashed, and
-    not be exported.
+    """Content of which the text gives only the digest.
+
+    A graph that holds it can be matched, rewritten and hashed, but not exported.
     """
 
     digest: str
 
     def array(self) -> np.ndarray:
-        """`GraphError`, always."""
-        raise GraphError(f"of a weight only its digest {self.digest} is known: read the graph with its model beside it")
+        """Raise `GraphError`, always: there are no values."""
+        raise GraphError(
+            f"the values of weight {self.digest} are not in the text: read it with `like`, a graph of the same model"
+        )
 
 
 def to_text(graph: Graph) -> str:
-    """The text form, ending in a newline."""
+    """Return the text form, ending in a newline."""
     places = {identifier: place for place, identifier in enumerate(_listing(graph))}
     lines = [f"opset {graph.header.opset}"]
     lines += [f"domain {_quoted(d)} {version}" for d, version in sorted(graph.header.domains.items())]
@@ -60,10 +68,10 @@ def to_text(graph: Graph) -> str:
 
 
 def from_text(text: str, like: Graph | None = None) -> Graph:
-    """The graph that `to_text` printed, nodes numbered as in the text.
+    """Read the graph that `to_text` wrote; nodes are numbered as in the text.
 
     Weights, opaque nodes and the header are taken from `like`, a graph of the same model; without it they are known by
-    their digest alone. `GraphError` names the first line that cannot be read.
+    their digest alone. Raises `GraphError` naming the first line that cannot be read.
     """
     payloads = {} if like is None else {n.payload.digest: n.payload for n in like.nodes.values() if n.payload}
     reader = _Reader(payloads)
@@ -76,8 +84,8 @@ def from_text(text: str, like: Graph | None = None) -> Graph:
 
 
 def _listing(graph: Graph) -> list[int]:
-    """All nodes, operands first: the inputs, then the rest as the outputs need them."""
-    listed = dict.fromkeys(graph.inputs)
+    """List all nodes, operands first: the inputs, then the rest as the outputs need them."""
+    listed = dict.fromkeys(graph.inputs)  # a dict as an ordered set
     for ref in graph.outputs:
         stack = [ref.node]
         while stack:
@@ -92,12 +100,15 @@ def _listing(graph: Graph) -> list[int]:
 def _node_line(identifier: int, node: Node, places: Mapping[int, int]) -> str:
     parts = [f"%{places[identifier]} = {node.op}"]
     if node.op not in LEAVES:
-        parts[0] += f"({', '.join('?' if r is None else _ref(r, places) for r in node.inputs)})"
+        operands = ("?" if ref is None else _ref(ref, places) for ref in node.inputs)
+        parts[0] += f"({', '.join(operands)})"
     if node.attributes:
-        parts.append("{" + ", ".join(f"{k}={_value(v)}" for k, v in sorted(node.attributes.items())) + "}")
+        attributes = (f"{name}={_value(value)}" for name, value in sorted(node.attributes.items()))
+        parts.append("{" + ", ".join(attributes) + "}")
     if node.payload is not None:
         parts.append(f"@{node.payload.digest}")
-    parts.append(", ".join(f"{_quoted(n)}: {_type(t)}" for n, t in zip(node.names, node.types, strict=True)))
+    results = (f"{_quoted(name)}: {_type(type_)}" for name, type_ in zip(node.names, node.types, strict=True))
+    parts.append(", ".join(results))
     if node.constant:
         parts.append("constant")
     if node.label:
@@ -121,10 +132,12 @@ def _value(value: AttributeValue) -> str:
     return _quoted(value) if isinstance(value, str) else repr(value)
 
 
-def _type(kind: TensorType | None) -> str:
-    if kind is None:
+def _type(tensor_type: TensorType | None) -> str:
+    if tensor_type is None:
         return "?"
-    return kind.dtype + ("" if kind.shape is None else f"[{', '.join(map(_dimension, kind.shape))}]")
+    if tensor_type.shape is None:
+        return tensor_type.dtype
+    return f"{tensor_type.dtype}[{', '.join(map(_dimension, tensor_type.shape))}]"
 
 
 def _dimension(dimension: Dimension) -> str:
@@ -136,7 +149,7 @@ def _dimension(dimension: Dimension) -> str:
 
 
 class _Tokens:
-    """One line, cut into words, quoted strings and punctuation."""
+    """A line of text, cut into words, quoted strings and punctuation, and read from left to right."""
 
     def __init__(self, line: str) -> None:
         self._tokens = _TOKEN.findall(line)
@@ -160,7 +173,7 @@ class _Tokens:
         return True
 
     def listed(self, item: Callable[[], _T], end: str) -> list[_T]:
-        """Items with commas between them, up to a closing bracket (or the end of what looks like a list)."""
+        """Read items with commas between them, up to the token `end`, or as long as commas follow if that is ""."""
         items: list[_T] = []
         while self.ahead != end:
             items.append(item())
@@ -175,7 +188,7 @@ class _Tokens:
 
 
 class _Reader:
-    """The state of one reading: nodes so far, and what the last two lines say."""
+    """A graph while it is read line by line: the nodes so far, and the interface from the first and last lines."""
 
     def __init__(self, payloads: Mapping[str, Payload]) -> None:
         self.payloads = payloads
@@ -200,17 +213,18 @@ class _Reader:
         elif tokens.skip("outputs"):
             self.outputs = tokens.listed(lambda: self._output(tokens), "")
         if tokens.ahead:
-            raise GraphError(f"found {tokens.ahead!r}")
+            raise GraphError(f"unexpected {tokens.ahead!r}")
 
     def graph(self, header: Header | None) -> Graph:
         if self.opset is None or not self.outputs:
-            raise GraphError("a graph in text form says its opset and its outputs")
+            raise GraphError('the text is no graph: it needs a line "opset ..." and a line "outputs ..."')
         if header is not None and header.opset != self.opset:
-            raise GraphError(f"the text is of opset {self.opset}, the graph that it should be like of {header.opset}")
+            raise GraphError(f"the text is of opset {self.opset}, but the graph `like` is of opset {header.opset}")
         names, refs = zip(*self.outputs, strict=True)
         return make_graph(self.nodes, self.inputs, refs, names, header or Header(self.opset, domains=self.domains))
 
     def _ref(self, tokens: _Tokens) -> Ref:
+        # Operands come first in the text, so that a graph that can be read has no cycle.
         tokens.take("%")
         node, _, index = tokens.take().partition(".")
         ref = Ref(int(node), int(index or 0))
@@ -240,7 +254,7 @@ class _Reader:
             op=op,
             inputs=tuple(operands),
             attributes=attributes,
-            types=tuple(kind for _, kind in values),
+            types=tuple(tensor_type for _, tensor_type in values),
             names=tuple(name for name, _ in values),
             constant=tokens.skip("constant"),
             payload=None if digest is None else self.payloads.get(digest, UnknownPayload(digest)),
@@ -260,7 +274,7 @@ def _read_value(tokens: _Tokens) -> AttributeValue:
     if tokens.ahead.startswith('"'):
         return tokens.text()
     word = tokens.take()
-    if word.startswith("0x"):
+    if word.startswith("0x"):  # bytes; integers are written in decimals
         return bytes.fromhex(word[2:])
     return int(word) if re.fullmatch(r"-?\d+", word) else float(word)
 

@@ -1,4 +1,12 @@
-"""The invariants of a graph, checked after every edit in tests and rollouts of CI."""
+"""The invariants of a graph, checked after every edit in tests and in the rollouts of CI.
+
+- `consumers` is the exact inverse of the operands, each reader once.
+- Leaves read nothing, and the graph's inputs are its Input nodes.
+- A constant node depends on no input.
+- Every node is read, is an output, or is an input.
+- Output names are unique, and `next_id` is above every id in use.
+- There is no cycle.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +16,7 @@ from rlflow.ir.node import INPUT, LEAVES, Node
 
 
 def validate(graph: Graph) -> None:
-    """Raise `GraphError` naming the first broken invariant and its node; cost linear in the graph."""
+    """Raise `GraphError` naming the first broken invariant and its node; the cost is linear in the graph."""
     if set(graph.consumers) != set(graph.nodes):
         raise GraphError("the consumer index and the nodes disagree")
     for identifier, node in graph.nodes.items():
@@ -67,10 +75,11 @@ def _check_interface(graph: Graph) -> None:
         if not 0 <= ref.index < len(graph.nodes[ref.node].types):
             raise GraphError(f"output {name!r} is output {ref.index} of node {ref.node}, which has fewer")
     if graph.nodes and graph.next_id <= max(graph.nodes):
-        raise GraphError(f"the next node would be {graph.next_id}, which is taken or has been")
+        raise GraphError(f"the next node would be {graph.next_id}, which is not above the ids in use")
 
 
 def _check_acyclic(graph: Graph) -> None:
+    # Kahn's algorithm: nodes are done once all their operands are; those on a cycle never are.
     waiting = {i: len(n.sources) for i, n in graph.nodes.items()}
     ready = [i for i, count in waiting.items() if count == 0]
     done = 0

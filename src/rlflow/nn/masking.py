@@ -1,4 +1,7 @@
-"""Distributions over the valid choices only; the torch twin of `representation.action_space`."""
+"""Masks and masked distributions over actions, in torch; `representation.action_space` is the same in numpy.
+
+A masked choice has log-probability -inf, so it is never drawn and adds nothing to an entropy.
+"""
 
 import torch
 from torch import Tensor
@@ -22,6 +25,7 @@ def masked_log_softmax(logits: Tensor, mask: Tensor) -> Tensor:
 def masked_entropy(log_probability: Tensor) -> Tensor:
     """Entropy (...) in nats of log-probabilities (..., A) that may be -inf; 0 log 0 = 0, in gradients too."""
     valid = torch.isfinite(log_probability)
+    # -inf times 0 is nan in the gradient, though the term is then discarded
     finite = log_probability.masked_fill(~valid, 0.0)
     return -(finite * finite.exp() * valid).sum(dim=-1)
 
@@ -34,5 +38,5 @@ def sample_categorical(logits: Tensor, generator: torch.Generator | None = None)
 def perturbed(logits: Tensor, generator: torch.Generator | None = None) -> Tensor:
     """Logits (..., A) plus Gumbel noise: the k largest are k draws without replacement (Kool et al. 2019)."""
     uniform = torch.rand(logits.shape, generator=generator, device=logits.device, dtype=logits.dtype)
-    tiny = torch.finfo(logits.dtype).tiny
+    tiny = torch.finfo(logits.dtype).tiny  # a uniform draw may be 0, whose logarithm is -inf
     return logits - (-(uniform.clamp_min(tiny)).log()).log()

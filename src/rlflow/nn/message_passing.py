@@ -12,7 +12,7 @@ def scatter_sum(values: Tensor, index: Tensor, size: int) -> Tensor:
 
 
 class MessagePassing(nn.Module):
-    """One residual block: each node hears the sum of its senders and, apart from it, of its receivers.
+    """One residual block: each node receives the sum over its senders and, separately, the sum over its receivers.
 
     Sums, not means: the number of equal neighbours is information (Xu et al. 2019).
     """
@@ -27,8 +27,8 @@ class MessagePassing(nn.Module):
     def forward(self, nodes: Tensor, incoming: Tensor, outgoing: Tensor) -> Tensor:
         """Nodes (N, D) -> (N, D).
 
-        incoming (2, E): row 0 the node spoken to, row 1 the sender it hears. outgoing (2, E'): row 0 the node
-        spoken to, row 1 the receiver it hears. In a plain graph each is the other with its rows exchanged.
+        incoming (2, E): row 0 the node that is updated, row 1 its sender. outgoing (2, E'): row 0 the node that is
+        updated, row 1 its receiver. In a plain graph each is the other with its rows exchanged.
         """
         normed = self.norm(nodes)
         size = nodes.shape[0]

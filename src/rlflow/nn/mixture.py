@@ -8,13 +8,13 @@ from torch import Tensor, nn
 
 from rlflow.nn.masking import sample_categorical
 
-# A deterministic target would drive the likelihood to infinity; in units of the target's own spread.
+# In units of the target's own spread. Without a lower bound a deterministic target drives the likelihood to infinity.
 LOG_SIGMA_MIN, LOG_SIGMA_MAX = -4.0, 3.0
 
 
 @dataclass(frozen=True)
 class GaussianMixture:
-    """logits (..., K), mean (..., K, Z), log_sigma (..., K, Z)."""
+    """A mixture of K diagonal Gaussians: logits (..., K), mean (..., K, Z), log_sigma (..., K, Z)."""
 
     logits: Tensor
     mean: Tensor
@@ -26,14 +26,10 @@ class GaussianMixture:
         component = (-0.5 * scaled**2 - self.log_sigma - 0.5 * math.log(2 * math.pi)).sum(dim=-1)
         return torch.logsumexp(torch.log_softmax(self.logits, dim=-1) + component, dim=-1)
 
-    def expectation(self) -> Tensor:
-        """Mean of the mixture (..., Z)."""
-        return (torch.softmax(self.logits, dim=-1)[..., None] * self.mean).sum(dim=-2)
-
     def sample(
         self, temperature: float = 1.0, *, scale_sigma: bool = True, generator: torch.Generator | None = None
     ) -> Tensor:
-        """One draw (..., Z).
+        """Draw one value (..., Z).
 
         The temperature tau divides the mixture logits (paper section 3.3); `scale_sigma` also multiplies
         sigma by sqrt(tau) (Ha and Schmidhuber 2018). At tau = 0 with `scale_sigma`: the mean of the likeliest
@@ -43,11 +39,14 @@ class GaussianMixture:
             choice = self.logits.argmax(dim=-1)
         else:
             choice = sample_categorical(self.logits / temperature, generator)
+
         index = choice[..., None, None].expand(*choice.shape, 1, self.mean.shape[-1])
         mean = self.mean.gather(-2, index).squeeze(-2)
         sigma = self.log_sigma.gather(-2, index).squeeze(-2).exp()
+
         noise = torch.randn(mean.shape, generator=generator, device=mean.device, dtype=mean.dtype)
-        return mean + sigma * noise * (math.sqrt(temperature) if scale_sigma else 1.0)
+        spread = math.sqrt(temperature) if scale_sigma else 1.0
+        return mean + sigma * noise * spread
 
 
 class MixtureHead(nn.Module):

@@ -6,9 +6,6 @@ output or a subgraph knows by name is given that name again.
 
 from __future__ import annotations
 
-import errno
-import os
-import tempfile
 from collections.abc import Iterator
 from math import prod
 from pathlib import Path
@@ -18,25 +15,22 @@ import onnx
 from google.protobuf.message import EncodeError
 from onnx import helper, numpy_helper
 
-from rlflow.errors import GraphError, InputError, RLFlowError
+from rlflow.errors import GraphError
 from rlflow.ir.graph import Graph
 from rlflow.ir.node import WEIGHT, AttributeValue, Node, Ref
 from rlflow.ir.tensor_type import TensorType
 from rlflow.onnx_io.element_type import element_type
-from rlflow.onnx_io.external_data import outside_bytes, placement, read_in, tensors_in, with_weights_in
-from rlflow.onnx_io.opset import ATTRIBUTES_SINCE, AXIS_ATTRIBUTES, PARAMETERS, Parameter
+from rlflow.onnx_io.external_data import placement, read_in, tensors_in
 from rlflow.onnx_io.payload import FilledPayload, InitializerPayload, OpaquePayload, SparsePayload
 from rlflow.onnx_io.shapes.inference import declares_weights, without_large_weights
 from rlflow.ops.domain import FloatDomain
+from rlflow.ops.onnx_form import Parameter
 from rlflow.ops.reference import evaluate_value
 from rlflow.ops.registry import OPERATORS
 
-_PROTOBUF_LIMIT_BYTES = 2**31 - 2**20
 _INLINE_ELEMENTS = 1024
 """Of one number repeated: more are made when the model runs, as they were in the model that was imported."""
 _SHAPE = Parameter("shape", 0, since=9)
-_REFUSALS = {errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOENT}
-_NEGATIVE_AXES_SINCE = 13
 
 
 def to_onnx(graph: Graph) -> onnx.ModelProto:
@@ -46,36 +40,6 @@ def to_onnx(graph: Graph) -> onnx.ModelProto:
     `GraphError` if a constant expression cannot be evaluated.
     """
     return _Exporter(graph).model()
-
-
-def save_model(model: onnx.ModelProto, path: str | Path) -> None:
-    """Write a model whole or not at all; beyond protobuf's 2 GB the weights go to `<name>.data` beside it.
-
-    `InputError` if the folder does not exist or may not be written, or a device would be replaced.
-    """
-    path = Path(path)
-    check_place(path)
-    try:
-        with tempfile.TemporaryDirectory(dir=path.parent, prefix=f".{path.name}.") as folder:
-            if model.ByteSize() + outside_bytes(model) >= _PROTOBUF_LIMIT_BYTES:
-                model = with_weights_in(model, Path(folder) / f"{path.name}.data")
-            onnx.save_model(model, str(Path(folder) / path.name), format="protobuf")
-            for part in sorted(Path(folder).iterdir(), key=lambda p: p.name == path.name):
-                os.replace(part, path.parent / part.name)  # the model itself last
-    except OSError as error:
-        if error.errno in _REFUSALS:
-            raise InputError(f"{path.parent} may not be written: choose another place for {path.name}") from None
-        raise RLFlowError(f"{path} could not be written: {error.strerror or error}") from None
-
-
-def check_place(path: Path) -> None:
-    """`InputError` where no model can be written, as far as can be seen without trying."""
-    if path.is_dir():
-        raise InputError(f"{path} is a folder: name a file to write the model to")
-    if path.exists() and not path.is_file():
-        raise InputError(f"{path} is no file, and one would replace it: name a file to write the model to")
-    if not path.parent.is_dir():
-        raise InputError(f"there is no folder {path.parent}: create it first")
 
 
 def check_model(model: onnx.ModelProto) -> None:
@@ -143,15 +107,15 @@ class _Exporter:
         self._emit_constant(ref, node, name or self._claim(node.names[ref.index], "weight"))
         return self.names[ref]
 
-    def _claim(self, hint: str, kind: str) -> str:
+    def _claim(self, hint: str, purpose: str) -> str:
         free = hint and hint not in self.taken and hint not in self.inner
-        name = hint if free else self._fresh(kind)
+        name = hint if free else self._fresh(purpose)
         self.taken.add(name)
         return name
 
-    def _fresh(self, kind: str) -> str:
+    def _fresh(self, purpose: str) -> str:
         while True:
-            name = f"rlflow/{kind}_{self.fresh_count}"
+            name = f"rlflow/{purpose}_{self.fresh_count}"
             self.fresh_count += 1
             if name not in self.taken and name not in self.reserved:
                 return name
@@ -189,20 +153,18 @@ class _Exporter:
             return
         operands = ["" if r is None else self._name(r) for r in node.inputs]
         outputs = self._output_names(identifier, node)
-        written = dict(node.attributes)
-        opset = self.graph.header.opset
-        kinds = [self.graph.type_of(r) for r in node.inputs if r is not None]
-        _axes_for(node.op, written, opset, kinds[0] if kinds else None)
-        for parameter in PARAMETERS.get(node.op, ()):
-            if opset >= parameter.since and parameter.name in written:
-                operands += [""] * (parameter.operand - len(operands))
-                operands.append(self._parameter(written.pop(parameter.name), parameter, kinds[0]))
-        if node.op == "Cast":
-            written["to"] = element_type(str(written["to"]))
-        written = {n: v for n, v in written.items() if not _goes_without_saying(node.op, n, v, opset)}
-        operator, label = OPERATORS[node.op], self._label(node.label or outputs[0])
-        proto = helper.make_node(operator.kind, operands, outputs, name=label, domain=operator.domain or None)
-        proto.attribute.extend(_attribute(name, value) for name, value in sorted(written.items()))
+        operator, opset = OPERATORS[node.op], self.graph.header.opset
+        data = next((self.graph.type_of(r) for r in node.inputs if r is not None), None)
+        attributes, parameters = operator.onnx.write(node.attributes, opset, data)
+        for parameter, value in parameters:
+            operands += [""] * (parameter.operand - len(operands))
+            operands.append(self._parameter(value, parameter, data))
+        if operator.onnx.element_type:
+            attributes[operator.onnx.element_type] = element_type(str(attributes[operator.onnx.element_type]))
+
+        label = self._label(node.label or outputs[0])
+        proto = helper.make_node(operator.op_type, operands, outputs, name=label, domain=operator.domain or None)
+        proto.attribute.extend(_attribute(name, value) for name, value in sorted(attributes.items()))
         if isinstance(node.remarks, onnx.NodeProto):
             proto.MergeFrom(node.remarks)
         self.body.node.append(proto)
@@ -241,8 +203,8 @@ class _Exporter:
             self.labels.add(label)
         return label
 
-    def _parameter(self, value: AttributeValue, parameter: Parameter, kind: TensorType | None) -> str:
-        dtype = kind.dtype if parameter.scalar and kind is not None else "int64"
+    def _parameter(self, value: AttributeValue, parameter: Parameter, data: TensorType | None) -> str:
+        dtype = data.dtype if parameter.scalar and data is not None else "int64"
         array = np.asarray(value, dtype=dtype)
         key = (dtype, array.shape, array.tobytes())
         if key not in self.parameters:
@@ -255,24 +217,6 @@ def _attribute(name: str, value: AttributeValue) -> onnx.AttributeProto:
     if value == ():
         return onnx.AttributeProto(name=name, type=onnx.AttributeProto.INTS)
     return helper.make_attribute(name, value)
-
-
-def _axes_for(op: str, written: dict[str, AttributeValue], opset: int, kind: TensorType | None) -> None:
-    """Axes from the front for opsets that do not count from the end."""
-    name = "axes" if op == "Unsqueeze" else AXIS_ATTRIBUTES.get(op)
-    if name is None or name not in written or opset >= _NEGATIVE_AXES_SINCE or kind is None or kind.rank is None:
-        return
-    value, rank = written[name], kind.rank
-    if op == "Unsqueeze" and isinstance(value, tuple):
-        rank += len(value)  # they count in the result
-    moved = tuple(int(a) % rank for a in (value if isinstance(value, tuple) else (value,)))  # type: ignore[arg-type]
-    written[name] = moved if isinstance(value, tuple) else moved[0]
-
-
-def _goes_without_saying(op: str, name: str, value: AttributeValue, opset: int) -> bool:
-    """An attribute that this opset does not have yet, of the value that it takes for granted."""
-    granted = value == 0 or (isinstance(value, tuple) and set(value) == {1})
-    return granted and opset < ATTRIBUTES_SINCE.get((op, name), 0)
 
 
 def _stored_tensors(graph: Graph) -> Iterator[onnx.TensorProto]:

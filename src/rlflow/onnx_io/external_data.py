@@ -1,7 +1,15 @@
 """Weights in files beside a model: mapped into memory, referred to from elsewhere, read in, written.
 
-A model whose weights do not fit into one protobuf message is never held whole: its weights stay in their files, to
-which it refers by absolute path (`refer`), as long as it is in memory. In a file it refers to its own folder.
+A protobuf message holds less than 2 GiB, so ONNX lets a tensor name a file, an offset and a length instead of its data:
+
+    external_data: [location=model.weights, offset=4096, length=1048576]
+
+While such a model is in memory, `settle` either reads these data in, if they fit into a message together, or makes
+`location` an absolute path (`refer`), so that the model may be used from any folder. Written to a file, a model refers
+to its own folder again (`with_weights_in`).
+
+Invariants: a model is never held whole if its weights do not fit into a message; a path from a file that leaves the
+model's folder is refused.
 """
 
 from __future__ import annotations
@@ -18,15 +26,15 @@ from onnx import ModelProto, NodeProto, TensorProto, helper
 from rlflow.errors import ModelFormatError
 
 MESSAGE_LIMIT_BYTES = 2**31 - 2**24
-"""Of weights: protobuf refuses messages of 2 GiB, and the margin is for everything else."""
+"""The most bytes of weights in a message: protobuf refuses 2 GiB, and the margin is for everything else."""
 _MOVED_FROM_BYTES = 1024
-"""What is smaller stays in the model: ONNX Runtime reads shapes and axes early."""
+"""Smaller tensors stay in the model: ONNX Runtime reads shapes and axes before it opens files."""
 _PACKED_BITS = {"INT2": 2, "UINT2": 2, "INT4": 4, "UINT4": 4, "FLOAT4E2M1": 4, "FLOAT6E2M3": 6, "FLOAT6E3M2": 6}
 _UNREADABLE = (OSError, ValueError, TypeError, RuntimeError)
 
 
 class Place(NamedTuple):
-    """Where data lie: bytes of a file."""
+    """A range of bytes in a file."""
 
     path: Path
     offset: int
@@ -38,10 +46,10 @@ def is_outside(tensor: TensorProto) -> bool:
 
 
 def place_of(tensor: TensorProto, folder: Path | None) -> Place:
-    """Where the data of a tensor of a model in `folder` lie, as far as the file goes; the length is negative where they
-    would begin before or behind it.
+    """Locate the data of a tensor of a model in `folder`, as far as the file goes.
 
-    `ModelFormatError` where there is no such file or the path leaves the folder.
+    The length is negative if the data would begin before or behind the file. Raises `ModelFormatError` if there is no
+    such file or the path leaves the folder.
     """
     entries = {entry.key: entry.value for entry in tensor.external_data}
     try:
@@ -56,7 +64,7 @@ def place_of(tensor: TensorProto, folder: Path | None) -> Place:
 
 
 def mapped(tensor: TensorProto, folder: Path | None) -> np.ndarray:
-    """The stored bytes (uint8), which come from the file when they are touched and can be forgotten again."""
+    """Map the stored bytes, uint8 (length,): they are read from the file when touched, and the system may drop them."""
     path, offset, length = place_of(tensor, folder)
     try:
         return np.memmap(path, np.uint8, "r", offset, (length,)) if length else np.empty(0, np.uint8)
@@ -65,7 +73,7 @@ def mapped(tensor: TensorProto, folder: Path | None) -> np.ndarray:
 
 
 def mapped_array(tensor: TensorProto, folder: Path | None) -> np.ndarray | None:
-    """The values, mapped; None where several of them share a byte."""
+    """Map the values, in the shape of the tensor; None if several of them share a byte."""
     if is_packed(tensor):
         return None
     dtype = helper.tensor_dtype_to_np_dtype(tensor.data_type).newbyteorder("<")
@@ -76,7 +84,7 @@ def mapped_array(tensor: TensorProto, folder: Path | None) -> np.ndarray | None:
 
 
 def read_in(tensor: TensorProto, folder: Path | None) -> None:
-    """Bring data that lie in a file into the tensor."""
+    """Bring data that lie in a file into the tensor itself."""
     if is_outside(tensor):
         tensor.raw_data = mapped(tensor, folder).tobytes()
         tensor.ClearField("external_data")
@@ -84,16 +92,16 @@ def read_in(tensor: TensorProto, folder: Path | None) -> None:
 
 
 def refer(tensor: TensorProto, folder: Path | None) -> None:
-    """Let a tensor whose data lie in a file say so wherever the model goes."""
+    """Let a tensor whose data lie in a file name it by its absolute path, which is valid from every folder."""
     for entry in tensor.external_data:
         if is_outside(tensor) and entry.key == "location":
             entry.value = str(((folder or Path()) / entry.value).absolute())
 
 
 def settle(model: ModelProto, folder: Path | None) -> None:
-    """Read weights in, as far as they fit into a message together; if they do not, refer to them.
+    """Read weights in if they fit into a message together; if they do not, refer to them.
 
-    What nodes hold themselves is read in: in subgraphs ONNX's checker takes no reference to another folder.
+    Tensors that nodes hold are always read in: in subgraphs ONNX's checker takes no reference to another folder.
     """
     place = placement(model.graph.initializer)
     for tensor in model.graph.initializer:
@@ -103,22 +111,22 @@ def settle(model: ModelProto, folder: Path | None) -> None:
 
 
 def placement(tensors: Iterable[TensorProto]) -> Callable[[TensorProto, Path | None], None]:
-    """What to do with tensors outside that become one model: `read_in` or `refer`."""
+    """Choose `read_in` or `refer` for the tensors of one model, by the bytes of those that lie outside."""
     return read_in if _bytes_of(filter(is_outside, tensors)) <= MESSAGE_LIMIT_BYTES else refer
 
 
 def inside_bytes(model: ModelProto) -> int:
-    """Bytes of the weights that the model holds itself."""
+    """Return the bytes of the weights that the model holds itself."""
     return _bytes_of(tensor for tensor in model.graph.initializer if not is_outside(tensor))
 
 
 def outside_bytes(model: ModelProto) -> int:
-    """Bytes of the weights in files to which the model refers wherever it is."""
+    """Return the bytes of the weights in files to which the model refers by absolute path."""
     return _bytes_of(filter(_is_referred_to, tensors_of(model)))
 
 
 def with_weights_in(model: ModelProto, data: Path) -> ModelProto:
-    """A model whose large weights lie in the file `data`, of its own folder; `model` is left as it is."""
+    """Return a model whose large weights lie in the file `data` in its own folder; `model` is left as it is."""
     with data.open("wb") as file:
         slim = _with_weights_inside_moved(model, file, data.name)
         for tensor in filter(_is_referred_to, tensors_of(slim)):
@@ -127,9 +135,9 @@ def with_weights_in(model: ModelProto, data: Path) -> ModelProto:
 
 
 def within_reach(model: ModelProto, data: Path) -> ModelProto:
-    """A slim model with paths from the file system's root, without which ONNX Runtime takes none of another folder.
+    """Return a slim model with paths from the root of the file system, where ONNX Runtime can reach every folder.
 
-    What `model` holds itself is written to the file `data`; what lies in files already stays there.
+    Weights that `model` holds itself are written to the file `data`; those in files stay there.
     """
     with data.open("wb") as file:
         slim = _with_weights_inside_moved(model, file, str(data.absolute()))
@@ -140,7 +148,7 @@ def within_reach(model: ModelProto, data: Path) -> ModelProto:
 
 
 def tensors_of(model: ModelProto) -> Iterator[TensorProto]:
-    """Weights and what the nodes hold."""
+    """Yield the weights of a model and all tensors that its nodes hold."""
     yield from model.graph.initializer
     yield from _held_by_nodes(model)
 
@@ -151,7 +159,7 @@ def _held_by_nodes(model: ModelProto) -> Iterator[TensorProto]:
 
 
 def tensors_in(node: NodeProto) -> Iterator[TensorProto]:
-    """What the node holds in its attributes and in its subgraphs."""
+    """Yield the tensors that a node holds in its attributes and in its subgraphs."""
     for attribute in node.attribute:
         if attribute.HasField("t"):
             yield attribute.t
@@ -163,23 +171,24 @@ def tensors_in(node: NodeProto) -> Iterator[TensorProto]:
 
 
 def is_packed(tensor: TensorProto) -> bool:
-    """Whether elements share bytes."""
+    """Return True if elements of this tensor's type share bytes."""
     return TensorProto.DataType.Name(tensor.data_type) in _PACKED_BITS
 
 
 def stored_bytes(tensor: TensorProto) -> int:
-    """What the values take in a file, which holds no strings."""
+    """Return the bytes that the values take in a file; strings have none there."""
     packed = _PACKED_BITS.get(TensorProto.DataType.Name(tensor.data_type))
     bits = packed or 8 * helper.tensor_dtype_to_np_dtype(tensor.data_type).itemsize
     return -(-prod(tensor.dims) * bits // 8)
 
 
 def unusable(tensor: TensorProto, reason: object) -> ModelFormatError:
+    """Make the error that names a weight and the reason why its data cannot be used."""
     return ModelFormatError(f"weight {tensor.name!r} of shape {list(tensor.dims)}: {reason}")
 
 
 def copy_fields(source: Message, target: Message, skipped: Set[str]) -> None:
-    """Copy a message but for some fields, which may be too large to copy."""
+    """Copy a message except for the `skipped` fields, which may be too large to copy."""
     for field, value in source.ListFields():
         if field.name in skipped:
             continue
@@ -192,11 +201,13 @@ def copy_fields(source: Message, target: Message, skipped: Set[str]) -> None:
 
 
 def _with_weights_inside_moved(model: ModelProto, file: IO[bytes], location: str) -> ModelProto:
+    """Copy a model, with the large weights that it holds itself moved to the end of the file."""
     slim = ModelProto()
     copy_fields(model, slim, skipped={"graph"})
     copy_fields(model.graph, slim.graph, skipped={"initializer"})
     for tensor in model.graph.initializer:
         copy = slim.graph.initializer.add()
+        # raw_data may be gigabytes: large ones go straight to the file, without a copy in memory.
         copy_fields(tensor, copy, skipped={"raw_data"})
         if len(tensor.raw_data) >= _MOVED_FROM_BYTES:
             _move(copy, tensor.raw_data, file, location)
@@ -206,7 +217,7 @@ def _with_weights_inside_moved(model: ModelProto, file: IO[bytes], location: str
 
 
 def _move(tensor: TensorProto, data: bytes | memoryview, file: IO[bytes], location: str) -> None:
-    """Write data to the end of the file, and let the tensor find them there."""
+    """Write data to the end of the file, and let the tensor refer to them there."""
     tensor.data_location = TensorProto.EXTERNAL
     del tensor.external_data[:]
     for key, value in {"location": location, "offset": file.tell(), "length": file.write(data)}.items():

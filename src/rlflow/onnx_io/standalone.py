@@ -1,4 +1,4 @@
-"""A graph that was not imported but built here - one side of a rule, a fragment to be timed - as a model."""
+"""Models around graphs that were built here and not imported: one side of a rule, a fragment to be timed."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from rlflow.onnx_io.exporter import to_onnx
 
 
 def standalone_model(graph: Graph) -> onnx.ModelProto:
-    """A model of IR version 10 with the opsets and functions of the graph's header, if it has any.
+    """Export a graph as a model of IR version 10 with the opsets and functions of its header.
 
-    `GraphError` if an input or output has no known type.
+    Raises `GraphError` if an input or output has no known type.
     """
     model = onnx.ModelProto(ir_version=10)
     model.graph.name = "standalone"
@@ -27,6 +27,7 @@ def standalone_model(graph: Graph) -> onnx.ModelProto:
         model.opset_import.add(version=graph.header.opset)
         for domain, version in graph.header.domains.items():
             model.opset_import.add(domain=domain, version=version)
+
     for identifier in graph.inputs:
         node = graph.nodes[identifier]
         model.graph.input.append(_value_info(graph, node.names[0], identifier, 0))
@@ -36,7 +37,7 @@ def standalone_model(graph: Graph) -> onnx.ModelProto:
 
 
 def _value_info(graph: Graph, name: str, identifier: int, index: int) -> onnx.ValueInfoProto:
-    kind = graph.nodes[identifier].types[index]
-    if kind is None:
+    tensor_type = graph.nodes[identifier].types[index]
+    if tensor_type is None:
         raise GraphError(f"value {name!r} has no known tensor type, so that no model can be made around it")
-    return to_value_info(name, kind)
+    return to_value_info(name, tensor_type)

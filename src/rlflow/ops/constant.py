@@ -15,6 +15,7 @@ from rlflow.ir.node import Attributes
 from rlflow.ir.tensor_type import TensorType
 from rlflow.ops.domain import Array, Domain, FloatDomain
 from rlflow.ops.schema import Operator, Types
+from rlflow.ops.traits import Traits
 
 
 def _numbers(attributes: Attributes) -> float | tuple[float, ...]:
@@ -41,4 +42,4 @@ def _evaluate(domain: Domain, attributes: Attributes, x: Sequence[Array]) -> tup
     return (domain.structural(lambda *v: np.stack(v)[where.reshape(numbers.shape)], *each),)
 
 
-OPERATORS = (Operator("Constant", _infer, _evaluate, since=12, arity=(0, 0)),)
+OPERATORS = (Operator("Constant", _infer, _evaluate, since=12, arity=(0, 0), traits=Traits()),)

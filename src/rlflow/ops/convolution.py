@@ -8,11 +8,13 @@ from math import prod
 import numpy as np
 
 from rlflow.errors import TypeInferenceError
-from rlflow.ir.node import Attributes
+from rlflow.ir.node import Attributes, AttributeValue
 from rlflow.ir.tensor_type import TensorType
 from rlflow.ops.domain import Array, Domain
+from rlflow.ops.onnx_form import OnnxForm, OnnxNode
 from rlflow.ops.schema import Operator, Types, same_dimension, same_dtype, shape_of
-from rlflow.ops.window import Window
+from rlflow.ops.traits import Fusion, Traits
+from rlflow.ops.window import Window, spelled_out
 
 
 def _group(attributes: Attributes) -> int:
@@ -66,6 +68,18 @@ def _conv_flops(attributes: Attributes, inputs: Types, outputs: Types) -> int:
     return outputs[0].elements * (2 * taps + (len(inputs) == 3))
 
 
+def _complete(attributes: dict[str, AttributeValue], node: OnnxNode) -> Attributes:
+    """The window written out, but for kernel_shape, which the filters tell as well."""
+    filters = node.type_of(1)
+    if filters is None or filters.shape is None:
+        raise TypeInferenceError("Conv: filters of unknown rank")
+    kernel = filters.shape[2:]
+    if attributes.pop("kernel_shape", kernel) != kernel:
+        raise TypeInferenceError(f"Conv: a kernel_shape that is not that of the filters {filters}")
+    dilated = {"dilations": (1,) * len(kernel), **attributes}
+    return spelled_out(dilated, node.type_of(0), kernel, "Conv")
+
+
 OPERATORS = (
     Operator(
         "Conv",
@@ -75,5 +89,13 @@ OPERATORS = (
         arity=(2, 3),
         flops=_conv_flops,
         defaults={"auto_pad": "NOTSET", "group": 1},
+        required=("strides", "pads", "dilations"),
+        optional=("kernel_shape",),
+        traits=Traits(
+            windowed=True,
+            fusion=Fusion.PRODUCT | Fusion.PADDED | Fusion.NORMALISED,
+            accumulates=True,
+        ),
+        onnx=OnnxForm(complete=_complete),
     ),
 )

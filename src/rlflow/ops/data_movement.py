@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from math import prod
 
 import numpy as np
 
 from rlflow.errors import TypeInferenceError
-from rlflow.ir.node import Attributes
+from rlflow.ir.node import Attributes, AttributeValue
 from rlflow.ir.tensor_type import Dimension, TensorType
 from rlflow.ops.domain import Array, Domain, FloatDomain
+from rlflow.ops.onnx_form import OnnxForm, OnnxNode, Parameter
 from rlflow.ops.schema import (
     Operator,
     Types,
@@ -23,6 +25,9 @@ from rlflow.ops.schema import (
     static_size,
     total,
 )
+from rlflow.ops.sizes import reshaped, sliced
+from rlflow.ops.traits import Fusion, SizeArithmetic, Traits
+from rlflow.ops.use import carries, carries_all, converted, looks_up, result_shape_at
 
 
 def _infer_transpose(attributes: Attributes, inputs: Types) -> tuple[TensorType, ...]:
@@ -38,12 +43,12 @@ def _infer_reshape(attributes: Attributes, inputs: Types) -> tuple[TensorType, .
     wanted = ints(attributes["shape"])
     target = list(_copied(wanted, shape))
     if target.count(-1) > 1 or any(d < -1 for d in wanted):
-        raise TypeInferenceError(f"Reshape: the shape {wanted} leaves more than one dimension open")
+        raise TypeInferenceError(f"Reshape: the shape {wanted} leaves more than one dimension to be inferred")
     if -1 in target:
         copied = [i for i, d in enumerate(wanted) if d == 0]
         left = [d for i, d in enumerate(shape) if i not in copied or d == 0]
         right = [d for i, d in enumerate(target) if d != -1 and (i not in copied or d == 0)]
-        target[target.index(-1)] = _open_dimension(left, right)
+        target[target.index(-1)] = _left_dimension(left, right)
     before, after = static_size(shape), static_size(target)
     if before is not None and after is not None and before != after:
         raise TypeInferenceError(f"Reshape: {shape} has {before} elements, {tuple(target)} has {after}")
@@ -57,8 +62,8 @@ def _copied(target: tuple[int, ...], shape: tuple[Dimension, ...]) -> tuple[Dime
     return tuple(shape[i] if d == 0 else d for i, d in enumerate(target))
 
 
-def _open_dimension(left: list[Dimension], right: list[Dimension]) -> Dimension:
-    """What -1 stands for, given what is to be divided and by what; copied dimensions cancel before."""
+def _left_dimension(left: list[Dimension], right: list[Dimension]) -> Dimension:
+    """Return the dimension that -1 stands for, given those of operand and target that are not copied."""
     before, after = static_size(left), static_size(right)
     if after is None:
         return None
@@ -246,6 +251,83 @@ def _cast(domain: Domain, attributes: Attributes, x: Sequence[Array]) -> tuple[A
     return (x[0].astype(str(attributes["to"])),)
 
 
+def _reversing(attributes: dict[str, AttributeValue], node: OnnxNode) -> Attributes:
+    """The permutation, which reverses the axes where none is named."""
+    return {"perm": tuple(reversed(range(_rank(node, "Transpose")))), **attributes}
+
+
+def _rank(node: OnnxNode, operator: str) -> int:
+    operand = node.type_of(0)
+    if operand is None:
+        raise TypeInferenceError(f"{operator}: an operand of unknown type")
+    return len(shape_of(operand, operator))
+
+
+def _complete_reshape(attributes: dict[str, AttributeValue], node: OnnxNode) -> Attributes:
+    """The shape in numbers where the result's is known."""
+    data = node.type_of(0)
+    if data is None:
+        raise TypeInferenceError("Reshape: an operand of unknown type")
+    zero_is_zero = attributes.pop("allowzero", 0)
+    if zero_is_zero and 0 in ints(attributes["shape"]) and node.constant(1) is not None:
+        raise TypeInferenceError("Reshape: a 0 that copies no dimension")
+    (result,) = _infer_reshape(attributes, [data])
+    if not result.is_static or 0 in (result.shape or ()):
+        return attributes
+    return attributes | {"shape": result.shape}  # type: ignore[return-value]
+
+
+def _complete_split(attributes: dict[str, AttributeValue], node: OnnxNode) -> Attributes:
+    """The sizes, which are equal where none are named, the last one smaller if need be."""
+    if "split" in attributes:
+        return attributes
+    data, axis, parts = node.type_of(0), attributes["axis"], node.results
+    shape = () if data is None else shape_of(data, "Split")
+    size = shape[axis] if isinstance(axis, int) and -len(shape) <= axis < len(shape) else None
+    if not isinstance(size, int) or not parts:
+        raise TypeInferenceError(f"Split: equal parts along axis {axis!r} of {data}")
+
+    part = -(-size // parts)
+    last = size - part * (parts - 1)
+    if last < 0:
+        raise TypeInferenceError(f"Split: {size} elements in {parts} equal parts")
+    return attributes | {"split": (*(part,) * (parts - 1), last)}
+
+
+def _complete_slice(attributes: dict[str, AttributeValue], node: OnnxNode) -> Attributes:
+    """Axes and steps, which are the first axes and ones where none are named."""
+    count = len(ints(attributes["starts"]))
+    return {"axes": tuple(range(count)), "steps": (1,) * count, **attributes}
+
+
+def _complete_pad(attributes: dict[str, AttributeValue], node: OnnxNode) -> Attributes:
+    """The pads of all axes, where they are given for some."""
+    if "axes" not in attributes:
+        return attributes
+    rank = _rank(node, "Pad")
+    pads, axes = ints(attributes["pads"]), ints(attributes.pop("axes"))
+    places = [axis + rank if axis < 0 else axis for axis in axes]
+    if len(pads) != 2 * len(axes) or len(set(places)) < len(axes) or any(not 0 <= p < rank for p in places):
+        raise TypeInferenceError(f"Pad: {pads} for the axes {axes}")
+
+    full = [0] * 2 * rank
+    for given, place in enumerate(places):
+        full[place], full[rank + place] = pads[given], pads[len(axes) + given]
+    return attributes | {"pads": tuple(full)}
+
+
+def _complete_squeeze(attributes: dict[str, AttributeValue], node: OnnxNode) -> Attributes:
+    """The axes as they are given: without any, sizes that are known only when the model runs would decide the rank."""
+    if not attributes.get("axes"):
+        raise TypeInferenceError("Squeeze: no axes")
+    return attributes
+
+
+_VIEWED = Traits(view=True, uses=(carries(0),))
+_MOVED = Traits(uses=(carries(0),))
+_COUNTED = SizeArithmetic.WHOLE | SizeArithmetic.ROUNDING | SizeArithmetic.DYNAMIC
+_ARRANGED = SizeArithmetic.WHOLE | SizeArithmetic.DYNAMIC
+
 OPERATORS = (
     Operator(
         "Transpose",
@@ -253,23 +335,143 @@ OPERATORS = (
         lambda domain, attributes, x: (domain.structural(lambda v: v.transpose(ints(attributes["perm"])), x[0]),),
         since=1,
         arity=(1, 1),
+        required=("perm",),
+        traits=replace(_MOVED, fusion=Fusion.TRANSPOSE, size_arithmetic=SizeArithmetic.WHOLE),
+        onnx=OnnxForm(complete=_reversing),
+        attribute_groups={"permutation": ("perm",)},
     ),
-    Operator("Reshape", _infer_reshape, _reshape, since=5, arity=(1, 1), moves_data=False),
-    Operator("Concat", _infer_concat, _concat, since=4, arity=(1, 64)),
-    Operator("Split", _infer_split, _split, since=2, arity=(1, 1), defaults={"axis": 0}),
-    Operator("Slice", _infer_slice, _slice, since=10, arity=(1, 1)),
-    Operator("Gather", _infer_gather, _gather, since=1, arity=(2, 2), defaults={"axis": 0}),
-    Operator("Pad", _infer_pad, _pad, since=11, arity=(1, 1), defaults={"mode": "constant", "constant_value": 0.0}),
-    Operator("Unsqueeze", _infer_unsqueeze, _unsqueeze, since=1, arity=(1, 1), moves_data=False),
-    Operator("Squeeze", _infer_squeeze, _squeeze, since=1, arity=(1, 1), moves_data=False),
-    Operator("Flatten", _infer_flatten, _flatten, since=1, arity=(1, 1), defaults={"axis": 1}, moves_data=False),
+    Operator(
+        "Reshape",
+        _infer_reshape,
+        _reshape,
+        since=5,
+        arity=(1, 1),
+        required=("shape",),
+        traits=Traits(
+            view=True,
+            size_arithmetic=_COUNTED,
+            type_by_sizes=reshaped,
+            uses=(result_shape_at(1), carries(0)),
+        ),
+        onnx=OnnxForm(parameters=(Parameter("shape", 1, since=5, dynamic=True),), complete=_complete_reshape),
+        attribute_groups={"reshape": ("shape",)},
+    ),
+    Operator(
+        "Concat",
+        _infer_concat,
+        _concat,
+        since=4,
+        arity=(1, 64),
+        required=("axis",),
+        traits=Traits(size_arithmetic=_ARRANGED, uses=(carries_all,)),
+        onnx=OnnxForm(axes="axis"),
+        attribute_groups={"axis": ("axis",)},
+    ),
+    Operator(
+        "Split",
+        _infer_split,
+        _split,
+        since=2,
+        arity=(1, 1),
+        required=("split",),
+        defaults={"axis": 0},
+        traits=_MOVED,
+        onnx=OnnxForm(
+            parameters=(Parameter("split", 1, since=13, required=False),),
+            axes="axis",
+            ignored=frozenset({"num_outputs"}),
+            complete=_complete_split,
+        ),
+        attribute_groups={"axis": ("axis",), "partition": ("split",)},
+    ),
+    Operator(
+        "Slice",
+        _infer_slice,
+        _slice,
+        since=10,
+        arity=(1, 1),
+        required=("axes", "starts", "ends", "steps"),
+        traits=replace(_MOVED, size_arithmetic=_ARRANGED, type_by_sizes=sliced),
+        onnx=OnnxForm(
+            parameters=(
+                Parameter("starts", 1, since=10),
+                Parameter("ends", 2, since=10),
+                Parameter("axes", 3, since=10, required=False),
+                Parameter("steps", 4, since=10, required=False),
+            ),
+            axes="axes",
+            complete=_complete_slice,
+        ),
+        attribute_groups={"axes": ("axes",), "extent": ("ends", "starts", "steps")},
+    ),
+    Operator(
+        "Gather",
+        _infer_gather,
+        _gather,
+        since=1,
+        arity=(2, 2),
+        defaults={"axis": 0},
+        traits=Traits(selects=True, size_arithmetic=_ARRANGED, uses=(looks_up(table=0, index=1), carries(0))),
+        onnx=OnnxForm(axes="axis"),
+        attribute_groups={"axis": ("axis",)},
+    ),
+    Operator(
+        "Pad",
+        _infer_pad,
+        _pad,
+        since=11,
+        arity=(1, 1),
+        required=("pads",),
+        defaults={"mode": "constant", "constant_value": 0.0},
+        traits=replace(_MOVED, fusion=Fusion.PAD),
+        onnx=OnnxForm(
+            parameters=(
+                Parameter("pads", 1, since=11),
+                Parameter("constant_value", 2, since=11, required=False, scalar=True),
+                Parameter("axes", 3, since=18, required=False),
+            ),
+            complete=_complete_pad,
+        ),
+    ),
+    Operator(
+        "Unsqueeze",
+        _infer_unsqueeze,
+        _unsqueeze,
+        since=1,
+        arity=(1, 1),
+        required=("axes",),
+        traits=replace(_VIEWED, size_arithmetic=_COUNTED),
+        onnx=OnnxForm(parameters=(Parameter("axes", 1, since=13),), axes_of_result="axes"),
+    ),
+    Operator(
+        "Squeeze",
+        _infer_squeeze,
+        _squeeze,
+        since=1,
+        arity=(1, 1),
+        required=("axes",),
+        traits=replace(_VIEWED, size_arithmetic=_COUNTED),
+        onnx=OnnxForm(
+            parameters=(Parameter("axes", 1, since=13, required=False),), axes="axes", complete=_complete_squeeze
+        ),
+    ),
+    Operator("Flatten", _infer_flatten, _flatten, since=1, arity=(1, 1), defaults={"axis": 1}, traits=_VIEWED),
     Operator(
         "Identity",
         lambda attributes, inputs: (inputs[0],),
         lambda domain, attributes, x: (x[0],),
         since=1,
         arity=(1, 1),
-        moves_data=False,
+        traits=replace(_VIEWED, size_arithmetic=_COUNTED),
     ),
-    Operator("Cast", _infer_cast, _cast, since=6, arity=(1, 1)),
+    Operator(
+        "Cast",
+        _infer_cast,
+        _cast,
+        since=6,
+        arity=(1, 1),
+        required=("to",),
+        traits=Traits(size_arithmetic=_COUNTED, uses=(converted, carries(0))),
+        onnx=OnnxForm(element_type="to", harmless={"saturate": 1}),
+    ),
 )

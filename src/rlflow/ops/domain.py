@@ -1,4 +1,4 @@
-"""What numbers an operator computes with: floats, or an exact finite field in which equality can be decided.
+"""The numbers that an operator computes with: floats, or an exact finite field in which equality can be decided.
 
 Every operator is defined once, over the small algebra below. Over floats it is the reference interpreter;
 over the field it is the arithmetic in which substitution rules are generated and verified: two expressions
@@ -14,7 +14,6 @@ from math import prod
 from typing import Any
 
 import numpy as np
-from scipy import special
 
 Array = Any
 """A value of the domain: `np.ndarray` for floats, `FieldArray` for the field (`ops/field.py`)."""
@@ -139,7 +138,9 @@ class FloatDomain(Domain):
         return _FLOAT_FUNCTIONS[name](a.astype(_accumulator(a))).astype(a.dtype)
 
     def softmax(self, a: np.ndarray, axis: int) -> np.ndarray:
-        return special.softmax(a.astype(_accumulator(a)), axis=axis).astype(a.dtype)
+        exponents = a.astype(_accumulator(a))
+        powers = np.exp(exponents - exponents.max(axis=axis, keepdims=True))
+        return (powers / powers.sum(axis=axis, keepdims=True)).astype(a.dtype)
 
     @staticmethod
     def _like(b: np.ndarray, a: np.ndarray) -> np.ndarray:
@@ -152,8 +153,14 @@ def _accumulator(a: np.ndarray) -> np.dtype:
     return np.dtype(np.float32) if a.dtype.itemsize <= 2 and not np.issubdtype(a.dtype, np.integer) else a.dtype
 
 
+def _erf(a: np.ndarray) -> np.ndarray:
+    from scipy import special  # takes longer to import than all the rest together, and few models fold an Erf
+
+    return special.erf(a)
+
+
 _FLOAT_FUNCTIONS: dict[str, Callable[[np.ndarray], np.ndarray]] = {
-    "erf": special.erf,
+    "erf": _erf,
     "tanh": np.tanh,
     "sqrt": np.sqrt,
     "log": np.log,

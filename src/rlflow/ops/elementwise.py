@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
+from math import inf
 
 from rlflow.errors import TypeInferenceError
 from rlflow.ir.node import Attributes
 from rlflow.ir.tensor_type import TensorType
 from rlflow.ops.domain import Array, Domain, FloatDomain
+from rlflow.ops.onnx_form import OnnxForm, Parameter
 from rlflow.ops.schema import Operator, Types, broadcast, elementwise_flops, only, same_dtype, shape_of
+from rlflow.ops.traits import Fusion, SizeArithmetic, Traits
+from rlflow.ops.use import Reading, added, bounds, defined_on, divided, divisor_at, multiplied, raised, subtracted
 
 
 def _infer_broadcast(name: str) -> Callable[[Attributes, Types], tuple[TensorType, ...]]:
@@ -22,19 +27,42 @@ def _infer_same(attributes: Attributes, inputs: Types) -> tuple[TensorType, ...]
     return (inputs[0],)
 
 
-def _binary(name: str, since: int, apply: Callable[[Domain, Array, Array], Array], commutative: bool) -> Operator:
+def _pointwise(
+    *uses: Reading,
+    also: Fusion = Fusion.NONE,
+    sizes: SizeArithmetic = SizeArithmetic.NONE,
+    inexact: bool = False,
+    exponential: bool = False,
+    cancelling: bool = False,
+) -> Traits:
+    """The traits that all operators of this family share, and what an operator has besides."""
+    return Traits(
+        elementwise=True,
+        fusion=Fusion.POINTWISE | also,
+        size_arithmetic=sizes,
+        inexact=inexact,
+        exponential=exponential,
+        cancelling=cancelling,
+        uses=uses,
+    )
+
+
+def _binary(
+    name: str, apply: Callable[[Domain, Array, Array], Array], traits: Traits, *, commutative: bool = False
+) -> Operator:
     return Operator(
         name,
         _infer_broadcast(name),
         lambda domain, attributes, x: (apply(domain, x[0], x[1]),),
-        since,
+        since=7,
         arity=(2, 2),
         flops=elementwise_flops(1),
         commutative=commutative,
+        traits=traits,
     )
 
 
-def _unary(name: str, since: int, apply: Callable[[Domain, Array], Array]) -> Operator:
+def _unary(name: str, since: int, apply: Callable[[Domain, Array], Array], traits: Traits) -> Operator:
     return Operator(
         name,
         _infer_same,
@@ -42,6 +70,7 @@ def _unary(name: str, since: int, apply: Callable[[Domain, Array], Array]) -> Op
         since,
         arity=(1, 1),
         flops=elementwise_flops(1),
+        traits=traits,
     )
 
 
@@ -91,11 +120,23 @@ def _clip(domain: Domain, attributes: Attributes, x: Sequence[Array]) -> tuple[A
     return (domain.clip(x[0], low, high),)  # type: ignore[arg-type]
 
 
+_SUMMAND = Fusion.SUM | Fusion.NORMALISED
+_COUNTED = SizeArithmetic.WHOLE | SizeArithmetic.ROUNDING | SizeArithmetic.DYNAMIC
+
 OPERATORS = (
-    _binary("Add", 7, lambda d, a, b: d.add(a, b), commutative=True),
-    _binary("Sub", 7, lambda d, a, b: d.subtract(a, b), commutative=False),
-    _binary("Mul", 7, lambda d, a, b: d.multiply(a, b), commutative=True),
-    _binary("Div", 7, lambda d, a, b: d.divide(a, b), commutative=False),
+    _binary("Add", lambda d, a, b: d.add(a, b), _pointwise(added, also=_SUMMAND, sizes=_COUNTED), commutative=True),
+    _binary("Sub", lambda d, a, b: d.subtract(a, b), _pointwise(subtracted, sizes=_COUNTED, cancelling=True)),
+    _binary(
+        "Mul",
+        lambda d, a, b: d.multiply(a, b),
+        _pointwise(multiplied, also=Fusion.SCALE | Fusion.GATED, sizes=_COUNTED),
+        commutative=True,
+    ),
+    _binary(
+        "Div",
+        lambda d, a, b: d.divide(a, b),
+        _pointwise(divisor_at(1), divided, also=Fusion.SCALE, sizes=_COUNTED, cancelling=True),
+    ),
     Operator(
         "Sum",
         _infer_broadcast("Sum"),
@@ -104,16 +145,47 @@ OPERATORS = (
         arity=(1, 64),
         flops=lambda attributes, inputs, outputs: (len(inputs) - 1) * outputs[0].elements,
         commutative=True,
+        traits=replace(_pointwise(also=_SUMMAND), accumulates=True),
     ),
-    Operator("Pow", _infer_power, _power, since=7, arity=(1, 1), flops=elementwise_flops(1)),
-    Operator("Clip", _infer_clip, _clip, since=6, arity=(1, 1), flops=elementwise_flops(2)),
-    _unary("Relu", 6, lambda d, x: d.relu(x)),
-    _unary("Neg", 6, lambda d, x: d.negate(x)),
-    _unary("Reciprocal", 6, lambda d, x: d.reciprocal(x)),
-    _unary("Exp", 6, lambda d, x: d.exp(x)),
-    _unary("Erf", 9, lambda d, x: d.function("erf", x)),
-    _unary("Tanh", 6, lambda d, x: d.function("tanh", x)),
-    _unary("Sqrt", 6, lambda d, x: d.function("sqrt", x)),
-    _unary("Log", 6, lambda d, x: d.function("log", x)),
-    _unary("Sigmoid", 6, _sigmoid),
+    Operator(
+        "Pow",
+        _infer_power,
+        _power,
+        since=7,
+        arity=(1, 1),
+        required=("exponent",),
+        flops=elementwise_flops(1),
+        traits=_pointwise(raised, inexact=True),
+        onnx=OnnxForm(parameters=(Parameter("exponent", 1, since=7, scalar=True),)),
+    ),
+    Operator(
+        "Clip",
+        _infer_clip,
+        _clip,
+        since=6,
+        arity=(1, 1),
+        required=("min", "max"),
+        flops=elementwise_flops(2),
+        traits=_pointwise(bounds),
+        onnx=OnnxForm(
+            parameters=(
+                Parameter("min", 1, since=11, required=False, scalar=True),
+                Parameter("max", 2, since=11, required=False, scalar=True),
+            )
+        ),
+    ),
+    _unary("Relu", 6, lambda d, x: d.relu(x), _pointwise()),
+    _unary("Neg", 6, lambda d, x: d.negate(x), _pointwise(sizes=SizeArithmetic.WHOLE, cancelling=True)),
+    _unary("Reciprocal", 6, lambda d, x: d.reciprocal(x), _pointwise(divisor_at(0), cancelling=True)),
+    _unary("Exp", 6, lambda d, x: d.exp(x), _pointwise(inexact=True, exponential=True)),
+    _unary("Erf", 9, lambda d, x: d.function("erf", x), _pointwise(also=Fusion.GATE, inexact=True)),
+    _unary("Tanh", 6, lambda d, x: d.function("tanh", x), _pointwise(inexact=True)),
+    _unary(
+        "Sqrt",
+        6,
+        lambda d, x: d.function("sqrt", x),
+        _pointwise(defined_on(0.0, inf), sizes=SizeArithmetic.ROUNDING),
+    ),
+    _unary("Log", 6, lambda d, x: d.function("log", x), _pointwise(defined_on(0.0, inf), inexact=True)),
+    _unary("Sigmoid", 6, _sigmoid, _pointwise(inexact=True, exponential=True)),
 )

@@ -62,7 +62,7 @@ class FieldDomain(Domain):
 
     Values are batches of independent trials. `function` is a random function of the residue, another one for each
     seed; erf and tanh are odd. A sign or a random function makes a wrong equality survive one element with
-    probability about one half, so that verification must look at many elements (research/rule_generation.md, 1.1).
+    probability about one half, so that verification must look at many elements (docs/measurements.md, 5).
 
     The batch is `repeats` times the trials of `seeds`, trials running fastest: many expressions at once.
     """
@@ -202,7 +202,7 @@ class FieldDomain(Domain):
         )
 
     def _key(self, name: str) -> np.ndarray:
-        """What makes the function or the symbol of this name, of each element of the batch (batch,)."""
+        """Return the keys from which the function or symbol of this name is drawn, one for each point (batch,)."""
         if name not in self._keys:
             self._keys[name] = np.tile(_mixed(_mixed(self._seeds) ^ _digest(name)), self._repeats)
         return self._keys[name]
@@ -226,7 +226,7 @@ def _exponent(number: FieldArray) -> np.ndarray:
 
 
 def undefined(a: FieldArray) -> np.ndarray:
-    """Where the elements are undefined, (batch, *shape)."""
+    """Return where the elements are undefined, (batch, *shape)."""
     return np.broadcast_to(False, a.residue.shape) if a.undefined is None else a.undefined
 
 

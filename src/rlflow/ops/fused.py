@@ -6,10 +6,13 @@ from collections.abc import Sequence
 from functools import reduce
 from math import pi, prod, sqrt
 
+import numpy as np
+
 from rlflow.errors import TypeInferenceError
-from rlflow.ir.node import Attributes
+from rlflow.ir.node import Attributes, AttributeValue
 from rlflow.ir.tensor_type import Dimension, TensorType
 from rlflow.ops.domain import Array, Domain
+from rlflow.ops.onnx_form import OnnxForm, OnnxNode
 from rlflow.ops.schema import (
     Operator,
     Types,
@@ -20,6 +23,8 @@ from rlflow.ops.schema import (
     same_dtype,
     shape_of,
 )
+from rlflow.ops.traits import Fusion, Traits
+from rlflow.ops.use import mask_at
 
 TANH_GELU_SLOPE = sqrt(2 / pi)
 TANH_GELU_CUBIC = 0.044715
@@ -96,6 +101,17 @@ def _attention_flops(attributes: Attributes, inputs: Types, outputs: Types) -> i
     return scores * (2 * widths + 5 + (len(inputs) == 4))
 
 
+def _complete_attention(attributes: dict[str, AttributeValue], node: OnnxNode) -> Attributes:
+    """The scale, which is one over the root of the queries' width where none is named."""
+    if "scale" in attributes:
+        return attributes
+    queries = node.type_of(0)
+    width = queries.shape[-1] if queries is not None and queries.shape else None
+    if not isinstance(width, int) or not width:
+        raise TypeInferenceError(f"Attention: the width of the queries {queries} is not known")
+    return attributes | {"scale": float(1 / np.sqrt(np.float32(width)))}
+
+
 OPERATORS = (
     Operator(
         "Gelu",
@@ -105,6 +121,19 @@ OPERATORS = (
         arity=(1, 1),
         flops=elementwise_flops(5),
         defaults={"approximate": "none"},
+        traits=Traits(elementwise=True, fusion=Fusion.POINTWISE, inexact=True),
     ),
-    Operator("Attention", _infer_attention, _attention, since=23, arity=(3, 4), flops=_attention_flops),
+    Operator(
+        "Attention",
+        _infer_attention,
+        _attention,
+        since=23,
+        arity=(3, 4),
+        flops=_attention_flops,
+        required=("scale",),
+        traits=Traits(accumulates=True, uses=(mask_at(3),)),
+        onnx=OnnxForm(
+            harmless={"is_causal": 0, "softcap": 0.0, "qk_matmul_output_mode": 0}, complete=_complete_attention
+        ),
+    ),
 )

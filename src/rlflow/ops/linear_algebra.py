@@ -9,6 +9,7 @@ from rlflow.ir.node import Attributes
 from rlflow.ir.tensor_type import TensorType
 from rlflow.ops.domain import Array, Domain
 from rlflow.ops.schema import Operator, Types, broadcast, same_dimension, same_dtype, shape_of
+from rlflow.ops.traits import Fusion, Traits
 
 
 def _infer_matmul(attributes: Attributes, inputs: Types) -> tuple[TensorType, ...]:
@@ -62,6 +63,8 @@ def _gemm_flops(attributes: Attributes, inputs: Types, outputs: Types) -> int:
     return outputs[0].elements * (2 * (contracted if isinstance(contracted, int) else 1) + (len(inputs) == 3))
 
 
+_PRODUCT = Traits(fusion=Fusion.PRODUCT, accumulates=True)
+
 OPERATORS = (
     Operator(
         "MatMul",
@@ -70,6 +73,7 @@ OPERATORS = (
         since=1,
         arity=(2, 2),
         flops=_matmul_flops,
+        traits=_PRODUCT,
     ),
     Operator(
         "Gemm",
@@ -78,6 +82,7 @@ OPERATORS = (
         since=7,
         arity=(2, 3),
         flops=_gemm_flops,
+        traits=_PRODUCT,
         defaults={"alpha": 1.0, "beta": 1.0, "transA": 0, "transB": 0},
     ),
 )

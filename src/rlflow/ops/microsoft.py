@@ -7,6 +7,7 @@ so that every attribute is asked after here.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from rlflow.errors import TypeInferenceError
 from rlflow.ir.node import Attributes
@@ -14,7 +15,9 @@ from rlflow.ir.tensor_type import TensorType
 from rlflow.ops import convolution, elementwise, linear_algebra, reduction
 from rlflow.ops.domain import Array, Domain
 from rlflow.ops.fused import gelu
+from rlflow.ops.onnx_form import OnnxForm
 from rlflow.ops.schema import Evaluate, Infer, Operator, Types, elementwise_flops, only, same_dtype, shape_of
+from rlflow.ops.traits import Traits
 
 DOMAIN = "com.microsoft"
 
@@ -41,9 +44,9 @@ def _infer_matmul(attributes: Attributes, inputs: Types) -> tuple[TensorType, ..
     return _PIECES["MatMul"].infer({}, list(turned))
 
 
-def _turned(kind: TensorType) -> TensorType:
-    shape = kind.shape or ()
-    return TensorType(kind.dtype, (*shape[:-2], shape[-1], shape[-2]))
+def _turned(operand: TensorType) -> TensorType:
+    shape = operand.shape or ()
+    return TensorType(operand.dtype, (*shape[:-2], shape[-1], shape[-2]))
 
 
 def _matmul(domain: Domain, attributes: Attributes, x: Sequence[Array]) -> tuple[Array, ...]:
@@ -72,7 +75,7 @@ def _infer_gelu(name: str) -> Infer:
 
 
 def _gelu(domain: Domain, attributes: Attributes, x: Sequence[Array]) -> tuple[Array, ...]:
-    """Of the data, or of its sum with the bias."""
+    """Return the Gelu of the data, or of its sum with the bias."""
     return (gelu(domain, domain.add(*x) if len(x) > 1 else x[0]),)
 
 
@@ -91,9 +94,9 @@ def _quick_gelu(domain: Domain, attributes: Attributes, x: Sequence[Array]) -> t
     return (domain.multiply(x[0], gate),)
 
 
-def _skipping(kind: str, base: Operator, flops: int) -> Operator:
+def _skipping(op_type: str, base: Operator, flops: int, traits: Traits) -> Operator:
     """The normalisation of a sum: of two tensors (P, Q, N) or (P, N), and of a bias (N) behind all parameters (N)."""
-    name, parameters = f"{DOMAIN}.{kind}", base.arity[1]
+    name, parameters = f"{DOMAIN}.{op_type}", base.arity[1]
 
     def infer(attributes: Attributes, inputs: Types) -> tuple[TensorType, ...]:
         _check(name, attributes, ["epsilon"], inputs)
@@ -117,12 +120,13 @@ def _skipping(kind: str, base: Operator, flops: int) -> Operator:
         arity=(base.arity[0] + 1, base.arity[1] + 2),
         flops=elementwise_flops(flops),
         defaults={"epsilon": 1e-12},
+        traits=traits,
     )
 
 
-def _rectified(kind: str, base: Operator, attributes: Sequence[str]) -> Operator:
+def _rectified(op_type: str, base: Operator, attributes: Sequence[str]) -> Operator:
     """The positive part of what another operator makes."""
-    name = f"{DOMAIN}.{kind}"
+    name = f"{DOMAIN}.{op_type}"
     known = {*base.defaults, *attributes, "activation"}
 
     def infer(attributes: Attributes, inputs: Types) -> tuple[TensorType, ...]:
@@ -139,12 +143,18 @@ def _rectified(kind: str, base: Operator, attributes: Sequence[str]) -> Operator
         arity=base.arity,
         flops=lambda attributes, inputs, outputs: base.flops(attributes, inputs, outputs) + outputs[0].elements,
         defaults=base.defaults,
+        required=(*base.required, "activation"),
+        optional=base.optional,
+        traits=Traits(windowed=base.traits.windowed, accumulates=base.traits.accumulates),
+        onnx=base.onnx,
     )
 
 
 def _positive_part(evaluate: Evaluate) -> Evaluate:
     return lambda domain, attributes, x: tuple(domain.relu(y) for y in evaluate(domain, attributes, x))
 
+
+_SKIPPING = Traits(typed_like_operand=(0, 3))
 
 OPERATORS = (
     Operator(
@@ -155,8 +165,18 @@ OPERATORS = (
         arity=(2, 2),
         flops=_matmul_flops,
         defaults={"alpha": 1.0, "transA": 0, "transB": 0},
+        traits=Traits(accumulates=True),
+        onnx=OnnxForm(harmless={"transBatchA": 0, "transBatchB": 0}),
     ),
-    Operator(f"{DOMAIN}.Gelu", _infer_gelu(f"{DOMAIN}.Gelu"), _gelu, since=1, arity=(1, 1), flops=elementwise_flops(5)),
+    Operator(
+        f"{DOMAIN}.Gelu",
+        _infer_gelu(f"{DOMAIN}.Gelu"),
+        _gelu,
+        since=1,
+        arity=(1, 1),
+        flops=elementwise_flops(5),
+        traits=Traits(elementwise=True, typed_like_operand=(0,)),
+    ),
     Operator(
         f"{DOMAIN}.BiasGelu",
         _infer_gelu(f"{DOMAIN}.BiasGelu"),
@@ -164,6 +184,7 @@ OPERATORS = (
         since=1,
         arity=(2, 2),
         flops=elementwise_flops(6),
+        traits=Traits(typed_like_operand=(0,)),
     ),
     Operator(
         f"{DOMAIN}.QuickGelu",
@@ -173,9 +194,10 @@ OPERATORS = (
         arity=(1, 1),
         flops=elementwise_flops(3),
         defaults={"alpha": 1.702},
+        traits=Traits(elementwise=True, typed_like_operand=(0,)),
     ),
-    _skipping("SkipLayerNormalization", _PIECES["LayerNormalization"], flops=9),
-    _skipping("SkipSimplifiedLayerNormalization", _PIECES["RMSNormalization"], flops=7),
+    _skipping("SkipLayerNormalization", _PIECES["LayerNormalization"], 9, replace(_SKIPPING, accumulates=True)),
+    _skipping("SkipSimplifiedLayerNormalization", _PIECES["RMSNormalization"], 7, _SKIPPING),
     _rectified("FusedConv", _PIECES["Conv"], ["strides", "pads", "dilations"]),
     _rectified("FusedGemm", _PIECES["Gemm"], []),
 )

@@ -8,18 +8,21 @@ from math import prod
 import numpy as np
 
 from rlflow.errors import TypeInferenceError
-from rlflow.ir.node import Attributes
+from rlflow.ir.node import Attributes, AttributeValue
 from rlflow.ir.tensor_type import Dimension, TensorType
 from rlflow.ops.domain import Array, Domain
+from rlflow.ops.onnx_form import OnnxForm, OnnxNode
 from rlflow.ops.schema import Operator, Types, ints, shape_of
-from rlflow.ops.window import Window
+from rlflow.ops.traits import Fusion, Traits
+from rlflow.ops.use import averages, carries
+from rlflow.ops.window import Window, spelled_out
 
 
-def _image(kind: TensorType, operator: str) -> tuple[Dimension, ...]:
+def _image(data: TensorType, operator: str) -> tuple[Dimension, ...]:
     """The spatial dimensions of data (N, C, *image)."""
-    shape = shape_of(kind, operator)
-    if not kind.is_float or len(shape) < 3:
-        raise TypeInferenceError(f"{operator}: {kind} is no batch of images of floats")
+    shape = shape_of(data, operator)
+    if not data.is_float or len(shape) < 3:
+        raise TypeInferenceError(f"{operator}: {data} is no batch of images of floats")
     return shape[2:]
 
 
@@ -96,6 +99,21 @@ def _infer_global_average(attributes: Attributes, inputs: Types) -> tuple[Tensor
     return (TensorType(inputs[0].dtype, (*shape_of(inputs[0], "GlobalAveragePool")[:2], *(1,) * len(image))),)
 
 
+def _complete_max(attributes: dict[str, AttributeValue], node: OnnxNode) -> Attributes:
+    """The window written out."""
+    kernel = ints(attributes["kernel_shape"])
+    dilated = {"dilations": (1,) * len(kernel), **attributes}
+    return spelled_out(dilated, node.type_of(0), kernel, "MaxPool")
+
+
+def _complete_average(attributes: dict[str, AttributeValue], node: OnnxNode) -> Attributes:
+    """The window written out, without dilations that are ones, which are unknown before opset 19."""
+    kernel = ints(attributes["kernel_shape"])
+    if attributes.get("dilations") == (1,) * len(kernel):
+        del attributes["dilations"]
+    return spelled_out(attributes, node.type_of(0), kernel, "AveragePool")
+
+
 OPERATORS = (
     Operator(
         "MaxPool",
@@ -103,8 +121,15 @@ OPERATORS = (
         _max,
         since=8,
         arity=(1, 1),
+        required=("kernel_shape", "strides", "pads", "dilations"),
         flops=_pool_flops,
         defaults={"auto_pad": "NOTSET", "ceil_mode": 0},
+        traits=Traits(windowed=True, fusion=Fusion.PADDED, uses=(carries(0),)),
+        onnx=OnnxForm(
+            ignored=frozenset({"storage_order"}),
+            attributes_since={"ceil_mode": 10, "dilations": 10},
+            complete=_complete_max,
+        ),
     ),
     Operator(
         "AveragePool",
@@ -112,8 +137,11 @@ OPERATORS = (
         _average,
         since=7,
         arity=(1, 1),
+        required=("kernel_shape", "strides", "pads"),
         flops=_pool_flops,
         defaults={"auto_pad": "NOTSET", "ceil_mode": 0, "count_include_pad": 0},
+        traits=Traits(windowed=True, fusion=Fusion.PADDED, accumulates=True, uses=(averages,)),
+        onnx=OnnxForm(attributes_since={"ceil_mode": 10}, complete=_complete_average),
     ),
     Operator(
         "GlobalAveragePool",
@@ -122,5 +150,6 @@ OPERATORS = (
         since=1,
         arity=(1, 1),
         flops=lambda attributes, inputs, outputs: inputs[0].elements,
+        traits=Traits(accumulates=True, uses=(averages,)),
     ),
 )

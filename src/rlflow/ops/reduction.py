@@ -7,9 +7,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from rlflow.errors import TypeInferenceError
-from rlflow.ir.node import Attributes
+from rlflow.ir.node import Attributes, AttributeValue
 from rlflow.ir.tensor_type import Dimension, TensorType
 from rlflow.ops.domain import Array, Domain
+from rlflow.ops.onnx_form import OnnxForm, OnnxNode, Parameter
 from rlflow.ops.schema import (
     Infer,
     Operator,
@@ -21,6 +22,8 @@ from rlflow.ops.schema import (
     same_dtype,
     shape_of,
 )
+from rlflow.ops.traits import Fusion, Traits
+from rlflow.ops.use import averages
 
 
 def _axes(attributes: Attributes, rank: int, name: str) -> tuple[int, ...]:
@@ -28,7 +31,20 @@ def _axes(attributes: Attributes, rank: int, name: str) -> tuple[int, ...]:
     return tuple(range(rank)) if axes is None else tuple(dict.fromkeys(normal_axis(a, rank, name) for a in ints(axes)))
 
 
-def _reduce(name: str, apply: Callable[[Domain, Array, tuple[int, ...]], Array]) -> Operator:
+def _complete(attributes: dict[str, AttributeValue], node: OnnxNode) -> Attributes:
+    """Axes, which are all where none are named, or none at all."""
+    keep_all = attributes.pop("noop_with_empty_axes", 0)
+    if attributes.get("axes"):
+        return attributes
+    operand = node.type_of(0)
+    if keep_all or operand is None or operand.rank is None:
+        raise TypeInferenceError("a reduction over no axes")
+    return attributes | {"axes": tuple(range(operand.rank))}
+
+
+def _reduce(name: str, axes_since: int, apply: Callable[[Domain, Array, tuple[int, ...]], Array]) -> Operator:
+    """A reduction, whose axes are an operand since opset `axes_since`."""
+
     def infer(attributes: Attributes, inputs: Types) -> tuple[TensorType, ...]:
         shape = shape_of(inputs[0], name)
         axes = _axes(attributes, len(shape), name)
@@ -52,6 +68,11 @@ def _reduce(name: str, apply: Callable[[Domain, Array, tuple[int, ...]], Array])
         arity=(1, 1),
         flops=lambda attributes, inputs, outputs: inputs[0].elements,
         defaults={"keepdims": 1},
+        required=("axes",),
+        traits=Traits(fusion=Fusion.REDUCTION, accumulates=True, uses=(averages,)),
+        onnx=OnnxForm(
+            parameters=(Parameter("axes", 1, since=axes_since, required=False),), axes="axes", complete=_complete
+        ),
     )
 
 
@@ -120,11 +141,23 @@ def _batch_norm(domain: Domain, attributes: Attributes, x: Sequence[Array]) -> t
     return (domain.add(domain.multiply(normal, scale), shift),)
 
 
+_NORMALISATION = Traits(fusion=Fusion.NORMALISATION, accumulates=True)
+_NORMALISED_IN_SINGLE = OnnxForm(axes="axis", harmless={"stash_type": 1})
+"""Half-precision data are normalised in single precision, as by `ops/domain.py`."""
+
 OPERATORS = (
-    _reduce("ReduceSum", lambda domain, a, axes: domain.sum(a, axes)),
-    _reduce("ReduceMean", lambda domain, a, axes: domain.mean(a, axes)),
+    _reduce("ReduceSum", 13, lambda domain, a, axes: domain.sum(a, axes)),
+    _reduce("ReduceMean", 18, lambda domain, a, axes: domain.mean(a, axes)),
     Operator(
-        "Softmax", _infer_softmax, _softmax, since=13, arity=(1, 1), flops=elementwise_flops(5), defaults={"axis": -1}
+        "Softmax",
+        _infer_softmax,
+        _softmax,
+        since=13,
+        arity=(1, 1),
+        flops=elementwise_flops(5),
+        defaults={"axis": -1},
+        traits=Traits(accumulates=True, inexact=True, exponential=True),
+        onnx=OnnxForm(axes="axis", flattening_before=13),
     ),
     Operator(
         "LayerNormalization",
@@ -134,6 +167,8 @@ OPERATORS = (
         arity=(2, 3),
         flops=elementwise_flops(8),
         defaults={"axis": -1, "epsilon": 1e-5},
+        traits=_NORMALISATION,
+        onnx=_NORMALISED_IN_SINGLE,
     ),
     Operator(
         "RMSNormalization",
@@ -143,6 +178,8 @@ OPERATORS = (
         arity=(2, 2),
         flops=elementwise_flops(6),
         defaults={"axis": -1, "epsilon": 1e-5},
+        traits=_NORMALISATION,
+        onnx=_NORMALISED_IN_SINGLE,
     ),
     Operator(
         "BatchNormalization",
@@ -152,5 +189,7 @@ OPERATORS = (
         arity=(5, 5),
         flops=elementwise_flops(4),
         defaults={"epsilon": 1e-5},
+        traits=Traits(fusion=Fusion.NORMALISATION | Fusion.ACTIVATED, accumulates=True),
+        onnx=OnnxForm(ignored=frozenset({"momentum"}), harmless={"training_mode": 0}),
     ),
 )

@@ -1,8 +1,12 @@
-"""Every operator that the library understands. Any other is opaque: carried, priced, never looked into."""
+"""Every operator that the library understands, by name, and what is known of those that it merely carries.
+
+A node of an operator that is not in `OPERATORS` is opaque: carried, priced, never looked into. What is asked of any
+operator at all is a trait (`TRAITS`), found by the operator's name, or by its type where the domain does not count.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from rlflow.errors import TypeInferenceError
 from rlflow.ir.node import Attributes, Node, Ref
@@ -18,7 +22,9 @@ from rlflow.ops import (
     pooling,
     reduction,
 )
+from rlflow.ops.carried import CARRIED
 from rlflow.ops.schema import Operator
+from rlflow.ops.traits import Traits
 
 OPERATORS: dict[str, Operator] = {
     operator.name: operator
@@ -36,9 +42,34 @@ OPERATORS: dict[str, Operator] = {
     for operator in family.OPERATORS
 }
 
+TRAITS: Mapping[str, Traits] = {name: operator.traits for name, operator in OPERATORS.items()} | CARRIED
+"""Traits by qualified name. Operators that are not here have none."""
+
+NO_TRAITS = Traits()
+
+
+def _by_type(traits: Mapping[str, Traits]) -> dict[str, Traits]:
+    """The same by the name within the domain; of several of one name, that of ai.onnx."""
+    ordered = sorted(traits, key=lambda name: "." not in name)
+    return {name.rpartition(".")[2]: traits[name] for name in ordered}
+
+
+TRAITS_BY_TYPE: Mapping[str, Traits] = _by_type(TRAITS)
+"""For readers of a model that do not ask after domains: com.microsoft calls its operators as ai.onnx does, or did."""
+
+
+def having(asked: Callable[[Traits], object]) -> frozenset[str]:
+    """The qualified names of operators whose traits answer yes."""
+    return frozenset(name for name, traits in TRAITS.items() if asked(traits))
+
+
+def types_having(asked: Callable[[Traits], object]) -> frozenset[str]:
+    """The same names without their domains."""
+    return frozenset(name.rpartition(".")[2] for name in having(asked))
+
 
 def infer(op: str, attributes: Attributes, inputs: Sequence[TensorType | None]) -> tuple[TensorType, ...]:
-    """The types of an application's outputs; `TypeInferenceError` if the operands are not admitted."""
+    """Return the types of an application's outputs; `TypeInferenceError` if the operands are not admitted."""
     operator = OPERATORS[op]
     known = [t for t in inputs if t is not None]
     if len(known) != len(inputs) or not operator.arity[0] <= len(known) <= operator.arity[1]:
@@ -78,6 +109,6 @@ def flops(node: Node, inputs: Sequence[TensorType | None]) -> int:
 def bytes_moved(node: Node, inputs: Sequence[TensorType | None]) -> int:
     """Bytes read and written by one execution, each operand and result once."""
     operator = OPERATORS.get(node.op)
-    if operator is not None and not operator.moves_data and not node.is_opaque:
+    if operator is not None and operator.traits.view and not node.is_opaque:
         return 0
     return sum(t.nbytes for t in (*inputs, *node.types) if t is not None)

@@ -1,4 +1,18 @@
-"""What the library knows of an operator: its type rule, its meaning, its work."""
+"""The definition of an operator: all that the library knows of it, in one place.
+
+    Operator(
+        "Sqrt",
+        infer=...,      # types of the operands -> types of the results
+        evaluate=...,   # its meaning, over floats and over the finite field alike
+        since=6,
+        arity=(1, 1),
+        flops=elementwise_flops(1),
+        traits=Traits(elementwise=True, fusion=Fusion.POINTWISE, uses=(defined_on(0.0, inf),)),
+    )
+
+`traits` are what cost models, comparisons and the generation of rules ask (`ops/traits.py`), `onnx` is how a model
+writes the operator (`ops/onnx_form.py`). So a new operator is an entry in the file of its family and a test.
+"""
 
 from __future__ import annotations
 
@@ -11,6 +25,8 @@ from rlflow.ir.dimension import is_at_most, plus
 from rlflow.ir.node import Attributes, AttributeValue
 from rlflow.ir.tensor_type import Dimension, TensorType
 from rlflow.ops.domain import Array, Domain
+from rlflow.ops.onnx_form import PLAIN, OnnxForm
+from rlflow.ops.traits import Traits
 
 Types = Sequence[TensorType]
 Infer = Callable[[Attributes, Types], tuple[TensorType, ...]]
@@ -19,10 +35,12 @@ Flops = Callable[[Attributes, Types, Types], int]
 
 
 def elementwise_flops(per_element: int) -> Flops:
+    """Return the work of an operator that does so many operations for each element of its results."""
     return lambda attributes, inputs, outputs: per_element * sum(t.elements for t in outputs)
 
 
 def no_flops(attributes: Attributes, inputs: Types, outputs: Types) -> int:
+    """Return the work of an operator that computes nothing."""
     return 0
 
 
@@ -31,9 +49,10 @@ class Operator:
     """An operator in its canonical form, in which parameters (shapes, axes, sizes) are attributes.
 
     `name` carries the domain, but for ai.onnx: com.microsoft.FusedMatMul. `since` is the first version of the domain
-    whose operator means what is written here; `arity` bounds the operands;
-    `defaults` are filled in at import, so that equal nodes look equal. `axis_attributes` are stored counted
-    from the end. `moves_data` is False for operators that only relabel memory (Reshape).
+    whose operator means what is written here; `arity` bounds the operands; `defaults` are filled in at import, so that
+    equal nodes look equal. A rule that writes the operator must name the `required` attributes, which have no default,
+    and may name the `optional` ones. `attribute_groups` are attributes that say one thing together, by what they say:
+    rules are generalised over them.
     """
 
     name: str
@@ -41,30 +60,35 @@ class Operator:
     evaluate: Evaluate
     since: int
     arity: tuple[int, int]
+    traits: Traits
     flops: Flops = no_flops
     defaults: Mapping[str, AttributeValue] = field(default_factory=dict)
+    required: tuple[str, ...] = ()
+    optional: tuple[str, ...] = ()
     commutative: bool = False
-    moves_data: bool = True
+    onnx: OnnxForm = PLAIN
+    attribute_groups: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     @property
     def domain(self) -> str:
-        """Empty for ai.onnx."""
+        """The domain of the name, empty for ai.onnx."""
         return self.name.rpartition(".")[0]
 
     @property
-    def kind(self) -> str:
-        """The name within its domain."""
+    def op_type(self) -> str:
+        """The name within its domain, as ONNX calls it."""
         return self.name.rpartition(".")[2]
 
 
 def only(attributes: Attributes, names: Collection[str], operator: str) -> None:
-    """`TypeInferenceError` if there are attributes besides these: what they change is not understood."""
+    """Raise `TypeInferenceError` if there are attributes besides these: what they change is not understood."""
     unknown = sorted(attributes.keys() - names)
     if unknown:
         raise TypeInferenceError(f"{operator}: the attributes {unknown} are not understood")
 
 
 def same_dtype(types: Types, operator: str) -> str:
+    """Return the one element type of all operands."""
     dtypes = {t.dtype for t in types}
     if len(dtypes) != 1:
         raise TypeInferenceError(f"{operator}: operands of different element types {sorted(dtypes)}")
@@ -72,6 +96,7 @@ def same_dtype(types: Types, operator: str) -> str:
 
 
 def shape_of(t: TensorType, operator: str) -> tuple[Dimension, ...]:
+    """Return the shape of an operand, whose rank must be known."""
     if t.shape is None:
         raise TypeInferenceError(f"{operator}: an operand of unknown rank")
     return t.shape
@@ -81,7 +106,11 @@ def same_dimension(a: Dimension, b: Dimension, operator: str) -> Dimension:
     """The dimension that both must be; a number tells more than a symbol, a symbol more than nothing."""
     if isinstance(a, int) and isinstance(b, int) and a != b:
         raise TypeInferenceError(f"{operator}: dimensions {a} and {b} must be equal")
-    return next((d for d in (a, b) if isinstance(d, int)), a if a == b or b is None else b if a is None else None)
+    if isinstance(a, int):
+        return a
+    if isinstance(b, int) or a is None:
+        return b
+    return a if b is None or a == b else None
 
 
 def broadcast(shapes: Sequence[tuple[Dimension, ...]], operator: str) -> tuple[Dimension, ...]:
@@ -123,23 +152,24 @@ def ints(value: AttributeValue) -> tuple[int, ...]:
 
 
 def static_size(shape: Sequence[Dimension]) -> int | None:
+    """Return the number of elements, None where a dimension is not known."""
     return prod(d for d in shape if isinstance(d, int)) if all(isinstance(d, int) for d in shape) else None
 
 
 def product(dimensions: Sequence[Dimension]) -> Dimension:
     """The dimension that several make together; a symbol survives beside ones."""
-    open_ones = [d for d in dimensions if not isinstance(d, int)]
+    dynamic = [d for d in dimensions if not isinstance(d, int)]
     numbers = prod(d for d in dimensions if isinstance(d, int))
-    if not open_ones or numbers == 0:
+    if not dynamic or numbers == 0:
         return numbers
-    return open_ones[0] if numbers == len(open_ones) == 1 else None
+    return dynamic[0] if numbers == len(dynamic) == 1 else None
 
 
 def total(dimensions: Sequence[Dimension]) -> Dimension:
     """The dimension that several make end to end; a symbol grows by numbers."""
-    open_ones = [d for d in dimensions if not isinstance(d, int)]
+    dynamic = [d for d in dimensions if not isinstance(d, int)]
     numbers = sum(d for d in dimensions if isinstance(d, int))
-    if not open_ones:
+    if not dynamic:
         return numbers
-    (symbol, *others) = open_ones
+    (symbol, *others) = dynamic
     return plus(symbol, numbers) if isinstance(symbol, str) and not others else None

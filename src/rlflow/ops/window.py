@@ -12,7 +12,7 @@ import numpy as np
 from rlflow.errors import TypeInferenceError
 from rlflow.ir.dimension import over, plus
 from rlflow.ir.node import Attributes, AttributeValue
-from rlflow.ir.tensor_type import Dimension
+from rlflow.ir.tensor_type import Dimension, TensorType
 from rlflow.ops.schema import ints
 
 _SAME = ("SAME_UPPER", "SAME_LOWER")
@@ -53,11 +53,12 @@ class Window:
 
     @property
     def extents(self) -> tuple[int, ...]:
-        """How far the window reaches on each axis."""
+        """The length of the window on each axis, gaps between its taps included."""
         return tuple(d * (k - 1) + 1 for k, d in zip(self.kernel, self.dilations, strict=True))
 
     def places(self, image: Sequence[Dimension], operator: str) -> tuple[Dimension, ...]:
-        """How many windows there are on each axis of an image (S,), of which a symbol may be the size.
+        """Count the windows on each axis of an image (S,), whose sizes may be symbols.
+
         `TypeInferenceError` if the image has no room for one.
         """
         if len(image) != len(self.kernel):
@@ -94,14 +95,14 @@ class Window:
         return tuple(less + more if self.auto_pad == "SAME_UPPER" else more + less)
 
     def patches(self, v: np.ndarray, outside: np.ndarray | bool) -> np.ndarray:
-        """What each window sees: (..., *image) -> (..., *places, *kernel), `outside` where it sees no image."""
+        """Return what each window sees, (..., *image) -> (..., *places, *kernel): `outside` where that is no image."""
         widths, where = _taps(self, v.shape[v.ndim - len(self.kernel) :])
         return _surrounded(v, widths, outside)[where]
 
 
 @lru_cache(maxsize=1024)
 def _taps(window: Window, image: tuple[int, ...]) -> tuple[Sequence[tuple[int, int]], tuple[Any, ...]]:
-    """How much is to be put around an image of this size, and where on each of its axes the windows look then."""
+    """Return how much is to be put around an image of this size, and where on each axis the windows look then."""
     rank = len(window.kernel)
     begins = window.padding(image)[:rank]
     widths: list[tuple[int, int]] = []
@@ -126,6 +127,29 @@ def _surrounded(v: np.ndarray, widths: Sequence[tuple[int, int]], outside: np.nd
     inside: list[Any] = [..., *(slice(a, a + d) for d, (a, _) in zip(image, widths, strict=True))]
     whole[tuple(inside)] = v
     return whole
+
+
+def spelled_out(
+    attributes: Attributes,
+    data: TensorType | None,
+    kernel: Sequence[Dimension | AttributeValue],
+    operator: str,
+) -> dict[str, AttributeValue]:
+    """The attributes with strides and pads, which ONNX lets a model leave out or imply: rules compare them, so that
+    there must be one way to write them. auto_pad remains only where the pads depend on an unknown size.
+
+    `TypeInferenceError` if the attributes contradict each other or the data.
+    """
+    if data is None or data.shape is None or len(data.shape) != len(kernel) + 2:
+        raise TypeInferenceError(f"{operator}: a window over {data}")
+    written = {"strides": (1,) * len(kernel), **attributes}
+    image = data.shape[2:]
+    window = Window.of(written, kernel, operator)
+    sizes = tuple(d for d in image if isinstance(d, int))
+    if window.pads is None and len(sizes) < len(image):
+        written.pop("pads", None)
+        return written
+    return written | {"auto_pad": "NOTSET", "pads": window.padding(sizes)}
 
 
 def _known(sizes: Sequence[Dimension | AttributeValue], operator: str) -> tuple[int, ...]:

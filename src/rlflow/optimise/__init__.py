@@ -2,7 +2,8 @@
 
 In the order in which a model meets them:
 
-- `api` puts method, library, prices and checks together;
+- `api` turns names into objects and puts method, library, prices and checks together;
+- `source` reads and checks the model, once; `methods` lists the methods that can be chosen by name;
 - `specialise` says what may be assumed of the model: dimensions that its user names, a newer opset;
 - `pipeline` optimises the subgraphs of If, Loop and Scan, each like a model of its own, then the model around them;
 - `gate` lets nothing pass that computes something else, and calls nothing faster that is not faster beyond noise;
@@ -14,39 +15,94 @@ Importing this package loads neither numpy nor ONNX Runtime; calling `optimise` 
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from onnx import ModelProto
 
-    from rlflow.optimise.api import OptimiseConfig, Optimised
-    from rlflow.optimiser import OnProgress
+    from rlflow.cost.base import CostModel
+    from rlflow.cost.measured import PricingConfig
+    from rlflow.optimise.api import Optimised
+    from rlflow.optimise.gate import GateConfig
+    from rlflow.optimise.methods import MethodFactory
+    from rlflow.optimiser import OnProgress, Optimiser
+    from rlflow.rules.library import Library
+    from rlflow.runtime.session import Setting
+
+DEFAULT_METHOD = "backtracking"
+DEFAULT_COST_MODEL = "measured"
+DEFAULT_BUDGET_S = 60.0
+DEFAULT_SETTING: Setting = "deployed"
 
 
 def optimise(
     model: ModelProto | Path | str,
-    config: OptimiseConfig | None = None,
     *,
-    output: str = "",
+    method: str | Optimiser | MethodFactory = DEFAULT_METHOD,
+    options: Mapping[str, Any] | None = None,
+    library: Library | Path | str | None = None,
+    disabled: Sequence[str] = (),
+    cost_model: str | CostModel = DEFAULT_COST_MODEL,
+    pricing: PricingConfig | None = None,
+    prices: Path | str | None = None,
+    budget_s: float | None = DEFAULT_BUDGET_S,
+    setting: Setting = DEFAULT_SETTING,
+    shapes: Mapping[str, Sequence[int]] | None = None,
+    gate: GateConfig | None = None,
+    reproducer: Path | str | None = None,
     on_progress: OnProgress | None = None,
 ) -> Optimised:
-    """A model with the same interface and the same outputs within rounding that runs faster, or the original.
+    """Return a model with the same interface, and the same outputs within rounding, that runs faster; or the original.
 
-    The search sees the sizes that `config.shapes` names and, where the model can safely be raised to it, a newer opset.
-    The result keeps its sizes open and its opset unless a rewrite needs more: then its inputs declare the sizes, at
-    which alone it runs, or it has the first opset that will do, and the report says so.
+    `method` is a name (`rlflow.optimise.methods`), a factory that takes a library, a rewriter and a cost model, or an
+    `Optimiser` that is ready. `options` are keyword arguments of the factory, such as `alpha` of "backtracking".
 
-    Bodies of If, Loop, Scan and SequenceMap are rewritten first, each like a model of its own, with a share of the
+    `library` holds the rules: the shipped one, a `Library`, or the path of a library file. `disabled` are ids or names
+    of rules that are not used.
+
+    `cost_model` is a name (`rlflow.cost.models`) or an object. "measured" times what a graph is made of on this
+    machine as `pricing` says, and keeps what it measured in the file `prices`, if one is given.
+
+    `budget_s` is the time of the search. `setting` is what is optimised for: "deployed" is ONNX Runtime as people run
+    it, "as_written" with its own optimisation off.
+
+    `shapes` are those of inputs, by name, with which a model of dynamic dimensions is run: what is faster at one size
+    may be slower at another, and some rewrites are right at one size alone. The search sees these sizes and, where the
+    model can safely be raised to it, a newer opset. The result keeps its dimensions dynamic and its opset unless a
+    rewrite needs more: then its inputs declare the sizes, at which alone it runs, or it has the first opset that will
+    do, and the report says so.
+
+    `gate` says on how many inputs the result is checked and how it is timed. `on_progress` is called with the fraction
+    done and a line of text.
+
+    Subgraphs of If, Loop, Scan and SequenceMap are optimised first, each like a model of its own, with a share of the
     budget (`rlflow.optimise.pipeline`).
 
     A model that cannot be judged (it does not run here, its outputs change from run to run or tell nothing, or its
-    sizes are open) is returned as it is, with the reason.
+    dimensions are dynamic and no shapes are given) is returned as it is, with the reason.
 
-    Raises `InputError` for what cannot be used (nothing is written), `EquivalenceError` naming the step, its rule and
-    the values that it replaced if a result computes something else; where `output` is named, what shows the difference
-    is written to the folder `<output>.reproducer`.
+    Nothing is written unless it is asked for: `Optimised.save` writes the model. Raises `InputError` for what cannot be
+    used, and `EquivalenceError` naming the step, its rule and the values that it replaced if a result computes
+    something else; what shows the difference is written to the folder `reproducer`, if one is given.
     """
-    from rlflow.optimise.api import OptimiseConfig, optimise_model
+    from rlflow.optimise.api import optimise_model
+    from rlflow.optimise.gate import GateConfig
 
-    return optimise_model(model, config or OptimiseConfig(), output, on_progress)
+    return optimise_model(
+        model,
+        method=method,
+        options=options or {},
+        library=library,
+        disabled=disabled,
+        cost_model=cost_model,
+        pricing=pricing,
+        prices=None if prices is None else Path(prices),
+        budget_s=budget_s,
+        setting=setting,
+        shapes=shapes or {},
+        gate=gate or GateConfig(),
+        reproducer=None if reproducer is None else Path(reproducer),
+        on_progress=on_progress,
+    )

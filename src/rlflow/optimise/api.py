@@ -1,27 +1,29 @@
-"""How `rlflow.optimise` is carried out: method, prices and checks put together, and the report."""
+"""The steps behind `rlflow.optimise`: names become objects, the pipeline runs, and a report says what came of it."""
 
 from __future__ import annotations
 
+import inspect
 import logging
-from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from onnx import ModelProto
 
-from rlflow.cost import price_list
-from rlflow.cost.base import CostModel
-from rlflow.cost.measured import MeasuredCost, PricingConfig, empty_price_list
-from rlflow.cost.price_list import PriceList
+from rlflow.cost.analytic import AnalyticCost
+from rlflow.cost.base import CostContext, CostModel
+from rlflow.cost.measured import MeasuredCost, PricingConfig
+from rlflow.cost.models import COST_MODELS
 from rlflow.cost.work_ratios import work_ratios
 from rlflow.equivalence.compare import EquivalenceReport
 from rlflow.errors import InputError, PriceError
-from rlflow.onnx_io import load_model
-from rlflow.onnx_io.external_data import settle
-from rlflow.optimise.gate import DeliveryConfig, is_faster
-from rlflow.optimise.pipeline import NOTHING_FOUND, Rewriting, Rewritten
+from rlflow.onnx_io import save_model
+from rlflow.optimise.gate import GateConfig, is_faster
+from rlflow.optimise.methods import METHODS
+from rlflow.optimise.pipeline import NOTHING_FOUND, Pipeline, PipelineResult
 from rlflow.optimise.report import LatencyChange, OptimisationReport
+from rlflow.optimise.source import Source
 from rlflow.optimiser import OnProgress, OptimisationResult, Optimiser
 from rlflow.rules import library as rule_library
 from rlflow.rules.library import Library
@@ -29,48 +31,20 @@ from rlflow.rules.matching.rewriter import Rewriter
 from rlflow.runtime.hardware import fingerprint
 from rlflow.runtime.inputs import dimensions_of
 from rlflow.runtime.session import SETTINGS, Setting
-from rlflow.search.backtracking import Backtracking
-from rlflow.search.greedy import Greedy
-from rlflow.search.random import RandomSearch
+
+if TYPE_CHECKING:
+    from rlflow.optimise.methods import MethodFactory
 
 _LOGGER = logging.getLogger(__name__)
-
-METHODS = ("rlflow", "backtracking", "greedy", "random")
-
-
-@dataclass(frozen=True)
-class OptimiseConfig:
-    """What `rlflow.optimise` takes beside the model.
-
-    `setting` is what is optimised for: `deployed` is ONNX Runtime as people run it, `as_written` with its own
-    optimisation off. `shapes` are those of inputs, by name, with which a model of open dimensions is run: what is
-    faster at one size may be slower at another, and some rewrites are right at one size alone. `disabled` are ids or
-    names of rules. `policy` is the folder with `world_models` and `policies` that `dvc repro` leaves behind. `prices`
-    is a price list file that is read and extended. `horizon` is how many rewrites an episode of the policy may have.
-    """
-
-    method: str = "backtracking"
-    budget_s: float | None = 60.0
-    setting: Setting = "deployed"
-    disabled: tuple[str, ...] = ()
-    policy: Path = Path("data")
-    horizon: int = 150
-    prices: Path | None = None
-    shapes: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
-    pricing: PricingConfig = field(default_factory=PricingConfig)
-    delivery: DeliveryConfig = field(default_factory=DeliveryConfig)
-
-    def __post_init__(self) -> None:
-        if self.method not in METHODS:
-            raise InputError(f"there is no method {self.method!r}: choose one of {', '.join(METHODS)}")
-        if self.setting not in SETTINGS:
-            raise InputError(f"there is no setting {self.setting!r}: choose one of {', '.join(SETTINGS)}")
 
 
 @dataclass(frozen=True)
 class Optimised:
-    """`model` is what to use: the optimised model, or the original where that was not faster beyond noise or could
-    not be judged. `latency` is empty where there was nothing to time."""
+    """The result of `rlflow.optimise`.
+
+    `model` is what to use: the optimised model, or the original where that was not faster beyond noise or could not be
+    judged; `written` says which, and `reason` why. `latency` is empty where there was nothing to time.
+    """
 
     model: ModelProto
     result: OptimisationResult
@@ -79,126 +53,150 @@ class Optimised:
     equivalence: EquivalenceReport
     latency: dict[Setting, LatencyChange]
     report: OptimisationReport
+    source: Source
+
+    def save(self, path: Path | str) -> None:
+        """Write `model` to a file, whole or not at all; beyond protobuf's 2 GB its weights go to `<name>.data` beside
+        it. An original that came from one file is copied byte for byte.
+
+        `InputError` if the folder does not exist or may not be written.
+        """
+        if self.written == "optimised":
+            save_model(self.model, path)
+        else:
+            self.source.save(path)
 
 
 def optimise_model(
-    model: ModelProto | Path | str, config: OptimiseConfig, output: str, on_progress: OnProgress | None
+    model: ModelProto | Path | str,
+    *,
+    method: str | Optimiser | MethodFactory,
+    options: Mapping[str, Any],
+    library: Library | Path | str | None,
+    disabled: Sequence[str],
+    cost_model: str | CostModel,
+    pricing: PricingConfig | None,
+    prices: Path | None,
+    budget_s: float | None,
+    setting: Setting,
+    shapes: Mapping[str, Sequence[int]],
+    gate: GateConfig,
+    reproducer: Path | None,
+    on_progress: OnProgress | None,
 ) -> Optimised:
     """Carry out `rlflow.optimise`."""
-    library = rule_library.load().without(config.disabled)
-    original = _load(model)
-    dimensions = dimensions_of(original, config.shapes)
-    sizes = dimensions | dict(config.delivery.dimensions or {})
-    prices = _prices(config)
-    cost_model = MeasuredCost(config.setting, prices, config.pricing, sizes)
-    rewriting = Rewriting(
-        method=_method(config, library, cost_model),
-        cost_model=cost_model,
-        library=library,
-        setting=config.setting,
-        delivery=replace(config.delivery, dimensions=sizes),
+    if setting not in SETTINGS:
+        raise InputError(f"there is no setting {setting!r}: choose one of {', '.join(SETTINGS)}")
+    factory = METHODS.get(method) if isinstance(method, str) else method
+    source = Source.of(model)
+    dimensions = dimensions_of(source.model, shapes)
+    sizes = dimensions | dict(gate.dimensions or {})
+
+    ready = _ready(factory)
+    if ready is not None:
+        _refuse_what_it_brings(
+            ready.name, options=options, library=library, disabled=disabled, pricing=pricing, prices=prices
+        )
+        optimiser = ready
+        rules = Library(ready.rewriter.rules)
+        pricer: CostModel = AnalyticCost() if isinstance(cost_model, str) else cost_model
+    else:
+        rules = _library(library).without(disabled)
+        pricer = _cost_model(cost_model, setting, sizes, prices, pricing)
+        optimiser = _made(factory, rules, pricer, options)
+
+    pipeline = Pipeline(
+        method=optimiser,
+        cost_model=pricer,
+        library=rules,
+        setting=setting,
+        gate=replace(gate, dimensions=sizes),
         dimensions=dimensions,
-        reproducer=Path(f"{output}.reproducer") if output else None,
+        reproducer=reproducer,
         on_progress=on_progress,
     )
-    made = rewriting.of(original, config.budget_s, _name(model))
-    if not made.unjudgeable:
-        _save_prices(prices, config)
-    faster = bool(made.latency) and is_faster(made.latency, config.setting)
+    made = pipeline.run(source.model, budget_s, source.argument)
+    if prices is not None and not made.unjudgeable:
+        _keep_prices(pricer, prices)
+
+    faster = bool(made.latency) and is_faster(made.latency, setting)
     reason = made.unjudgeable or _reason(made, faster)
     report = OptimisationReport(
-        input="a model in memory" if isinstance(model, ModelProto) else str(model),
-        output=output or "memory",
+        input=source.name,
+        output=None,
+        method=optimiser.name,
         written="optimised" if faster else "original",
         reason=reason,
         latency=made.latency,
         equivalence=made.equivalence,
-        hardware=prices.hardware,
-        **_settings(config),
-        **_figures(made, cost_model),
+        hardware=fingerprint(gate.threads).key,
+        budget_s=budget_s,
+        threads=gate.threads,
+        seed=gate.seed,
+        **_figures(made, pricer),
     )
     result = replace(made.result, best=made.settled.last, trajectory=made.settled.trajectory)
-    best = made.candidate if faster else original
-    return Optimised(best, result, report.written, reason, made.equivalence, made.latency, report)
+    best = made.candidate if faster else source.model
+    return Optimised(best, result, report.written, reason, made.equivalence, made.latency, report, source)
 
 
-def _name(model: ModelProto | Path | str) -> str:
-    return "MODEL" if isinstance(model, ModelProto) else str(Path(model).resolve())
+def _ready(method: Any) -> Optimiser | None:
+    """The method if it is an object that optimises; None for a class or function that makes one."""
+    return method if hasattr(method, "optimise") and not isinstance(method, type) else None
 
 
-def _load(model: ModelProto | Path | str) -> ModelProto:
-    """The model, whose weights are in memory if they fit into one file."""
-    if isinstance(model, ModelProto):
-        return model
-    original = load_model(model)
-    settle(original, Path(model).parent)
-    return original
+def _refuse_what_it_brings(name: str, **given: Any) -> None:
+    """An optimiser that is ready has its rules and options: others would be ignored without a word."""
+    for argument, value in given.items():
+        if value:
+            raise InputError(f"{argument}= has no effect on an optimiser that is ready ({name}): make it with these")
 
 
-def _prices(config: OptimiseConfig) -> PriceList:
-    fresh = empty_price_list(config.pricing.threads)
-    if config.prices is None or not config.prices.exists():
-        return fresh
+def _library(given: Library | Path | str | None) -> Library:
+    """The library itself, that of a file, or the shipped one. Each kind of file that holds rules is told apart here."""
+    return given if isinstance(given, Library) else rule_library.load(None if given is None else Path(given))
+
+
+def _cost_model(
+    given: str | CostModel,
+    setting: Setting,
+    sizes: Mapping[str, int],
+    prices: Path | None,
+    pricing: PricingConfig | None,
+) -> CostModel:
+    if not isinstance(given, str):
+        return given
+    known_prices = prices if prices is not None and prices.exists() else None
+    settings = {} if pricing is None else asdict(pricing)
     try:
-        return price_list.load(config.prices, fingerprint(config.pricing.threads).key)
+        return COST_MODELS.get(given)(CostContext(setting, sizes, known_prices, settings))
     except PriceError as error:
         raise InputError(str(error)) from None
 
 
-def _method(config: OptimiseConfig, library: Library, cost_model: MeasuredCost) -> Optimiser:
-    if config.method == "rlflow":
-        return _policy(config, library, cost_model)
-    rewriter = Rewriter(library.rules)
-    kind = {"backtracking": Backtracking, "greedy": Greedy, "random": RandomSearch}[config.method]
-    return kind(library, rewriter, cost_model)
-
-
-def _policy(config: OptimiseConfig, library: Library, cost_model: MeasuredCost) -> Optimiser:
-    # torch takes a second to import and only this method needs it
-    from rlflow.agents.controller import Controller
-    from rlflow.agents.policy_optimiser import PolicyOptimiser
-    from rlflow.environments import EnvironmentConfig
-    from rlflow.world_model.model import WorldModel
-
+def _made(factory: Any, library: Library, cost_model: CostModel, options: Mapping[str, Any]) -> Optimiser:
+    """The method that the factory makes; `InputError` for an option that it does not take."""
+    parts = (library, Rewriter(library.rules), cost_model)
     try:
-        world_model = WorldModel.load(config.policy / "world_models")
-        controller = Controller.load(config.policy / "policies")
-    except InputError as error:
-        raise InputError(
-            f"no trained policy in {config.policy} ({error}): train one with `dvc repro`, name its folder with "
-            "--policy, or choose --method backtracking"
-        ) from None
-    known = [i for i in world_model.arguments.rule_ids if any(r.id == i for r in library.rules)]
-    rules = library.select(known)
-    environment = EnvironmentConfig(max_locations=world_model.arguments.max_locations, max_steps=config.horizon)
-    return PolicyOptimiser(
-        rules, Rewriter(rules.rules), cost_model, world_model, controller, environment, seed=config.delivery.seed
-    )
+        inspect.signature(factory).bind(*parts, **options)
+    except TypeError as error:
+        raise InputError(f"the method {getattr(factory, '__name__', factory)} cannot be made: {error}") from None
+    made: Optimiser = factory(*parts, **options)
+    return made
 
 
-def _save_prices(prices: PriceList, config: OptimiseConfig) -> None:
-    """A cache that cannot be written costs the next run some time, not this one its result."""
-    if config.prices is None:
+def _keep_prices(cost_model: CostModel, path: Path) -> None:
+    """Save measured prices. A cache that cannot be written costs the next run some time, not this one its result."""
+    if not isinstance(cost_model, MeasuredCost):
         return
     try:
-        prices.save(config.prices)
+        cost_model.price_list.save(path)
     except OSError as error:
-        _LOGGER.warning("the prices could not be kept in %s (%s)", config.prices, error)
+        _LOGGER.warning("the prices could not be kept in %s (%s)", path, error)
 
 
-def _settings(config: OptimiseConfig) -> dict[str, Any]:
-    """The part of the report that was decided before."""
-    delivery = config.delivery
-    return {
-        "method": config.method,
-        "budget_s": config.budget_s,
-        "threads": delivery.threads,
-        "seed": delivery.seed,
-    }
-
-
-def _figures(made: Rewritten, cost_model: CostModel) -> dict[str, Any]:
-    """The part of the report on what the search did and on what the result takes for granted."""
+def _figures(made: PipelineResult, cost_model: CostModel) -> dict[str, Any]:
+    """The part of the report on what the search did and on what the result assumes."""
     result, header = made.result, made.assumptions.as_it_is.header
     ratios = {} if made.unjudgeable else work_ratios(cost_model, made.assumptions.searched, result.best)
     return {
@@ -214,12 +212,12 @@ def _figures(made: Rewritten, cost_model: CostModel) -> dict[str, Any]:
         "opset_before": header.opset,
         "opset_after": made.settled.last.header.opset,
         "raised_for": made.settled.raised_for,
-        "bodies": made.inside,
+        "subgraphs": made.inside,
         **ratios,
     }
 
 
-def _reason(made: Rewritten, faster: bool) -> str:
+def _reason(made: PipelineResult, faster: bool) -> str:
     if not made.latency:
         return NOTHING_FOUND
     if faster:

@@ -1,4 +1,4 @@
-"""Who broke a model: the step, its rule and the values it replaced, and where to see it again."""
+"""Finding what broke a model: the step, its rule and the values that it replaced, and where to see it again."""
 
 from __future__ import annotations
 
@@ -25,9 +25,10 @@ _SOURCE = "model.onnx"
 
 @dataclass(frozen=True)
 class Derivation:
-    """How `candidate` came out of `original`, maybe at the sizes `dimensions` alone.
+    """The way from `original` to `candidate`, which may hold at the sizes `dimensions` alone.
 
-    Steps start from `graph`, that of the model `source`, or of its file: the original, or that with other bodies.
+    The steps of `trajectory` start from `graph`. It is the graph of `source`: a model, or the argument by which a
+    command takes its file. That is the original, or the original with subgraphs that were optimised before.
     """
 
     original: ModelProto | Path
@@ -40,7 +41,7 @@ class Derivation:
 
 
 def explain(derivation: Derivation, report: EquivalenceReport, drawn: list[Inputs], folder: Path | None) -> str:
-    """A sentence on what made the models different, of which `report` says so on the inputs `drawn`.
+    """Say in a sentence what made the models differ, as `report` found on the inputs `drawn`.
 
     A reproducer is written to `folder`, if one is given.
     """
@@ -53,7 +54,7 @@ def explain(derivation: Derivation, report: EquivalenceReport, drawn: list[Input
     wrong = None
     if not is_wrong(derivation.graph):
         wrong = first_wrong_step(derivation.graph, derivation.trajectory, derivation.rewriter, is_wrong)
-    start = "import or export" if isinstance(derivation.source, str) else "import, export or what was done inside"
+    start = "import or export" if isinstance(derivation.source, str) else "import, export or a subgraph's rewrites"
     what = f"it broke at {wrong or f'{start}: no step changes what it computes'}"
     if folder is None:
         return what

@@ -1,4 +1,4 @@
-"""The last gate: no model leaves that computes something else, and none is called faster that is not."""
+"""The gate before the exit: no model leaves that computes something else, and none is called faster that is not."""
 
 from __future__ import annotations
 
@@ -15,17 +15,18 @@ from rlflow.errors import EquivalenceError, InputError, RLFlowError
 from rlflow.optimise.diagnose import Derivation, explain
 from rlflow.optimise.report import LatencyChange
 from rlflow.runtime.inputs import symbolic_dimensions
-from rlflow.runtime.isolation import Limits, ProcessDeath, call_apart
+from rlflow.runtime.isolation import Limits, ProcessDeath, call_isolated
 from rlflow.runtime.session import SETTINGS, Setting, open_session, run, structure_of
 from rlflow.runtime.timing.latency import compare_latency
 from rlflow.runtime.timing.statistics import beyond_noise, ratio
 
 
 @dataclass(frozen=True)
-class DeliveryConfig:
-    """How a result is checked and timed: inputs drawn, rounds of fresh sessions, runs in each.
+class GateConfig:
+    """How a result is checked and timed: on `draws` inputs, in `rounds` of fresh sessions with so many runs in each.
 
-    `limits` are those of the processes in which a model runs for the first time.
+    `dimensions` are the sizes of dynamic dimensions, by symbol; `limits` bind the processes in which a model runs for
+    the first time.
     """
 
     draws: int = 3
@@ -40,25 +41,27 @@ class DeliveryConfig:
 _UNTRIED = "it could not be tried here"
 
 
-def judgeable(original: ModelProto | Path, config: DeliveryConfig) -> tuple[EquivalenceReport, str]:
-    """The model compared with itself, and why nothing could be said of a rewritten one, or "".
+def judgeable(original: ModelProto | Path, config: GateConfig) -> tuple[EquivalenceReport, str]:
+    """Compare the model with itself: return the report, and why a rewritten one could not be judged, or "".
 
-    It runs in another process: whoever has come through may be run in this one.
+    It runs in another process; a model that has come through may be run in this one.
     """
     try:
-        return call_apart(config.limits, judged, original, config)
+        return call_isolated(config.limits, judged, original, config)
     except ProcessDeath as death:
         return _nothing_known(structure_of(original), config), f"{_UNTRIED}: {death}"
 
 
-def judged(original: ModelProto | Path, config: DeliveryConfig) -> tuple[EquivalenceReport, str]:
-    """What `judgeable` says, found out in this process."""
+def judged(original: ModelProto | Path, config: GateConfig) -> tuple[EquivalenceReport, str]:
+    """Do what `judgeable` does, in this process."""
     structure = structure_of(original)
-    open_sizes = [name for name in symbolic_dimensions(structure) if name not in (config.dimensions or {})]
+    dynamic = [name for name in symbolic_dimensions(structure) if name not in (config.dimensions or {})]
     unknown = _nothing_known(structure, config)
-    if open_sizes:
-        wanted = " ".join(", ".join(open_sizes).split())  # a name may be of several lines
-        return unknown, f"its sizes {wanted} are open: name the shapes that you run it with, as in --shape x=1x128"
+    if dynamic:
+        wanted = " ".join(", ".join(dynamic).split())  # a name may be of several lines
+        return unknown, (
+            f"its dimensions {wanted} are dynamic: name the shapes that you run it with, as in --shape x=1x128"
+        )
     try:
         own = _tried(original, original, config)
     except InputError:
@@ -72,14 +75,14 @@ def judged(original: ModelProto | Path, config: DeliveryConfig) -> tuple[Equival
     return own, ""
 
 
-def check(derivation: Derivation, config: DeliveryConfig, reproducer: Path | None = None) -> EquivalenceReport:
-    """The report of an equivalent candidate; otherwise `EquivalenceError` naming the first wrong step, its rule and the
-    values that it replaced, and what shows the difference is written to the folder `reproducer`, if one is given.
+def check(derivation: Derivation, config: GateConfig, reproducer: Path | None = None) -> EquivalenceReport:
+    """Return the report of an equivalent candidate; it runs in another process first, where it can do no harm.
 
-    The candidate runs in another process first, where it may do no harm.
+    Otherwise raise `EquivalenceError` naming the first wrong step, its rule and the values that it replaced, after
+    writing what shows the difference to the folder `reproducer`, if one is given.
     """
     try:
-        report = call_apart(config.limits, _tried, derivation.original, derivation.candidate, config)
+        report = call_isolated(config.limits, _tried, derivation.original, derivation.candidate, config)
     except ProcessDeath as death:
         raise EquivalenceError(f"the rewritten model could not be run: {death}; no model was written") from None
     if report.equivalent:
@@ -89,12 +92,12 @@ def check(derivation: Derivation, config: DeliveryConfig, reproducer: Path | Non
     raise EquivalenceError(f"the rewritten model is {report.summary}; {what}; no model was written")
 
 
-def _nothing_known(structure: ModelProto, config: DeliveryConfig) -> EquivalenceReport:
+def _nothing_known(structure: ModelProto, config: GateConfig) -> EquivalenceReport:
     return EquivalenceReport(True, "", 0.0, 0.0, tolerance_of(structure), config.draws, non_vacuous_draws=0)
 
 
-def _tried(original: ModelProto | Path, candidate: ModelProto | Path, config: DeliveryConfig) -> EquivalenceReport:
-    """Both compared as written; an equivalent candidate runs as deployed, too, since it will be timed so."""
+def _tried(original: ModelProto | Path, candidate: ModelProto | Path, config: GateConfig) -> EquivalenceReport:
+    """Compare both as written; run an equivalent candidate as deployed too, since it will be timed so."""
     report = compare(
         original,
         candidate,
@@ -110,7 +113,7 @@ def _tried(original: ModelProto | Path, candidate: ModelProto | Path, config: De
 
 
 def time_models(
-    models: Mapping[str, ModelProto], config: DeliveryConfig, on_round: Callable[[int], None] | None = None
+    models: Mapping[str, ModelProto], config: GateConfig, on_round: Callable[[int], None] | None = None
 ) -> dict[Setting, dict[str, np.ndarray]]:
     """Milliseconds (rounds,) of every model in both settings, in alternating fresh sessions."""
     return {
@@ -131,7 +134,7 @@ def time_models(
 def latency_changes(
     times_ms: Mapping[Setting, Mapping[str, np.ndarray]], before: str, after: str
 ) -> dict[Setting, LatencyChange]:
-    """How `after` compares with `before` in each setting."""
+    """Medians and ratio of `before` and `after` in each setting."""
     return {
         setting: LatencyChange(
             float(np.median(times[before])), float(np.median(times[after])), ratio(times[before], times[after])
@@ -141,12 +144,12 @@ def latency_changes(
 
 
 def is_faster(latency: Mapping[Setting, LatencyChange], setting: Setting) -> bool:
-    """Beyond the noise of the measurement, in the setting that was optimised for."""
+    """True if it is faster beyond the noise of the measurement, in the setting that was optimised for."""
     measured = latency[setting].ratio
     return beyond_noise(measured) and measured.value > 1.0
 
 
 def is_slower(latency: Mapping[Setting, LatencyChange], setting: Setting) -> bool:
-    """Beyond the noise of the measurement, in the setting that was optimised for."""
+    """True if it is slower beyond the noise of the measurement, in the setting that was optimised for."""
     measured = latency[setting].ratio
     return beyond_noise(measured) and measured.value < 1.0

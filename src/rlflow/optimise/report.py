@@ -1,4 +1,4 @@
-"""What one optimisation did, for a person (summary) and for a program (to_json, schema `optimise`)."""
+"""The report of one optimisation: for a person (`summary`) and for a program (`to_json`, schema `optimise`)."""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -44,11 +44,11 @@ class Step:
 
 
 @dataclass(frozen=True)
-class BodyReport:
-    """What was tried in a body: an attribute of a node, called by its name or its first output.
+class SubgraphReport:
+    """What was tried in a subgraph, which is an attribute of a node; the node goes by its name or its first output.
 
-    The figures are those of an `OptimisationReport`, of the body by itself. `left_because` is the reason for which it
-    stays as it is, "" where it does not: there are steps then, or only in bodies inside it.
+    The figures are those of an `OptimisationReport`, for the subgraph by itself. `left_because` says why it was left
+    unchanged, and is "" where it was changed, by `steps` of its own or in subgraphs inside it alone.
     """
 
     node: str
@@ -71,19 +71,19 @@ class BodyReport:
 
 @dataclass(frozen=True)
 class OptimisationReport:
-    """Everything that is said about one optimisation.
+    """Everything that is said about one optimisation. `output` is None until the model is saved.
 
     When `written` is "original", the figures "after" belong to the candidate that was turned down, and
     `reason` says why. Ratios are old over new: above 1 is better. `latency` is empty where nothing was timed.
 
-    `pinned` are the shapes that inputs declare where the original leaves sizes open, and `pinned_for` the ids of the
-    rules of the steps that cannot be taken without; likewise `raised_for`, where `opset_after` is not `opset_before`.
+    `pinned` are the shapes that inputs declare where the original's are dynamic, and `pinned_for` the ids of the rules
+    of the steps that need them; likewise `raised_for`, where `opset_after` is not `opset_before`.
 
-    Nodes, costs, ratios, steps and time are those of the graph itself, in which the `bodies` are as they have become.
+    Nodes, costs, ratios, steps and time are those of the main graph, around its `subgraphs` as they became.
     """
 
     input: str
-    output: str
+    output: str | None
     method: str
     written: Literal["optimised", "original"]
     reason: str
@@ -108,7 +108,7 @@ class OptimisationReport:
     pinned: Mapping[str, tuple[Dimension, ...]] = field(default_factory=dict)
     pinned_for: tuple[str, ...] = ()
     raised_for: tuple[str, ...] = ()
-    bodies: tuple[BodyReport, ...] = ()
+    subgraphs: tuple[SubgraphReport, ...] = ()
 
     @property
     def improvement_percent(self) -> float:
@@ -118,23 +118,22 @@ class OptimisationReport:
         return 100 * (self.cost_before_ms - self.cost_after_ms) / self.cost_before_ms
 
     def to_json(self) -> dict[str, Any]:
-        """The document of schema `optimise`, checked against it (RLFlowError when a figure is not
-        publishable).
-        """
+        """Return the document of schema `optimise`. `RLFlowError` when a figure breaks the schema."""
         document = {"rlflow_version": version("rlflow")} | {name: getattr(self, name) for name in _PLAIN_FIELDS}
         document["latency"] = {setting: _latency_json(change) for setting, change in self.latency.items()}
         document["equivalence"] = _equivalence_json(self.equivalence)
         document["steps"] = [vars(step) for step in self.steps]
         document["pinned"] = {name: list(shape) for name, shape in self.pinned.items()}
         document |= {"pinned_for": list(self.pinned_for), "raised_for": list(self.raised_for)}
-        document["bodies"] = [body.to_json() for body in self.bodies]
+        document["subgraphs"] = [subgraph.to_json() for subgraph in self.subgraphs]
         schemas.validate("optimise", document)
         return document
 
     def summary(self) -> str:
-        """A few lines: what was written and why, how much faster, how it was checked, what was done."""
+        """Say in a few lines what was written and why, how much faster it is, how it was checked, what was done."""
+        result = f"Wrote {self.output}" if self.output else "The result"
         lines = [
-            f"Wrote {self.output}: the {self.written} model ({self.reason}).",
+            f"{result}: the {self.written} model ({self.reason}).",
             *(self._conditions() if self.written == "optimised" else ()),
             *(_latency_words(setting, self.latency[setting]) for setting in _SETTING_WORDS if setting in self.latency),
             f"Predicted cost {self.cost_before_ms:.3f} ms -> {self.cost_after_ms:.3f} ms "
@@ -142,20 +141,20 @@ class OptimisationReport:
             f"FLOPs ratio {self.flops_ratio:.3f}, launches ratio {self.launches_ratio:.3f}, "
             f"peak memory ratio {self.peak_memory_ratio:.3f}.",
             f"Checked: {self.equivalence.summary}.",
-            f"{self.method}: {_steps_words(self.steps)} in {self.optimisation_s:.1f} s, "
-            f"{self.real_interactions} steps of search.",
-            *_bodies_words(self.bodies),
+            f"Method {self.method}: {_steps_words(self.steps)} in {self.optimisation_s:.1f} s, "
+            f"{self.real_interactions} rewrites tried.",
+            *_subgraphs_words(self.subgraphs),
         ]
         return "\n".join(lines)
 
     def _conditions(self) -> Iterator[str]:
-        """What the written model asks for that the original does not, a sentence each."""
+        """A sentence for each thing that the written model requires and the original does not."""
         if self.pinned:
             shapes = ", ".join(f"{name}={_shape_text(shape)}" for name, shape in self.pinned.items())
-            yield f"It takes {shapes} alone, for the sake of {_rules_words(self.pinned_for)}."
+            yield f"It accepts only {shapes}, which {_rules_words(self.pinned_for)} requires."
         if self.opset_after != self.opset_before:
             opsets = f"opset {self.opset_after} instead of {self.opset_before}"
-            yield f"It is of {opsets}, for the sake of {_rules_words(self.raised_for)}."
+            yield f"It uses {opsets}, which {_rules_words(self.raised_for)} requires."
 
 
 def _shape_text(shape: tuple[Dimension, ...]) -> str:
@@ -205,16 +204,16 @@ def _steps_words(steps: tuple[Step, ...]) -> str:
     return f"{len(steps)} {noun} ({_rules_words([step.rule for step in steps])})"
 
 
-def _bodies_words(bodies: Sequence[BodyReport]) -> Iterator[str]:
-    """A sentence on each body that is another now, and one on all others."""
-    for body in bodies:
-        if body.steps:
-            costs = f"predicted cost {body.cost_before_ms:.3f} ms -> {body.cost_after_ms:.3f} ms"
-            yield f"In {body.place}: {_steps_words(body.steps)}, {costs}."
-    left = Counter(body.left_because for body in bodies if body.left_because)
+def _subgraphs_words(subgraphs: Sequence[SubgraphReport]) -> Iterator[str]:
+    """A sentence on each subgraph that was changed, and one on all others."""
+    for subgraph in subgraphs:
+        if subgraph.steps:
+            costs = f"predicted cost {subgraph.cost_before_ms:.3f} ms -> {subgraph.cost_after_ms:.3f} ms"
+            yield f"In {subgraph.place}: {_steps_words(subgraph.steps)}, {costs}."
+    left = Counter(subgraph.left_because for subgraph in subgraphs if subgraph.left_because)
     if left:
         reasons = "; ".join(f"{reason} (x{count})" for reason, count in left.most_common(_MOST_REASONS))
-        yield f"Other bodies stay as they are: {reasons}."
+        yield f"Other subgraphs are unchanged: {reasons}."
 
 
 def _rules_words(rules: Sequence[str]) -> str:

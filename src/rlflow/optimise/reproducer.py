@@ -1,4 +1,4 @@
-"""What a person needs to see a wrong rewrite again: models, inputs, rewrites and the commands, in one folder."""
+"""The reproducer: a folder with the models, inputs, rewrites and commands that show a wrong rewrite again."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ _REPLAY = "    rlflow replay trajectory.jsonl {model}{options} -o broken.onnx\n"
 
 @dataclass(frozen=True)
 class Pair:
-    """Two models that differ on `inputs`, and what they are."""
+    """Two models that differ on `inputs`, and a phrase for each that says what it is."""
 
     before: ModelProto
     after: ModelProto
@@ -56,8 +56,8 @@ class Pair:
 
 
 def smallest_pair(wrong: WrongStep, witness: Sequence[Inputs]) -> Pair:
-    """The nodes that the step matched and what it made of them, on values that they meet in the model; the whole models
-    where those alone do not show the difference.
+    """Return the nodes that the step matched and what it made of them, on values that they meet in the model; the whole
+    models where the nodes alone do not show the difference.
     """
     try:
         pair = _around_the_match(wrong, witness[0])
@@ -79,7 +79,7 @@ def write(
     model: str = "MODEL",
     shapes: Mapping[str, Sequence[int]] | None = None,
 ) -> None:
-    """Write the reproducer; files of an older one are replaced. `shapes` are those of inputs for replaying it.
+    """Write the reproducer over an older one, if there is one. `shapes` are the inputs' for replaying it.
 
     `OSError` or `InputError` if it cannot be written.
     """
@@ -99,7 +99,7 @@ def write(
 
 
 def _save_arrays(arrays: Inputs, path: Path) -> None:
-    """As `numpy.savez` does, which takes no array called "file", and the same bytes every time."""
+    """Write an .npz file. Unlike `numpy.savez` it admits an array called "file" and writes the same bytes each time."""
     with zipfile.ZipFile(path, "w") as archive:
         for name, array in arrays.items():
             with archive.open(zipfile.ZipInfo(f"{name}.npy"), "w") as member:
@@ -121,7 +121,7 @@ def _around_the_match(wrong: WrongStep, inputs: Inputs) -> Pair:
 
 
 def _values(graph: Graph, refs: Sequence[Ref], inputs: Inputs) -> list[np.ndarray]:
-    """What these values are when the model runs on `inputs`."""
+    """Run the model on `inputs` and return these values of it."""
     names = [f"value_{place}" for place in range(len(refs))]
     observed = standalone_model(replace(graph, outputs=tuple(refs), output_names=tuple(names), edit=None))
     return list(run(open_session(observed, "as_written"), inputs).values())

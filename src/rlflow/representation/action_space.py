@@ -1,4 +1,4 @@
-"""The (rule, location) action space: the match counts carry the whole mask."""
+"""The action space (rule, location), whose whole mask follows from the match counts."""
 
 from dataclasses import dataclass
 
@@ -9,7 +9,7 @@ from rlflow.errors import InputError
 
 @dataclass(frozen=True)
 class ActionSpace:
-    """Actions are (rule, location); rule index `terminate` ends the episode (paper.md section 2).
+    """The space of actions (rule, location); rule index `terminate` ends the episode (docs/spaces.md).
 
     num_rules: R, rules 0 .. R-1. max_locations: L, valid locations of a rule are the prefix 0 .. count-1.
     """
@@ -39,7 +39,7 @@ class ActionSpace:
         return np.arange(self.max_locations) < counts[..., None]
 
     def is_valid(self, counts: np.ndarray, rule: int, location: int) -> bool:
-        """Whether (rule, location) may be taken where the rules match counts (R,) times."""
+        """Return True if (rule, location) may be taken when the rules match counts (R,) times."""
         if rule == self.terminate:
             return location == 0
         return 0 <= rule < self.num_rules and 0 <= location < min(int(counts[rule]), self.max_locations)

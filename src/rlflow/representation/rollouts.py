@@ -1,13 +1,20 @@
-"""Episodes of a random agent on the real environment: all that V and M are fitted on."""
+"""Episodes of a random agent in the real environment: all that V and M are fitted on.
+
+Episodes mostly revisit graphs, so the graphs are stored once (`Rollouts.graphs`) and an episode holds indices: the
+episode that goes from graph 0 to 4 and back has graph_index (0, 4, 0), with two actions and two rewards.
+
+The invariant: rollouts that load are whole. Every length, index, count and number is checked when one is built, so
+nothing later needs to.
+"""
 
 import json
-import os
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import numpy as np
 
+from rlflow.atomic_file import written_whole
 from rlflow.errors import InputError
 from rlflow.representation.action_space import ActionSpace
 from rlflow.representation.graph_arrays import GraphArrays
@@ -39,9 +46,9 @@ class Episode:
         wrong = [name for name, array in states.items() if len(array) != steps + 1]
         wrong += [name for name in ("action", "terminated") if len(getattr(self, name)) != steps]
         if wrong:
-            raise InputError(f"episode of {steps} rewards: {', '.join(wrong)} of another length")
+            raise InputError(f"episode of {steps} steps: {', '.join(wrong)} of the wrong length")
         if self.terminated[:-1].any():
-            raise InputError("episode: it goes on after terminate; end it there")
+            raise InputError("episode: it goes on after terminate; end it with that step")
 
     @property
     def num_steps(self) -> int:
@@ -53,8 +60,8 @@ class Episode:
 class Rollouts:
     """Distinct graphs and the episodes that visit them.
 
-    rule_ids: stable ids, position = rule index. vocabulary: what the numbers of `graphs` mean. library_hash: of the
-    rule library that the episodes were collected with.
+    rule_ids: stable ids, in the order of the rules' indices. vocabulary: the names of the operators and features behind
+    the numbers of `graphs`. library_hash: of the rule library that the episodes were collected with.
     """
 
     graphs: tuple[GraphArrays, ...]
@@ -67,42 +74,43 @@ class Rollouts:
     def __post_init__(self) -> None:
         rules, locations = self.action_space.num_rules, self.action_space.max_locations
         if len(self.rule_ids) != rules or len(set(self.rule_ids)) != rules:
-            raise InputError(f"rollouts: {len(self.rule_ids)} rule ids (repeated?) for {rules} rules")
+            raise InputError(
+                f"rollouts: {len(set(self.rule_ids))} different rule ids for {rules} rules; give each rule one"
+            )
         operators, features = len(self.vocabulary.operators), len(self.vocabulary.features)
         if any(graph.op.max(initial=0) >= operators for graph in self.graphs):
             raise InputError(f"rollouts: an operator lies outside the vocabulary of {operators}")
         if any(graph.features.shape[1] != features for graph in self.graphs):
-            raise InputError(f"rollouts: a graph has not the {features} features of the vocabulary")
+            raise InputError(f"rollouts: a graph does not have the {features} features of the vocabulary")
         for number, episode in enumerate(self.episodes):
             if not (0 <= episode.graph_index.min() and episode.graph_index.max() < len(self.graphs)):
                 raise InputError(f"rollouts: episode {number} names a graph that is not there")
-            if (
-                episode.counts.shape[1] != rules
-                or not (0 <= episode.counts.min(initial=0))
-                or (episode.counts.max(initial=0) > locations)
-            ):
-                raise InputError(f"rollouts: episode {number} has match counts outside (T+1, {rules}), 0..{locations}")
+
+            counts = episode.counts
+            in_range = counts.min(initial=0) >= 0 and counts.max(initial=0) <= locations
+            if counts.shape[1] != rules or not in_range:
+                raise InputError(
+                    f"rollouts: episode {number} has match counts outside of 0..{locations}, or not for {rules} rules"
+                )
             if not (np.isfinite(episode.reward).all() and np.isfinite(episode.cost).all()):
                 raise InputError(f"rollouts: episode {number} has a reward or cost that is not finite")
 
     @property
     def num_steps(self) -> int:
-        """Interactions with the real environment."""
+        """The number of interactions with the real environment."""
         return sum(episode.num_steps for episode in self.episodes)
 
     @property
     def num_rules_applied(self) -> int:
-        """Distinct rules that fired in at least one episode."""
+        """The number of rules that were applied in at least one episode."""
         fired = {int(rule) for episode in self.episodes for rule in episode.action[:, 0]}
         return len(fired - {self.action_space.terminate})
 
     def save(self, folder: Path) -> None:
         """Write `rollouts.json` and `rollouts.npz`; equal rollouts give equal bytes."""
-        folder.mkdir(parents=True, exist_ok=True)
         arrays = {**_pack_graphs(self.graphs), **_pack_episodes(self.episodes)}
-        temporary = folder / "rollouts.partial.npz"
-        np.savez_compressed(temporary, **arrays)  # type: ignore[arg-type]
-        os.replace(temporary, folder / "rollouts.npz")
+        with written_whole(folder / "rollouts.npz") as draft:
+            np.savez_compressed(draft, **arrays)  # type: ignore[arg-type]
         description = {
             "format_version": FORMAT_VERSION,
             "max_locations": self.action_space.max_locations,
@@ -117,7 +125,7 @@ class Rollouts:
 
     @classmethod
     def load(cls, folder: Path) -> "Rollouts":
-        """Read what `save` wrote. Raises InputError where the folder holds no such rollouts."""
+        """Read what `save` wrote. Raises InputError if the folder holds no such rollouts."""
         try:
             description = json.loads((folder / "rollouts.json").read_text())
             with np.load(folder / "rollouts.npz", allow_pickle=False) as arrays:
@@ -125,7 +133,7 @@ class Rollouts:
         except (OSError, ValueError) as error:
             raise InputError(f"rollouts: {folder} cannot be read ({error}); run collect_rollouts") from error
         if description.get("format_version") != FORMAT_VERSION:
-            raise InputError(f"rollouts: {folder} is of another format version; run collect_rollouts again")
+            raise InputError(f"rollouts: {folder} has another format version; run collect_rollouts again")
         rule_ids = tuple(description["rule_ids"])
         return cls(
             graphs=_unpack_graphs(packed),
@@ -156,27 +164,24 @@ def _unpack_graphs(packed: dict[str, np.ndarray]) -> tuple[GraphArrays, ...]:
 
 
 def _pack_episodes(episodes: Sequence[Episode]) -> dict[str, np.ndarray]:
-    fields = ("graph_index", "action", "reward", "terminated", "counts", "cost")
-    steps = np.array([episode.num_steps for episode in episodes], dtype=np.int64)
-    return {"steps": steps} | {
-        name: np.concatenate([getattr(episode, name) for episode in episodes]) for name in fields
-    }
+    packed = {"steps": np.array([episode.num_steps for episode in episodes], dtype=np.int64)}
+    for name in ("graph_index", "action", "reward", "terminated", "counts", "cost"):
+        packed[name] = np.concatenate([getattr(episode, name) for episode in episodes])
+    return packed
 
 
 def _unpack_episodes(packed: dict[str, np.ndarray]) -> tuple[Episode, ...]:
     steps = packed["steps"]
-    return tuple(
-        Episode(*parts)
-        for parts in zip(
-            _split(packed["graph_index"], steps + 1),
-            _split(packed["action"], steps),
-            _split(packed["reward"], steps),
-            _split(packed["terminated"], steps),
-            _split(packed["counts"], steps + 1),
-            _split(packed["cost"], steps + 1),
-            strict=True,
-        )
+    fields = zip(
+        _split(packed["graph_index"], steps + 1),
+        _split(packed["action"], steps),
+        _split(packed["reward"], steps),
+        _split(packed["terminated"], steps),
+        _split(packed["counts"], steps + 1),
+        _split(packed["cost"], steps + 1),
+        strict=True,
     )
+    return tuple(Episode(*parts) for parts in fields)
 
 
 def _split(array: np.ndarray, lengths: np.ndarray) -> list[np.ndarray]:

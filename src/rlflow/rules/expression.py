@@ -19,6 +19,10 @@ Expression = Any
 """JSON: int, float, str, or list."""
 
 
+TO_THE_END = 2**31 - 1
+"""The end of a slice that has no other."""
+
+
 class Unproven(Exception):
     """The expression needs a number that the types do not give, or a dimension that does not exist."""
 
@@ -56,6 +60,17 @@ def holds(condition: Expression, scope: Scope) -> bool:
         return bool(evaluate(condition, scope))
     except Unproven:
         return False
+
+
+def mentioned(expression: Expression) -> frozenset[str]:
+    """The variables that an expression speaks of: tensors by their names, attributes as "?perm"."""
+    if isinstance(expression, str):
+        return frozenset([expression]) if expression.startswith("?") else frozenset()
+    if not isinstance(expression, list) or not expression:
+        return frozenset()
+    of_variable = isinstance(expression[0], str) and (expression[0] == "value" or expression[0] in VARIABLE_FUNCTIONS)
+    tensors = {expression[1]} if of_variable else set()
+    return frozenset(tensors).union(*map(mentioned, expression))
 
 
 _SHOWN = 16

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -12,10 +11,11 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
+from rlflow.atomic_file import written_whole
 from rlflow.errors import InputError, RuleError
 from rlflow.rules import definitions
 from rlflow.rules.certificate import Certificate, check_certificate
-from rlflow.rules.rule import Rule, declare
+from rlflow.rules.rule import Rule, rule_from_json
 
 
 @dataclass(frozen=True)
@@ -48,11 +48,22 @@ class Library:
         dropped = {self.get(key).id for key in keys}
         return Library(tuple(r for r in self.rules if r.id not in dropped))
 
+    def extended(self, other: Library) -> Library:
+        """These rules, and behind them those of the other library; of rules that say the same, the first alone."""
+        rules: dict[str, Rule] = {}
+        for rule in (*self.rules, *other.rules):
+            rules.setdefault(_content(rule), rule)
+        return Library(tuple(rules.values()))
+
     def save(self, path: Path) -> None:
         """Write whole or not at all."""
-        draft = path.with_suffix(".draft")
-        draft.write_text("".join(json.dumps(r.to_json()) + "\n" for r in self.rules))
-        os.replace(draft, path)
+        with written_whole(path) as draft:
+            draft.write_text("".join(json.dumps(r.record()) + "\n" for r in self.rules))
+
+
+def _content(rule: Rule) -> str:
+    """The id without the family: equal for rules that say the same."""
+    return rule.id.removeprefix(f"{rule.family}-")
 
 
 @dataclass(frozen=True)
@@ -112,8 +123,8 @@ def read(path: Path) -> Library:
 
 
 def read_rule(written: Mapping[str, Any]) -> Rule:
-    """A rule from what `Rule.to_json` wrote; `RuleError` if its id is another one."""
-    rule = declare(
+    """A rule from what `Rule.record` wrote; `RuleError` if its id is another one."""
+    rule = rule_from_json(
         written["name"],
         written["family"],
         written["source"],
@@ -121,10 +132,11 @@ def read_rule(written: Mapping[str, Any]) -> Rule:
         written["variables"],
         attributes=written["attributes"],
         where=written["where"],
-        worth=written.get("worth", ()),
+        profitable_if=written.get("worth", ()),
         opset=written["opset"],
         origin=written["origin"],
         certificate=Certificate.from_json(written["certificate"]),
+        declared_at=written.get("declared_at", ""),
     )
     if rule.id != written["id"]:
         raise RuleError(f"rule {written['id']} ({rule.name}) was changed: its content now has the id {rule.id}")

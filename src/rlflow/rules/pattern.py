@@ -110,6 +110,12 @@ def variables(*terms: Term) -> tuple[str, ...]:
     return tuple(dict.fromkeys(t.name for term in terms for t in subterms(term) if isinstance(t, Variable)))
 
 
+def attribute_variables(*terms: Term) -> tuple[str, ...]:
+    """Attribute variables ("?perm") in the order of their first occurrence."""
+    attributes = (v for term in terms for t in subterms(term) if isinstance(t, Apply) for _, v in t.attributes)
+    return tuple(dict.fromkeys(v for v in attributes if isinstance(v, str) and v.startswith("?")))
+
+
 def operators(*terms: Term) -> frozenset[Apply]:
     """The distinct applications: what the terms would be as a graph with common subexpressions shared."""
     return frozenset(t.node for term in terms for t in subterms(term) if isinstance(t, Apply))

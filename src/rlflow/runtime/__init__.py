@@ -1,1 +1,1 @@
-"""The only home of onnxruntime: opening sessions, drawing inputs, comparing outputs and measuring time."""
+"""Models on ONNX Runtime: opening sessions, drawing inputs, running in isolated processes and measuring time."""

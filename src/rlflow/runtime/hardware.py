@@ -1,4 +1,4 @@
-"""What a measured price depends on beside the graph: processor, threads, runtime and the pricing protocol."""
+"""The fingerprint of a machine: everything beside the graph that a measured price depends on."""
 
 import hashlib
 import json
@@ -18,7 +18,10 @@ _KEY_DIGITS = 12
 
 @dataclass(frozen=True)
 class HardwareFingerprint:
-    """Prices measured under one fingerprint say nothing under another."""
+    """Processor, threads, runtime and pricing protocol; prices under different fingerprints are not comparable.
+
+    `cores` is the number of logical processors, `threads` that of a session.
+    """
 
     cpu_model: str
     cores: int
@@ -28,12 +31,12 @@ class HardwareFingerprint:
 
     @property
     def key(self) -> str:
-        """Twelve hexadecimal digits over all fields."""
+        """Twelve hexadecimal digits that identify the fingerprint, hashed over all fields."""
         return hashlib.sha256(json.dumps(asdict(self), sort_keys=True).encode()).hexdigest()[:_KEY_DIGITS]
 
 
 def fingerprint(threads: int) -> HardwareFingerprint:
-    """The fingerprint of this machine for sessions of `threads` threads."""
+    """Return the fingerprint of this machine for sessions of `threads` threads."""
     return HardwareFingerprint(
         cpu_model=_cpu_model(),
         cores=os.cpu_count() or 1,
@@ -45,7 +48,7 @@ def fingerprint(threads: int) -> HardwareFingerprint:
 
 @cache
 def _cpu_model() -> str:
-    """Virtual machines often hide the model's name, so family, model and stepping belong to it."""
+    """Describe the processor; family, model and stepping belong to it, since virtual machines often hide its name."""
     cpuinfo = Path("/proc/cpuinfo")
     if not cpuinfo.is_file():
         return platform.processor() or platform.machine()

@@ -1,4 +1,11 @@
-"""Random inputs that a model can really run on: right type, right shape, indices inside their tables."""
+"""Random inputs that a model can really run on: of the right type and shape, with indices inside their tables.
+
+An operator tells what the input that it reads is for (`rlflow.runtime.input_domains`): the second input of a Gather
+from 50,000 rows is drawn from 0 to 49,999, the operand of a Log above 0. Floats without such a use are standard
+normal.
+
+Invariant: one generator draws all inputs in the model's order, so that a seed and the sizes determine them.
+"""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -9,7 +16,8 @@ from onnx import ModelProto, ValueInfoProto
 
 from rlflow.errors import InputError, RLFlowError
 from rlflow.onnx_io.shapes.inference import dimension_names
-from rlflow.runtime.input_domains import NO_USE, Use, uses_of
+from rlflow.ops.use import NO_USE, Use
+from rlflow.runtime.input_domains import uses_of
 
 DEFAULT_DIMENSION = 2
 # Small, and never 0: integer division by zero kills the process inside onnxruntime.
@@ -18,13 +26,13 @@ _MOST_ELEMENTS = 2**26  # half a gigabyte while it is drawn
 
 
 def required_inputs(model: ModelProto) -> list[ValueInfoProto]:
-    """Graph inputs that the caller must feed: those without an initialiser of their name."""
+    """Return the graph inputs that the caller must feed: those without an initialiser of their name."""
     initialised = {tensor.name for tensor in model.graph.initializer}
     return [value for value in model.graph.input if value.name not in initialised]
 
 
 def symbolic_dimensions(model: ModelProto) -> list[str]:
-    """Names of the symbolic dimensions of the required inputs, in order of appearance."""
+    """Return the names of the symbolic dimensions of the required inputs, in order of appearance."""
     names = [
         dimension.dim_param
         for value in required_inputs(model)
@@ -35,10 +43,10 @@ def symbolic_dimensions(model: ModelProto) -> list[str]:
 
 
 def dimensions_of(model: ModelProto, shapes: Mapping[str, Sequence[int]]) -> dict[str, int]:
-    """Values of open dimensions by name (`dimension_names`), from whole shapes of inputs by name.
+    """Return the sizes of dynamic dimensions by name (`dimension_names`), from whole shapes of inputs by name.
 
-    Raises InputError for an input that the model does not have, another rank, a size that is not positive, not the
-    declared one or none that ONNX can hold, and for a dimension that gets two values.
+    Raises `InputError` for an input that the model does not have, for another rank, for a size that is not positive,
+    not the declared one or beyond ONNX's 63 bits, and for a dimension that gets two sizes.
     """
     declared = {value.name: value.type.tensor_type.shape.dim for value in required_inputs(model)}
     called = {value.name: dimension_names(value) for value in required_inputs(model)}
@@ -52,7 +60,7 @@ def dimensions_of(model: ModelProto, shapes: Mapping[str, Sequence[int]]) -> dic
             symbol = called[name][place]
             known = sizes.get(symbol, size) if symbol else dimension.dim_value
             if not 0 < size < 2**63 or size != known:
-                wanted = known if known != size else "positive and of 63 bits at most"
+                wanted = known if known != size else "positive and below 2**63"
                 raise InputError(f"dimension {place} of input {name!r} is {size}, it must be {wanted}")
             if symbol:
                 sizes[symbol] = size
@@ -67,9 +75,9 @@ def draw_inputs(
     default_dimension: int = DEFAULT_DIMENSION,
     uses: Mapping[str, Use] | None = None,
 ) -> dict[str, np.ndarray]:
-    """One array for each required input of `model`.
+    """Draw one array for each required input of `model`, by name.
 
-    What the model does with an input says which values make sense (`rlflow.runtime.input_domains`, or `uses` by name):
+    The operators that read an input tell which values make sense (`rlflow.runtime.input_domains`, or `uses` by name):
 
     - the shape of a result is the one that the model declares for it;
     - what indexes a table is uniform over its rows, a class over its classes, a length over its steps;
@@ -81,16 +89,17 @@ def draw_inputs(
       the end of a domain with one (positive where a Log or Sqrt reads them), and of either sign but not near zero where
       they divide.
 
-    Open dimensions take their value from `dimensions` by name, all others are `default_dimension`.
+    Dynamic dimensions take their size from `dimensions` by name; all others are `default_dimension`.
 
-    Raises InputError for a name in `dimensions` that the model does not have, RLFlowError for an input that
-    is no numeric tensor, or of a size that no tensor has or that would fill the memory.
+    Raises `InputError` for a name in `dimensions` that the model does not have, `RLFlowError` for an input that is no
+    numeric tensor, has a negative dimension, or has more than 2**26 elements.
     """
     sizes = dict(dimensions or {})
     called = {name for value in required_inputs(model) for name in dimension_names(value)}
     if unknown := sorted(set(sizes) - called):
         known = ", ".join(symbolic_dimensions(model)) or "none"
         raise InputError(f"the model has no symbolic dimension {', '.join(unknown)}; it has: {known}")
+
     known_uses = uses_of(model) if uses is None else uses
     drawn = {}
     for value in required_inputs(model):
@@ -104,15 +113,17 @@ def draw_inputs(
 
 
 def _use(name: str, uses: Mapping[str, Use]) -> Use:
+    # A mask may be read by operators that say nothing of its values; then its name does.
     use = uses.get(name, NO_USE)
     return use | Use(is_mask=True) if "mask" in name.lower() else use
 
 
 def _draw(use: Use, shape: tuple[int, ...], dtype: np.dtype, rng: np.random.Generator) -> np.ndarray:
-    return np.asarray(_values(use, shape, dtype, rng), dtype)  # arithmetic makes a number of a scalar array
+    return np.asarray(_values(use, shape, dtype, rng), dtype)  # numpy's arithmetic turns a 0-d array into a number
 
 
 def _values(use: Use, shape: tuple[int, ...], dtype: np.dtype, rng: np.random.Generator) -> np.ndarray:
+    # The order matters: an index or a mask is more specific than the type that it has.
     if use.index is not None and dtype.kind != "b":
         return rng.integers(*use.index, shape, endpoint=True)
     if use.is_mask:
@@ -132,6 +143,7 @@ def _real(use: Use, shape: tuple[int, ...], rng: np.random.Generator) -> np.ndar
     low, high = use.domain
     if math.isfinite(low) and math.isfinite(high):
         return rng.uniform(low, high, shape)
+    # In a domain with one finite end, values lie e**(normal / 2), about 1, beyond that end.
     values = rng.standard_normal(shape)
     if math.isfinite(low):
         return low + np.exp(values / 2)
@@ -141,6 +153,7 @@ def _real(use: Use, shape: tuple[int, ...], rng: np.random.Generator) -> np.ndar
 
 
 def _prefix_mask(shape: tuple[int, ...], rng: np.random.Generator) -> np.ndarray:
+    """Draw a 0/1 array, int64, with at least one leading 1 in each row along the last axis."""
     if not shape or not shape[-1]:
         return np.ones(shape, np.int64)
     lengths = rng.integers(1, shape[-1] + 1, (*shape[:-1], 1))
@@ -148,9 +161,9 @@ def _prefix_mask(shape: tuple[int, ...], rng: np.random.Generator) -> np.ndarray
 
 
 def _dtype(value: ValueInfoProto) -> np.dtype:
-    kind = value.type.WhichOneof("value")
-    if kind != "tensor_type":
-        raise RLFlowError(f"input {value.name!r} is a {kind or 'value of no type'}; only tensors can be drawn")
+    variant = value.type.WhichOneof("value")
+    if variant != "tensor_type":
+        raise RLFlowError(f"input {value.name!r} is a {variant or 'value of no type'}; only tensors can be drawn")
     element = value.type.tensor_type.elem_type
     name = onnx.TensorProto.DataType.Name(element)
     dtype = onnx.helper.tensor_dtype_to_np_dtype(element) if element else np.dtype(object)

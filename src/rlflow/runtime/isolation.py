@@ -1,4 +1,13 @@
-"""A function called in a process of its own, which may die of it: ONNX Runtime can abort, hang or fill the memory."""
+"""Function calls in an isolated process, which may die of them: ONNX Runtime can abort, hang or fill the memory.
+
+    call_isolated(Limits(longest_s=60), compare, original, candidate)
+
+pickles the function and its arguments into a scratch folder, starts a fresh Python process that calls it there, and
+unpickles the result or the exception. Models whose weights do not fit into a protobuf message leave them in a file
+beside the call.
+
+Invariant: however the other process ends, the caller gets a result or an exception, within the limits.
+"""
 
 from __future__ import annotations
 
@@ -28,23 +37,23 @@ _FIRST_TO_BE_KILLED = "1000"
 
 @dataclass(frozen=True)
 class Limits:
-    """What a process may take: seconds, and bytes of memory of its own (files that are mapped do not count)."""
+    """The limits of an isolated process: seconds, and bytes of memory of its own (mapped files do not count)."""
 
     longest_s: float = 300.0
     most_memory_bytes: int = psutil.virtual_memory().total
 
 
 class ProcessDeath(RLFlowError):
-    """A process that ended without an answer."""
+    """Raised when an isolated process ends without an answer."""
 
 
-def call_apart(
+def call_isolated(
     limits: Limits, function: Callable[_Parameters, _Result], *args: _Parameters.args, **kwargs: _Parameters.kwargs
 ) -> _Result:
-    """What `function`, which must be importable by its name, returns or raises in a fresh process.
+    """Call `function`, which must be importable by its name, in a fresh process; return or raise what it does there.
 
-    Raises `ProcessDeath` where the process ends without an answer, because it crashes or reaches one of the limits, and
-    `RLFlowError` where there is no room for what it is given.
+    Raises `ProcessDeath` if the process ends without an answer, because it crashes or reaches one of the limits, and
+    `RLFlowError` if the scratch folder has no room for the arguments.
     """
     with scratch_folder() as folder:
         call, answer = folder / "call", folder / "answer"
@@ -52,13 +61,15 @@ def call_apart(
             _Pickler(file, folder).dump((function, args, kwargs))
         command = [sys.executable, "-P", "-c", _SERVE, str(call), str(answer), str(limits.most_memory_bytes)]
         environment = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+
         try:
-            # what C++ says of its death is no sentence for a person
+            # C++ reports its own death on stderr, in no words for a person.
             done = subprocess.run(command, env=environment, timeout=limits.longest_s, stderr=subprocess.DEVNULL)
         except subprocess.TimeoutExpired:
-            raise ProcessDeath(f"it did not come to an end in {limits.longest_s:g} s") from None
+            raise ProcessDeath(f"it did not finish within {limits.longest_s:g} s") from None
         if done.returncode:
             raise ProcessDeath(f"ONNX Runtime ended the process that ran it ({_cause(done.returncode)})")
+
         with answer.open("rb") as file:
             succeeded, value = pickle.load(file)
     if not succeeded:
@@ -68,7 +79,7 @@ def call_apart(
 
 
 class _Pickler(pickle.Pickler):
-    """Writes weights that do not fit into a message to a folder."""
+    """A pickler that writes weights too large for a protobuf message to a folder, to which the model then refers."""
 
     def __init__(self, file: IO[bytes], folder: Path) -> None:
         super().__init__(file, pickle.HIGHEST_PROTOCOL)
@@ -76,7 +87,7 @@ class _Pickler(pickle.Pickler):
 
     def reducer_override(self, value: Any) -> Any:
         if not isinstance(value, ModelProto) or inside_bytes(value) <= MESSAGE_LIMIT_BYTES:
-            return NotImplemented
+            return NotImplemented  # pickled as usual
         slim = with_weights_in(value, self.folder / f"weights_{id(value)}")
         for tensor in tensors_of(slim):
             refer(tensor, self.folder)
@@ -84,14 +95,16 @@ class _Pickler(pickle.Pickler):
 
 
 def serve(call: str, answer: str, most_memory_bytes: str) -> None:
-    """The other process."""
-    with contextlib.suppress(OSError):  # where there is no such thing
+    """Answer the call in file `call` with a pickled (succeeded, value) in file `answer`; runs in the other process."""
+    # If memory runs out all the same, the kernel is to end this process and not its parent.
+    with contextlib.suppress(OSError):  # only Linux has it
         Path("/proc/self/oom_score_adj").write_text(_FIRST_TO_BE_KILLED)
-    with contextlib.suppress(ImportError):  # Windows knows no such limits
+    with contextlib.suppress(ImportError):  # Windows has no such limits
         import resource
 
         resource.setrlimit(resource.RLIMIT_DATA, (int(most_memory_bytes),) * 2)
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+
     with open(call, "rb") as file:
         function, args, kwargs = pickle.load(file)
     outcome = _outcome(function, args, kwargs)

@@ -1,4 +1,4 @@
-"""A folder for files that another process or ONNX Runtime reads, and nobody keeps."""
+"""Temporary folders for files that another process or ONNX Runtime reads."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from rlflow.errors import RLFlowError
 
 @contextmanager
 def scratch_folder() -> Iterator[Path]:
-    """Gone afterwards. `RLFlowError` where it cannot be made or what is written there does not fit."""
+    """Make a folder that is gone afterwards; raise `RLFlowError` if it cannot be made or the files in it do not fit."""
     try:
         with tempfile.TemporaryDirectory(prefix="rlflow-", ignore_cleanup_errors=True) as folder:
             yield Path(folder)

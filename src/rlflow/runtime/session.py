@@ -1,4 +1,14 @@
-"""ONNX Runtime sessions on the CPU, in the two settings in which RLFlow states every comparison."""
+"""ONNX Runtime sessions on the CPU, in the two settings in which RLFlow states every comparison.
+
+"as_written" runs the nodes of the model as they are (graph optimisation off), "deployed" lets the runtime fuse and fold
+them first (ORT_ENABLE_ALL), as users do:
+
+    session = open_session(Path("model.onnx"), "deployed", threads=1)
+    outputs = run(session, {"x": x})
+
+Invariant: a model that is given is never changed. Weights too large for a protobuf message are written to a temporary
+file, which the runtime maps into memory, so that its name may be gone as soon as the session stands.
+"""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -25,7 +35,7 @@ _LEVELS = {
 }
 # Below this, constants stay inside the model as the runtime writes it.
 _SPILL_FROM_BYTES = 1024
-_FATAL_SEVERITY = 4  # errors are raised: nobody wants them printed, too
+_FATAL_SEVERITY = 4  # errors are raised, and need not be printed as well
 
 
 def open_session(
@@ -37,21 +47,21 @@ def open_session(
 ) -> ort.InferenceSession:
     """Open `model` on the CPU provider.
 
-    `setting` is "as_written" (graph optimisation off) or "deployed" (ORT_ENABLE_ALL), paper.md section 6.
+    `setting` is "as_written" (graph optimisation off) or "deployed" (ORT_ENABLE_ALL), docs/decisions.md, 12.
     `threads` is the number of threads inside an operator; operators run one after another. Weights in files are mapped
     by the runtime, as are those inside the model where they exceed `inline_limit_bytes`, from a temporary file.
     `model` is never changed.
 
-    Raises InputError on an unknown setting or thread number, RLFlowError when the runtime refuses the model.
+    Raises `InputError` for an unknown setting or thread number, `RLFlowError` when the runtime refuses the model.
     """
     return _open(model, _options(setting, threads), inline_limit_bytes)
 
 
 def fused_model(model: ModelProto | Path, setting: Setting = "deployed") -> ModelProto:
-    """`model` as the runtime rewrites it before it runs (fused nodes, folded constants), weights inlined.
+    """Return `model` as the runtime rewrites it before running it (fused nodes, folded constants), weights inlined.
 
     The result holds operators of the runtime's own domains and is specific to this machine's kernels.
-    Raises RLFlowError when the runtime refuses the model.
+    Raises `RLFlowError` when the runtime refuses the model.
     """
     with scratch_folder() as folder:
         options = _options(setting, threads=1)
@@ -65,7 +75,7 @@ def fused_model(model: ModelProto | Path, setting: Setting = "deployed") -> Mode
 
 
 def run(session: ort.InferenceSession, inputs: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
-    """Outputs by name, in the model's order. Raises RLFlowError when the runtime stops on these inputs."""
+    """Run a session; return the outputs by name, in the model's order. Raises `RLFlowError` when the runtime stops."""
     names = [output.name for output in session.get_outputs()]
     try:
         values: Sequence[Any] = session.run(names, dict(inputs))
@@ -76,9 +86,7 @@ def run(session: ort.InferenceSession, inputs: Mapping[str, np.ndarray]) -> dict
 
 
 def structure_of(model: ModelProto | Path) -> ModelProto:
-    """The model's graph, without weights that lie in other files. Raises InputError when the file is no ONNX
-    model.
-    """
+    """Return the model without weights in other files. Raises `InputError` for a file that is no ONNX model."""
     if not isinstance(model, Path):
         return model
     try:
@@ -88,7 +96,7 @@ def structure_of(model: ModelProto | Path) -> ModelProto:
 
 
 def weight_bytes(model: ModelProto) -> int:
-    """Bytes that the top-level initialisers occupy, from their types and shapes."""
+    """Return the bytes that the top-level initialisers occupy, from their types and shapes."""
     return sum(_tensor_bytes(tensor) for tensor in model.graph.initializer)
 
 

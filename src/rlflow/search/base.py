@@ -30,4 +30,4 @@ def children(work: Workspace, state: State) -> Iterator[State]:
         for location, match in enumerate(matches):
             if work.is_out_of_time:
                 return
-            yield work.rewritten(state, Location(rule, location), work.rewriter.apply(state.graph, match))
+            yield work.reached(state, Location(rule, location), work.rewriter.apply(state.graph, match))

@@ -6,13 +6,13 @@ Hundreds of rules of which most never help would drown an agent; which ones help
 from __future__ import annotations
 
 import json
-import os
 import zlib
 from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+from rlflow.atomic_file import written_whole
 from rlflow.cost.base import CostModel
 from rlflow.errors import InputError
 from rlflow.ir.graph import Graph
@@ -82,10 +82,8 @@ class RuleSet:
 
     def save(self, path: Path) -> None:
         content = {"version": FORMAT_VERSION, "library": self.library, "rules": [asdict(c) for c in self.choices]}
-        path.parent.mkdir(parents=True, exist_ok=True)
-        draft = path.with_suffix(".draft")
-        draft.write_text(json.dumps(content, indent=1) + "\n")
-        os.replace(draft, path)
+        with written_whole(path) as draft:
+            draft.write_text(json.dumps(content, indent=1) + "\n")
 
     @classmethod
     def load(cls, path: Path) -> RuleSet:

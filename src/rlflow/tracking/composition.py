@@ -1,8 +1,8 @@
-"""Compose conf/ into params.yaml, which is all that DVC compares: the `config` stage of dvc.yaml.
+"""Compose conf/ into params.yaml, the only thing that DVC compares: the `config` stage of dvc.yaml.
 
-`dvc repro` never composes conf/ and `dvc exp run` composes it before the first stage. So this stage composes, unless
-an experiment has just done so with overrides that must not be lost. A user's own model enters by its sha256: DVC sees
-parameters, and a changed file is a changed parameter.
+`dvc repro` never composes conf/, while `dvc exp run` composes it before the first stage. So this stage composes, unless
+an experiment has just done so with overrides that must not be lost. A user's own model enters by its sha256: DVC
+compares parameters, so a changed file must be a changed parameter.
 """
 
 import hashlib
@@ -14,6 +14,7 @@ from pathlib import Path
 from hydra import compose, initialize_config_dir
 from omegaconf import DictConfig, OmegaConf
 
+from rlflow.atomic_file import written_whole
 from rlflow.errors import InputError
 
 PARAMETERS = Path("params.yaml")
@@ -22,25 +23,28 @@ PARAMETERS = Path("params.yaml")
 def main(overrides: Sequence[str]) -> None:
     """Write params.yaml in the working folder."""
     config = _composed_by_dvc() if not overrides else None
-    text = OmegaConf.to_yaml(complete_graph(config or compose_configuration(overrides)), resolve=True)
-    temporary = PARAMETERS.with_suffix(".partial")
-    temporary.write_text(text)
-    os.replace(temporary, PARAMETERS)
+    if not config:
+        config = compose_configuration(overrides)
+    text = OmegaConf.to_yaml(complete_graph(config), resolve=True)
+
+    with written_whole(PARAMETERS) as draft:
+        draft.write_text(text)
 
 
 def compose_configuration(overrides: Sequence[str] = (), folder: Path = Path("conf")) -> DictConfig:
-    """conf/config.yaml under `overrides`, without the graph file's hash."""
+    """The configuration of conf/config.yaml under `overrides`, without the hash of a graph's file."""
     with initialize_config_dir(str(folder.resolve()), version_base="1.3"):
         return compose("config", overrides=list(overrides))
 
 
 def complete_graph(config: DictConfig) -> DictConfig:
-    """`config` with name and sha256 of a graph that is a file; other graphs are their settings.
+    """The configuration with the name and the sha256 of its graph's file; as it is if the graph is from the zoo.
 
-    Raises InputError where the file does not exist.
+    Raises InputError if the file does not exist.
     """
     if config.graph.kind != "file":
         return config
+
     path = Path(config.graph.path)
     if not path.is_file():
         raise InputError(f"graph.path: {path} does not exist; give the path of an ONNX file, graph.path=my.onnx")
@@ -53,7 +57,7 @@ def complete_graph(config: DictConfig) -> DictConfig:
 
 
 def _composed_by_dvc() -> DictConfig | None:
-    """params.yaml as `dvc exp run` has just written it, overrides included."""
+    """The params.yaml that `dvc exp run` has just written, overrides included; None outside of an experiment."""
     if "DVC_EXP_NAME" not in os.environ or not PARAMETERS.is_file():
         return None
     config = OmegaConf.load(PARAMETERS)

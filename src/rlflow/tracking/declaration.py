@@ -1,4 +1,4 @@
-"""What dvc.yaml says a stage reads and writes: the one place where that is written down."""
+"""The declaration of a stage in dvc.yaml, the one place that says what the stage reads and writes."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -24,15 +24,11 @@ class StageDeclaration:
 
 
 def read_declaration(name: str, root: Path) -> StageDeclaration:
-    """The stage `name` of `root`/dvc.yaml. Raises InputError where there is none."""
-    path = root / "dvc.yaml"
-    if not path.is_file():
-        raise InputError(f"{path} does not exist; start a stage from the root of the repository")
-    stages: Any = OmegaConf.to_container(OmegaConf.load(path), resolve=False)
-    if name not in stages["stages"]:
-        known = ", ".join(stages["stages"])
-        raise InputError(f"{path} has no stage {name}; the stages are {known}")
-    stage = stages["stages"][name]
+    """The stage `name` of `root`/dvc.yaml. Raises InputError if there is none."""
+    stages = _stages(root)
+    if name not in stages:
+        raise InputError(f"{root / 'dvc.yaml'} has no stage {name}; the stages are {', '.join(stages)}")
+    stage = stages[name]
     written = [*stage.get("outs", []), *stage.get("metrics", []), *stage.get("plots", [])]
     return StageDeclaration(
         name=name,
@@ -42,6 +38,20 @@ def read_declaration(name: str, root: Path) -> StageDeclaration:
     )
 
 
+def stage_names(root: Path) -> tuple[str, ...]:
+    """The names of all stages of `root`/dvc.yaml, in its order."""
+    return tuple(_stages(root))
+
+
+def _stages(root: Path) -> dict[str, Any]:
+    path = root / "dvc.yaml"
+    if not path.is_file():
+        raise InputError(f"{path} does not exist; start a stage from the root of the repository")
+    content: Any = OmegaConf.to_container(OmegaConf.load(path), resolve=False)
+    stages: dict[str, Any] = content["stages"]
+    return stages
+
+
 def _paths(entries: Iterable[str | dict[str, Any]]) -> tuple[str, ...]:
-    """An entry is a path, or a path with its settings."""
+    """The paths of entries, each of which is a path or a path with its settings."""
     return tuple(entry if isinstance(entry, str) else next(iter(entry)) for entry in entries)

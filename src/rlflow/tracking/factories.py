@@ -5,16 +5,13 @@ from pathlib import Path
 from typing import Any
 
 from rlflow import zoo
-from rlflow.cost import price_list
-from rlflow.cost.analytic import AnalyticConfig, AnalyticCost
-from rlflow.cost.base import CostModel
-from rlflow.cost.measured import MeasuredCost, PricingConfig, empty_price_list
-from rlflow.errors import InputError
+from rlflow.cost.base import CostContext, CostModel
+from rlflow.cost.measured import MeasuredCost, empty_price_list
+from rlflow.cost.models import COST_MODELS
 from rlflow.ir.graph import Graph
 from rlflow.onnx_io import from_onnx, save_model
 from rlflow.rules import library
 from rlflow.rules.library import Library
-from rlflow.runtime.hardware import fingerprint
 from rlflow.search.rule_selection import RuleSet
 
 Section = Mapping[str, Any]
@@ -43,17 +40,10 @@ def model_file_of(graph: Section, place: Path) -> Path:
 
 
 def cost_model_of(cost: Section, prices: Path | None = None) -> CostModel:
-    """The cost model of section `cost`, which measures what is missing from the prices of a file."""
-    kind, settings = cost["kind"], {key: value for key, value in cost.items() if key != "kind"}
-    if kind == "analytic":
-        return AnalyticCost(AnalyticConfig(**settings))
-    if kind != "measured":
-        raise InputError(f"cost.kind: there is no cost model {kind!r}; choose analytic or measured")
-    setting = settings.pop("setting")
-    pricing = PricingConfig(**settings)
-    if prices is None:
-        return MeasuredCost(setting, empty_price_list(pricing.threads), pricing)
-    return MeasuredCost(setting, price_list.load(prices, fingerprint(pricing.threads).key), pricing)
+    """Make the cost model of section `cost`; what is missing from the prices of a file is measured."""
+    settings = dict(cost)
+    kind, setting = settings.pop("kind"), settings.pop("setting", "deployed")
+    return COST_MODELS.get(kind)(CostContext(setting, prices=prices, settings=settings))
 
 
 def save_prices(cost_model: CostModel, path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Where a run comes from: commit, DVC lock, overrides, and the process that holds it."""
+"""The provenance of a run: commit, DVC lock, overrides, and the process that holds it."""
 
 import hashlib
 import os
@@ -13,12 +13,12 @@ CLOCK_TOLERANCE_S = 2.0  # psutil derives a process's start from the boot time, 
 
 
 def source_tags(root: Path, overrides: Sequence[str] = ()) -> dict[str, str]:
-    """MLflow tags of the code and data in `root`; what cannot be known is left out."""
+    """The MLflow tags of the code and data in `root`; a tag that cannot be known is left out."""
     commit, status = _git(root, "rev-parse", "HEAD"), _git(root, "status", "--porcelain")
     lock = root / "dvc.lock"
     tags = {
-        "mlflow.source.git.commit": commit,
-        "git.dirty": None if status is None else str(bool(status)).lower(),
+        "mlflow.source.git.commit": None if commit is None else commit.strip(),
+        "git.dirty": None if status is None else str(bool(status.strip())).lower(),
         "dvc.lock.md5": hashlib.md5(lock.read_bytes()).hexdigest() if lock.is_file() else None,
         "dvc.stage": os.environ.get("DVC_STAGE"),
         "dvc.exp.name": os.environ.get("DVC_EXP_NAME"),
@@ -27,13 +27,23 @@ def source_tags(root: Path, overrides: Sequence[str] = ()) -> dict[str, str]:
     return {key: value for key, value in tags.items() if value is not None}
 
 
+def committed(root: Path, path: str) -> str | None:
+    """The text of a file in the last commit; None without a commit that has it."""
+    return _git(root, "show", f"HEAD:{path}")
+
+
+def changed(root: Path, *paths: str) -> list[str]:
+    """The files below `paths` that differ from the last commit, as git names them; none outside a checkout."""
+    return (_git(root, "diff", "--name-only", "HEAD", "--", *paths) or "").splitlines()
+
+
 def process_tag() -> str:
-    """This process: host, id and start time, since ids are used again."""
+    """A tag of this process: host, id and start time, since ids are used again."""
     return f"{socket.gethostname()} {os.getpid()} {psutil.Process().create_time():.2f}"
 
 
 def is_gone(tag: str) -> bool:
-    """Whether the process of a `process_tag` has ended; False where it ran on another host."""
+    """Return True if the process of a `process_tag` has ended; False if it ran on another host."""
     host, identifier, started = tag.rsplit(" ", 2)
     if host != socket.gethostname():
         return False
@@ -50,4 +60,4 @@ def _git(root: Path, *arguments: str) -> str | None:
         answer = subprocess.run(["git", *arguments], cwd=root, capture_output=True, text=True, check=True)
     except (OSError, subprocess.CalledProcessError):
         return None
-    return answer.stdout.strip()
+    return answer.stdout

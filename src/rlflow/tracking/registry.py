@@ -16,7 +16,7 @@ REQUIREMENTS = ["onnx", "onnxruntime"]
 def register_onnx(run: Run, path: Path, name: str) -> str:
     """Register the model of a file under `name` with its signature; returns the version.
 
-    MLflow keeps one copy, its weights beside the graph: BERT-Base takes seconds, and its 436 MB of disk.
+    MLflow keeps one copy, with the weights beside the graph: for BERT-Base that takes seconds and 436 MB of disk.
     """
     model = onnx.load(path)
     signature = ModelSignature(_schema(model.graph.input), _schema(model.graph.output))
@@ -29,7 +29,7 @@ def register_onnx(run: Run, path: Path, name: str) -> str:
 
 
 def _schema(values: list[onnx.ValueInfoProto]) -> Schema:
-    """Names, types and shapes, -1 where a dimension is dynamic."""
+    """The schema of inputs or outputs: names, types and shapes, -1 for a dynamic dimension."""
     return Schema([TensorSpec(_dtype(value), _shape(value), value.name) for value in values])
 
 

@@ -1,4 +1,4 @@
-"""A run: `log` for figures that change by step, `artifact` for files. Nothing else of MLflow leaves this module."""
+"""A run in MLflow: `log` for figures that change by step, `artifact` for files. No more of MLflow is used elsewhere."""
 
 import math
 import re
@@ -18,7 +18,7 @@ FLUSH_INTERVAL_S = 5.0
 
 
 class Run:
-    """An MLflow run that is open. Metrics are buffered: one request costs more than fifty metrics."""
+    """An open MLflow run, which buffers its metrics: one request costs more than fifty metrics."""
 
     def __init__(self, store: Store, run_id: str, name: str):
         self.store, self.run_id, self.name = store, run_id, name
@@ -40,7 +40,7 @@ class Run:
             self.store.client.log_artifact(self.run_id, str(path))
 
     def flush(self) -> None:
-        """Send what `log` holds back."""
+        """Send the metrics that `log` has buffered."""
         for start in range(0, len(self._buffer), FLUSH_SIZE):
             self.store.client.log_batch(self.run_id, metrics=self._buffer[start : start + FLUSH_SIZE])
         self._buffer, self._flushed_at = [], time.monotonic()
@@ -55,7 +55,7 @@ def open_run(
     tags: Mapping[str, str],
     parent_id: str | None = None,
 ) -> Iterator[Run]:
-    """A run from start to end: FINISHED, FAILED after an error, KILLED when interrupted.
+    """Open a run and close it at the end: as FINISHED, as FAILED after an error, as KILLED when interrupted.
 
     parameters: nested; MLflow shows them as `section.key`.
     """
@@ -80,14 +80,14 @@ def open_run(
 
 @contextmanager
 def open_child(parent: Run, name: str, *, parameters: Mapping[str, Any]) -> Iterator[Run]:
-    """A run below `parent`, of the same stage."""
+    """Open a run below `parent`, of the same stage."""
     tags = {"stage": parent.name.split("/")[0]}
     with open_run(parent.store, name, parameters=parameters, tags=tags, parent_id=parent.run_id) as child:
         yield child
 
 
 def flatten(nested: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
-    """{"a": {"b": 1}} -> {"a.b": 1}; numbers that are not finite are kept, lists are leaves."""
+    """Flatten nested mappings: {"a": {"b": 1}} -> {"a.b": 1}. Lists are leaves; infinities and NaN are kept."""
     flat: dict[str, Any] = {}
     for key, value in nested.items():
         if isinstance(value, Mapping):

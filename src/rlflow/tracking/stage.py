@@ -1,8 +1,16 @@
-"""What every pipeline script is: one function of one `Stage`, run by Hydra, watched by MLflow, declared in dvc.yaml.
+"""A stage of the pipeline: one function of one `Stage`, run by Hydra, watched by MLflow, declared in dvc.yaml.
+
+    @pipeline_stage
+    def fit_world_model(stage: Stage) -> None:
+        rollouts = Rollouts.load(stage.input("data/rollouts"))
+        model = ...
+        model.save(stage.output("data/world_models"))
 
 dvc.yaml is the only list of what a stage reads and writes. A `Stage` hands out the declared sections of the
-configuration, the declared inputs and the declared outputs; anything else is an error. Outputs appear all at once, when
-the function has returned.
+configuration, the declared inputs and the declared outputs; anything else is an error.
+
+The invariant: outputs appear all at once, when the function has returned. A stage that fails or is killed leaves the
+old ones, and goes on from its checkpoint when it is started again.
 """
 
 import functools
@@ -36,7 +44,7 @@ from rlflow.tracking.sweep import PARENT_VARIABLE
 
 
 class Settings(dict[str, Any]):
-    """The sections of the configuration that dvc.yaml declares for the stage."""
+    """The declared sections of the configuration; reading another one raises `InputError`."""
 
     def __missing__(self, section: str) -> Any:
         raise InputError(f"section {section} is read but not declared; add it to the stage's params in dvc.yaml")
@@ -46,8 +54,8 @@ class Settings(dict[str, Any]):
 class Stage:
     """A stage while it runs.
 
-    graph: its name. root: of the repository, where inputs are. checkpoint: a folder that outlives the process until
-    the stage has ended well, the same one for the same settings, inputs and code.
+    graph: the graph's name. root: the repository's root, where inputs are. checkpoint: a folder that outlives the
+    process until the stage has ended well; it is the same for the same settings, inputs and code.
     """
 
     declaration: StageDeclaration
@@ -60,18 +68,18 @@ class Stage:
 
     @property
     def seed(self) -> int:
-        """Of everything that the stage draws."""
+        """The seed of everything that the stage draws."""
         seed: int = self.settings["seed"]
         return seed
 
     def input(self, path: str) -> Path:
-        """A declared dependency, or a file inside one."""
+        """The path of a declared dependency, or of a file inside one."""
         if not any(Path(path).is_relative_to(declared) for declared in self.declaration.dependencies):
             raise InputError(f"{self.declaration.name} reads {path}; add it to the stage's deps in dvc.yaml")
         return self.root / path
 
     def output(self, path: str) -> Path:
-        """Where to write a declared output, or a file inside one; its folder exists."""
+        """The path at which to write a declared output, or a file inside one; its folder exists."""
         if not any(Path(path).is_relative_to(declared) for declared in self.declaration.outputs):
             raise InputError(f"{self.declaration.name} writes {path}; add it to the stage's outs in dvc.yaml")
         staged = self.staging / path
@@ -80,28 +88,28 @@ class Stage:
 
     @cached_property
     def stopwatch(self) -> Stopwatch:
-        """Started when first asked for; it counts the processes that were killed, too."""
+        """The stopwatch of the stage, started on first use; it counts earlier processes that were killed, too."""
         return Stopwatch(self.checkpoint / "elapsed.txt")
 
     @property
     def scratch(self) -> Path:
-        """A folder for large files that nobody wants afterwards."""
+        """A folder for large files that are thrown away with the end of the stage."""
         folder = self.staging / "scratch"
         folder.mkdir(exist_ok=True)
         return folder
 
     @property
     def metrics(self) -> Path:
-        """Where to write data/results/<stage>/metrics.json."""
+        """The path at which to write data/results/<stage>/metrics.json."""
         return self.output(f"data/results/{self.declaration.name}/metrics.json")
 
     def report(self, figures: dict[str, Any]) -> None:
-        """Record the numbers among nested figures in MLflow."""
+        """Record in MLflow all numbers among nested figures."""
         self.run.log(0, numbers(figures))
 
     @contextmanager
     def progress(self, description: str) -> Iterator[OnProgress]:
-        """A progress bar; call what it gives with the fraction done and a line of text."""
+        """Show a progress bar; the function that it yields takes the fraction done and a line of text."""
         with Progress(console=Console(stderr=True), transient=True) as bars:
             bar = bars.add_task(description, total=1.0)
             yield lambda fraction, text: bars.update(
@@ -132,16 +140,18 @@ def run_stage(
     output_root: Path,
     overrides: list[str],
 ) -> None:
-    """Run `function` on what its stage declares; publish its outputs below `output_root` if it succeeds."""
+    """Run `function` with what its stage declares, and publish its outputs below `output_root` if it succeeds."""
     declaration = read_declaration(function.__name__, root)
     config = complete_graph(config)
     everything: Any = OmegaConf.to_container(config, resolve=True)
     settings = Settings({section: everything[section] for section in declaration.sections})
+
     checkpoint = main_root() / ".checkpoints" / declaration.name / _digest(declaration, settings, root)
     staging = output_root / ".staging" / declaration.name
     shutil.rmtree(staging, ignore_errors=True)
     staging.mkdir(parents=True)
     checkpoint.mkdir(parents=True, exist_ok=True)
+
     tags = {
         "stage": declaration.name,
         "graph": str(config.graph.name),
@@ -157,10 +167,12 @@ def run_stage(
 
 
 def _publish(declaration: StageDeclaration, staging: Path, output_root: Path) -> None:
-    """Move every declared output in place. Raises RLFlowError, and moves none, where one is missing."""
+    """Move every declared output into place. Raises RLFlowError, and moves none, if one is missing."""
     missing = [path for path in declaration.outputs if not (staging / path).exists()]
     if missing:
-        raise RLFlowError(f"{declaration.name} ended without writing {', '.join(missing)}, its outs in dvc.yaml")
+        raise RLFlowError(
+            f"{declaration.name} ended without writing {', '.join(missing)}, which dvc.yaml lists among its outs"
+        )
     for path in declaration.outputs:
         target = output_root / path
         target.parent.mkdir(parents=True, exist_ok=True)
@@ -171,7 +183,7 @@ def _publish(declaration: StageDeclaration, staging: Path, output_root: Path) ->
 
 
 def _digest(declaration: StageDeclaration, settings: Settings, root: Path) -> str:
-    """Of the settings and of every file that the stage depends on: what DVC compares, too."""
+    """A digest of the settings and of every file that the stage depends on, which is also what DVC compares."""
     digest = hashlib.sha256(json.dumps(settings, sort_keys=True).encode())
     for dependency in declaration.dependencies:
         for path in _files(root / dependency):

@@ -1,12 +1,13 @@
-"""Wall time of work that may be interrupted: what a result has cost, over all processes that it took."""
+"""The wall time of work that may be interrupted, summed over all the processes that it took."""
 
-import os
 import time
 from pathlib import Path
 
+from rlflow.atomic_file import written_whole
+
 
 class Stopwatch:
-    """Goes on from the time that is written in a file; `tick` writes it."""
+    """A stopwatch that goes on from the time written in a file; `tick` writes it."""
 
     def __init__(self, path: Path):
         self._path = path
@@ -14,9 +15,8 @@ class Stopwatch:
         self._started = time.perf_counter()
 
     def tick(self) -> float:
-        """Seconds so far."""
+        """Write and return the seconds so far."""
         elapsed_s = self._before_s + time.perf_counter() - self._started
-        draft = self._path.with_suffix(".draft")
-        draft.write_text(repr(elapsed_s))
-        os.replace(draft, self._path)
+        with written_whole(self._path) as draft:
+            draft.write_text(repr(elapsed_s))
         return elapsed_s

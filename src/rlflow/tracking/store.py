@@ -27,7 +27,7 @@ class Store:
 
 
 def main_root() -> Path:
-    """The checkout that keeps store and checkpoints: DVC's copies under .dvc/tmp are thrown away."""
+    """The checkout that keeps the store and the checkpoints; DVC throws away its copies under .dvc/tmp."""
     return Path(os.environ.get("DVC_ROOT", Path.cwd())).resolve()
 
 
@@ -50,13 +50,12 @@ def open_store(root: Path | None = None) -> Store:
 
 
 def close_abandoned_runs(store: Store) -> list[str]:
-    """Mark as KILLED the runs whose process has ended without saying so (kill -9, power); returns their ids."""
+    """Mark as KILLED the runs whose process ended without closing them (kill -9, power); returns their ids."""
     running = store.client.search_runs(
         [store.experiment_id], "attributes.status = 'RUNNING'", run_view_type=ViewType.ALL
     )
-    abandoned = [
-        run.info.run_id for run in running if PROCESS_TAG in run.data.tags and is_gone(run.data.tags[PROCESS_TAG])
-    ]
+    tagged = [(run.info.run_id, run.data.tags[PROCESS_TAG]) for run in running if PROCESS_TAG in run.data.tags]
+    abandoned = [run_id for run_id, tag in tagged if is_gone(tag)]
     for run_id in abandoned:
         store.client.set_terminated(run_id, status="KILLED")
         log.warning("MLflow run %s was left running by a process that has ended; marked KILLED", run_id)
@@ -64,7 +63,7 @@ def close_abandoned_runs(store: Store) -> list[str]:
 
 
 def _create_experiment(client: MlflowClient, uri: str, root: Path) -> str:
-    """A local store keeps artifacts beside it; a server has its own place for them."""
+    """Create the experiment: a local store keeps artifacts beside it, a server has its own place for them."""
     local = uri.startswith("sqlite")
     identifier: str = client.create_experiment(
         EXPERIMENT, artifact_location=(root / "mlartifacts").as_uri() if local else None

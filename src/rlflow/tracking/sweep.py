@@ -1,4 +1,4 @@
-"""A Hydra multirun is one MLflow run with a child for each job."""
+"""A Hydra multirun as one MLflow run with a child run for each job."""
 
 import os
 from contextlib import ExitStack
@@ -16,13 +16,13 @@ PARENT_VARIABLE = "RLFLOW_PARENT_RUN"  # inherited by the jobs of every launcher
 
 
 class SweepParent(Callback):
-    """Opens the parent before the first job and closes it after the last one."""
+    """A Hydra callback that opens the parent run before the first job and closes it after the last one."""
 
     def __init__(self) -> None:
         self._open = ExitStack()
 
     def __reduce__(self) -> tuple[type["SweepParent"], tuple[()]]:
-        """A launcher that sends its callbacks to jobs elsewhere sends one that has nothing open."""
+        """Pickle as a fresh callback: a launcher that sends callbacks to its jobs must not send an open run."""
         return SweepParent, ()
 
     def on_multirun_start(self, config: DictConfig, **kwargs: Any) -> None:
@@ -35,6 +35,6 @@ class SweepParent(Callback):
         os.environ[PARENT_VARIABLE] = run.run_id
 
     def on_multirun_end(self, config: DictConfig, **kwargs: Any) -> None:
-        """Close the parent."""
+        """Close the parent run."""
         os.environ.pop(PARENT_VARIABLE, None)
         self._open.close()

@@ -1,4 +1,4 @@
-"""MLflow's user interface on the project's store, straight on the runs."""
+"""Open MLflow's user interface on the project's store, and log the address of its runs."""
 
 import argparse
 import logging
@@ -12,7 +12,7 @@ log = logging.getLogger(__name__)
 
 
 def main(arguments: Sequence[str]) -> None:
-    """Say where the runs are, then become `mlflow ui`."""
+    """Log the address of the runs, then become `mlflow ui`."""
     parser = argparse.ArgumentParser(prog="make ui", description=__doc__)
     parser.add_argument("--port", type=int, default=5000)
     port = parser.parse_args(arguments).port
@@ -23,7 +23,7 @@ def main(arguments: Sequence[str]) -> None:
 
 
 def runs_address(experiment_id: str, port: int) -> str:
-    """The page of the runs; the front page shows traces of language models."""
+    """The address of the page of the runs; MLflow's front page shows traces of language models instead."""
     return f"http://127.0.0.1:{port}/#/experiments/{experiment_id}/runs"
 
 

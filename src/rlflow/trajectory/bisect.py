@@ -1,4 +1,4 @@
-"""Finding the rewrite that broke a model."""
+"""Find the rewrite that broke a model, by bisection over the steps of its trajectory."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ IsWrong = Callable[[Graph], bool]
 
 @dataclass(frozen=True)
 class WrongStep:
-    """The first step after which the graph is wrong: `number` counts from 1, `match` lies in `before`."""
+    """The first step after which the graph is wrong; `number` counts from 1, `match` lies in `before`."""
 
     number: int
     step: Step
@@ -26,7 +26,7 @@ class WrongStep:
 
     @property
     def values(self) -> tuple[str, ...]:
-        """Names of the values that the step replaced; one that has none is called by its operator."""
+        """The names of the values that the step replaced; one without a name is called by its operator."""
         nodes = self.before.nodes
         return tuple(nodes[r.node].names[r.index] or f"an unnamed {nodes[r.node].op}" for r in self.match.roots)
 
@@ -39,14 +39,19 @@ class WrongStep:
 def first_wrong_step(graph: Graph, trajectory: Trajectory, rewriter: Rewriter, is_wrong: IsWrong) -> WrongStep | None:
     """The first step that leads to a wrong graph; None if the last graph is right.
 
-    By halving, so it asks `is_wrong` the logarithm of the steps times.
+    Bisection: `is_wrong` is asked as often as the logarithm of the number of steps.
     """
     graphs = list(replay(graph, trajectory, rewriter))
     right, wrong = 0, len(graphs) - 1
     if not is_wrong(graphs[wrong]):
         return None
+
     while wrong - right > 1:
         middle = (right + wrong) // 2
-        right, wrong = (right, middle) if is_wrong(graphs[middle]) else (middle, wrong)
+        if is_wrong(graphs[middle]):
+            wrong = middle
+        else:
+            right = middle
+
     before, step = graphs[wrong - 1], trajectory.steps[wrong - 1]
     return WrongStep(wrong, step, recorded_match(before, rewriter, step, wrong), before, graphs[wrong])

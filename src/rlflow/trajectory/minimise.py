@@ -1,7 +1,15 @@
-"""Shortening a trajectory that ends in a wrong graph to the steps that matter.
+"""Shorten a trajectory that ends in a wrong graph to the steps that matter.
 
-Delta debugging: Zeller and Hildebrandt 2002, Simplifying and Isolating Failure-Inducing Input, algorithm ddmin. A step
-is a rule and a place; without the steps before it the place has another number, and is found again by what it replaces.
+Delta debugging (Zeller and Hildebrandt 2002, algorithm ddmin): if half of the steps alone end in a wrong graph, go on
+with that half; if not, leave out ever smaller parts, as long as the end stays wrong.
+
+A step is recorded as a rule and the number of one of its matches. Without the steps before it that match has another
+number, or does not exist. So each step is remembered by the values that it replaced (`_Place`), and values are
+identified in a way that does not depend on the steps that were left out (`_Identity`). For example, "step 3 applied
+rule r to the value that step 1 added" is found again in a walk of steps 1 and 3, and cannot be taken without step 1.
+
+The invariant: the result is a trajectory that replays from the same graph to a wrong end, and without any one of its
+steps the end is right or the others cannot be taken.
 """
 
 from __future__ import annotations
@@ -22,23 +30,25 @@ from rlflow.trajectory.record import Step, Trajectory
 from rlflow.trajectory.replay import recorded_match
 
 _Identity = frozenset[tuple[int, ...]]
-"""What a value is called, however it was reached: by its node and index in the first graph, or by the step that added
-it, its place among what that added, and its index. A value that replaces another goes by the names of both.
+"""Names of a value that do not depend on the other steps that were taken.
+
+A value of the first graph is named by its node and index; one that a step added, by the number of the step, its place
+among the nodes that the step added, and its index. A value that replaces another has the names of both.
 """
 
 _NOT_PRICED = "none"
 
 
 def minimise(graph: Graph, trajectory: Trajectory, rewriter: Rewriter, is_wrong: IsWrong) -> Trajectory:
-    """The shortest trajectory found, of steps of this one in their order, whose end `is_wrong`: without any one of its
-    steps it is not, or the others cannot be taken any more. It is deterministic; its steps have no prices.
+    """The shortest trajectory found whose end `is_wrong`, made of steps of this one, in their order.
 
-    `ReplayError` if the trajectory cannot be replayed or its end is not wrong.
+    Without any one of its steps, the end is not wrong or the others cannot be taken any more. The result is
+    deterministic; its steps have no prices. `ReplayError` if the trajectory cannot be replayed or its end is not wrong.
     """
     places = _places(graph, trajectory, rewriter)
 
     def again(kept: Sequence[int]) -> _Walk | None:
-        """The steps of these numbers alone; None if one of them cannot be taken."""
+        """Walk the steps of these numbers alone; None if one of them cannot be taken."""
         walk = _Walk.begin(graph, rewriter)
         for number in kept:
             match = walk.find(places[number])
@@ -55,18 +65,21 @@ def minimise(graph: Graph, trajectory: Trajectory, rewriter: Rewriter, is_wrong:
     every = tuple(range(len(places)))
     if not fails(every):
         raise ReplayError("the trajectory ends in a graph that is not wrong: there is nothing to minimise")
-    shortest = again(() if fails(()) else _ddmin(every, fails))
+
+    kept = () if fails(()) else _ddmin(every, fails)
+    shortest = again(kept)
     assert shortest is not None
     return Trajectory(trajectory.start_hash, 0.0, _NOT_PRICED, trajectory.library, shortest.steps, trajectory.seed)
 
 
 def _ddmin(items: tuple[int, ...], fails: Callable[[tuple[int, ...]], bool]) -> tuple[int, ...]:
-    """A part of `items` that fails, as they do, and does not without any one of its own."""
+    """A part of `items` that fails, as all of them do, and does not fail without any one of its own."""
     pieces = 2
     while len(items) > 1:
         cuts = [len(items) * i // pieces for i in range(pieces + 1)]
         parts = [items[cuts[i] : cuts[i + 1]] for i in range(pieces)]
         rests = [items[: cuts[i]] + items[cuts[i + 1] :] for i in range(pieces)]
+
         if part := next(filter(fails, parts), None):
             items, pieces = part, 2
         elif rest := next(filter(fails, rests), None):
@@ -80,7 +93,7 @@ def _ddmin(items: tuple[int, ...], fails: Callable[[tuple[int, ...]], bool]) -> 
 
 @dataclass(frozen=True)
 class _Place:
-    """Where a step was taken: what it replaced, and what its rule's variables stood for."""
+    """The place where a step was taken: the values it replaced, and the values of its rule's variables."""
 
     rule: Rule
     roots: tuple[_Identity, ...]
@@ -89,7 +102,11 @@ class _Place:
 
 @dataclass(frozen=True)
 class _Walk:
-    """A graph on the way, the steps that led to it, and what its values are called."""
+    """A graph on the way, the steps that led to it, and the identities of its values.
+
+    identities: of values whose identity is not simply their own node and index. first_new: the first node number that
+    the first graph does not have.
+    """
 
     graph: Graph
     rewriter: Rewriter
@@ -110,35 +127,42 @@ class _Walk:
         return _Place(match.rule, tuple(map(self.identity, match.roots)), bindings)
 
     def find(self, place: _Place) -> Match | None:
-        """The match that replaces the same values; of several, the one whose variables stand for the same."""
+        """The match that replaces the same values; of several, the one most of whose variables have the same values."""
+
+        def replaces_the_same(match: Match) -> bool:
+            roots = zip(place.roots, map(self.identity, match.roots), strict=False)
+            return all(not wanted.isdisjoint(root) for wanted, root in roots)
 
         def agreement(match: Match) -> int:
             return sum(not place.bindings[name].isdisjoint(self.identity(ref)) for name, ref in match.bindings.items())
 
         matches = self.rewriter.matches(self.graph)[self.rewriter.rules.index(place.rule)]
-        candidates = [m for m in matches if not any(map(frozenset.isdisjoint, place.roots, self.place(m).roots))]
-        return max(candidates, key=agreement, default=None)
+        return max(filter(replaces_the_same, matches), key=agreement, default=None)
 
     def take(self, number: int, match: Match) -> _Walk:
         """The graph after the rewrite, which is step `number` wherever it is taken."""
         matches = self.rewriter.matches(self.graph)[self.rewriter.rules.index(match.rule)]
         child = self.rewriter.apply(self.graph, match)
+
         identities = {ref: identity for ref, identity in self.identities.items() if ref.node in child.nodes}
         added = child.edit.change.added if child.edit else ()
         for place, node in enumerate(added):
             for index in range(len(child.nodes[node].types)):
                 identities[Ref(node, index)] = frozenset({(number, place, index)})
+
+        # What is read in a root's stead has the root's names too.
         for root in match.roots:
             substitute = _substitute(self.graph, child, root)
             if substitute is not None:
                 known = identities.get(substitute, self.identity(substitute))
                 identities[substitute] = known | self.identity(root)
+
         step = Step(match.rule.id, matches.index(match), structural_hash(child), 0.0, 0.0)
         return _Walk(child, self.rewriter, (*self.steps, step), identities, self.first_new)
 
 
 def _substitute(parent: Graph, child: Graph, root: Ref) -> Ref | None:
-    """What is read in `child` where `root` was in `parent`."""
+    """The value that is read in `child` where `root` was read in `parent`; None if nothing is."""
     if root in parent.outputs:
         return child.outputs[parent.outputs.index(root)]
     for reader in parent.consumers[root.node]:
@@ -148,12 +172,12 @@ def _substitute(parent: Graph, child: Graph, root: Ref) -> Ref | None:
 
 
 def _places(graph: Graph, trajectory: Trajectory, rewriter: Rewriter) -> list[_Place]:
-    """Of all steps, as they were recorded."""
+    """The places of all steps, as they were recorded."""
     walk, places = _Walk.begin(graph, rewriter), []
     for number, step in enumerate(trajectory.steps):
         match = recorded_match(walk.graph, rewriter, step, number + 1)
         places.append(walk.place(match))
         walk = walk.take(number, match)
         if walk.steps[-1].hash != step.hash:
-            raise ReplayError(f"step {number + 1} led to {walk.steps[-1].hash} instead of {step.hash}")
+            raise ReplayError(f"step {number + 1} led to graph {walk.steps[-1].hash} instead of {step.hash}")
     return places

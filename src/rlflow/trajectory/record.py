@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import get_type_hints
 
+from rlflow.atomic_file import written_whole
 from rlflow.errors import InputError
 
 
@@ -66,10 +66,8 @@ def _check_types(part: Trajectory | Step) -> None:
 
 def save(trajectories: Iterable[Trajectory], path: Path) -> None:
     """One trajectory a line; written whole or not at all."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    draft = path.with_suffix(".draft")
-    draft.write_text("".join(t.to_json() + "\n" for t in trajectories))
-    os.replace(draft, path)
+    with written_whole(path) as draft:
+        draft.write_text("".join(t.to_json() + "\n" for t in trajectories))
 
 
 def load(path: Path) -> list[Trajectory]:

@@ -1,4 +1,4 @@
-"""Doing a trajectory again, step by step, on the graph that it started from."""
+"""Replay a trajectory, step by step, on the graph that it started from."""
 
 from __future__ import annotations
 
@@ -19,24 +19,29 @@ def replay(graph: Graph, trajectory: Trajectory, rewriter: Rewriter) -> Iterator
     """
     found = structural_hash(graph)
     if found != trajectory.start_hash:
-        raise ReplayError(f"the trajectory starts from graph {trajectory.start_hash}, this model is {found}")
+        raise ReplayError(f"the trajectory starts from graph {trajectory.start_hash}, but this model is graph {found}")
     yield graph
     for number, step in enumerate(trajectory.steps, start=1):
         graph = rewriter.apply(graph, recorded_match(graph, rewriter, step, number))
         found = structural_hash(graph)
         if found != step.hash:
-            raise ReplayError(f"step {number} ({step.rule}@{step.location}) led to {found} instead of {step.hash}")
+            raise ReplayError(
+                f"step {number} ({step.rule}@{step.location}) led to graph {found} instead of {step.hash}"
+            )
         yield graph
 
 
 def recorded_match(graph: Graph, rewriter: Rewriter, step: Step, number: int) -> Match:
-    """Where in `graph` a step was taken, the `number`-th of its trajectory. `ReplayError` if there is no such place."""
+    """The match that a step took in `graph`; `number`, from 1, is for the message.
+
+    `ReplayError` if the rule is not in the library or does not match so often.
+    """
     index = next((i for i, r in enumerate(rewriter.rules) if r.id == step.rule), None)
     if index is None:
-        raise ReplayError(f"step {number} applies rule {step.rule}, which is not in the library given")
+        raise ReplayError(f"step {number} applies rule {step.rule}, which is not in the library")
     matches = rewriter.matches(graph)[index]
     if not 0 <= step.location < len(matches):
         raise ReplayError(
-            f"step {number} applies {step.rule} at location {step.location}, but it matches {len(matches)} times"
+            f"step {number} applies {step.rule} at location {step.location}, but the rule matches {len(matches)} times"
         )
     return matches[step.location]

@@ -1,4 +1,7 @@
-"""Taking the steps of a trajectory on another graph of the same model, about which less is taken for granted."""
+"""Take the steps of a trajectory on another graph of the same model, about which less is known.
+
+A model is searched at given sizes and then rewritten with its dimensions dynamic, where some steps no longer apply.
+"""
 
 from __future__ import annotations
 
@@ -15,8 +18,9 @@ from rlflow.trajectory.replay import recorded_match, replay
 
 @dataclass(frozen=True)
 class Transfer:
-    """`trajectory` leads to `last` by the steps that could be taken. `refused` are the ids of the rules of the others,
-    of which some may only want what an earlier one would have made.
+    """The steps that could be taken, as a trajectory that leads to `last`.
+
+    refused: the rule ids of the other steps, some of which may only lack what an earlier one would have made.
     """
 
     last: Graph
@@ -25,11 +29,11 @@ class Transfer:
 
 
 def transferred(start: Graph, trajectory: Trajectory, onto: Graph, rewriter: Rewriter) -> Transfer:
-    """The steps of a trajectory from `start` taken from `onto`, whose nodes have the numbers that they have in `start`.
+    """Take the steps of a trajectory from `start` on `onto`, whose nodes have the same numbers as in `start`.
 
-    A step is the same if it is of the same rule, replaces the same values and binds the same values. All steps go
-    through the rewriter: what it admits is right for the graph, whatever it was found on. The prices are those of the
-    trajectory. `ReplayError` if it does not start from `start`.
+    A step is the same if it applies the same rule, replaces the same values and binds the same values. Every step goes
+    through the rewriter, so what is taken is right for `onto`, whatever graph it was found on. The prices are those of
+    the trajectory. `ReplayError` if it does not start from `start`.
     """
     steps, refused = [], list[str]()
     graph = onto
@@ -39,8 +43,10 @@ def transferred(start: Graph, trajectory: Trajectory, onto: Graph, rewriter: Rew
         place = _same_place(graph, wanted, rewriter)
         if place is None:
             refused.append(step.rule)
-            graph = replace(graph, next_id=max(graph.next_id, after.next_id))  # what follows keeps its numbers
+            # Later steps name nodes by number, so the numbers that this step would have used stay unused.
+            graph = replace(graph, next_id=max(graph.next_id, after.next_id))
             continue
+
         graph = rewriter.apply(graph, rewriter.matches(graph)[place.rule][place.location])
         steps.append(replace(step, location=place.location, hash=structural_hash(graph)))
     moved = replace(trajectory, start_hash=structural_hash(onto), steps=tuple(steps))
@@ -48,7 +54,7 @@ def transferred(start: Graph, trajectory: Trajectory, onto: Graph, rewriter: Rew
 
 
 def _same_place(graph: Graph, wanted: Match, rewriter: Rewriter) -> Location | None:
-    """Where the rewriter finds the wanted match in this graph, if it does."""
+    """The location at which the rewriter finds the wanted match in this graph; None if it does not."""
     rule = rewriter.rules.index(wanted.rule)
     for location, match in enumerate(rewriter.matches(graph)[rule]):
         if match.roots == wanted.roots and match.bindings == wanted.bindings:

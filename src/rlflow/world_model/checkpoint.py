@@ -8,18 +8,17 @@ from typing import Any
 
 import torch
 
+from rlflow.atomic_file import written_whole
+
 log = logging.getLogger(__name__)
 
 
 def write_checkpoint(path: Path, run: str, position: int, state: dict[str, Any]) -> None:
     """Store state, at `position` of the run with fingerprint `run`, in one atomic step."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_name(path.name + ".partial")
-    with temporary.open("wb") as file:
+    with written_whole(path) as draft, draft.open("wb") as file:
         torch.save({"run": run, "position": position, "state": state}, file)
         file.flush()
         os.fsync(file.fileno())
-    temporary.replace(path)
 
 
 def read_checkpoint(path: Path, run: str) -> tuple[int, dict[str, Any]] | None:

@@ -1,4 +1,8 @@
-"""Episodes as padded tensors with a validity mask."""
+"""Episodes as padded tensors with a validity mask.
+
+An episode of T steps has T + 1 states. Three episodes of 4, 2 and 3 steps become tensors of T = 4 steps and 5 states;
+`valid` is true for 4, 2 and 3 of the steps. The invariant: no loss and no statistic may read a step that is not valid.
+"""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields
@@ -66,37 +70,37 @@ class Sequences:
         return state, change
 
     def valid_transitions(self, latents: Tensor) -> tuple[State, Change]:
-        """The M steps that are no padding, episode by episode: (M, ...)."""
+        """The M steps that are not padding, episode by episode: (M, ...)."""
         state, change = self.transitions(latents)
-        return _where(state, self.valid), _where(change, self.valid)
+        return _select(state, self.valid), _select(change, self.valid)
 
 
-def _where(record: Record, valid: Tensor) -> Record:
+def _select(record: Record, valid: Tensor) -> Record:
     return type(record)(*(getattr(record, entry.name)[valid] for entry in fields(record)))
 
 
 def pad_episodes(episodes: Sequence[Episode], length: int | None = None) -> Sequences:
-    """Episodes padded to the longest of them, or to `length` steps."""
+    """Episodes padded to the longest of them, or to `length` steps if that is more."""
     steps = max([episode.num_steps for episode in episodes] + [length or 0])
 
-    def states(name: str, dtype: type[np.generic]) -> Tensor:
-        return torch.from_numpy(
-            np.stack([_pad(getattr(e, name).astype(dtype), steps + 1, mode="edge") for e in episodes])
-        )
+    def padded(name: str, dtype: type[np.generic], size: int, mode: str) -> Tensor:
+        rows = [_pad(getattr(episode, name).astype(dtype), size, mode) for episode in episodes]
+        return torch.from_numpy(np.stack(rows))
 
-    def step(name: str, dtype: type[np.generic]) -> Tensor:
-        return torch.from_numpy(
-            np.stack([_pad(getattr(e, name).astype(dtype), steps, mode="constant") for e in episodes])
-        )
+    def of_states(name: str, dtype: type[np.generic]) -> Tensor:
+        return padded(name, dtype, steps + 1, mode="edge")
+
+    def of_steps(name: str, dtype: type[np.generic]) -> Tensor:
+        return padded(name, dtype, steps, mode="constant")
 
     lengths = torch.tensor([episode.num_steps for episode in episodes])
     return Sequences(
-        graph_index=states("graph_index", np.int64),
-        counts=states("counts", np.float32),
-        cost=states("cost", np.float32),
-        action=step("action", np.int64),
-        reward=step("reward", np.float32),
-        terminated=step("terminated", np.bool_),
+        graph_index=of_states("graph_index", np.int64),
+        counts=of_states("counts", np.float32),
+        cost=of_states("cost", np.float32),
+        action=of_steps("action", np.int64),
+        reward=of_steps("reward", np.float32),
+        terminated=of_steps("terminated", np.bool_),
         valid=torch.arange(steps) < lengths[:, None],
     )
 
@@ -107,8 +111,11 @@ def _pad(array: np.ndarray, length: int, mode: str) -> np.ndarray:
 
 
 def split_episodes(episodes: int, held_out_fraction: float, seed: int) -> tuple[list[int], list[int]]:
-    """Indices of the training and of the held-out episodes: whole episodes, so that no state is in both by
-    being a neighbour. One at least is held out where the fraction is positive and two are there."""
+    """Indices of the training episodes and of the held-out ones.
+
+    Whole episodes are held out, so that no held-out state is the neighbour of one that was trained on. At least one is
+    held out if the fraction is positive and there are two or more.
+    """
     order = np.random.default_rng(seed).permutation(episodes)
     held_out = round(held_out_fraction * episodes)
     if held_out_fraction > 0 and episodes > 1:

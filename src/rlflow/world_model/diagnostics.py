@@ -1,4 +1,4 @@
-"""How far a dream can be trusted: open-loop rollouts against the truth, beside trivial baselines."""
+"""Measures of how far a dream can be trusted: open-loop rollouts against the truth, beside trivial baselines."""
 
 from collections.abc import Sequence
 
@@ -40,18 +40,23 @@ def open_loop(
     latents = model.latents(rollouts)
     sequences = pad_episodes(episodes)
     truth = sequences.states(latents)
+
+    # Every valid step is the start of one rollout: a case is a pair (episode, time).
     episode, time = torch.nonzero(sequences.valid, as_tuple=True)
     known = _at(truth, episode, time)
     left, _ = sequences.transitions(latents)
     h, c = model.memory.recall(left, sequences.action)
     state, hidden = known, (h[episode, time], c[episode, time])
+
     mean_reward = float(np.concatenate([episode.reward for episode in rollouts.episodes]).mean())
     report = {}
     for step in range(1, max(horizons) + 1):
+        # Cases whose episode is over are imagined along, at a clamped time, and left out of every mean.
         now = torch.clamp(time + step - 1, max=sequences.num_steps - 1)
         reached = (time + step <= sequences.num_steps) & sequences.valid[episode, now]
         if not reached.any():
             break
+
         before = state
         state, reward, _, hidden = imagine(
             model.memory, state, sequences.action[episode, now], hidden, config, generator
@@ -72,8 +77,11 @@ def open_loop(
 
 @torch.no_grad()
 def latent_spread(model: WorldModel, graphs: Sequence[GraphArrays]) -> dict[str, float]:
-    """Whether z has collapsed: least and mean variance over its dimensions (1 by construction on the graphs of
-    the fit), and the effective number of dimensions, (sum of eigenvalues)^2 / sum of their squares."""
+    """The spread of z over graphs, which shows whether V has collapsed.
+
+    Least and mean variance over its dimensions (1 by construction on the graphs of the fit), and the effective number
+    of dimensions, (sum of eigenvalues)^2 / sum of their squares.
+    """
     z = model.encoder.encode(graphs)
     centred = z - z.mean(dim=0)
     eigenvalues = torch.linalg.eigvalsh(centred.T @ centred / len(z)).clamp_min(0.0)
@@ -86,11 +94,13 @@ def latent_spread(model: WorldModel, graphs: Sequence[GraphArrays]) -> dict[str,
 
 
 def _state_errors(state: State, target: State, known: State, reached: Tensor) -> dict[str, float]:
+    """Errors of the predicted state and of its baseline, the last known state, over the cases reached."""
     errors = {}
     for name, field in (("latent", "z"), ("counts", "counts"), ("cost", "cost")):
         true = getattr(target, field)
         errors[name] = _mean(getattr(state, field) - true, reached)
         errors[f"{name}_copy"] = _mean(getattr(known, field) - true, reached)
+
     valid = target.counts[reached] > 0
     majority = valid.float().mean(dim=0)
     errors["rule_mask"] = float(((state.counts[reached] > 0) == valid).float().mean())

@@ -1,4 +1,12 @@
-"""The dream: a batched environment that M imagines, with no real step in it."""
+"""The dream: a batched environment that M imagines, with no real step in it.
+
+B dreams are stepped together: `step` takes B actions, asks M once, and returns B observations (z, h, counts, cost),
+rewards and ends. A dream starts in a state that the rollouts visited, with M's memory of the way there; one that ends
+begins anew in the same call, as every `VecEnv` of Stable-Baselines3 does.
+
+The invariant: nothing here can reach a real graph (docs/decisions.md, 8), and everything that a step depends on is in
+`state_dict`, so that a training goes on after a kill as if it had not happened.
+"""
 
 import hashlib
 from collections.abc import Iterable, Sequence
@@ -20,12 +28,15 @@ from rlflow.world_model.latent_state import layout_of
 from rlflow.world_model.mdn_rnn import Hidden, State
 from rlflow.world_model.model import WorldModel
 
-INVALID_ACTION_REWARD = -100.0  # paper.md section 2
+INVALID_ACTION_REWARD = -100.0  # the real environment's (docs/decisions.md, 11)
 
 
 @dataclass(frozen=True)
 class Starts:
-    """S states where a dream may begin, as M remembers the way to them; initial (S,) bool: an episode began here."""
+    """S states in which a dream may begin, with M's memory of the way there.
+
+    initial (S,) bool: an episode of the rollouts began here.
+    """
 
     state: State
     hidden: Hidden
@@ -39,6 +50,7 @@ def visited_states(model: WorldModel, rollouts: Rollouts) -> Starts:
     sequences = pad_episodes(rollouts.episodes)
     state, _ = sequences.transitions(latents)
     h, c = model.memory.recall(state, sequences.action)
+
     valid = sequences.valid
     initial = torch.zeros_like(valid)
     initial[:, 0] = True
@@ -89,21 +101,20 @@ class DreamEnv(VecEnv):
     def step_wait(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, list[dict[str, Any]]]:
         """Imagine the actions' outcome; dreams that end begin anew in the same call."""
         action = torch.from_numpy(np.asarray(self._actions, dtype=np.int64))
-        valid = self._valid(action)
-        # an invalid action is imagined as terminate, then undone
+        valid = self._is_valid(action)
+
+        # An invalid action is imagined as terminate, then undone: M is never asked about what cannot be done.
         safe = torch.where(valid[:, None], action, torch.tensor([self.memory.num_rules, 0]))
         state, reward, terminated, hidden = imagine(
             self.memory, self.state, safe, self.hidden, self.config, self.generator
         )
-        self.state = _where(valid, state, self.state)
-        self.hidden = (
-            torch.where(valid[:, None], hidden[0], self.hidden[0]),
-            torch.where(valid[:, None], hidden[1], self.hidden[1]),
-        )
+        self._replace(valid, state, hidden)
         reward = torch.where(valid, reward, INVALID_ACTION_REWARD)
+
         self.steps += 1
         terminated = terminated & valid
         done = terminated | (self.steps >= self.config.max_steps)
+
         infos: list[dict[str, Any]] = [{} for _ in range(self.num_envs)]
         if done.any():
             last = self._observation()
@@ -113,6 +124,7 @@ class DreamEnv(VecEnv):
                     "TimeLimit.truncated": not bool(terminated[index]),
                 }
             self._restart(done)
+
         return self._observation(), reward.numpy(), done.numpy(), infos
 
     @property
@@ -164,15 +176,16 @@ class DreamEnv(VecEnv):
         self, method_name: str, *method_args: Any, indices: int | Iterable[int] | None = None, **method_kwargs: Any
     ) -> list[Any]:
         """Refused: a dream has no environment inside."""
-        raise NotImplementedError(f"a dream has no environment inside on which to call {method_name}")
+        raise NotImplementedError(f"cannot call {method_name}: a dream has no environment inside")
 
     def env_is_wrapped(self, wrapper_class: type, indices: int | Iterable[int] | None = None) -> list[bool]:
         """Never: a dream has no environment inside."""
         return [False for _ in self._get_indices(indices)]
 
-    def _valid(self, action: Tensor) -> Tensor:
-        """Which actions (B, 2) the masks admit."""
+    def _is_valid(self, action: Tensor) -> Tensor:
+        """Return (B,) bool: the masks admit the action (B, 2)."""
         rule, location = action.unbind(dim=-1)
+        # terminate counts as a rule with one match
         matches = torch.nn.functional.pad(self.state.counts, (0, 1), value=1.0)
         return location < matches.gather(-1, rule[:, None]).squeeze(-1)
 
@@ -182,17 +195,22 @@ class DreamEnv(VecEnv):
         chosen = torch.randint(len(self._initial), (number,), generator=self.generator)
         at_start = torch.rand(number, generator=self.generator) < self.config.initial_fraction
         index = torch.where(at_start, self._initial[chosen], everywhere)
-        state, hidden = self.starts.state, self.starts.hidden
-        return State(state.z[index], state.counts[index], state.cost[index]), (hidden[0][index], hidden[1][index])
+
+        state, (h, c) = self.starts.state, self.starts.hidden
+        return State(state.z[index], state.counts[index], state.cost[index]), (h[index], c[index])
 
     def _restart(self, done: Tensor) -> None:
         state, hidden = self._draw(self.num_envs)
-        self.state = _where(done, state, self.state)
-        self.hidden = (
-            torch.where(done[:, None], hidden[0], self.hidden[0]),
-            torch.where(done[:, None], hidden[1], self.hidden[1]),
-        )
+        self._replace(done, state, hidden)
         self.steps[done] = 0
+
+    def _replace(self, which: Tensor, state: State, hidden: Hidden) -> None:
+        """Take over the new state and recurrent state of the dreams where `which` (B,) bool is true."""
+        self.state = _where(which, state, self.state)
+        self.hidden = (
+            torch.where(which[:, None], hidden[0], self.hidden[0]),
+            torch.where(which[:, None], hidden[1], self.hidden[1]),
+        )
 
     def _observation(self) -> np.ndarray:
         return self.layout.flatten(self.state, self.hidden).numpy()

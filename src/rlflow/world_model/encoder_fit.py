@@ -1,4 +1,8 @@
-"""Fit V: z must tell the state of the graph and the effect of every rule."""
+"""Fit V: the state of the graph and the effect of every rule must be readable from z.
+
+V has no target of its own, so two heads give it one: from z alone, what the graph is (match counts, cost, operators);
+from z and a rule, what the rule does (changes of the counts, reward). The heads are thrown away afterwards.
+"""
 
 import numpy as np
 import torch
@@ -14,8 +18,7 @@ from rlflow.world_model.optimisation import descend
 
 
 class EncoderObjective(nn.Module):
-    """Heads that read z (B, Z): what the graph is, and given a rule (B,), what the rule does to it. They are
-    left behind once V is fitted."""
+    """The two heads on z (B, Z): what the graph is, and, given a rule (B,), what the rule does to it."""
 
     def __init__(self, latent: int, num_rules: int, state_targets: int, effect_targets: int, width: int) -> None:
         super().__init__()
@@ -40,12 +43,16 @@ class EncoderFit:
     ) -> None:
         self.encoder, self.graphs, self.config = encoder, rollouts.graphs, config
         encoder.set_scale(rollouts.graphs)
-        histogram = [np.bincount(graph.op, minlength=len(rollouts.vocabulary.operators)) for graph in rollouts.graphs]
-        state, change = training.valid_transitions(torch.from_numpy(np.stack(histogram).astype(np.float32)))
+
+        # The histogram of operators stands where a latent would: `state.z` below is the histogram of each state.
+        operators = len(rollouts.vocabulary.operators)
+        histograms = np.stack([np.bincount(graph.op, minlength=operators) for graph in rollouts.graphs])
+        state, change = training.valid_transitions(torch.from_numpy(histograms.astype(np.float32)))
         self.graph_index = training.graph_index[:, :-1][training.valid]
         self.rule = change.rule
         self.state = _standardised(torch.cat([state.z, state.counts, state.cost[:, None]], dim=-1))
         self.effect = _standardised(torch.cat([change.counts, change.reward[:, None]], dim=-1))
+
         self.objective = EncoderObjective(
             config.latent,
             len(rollouts.rule_ids),
@@ -57,7 +64,7 @@ class EncoderFit:
         self.optimiser = torch.optim.Adam(self.parameters)
 
     def run_epoch(self, epoch: int, generator: torch.Generator) -> dict[str, float]:
-        """One of `encoder_epochs`; returns the mean loss and the rate it ended with."""
+        """Run one of `encoder_epochs`; returns the mean loss."""
         config = self.config
         self.encoder.train()
         losses = []

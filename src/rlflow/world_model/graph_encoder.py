@@ -1,4 +1,11 @@
-"""V: a graph neural network that encodes a computation graph into a latent z (paper section 3.3)."""
+"""V: a graph neural network that encodes a computation graph into a latent z (paper section 3.3).
+
+The layers of a transformer repeat, and the graphs of a rollout differ in few places. So nodes that message passing
+cannot tell apart are merged first (`quotient`): in a chain of equal layers, only those near an end are classes of their
+own. Each class is then worked on once and counted as often as it occurs.
+
+The invariant: z is the same, up to rounding, as if every node of every graph had been worked on by itself.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,9 +22,8 @@ from rlflow.representation.graph_arrays import GraphArrays
 class GraphBatch:
     """C node classes that stand for all nodes of B graphs.
 
-    op (C,) int64; features (C, F). incoming, outgoing (2, E): row 0 the class spoken to, row 1 the class of
-    the sender (receiver) that it hears. graph, node (M,) int64 and count (M,): graph has that many nodes of
-    the class.
+    op (C,) int64; features (C, F). incoming, outgoing (2, E): row 0 the class that is updated, row 1 the class of its
+    sender (receiver). graph, node (M,) int64 and count (M,): `graph` has `count` nodes of class `node`.
     """
 
     op: Tensor
@@ -31,30 +37,34 @@ class GraphBatch:
 
 
 def quotient(graphs: Sequence[GraphArrays], rounds: int) -> GraphBatch:
-    """The disjoint union of graphs, nodes that `rounds` rounds of message passing cannot tell apart merged.
+    """The disjoint union of graphs, with the nodes merged that `rounds` rounds of message passing cannot tell apart.
 
-    Exact: a node's state after l rounds depends on its l-hop neighbourhood alone (Weisfeiler and Leman 1968),
-    so one representative per class is enough; its neighbours stand for the classes they belong to. The layers
-    of a transformer repeat and the graphs of a rollout differ in few places, so this is most of the work.
-    Colours are 64-bit hashes: two of a million classes meet with a probability below 1e-7.
+    Exact: a node's state after l rounds depends on its l-hop neighbourhood alone (Weisfeiler and Leman 1968), so one
+    representative per class is enough; its neighbours stand for the classes they belong to. Colours are 64-bit hashes:
+    two of a million classes meet with a probability below 1e-7.
     """
+    # The union: nodes end to end, edges shifted by the nodes of the graphs before.
     sizes = np.array([graph.num_nodes for graph in graphs])
     offsets = np.repeat(np.cumsum(sizes) - sizes, [len(graph.edges) for graph in graphs])
     op = np.concatenate([graph.op for graph in graphs])
     features = np.concatenate([graph.features for graph in graphs])
     sender, receiver = (np.concatenate([graph.edges for graph in graphs]) + offsets[:, None]).T
+
+    # Classes of nodes of one colour; only the edges of each class's representative are kept.
     colours = _colours(op, features, sender, receiver, rounds)
     _, representative, node_class = np.unique(colours, return_index=True, return_inverse=True)
     chosen = np.zeros(len(op), dtype=bool)
     chosen[representative] = True
-    heard, told = chosen[receiver], chosen[sender]
+    into_chosen, out_of_chosen = chosen[receiver], chosen[sender]
+
+    # How often each class occurs in each graph; a pair (graph, class) is coded as one number.
     membership = np.repeat(np.arange(len(graphs)), sizes) * len(representative) + node_class
     pairs, count = np.unique(membership, return_counts=True)
     return GraphBatch(
         op=torch.from_numpy(op[representative]),
         features=torch.from_numpy(features[representative]),
-        incoming=torch.from_numpy(node_class[np.stack([receiver[heard], sender[heard]])]),
-        outgoing=torch.from_numpy(node_class[np.stack([sender[told], receiver[told]])]),
+        incoming=torch.from_numpy(node_class[np.stack([receiver[into_chosen], sender[into_chosen]])]),
+        outgoing=torch.from_numpy(node_class[np.stack([sender[out_of_chosen], receiver[out_of_chosen]])]),
         graph=torch.from_numpy(pairs // len(representative)),
         node=torch.from_numpy(pairs % len(representative)),
         count=torch.from_numpy(count.astype(np.float32)),
@@ -67,6 +77,8 @@ def _colours(op: np.ndarray, features: np.ndarray, sender: np.ndarray, receiver:
     bits = np.concatenate([op[:, None].astype(np.uint64), features.view(np.uint32).astype(np.uint64)], axis=1)
     column = _mix(np.arange(1, bits.shape[1] + 1, dtype=np.uint64))
     colour = _mix(_mix(bits + column).sum(axis=1, dtype=np.uint64))
+
+    # A sum of mixed colours is a hash of the multiset of neighbours; the complement tells receivers from senders.
     for _ in range(rounds):
         senders, receivers = np.zeros_like(colour), np.zeros_like(colour)
         np.add.at(senders, receiver, _mix(colour)[sender])
@@ -146,6 +158,6 @@ class GraphEncoder(nn.Module):
         self.standardise.running_var.copy_(pooled.var(dim=0, correction=0))
 
     def pool_all(self, graphs: Sequence[GraphArrays], batch_size: int = 128) -> Tensor:
-        """As `pool`, in batches."""
+        """Graphs, in batches -> z before it is standardised (B, Z)."""
         parts = [graphs[start : start + batch_size] for start in range(0, len(graphs), batch_size)]
         return torch.cat([self.pool(quotient(part, len(self.blocks))) for part in parts])

@@ -1,4 +1,4 @@
-"""One imagined step: what M predicts, sampled and kept within what the rollouts have shown."""
+"""One imagined step: M's prediction, sampled and kept within what the rollouts have shown."""
 
 import torch
 from torch import Tensor
@@ -13,13 +13,14 @@ def imagine(
 ) -> tuple[State, Tensor, Tensor, Hidden]:
     """Next state, reward (B,) in percent, terminated (B,) bool and recurrent state, for valid actions (B, 2).
 
-    An imperfect model invites exploitation (paper section 2.4): a reward is clipped to the range seen under its
+    An imperfect model invites exploitation (paper section 2.3): a reward is clipped to the range seen under its
     rule and reduced by `pessimism` times its expected error (Yu et al. 2020, MOPO), z is clipped to the range of the
     visited states, counts to 0 .. L. Terminate leaves the graph as it is.
     """
     prediction, hidden = memory.step(state, action, hidden)
     rule = action[..., 0]
     terminate = rule == memory.num_rules
+
     change = prediction.latent_change.sample(config.temperature, scale_sigma=config.scale_sigma, generator=generator)
     low, high = memory.state_low[: memory.latent], memory.state_high[: memory.latent]
     moved = State(
@@ -27,11 +28,13 @@ def imagine(
         counts=(state.counts + count_changes(memory, prediction, config, generator)).clamp(0, memory.max_locations),
         cost=state.cost + prediction.cost_change,
     )
+
     following = State(
         z=torch.where(terminate[:, None], state.z, moved.z),
         counts=torch.where(terminate[:, None], state.counts, moved.counts),
         cost=torch.where(terminate, state.cost, moved.cost),
     )
+
     reward = torch.clamp(prediction.reward, memory.reward_low[rule], memory.reward_high[rule])
     reward = torch.where(terminate, reward, reward - config.pessimism * prediction.reward_sigma)
     return following, reward, terminate | (prediction.terminated_logit > 0), hidden

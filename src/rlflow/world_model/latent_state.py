@@ -1,4 +1,4 @@
-"""What the controller sees, (z, h, counts, cost): the same in a dream and on the real graph."""
+"""The controller's observation (z, h, counts, cost), the same in a dream and on the real graph."""
 
 from dataclasses import dataclass
 
@@ -53,7 +53,7 @@ class LatentState:
 
 @torch.no_grad()
 def begin(model: WorldModel, graph: GraphArrays, counts: np.ndarray, cost: float) -> LatentState:
-    """At the start of an episode: counts (R,) of the world model's rules, cost in percent of the start."""
+    """The state at the start of an episode: counts (R,) of the world model's rules, cost in percent of the start."""
     return LatentState(_encode(model, graph, counts, cost), model.memory.initial_hidden(1))
 
 
@@ -66,7 +66,7 @@ def advance(
     counts: np.ndarray,
     cost: float,
 ) -> LatentState:
-    """After an action of the world model's action space led to graph: M remembers it, V looks again."""
+    """The state after an action of the world model's action space led to `graph`: M remembers it, V encodes anew."""
     _, hidden = model.memory.step(before.state, torch.tensor([action]), before.hidden)
     return LatentState(_encode(model, graph, counts, cost), hidden)
 

@@ -1,4 +1,13 @@
-"""M: a recurrent mixture density network over what one rewrite changes (Ha and Schmidhuber 2018)."""
+"""M: a recurrent mixture density network over the changes that one rewrite makes (Ha and Schmidhuber 2018).
+
+From the state (z, match counts, cost), an action (rule, location) and its memory h, M predicts what the action changes:
+z by a mixture of Gaussians, the reward with its uncertainty, the cost, the end of the episode, and for each rule how
+many of its matches appear or vanish. A state with counts (3, 0) and an action that is predicted to change them by
+(-1, +2) leads to (2, 2): the masks of the next step, which nobody predicts separately.
+
+The invariant: `step` and `sequence` give the same numbers for the same steps, and neither keeps anything on the module.
+The recurrent state goes in and comes out.
+"""
 
 from dataclasses import dataclass
 
@@ -17,7 +26,7 @@ Hidden = tuple[Tensor, Tensor]  # output h and cell c of the LSTM, each (B, H)
 
 @dataclass(frozen=True)
 class State:
-    """z (..., Z), counts (..., R) float, cost (...) in percent of the start."""
+    """A state as M sees it: z (..., Z), counts (..., R) float, cost (...) in percent of the start."""
 
     z: Tensor
     counts: Tensor
@@ -26,12 +35,12 @@ class State:
 
 @dataclass(frozen=True)
 class Prediction:
-    """What M expects of one step; every change is from the present state, so that no change is the baseline.
+    """M's expectation of one step; every change is from the present state, so that "no change" is the baseline.
 
-    latent_change: mixture over (..., Z). reward, cost_change (...) in percent; reward_sigma (...), how far the
-    reward may be off: what a location does depends on its surroundings, which z only sums up. terminated_logit (...).
-    count_change_logits (..., R, 2 D + 1): of the changes -D .. D. The rule mask and the location masks follow
-    from the counts: a rule is valid where it matches, its locations are a prefix.
+    latent_change: mixture over (..., Z). reward, cost_change (...) in percent. reward_sigma (...): how far the reward
+    may be off, since what a rule does at a location depends on the surroundings, which z only sums up.
+    terminated_logit (...). count_change_logits (..., R, 2 D + 1): of the changes -D .. D. The rule mask and the
+    location masks follow from the counts: a rule is valid where it matches, its locations are a prefix.
     """
 
     latent_change: GaussianMixture
@@ -44,8 +53,10 @@ class Prediction:
 
 @dataclass(frozen=True)
 class Change:
-    """What one step really changed: latent (..., Z), reward, terminated, cost (...), counts (..., R), and the
-    rule (...) that was applied."""
+    """The changes that one step really made.
+
+    latent (..., Z), reward, terminated, cost (...), counts (..., R), and the rule (...) that was applied.
+    """
 
     latent: Tensor
     reward: Tensor
@@ -58,13 +69,13 @@ class Change:
 class MDNRNN(nn.Module):
     """LSTM over [z, counts, cost, action], then heads.
 
-    An action is read as its rule, its place among the rule's matches, and by two embeddings: of the location, and of
-    the pair. Matches come in the order of the graph, so that the third match of a rule mostly is the same spot; what
-    the rule does there can be remembered, though z only sums the graph up.
-    Rewards and cost changes are predicted as deviations from the mean of the applied rule, in units of its
-    spread: a rule does nearly the same wherever it is applied, and this holds far from the visited states
-    too. Inputs are clamped to the range that the rollouts cover, so M never extrapolates along a single
-    input.
+    An action enters as an embedding of its rule, of its location and of the pair, and as its place among the rule's
+    matches. Matches come in the order of the graph, so the third match of a rule is mostly the same spot of the graph,
+    and the embedding of the pair can remember what the rule does there, though z only sums the graph up.
+
+    Rewards and cost changes are predicted as deviations from the mean of the applied rule, in units of its spread: a
+    rule does nearly the same wherever it is applied, and this holds far from the visited states too. Inputs are clamped
+    to the range that the rollouts cover, so M never extrapolates along a single input.
     """
 
     state_low: Tensor
@@ -83,15 +94,19 @@ class MDNRNN(nn.Module):
         self.latent, self.hidden = config.latent, config.hidden
         self.max_change = config.max_count_change
         self.separate_reward = config.reward_head == "separate"
+
         inputs = config.latent + 2 * num_rules + 1
         width = config.head_width
+
         self.rule = nn.Embedding(num_rules + 1, config.rule_embedding)
         self.location = nn.Embedding(max_locations, config.location_embedding)
         self.spot = nn.Embedding((num_rules + 1) * max_locations, config.location_embedding)
         nn.init.normal_(self.spot.weight, std=SPOT_SPREAD)
+
         features = inputs + config.rule_embedding + 2 * config.location_embedding + 2
         self.lstm = nn.LSTMCell(features, config.hidden)
         self.trunk = nn.Sequential(nn.Linear(features + config.hidden, width), nn.SiLU())
+
         self.latent_head = MixtureHead(width, config.mixtures, config.latent)
         self.reward_head = mlp([features if self.separate_reward else width, width, width, 2])
         self.scalar_heads = nn.Linear(width, 2)
@@ -102,6 +117,8 @@ class MDNRNN(nn.Module):
         self.terminated_table = nn.Embedding(num_rules + 1, 1)
         for table in (self.count_table, self.terminated_table):
             nn.init.zeros_(table.weight)
+
+        # Not learned by gradient: set once by `set_scale`, stored with the weights.
         self.register_buffer("state_low", torch.full((inputs,), -torch.inf))
         self.register_buffer("state_high", torch.full((inputs,), torch.inf))
         self.register_buffer("latent_change_scale", torch.ones(config.latent))
@@ -123,9 +140,11 @@ class MDNRNN(nn.Module):
         self.state_high.copy_(inputs.amax(dim=0))
         spread = change.latent.std(dim=0, correction=0)
         self.latent_change_scale.copy_(spread.clamp_min(1e-3))
+
         # a rule that always does the same must not turn rounding noise into signal
         reward_floor = max(0.05 * change.reward.std(correction=0).item(), 1e-6)
         cost_floor = max(0.05 * change.cost.std(correction=0).item(), 1e-6)
+
         for rule in sorted(set(change.rule.tolist())):
             own = change.rule == rule
             reward, cost = change.reward[own], change.cost[own]
@@ -133,6 +152,7 @@ class MDNRNN(nn.Module):
             self.reward_scale[rule] = reward.std(correction=0).clamp_min(reward_floor)
             self.cost_change_scale[rule] = cost.std(correction=0).clamp_min(cost_floor)
             self.reward_low[rule], self.reward_high[rule] = reward.min(), reward.max()
+
             seen = nn.functional.one_hot(self.change_index(change.counts[own]), 2 * self.max_change + 1)
             self.count_table.weight[rule] = torch.log(seen.sum(dim=0) + PRIOR).flatten()
             ended = change.terminated[own].sum()
@@ -187,12 +207,15 @@ class MDNRNN(nn.Module):
         return before[:, :, 0], before[:, :, 1]
 
     def _inputs(self, state: State, action: Tensor) -> Tensor:
-        """State and action as features; a location counts as its place among the rule's matches and as such."""
+        """State and action as features, (..., features)."""
         known = torch.clamp(self.state_inputs(state), self.state_low, self.state_high)
         rule, location = action[..., 0], action[..., 1]
+
+        # the location's place among the rule's matches, and among all locations; terminate has one match
         padded = nn.functional.pad(state.counts, (0, 1), value=1.0)
         matches = padded.gather(-1, rule[..., None]).squeeze(-1).clamp_min(1.0)
         place = torch.stack([(location + 0.5) / matches, location / self.max_locations], dim=-1)
+
         spot = self.spot(rule * self.max_locations + location)
         return torch.cat([known, self.rule(rule), self.location(location), spot, place], dim=-1)
 

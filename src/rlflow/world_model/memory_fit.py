@@ -13,8 +13,11 @@ from rlflow.world_model.optimisation import descend
 
 
 class MemoryFit:
-    """M's share of the fit: passes over whole episodes, the gradient truncated every `sequence_length` steps,
-    the recurrent state carried across and zeroed where an episode starts."""
+    """M's share of the fit: passes over whole episodes.
+
+    The gradient is truncated every `sequence_length` steps; the recurrent state is carried across and starts at zero
+    with each episode.
+    """
 
     def __init__(
         self,
@@ -30,7 +33,7 @@ class MemoryFit:
         self.optimiser = torch.optim.Adam(memory.parameters())
 
     def run_epoch(self, epoch: int, generator: torch.Generator) -> dict[str, float]:
-        """One pass; returns the mean of every loss, also on the held-out episodes."""
+        """Run one pass; returns the mean of every loss, also on the held-out episodes."""
         config, parameters = self.config, list(self.memory.parameters())
         self.memory.train()
         totals: dict[str, float] = {}
@@ -43,9 +46,11 @@ class MemoryFit:
                 noisy = State(_with_noise(state.z, config.latent_noise, generator), state.counts, state.cost)
                 prediction, hidden, _ = self.memory.sequence(noisy, chunk.action, hidden)
                 hidden = (hidden[0].detach(), hidden[1].detach())
+
                 loss, terms = world_model_loss(prediction, change, chunk.valid, self.memory, config.loss_weights)
                 progress = (epoch + (number + part / len(chunks)) / len(batches)) / config.epochs
                 descend(loss, self.optimiser, parameters, config.learning_rate, progress, config.max_gradient_norm)
+
                 share = chunk.valid.sum().item() / self.training.valid.sum().item()
                 for name, value in {"loss": loss.item(), **terms}.items():
                     totals[name] = totals.get(name, 0.0) + share * value

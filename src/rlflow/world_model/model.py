@@ -2,7 +2,6 @@
 
 import dataclasses
 import json
-import os
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -10,6 +9,7 @@ from safetensors import SafetensorError
 from safetensors.torch import load_model, save_model
 from torch import Tensor, nn
 
+from rlflow.atomic_file import written_whole
 from rlflow.errors import InputError
 from rlflow.representation.action_space import ActionSpace
 from rlflow.representation.rollouts import Rollouts
@@ -80,10 +80,8 @@ class WorldModel(nn.Module):
 
     def save(self, folder: Path) -> None:
         """Write `world_model.safetensors` and `world_model.json`; equal models give equal bytes."""
-        folder.mkdir(parents=True, exist_ok=True)
-        temporary = folder / "world_model.partial"
-        save_model(self, str(temporary))
-        os.replace(temporary, folder / "world_model.safetensors")
+        with written_whole(folder / "world_model.safetensors") as draft:
+            save_model(self, str(draft))
         description = dataclasses.asdict(self.arguments)
         (folder / "world_model.json").write_text(json.dumps(description, indent=2) + "\n")
 

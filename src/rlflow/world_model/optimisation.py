@@ -5,7 +5,7 @@ from collections.abc import Iterable
 import torch
 from torch import Tensor, nn
 
-DECAY_POWER = 2  # paper.md section 2
+DECAY_POWER = 2  # paper section 4.7
 
 
 def polynomial_decay(progress: float) -> float:

@@ -1,4 +1,4 @@
-"""Whether M knows when an episode ends."""
+"""The accuracy with which M predicts the end of an episode."""
 
 from collections.abc import Sequence
 
@@ -13,9 +13,9 @@ from rlflow.world_model.model import WorldModel
 def termination_accuracy(
     model: WorldModel, rollouts: Rollouts, episodes: Sequence[Episode]
 ) -> tuple[float, float, int]:
-    """Share of steps of episodes whose end or going on M predicts, that of the commoner of the two, and the steps.
+    """M's accuracy, the accuracy of always guessing the commoner outcome, and the number of steps.
 
-    M knows the true states and actions up to the step.
+    A step counts as right if M predicts whether the episode ends with it, knowing the true states and actions so far.
     """
     sequences = pad_episodes(episodes)
     states, change = sequences.transitions(model.latents(rollouts))

@@ -1,9 +1,12 @@
 """Fit V, then M, on the rollouts of a random agent.
 
-V first: its heads must read counts, cost, operators and the effect of the applied rule from z, on the graphs
-of random transitions. Then V is frozen, every distinct graph is encoded once, and M is fitted on the latents.
-One after the other, as in World Models (Ha and Schmidhuber 2018): M's loss alone rewards a latent that never
-changes.
+V comes first: heads on z must tell counts, cost, operators and the effect of the applied rule, on the graphs of random
+transitions (`encoder_fit`). Then V is frozen, every distinct graph is encoded once, and M is fitted on the latents
+(`memory_fit`). They are fitted one after the other, as in World Models (Ha and Schmidhuber 2018), because M's loss
+alone would reward a latent that never changes.
+
+The invariant: the same rollouts, settings and seed give the same weights, to the bit, whether the fit ran through or
+was killed and resumed.
 """
 
 import dataclasses
@@ -40,9 +43,10 @@ def fit_world_model(
 ) -> WorldModel:
     """A world model fitted on rollouts; the same seed gives the same weights.
 
-    checkpoint: a file written after every epoch; where it is there and of the same run, the fit goes on from
-    it and ends with the weights of an uninterrupted one. on_epoch(epoch, metrics): V's epochs come first,
-    with `encoder/...`, then M's, with `memory/...` and, for the held-out episodes, `held_out/...`.
+    checkpoint: a file written after every epoch; if it exists and is of the same run, the fit goes on from it and ends
+    with the weights of an uninterrupted one. on_epoch(epoch, metrics): V's epochs come first, with `encoder/...`, then
+    M's, with `memory/...` and, for the held-out episodes, `held_out/...`. Raises InputError for rollouts without a
+    step.
     """
     if not rollouts.num_steps:
         raise InputError("world model: the rollouts hold no step; collect some with collect_rollouts")
@@ -76,13 +80,13 @@ class _Fit:
         self.memory_fit: MemoryFit | None = None
 
     def run_epoch(self, epoch: int) -> dict[str, float]:
-        """One epoch of V or of M, whichever is due."""
+        """Run one epoch of V or of M, whichever is due."""
         if epoch < self.config.encoder_epochs:
             return self.encoder_fit.run_epoch(epoch, self.generator)
         return self.finish_encoder().run_epoch(epoch - self.config.encoder_epochs, self.generator)
 
     def finish_encoder(self) -> MemoryFit:
-        """Freeze V, encode every graph, and turn to M; once."""
+        """Freeze V, encode every graph and turn to M, the first time that this is called."""
         if self.memory_fit is None:
             encoder, graphs = self.model.encoder.eval(), self.rollouts.graphs
             encoder.standardise_over(graphs)
@@ -104,7 +108,7 @@ class _Fit:
         write_checkpoint(path, self.run, epoch, state)
 
     def restore(self, path: Path) -> int:
-        """Go on from the checkpoint; returns the epoch to run next, 0 where there is none of this run."""
+        """Go on from the checkpoint; returns the epoch to run next, 0 if there is no checkpoint of this run."""
         found = read_checkpoint(path, self.run)
         if found is None:
             return 0

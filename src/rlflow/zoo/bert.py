@@ -34,25 +34,28 @@ def bert(
     Inputs input_ids, token_type_ids and, with `attention_mask`, attention_mask: int64 (batch, sequence), both
     numbers or symbols. Output last_hidden_state (batch, sequence, hidden), or with head="cls" pooler_output
     (batch, hidden), which reads token 0 alone. `layer_norm` is one LayerNormalization node (ONNX 17) or nine
-    elementary ones. Every parameter is drawn: gains about 1, biases about 0, none of them exactly so. All but
-    the key biases matter: they shift a row of scores by one number, which softmax takes out again.
+    elementary ones. Every parameter is drawn: gains near 1, biases near 0, none of them exactly. All of them
+    matter but the key biases, which shift a row of scores by one number that softmax cancels.
 
-    Raises InputError where the sizes do not fit together.
+    Raises InputError if the sizes do not fit together.
     """
     sizes = TransformerSizes(batch, sequence, hidden, heads, intermediate, layer_norm, _EPSILON)
     sizes.check("bert", opset)
     if isinstance(sequence, int) and sequence > positions:
         raise InputError(f"bert: sequence={sequence} exceeds positions={positions}; raise positions.")
+
     b = GraphBuilder("bert", seed=seed, opset=opset)
     input_ids = b.input("input_ids", (batch, sequence), TensorProto.INT64)
     token_type_ids = b.input("token_type_ids", (batch, sequence), TensorProto.INT64)
     mask = _additive_mask(b, sizes) if attention_mask else None
+
     x = _embeddings(b, sizes, input_ids, token_type_ids, vocabulary, positions)
     for layer in range(layers):
         scope = f"bert/layer_{layer}"
         y = attention(b, sizes, f"{scope}/attention", x, mask)
         x = _add_and_norm(b, sizes, f"{scope}/attention", y, x)
         x = _add_and_norm(b, sizes, scope, feed_forward(b, sizes, scope, x), x)
+
     if head == "cls":
         y = token_head(b, sizes, "bert/pooler", x, hidden)
         b.output("pooler_output", b.node("Tanh", y, scope="bert/pooler"), (batch, hidden))
@@ -62,7 +65,7 @@ def bert(
 
 
 def _additive_mask(b: GraphBuilder, sizes: TransformerSizes) -> str:
-    """(batch, 1, 1, sequence): 0 where a token is visible, about minus infinity where it is not."""
+    """The mask to add to scores, (batch, 1, 1, sequence): 0 where a token is visible, very low where it is not."""
     scope = "bert/mask"
     mask = b.input("attention_mask", (sizes.batch, sizes.sequence), TensorProto.INT64)
     mask = b.node("Unsqueeze", mask, b.constant("head_axes", np.array([1, 2])), scope=scope)

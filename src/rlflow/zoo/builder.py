@@ -1,4 +1,16 @@
-"""Write ONNX models node by node: unique names, seeded weights, and a checked model at the end."""
+"""Write ONNX models node by node: unique names, seeded weights, and a checked model at the end.
+
+    b = GraphBuilder("example", seed=0, opset=17)
+    x = b.input("x", ("batch", 8))
+    weight = b.parameter("linear/weight", (8, 4), std=0.1)
+    b.output("y", b.node("MatMul", x, weight, scope="linear"), ("batch", 4))
+    model = b.finish()
+
+Tensors are handled by name: `node` returns the name of its output, which later nodes take as input.
+
+The invariant: a parameter depends on the seed and on its own name alone, so the same call gives the same bytes, and two
+graphs that name their parameters alike share their weights.
+"""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -23,11 +35,7 @@ _SMALL_BYTES = 1024
 
 
 class GraphBuilder:
-    """A model under construction.
-
-    A parameter's values depend on the seed and its own name alone: two graphs that name a parameter alike,
-    with the same shape and seed, have the same weights, in whatever order and company they were drawn.
-    """
+    """A model under construction; `finish` returns it."""
 
     def __init__(self, name: str, *, seed: int, opset: int) -> None:
         if not OLDEST_OPSET <= opset <= NEWEST_OPSET:
@@ -43,11 +51,12 @@ class GraphBuilder:
         self._constants: dict[tuple[str, tuple[int, ...], bytes], str] = {}
 
     def input(self, name: str, shape: Sequence[Dimension], element_type: int = TensorProto.FLOAT) -> str:
+        """Add an input of the model and return its name."""
         self._graph.input.append(helper.make_tensor_value_info(name, element_type, shape))
         return name
 
     def output(self, name: str, tensor: str, shape: Sequence[Dimension]) -> None:
-        """Make `tensor` (float32) the model's next output, under the name `name`."""
+        """Make `tensor` (float32) the model's next output and rename it to `name`."""
         for node in self._graph.node:
             for names in (node.input, node.output):
                 names[:] = [name if used == tensor else used for used in names]
@@ -58,19 +67,20 @@ class GraphBuilder:
         self._graph.value_info.append(helper.make_tensor_value_info(tensor, element_type, shape))
 
     def random(self, name: str) -> np.random.Generator:
-        """The generator of the parameter `name`."""
+        """The random generator of the parameter `name`."""
         return np.random.default_rng([self._seed, *name.encode()])
 
     def initialiser(self, name: str, values: np.ndarray) -> str:
+        """Add an initialiser with these values and return its name."""
         self._graph.initializer.append(numpy_helper.from_array(values, name))
         return name
 
     def parameter(self, name: str, shape: Sequence[int], *, std: float, mean: float = 0.0) -> str:
-        """A float32 initialiser drawn from Normal(mean, std)."""
+        """Add a float32 initialiser drawn from Normal(mean, std) and return its name."""
         return self.initialiser(name, normal(self.random(name), shape, std=std, mean=mean))
 
     def constant(self, name: str, values: np.ndarray | np.generic) -> str:
-        """An initialiser of the architecture; equal values are stored once, under the first name that was free."""
+        """Add an initialiser of the architecture and return its name; equal values are stored once."""
         array = np.asarray(values)
         key = (array.dtype.str, array.shape, array.tobytes())
         if key not in self._constants:
@@ -78,11 +88,11 @@ class GraphBuilder:
         return self._constants[key]
 
     def node(self, operator: str, *inputs: str, scope: str, **attributes: Any) -> str:
-        """Append a node of one output, which bears its name: scope, operator, a number if needed."""
+        """Append a node with one output and return its name: scope, operator, and a number if needed."""
         return self.multi_output_node(operator, *inputs, scope=scope, outputs=1, **attributes)[0]
 
     def multi_output_node(self, operator: str, *inputs: str, scope: str, outputs: int, **attributes: Any) -> list[str]:
-        """Append a node of several outputs; those after the first carry their index."""
+        """Append a node with several outputs and return their names; those after the first carry their index."""
         name = self._unique(f"{scope}/{operator}")
         names = [name, *(f"{name}:{index}" for index in range(1, outputs))]
         self._graph.node.append(helper.make_node(operator, inputs, names, name=name, **attributes))

@@ -1,4 +1,4 @@
-"""A small convolutional classifier, as a user would export it."""
+"""A small convolutional classifier, written as an exporter would write it."""
 
 from itertools import pairwise
 
@@ -22,7 +22,7 @@ def conv(
     """Convolutional classifier: Conv, BatchNormalization, Relu, MaxPool blocks and a Gemm.
 
     Input image (batch, 3, image, image), batch a number or a symbol; output logits (batch, classes).
-    Channels double from block to block, each of which halves the image. Raises InputError if nothing is left.
+    Each block halves the image and doubles the channels. Raises InputError if nothing is left of the image.
     """
     if image >> blocks == 0:
         raise InputError(f"conv: {blocks} blocks halve an image of {image} pixels to nothing; use fewer blocks.")

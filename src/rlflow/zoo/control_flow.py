@@ -34,8 +34,7 @@ def loop(*, rows: int = 4, width: int = 16, steps: int = 5, seed: int = 0, opset
 
 
 def _body(rows: int, width: int, *, recurrent: str, drive: str, gain: str) -> GraphProto:
-    """One step; `recurrent`, `drive` and `gain` are names of the outer graph."""
-    state = helper.make_tensor_value_info("state", TensorProto.FLOAT, (rows, width))
+    """The Loop's body: one step; `recurrent`, `drive` and `gain` are names of the outer graph."""
     nodes = [
         helper.make_node("Identity", ["condition"], ["condition_out"], name="body/Identity"),
         helper.make_node("MatMul", ["state", recurrent], ["projected"], name="body/MatMul"),
@@ -46,7 +45,7 @@ def _body(rows: int, width: int, *, recurrent: str, drive: str, gain: str) -> Gr
     inputs = [
         helper.make_tensor_value_info("iteration", TensorProto.INT64, ()),
         helper.make_tensor_value_info("condition", TensorProto.BOOL, ()),
-        state,
+        helper.make_tensor_value_info("state", TensorProto.FLOAT, (rows, width)),
     ]
     outputs = [
         helper.make_tensor_value_info("condition_out", TensorProto.BOOL, ()),

@@ -1,4 +1,4 @@
-"""Convolutions and what goes with them in an image classifier, the way torch's exporter writes them."""
+"""Convolutions, normalisations and heads of image classifiers, written the way torch's exporter writes them."""
 
 from math import sqrt
 
@@ -24,8 +24,8 @@ def convolution(
 ) -> str:
     """Conv from `inputs` to `outputs` channels, with the weights of He et al. (2015).
 
-    x (batch, inputs, height, width). `padded`: with zeros, so that an odd kernel of stride 1 keeps height and width.
-    `groups`: so many convolutions side by side, each from and to its share of the channels.
+    x (batch, inputs, height, width). `padded`: padded with zeros, so that an odd kernel of stride 1 keeps height and
+    width. `groups`: that many convolutions side by side, each from and to its share of the channels.
     """
     height, width = kernel
     fan_in = inputs // groups
@@ -72,20 +72,20 @@ def normalised_convolution(
     epsilon: float = 1e-5,
     gain: float = 1.0,
 ) -> str:
-    """Conv without a bias, which the BatchNormalization behind it brings."""
+    """Conv without a bias, then BatchNormalization, whose shift replaces the bias."""
     x = convolution(b, scope, x, inputs, outputs, kernel, stride=stride, groups=groups, padded=padded, bias=False)
     return batch_normalisation(b, scope, x, outputs, epsilon=epsilon, gain=gain)
 
 
 def pooled_classifier(b: GraphBuilder, scope: str, x: str, channels: int, classes: int) -> str:
-    """W mean(x) + b, (batch, classes); x (batch, channels, height, width)."""
+    """Average pooling and a linear layer, W mean(x) + b: x (batch, channels, height, width) -> (batch, classes)."""
     x = b.node("GlobalAveragePool", x, scope=f"{scope}/pool")
     x = b.node("Flatten", x, scope=f"{scope}/pool", axis=1)
     return fully_connected(b, f"{scope}/classifier", x, channels, classes, std=1 / sqrt(channels))
 
 
 def fully_connected(b: GraphBuilder, scope: str, x: str, inputs: int, outputs: int, *, std: float) -> str:
-    """W x + b, (batch, outputs), W from Normal(0, std); x (batch, inputs)."""
+    """A linear layer, W x + b with W from Normal(0, std): x (batch, inputs) -> (batch, outputs)."""
     weight = b.parameter(f"{scope}/weight", (outputs, inputs), std=std)
     bias = b.parameter(f"{scope}/bias", (outputs,), std=_NOISE)
     return b.node("Gemm", x, weight, bias, scope=scope, transB=1)

@@ -1,7 +1,11 @@
 """A transformer over text and image tokens after DALL-E (Ramesh et al. 2021, section 2.2 and appendix B.1).
 
 DALL-E itself has 64 layers of 3968 units and 12 billion parameters. This is its architecture at a size that can be
-searched on one machine, as X-RLflow's is; its tokens come from outside, and padded text is not modelled.
+searched on one machine, as is X-RLflow's. Its tokens are inputs, and padding of the text is left out.
+
+Text tokens come first and see the text before them. An image token sees all of the text, and of the image only a part,
+by its layer's pattern (`_visible`). On a 4 x 4 grid, token 5 (row 1, column 1) sees tokens 1 to 5 in a "row" layer and
+tokens 1 and 5 in a "column" layer. The patterns are constant masks, so all layers are the same nodes.
 """
 
 from typing import Literal
@@ -46,17 +50,18 @@ def dalle(
     """DALL-E-like: one causal transformer over text tokens, then image tokens, with sparse attention among the latter.
 
     Inputs text (batch, text) and image (batch, grid x grid), token ids in int64, batch a number or a symbol; the image
-    in raster order. Output logits (batch, grid x grid, image_vocabulary) of the image tokens, or with head="last"
-    (batch, image_vocabulary) for the last alone. An image token's place is the sum of a row's and a column's vector.
-    Every image token sees the text; of the image, by layer, the tokens back to the one above it (row), those above it
-    (column, each second layer of four), or its neighbourhood of 11 x 11 (the last layer); never a later one. By default
-    383 nodes and 54,664,192 parameters.
+    is in raster order. Output logits (batch, grid x grid, image_vocabulary) of the image tokens, or with head="last"
+    (batch, image_vocabulary) of the last one alone. An image token's position is the sum of a row's and a column's
+    vector. Of the image, a token sees the tokens back to the one above it (pattern row), those above it (column, the
+    second of every four layers), or its neighbourhood of 11 x 11 (convolution, the last layer); never a later one. By
+    default 383 nodes and 54,664,192 parameters.
 
-    Raises InputError where the sizes do not fit together.
+    Raises InputError if the sizes do not fit together.
     """
     pixels = grid * grid
     sizes = TransformerSizes(batch, text + pixels, hidden, heads, intermediate, layer_norm, _EPSILON)
     sizes.check("dalle", opset)
+
     b = GraphBuilder("dalle", seed=seed, opset=opset)
     x = b.node(
         "Concat",
@@ -69,6 +74,7 @@ def dalle(
         pattern = _pattern(layer, layers)
         mask = b.constant(f"{pattern}_mask", additive_mask(_visible(text, grid, pattern)))
         x = pre_norm_layer(b, sizes, f"dalle/layer_{layer}", x, attend=merged_attention, mask=mask)
+
     x = layer_normalisation(b, sizes, "dalle/layer_norm", x)
     if head == "last":
         x = token(b, "dalle/head", x, "last")
@@ -80,7 +86,7 @@ def dalle(
 
 
 def _image_tokens(b: GraphBuilder, x: str, text: int, pixels: int) -> str:
-    """(batch, pixels, hidden): what comes after the text."""
+    """The tokens after the text, (batch, pixels, hidden)."""
     ends = b.constant("first_pixel", np.array([text])), b.constant("last_pixel", np.array([text + pixels]))
     return b.node("Slice", x, *ends, b.constant("token_axis", np.array([1])), scope="dalle/head")
 
@@ -109,10 +115,12 @@ def _pattern(layer: int, layers: int) -> _Pattern:
 
 
 def _visible(text: int, grid: int, pattern: _Pattern) -> np.ndarray:
-    """(tokens, tokens) of bool: which tokens each token attends to; itself always, a later one never."""
+    """The tokens that each token attends to, (tokens, tokens) bool: itself always, a later one never."""
     visible = np.tri(text + grid * grid, dtype=bool)
     place = np.arange(grid * grid)
     row, column = np.divmod(place, grid)
+
+    # from the query (first axis) back to the key (second axis): in tokens, in rows, in columns
     back, down, aside = (axis[:, None] - axis[None] for axis in (place, row, column))
     near = {
         "row": back <= grid,

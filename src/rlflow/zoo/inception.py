@@ -1,4 +1,9 @@
-"""InceptionV3 (Szegedy et al. 2016) without its auxiliary classifier, which serves training alone."""
+"""InceptionV3 (Szegedy et al. 2016) without its auxiliary classifier, which is used in training only.
+
+The network is a table of steps (`_STEPS`): a convolution, a pooling, or towers side by side whose results are
+concatenated. A tower is again a sequence of steps, so one function (`_append`) writes all of them. For example,
+`mixed_5b` is four towers: a 1x1 convolution; a 1x1 and a 5x5; a 1x1 and two 3x3; a blur and a 1x1.
+"""
 
 from dataclasses import dataclass
 
@@ -15,7 +20,7 @@ _EPSILON = 1e-3
 
 @dataclass(frozen=True, slots=True)
 class _Conv:
-    """Conv, BatchNormalization, Relu; as many channels as published."""
+    """Conv, BatchNormalization and Relu; `channels` as published."""
 
     channels: int
     kernel: tuple[int, int] = (1, 1)
@@ -25,13 +30,15 @@ class _Conv:
 
 @dataclass(frozen=True, slots=True)
 class _Pool:
+    """A pooling operator and its attributes."""
+
     operator: str
     attributes: dict[str, object]
 
 
 @dataclass(frozen=True, slots=True)
 class _Towers:
-    """Paths side by side whose results are concatenated."""
+    """Towers of steps side by side, whose results are concatenated."""
 
     towers: tuple[tuple["_Step", ...], ...]
 
@@ -115,12 +122,14 @@ def inception_v3(
 ) -> ModelProto:
     """InceptionV3: 94 normalised convolutions in towers side by side, concatenated, and a Gemm.
 
-    Input image (batch, 3, image, image), batch a number or a symbol; output logits (batch, classes). `width`: every
-    published number of channels is a multiple of 16, which it replaces. Raises InputError for an image so small
-    that the layers leave nothing.
+    Input image (batch, 3, image, image), batch a number or a symbol; output logits (batch, classes). `width` replaces
+    the 16 of which every published number of channels is a multiple. Raises InputError for an image so small that the
+    layers leave nothing of it.
     """
     if image < _LEAST_IMAGE:
-        raise InputError(f"inception_v3: nothing is left of an image of {image} pixels; give {_LEAST_IMAGE} or more.")
+        raise InputError(
+            f"inception_v3: the layers leave nothing of an image of {image} pixels; give {_LEAST_IMAGE} or more."
+        )
     b = GraphBuilder("inception_v3", seed=seed, opset=opset)
     x, channels = b.input("image", (batch, 3, image, image)), 3
     for name, step in _STEPS.items():
@@ -130,7 +139,7 @@ def inception_v3(
 
 
 def _append(b: GraphBuilder, scope: str, x: str, channels: int, step: _Step, width: int) -> tuple[str, int]:
-    """The step's result, (batch, channels, height, width), and how many channels it has."""
+    """Append a step; returns its result, (batch, channels, height, width), and the number of its channels."""
     if isinstance(step, _Pool):
         return b.node(step.operator, x, scope=scope, **step.attributes), channels
     if isinstance(step, _Conv):
@@ -139,6 +148,7 @@ def _append(b: GraphBuilder, scope: str, x: str, channels: int, step: _Step, wid
             b, scope, x, channels, outputs, step.kernel, stride=step.stride, padded=step.padded, epsilon=_EPSILON
         )
         return b.node("Relu", y, scope=scope), outputs
+
     ends = [_tower(b, f"{scope}/tower_{index}", x, channels, tower, width) for index, tower in enumerate(step.towers)]
     joined = b.node("Concat", *(end for end, _ in ends), scope=scope, axis=1)
     return joined, sum(outputs for _, outputs in ends)

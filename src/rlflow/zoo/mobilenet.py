@@ -23,8 +23,8 @@ def mobilenet_v2(
 ) -> ModelProto:
     """MobileNetV2: seventeen inverted residuals, which widen, filter each channel by itself, and narrow again.
 
-    Input image (batch, 3, image, image), batch a number or a symbol; output logits (batch, classes). `width`: every
-    published number of channels is a multiple of 8, which it replaces. As published 152 nodes and 3,504,872 parameters.
+    Input image (batch, 3, image, image), batch a number or a symbol; output logits (batch, classes). `width` replaces
+    the 8 of which every published number of channels is a multiple. As published, 152 nodes and 3,504,872 parameters.
     ReLU6 is a Clip, as torch exports it.
     """
     b = GraphBuilder("mobilenet_v2", seed=seed, opset=opset)
@@ -32,11 +32,15 @@ def mobilenet_v2(
     x = b.input("image", (batch, 3, image, image))
     x = normalised_convolution(b, "mobilenet_v2/stem", x, 3, channels, (3, 3), stride=2)
     x = _relu6(b, "mobilenet_v2/stem", x)
+
     for stage, (expansion, published, blocks, first_stride) in enumerate(_STAGES):
+        outputs = published * width // _PUBLISHED_WIDTH
         for block in range(blocks):
-            scope, stride = f"mobilenet_v2/stage_{stage}/block_{block}", first_stride if block == 0 else 1
-            outputs = published * width // _PUBLISHED_WIDTH
-            x, channels = _inverted_residual(b, scope, x, channels, outputs, expansion, stride), outputs
+            scope = f"mobilenet_v2/stage_{stage}/block_{block}"
+            stride = first_stride if block == 0 else 1
+            x = _inverted_residual(b, scope, x, channels, outputs, expansion, stride)
+            channels = outputs
+
     last = _LAST * width // _PUBLISHED_WIDTH
     x = normalised_convolution(b, "mobilenet_v2/last", x, channels, last, (1, 1))
     x = _relu6(b, "mobilenet_v2/last", x)
@@ -47,7 +51,7 @@ def mobilenet_v2(
 def _inverted_residual(
     b: GraphBuilder, scope: str, x: str, inputs: int, outputs: int, expansion: int, stride: int
 ) -> str:
-    """narrow(filter(widen(x))), and x itself where the shape stays; linear at the narrow end."""
+    """narrow(filter(widen(x))), plus x if the shape stays the same; there is no activation at the narrow end."""
     y, channels = x, expansion * inputs
     if expansion > 1:
         y = normalised_convolution(b, f"{scope}/widen", y, inputs, channels, (1, 1))

@@ -1,4 +1,9 @@
-"""NASNet-A for ImageNet (Zoph et al. 2018, Figure 4 and appendix A), which TASO and Tensat optimise as NasNet-A."""
+"""NASNet-A for ImageNet (Zoph et al. 2018, Figure 4 and appendix A), which TASO and Tensat optimise as NasNet-A.
+
+A cell reads the two cells before it, `before` and `current`, and makes five sums of two operations each. Every other
+thing is bookkeeping: the two cells may differ in size and channels, so they are first brought to the same (`_fitted`,
+`_squeezed`). Normal cells keep the size; reduction cells halve it.
+"""
 
 from dataclasses import dataclass
 
@@ -19,7 +24,7 @@ _GAIN = 0.5
 
 @dataclass(frozen=True, slots=True)
 class _Features:
-    """What a cell reads and makes: a tensor (batch, channels, size, size)."""
+    """The result of a cell: a tensor (batch, channels, size, size)."""
 
     tensor: str
     channels: int
@@ -36,23 +41,31 @@ def nasnet_a(
     seed: int = 0,
     opset: int = 17,
 ) -> ModelProto:
-    """NASNet-A: found cells of separable convolutions and poolings, each of which reads the two before it.
+    """NASNet-A: cells of separable convolutions and poolings, found by search, each reading the two cells before it.
 
     Input image (batch, 3, image, image), batch a number or a symbol; output logits (batch, classes). Two reduction
     cells, then three times `cells` normal cells with a reduction cell between, `width` filters in the first of them and
-    twice as many after each reduction. As published for mobile phones (4 @ 1056, which is 24 x 44) 911 nodes and
-    5,289,978 parameters. Raises InputError where the width cannot be halved twice, or an image vanishes.
+    twice as many after each reduction. As published for mobile phones (4 @ 1056, which is 24 x 44), 911 nodes and
+    5,289,978 parameters. Raises InputError if the width cannot be halved twice or the layers leave nothing of the
+    image.
     """
     if width % 4:
-        raise InputError(f"nasnet_a: width={width} is not a multiple of 4, and the first cells have a quarter of it.")
+        raise InputError(
+            f"nasnet_a: width={width} is not a multiple of 4; choose one, since the first cells have a quarter of it."
+        )
     if image < _LEAST_IMAGE:
-        raise InputError(f"nasnet_a: nothing is left of an image of {image} pixels; give {_LEAST_IMAGE} or more.")
+        raise InputError(
+            f"nasnet_a: the layers leave nothing of an image of {image} pixels; give {_LEAST_IMAGE} or more."
+        )
+
     b = GraphBuilder("nasnet_a", seed=seed, opset=opset)
     x = b.input("image", (batch, 3, image, image))
     x = normalised_convolution(b, "nasnet_a/stem", x, 3, _STEM, (3, 3), stride=2, padded=False, epsilon=_EPSILON)
+
     before = current = _Features(x, _STEM, (image - 1) // 2)
     for index, filters in enumerate((width // 4, width // 2)):
         before, current = current, _reduction_cell(b, f"nasnet_a/entry/cell_{index}", before, current, filters)
+
     for stage in range(3):
         filters = width << stage
         if stage > 0:
@@ -60,13 +73,14 @@ def nasnet_a(
         for index in range(cells):
             scope = f"nasnet_a/stage_{stage}/cell_{index}"
             before, current = current, _normal_cell(b, scope, before, current, filters)
+
     x = b.node("Relu", current.tensor, scope="nasnet_a")
     b.output("logits", pooled_classifier(b, "nasnet_a", x, current.channels, classes), (batch, classes))
     return b.finish()
 
 
 def _normal_cell(b: GraphBuilder, scope: str, before: _Features, current: _Features, filters: int) -> _Features:
-    """Five sums of two and the cell before, concatenated: six times `filters` channels of the same size."""
+    """Five sums of two operations and the cell before, concatenated: 6 `filters` channels of the same size."""
     p = _fitted(b, f"{scope}/before", before, current.size, filters)
     h = _squeezed(b, f"{scope}/current", current.tensor, current.channels, filters)
 
@@ -84,7 +98,7 @@ def _normal_cell(b: GraphBuilder, scope: str, before: _Features, current: _Featu
 
 
 def _reduction_cell(b: GraphBuilder, scope: str, before: _Features, current: _Features, filters: int) -> _Features:
-    """Five sums of two, the four unused ones concatenated: four times `filters` channels of half the size."""
+    """Five sums of two operations; the four that no other reads, concatenated: 4 `filters` channels, half the size."""
     p, channels = before.tensor, before.channels
     if before is not current:  # the first cell reads the stem twice, as it is
         p, channels = _fitted(b, f"{scope}/before", before, current.size, filters), filters
@@ -104,14 +118,14 @@ def _reduction_cell(b: GraphBuilder, scope: str, before: _Features, current: _Fe
 
 
 def _fitted(b: GraphBuilder, scope: str, x: _Features, size: int, filters: int) -> str:
-    """The cell before last in the size and channels of this one."""
+    """The cell before last, brought to the size and channels of this one."""
     if x.size != size:
         return _fitted_halves(b, scope, x, filters)
     return x.tensor if x.channels == filters else _squeezed(b, scope, x.tensor, x.channels, filters)
 
 
 def _fitted_halves(b: GraphBuilder, scope: str, x: _Features, filters: int) -> str:
-    """Every other pixel, and those one below and to the right of them, each giving half of the channels."""
+    """Halve the size: every second pixel, and those below and to the right of them, give half the channels each."""
     y = b.node("Relu", x.tensor, scope=scope)
     pads = b.constant("below_and_right", np.array([0, 0, 0, 0, 0, 0, 1, 1]))
     start, end = b.constant("second_pixel", np.array([1, 1])), b.constant("last_pixel", np.array([2**31 - 1] * 2))
@@ -126,13 +140,13 @@ def _fitted_halves(b: GraphBuilder, scope: str, x: _Features, filters: int) -> s
 
 
 def _squeezed(b: GraphBuilder, scope: str, x: str, inputs: int, outputs: int) -> str:
-    """Relu, then a 1x1 convolution."""
+    """Relu, then a normalised 1x1 convolution."""
     x = b.node("Relu", x, scope=scope)
     return normalised_convolution(b, scope, x, inputs, outputs, (1, 1), epsilon=_EPSILON)
 
 
 def _separable(b: GraphBuilder, scope: str, x: str, inputs: int, outputs: int, kernel: int, *, stride: int = 1) -> str:
-    """Twice: Relu, each channel by itself, all channels pixel by pixel, normalised. The first time with the stride."""
+    """Two times Relu, depthwise Conv, pointwise Conv and BatchNormalization; the first depthwise one has the stride."""
     for index, (fan_in, step) in enumerate(((inputs, stride), (outputs, 1))):
         inner = f"{scope}/layer_{index}"
         x = b.node("Relu", x, scope=inner)
@@ -144,7 +158,7 @@ def _separable(b: GraphBuilder, scope: str, x: str, inputs: int, outputs: int, k
 
 
 def _pool(b: GraphBuilder, operator: str, scope: str, x: str, *, stride: int = 1) -> str:
-    """3x3; what lies outside of the image does not count."""
+    """A 3x3 pooling; pixels outside of the image do not count."""
     return b.node(operator, x, scope=scope, kernel_shape=[3, 3], pads=[1, 1, 1, 1], strides=[stride, stride])
 
 

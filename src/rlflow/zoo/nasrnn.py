@@ -1,8 +1,8 @@
 """NasRNN: the recurrent cell that a search found (Zoph and Le 2017), as TASO optimises it (Jia et al. 2019, section 7).
 
-TASO's cell has the eight combinations of the published one and no memory beside its state; its reference graph is five
-steps of 512 units. There each combination of each step had weights of its own; here, as in any recurrent network, all
-steps share them.
+TASO's cell has the eight combinations of the published one, and no memory beside its state; its reference graph is five
+steps of 512 units. In that graph every combination of every step has weights of its own; here all steps share them, as
+in any recurrent network.
 """
 
 from collections.abc import Sequence
@@ -19,10 +19,10 @@ _GAIN = 1.5
 
 
 def nasrnn(*, steps: int = 5, hidden: int = 512, batch: Dimension = 1, seed: int = 0, opset: int = 17) -> ModelProto:
-    """NasRNN: a recurrent cell of eight gates whose activations meet two by two, unrolled over the steps.
+    """NasRNN: a recurrent cell of eight gates, combined in pairs after their activations, unrolled over the steps.
 
     Inputs x (steps, batch, hidden) and state (batch, hidden), batch a number or a symbol; output y (batch, hidden), the
-    state after the last step. Each step reads x at its time by a Gather. As published 235 nodes and 4,194,304
+    state after the last step. Each step reads its part of x by a Gather. As published, 235 nodes and 4,194,304
     parameters.
     """
     b = GraphBuilder("nasrnn", seed=seed, opset=opset)
@@ -48,17 +48,17 @@ def _gate(b: GraphBuilder, scope: str, weights: Sequence[str], x: str, state: st
 
 
 def _cell(b: GraphBuilder, scope: str, gates: Sequence[str]) -> str:
-    """The tree over the gates; every operand is activated, then two are added or multiplied."""
+    """The tree over the gates: every operand is activated, then two of them are added or multiplied."""
 
-    def meet(operator: str, left: tuple[str, str], right: tuple[str, str]) -> str:
+    def combine(operator: str, left: tuple[str, str], right: tuple[str, str]) -> str:
         operands = [b.node(activation, operand, scope=scope) for activation, operand in (left, right)]
         return b.node(operator, *operands, scope=scope)
 
     g = gates
-    first = meet("Add", ("Relu", g[0]), ("Sigmoid", g[3]))
-    second = meet("Add", ("Sigmoid", g[1]), ("Tanh", g[2]))
-    third = meet("Mul", ("Sigmoid", g[4]), ("Tanh", g[5]))
-    fourth = meet("Mul", ("Sigmoid", g[6]), ("Relu", g[7]))
-    upper = meet("Add", ("Sigmoid", second), ("Tanh", third))
-    lower = meet("Mul", ("Tanh", first), ("Tanh", fourth))
-    return b.node("Tanh", meet("Mul", ("Tanh", upper), ("Tanh", lower)), scope=scope)
+    first = combine("Add", ("Relu", g[0]), ("Sigmoid", g[3]))
+    second = combine("Add", ("Sigmoid", g[1]), ("Tanh", g[2]))
+    third = combine("Mul", ("Sigmoid", g[4]), ("Tanh", g[5]))
+    fourth = combine("Mul", ("Sigmoid", g[6]), ("Relu", g[7]))
+    upper = combine("Add", ("Sigmoid", second), ("Tanh", third))
+    lower = combine("Mul", ("Tanh", first), ("Tanh", fourth))
+    return b.node("Tanh", combine("Mul", ("Tanh", upper), ("Tanh", lower)), scope=scope)

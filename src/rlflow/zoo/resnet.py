@@ -22,7 +22,7 @@ class Layer(NamedTuple):
 
 
 Branch = Callable[[int, int], list[Layer]]
-"""From a stage's width and a block's stride to the convolutions beside its shortcut."""
+"""A function from a stage's width and a block's stride to the convolutions beside the block's shortcut."""
 
 
 def resnet18(
@@ -78,7 +78,10 @@ def residual_network(
     batch: Dimension,
     classes: int,
 ) -> ModelProto:
-    """Stem, stages of so many blocks, classifier. Each stage after the first halves the image and doubles the width."""
+    """Stem, stages of residual blocks, classifier.
+
+    stages: the number of blocks of each stage. Each stage after the first halves the image and doubles the width.
+    """
     x = b.input("image", (batch, 3, image, image))
     x = normalised_convolution(b, f"{b.name}/stem", x, 3, width, (7, 7), stride=2)
     x = b.node("Relu", x, scope=f"{b.name}/stem")
@@ -95,7 +98,7 @@ def residual_network(
 
 
 def _residual(b: GraphBuilder, scope: str, x: str, inputs: int, branch: Sequence[Layer]) -> str:
-    """relu(branch(x) + x), x projected by a 1x1 convolution where the branch changes its shape."""
+    """relu(branch(x) + x), with x projected by a 1x1 convolution if the branch changes the shape."""
     y, channels, total_stride = x, inputs, 1
     for index, (outputs, kernel, stride, groups) in enumerate(branch):
         if index > 0:
@@ -106,6 +109,7 @@ def _residual(b: GraphBuilder, scope: str, x: str, inputs: int, branch: Sequence
             b, inner, y, channels, outputs, (kernel, kernel), stride=stride, groups=groups, gain=gain
         )
         channels, total_stride = outputs, total_stride * stride
+
     if channels != inputs or total_stride > 1:
         x = normalised_convolution(b, f"{scope}/shortcut", x, inputs, channels, (1, 1), stride=total_stride)
     return b.node("Relu", b.node("Add", y, x, scope=scope), scope=scope)

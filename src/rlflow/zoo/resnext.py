@@ -20,8 +20,8 @@ def resnext50(
     """ResNeXt-50 (32x4d): the bottlenecks of ResNet-50 twice as wide, their 3x3 convolutions in `groups`.
 
     Input image (batch, 3, image, image), batch a number or a symbol; output logits (batch, classes). `width` is
-    that of the first convolution, as in ResNet-50: published, 2 x 64 channels in 32 groups of 4. At that size 175
-    nodes and 25,028,904 parameters. Raises InputError where the groups do not divide the channels.
+    that of the first convolution, as in ResNet-50. As published (2 x 64 channels in 32 groups of 4), 175 nodes and
+    25,028,904 parameters. Raises InputError if the groups do not divide the channels.
     """
     if 2 * width % groups:
         raise InputError(

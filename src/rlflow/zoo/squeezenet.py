@@ -20,14 +20,16 @@ def squeezenet1_1(
     seed: int = 0,
     opset: int = 17,
 ) -> ModelProto:
-    """SqueezeNet 1.1: eight fire modules, each two convolutions side by side on a narrow one, concatenated.
+    """SqueezeNet 1.1: eight fire modules, each a narrow convolution, then two wide ones side by side, concatenated.
 
     Input image (batch, 3, image, image), batch a number or a symbol; output logits (batch, classes), which end in
     a Relu. `width`: channels of the narrowest convolution, 16 as published. Raises InputError for an image so
-    small that the poolings leave nothing.
+    small that the poolings leave nothing of it.
     """
     if image < _LEAST_IMAGE:
-        raise InputError(f"squeezenet1_1: nothing is left of an image of {image} pixels; give {_LEAST_IMAGE} or more.")
+        raise InputError(
+            f"squeezenet1_1: the poolings leave nothing of an image of {image} pixels; give {_LEAST_IMAGE} or more."
+        )
     b = GraphBuilder("squeezenet1_1", seed=seed, opset=opset)
     x = b.input("image", (batch, 3, image, image))
     channels = 4 * width
@@ -45,7 +47,7 @@ def squeezenet1_1(
 
 
 def _fire(b: GraphBuilder, scope: str, x: str, inputs: int, squeeze: int) -> str:
-    """From `inputs` channels through `squeeze` to eight times as many: half from a 1x1, half from a 3x3 kernel."""
+    """A fire module: `inputs` channels to `squeeze`, then to 8 `squeeze`, half by a 1x1 and half by a 3x3 kernel."""
     x = _convolution(b, f"{scope}/squeeze", x, inputs, squeeze, 1)
     expanded = [
         _convolution(b, f"{scope}/expand_{kernel}x{kernel}", x, squeeze, 4 * squeeze, kernel) for kernel in (1, 3)

@@ -1,4 +1,11 @@
-"""Tiny graphs whose best form is known, each beside that form: same interface, function and drawn weights."""
+"""Tiny graphs whose best form is known, each beside that form: same interface, function and drawn weights.
+
+A search or an agent can be tested against the truth: `build("tiny_scale")` has a Mul, a MatMul and a Div, and
+`optimum("tiny_scale")` is the one MatMul into whose weight both scales fold.
+
+The invariant: a model and its optimum compute the same from the same inputs, up to rounding, since both draw their
+weights from the same seed under the same names.
+"""
 
 from functools import reduce
 from itertools import pairwise
@@ -17,9 +24,9 @@ def tiny_chain(
 ) -> ModelProto:
     """A chain of MatMuls by `length` constant weights, in turn width x inner and inner x width.
 
-    Input x (rows, width), output y. Weights folded at load time cost nothing at run time. The best form is
-    one MatMul, unless inner is under half of width and the length even: then folding everything makes the
-    graph slower, and the best form is two MatMuls that pass the narrow side once.
+    Input x (rows, width), output y. Weights that are folded at load time cost nothing at run time. The best form is
+    one MatMul, unless inner is below half of width and the length even: then folding everything makes the graph slower,
+    and the best form is two MatMuls that go through the narrow width once.
     """
     b, x = _start("tiny_chain", (rows, width), seed, opset)
     widths = _chain_widths(width, inner, length)
@@ -32,7 +39,7 @@ def tiny_chain(
 def tiny_chain_optimum(
     *, rows: int = 32, width: int = 64, inner: int = 256, length: int = 4, seed: int = 0, opset: int = 17
 ) -> ModelProto:
-    """tiny_chain in the order of fewest multiplications, and of those the fewest MatMuls."""
+    """The best form of tiny_chain: the fewest multiplications and, among such forms, the fewest MatMuls."""
     b, x = _start("tiny_chain", (rows, width), seed, opset)
     widths = _chain_widths(width, inner, length)
     cuts = _best_cuts(widths)
@@ -44,10 +51,10 @@ def tiny_chain_optimum(
 
 
 def tiny_merge(*, rows: int = 8, width: int = 64, branches: int = 3, seed: int = 0, opset: int = 17) -> ModelProto:
-    """Matmuls that share an input, as query, key and value do; the best form is one MatMul and one Split.
+    """MatMuls that share an input, as query, key and value do; the best form is one MatMul and one Split.
 
-    Input x (rows, width), outputs y_0, y_1, ... (rows, width). Best in launches: two, as no single operator
-    has these outputs; x is read once.
+    Input x (rows, width), outputs y_0, y_1, ... (rows, width). Two launches are the least, since no single operator has
+    these outputs; x is then read once.
     """
     b, x = _start("tiny_merge", (rows, width), seed, opset)
     for branch in range(branches):
@@ -59,7 +66,7 @@ def tiny_merge(*, rows: int = 8, width: int = 64, branches: int = 3, seed: int =
 def tiny_merge_optimum(
     *, rows: int = 8, width: int = 64, branches: int = 3, seed: int = 0, opset: int = 17
 ) -> ModelProto:
-    """tiny_merge as one MatMul by the concatenated weights, and one Split."""
+    """The best form of tiny_merge: one MatMul by the concatenated weights, and one Split."""
     b, x = _start("tiny_merge", (rows, width), seed, opset)
     joined = np.concatenate([_branch_values(b, width, branch) for branch in range(branches)], axis=1)
     y = b.node("MatMul", x, b.initialiser("merge/joined", joined), scope="merge")
@@ -73,7 +80,7 @@ def tiny_merge_optimum(
 def tiny_transpose(
     *, batch: int = 4, rows: int = 16, columns: int = 32, pairs: int = 2, seed: int = 0, opset: int = 17
 ) -> ModelProto:
-    """Transposes and reshapes that undo each other, `pairs` times, then a MatMul: it alone is the best form.
+    """Transposes and reshapes that undo each other, `pairs` times, then a MatMul, which alone is the best form.
 
     Input x (batch, rows, columns), output y (batch, rows, columns).
     """
@@ -91,7 +98,7 @@ def tiny_transpose(
 def tiny_transpose_optimum(
     *, batch: int = 4, rows: int = 16, columns: int = 32, pairs: int = 2, seed: int = 0, opset: int = 17
 ) -> ModelProto:
-    """tiny_transpose as its MatMul; a map that is not the identity takes at least one launch."""
+    """The best form of tiny_transpose: its MatMul; a map that is no identity takes at least one launch."""
     del pairs
     b, x = _start("tiny_transpose", (batch, rows, columns), seed, opset)
     return _finish_with_projection(b, x, (batch, rows, columns))
@@ -111,7 +118,7 @@ def tiny_scale(*, rows: int = 32, width: int = 64, seed: int = 0, opset: int = 1
 
 
 def tiny_scale_optimum(*, rows: int = 32, width: int = 64, seed: int = 0, opset: int = 17) -> ModelProto:
-    """tiny_scale with both scales in the weight; a map that is not the identity takes at least one launch."""
+    """The best form of tiny_scale: both scales in the weight; a map that is no identity takes at least one launch."""
     b, x = _start("tiny_scale", (rows, width), seed, opset)
     folded = _scale_values(b, width).astype(np.float64) * _SCALE_BEFORE / sqrt(width)
     x = b.node("MatMul", x, b.initialiser("scale/folded", folded.astype(np.float32)), scope="scale")
@@ -138,20 +145,19 @@ def _chain_weights(b: GraphBuilder, widths: list[int]) -> list[str]:
 
 
 def _product(factors: list[np.ndarray]) -> np.ndarray:
-    """The product in float64, rounded once."""
+    """The product of all factors in float64, rounded once."""
     return reduce(np.matmul, [factor.astype(np.float64) for factor in factors]).astype(np.float32)
 
 
 def _best_cuts(widths: list[int]) -> list[int]:
-    """Where to cut the chain into folded weights: the shortest path over widths, by size, then by number."""
-    best: list[tuple[int, int, list[int]]] = [(0, 0, [0])]
+    """The cuts of the chain into folded weights: the shortest path over widths, by size, then by number of weights."""
+    best: list[tuple[int, int, list[int]]] = [(0, 0, [0])]  # to each width: total size, number of weights, cuts
     for end in range(1, len(widths)):
-        best.append(
-            min(
-                (size + widths[begin] * widths[end], number + 1, [*cuts, end])
-                for begin, (size, number, cuts) in enumerate(best)
-            )
-        )
+        ways = [
+            (size + widths[begin] * widths[end], number + 1, [*cuts, end])
+            for begin, (size, number, cuts) in enumerate(best)
+        ]
+        best.append(min(ways))
     return best[-1][2]
 
 

@@ -1,4 +1,10 @@
-"""Transformer-Transducer (Zhang et al. 2020), which X-RLflow optimises as T-T."""
+"""Transformer-Transducer (Zhang et al. 2020), which X-RLflow optimises as T-T.
+
+One encoder reads audio, one reads the labels so far, and a small joint network scores the next label for every pair of
+a frame and a label. Attention knows distances, not places (Dai et al. 2019): a score is q kT, by content, plus q rT,
+where r encodes the distance from query to key. q rT is computed for all 2 T - 1 distances at once and then shifted, so
+that column j of row i is the distance i - j; `_shifted` does that by a Pad, two Reshapes and two Slices.
+"""
 
 from typing import Literal
 
@@ -47,31 +53,37 @@ def transformer_transducer(
 
     Inputs audio (batch, frames, hidden), stacked features, and label_ids (batch, labels) int64, batch a number or a
     symbol. Output logits (batch, frames, labels, vocabulary), or with head="last" (batch, vocabulary) of the last frame
-    and the last label, which is all that a step of decoding reads. Attention knows distances, not places (Dai et al.
-    2019, section 3.3); audio is seen whole, labels causally. Each block adds to its normalised input, not to its input
-    (Zhang et al., section 2). 18 + 2 layers of 512 units and 8 heads as there (section 3); frames, labels, vocabulary
-    and the width of the joint network are our choice. By default 873 nodes and 69,885,952 parameters.
+    and the last label, the only ones that a step of decoding reads. Attention is relative (Dai et al. 2019, section
+    3.3); a frame attends to all frames, a label to itself and those before it. Each block adds to its normalised input,
+    not to its input (Zhang et al., section 2). 18 + 2 layers of 512 units and 8 heads are as published (section 3);
+    frames, labels, vocabulary and the width of the joint network are our choice. By default 873 nodes and 69,885,952
+    parameters.
 
-    Raises InputError where the sizes do not fit together.
+    Raises InputError if the sizes do not fit together.
     """
     if hidden % 2:
-        raise InputError(f"transformer_transducer: hidden={hidden} is odd; half of it are sines, so choose even.")
+        raise InputError(f"transformer_transducer: hidden={hidden} is odd; choose an even number: half are sines.")
+
     b = GraphBuilder("transformer_transducer", seed=seed, opset=opset)
     of_audio = TransformerSizes(batch, frames, hidden, heads, intermediate, layer_norm, _EPSILON)
     of_labels = TransformerSizes(batch, labels, hidden, heads, intermediate, layer_norm, _EPSILON)
     of_audio.check("transformer_transducer", opset)
+
     audio = b.input("audio", (batch, frames, hidden))
     for layer in range(audio_layers):
         audio = _layer(b, of_audio, f"transducer/audio/layer_{layer}", audio)
+
     ids = b.input("label_ids", (batch, labels), TensorProto.INT64)
     label = embedding(b, of_labels, "transducer/label/embedding", vocabulary, ids)
     mask = b.constant("causal_mask", additive_mask(np.tri(labels, dtype=bool)))
     for layer in range(label_layers):
         label = _layer(b, of_labels, f"transducer/label/layer_{layer}", label, mask)
+
     if head == "last":
         audio, label = token(b, "transducer/audio", audio, "last"), token(b, "transducer/label", label, "last")
         b.output("logits", _joint(b, of_audio, audio, label, vocabulary), (batch, vocabulary))
         return b.finish()
+
     audio = b.node("Unsqueeze", audio, b.constant("label_axis", np.array([2])), scope="transducer/audio")
     label = b.node("Unsqueeze", label, b.constant("frame_axis", np.array([1])), scope="transducer/label")
     logits = _joint(b, of_audio, audio, label, vocabulary)
@@ -80,7 +92,7 @@ def transformer_transducer(
 
 
 def _joint(b: GraphBuilder, sizes: TransformerSizes, audio: str, label: str, vocabulary: int) -> str:
-    """For every frame and label (..., hidden) the logits (..., vocabulary) of what comes next."""
+    """The joint network: a frame and a label (..., hidden) -> logits (..., vocabulary) of the next label."""
     scope = "transducer/joint"
     parts = (
         linear(b, sizes, f"{scope}/audio", audio, sizes.hidden, sizes.hidden),
@@ -91,7 +103,7 @@ def _joint(b: GraphBuilder, sizes: TransformerSizes, audio: str, label: str, voc
 
 
 def _layer(b: GraphBuilder, sizes: TransformerSizes, scope: str, x: str, mask: str | None = None) -> str:
-    """With y = norm(x), y + attention(y); then the same around feed_forward."""
+    """A layer: with y = norm(x), y + attention(y), then the same with feed_forward."""
     y = layer_normalisation(b, sizes, f"{scope}/attention/layer_norm", x)
     x = b.node("Add", y, _relative_attention(b, sizes, f"{scope}/attention", y, mask), scope=f"{scope}/attention")
     y = layer_normalisation(b, sizes, f"{scope}/layer_norm", x)
@@ -101,22 +113,23 @@ def _layer(b: GraphBuilder, sizes: TransformerSizes, scope: str, x: str, mask: s
 def _relative_attention(b: GraphBuilder, sizes: TransformerSizes, scope: str, x: str, mask: str | None) -> str:
     """output(softmax(((q + u) kT + (q + v) rT) / sqrt(d) + mask) v), r by the distance of query and key."""
 
-    def project(kind: str) -> str:
-        return linear(b, sizes, f"{scope}/{kind}", x, sizes.hidden, sizes.hidden)
+    def project(role: str) -> str:
+        return linear(b, sizes, f"{scope}/{role}", x, sizes.hidden, sizes.hidden)
 
     query = project("query")
     key = split_heads(b, sizes, f"{scope}/key", project("key"), WIDTH_FIRST)
     value = split_heads(b, sizes, f"{scope}/value", project("value"), TOKEN_FIRST)
 
-    def asking(of: str) -> str:
-        """The query with a bias of its own for what it asks of."""
-        bias = b.parameter(f"{scope}/{of}/bias", (sizes.hidden,), std=1.0)
-        biased = b.node("Add", query, bias, scope=f"{scope}/{of}")
-        return split_heads(b, sizes, f"{scope}/{of}", biased, TOKEN_FIRST)
+    def biased_query(part: str) -> str:
+        """The query plus a bias, one for scores by content (u) and one for scores by distance (v)."""
+        bias = b.parameter(f"{scope}/{part}/bias", (sizes.hidden,), std=1.0)
+        biased = b.node("Add", query, bias, scope=f"{scope}/{part}")
+        return split_heads(b, sizes, f"{scope}/{part}", biased, TOKEN_FIRST)
 
-    by_content = b.node("MatMul", asking("content"), key, scope=f"{scope}/content")
-    by_distance = b.node("MatMul", asking("distance"), _distances(b, sizes, scope), scope=f"{scope}/distance")
+    by_content = b.node("MatMul", biased_query("content"), key, scope=f"{scope}/content")
+    by_distance = b.node("MatMul", biased_query("distance"), _distances(b, sizes, scope), scope=f"{scope}/distance")
     by_distance = _shifted(b, sizes, f"{scope}/distance", by_distance)
+
     scores = scaled(b, sizes, scope, b.node("Add", by_content, by_distance, scope=f"{scope}/scores"))
     if mask is not None:
         scores = b.node("Add", scores, mask, scope=f"{scope}/scores")
@@ -125,7 +138,7 @@ def _relative_attention(b: GraphBuilder, sizes: TransformerSizes, scope: str, x:
 
 
 def _distances(b: GraphBuilder, sizes: TransformerSizes, scope: str) -> str:
-    """(heads, width, 2 T - 1): keys for the distances T - 1 to 1 - T of a query to a key before or after it."""
+    """Keys for the distances T - 1 to 1 - T from a query to a key before or after it, (heads, width, 2 T - 1)."""
     scope = f"{scope}/distance"
     waves = b.constant("waves", _waves(_length(sizes), sizes.hidden))
     y = projection(b, sizes, scope, waves, sizes.hidden, sizes.hidden)
@@ -134,16 +147,17 @@ def _distances(b: GraphBuilder, sizes: TransformerSizes, scope: str) -> str:
 
 
 def _waves(length: int, hidden: int) -> np.ndarray:
-    """(2 length - 1, hidden): sines, then cosines, of each distance, from the furthest before to the furthest after."""
+    """Sines, then cosines, of each distance from the furthest before to the furthest after, (2 length - 1, hidden)."""
     frequencies = _LONGEST_WAVE ** -(np.arange(0, hidden, 2) / hidden)
     angles = np.arange(length - 1, -length, -1)[:, None] * frequencies
     return np.concatenate([np.sin(angles), np.cos(angles)], axis=1).astype(np.float32)
 
 
 def _shifted(b: GraphBuilder, sizes: TransformerSizes, scope: str, scores: str) -> str:
-    """From (batch, heads, T, 2 T - 1) by distance to (batch, heads, T, T) by key (Dai et al. 2019, appendix B).
+    """Turn scores by distance (batch, heads, T, 2 T - 1) into scores by key (batch, heads, T, T).
 
-    With a column in front, rows of 2 T read as rows of T lie one distance further along from row to row.
+    Dai et al. 2019, appendix B: with one more column in front, a row has 2 T entries. Dropping the first T entries and
+    reading the rest in rows of 2 T - 1 makes row i begin at distance i, so that its column j is distance i - j.
     """
     length = _length(sizes)
     outer = (sizes.batch, sizes.heads)

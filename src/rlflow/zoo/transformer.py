@@ -1,4 +1,14 @@
-"""The layers of a transformer (Vaswani et al. 2017), written the way torch's exporter writes them."""
+"""The layers of a transformer (Vaswani et al. 2017), written the way torch's exporter writes them.
+
+    sizes = TransformerSizes(1, 128, hidden=768, heads=12, intermediate=3072, layer_norm="fused", epsilon=1e-5)
+    x = pre_norm_layer(b, sizes, "layer_0", x)
+
+Every function takes the builder, the sizes, the scope in which its nodes and parameters are named, and the names of its
+input tensors; it returns the name of its output. All tensors between layers are (batch, sequence, hidden).
+
+The invariant: a function's parameters are named by its scope alone, so models that use the same scopes have the same
+weights, however attention or normalisation is spelled.
+"""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -18,7 +28,7 @@ LayerNorm = Literal["fused", "decomposed"]
 """One LayerNormalization node (ONNX 17), or nine elementary ones."""
 
 Activation = Callable[[GraphBuilder, str, str], str]
-"""From builder, scope and tensor to the activated tensor."""
+"""A function from builder, scope and tensor to the activated tensor."""
 
 TOKEN_FIRST = (0, 2, 1, 3)
 """From (batch, sequence, heads, width) to (batch, heads, sequence, width): queries and values."""
@@ -28,7 +38,7 @@ WIDTH_FIRST = (0, 2, 3, 1)
 
 @dataclass(frozen=True, slots=True)
 class TransformerSizes:
-    """What all layers of a transformer share. `epsilon` is the one of its layer normalisation."""
+    """The sizes that all layers of a transformer share; `epsilon` is that of the layer normalisation."""
 
     batch: Dimension
     sequence: Dimension
@@ -40,7 +50,7 @@ class TransformerSizes:
 
     @property
     def std(self) -> float:
-        """BERT's 0.02 at 768 units, wider for narrow models, so that attention is as sharp in all."""
+        """The spread of drawn weights: BERT's 0.02 at 768 units, more if narrower, so that attention is as sharp."""
         return _BASE_STD * sqrt(_BASE_HIDDEN / self.hidden)
 
     @property
@@ -48,7 +58,7 @@ class TransformerSizes:
         return self.hidden // self.heads
 
     def check(self, model: str, opset: int) -> None:
-        """Raise InputError where heads and units, or opset and normalisation, do not fit together."""
+        """Raise InputError if heads and units, or opset and normalisation, do not fit together."""
         if self.hidden % self.heads:
             raise InputError(
                 f"{model}: hidden={self.hidden} is not a multiple of heads={self.heads}; choose sizes that divide."
@@ -61,22 +71,25 @@ class TransformerSizes:
 
 
 def attention(b: GraphBuilder, sizes: TransformerSizes, scope: str, x: str, mask: str | None = None) -> str:
-    """output(softmax(q kT / sqrt(d) + mask) v); x and the result (batch, sequence, hidden)."""
+    """Multi-head attention, output(softmax(q kT / sqrt(d) + mask) v); x and the result (batch, sequence, hidden)."""
 
-    def project(kind: str, permutation: tuple[int, ...]) -> str:
-        y = linear(b, sizes, f"{scope}/{kind}", x, sizes.hidden, sizes.hidden)
-        return split_heads(b, sizes, f"{scope}/{kind}", y, permutation)
+    def project(role: str, permutation: tuple[int, ...]) -> str:
+        y = linear(b, sizes, f"{scope}/{role}", x, sizes.hidden, sizes.hidden)
+        return split_heads(b, sizes, f"{scope}/{role}", y, permutation)
 
-    query, key, value = project("query", TOKEN_FIRST), project("key", WIDTH_FIRST), project("value", TOKEN_FIRST)
+    query = project("query", TOKEN_FIRST)
+    key = project("key", WIDTH_FIRST)
+    value = project("value", TOKEN_FIRST)
     return _attend(b, sizes, scope, query, key, value, mask)
 
 
 def merged_attention(b: GraphBuilder, sizes: TransformerSizes, scope: str, x: str, mask: str | None = None) -> str:
-    """The same with one projection for query, key and value, which is then split."""
+    """Multi-head attention with one projection for query, key and value, which is then split."""
     inner = f"{scope}/query_key_value"
     y = linear(b, sizes, inner, x, sizes.hidden, 3 * sizes.hidden)
     thirds = b.constant("thirds", lengths(*[sizes.hidden] * 3))
     query, key, value = b.multi_output_node("Split", y, thirds, scope=inner, outputs=3, axis=2)
+
     query = split_heads(b, sizes, f"{scope}/query", query, TOKEN_FIRST)
     key = split_heads(b, sizes, f"{scope}/key", key, WIDTH_FIRST)
     value = split_heads(b, sizes, f"{scope}/value", value, TOKEN_FIRST)
@@ -94,14 +107,14 @@ def _attend(
 
 
 def split_heads(b: GraphBuilder, sizes: TransformerSizes, scope: str, x: str, permutation: tuple[int, ...]) -> str:
-    """x (batch, sequence, hidden) as (batch, sequence, heads, width), permuted."""
+    """Split x (batch, sequence, hidden) into (batch, sequence, heads, width) and permute the axes."""
     shape = lengths(sizes.batch, sizes.sequence, sizes.heads, sizes.head_width)
     x = b.node("Reshape", x, b.constant("split_heads", shape), scope=scope)
     return b.node("Transpose", x, scope=scope, perm=permutation)
 
 
 def scaled(b: GraphBuilder, sizes: TransformerSizes, scope: str, scores: str) -> str:
-    """Scores over the root of the heads' width."""
+    """Divide scores by the root of the heads' width."""
     scale = b.constant("sqrt_head_width", np.float32(sqrt(sizes.head_width)))
     return b.node("Div", scores, scale, scope=f"{scope}/scores")
 
@@ -123,7 +136,7 @@ def relu(b: GraphBuilder, scope: str, x: str) -> str:
 
 
 def gelu(b: GraphBuilder, scope: str, x: str) -> str:
-    """x (1 + erf(x / sqrt(2))) / 2 (Hendrycks and Gimpel 2016), the exact form."""
+    """GELU in its exact form, x (1 + erf(x / sqrt(2))) / 2 (Hendrycks and Gimpel 2016)."""
     scope = f"{scope}/gelu"
     y = b.node("Div", x, b.constant("sqrt_two", np.float32(sqrt(2))), scope=scope)
     y = b.node("Erf", y, scope=scope)
@@ -133,7 +146,7 @@ def gelu(b: GraphBuilder, scope: str, x: str) -> str:
 
 
 def gelu_tanh(b: GraphBuilder, scope: str, x: str) -> str:
-    """x (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3))) / 2 (Hendrycks and Gimpel 2016, section 2)."""
+    """GELU by tanh, x (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3))) / 2 (Hendrycks and Gimpel 2016, section 2)."""
     scope = f"{scope}/gelu"
     y = b.node("Pow", x, b.constant("three", np.float32(3)), scope=scope)
     y = b.node("Mul", y, b.constant("cubic", np.float32(0.044715)), scope=scope)
@@ -160,7 +173,7 @@ def pre_norm_layer(
     mask: str | None = None,
     activation: Activation = gelu,
 ) -> str:
-    """x + attend(norm(x)), and around feed_forward the same: what ViT and the GPTs repeat."""
+    """The layer that ViT and the GPTs repeat: x + attend(norm(x)), then the same with feed_forward."""
     y = layer_normalisation(b, sizes, f"{scope}/attention/layer_norm", x)
     y = attend(b, sizes, f"{scope}/attention", y, mask)
     x = b.node("Add", y, x, scope=f"{scope}/attention/residual")
@@ -169,22 +182,23 @@ def pre_norm_layer(
 
 
 def linear(b: GraphBuilder, sizes: TransformerSizes, scope: str, x: str, inputs: int, outputs: int) -> str:
-    """x W + b over the last axis."""
+    """A linear layer with a bias, x W + b over the last axis."""
     y = projection(b, sizes, scope, x, inputs, outputs)
     return b.node("Add", y, b.parameter(f"{scope}/bias", (outputs,), std=_NOISE), scope=scope)
 
 
 def projection(b: GraphBuilder, sizes: TransformerSizes, scope: str, x: str, inputs: int, outputs: int) -> str:
-    """x W over the last axis."""
+    """A linear layer without a bias, x W over the last axis."""
     return b.node("MatMul", x, b.parameter(f"{scope}/weight", (inputs, outputs), std=sizes.std), scope=scope)
 
 
 def layer_normalisation(b: GraphBuilder, sizes: TransformerSizes, scope: str, x: str) -> str:
-    """Normalisation of the last axis, (..., hidden), with gain and bias (Ba et al. 2016)."""
+    """Layer normalisation over the last axis, (..., hidden), with gain and bias (Ba et al. 2016)."""
     gain = b.parameter(f"{scope}/gain", (sizes.hidden,), mean=1.0, std=_NOISE)
     bias = b.parameter(f"{scope}/bias", (sizes.hidden,), std=_NOISE)
     if sizes.layer_norm == "fused":
         return b.node("LayerNormalization", x, gain, bias, scope=scope, axis=-1, epsilon=sizes.epsilon)
+
     centred = b.node("Sub", x, mean(b, scope, x), scope=scope)
     square = b.node("Pow", centred, b.constant("two", np.float32(2)), scope=scope)
     variance = b.node("Add", mean(b, scope, square), b.constant("epsilon", np.float32(sizes.epsilon)), scope=scope)
@@ -193,7 +207,7 @@ def layer_normalisation(b: GraphBuilder, sizes: TransformerSizes, scope: str, x:
 
 
 def mean(b: GraphBuilder, scope: str, x: str) -> str:
-    """Mean over the last axis, which stays with length one; the axes became an input with ONNX 18."""
+    """The mean over the last axis, which stays with length 1; from opset 18 the axes are an input of ReduceMean."""
     if b.opset < 18:
         return b.node("ReduceMean", x, scope=scope, axes=[-1], keepdims=1)
     return b.node("ReduceMean", x, b.constant("last_axis", np.array([-1])), scope=scope, keepdims=1)

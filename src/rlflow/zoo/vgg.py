@@ -26,20 +26,24 @@ def vgg19(
 
     Input image (batch, 3, image, image), batch a number or a symbol; output logits (batch, classes). `width`: channels
     of the first convolution; `hidden`: units of the fully connected layers, the first of which reads every pixel that
-    five poolings leave. As published 43 nodes and 143,667,240 parameters. Raises InputError for an image of which they
-    leave nothing.
+    five poolings leave. As published, 43 nodes and 143,667,240 parameters. Raises InputError for an image so small that
+    the poolings leave nothing of it.
     """
     left = image >> len(_STAGES)
     if left == 0:
-        raise InputError(f"vgg19: nothing is left of an image of {image} pixels; give {1 << len(_STAGES)} or more.")
+        raise InputError(
+            f"vgg19: the poolings leave nothing of an image of {image} pixels; give {1 << len(_STAGES)} or more."
+        )
     b = GraphBuilder("vgg19", seed=seed, opset=opset)
     x, channels = b.input("image", (batch, 3, image, image)), 3
     for stage, (factor, convolutions) in enumerate(_STAGES):
         scope = f"vgg19/stage_{stage}"
         for index in range(convolutions):
             x = convolution(b, f"{scope}/conv_{index}", x, channels, factor * width, (3, 3))
-            x, channels = b.node("Relu", x, scope=f"{scope}/conv_{index}"), factor * width
+            x = b.node("Relu", x, scope=f"{scope}/conv_{index}")
+            channels = factor * width
         x = b.node("MaxPool", x, scope=scope, kernel_shape=[2, 2], strides=[2, 2])
+
     x = b.node("Flatten", x, scope="vgg19/classifier", axis=1)
     units = [channels * left * left, hidden, hidden, classes]
     for index in range(3):

@@ -27,11 +27,11 @@ def vit(
 ) -> ModelProto:
     """Vision Transformer: patches by a convolution, class token, learned positions; ViT-Base unless told otherwise.
 
-    Input image (batch, 3, image, image), batch a number or a symbol; output logits (batch, classes), read off
-    the class token. The encoder is BERT's, normalised before each block instead of after it. `layer_norm` is
-    one LayerNormalization node (ONNX 17) or nine elementary ones. As in BERT, softmax takes the key biases out.
+    Input image (batch, 3, image, image), batch a number or a symbol; output logits (batch, classes), read from the
+    class token. The encoder is BERT's, normalised before each block instead of after it. `layer_norm` is one
+    LayerNormalization node (ONNX 17) or nine elementary ones. As in BERT, softmax cancels the key biases.
 
-    Raises InputError where the sizes do not fit together.
+    Raises InputError if the sizes do not fit together.
     """
     if image % patch:
         raise InputError(f"vit: image={image} is not a multiple of patch={patch}; choose sizes that divide.")
@@ -61,7 +61,7 @@ def _embeddings(b: GraphBuilder, sizes: TransformerSizes, image: str, patch: int
 
 
 def _class_token(b: GraphBuilder, sizes: TransformerSizes, image: str) -> str:
-    """(batch, 1, hidden): one learned vector, the same for every image."""
+    """The class token (batch, 1, hidden): one learned vector, the same for every image."""
     scope = "vit/embeddings/class_token"
     token = b.parameter(f"{scope}/weight", (1, 1, sizes.hidden), std=1.0)
     if sizes.batch == 1:

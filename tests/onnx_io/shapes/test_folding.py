@@ -3,48 +3,18 @@
 import tracemalloc
 
 import numpy as np
-import onnx
 import pytest
-from onnx import TensorProto, helper, parser
-from onnx_io.conftest import build_model, floats, same_values
+from onnx import TensorProto, helper
+from support.kernels import same_values
+from support.onnx_models import build_model, exported, floats
 
-from rlflow.equivalence.compare import compare
 from rlflow.errors import RLFlowError
-from rlflow.ir import TensorType, validate
+from rlflow.ir import validate
 from rlflow.onnx_io import check_model, from_onnx, to_onnx
 from rlflow.onnx_io.shapes.folding import computed
-from rlflow.runtime.inputs import dimensions_of, draw_inputs
 from rlflow.runtime.session import open_session, run
 
 PINS = {"batch": 2, "seq": 5}
-
-
-def exported(opset: int = 13) -> onnx.ModelProto:
-    """(batch, seq, 12) -> (batch, 3, seq, 4), as torch exports x.view(b, s, 3, 4).transpose(1, 2)."""
-    axes, zero = ("<axes = [0]>", "") if opset < 13 else ("", ", zero")
-    model = parser.parse_model(
-        f"""
-        <ir_version: 8, opset_import: ["" : {opset}]>
-        exported (float[batch, seq, 12] x) => (float[batch, heads, seq, size] y) {{
-            shape = Shape(x)
-            first = Constant<value = int64 {{0}}>()
-            second = Constant<value = int64 {{1}}>()
-            zero = Constant<value = int64[1] {{0}}>()
-            three = Constant<value = int64[1] {{3}}>()
-            four = Constant<value = int64[1] {{4}}>()
-            b = Gather<axis = 0>(shape, first)
-            s = Gather<axis = 0>(shape, second)
-            b1 = Unsqueeze{axes}(b{zero})
-            s1 = Unsqueeze{axes}(s{zero})
-            target = Concat<axis = 0>(b1, s1, three, four)
-            split = Reshape(x, target)
-            turned = Transpose<perm = [0, 2, 1, 3]>(split)
-            y = Relu(turned)
-        }}
-        """
-    )
-    onnx.checker.check_model(model)
-    return model
 
 
 @pytest.mark.parametrize("opset", [9, 11, 13, 17])
@@ -112,18 +82,6 @@ def test_the_shape_of_a_known_value_is_a_weight(attributes: dict[str, int], expe
     assert run(open_session(after, "as_written"), feeds)["y"].tolist() == expected
 
 
-def test_dimensions_without_a_name_are_pinned_by_their_place() -> None:
-    model = exported()
-    for place in range(2):
-        model.graph.input[0].type.tensor_type.shape.dim[place].ClearField("dim_param")
-    sizes = dimensions_of(model, {"x": (2, 5, 12)})
-    assert sizes == {"x[0]": 2, "x[1]": 5}
-    graph = from_onnx(model, sizes)
-    assert graph.type_of(graph.outputs[0]).shape == (2, 3, 5, 4)
-    assert draw_inputs(model, np.random.default_rng(0), sizes)["x"].shape == (2, 5, 12)
-    assert compare(model, to_onnx(graph), dimensions=sizes).equivalent
-
-
 NUMBERS = {"a": np.array([7, -7, 3]), "b": np.array([2, 2, -5])}
 ARITHMETIC = [
     *((op, ("a", "b"), {}) for op in ("Add", "Sub", "Mul", "Div", "Equal", "Greater", "Less", "Max", "Min", "Mod")),
@@ -180,13 +138,3 @@ def test_what_would_fill_the_memory_is_not_computed(
     assert computed(node, large, 17) is None
     assert tracemalloc.get_traced_memory()[1] < 2**20
     tracemalloc.stop()
-
-
-def test_a_stale_declared_size_is_not_believed() -> None:
-    """The batch was opened in the inputs alone."""
-    nodes = [helper.make_node("Relu", ["x"], ["r"]), helper.make_node("Shape", ["r"], ["s"])]
-    declared = [floats("r", 3, 12), helper.make_tensor_value_info("s", TensorProto.INT64, [2])]
-    graph = from_onnx(build_model(nodes, [floats("x", "N", 12)], declared))
-    relu = next(n for n in graph.nodes.values() if n.op == "Relu")
-    assert relu.types[0] == TensorType("float32", ("N", 12))
-    assert "Shape" in {n.op for n in graph.nodes.values()}

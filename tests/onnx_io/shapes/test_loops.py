@@ -4,7 +4,7 @@ import numpy as np
 import onnx
 import pytest
 from onnx import TensorProto, helper
-from onnx_io.conftest import Build, floats
+from support.onnx_models import Build, floats
 
 from rlflow import zoo
 from rlflow.equivalence.compare import compare

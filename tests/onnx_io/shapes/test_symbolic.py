@@ -7,7 +7,7 @@ import numpy as np
 import onnx
 import pytest
 from onnx import TensorProto, helper
-from onnx_io.conftest import Build, Survives, floats
+from support.onnx_models import Build, Survives, floats
 
 from rlflow.ir import Graph, Node
 from rlflow.ir.dimension import plus
@@ -178,19 +178,6 @@ def test_a_function_of_constants_is_left_to_the_runtime(model: Build, survives: 
     )
     assert [from_onnx(before).nodes[i].op for i in from_onnx(before).order] == ["Exp", "Mul"]
     survives(before, {"x": np.ones(1000, np.float32)})
-
-
-@pytest.mark.parametrize(("kind", "outputs"), [("FastGelu", 1), ("SkipLayerNormalization", 4)])
-def test_types_of_operators_that_onnx_does_not_know(model: Build, survives: Survives, kind: str, outputs: int) -> None:
-    """What reads them is understood."""
-    names = ["m", "", "", "k"][:outputs] if outputs > 1 else ["k"]
-    fused = helper.make_node(kind, ["x", "x", "w"] if outputs > 1 else ["x"], names, domain="com.microsoft")
-    nodes = [fused, node("Add", "k k", "y")]
-    weights = {"w": np.ones(4, np.float32)} if outputs > 1 else {}
-    before = model(nodes, [floats("x", 2, 3, 4)], [floats("y", 2, 3, 4)], weights=weights, domains=["com.microsoft"])
-    found = last(from_onnx(before))
-    assert (found.op, found.is_opaque) == ("Add", False)
-    survives(before, {"x": np.ones((2, 3, 4), np.float32)})
 
 
 def test_a_size_that_is_rounded_up_to_patches_is_a_number(model: Build, survives: Survives) -> None:

@@ -11,23 +11,21 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from support.generation import QUICK, SMALL_LIBRARY
 
 from rlflow.rules.library import load
 from rlflow.rules.synthesis import generate as generation
-from rlflow.rules.synthesis.families import FAMILIES
+from rlflow.rules.synthesis.checkpoint import code_files
 from rlflow.rules.synthesis.generate import GeneratorConfig, LibraryConfig, build_library, resumed, write_library
 from rlflow.rules.verification.verify import VerificationConfig
 
-QUICK = GeneratorConfig(FAMILIES["algebra"], max_operators=1, verification=VerificationConfig(shapes=16))
-SLOW = GeneratorConfig(FAMILIES["join"], max_operators=2)
-CONFIG = LibraryConfig(families=(QUICK, SLOW), declared=False)
 PROGRAM = """
 import sys
 from pathlib import Path
-from rules.synthesis.test_checkpoint import CONFIG
+from support.generation import SMALL_LIBRARY
 from rlflow.rules.synthesis.generate import write_library
 if __name__ == "__main__":
-    write_library(Path(sys.argv[1]), CONFIG)
+    write_library(Path(sys.argv[1]), SMALL_LIBRARY)
 """
 """In a file of its own: processes of families read it again."""
 
@@ -47,7 +45,7 @@ def test_a_killed_generation_goes_on(tmp_path: Path) -> None:
     path, whole = tmp_path / "library.jsonl", tmp_path / "whole.jsonl"
     program = tmp_path / "program.py"
     program.write_text(PROGRAM)
-    search = os.pathsep.join([str(Path(__file__).parents[1]), *sys.path])
+    search = os.pathsep.join([str(Path(__file__).parents[2]), *sys.path])
     process = subprocess.Popen(
         [sys.executable, program, path], env=os.environ | {"PYTHONPATH": search}, start_new_session=True
     )
@@ -60,9 +58,9 @@ def test_a_killed_generation_goes_on(tmp_path: Path) -> None:
     (kept,) = found
     cpu_s = json.loads(kept.read_text().partition("\n")[2])["cpu_s"]
 
-    report = write_library(path, CONFIG)
+    report = write_library(path, SMALL_LIBRARY)
     assert report.families["algebra"].cpu_s == cpu_s
-    write_library(whole, CONFIG)
+    write_library(whole, SMALL_LIBRARY)
     assert path.read_bytes() == whole.read_bytes()
     assert len(load(path).rules) > 40
     assert sorted(p.name for p in tmp_path.iterdir()) == ["library.jsonl", "program.py", "whole.jsonl"]
@@ -95,6 +93,13 @@ def test_another_configuration_takes_nothing_of_it(
     request.getfixturevalue("no_enumeration")
     with pytest.raises(AssertionError, match="enumerated"):
         resumed(changed, tmp_path)
+
+
+def test_the_name_depends_on_the_code() -> None:
+    """Otherwise a file that older code has made would be taken for one of this code, without a word."""
+    files = code_files()
+    assert {path.parts[0] for path in files} == {"ir", "onnx_io", "ops", "rules", "runtime"}
+    assert {Path("rules/synthesis/generate.py"), Path("ops/registry.py")} <= set(files)
 
 
 @pytest.mark.parametrize("damage", [lambda b: b[:-20], lambda b: b"\xff\x00", lambda b: b"", lambda b: b + b" "])

@@ -1,62 +1,30 @@
 """The family of data movement: what is seen at one axis, slice or permutation becomes a rule of all, or none."""
 
-from collections.abc import Sequence
-from dataclasses import replace
-from random import Random
 from typing import Any
 
 import numpy as np
 import pytest
-from rules.support import assert_fires_on_a_model
+from support.movement import CONFIG, SHAPES, cut, found
+from support.rewrites import assert_fires_on_a_model
 
-from rlflow.ir.tensor_type import TensorType
 from rlflow.rules import pattern
-from rlflow.rules.declared.reading import EXTENTS
-from rlflow.rules.pattern import Term, parse
-from rlflow.rules.rule import Rule, declare
-from rlflow.rules.synthesis.attributes import is_tied, of_any_attributes
+from rlflow.rules.pattern import parse
+from rlflow.rules.rule import rule_from_json
+from rlflow.rules.synthesis.attributes import is_tied
 from rlflow.rules.synthesis.enumeration import Leaf, OperatorChoice, enumerate_pairs
-from rlflow.rules.synthesis.families import MOVEMENT, Family
+from rlflow.rules.synthesis.families import MOVEMENT
 from rlflow.rules.synthesis.generate import GenerationReport, GeneratorConfig, generate
 from rlflow.rules.synthesis.prune import KnownRules
 from rlflow.rules.synthesis.two_outputs import of_both_parts
-from rlflow.rules.verification.sampler import Sampler
-from rlflow.rules.verification.verify import Certificate, VerificationConfig, certified, verify
-
-CONFIG = VerificationConfig()
-TO_THE_END = 2**31 - 1
-
-
-def some(*operators: str) -> Family:
-    """The family with these operators alone, over its tensors of rank 3."""
-    chosen = tuple(choice for choice in MOVEMENT.operators if choice.op in operators)
-    leaves = tuple(leaf for leaf in MOVEMENT.leaves if leaf.name in "abi")
-    return replace(MOVEMENT, name="-".join(operators).lower(), leaves=leaves, operators=chosen)
-
-
-def found(*operators: str) -> GenerationReport:
-    return generate(GeneratorConfig(some(*operators), max_operators=2))
+from rlflow.rules.verification.verify import Certificate, certified, verify
 
 
 def equations(report: GenerationReport) -> set[str]:
     return {rule.equation() for rule in report.rules}
 
 
-def cut(axis: int, start: int, end: int, x: Any, step: int = 1) -> Any:
-    return ["Slice", {"axes": [axis], "starts": [start], "ends": [end], "steps": [step]}, x]
-
-
 def join(axis: int, *parts: Any) -> Any:
     return ["Concat", {"axis": axis}, *parts]
-
-
-def turn(perm: Sequence[int], x: Any) -> Any:
-    return ["Transpose", {"perm": list(perm)}, x]
-
-
-@pytest.fixture(scope="module")
-def slices() -> GenerationReport:
-    return found("Relu", "Slice", "Concat")
 
 
 @pytest.fixture(scope="module")
@@ -153,9 +121,6 @@ def test_a_reshape_has_any_shape_only_where_shapes_do_not_matter() -> None:
         assert all(spec.shape == ("a0", "a1", "a2") for spec in rule.variables.values())
 
 
-SHAPES = {name: TensorType("float32", (4, 4, 4)) for name in "ab"}
-
-
 @pytest.mark.parametrize(
     ("true", "false"),
     [
@@ -189,32 +154,9 @@ def test_what_follows_and_what_does_not(
     assert not known.explain(*map(parse, false), SHAPES)
 
 
-def test_a_transpose_takes_the_axis_of_a_slice_with_it() -> None:
-    """That a slice keeps its axis past a transpose is well typed where dimensions are equal, and false."""
-    known = KnownRules()
-    for rule in found("Transpose", "Slice").rules:
-        known.add(rule)
-    turned = parse(cut(-1, 0, 2, turn((1, 2, 0), "a")))
-    assert known.explain(turned, parse(turn((1, 2, 0), cut(-3, 0, 2, "a"))), SHAPES)
-    backwards = parse(cut(-1, -1, -TO_THE_END, turn((1, 2, 0), "a"), -1))
-    kept = parse(turn((1, 2, 0), cut(-1, -1, -TO_THE_END, "a", -1)))
-    moved = parse(turn((1, 2, 0), cut(-3, -1, -TO_THE_END, "a", -1)))
-    assert known.explain(backwards, moved, SHAPES)
-    assert not known.explain(backwards, kept, SHAPES)
-
-
 def test_one_seed_one_family(turns: GenerationReport) -> None:
     assert turns.rules
     assert [r.to_json() for r in found("Transpose", "Concat").rules] == [r.to_json() for r in turns.rules]
-
-
-def test_no_rule_has_a_size_of_its_example(slices: GenerationReport) -> None:
-    """Not vacuous: the equalities themselves, seen at one slice each, have."""
-    assert slices.rules
-    assert not any(map(is_tied, slices.rules))
-    for source in (cut(-1, 0, 2, ["Relu", "a"]), ["Reshape", {"shape": [2, -1]}, "a"]):
-        assert is_tied(declare("seen", "test", [source], ["a"]))
-    assert not is_tied(declare("of all", "test", [cut(-1, 0, TO_THE_END, "a")], ["a"]))
 
 
 def test_two_outputs_of_one_operator_count_once() -> None:
@@ -234,59 +176,12 @@ def test_two_outputs_of_one_operator_count_once() -> None:
     ]
 
 
-def seen(source: Any, target: Any) -> Rule:
-    return declare("seen", "test", [source], [target], {"a": {"shape": ["l", "m", "k"]}})
-
-
-def targets(rule: Rule) -> list[Term]:
-    dimensions = {"l": 3, "m": 7, "k": 4}
-    return [candidate.target[0] for group in of_any_attributes(rule, dimensions) for candidate in group]
-
-
-def test_targets_are_computed_by_example() -> None:
-    """A transpose that was seen to be (2, 0, 1) may be a composition or an inverse, and nothing else."""
-    twice = seen(turn((1, 2, 0), turn((1, 2, 0), "a")), turn((2, 0, 1), "a"))
-    assert {pattern.show(term).split("(")[0] for term in targets(twice)} == {
-        "Transpose[perm=inverse",
-        "Transpose[perm=compose",
-    }
-    assert not targets(seen(turn((1, 2, 0), "a"), turn((1, 0, 2), "a")))
-
-
-# What is drawn, and what it proves.
-
-
-def test_drawn_slices_go_in_every_direction() -> None:
-    """End, start and step are drawn one after another and belong together: one in six reads all backwards."""
-    kinds = {"?e": ["extent"], "?b": ["extent", "?e"], "?t": ["extent", "?e", "?b"]}
-    cutting = ["Slice", {"axes": "?a", "starts": "?b", "ends": "?e", "steps": "?t"}, "x"]
-    rule = declare("slice", "test", [cutting], [cutting], attributes={"?a": ["axes", "x"], **kinds})
-    sampler, random = Sampler(rule), Random(0)
-    drawn = [sampler.draw(random) for _ in range(400)]
-    extents = {tuple(i.attributes[name][0] for name in kinds) for i in drawn}  # type: ignore[index]
-    assert extents == set(sampler.EXTENTS)
-    assert sum(i.attributes["?e"] == (-TO_THE_END,) and i.attributes["?b"] == (-1,) for i in drawn) > 400 / 6
-
-
-def test_what_types_do_not_tell_is_refuted_where_all_is_read_backwards() -> None:
-    """Forward slices of one addend change its type, so that this error passes where only they are drawn."""
-
-    def sliced(x: Any) -> Any:
-        return ["Slice", {"axes": [-1], "starts": "?b", "ends": "?e", "steps": "?t"}, x]
-
-    kinds = {"?e": ["extent"], "?b": ["extent", "?e"], "?t": ["extent", "?e", "?b"]}
-    rule = declare("one addend", "test", [["Add", sliced("x"), "z"]], [sliced(["Add", "x", "z"])], attributes=kinds)
-    assert not isinstance(verify(rule, CONFIG), Certificate)
-    independent = dict(zip(("?b", "?e", "?t"), EXTENTS.values(), strict=True))
-    assert isinstance(verify(replace(rule, attributes=independent), CONFIG), Certificate)
-
-
 def test_outputs_without_elements_prove_nothing() -> None:
     """A slice of nothing is like any other; at three of four instances the source is one."""
     nothing = cut(-1, 2, 1, "x")
     source = ["Slice", {"axes": [-1], "starts": [0], "ends": "?e", "steps": [1]}, "x"]
     kinds = {"?e": ["choice", [0], [0], [0], [1]]}
-    rule = declare("empty", "test", [source], [nothing], {"x": {"shape": ["m", "n"]}}, attributes=kinds)
+    rule = rule_from_json("empty", "test", [source], [nothing], {"x": {"shape": ["m", "n"]}}, attributes=kinds)
     outcome = verify(rule, CONFIG)
     assert not isinstance(outcome, Certificate)
     assert "at only 0 of" in outcome.reason
@@ -297,8 +192,11 @@ def test_parts_that_differ_are_no_rule_of_both() -> None:
     split = {"axis": "?k", "split": "?s"}
     kinds = {"?k": ["axis", "x"], "?s": ["sizes", "?k", "x", "y"]}
     first = ["@", 0, ["Split", split, ["Concat", {"axis": "?k"}, "x", "y"]]]
-    assert of_both_parts(certified(declare("first", "test", [first], ["x"], attributes=kinds), CONFIG), CONFIG) is None
-    twice = declare("twice", "test", [["Relu", ["Relu", "x"]]], [["Relu", "x"]])
+    assert (
+        of_both_parts(certified(rule_from_json("first", "test", [first], ["x"], attributes=kinds), CONFIG), CONFIG)
+        is None
+    )
+    twice = rule_from_json("twice", "test", [["Relu", ["Relu", "x"]]], [["Relu", "x"]])
     assert of_both_parts(certified(twice, CONFIG), CONFIG) is None
 
 

@@ -1,24 +1,19 @@
-"""Facts and lemmas derive what was verified, and nothing else."""
+"""Constant analysis and lemmas derive what was verified, and nothing else."""
 
 import pytest
 
-from rlflow.errors import RuleError
 from rlflow.ir.tensor_type import TensorType
-from rlflow.rules.declared.catalogue import false_controls
-from rlflow.rules.egraph.saturation import CompiledRule
 from rlflow.rules.pattern import parse
 from rlflow.rules.synthesis.prune import KnownRules
-from rlflow.rules.taso.constant_analysis import Facts
+from rlflow.rules.taso.constant_analysis import ConstantAnalysis
 from rlflow.rules.taso.equation_instances import Constant
-from rlflow.rules.taso.lemmas import lemmas
-from rlflow.rules.verification.verify import VerificationConfig, certified
 
 SQUARE, PLAIN = TensorType("float32", (3, 3)), TensorType("float32", (2, 3))
 TYPES = {"a": PLAIN, "b": SQUARE, "I": SQUARE, "x": TensorType("float32", (2, 3, 1, 1))}
 
 
 def follows(left, right) -> bool:
-    facts = Facts({"I": Constant("Imatmul", SQUARE)}, seed=0)
+    facts = ConstantAnalysis({"I": Constant("Imatmul", SQUARE)}, seed=0)
     return KnownRules().explain_all([(parse(left), parse(right))], TYPES, [facts])
 
 
@@ -66,12 +61,3 @@ def test_what_the_field_shows_follows(left, right):
 )
 def test_what_is_false_or_no_fact_does_not(left, right):
     assert not follows(left, right)
-
-
-def test_lemmas_are_verified_and_a_false_one_never_derives():
-    assert all(lemma.rule.certificate is not None for lemma in lemmas())
-    false = false_controls()[0]
-    with pytest.raises(RuleError, match="is refuted"):
-        certified(false, VerificationConfig())
-    with pytest.raises(RuleError, match="no certificate"):
-        CompiledRule(false)

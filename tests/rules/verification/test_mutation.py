@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from random import Random
 
-from rules.support import each_of
+from support.rewrites import each_of
 
 from rlflow.errors import RuleError
 from rlflow.ops.registry import OPERATORS

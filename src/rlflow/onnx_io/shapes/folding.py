@@ -1,12 +1,11 @@
-"""Sizes that a model computes although they are known: the shape of a value, and what whole numbers make of it.
+"""Constant folding of computed shapes: numbers that a model computes although they are known.
 
-Models are exported with Shape, Gather and Concat before each Reshape. Where a shape is known, so is all of this.
+Models are exported with Shape, Gather and Concat before each Reshape; if the shape is known, so are all of these.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from math import prod
 
 import numpy as np
 import onnx
@@ -15,34 +14,32 @@ from onnx.reference import ReferenceEvaluator
 
 from rlflow.ir.tensor_type import TensorType
 from rlflow.onnx_io.element_type import element_type
+from rlflow.ops.registry import NO_TRAITS, TRAITS, having
+from rlflow.ops.traits import SizeArithmetic
 
-MOST_ELEMENTS = 1024  # a shape, axes, positions; what has more is data
+MOST_ELEMENTS = 1024  # of a shape, axes or positions; a tensor with more is data
 _WHOLE = frozenset({"bool", "int32", "int64"})
-_ARITHMETIC = frozenset(
-    "Add And Cast Concat ConstantOfShape Div Equal Expand Gather Greater GreaterOrEqual Identity Less LessOrEqual Max "
-    "Min Mod Mul Neg Not Or Range ReduceProd Reshape Slice Squeeze Sub Transpose Unsqueeze Where".split()
-)
-# Of one float, which is how sizes are rounded up to what a patch divides: every machine computes the same bits.
-_ROUNDING = frozenset("Add Cast Ceil Div Floor Identity Mul Reshape Sqrt Squeeze Sub Unsqueeze".split())
+_ARITHMETIC = having(lambda traits: traits.size_arithmetic & SizeArithmetic.WHOLE)
+_ROUNDING = having(lambda traits: traits.size_arithmetic & SizeArithmetic.ROUNDING)
 
 
-def read_shape(proto: onnx.NodeProto, kind: TensorType | None) -> np.ndarray | None:
-    """What a Shape (ai.onnx 1 to 25) reads off a value of this type, int64; None where not all of it is known."""
+def read_shape(proto: onnx.NodeProto, tensor_type: TensorType | None) -> np.ndarray | None:
+    """Return the result of a Shape node (ai.onnx 1 to 25) on a value of this type, int64; None unless all is known."""
     bounds = {a.name: helper.get_attribute_value(a) for a in proto.attribute if not a.ref_attr_name}
-    if kind is None or kind.shape is None or len(bounds) < len(proto.attribute):
+    if tensor_type is None or tensor_type.shape is None or len(bounds) < len(proto.attribute):
         return None
-    read = kind.shape[bounds.get("start") : bounds.get("end")]
+    read = tensor_type.shape[bounds.get("start") : bounds.get("end")]
     return np.array(read, np.int64) if all(isinstance(d, int) for d in read) else None
 
 
 def computed(proto: onnx.NodeProto, operands: Mapping[str, np.ndarray], opset: int) -> np.ndarray | None:
-    """What an operator of ai.onnx makes of a few whole numbers, or of single floats; None for anything else."""
+    """Compute an operator of ai.onnx on at most 1,024 whole numbers, or on single floats; None for anything else."""
     if len(proto.output) != 1 or not _is_arithmetic(proto, operands) or not _makes_few(proto, operands):
         return None
     try:
         with np.errstate(all="raise"):
             (value,) = ReferenceEvaluator(_model_of(proto, operands, opset)).run(None, dict(operands))
-    except Exception:  # whatever the reference says of numbers that do not fit: the node stays as it is
+    except Exception:  # the reference raises anything on numbers that do not fit; the node stays as it is
         return None
     return value if isinstance(value, np.ndarray) and (_is_few(value) or _is_one_float(value)) else None
 
@@ -54,20 +51,16 @@ def _is_arithmetic(proto: onnx.NodeProto, operands: Mapping[str, np.ndarray]) ->
 
 
 def _makes_few(proto: onnx.NodeProto, operands: Mapping[str, np.ndarray]) -> bool:
-    """Whether few numbers come out even where their count is one of those that go in: any other would fill memory."""
-    if proto.op_type not in ("ConstantOfShape", "Expand", "Range"):
+    """Return True if few numbers come out, also of operators that are told how many; too many would fill the memory."""
+    elements = TRAITS.get(proto.op_type, NO_TRAITS).elements
+    if elements is None:
         return True
     given = [[int(v) for v in operands[name].reshape(-1)] for name in proto.input]
-    match proto.op_type, given:
-        case (("ConstantOfShape" | "Expand"), [*_, shape]):
-            return prod(shape) <= MOST_ELEMENTS
-        case "Range", [[start], [limit], [step]]:
-            return abs(limit - start) <= MOST_ELEMENTS * abs(step)
-    return True
+    return elements(given) <= MOST_ELEMENTS
 
 
 def _model_of(proto: onnx.NodeProto, operands: Mapping[str, np.ndarray], opset: int) -> onnx.ModelProto:
-    """The node alone; given without a model, the reference takes it for one of the newest opset."""
+    """Make a model of the node alone: without one, the reference takes the node to be of the newest opset."""
     inputs = [helper.make_tensor_value_info(n, element_type(a.dtype.name), a.shape) for n, a in operands.items()]
     graph = helper.make_graph([proto], "sizes", inputs, [onnx.ValueInfoProto(name=proto.output[0])])
     return helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)])

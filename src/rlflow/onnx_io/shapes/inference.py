@@ -1,4 +1,15 @@
-"""Types of a model's values, as ONNX infers them."""
+"""Types of a model's values: ONNX's own shape inference, given what it needs and kept from what it cannot bear.
+
+`infer_types(model)` returns the type of every value by name, such as float32[batch, 128, 768]. On the way there
+
+- large weights become inputs, so that no memory is spent on their values (`without_large_weights`);
+- unnamed dimensions of inputs get symbols, so that they can be recognised downstream, and numbers declared for other
+  values give way to symbols that follow from the inputs;
+- ONNX follows the values of shapes (data propagation) only where no vector is so long that its memory would run out;
+- types that a Loop carries are proven by induction (`rlflow.onnx_io.shapes.loops`).
+
+Invariant: what is inferred holds for all inputs of the declared types; what does not follow stays unknown.
+"""
 
 from __future__ import annotations
 
@@ -14,17 +25,19 @@ from rlflow.ir.tensor_type import TensorType
 from rlflow.onnx_io.element_type import dtype_name, from_type_proto, to_value_info
 from rlflow.onnx_io.external_data import copy_fields, is_outside
 from rlflow.onnx_io.shapes.loops import loop_outputs
+from rlflow.ops import microsoft
+from rlflow.ops.registry import NO_TRAITS, TRAITS
 
-_MOST_ELEMENTS = 1024  # of shapes, axes, indices: what shape inference may want to read
+_MOST_ELEMENTS = 1024  # of shapes, axes or indices, whose values shape inference may read
 _LONGEST_SHAPE = 2**20
-"""ONNX's inference counts up to the length of a vector that may hold axes, and where it follows values, it follows all
-of a vector that may be a shape: of a longer one, memory runs out."""
+"""The longest vector that may be a shape or hold axes. ONNX's inference counts up to the length of such a vector, and
+data propagation follows each of its elements, until the memory runs out."""
 
 
 def infer_types(model: onnx.ModelProto, dimensions: Mapping[str, int] | None = None) -> dict[str, TensorType | None]:
-    """Type of every value by its name, None where ONNX's own inference tells none; weights' data are left out.
+    """Return the type of every value by its name, None if ONNX infers none.
 
-    Open dimensions named in `dimensions` are these sizes.
+    Dynamic dimensions named in `dimensions` get these sizes.
     """
     light = with_types(model, dimensions)
     values = (*light.graph.value_info, *light.graph.input, *light.graph.output)
@@ -35,28 +48,30 @@ def infer_types(model: onnx.ModelProto, dimensions: Mapping[str, int] | None = N
 
 
 def with_types(model: onnx.ModelProto, dimensions: Mapping[str, int] | None = None) -> onnx.ModelProto:
-    """A copy, without large weights, that declares all types that can be inferred; unnamed dimensions have a symbol."""
+    """Copy a model without large weights so that it declares all inferred types; unnamed dimensions get symbols."""
     light = without_large_weights(model)
     if not declares_weights(model):
         _forget_defaults(light.graph)
     pin_dimensions(light.graph, dimensions or {})
     _name_dimensions(light)
     _follow_inputs(light)
+
     light = inferred(light)
-    with suppress(KeyError, ValueError):  # a Loop that is none
+    with suppress(KeyError, ValueError):  # a malformed Loop
         light = _with_loops(light)
     return light
 
 
 def declares_weights(model: onnx.ModelProto) -> bool:
-    """Before version 4 of the file format every weight had to be listed among the inputs, and could not be overridden
-    in ONNX Runtime.
+    """Return True if the model lists its weights among the inputs, as every file before IR version 4 had to.
+
+    ONNX Runtime does not let a caller override these.
     """
     return model.ir_version < 4
 
 
 def _forget_defaults(graph: onnx.GraphProto) -> None:
-    """Of inputs: who calls the model may feed another shape, say, than the one that inference would read there."""
+    """Drop the default values of inputs: a caller may feed, say, another shape than inference would read there."""
     fed = {value.name for value in graph.input}
     kept = [tensor for tensor in graph.initializer if tensor.name not in fed]
     del graph.initializer[:]
@@ -64,7 +79,7 @@ def _forget_defaults(graph: onnx.GraphProto) -> None:
 
 
 def inferred(model: onnx.ModelProto) -> onnx.ModelProto:
-    """With what ONNX infers from the types that a model declares; Loops tell nothing."""
+    """Return the model with everything that ONNX infers from its declared types, which for Loops is nothing."""
     with suppress(RuntimeError, ValueError, MemoryError, onnx.shape_inference.InferenceError):
         plain = onnx.shape_inference.infer_shapes(model)
         if any(map(_is_long, (*plain.graph.value_info, *plain.graph.output))):
@@ -79,13 +94,17 @@ def _is_long(value: onnx.ValueInfoProto) -> bool:
 
 
 def _with_loops(model: onnx.ModelProto) -> onnx.ModelProto:
-    """The model with the types of what its Loops carry, and of all that follows from them: of one, another's may."""
+    """Return the model with the types that its Loops carry, and all that follow from them.
+
+    The outputs of one Loop may tell what another one carries, so that all are tried again until nothing is new.
+    """
     waiting = [node for node in model.graph.node if node.op_type == "Loop" and node.domain in ("", "ai.onnx")]
     while waiting:
         told = [list(loop_outputs(loop, model, inferred)) for loop in waiting]
         waiting = [loop for loop, outputs in zip(waiting, told, strict=True) if not outputs]
         if not any(told):
             break
+
         known = {output.name: output for outputs in told for output in outputs}
         for value in (*model.graph.value_info, *model.graph.output):
             if value.name in known:
@@ -95,24 +114,15 @@ def _with_loops(model: onnx.ModelProto) -> onnx.ModelProto:
     return model
 
 
-def _refine(kind: onnx.TypeProto, known: onnx.TypeProto) -> None:
-    """Take over a shape, or numbers where there are none."""
-    dimensions, others = kind.tensor_type.shape.dim, known.tensor_type.shape.dim
-    if not kind.tensor_type.HasField("shape"):
-        kind.CopyFrom(known)
+def _refine(declared: onnx.TypeProto, known: onnx.TypeProto) -> None:
+    """Add to a declared type the shape that is known, or the numbers among its dimensions."""
+    dimensions, others = declared.tensor_type.shape.dim, known.tensor_type.shape.dim
+    if not declared.tensor_type.HasField("shape"):
+        declared.CopyFrom(known)
     elif len(dimensions) == len(others):
         for dimension, other in zip(dimensions, others, strict=True):
             if other.HasField("dim_value") and not dimension.HasField("dim_value"):
                 dimension.dim_value = other.dim_value
-
-
-_KEEPING_TYPE = {
-    **dict.fromkeys("BiasGelu FastGelu Gelu QuickGelu".split(), (0,)),
-    **dict.fromkeys("SkipLayerNormalization SkipSimplifiedLayerNormalization".split(), (0, 3)),
-}
-"""Operators of com.microsoft, of which ONNX knows nothing, and those of their outputs that have the type of their first
-operand.
-"""
 
 
 def infer_node_types(
@@ -121,12 +131,14 @@ def infer_node_types(
     types: Mapping[str, TensorType],
     constants: Mapping[str, onnx.TensorProto],
 ) -> dict[str, TensorType | None]:
-    """Types of a node's outputs by name, from those of its operands and from the operands that are constants; empty
-    where ONNX tells none.
+    """Infer the types of a node's outputs, by name, from the types of its operands and the values of constant ones.
+
+    The result is empty if ONNX infers none.
     """
-    if proto.domain == "com.microsoft":
-        kept = [proto.output[i] for i in _KEEPING_TYPE.get(proto.op_type, ()) if i < len(proto.output)]
-        return dict.fromkeys(kept, types.get(proto.input[0]))
+    if proto.domain == microsoft.DOMAIN:  # of which ONNX knows nothing
+        traits = TRAITS.get(f"{proto.domain}.{proto.op_type}", NO_TRAITS)
+        alike = [proto.output[i] for i in traits.typed_like_operand if i < len(proto.output)]
+        return dict.fromkeys(alike, types.get(proto.input[0]))
     versions = {o.domain: o.version for o in model.opset_import}
     refusals = (onnx.defs.SchemaError, onnx.checker.ValidationError, onnx.shape_inference.InferenceError)
     try:
@@ -134,18 +146,18 @@ def infer_node_types(
         inferred = onnx.shape_inference.infer_node_outputs(
             schema,
             proto,
-            {name: to_value_info(name, kind).type for name, kind in types.items()},
+            {name: to_value_info(name, tensor_type).type for name, tensor_type in types.items()},
             dict(constants),
             opset_imports=list(model.opset_import),
             ir_version=model.ir_version,
         )
     except (*refusals, RuntimeError, ValueError, TypeError, MemoryError):
         return {}
-    return {name: from_type_proto(kind) for name, kind in inferred.items()}
+    return {name: from_type_proto(proto_type) for name, proto_type in inferred.items()}
 
 
 def pin_dimensions(graph: onnx.GraphProto, dimensions: Mapping[str, int]) -> None:
-    """Declare these sizes wherever inputs, outputs and values of the graph have the dimensions of these names."""
+    """Declare these sizes for all dimensions of these names in inputs, outputs and values of the graph."""
     for value in (*graph.input, *graph.value_info, *graph.output):
         if value.type.WhichOneof("value") == "tensor_type":
             for name, dimension in zip(dimension_names(value), value.type.tensor_type.shape.dim, strict=True):
@@ -154,8 +166,9 @@ def pin_dimensions(graph: onnx.GraphProto, dimensions: Mapping[str, int]) -> Non
 
 
 def dimension_names(value: onnx.ValueInfoProto) -> list[str]:
-    """What the dimensions of a tensor are called: by their symbol; where they are open without one, by their place, as
-    in x[0]; and "" where they are numbers.
+    """Name the dimensions of a tensor: by their symbol, or, for unnamed ones, by their place, as in "x[0]".
+
+    The name of a dimension that is a number is "".
     """
     return [
         "" if dimension.HasField("dim_value") else dimension.dim_param or f"{value.name}[{place}]"
@@ -164,8 +177,9 @@ def dimension_names(value: onnx.ValueInfoProto) -> list[str]:
 
 
 def _name_dimensions(model: onnx.ModelProto) -> None:
-    """Give each unnamed dimension of an input a symbol of its own, so that it can be recognised downstream, and the
-    length of a vector, too, that is too long to be a list of axes.
+    """Give each unnamed dimension a symbol of its own, so that it can be recognised downstream.
+
+    So do the lengths of vectors that are too long for ONNX's inference, which takes them to be lists of axes.
     """
     shapes = [v.type.tensor_type.shape.dim for v in (*model.graph.input, *model.graph.value_info, *model.graph.output)]
     taken = {dimension.dim_param for dimensions in shapes for dimension in dimensions}
@@ -181,8 +195,9 @@ def _name_dimensions(model: onnx.ModelProto) -> None:
 
 
 def _follow_inputs(model: onnx.ModelProto) -> None:
-    """Let values have the symbols that follow from the inputs, whatever numbers are declared for them: whoever opens a
-    dimension of the inputs seldom thinks of those.
+    """Replace numbers declared for values by the symbols that follow from the inputs.
+
+    Tools that make a dimension of the inputs dynamic often leave the old number in the types of other values.
     """
     told = onnx.ModelProto()
     told.CopyFrom(model)
@@ -190,6 +205,7 @@ def _follow_inputs(model: onnx.ModelProto) -> None:
     for output in told.graph.output:
         output.type.tensor_type.ClearField("shape")
     told = inferred(told)
+
     symbols = {dimension.dim_param for value in model.graph.input for dimension in value.type.tensor_type.shape.dim}
     followed = {v.name: v.type.tensor_type.shape.dim for v in (*told.graph.value_info, *told.graph.output)}
     for value in (*model.graph.value_info, *model.graph.output):
@@ -201,7 +217,7 @@ def _follow_inputs(model: onnx.ModelProto) -> None:
 
 
 def without_large_weights(model: onnx.ModelProto) -> onnx.ModelProto:
-    """A copy in which large weights are inputs, so that checking it and inferring its types takes no memory."""
+    """Copy a model with large weights as inputs, so that checking it and inferring its types takes no memory."""
     light = onnx.ModelProto()
     copy_fields(model, light, skipped={"graph"})
     copy_fields(model.graph, light.graph, skipped={"initializer"})
@@ -216,5 +232,5 @@ def without_large_weights(model: onnx.ModelProto) -> onnx.ModelProto:
 
 
 def is_small(tensor: onnx.TensorProto) -> bool:
-    """Whether inference is shown the weight's values."""
+    """Return True if shape inference is to see the values of this weight."""
     return prod(tensor.dims) <= _MOST_ELEMENTS and not is_outside(tensor)

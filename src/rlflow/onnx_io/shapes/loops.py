@@ -1,9 +1,13 @@
-"""Types of what a Loop carries: proven where an iteration that begins with a type ends with it.
+"""Types of the values that a Loop carries, proven by induction over its iterations.
 
 ONNX's own inference tells no shape of a carried value, since an iteration may change it. But if the body, given values
 of the types that the Loop begins with, returns values of the same types, then so does every iteration, by induction,
-and a Loop of none. Of carried values for which that fails, only the element type is assumed, and the others are tried
-again.
+and so does a Loop without iterations. In
+
+    for i in range(n): x = Relu(x)            x begins as float32[batch, 8], and so x ends
+
+the type of x is proven; if the body appended a row to x, it would not be. Values whose type changes are assumed to have
+only their element type, and the others are tried again, until all that are left are proven.
 """
 
 from __future__ import annotations
@@ -15,20 +19,20 @@ from onnx import GraphProto, ModelProto, NodeProto, TypeProto, ValueInfoProto
 from rlflow.onnx_io.external_data import copy_fields
 
 Infer = Callable[[ModelProto], ModelProto]
-"""Adds what it infers to a model's value_info."""
+"""Adds all types that it infers to a model's value_info."""
 
 
 def carried_types(loop: NodeProto, model: ModelProto, infer: Infer) -> dict[str, TypeProto]:
-    """Types of what each iteration is given by the one before, by its names in the body, as far as they are proven.
+    """Return the proven types of the values that an iteration gets from the one before, by their names in the body.
 
-    The types of the values of `model`, of which the Loop is a node, have been inferred.
+    `loop` is a node of `model`, whose own types have been inferred.
     """
     return _proven(loop, model, infer)[0]
 
 
 def loop_outputs(loop: NodeProto, model: ModelProto, infer: Infer) -> Iterator[ValueInfoProto]:
-    """What can be told of the outputs of a Loop of this model, whose values have been inferred."""
-    carried = list(body_of(loop).input)[2:]
+    """Yield the outputs of a Loop of this model, whose types have been inferred, as far as their types are proven."""
+    carried = list(body_of(loop).input)[2:]  # after the iteration number and the condition
     begun, results = _proven(loop, model, infer)
     for name, inner in zip(loop.output, carried, strict=False):
         if name and inner.name in begun:
@@ -39,13 +43,13 @@ def loop_outputs(loop: NodeProto, model: ModelProto, infer: Infer) -> Iterator[V
 
 
 def body_of(loop: NodeProto) -> GraphProto:
-    """`ValueError` where it has none."""
+    """Return the body of a Loop; `ValueError` if it has none."""
     (body,) = (attribute.g for attribute in loop.attribute if attribute.name == "body")
     return body
 
 
 def _proven(loop: NodeProto, model: ModelProto, infer: Infer) -> tuple[dict[str, TypeProto], list[TypeProto]]:
-    """Types of carried values by their names in the body, and those of all results of the body."""
+    """Return the proven types of carried values, by their names in the body, and the types of all its results."""
     body = body_of(loop)
     outside = {value.name: value for value in values_of(model.graph)}
     carried = list(body.input)[2:]
@@ -54,12 +58,13 @@ def _proven(loop: NodeProto, model: ModelProto, infer: Infer) -> tuple[dict[str,
         for inner, name in zip(carried, list(loop.input)[2:], strict=True)
         if name in outside and _is_known(outside[name].type)
     }
+
     while True:
         results = _results(body, begun, outside, model, infer)
         ended = {inner.name: result for inner, result in zip(carried, results[1:], strict=False)}
-        kept = {name: kind for name, kind in begun.items() if ended[name] == kind}
+        kept = {name: proto for name, proto in begun.items() if ended[name] == proto}
         if len(kept) == len(begun):
-            return begun, results
+            return begun, results  # the induction step holds for all that are left
         begun = kept
 
 
@@ -70,7 +75,7 @@ def _results(
     model: ModelProto,
     infer: Infer,
 ) -> list[TypeProto]:
-    """Types of the body's results where carried values have these types; what the body declares proves nothing."""
+    """Infer the types of a body's results from those that it begins with; what it declares proves nothing."""
     alone = ModelProto()
     copy_fields(model, alone, skipped={"graph"})
     copy_fields(body, alone.graph, skipped={"value_info"})
@@ -81,17 +86,20 @@ def _results(
             _forget_shape(value.type)
     for value in alone.graph.output:
         _forget_shape(value.type)
+
+    # The values that the body captures: constants with their values, the others as inputs.
     own = {name for node in body.node for name in node.output} | {value.name for value in values_of(body)}
     constants = [tensor for tensor in model.graph.initializer if tensor.name not in own]
     alone.graph.initializer.extend(constants)
     own.update(tensor.name for tensor in constants)
     alone.graph.input.extend(value for name, value in outside.items() if name not in own)
+
     inferred = {value.name: value.type for value in values_of(infer(alone).graph)}
     return [inferred[value.name] for value in body.output]
 
 
 def values_of(graph: GraphProto) -> Iterator[ValueInfoProto]:
-    """Names and types of all values of which the graph declares a type."""
+    """Yield the names and types of all values whose type the graph declares."""
     yield from graph.value_info
     yield from graph.input
     yield from graph.output
@@ -104,23 +112,26 @@ def values_of(graph: GraphProto) -> Iterator[ValueInfoProto]:
         yield value
 
 
-def _is_known(kind: TypeProto) -> bool:
-    """A tensor of which every dimension is a number or has a name."""
-    tensor = kind.tensor_type
+def _is_known(proto: TypeProto) -> bool:
+    """Return True for a tensor whose every dimension is a number or has a name."""
+    tensor = proto.tensor_type
     return tensor.HasField("shape") and all(dimension.WhichOneof("value") for dimension in tensor.shape.dim)
 
 
-def _forget_shape(kind: TypeProto) -> None:
-    if kind.WhichOneof("value") == "tensor_type":
-        kind.tensor_type.ClearField("shape")
+def _forget_shape(proto: TypeProto) -> None:
+    if proto.WhichOneof("value") == "tensor_type":
+        proto.tensor_type.ClearField("shape")
 
 
-def _stacked(kind: TypeProto) -> TypeProto:
-    """One for each iteration, end to end; names of dimensions are the body's own."""
+def _stacked(proto: TypeProto) -> TypeProto:
+    """Return the type of a scan output: one result for each iteration, along a new first axis of unknown size.
+
+    Symbols are dropped, since they have a meaning only in the body.
+    """
     stacked = TypeProto()
-    stacked.tensor_type.elem_type = kind.tensor_type.elem_type
+    stacked.tensor_type.elem_type = proto.tensor_type.elem_type
     stacked.tensor_type.shape.dim.add()
-    for dimension in kind.tensor_type.shape.dim:
+    for dimension in proto.tensor_type.shape.dim:
         inner = stacked.tensor_type.shape.dim.add()
         if dimension.HasField("dim_value"):
             inner.dim_value = dimension.dim_value

@@ -1,8 +1,16 @@
-"""An e-graph: many terms at once, those that are known to be equal in one class (Willsey et al., egg, POPL 2021).
+"""An e-graph: many terms at once, with those that are known to be equal in one class (Willsey et al., egg, POPL 2021).
 
-An e-node is an operator over classes, so that what is said of a class is said of every term in it. Whether an equality
-follows from rules is answered by adding both sides, uniting what the rules equate (`rules/egraph/saturation.py`) and
-looking whether the sides came to be in one class.
+An e-node is an operator over classes of terms, so that an e-node over a class stands for one over each of its terms:
+
+    left, right = graph.add(term), graph.add(other)
+    graph.unite(left, right)                    # an equality that a rule gives
+    graph.rebuild()                             # and those that follow by congruence
+
+To decide if an equality follows from rules, both sides are added, classes that the rules equate are united
+(`rules/egraph/saturation.py`), and finally the sides are in one class or not.
+
+Invariants, after `rebuild`: congruent e-nodes (the same operator over the same classes) are in one class, and every
+class has one type, which is the type of all its terms.
 """
 
 from __future__ import annotations
@@ -20,7 +28,7 @@ ClassId = int
 
 
 class ENode(NamedTuple):
-    """One output of an operator applied to classes. Operands of a commutative operator are in one order."""
+    """One output of an operator applied to classes; in a graph, operands of a commutative operator are sorted."""
 
     op: str
     attributes: tuple[tuple[str, Any], ...]
@@ -32,14 +40,15 @@ class ENode(NamedTuple):
 def _inferred(
     op: str, attributes: tuple[tuple[str, Any], ...], operands: tuple[TensorType, ...]
 ) -> tuple[TensorType, ...]:
-    """Terms of one search are made of few operators over few types."""
+    """Infer types, and remember them: terms of one search are made of few operators over few types."""
     return registry.infer(op, dict(attributes), operands)
 
 
 class EGraph:
-    """Terms over variables of the given types. Every member of a class has the class's type.
+    """Terms over variables of the given types.
 
-    `unite` leaves congruence for later, and `nodes_by_operator` as it was: `rebuild` brings both up to date.
+    `unite` leaves congruence for later, and `nodes_by_operator` (operator -> class -> its e-nodes) as it was; `rebuild`
+    brings both up to date.
     """
 
     def __init__(self, variables: Mapping[str, TensorType]) -> None:
@@ -52,11 +61,11 @@ class EGraph:
         self._congruent = True
 
     def __len__(self) -> int:
-        """The number of e-nodes; variables are none."""
+        """Count the e-nodes; variables are none."""
         return len(self._classes)
 
     def copy(self) -> EGraph:
-        """A graph of its own that is the same."""
+        """Return an equal graph that can be changed on its own."""
         twin = EGraph(self._variables)
         twin._leaves, twin._classes, twin._congruent = dict(self._leaves), dict(self._classes), self._congruent
         twin._parents, twin._types = list(self._parents), list(self._types)
@@ -64,35 +73,35 @@ class EGraph:
         return twin
 
     def find(self, member: ClassId) -> ClassId:
-        """The class that this one has become part of."""
+        """Return the class that this one has become part of."""
         parents = self._parents
         while parents[member] != member:
-            parents[member] = member = parents[parents[member]]
+            parents[member] = member = parents[parents[member]]  # halves the path, so that later searches are shorter
         return member
 
     def type_of(self, member: ClassId) -> TensorType:
         return self._types[member]
 
     def add(self, term: Term) -> ClassId:
-        """The class of the term, a new one unless the term is known; `TypeInferenceError` if it is not well typed."""
+        """Return the class of the term, a new one unless it is known; `TypeInferenceError` if it is not well typed."""
         if isinstance(term, Variable):
             if term.name not in self._leaves:
                 self._leaves[term.name] = self._new_class(self._variables[term.name])
             return self.find(self._leaves[term.name])
         children = tuple(map(self.add, term.arguments))
-        kind = _inferred(term.op, term.attributes, tuple(self._types[child] for child in children))[term.output]
-        return self.insert(ENode(term.op, term.attributes, term.output, children), kind)
+        types = _inferred(term.op, term.attributes, tuple(self._types[child] for child in children))
+        return self.insert(ENode(term.op, term.attributes, term.output, children), types[term.output])
 
-    def insert(self, node: ENode, kind: TensorType) -> ClassId:
-        """The class of the node, which is a new one of this type unless the node is known."""
+    def insert(self, node: ENode, tensor_type: TensorType) -> ClassId:
+        """Return the class of the node, a new one of this type unless the node is known."""
         node = self._canonical(node)
         known = self._classes.get(node)
         if known is None:
-            known = self._classes[node] = self._new_class(kind)
+            known = self._classes[node] = self._new_class(tensor_type)
         return self.find(known)
 
     def lookup(self, term: Term) -> ClassId | None:
-        """The class of the term if it is known."""
+        """Return the class of the term, None if the term is not known."""
         if isinstance(term, Variable):
             leaf = self._leaves.get(term.name)
             return None if leaf is None else self.find(leaf)
@@ -103,33 +112,38 @@ class EGraph:
         return None if found is None else self.find(found)
 
     def unite(self, one: ClassId, other: ClassId) -> None:
-        """Make two classes one. `RuleError` if their types differ: no value has two."""
+        """Make two classes one; `RuleError` if their types differ."""
         one, other = sorted((self.find(one), self.find(other)))
         if one == other:
             return
         if self._types[one] != self._types[other]:
-            raise RuleError(f"a class of {self._types[one]} and one of {self._types[other]} cannot be equal")
+            raise RuleError(f"values of types {self._types[one]} and {self._types[other]} cannot be equal")
         self._parents[other] = one
         self._congruent = False
 
     def rebuild(self) -> bool:
-        """Congruence closure: what is equal operand for operand is equal. Whether any classes had become one."""
+        """Close the graph under congruence and index its nodes; return True if any classes had been united.
+
+        Nodes of one operator over equal operands are equal, which may make further nodes equal, until nothing changes.
+        """
         changed = not self._congruent
         while not self._congruent:
             self._congruent = True
             classes: dict[ENode, ClassId] = {}
             for node, member in self._classes.items():
+                # Nodes that have become the same node unite their classes, and need another round.
                 self.unite(classes.setdefault(self._canonical(node), member), member)
             self._classes = classes
+
         index: dict[str, dict[ClassId, list[ENode]]] = {}
         for node, member in self._classes.items():
             index.setdefault(node.op, {}).setdefault(self.find(member), []).append(node)
         self.nodes_by_operator = index
         return changed
 
-    def _new_class(self, kind: TensorType) -> ClassId:
+    def _new_class(self, tensor_type: TensorType) -> ClassId:
         self._parents.append(len(self._parents))
-        self._types.append(kind)
+        self._types.append(tensor_type)
         return self._parents[-1]
 
     def _canonical(self, node: ENode) -> ENode:

@@ -1,7 +1,16 @@
-"""E-matching: where in an e-graph terms occur, each under any of its names.
+"""E-matching: the occurrences of terms in an e-graph, each under any of its names.
 
-The terms are compiled into steps, each of which extends what is bound by one node (de Moura and Bjørner, Efficient
-E-Matching for SMT Solvers, 2007).
+The terms are compiled into steps that fill registers with classes (de Moura and Bjørner, Efficient E-Matching for SMT
+Solvers, 2007). MatMul(Relu(a), b) becomes
+
+    step 0: for each MatMul node of any class (register 0), put its operands into registers 1 and 2
+    step 1: for each Relu node of the class in register 1, put its operand into register 3
+
+with a in register 3 and b in register 2. A state is a tuple of registers; each step extends every state by each node
+that fits.
+
+Invariant: a variable, and a part that occurs twice, has one register: later occurrences are compared with it. By
+congruence, equal terms are in one class.
 """
 
 from __future__ import annotations
@@ -20,7 +29,7 @@ Values = tuple[AttributeValue, ...]
 
 
 class Occurrence(NamedTuple):
-    """Classes of the terms and of their variables, and what the attribute variables are."""
+    """An occurrence: the classes of the terms and of their variables, and the values of attribute variables."""
 
     roots: tuple[ClassId, ...]
     variables: tuple[ClassId, ...]
@@ -28,8 +37,10 @@ class Occurrence(NamedTuple):
 
 
 class EMatcher:
-    """Finds terms together, with the same bindings; `variables` and `attributes` are the names of what it binds, in the
-    order of an `Occurrence`."""
+    """Finds several terms together, under the same bindings.
+
+    `variables` and `attributes` are the names that it binds, in the order of an `Occurrence`.
+    """
 
     def __init__(self, terms: Sequence[Term]) -> None:
         self.operators = frozenset(node.op for node in pattern.operators(*terms))
@@ -40,7 +51,7 @@ class EMatcher:
         self.variables, self.attributes = tuple(self._variables), tuple(program.attributes)
 
     def occurrences(self, graph: EGraph) -> Iterator[Occurrence]:
-        """All of them in the graph as it was last rebuilt; it may be changed meanwhile."""
+        """Yield all occurrences in the graph as it was last rebuilt; the graph may be changed meanwhile."""
         if not self.operators <= graph.nodes_by_operator.keys():
             return
         states: Iterable[_State] = [((), ())]
@@ -52,17 +63,18 @@ class EMatcher:
 
 
 _State = tuple[tuple[ClassId, ...], Values]
-"""What is bound so far: classes by their register, attribute variables by their number."""
+"""The bindings so far: classes by register, values of attribute variables by number."""
 
 
 def _orders(children: tuple[ClassId, ...]) -> Iterable[tuple[ClassId, ...]]:
+    """Return all different orders of the operands of a commutative operator."""
     if len(children) == 2:
         return (children,) if children[0] == children[1] else (children, children[::-1])
     return dict.fromkeys(permutations(children))
 
 
 class _Attribute(NamedTuple):
-    """What an attribute must be: `value`, or what the attribute variable of this number is bound to."""
+    """A requirement on an attribute: to be `value`, or the value of the attribute variable of this number."""
 
     name: str
     value: AttributeValue
@@ -70,8 +82,11 @@ class _Attribute(NamedTuple):
 
 
 class _Step(NamedTuple):
-    """Choose a node of the class in register `owner`, or of any class, which then gets the next register, and give a
-    register to each of its operands. Registers in `equal` must agree; those in `unequal` must not hold the class."""
+    """A step: choose a node of the class in register `owner` and put its operands into the next registers.
+
+    If `owner` is None, a node of any class is chosen, which gets a register of its own first. Registers in `equal` must
+    agree pairwise; those in `unequal` must not hold the class.
+    """
 
     op: str
     output: int
@@ -83,7 +98,7 @@ class _Step(NamedTuple):
     unequal: tuple[int, ...]
 
     def extended(self, states: Iterable[_State], graph: EGraph) -> Iterator[_State]:
-        """The states with one node more."""
+        """Extend each state by each node that fits."""
         present = graph.nodes_by_operator[self.op]
         for classes, values in states:
             if self.owner is not None:
@@ -96,7 +111,7 @@ class _Step(NamedTuple):
                         yield from self._with(node, (*classes, owner), values)
 
     def _with(self, node: ENode, classes: tuple[ClassId, ...], values: Values) -> Iterator[_State]:
-        """The state with this node, in each order of its operands that agrees with what is bound."""
+        """Extend a state by this node, once for each order of its operands that agrees with the bindings."""
         if node.output != self.output or len(node.children) != self.arity:
             return
         bound = self._bound(node, values) if self.attributes else values
@@ -104,6 +119,7 @@ class _Step(NamedTuple):
             return
         for children in _orders(node.children) if self.commutative else (node.children,):
             extended = classes + children
+            # `for ... else` instead of `all(...)`: this is the inner loop of saturation.
             for one, other in self.equal:
                 if extended[one] != extended[other]:
                     break
@@ -111,11 +127,12 @@ class _Step(NamedTuple):
                 yield extended, bound
 
     def _bound(self, node: ENode, values: Values) -> Values | None:
+        """Return the attribute variables with those of this node, None if the node has other attributes."""
         present = dict(node.attributes)
         for name, value, number in self.attributes:
             if name not in present:
                 return None
-            if number == len(values):
+            if number == len(values):  # the first occurrence of the variable binds it
                 values = (*values, present[name])
             elif present[name] != (value if number is None else values[number]):
                 return None
@@ -123,8 +140,7 @@ class _Step(NamedTuple):
 
 
 class _Program:
-    """The steps that match the terms one after another. A part that occurs twice has one register: by congruence it
-    is in one class."""
+    """The steps that match the terms one after another, and the registers of their parts."""
 
     def __init__(self, terms: Sequence[Term]) -> None:
         self.steps: list[_Step] = []
@@ -133,13 +149,14 @@ class _Program:
         self._size = 0
         for place, term in enumerate(terms):
             assert isinstance(term, Apply)
-            # Outputs of distinct nodes are distinct in a graph too (rules/matching/match.py).
+            # As in a graph (rules/matching), applications that differ in the terms must be different nodes.
             others = [t for t in terms[:place] if isinstance(t, Apply) and t.node != term.node]
             self.registers[term] = self._size
             self._size += 1
             self._match(term, None, tuple(self.registers[other] for other in others))
 
     def _match(self, term: Apply, owner: int | None, unequal: tuple[int, ...] = ()) -> None:
+        """Add the step of an application, then those of its operands."""
         equal, inner = [], []
         for register, argument in enumerate(term.arguments, start=self._size):
             if argument in self.registers:
@@ -149,6 +166,7 @@ class _Program:
             if isinstance(argument, Apply):
                 inner.append(argument)
         self._size += len(term.arguments)
+
         attributes = tuple(self._attribute(name, value) for name, value in term.attributes)
         commutative = registry.OPERATORS[term.op].commutative
         self.steps.append(

@@ -1,7 +1,14 @@
 """Equality saturation: rules applied to an e-graph wherever their sources occur, until nothing new is equal.
 
-Whether a rule applies, and what its target is, follows from the types of its variables and from its attributes alone:
-both are worked out once for each.
+    rules = CompiledRules();  rules.add(CompiledRule(rule))
+    saturate(graph, [rules], until=lambda: graph.find(left) == graph.find(right), max_iterations=5, max_nodes=2000)
+
+Each iteration finds the occurrences of all sources, adds the targets, unites them with the sources and rebuilds the
+graph. Nothing is ever removed, so that no rule can hide the matches of another.
+
+Invariant: only certified rules, and equalities that were verified otherwise, unite classes. A rule's target, and if it
+applies at all, depends only on the types of its variables and the values of its attribute variables, and is therefore
+computed once for each combination of them.
 """
 
 from __future__ import annotations
@@ -26,27 +33,30 @@ Types = tuple[TensorType, ...]
 
 
 class Target(NamedTuple):
-    """The nodes of a target, operands first, each with its type. Their children, and the `outputs`, are numbers of
-    variables and then of these nodes."""
+    """The nodes of a target, operands first, each with its type.
+
+    Their children, and the `outputs`, are places in the list of the rule's variables followed by these nodes.
+    """
 
     nodes: tuple[tuple[ENode, TensorType], ...]
     outputs: tuple[int, ...]
 
     @classmethod
     def of(cls, plan: Plan, variables: int) -> Target:
+        """Convert the plan of a target over so many variables; each output of a step becomes a node of its own."""
         places = {Ref(i): i for i in range(variables)}
         nodes: list[tuple[ENode, TensorType]] = []
         for number, step in enumerate(plan.steps, start=variables):
             attributes = tuple(sorted((name, pattern.freeze(value)) for name, value in step.attributes.items()))
             children = tuple(places[ref] for ref in step.inputs)
-            for output, kind in enumerate(step.types):
+            for output, tensor_type in enumerate(step.types):
                 places[Ref(number, output)] = variables + len(nodes)
-                nodes.append((ENode(step.op, attributes, output, children), kind))
+                nodes.append((ENode(step.op, attributes, output, children), tensor_type))
         return cls(tuple(nodes), tuple(places[ref] for ref in plan.outputs))
 
 
 class Match(NamedTuple):
-    """An occurrence of a rule's source: its outputs and its variables as classes, and the target there."""
+    """An occurrence of a rule's source: the classes of its outputs and of its variables, and the target there."""
 
     roots: tuple[ClassId, ...]
     variables: tuple[ClassId, ...]
@@ -55,14 +65,14 @@ class Match(NamedTuple):
     def apply(self, graph: EGraph) -> None:
         """Unite each output of the source with that of the target."""
         classes = list(self.variables)
-        for node, kind in self.target.nodes:
+        for node, tensor_type in self.target.nodes:
             children = tuple(classes[child] for child in node.children)
-            classes.append(graph.insert(ENode(node.op, node.attributes, node.output, children), kind))
+            classes.append(graph.insert(ENode(node.op, node.attributes, node.output, children), tensor_type))
         for root, output in zip(self.roots, self.target.outputs, strict=True):
             graph.unite(root, classes[output])
 
     def applied(self, graph: EGraph) -> EGraph:
-        """The graph with this match alone applied, and rebuilt."""
+        """Return a copy of the graph with this match alone applied, rebuilt."""
         changed = graph.copy()
         self.apply(changed)
         changed.rebuild()
@@ -70,10 +80,10 @@ class Match(NamedTuple):
 
 
 class SourceOfMatches(Protocol):
-    """What knows equalities of an e-graph: a certified rule, or anything else that has verified them."""
+    """A source of verified equalities in an e-graph: certified rules, or anything else that verifies them."""
 
     def matches(self, graph: EGraph) -> Iterator[Match]:
-        """All of them in the graph as it was last rebuilt; it may be changed meanwhile."""
+        """Yield all matches in the graph as it was last rebuilt; the graph may be changed meanwhile."""
 
 
 class CompiledRule:
@@ -89,26 +99,29 @@ class CompiledRule:
         self._targets: dict[tuple[Types, Values], Target | None] = {}
 
     def matches(self, graph: EGraph) -> Iterator[Match]:
-        """All of them in the graph as it was last rebuilt; it may be changed meanwhile."""
+        """Yield all matches in the graph as it was last rebuilt; the graph may be changed meanwhile."""
         for roots, variables, values in self._source.occurrences(graph):
             target = self.target(tuple(map(graph.type_of, variables)), values)
             if target is not None:
                 yield Match(roots, variables, target)
 
     def target(self, types: Types, values: Values = ()) -> Target | None:
-        """The target where the variables have these types and the attribute variables these values, each in the order
-        of their occurrence; None if the rule does not apply there."""
+        """Return the target for these types of the variables and values of the attribute variables.
+
+        Both are in the order of their occurrence. None if the rule does not apply there.
+        """
         if (types, values) not in self._targets:
             self._targets[types, values] = self._instantiated(types, values)
         return self._targets[types, values]
 
     def _instantiated(self, types: Types, values: Values) -> Target | None:
-        rule, kinds = self.rule, dict(zip(self._source.variables, types, strict=True))
-        if any(rule.spec(name).literal for name in kinds):
-            return None  # nothing here tells its number
-        if not admitted(rule, kinds, dict.fromkeys(kinds, True)):
+        rule, type_of = self.rule, dict(zip(self._source.variables, types, strict=True))
+        if any(rule.spec(name).literal for name in type_of):
+            return None  # an e-graph knows the type of a literal variable, and not its number
+        if not admitted(rule, type_of, dict.fromkeys(type_of, True)):
             return None
-        instance = Instance(kinds, dict(zip(self._source.attributes, values, strict=True)), {})
+
+        instance = Instance(type_of, dict(zip(self._source.attributes, values, strict=True)), {})
         try:
             if not all(holds(condition, instance.scope) for condition in rule.where):
                 return None
@@ -119,7 +132,7 @@ class CompiledRule:
 
 
 class CompiledRules:
-    """Rules that are matched together. Those that need an operator which an e-graph has not are not tried: most."""
+    """Rules that are matched together; most are skipped, because an e-graph lacks one of their operators."""
 
     def __init__(self) -> None:
         self._rules: list[CompiledRule] = []
@@ -130,7 +143,7 @@ class CompiledRules:
         self._possible.clear()
 
     def matches(self, graph: EGraph) -> Iterator[Match]:
-        """All of them in the graph as it was last rebuilt; it may be changed meanwhile."""
+        """Yield all matches in the graph as it was last rebuilt; the graph may be changed meanwhile."""
         present = frozenset(graph.nodes_by_operator)
         if present not in self._possible:
             self._possible[present] = [rule for rule in self._rules if rule.operators <= present]
@@ -140,9 +153,9 @@ class CompiledRules:
 def saturate(
     graph: EGraph, rules: Sequence[SourceOfMatches], until: Callable[[], bool], max_iterations: int, max_nodes: int
 ) -> bool:
-    """Apply all rules wherever they match, again and again, until `until` holds: whether it does.
+    """Apply all rules wherever they match, again and again, until `until` holds; return True if it does.
 
-    It ends as well when nothing changes any more, after so many iterations, and as soon as there are so many nodes.
+    It also ends when nothing changes any more, after `max_iterations`, and once the graph has `max_nodes` nodes.
     """
     graph.rebuild()
     for _ in range(max_iterations):

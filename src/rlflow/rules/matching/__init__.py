@@ -1,1 +1,1 @@
-"""Matching and rewriting: where the rules of a library apply in a graph, and the graph that applying one gives."""
+"""Matching and rewriting: the places in a graph at which rules apply, and the graph after applying one."""

@@ -1,4 +1,4 @@
-"""Carrying out a match: the graph with the source replaced by the target."""
+"""Applying a match: the graph with a rule's source replaced by its target."""
 
 from __future__ import annotations
 
@@ -9,16 +9,19 @@ from rlflow.rules.matching.replacement import Operand, PlannedNode
 
 
 def apply(graph: Graph, match: Match) -> Graph:
-    """A new graph that shares all other nodes. The match must have been found in this very graph.
+    """Return a new graph with the match applied, which shares all other nodes with `graph`, where it was found.
 
-    A planned node that the graph has already is not made again: what two rewrites ask for alike is computed once, and
-    who reads it is told apart no more. The target's outputs take the names of the source's.
+    A planned node that the graph already has is not made again, so that what two rewrites both need is computed once.
+    The target's outputs take the names of the source's.
     """
-    names = {t: graph.nodes[r.node].names[r.index] for r, t in zip(match.roots, match.replacement.outputs, strict=True)}
+    replaced = list(zip(match.roots, match.replacement.outputs, strict=True))
+    names = {output: graph.nodes[root.node].names[root.index] for root, output in replaced}
     roots = {root.node for root in match.roots}
+
     added: dict[int, Node] = {}
     places: list[int] = []
 
+    # Planned nodes come operands first, so that `places` already has those that a node reads.
     def placed(operand: Operand) -> Ref:
         return match.bindings[operand] if isinstance(operand, str) else Ref(places[operand.node], operand.index)
 
@@ -30,13 +33,15 @@ def apply(graph: Graph, match: Match) -> Graph:
             made = (Ref(number, i) for i in range(len(planned.types)))
             added[identifier] = _node(planned, inputs, tuple(names.get(output, "") for output in made))
         places.append(identifier)
+
     outputs = map(placed, match.replacement.outputs)
     return graph.replace(added, dict(zip(match.roots, outputs, strict=True)))
 
 
 def _present(graph: Graph, planned: PlannedNode, inputs: tuple[Ref, ...], roots: set[int]) -> int | None:
-    """The node of the graph, other than those to be replaced, that computes what is planned; of several the first in
-    the graph's order, as that of the readers tells of the history.
+    """Return the node of the graph, none of those to be replaced, that computes what is planned; None if there is none.
+
+    Of several it is the first in the graph's order: the order of consumers would depend on the history of edits.
     """
     alike = []
     for reader in graph.consumers.get(inputs[0].node, ()) if inputs else ():

@@ -1,8 +1,18 @@
-"""Where the sources of many rules occur, looked for all at once.
+"""A discrimination tree: it finds the occurrences of the sources of many rules in one walk down from a node.
 
-Every source is written out as a list of tests in the order in which a walk down from its root meets its parts,
-variables and applications numbered as they come. Sources that begin alike share the tests that they begin with: a
-discrimination tree, as theorem provers index their rewrite rules (McCune, Journal of Automated Reasoning 9, 1992).
+Theorem provers index their rewrite rules like this (McCune, Journal of Automated Reasoning 9, 1992). Every source is
+written out as a list of tests, in the order in which a walk down from its root meets its parts; variables and
+applications are numbered as they come. Sources that begin with the same tests share them:
+
+    Relu(Add(x, y))     enter Relu, enter Add, bind 0, bind 1      -> an occurrence of the first
+    Relu(Add(x, x))     enter Relu, enter Add, bind 0, bind 0      -> an occurrence of the second
+
+share their first three tests. A source with further roots continues, at the end of its first one, by climbing from a
+shared variable through consumers to the next root.
+
+Invariant: a `_State` holds what its tests have passed, so that a test refers to earlier variables, applications and
+attribute variables by number. A number is bound by the first test that has it; all later ones compare. The walk is the
+inner loop of all rewriting: states are tuples, and a point in the tree looks up its tests by operator.
 """
 
 from __future__ import annotations
@@ -34,14 +44,15 @@ class _Slot(NamedTuple):
 
 
 class _Bind(NamedTuple):
-    """The value is that of a variable."""
+    """The test that binds a value to a variable, or compares it if the variable is bound."""
 
     variable: int
 
 
 class _Enter(NamedTuple):
-    """The value is an output of an application, whose operands are looked at next. `number_at` is the place of the
-    number beside which a commutative operator has another operand.
+    """The test that a value is an output of an application, whose operands are tested next.
+
+    If the operator is commutative and one of its two operands is a number, `number_at` is the place of the number.
     """
 
     op: str
@@ -52,20 +63,20 @@ class _Enter(NamedTuple):
 
 
 class _Again(NamedTuple):
-    """The value is an output of an application that was entered before."""
+    """The test that a value is an output of an application that was entered before."""
 
     application: int
     output: int
 
 
 class _Number(NamedTuple):
-    """The value is a stored scalar: this one, or whatever the attribute variable stands for."""
+    """The test that a value is a stored scalar: this number, or the value of the attribute variable."""
 
     value: float | _Slot
 
 
 class _Climb(NamedTuple):
-    """A further root, none of those before, is reached from a variable through consumers of these operators."""
+    """The test that a further root, none of those before, is reached from a variable through consumers on this path."""
 
     variable: int
     path: tuple[str, ...]
@@ -76,8 +87,10 @@ _Test = _Bind | _Enter | _Again | _Number | _Climb
 
 
 class Occurrence(NamedTuple):
-    """A variant's source in a graph: what its variables, applications and attribute variables stand for, in the order
-    in which they occur there.
+    """An occurrence of a variant's source in a graph.
+
+    `values`, `nodes` and `attributes` are those of its variables, applications and attribute variables, each in the
+    order of their first occurrence in the source.
     """
 
     variant: int
@@ -87,8 +100,9 @@ class Occurrence(NamedTuple):
 
 
 class Outline(NamedTuple):
-    """What a variant's source looks like to the tree: the tests, the attribute variables in the order of their numbers,
-    and for each root which application it is.
+    """A variant's source as the tree knows it.
+
+    `slots` are its attribute variables in the order of their numbers, `roots` the application of each output.
     """
 
     tests: tuple[_Test, ...]
@@ -97,6 +111,7 @@ class Outline(NamedTuple):
 
 
 def outline(variant: Variant) -> Outline:
+    """Write out a variant's source as tests."""
     variables = {name: i for i, name in enumerate(variant.variables)}
     applications: dict[Apply, int] = {}
     slots: dict[str, _Slot] = {}
@@ -109,7 +124,7 @@ def outline(variant: Variant) -> Outline:
         if isinstance(term, Variable):
             yield _Bind(variables[term.name])
         elif not pattern.variables(term):
-            yield _Number(slotted(_number(term)))
+            yield _Number(slotted(_number(term)))  # a term without variables is a number
         elif term.node in applications:
             yield _Again(applications[term.node], term.output)
         else:
@@ -129,7 +144,7 @@ def outline(variant: Variant) -> Outline:
 
 
 def _number(term: Apply) -> float | str:
-    """The value of a scalar without variables, in float32; a Constant's may be an attribute variable."""
+    """Compute a scalar without variables, in float32; the value of a Constant may be an attribute variable instead."""
     value = dict(term.attributes).get("value_float")
     if isinstance(value, str):
         return value
@@ -139,8 +154,9 @@ def _number(term: Apply) -> float | str:
 
 @dataclass(slots=True)
 class _Place:
-    """A point in the tree: the tests that may come next by their kind, and the variants that end here. `depth` is that
-    of the deepest variant from here on.
+    """A point in the tree: the tests that may come next, by their type, and the variants that end here.
+
+    `depth` is that of the deepest variant from here on.
     """
 
     depth: int = 0
@@ -151,6 +167,7 @@ class _Place:
     climbs: list[tuple[_Climb, _Place]] = field(default_factory=list)
 
     def extend(self, test: _Test) -> _Place:
+        """Add a new point behind this test."""
         place = _Place()
         match test:
             case _Bind(variable):
@@ -165,7 +182,7 @@ class _Place:
 
 
 class _Ahead(NamedTuple):
-    """What is still to be looked at: a value, the node that reads it, and the rest."""
+    """A linked list of values that are still to be tested, each with the node that reads it."""
 
     value: Ref
     reader: Node | None
@@ -173,7 +190,7 @@ class _Ahead(NamedTuple):
 
 
 class _State(NamedTuple):
-    """Where a walk stands: what lies ahead, and what has been passed."""
+    """The state of a walk: its point in the tree, the values ahead, and everything bound so far."""
 
     place: _Place
     ahead: _Ahead | None
@@ -183,7 +200,7 @@ class _State(NamedTuple):
 
 
 class DiscriminationTree:
-    """Of variants, each known by its number."""
+    """The tree of some variants, each known by its number."""
 
     def __init__(self, variants: Iterable[tuple[Variant, Outline]]) -> None:
         self._start = _Place()
@@ -191,19 +208,19 @@ class DiscriminationTree:
         for number, (variant, written) in enumerate(variants):
             for length in range(len(written.tests) + 1):
                 path = written.tests[:length]
-                if path not in places:
+                if path not in places:  # sources that begin alike share their places
                     places[path] = places[path[:-1]].extend(path[-1])
                 places[path].depth = max(places[path].depth, variant.depth)
             places[written.tests].ends.append(number)
 
     def occurrences(self, graph: Graph, root: int, deeper_than: int = -1) -> list[Occurrence]:
-        """Of the variants of more than this depth with their first root at this node, by their numbers."""
+        """Return the occurrences with their first root at this node, of variants deeper than this, by their numbers."""
         found: list[Occurrence] = []
         stack = [_State(self._start, _Ahead(Ref(root), None, None))]
         while stack:
             state = stack.pop()
             place, ahead = state.place, state.ahead
-            if place.depth <= deeper_than:
+            if place.depth <= deeper_than:  # nothing from here on is deep enough
                 continue
             if ahead is None:
                 found.extend(Occurrence(variant, *state[2:]) for variant in place.ends)
@@ -220,6 +237,7 @@ class DiscriminationTree:
 
 
 def _as_variable(state: _State, ahead: _Ahead) -> Iterator[_State]:
+    """Pass the value ahead as a variable."""
     place, _, values, nodes, slots = state
     for variable, further in place.variables:
         if variable == len(values):
@@ -231,6 +249,7 @@ def _as_variable(state: _State, ahead: _Ahead) -> Iterator[_State]:
 def _entered(
     graph: Graph, operators: Iterable[tuple[_Enter, _Place]], state: _State, ahead: _Ahead
 ) -> Iterator[_State]:
+    """Pass the value ahead as an output of one of these operators; its operands then come first."""
     value, _, rest = ahead
     node = graph.nodes[value.node]
     for enter, further in operators:
@@ -243,6 +262,7 @@ def _entered(
 
 
 def _as_known(graph: Graph, state: _State, ahead: _Ahead) -> Iterator[_State]:
+    """Pass the value ahead as a number, or as an application that was entered before."""
     place, _, values, nodes, slots = state
     for test, further in place.others:
         if isinstance(test, _Number):
@@ -254,6 +274,7 @@ def _as_known(graph: Graph, state: _State, ahead: _Ahead) -> Iterator[_State]:
 
 
 def _at_further_roots(graph: Graph, state: _State) -> Iterator[_State]:
+    """Continue with each node that may be the next root."""
     for up, further in state.place.climbs:
         taken = {state.nodes[root] for root in up.roots}
         for node in climb(graph, state.values[up.variable], up.path):
@@ -268,7 +289,7 @@ def _in_front(operands: Sequence[Ref], reader: Node, rest: _Ahead | None) -> _Ah
 
 
 def _operands(graph: Graph, node: Node, number_at: int | None) -> tuple[Ref, ...] | None:
-    """All of them, a number in its place; None if the node is opaque or one is left out."""
+    """Return all operands, a number in its place; None if the node is opaque or leaves an operand out."""
     operands = tuple(r for r in node.inputs if r is not None)
     if node.is_opaque or len(operands) < len(node.inputs):
         return None
@@ -280,13 +301,13 @@ def _operands(graph: Graph, node: Node, number_at: int | None) -> tuple[Ref, ...
 def _bound(
     wanted: tuple[tuple[str, Any], ...], node: Node, slots: tuple[AttributeValue, ...]
 ) -> tuple[AttributeValue, ...] | None:
-    """The attribute variables with those of this node; None if it has other attributes."""
+    """Return the attribute variables with those of this node, None if the node has other attributes."""
     for name, value in wanted:
         present = node.attributes.get(name)
         if present is None:
             return None
         if isinstance(value, _Slot):
-            if value.number == len(slots):
+            if value.number == len(slots):  # the first occurrence of the variable binds it
                 slots = (*slots, present)
                 continue
             value = slots[value.number]
@@ -304,16 +325,19 @@ _ROUNDING = float(np.finfo(np.float32).eps)
 def _as_number(
     graph: Graph, wanted: float | _Slot, ahead: _Ahead, slots: tuple[AttributeValue, ...]
 ) -> tuple[AttributeValue, ...] | None:
-    """The attribute variables, if the value is a stored number, this one up to a rounding, that adds no axis to what
-    its reader makes of the other operands.
+    """Return the attribute variables if the value is the wanted number up to a rounding, else None.
+
+    A number of shape (1,) counts only if its reader has another operand of at least one axis: otherwise it would add an
+    axis to the result, which the scalar of the rule does not.
     """
     value, reader, _ = ahead
-    kind = graph.type_of(value)
-    if reader is None or not graph.nodes[value.node].constant or kind not in (_SCALAR, _ROW_OF_ONE):
+    tensor_type = graph.type_of(value)
+    if reader is None or not graph.nodes[value.node].constant or tensor_type not in (_SCALAR, _ROW_OF_ONE):
         return None
     others = (graph.type_of(r) for r in reader.inputs if r is not None and r != value)
-    if kind == _ROW_OF_ONE and not any(other is not None and other.rank for other in others):
+    if tensor_type == _ROW_OF_ONE and not any(other is not None and other.rank for other in others):
         return None
+
     present = stored_number(graph, value)
     if present is None:
         return None
@@ -325,7 +349,7 @@ def _as_number(
 
 
 def stored_number(graph: Graph, ref: Ref) -> float | None:
-    """The value of a constant of one element; None where the graph does not have what it is made of."""
+    """Return the value of a constant of one element; None if the graph does not hold the data that it depends on."""
     try:
         return evaluate_value(graph, ref, {}, FloatDomain()).item()  # type: ignore[no-any-return]
     except GraphError:
@@ -333,8 +357,9 @@ def stored_number(graph: Graph, ref: Ref) -> float | None:
 
 
 def climb(graph: Graph, start: Ref, path: Sequence[str]) -> Iterator[int]:
-    """Nodes that are reached from a value through consumers of these operators, one after another, by any of their
-    outputs: once, where one reads several.
+    """Yield the nodes that are reached from a value through consumers of these operators, one after another.
+
+    Any output of a consumer may lead on; a node that reads several of them is yielded once.
     """
     if not path:
         yield start.node
@@ -347,7 +372,7 @@ def climb(graph: Graph, start: Ref, path: Sequence[str]) -> Iterator[int]:
 
 
 def descend(graph: Graph, node: int, path: Sequence[int]) -> Ref | None:
-    """The value that is reached through these operands, one after another; None if there is none."""
+    """Return the value that is reached through operands at these places, one after another; None if there is none."""
     ref: Ref | None = Ref(node)
     for place in path:
         inputs = graph.nodes[ref.node].inputs if ref is not None else ()

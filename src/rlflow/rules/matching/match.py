@@ -1,4 +1,10 @@
-"""Where rules apply in a graph. A match carries its target already typed: a match that is listed can be applied."""
+"""The places in a graph at which rules apply.
+
+The discrimination tree finds occurrences of sources. One becomes a match if nobody outside reads a value inside, and if
+the rule's target can be typed in its place. A match carries that typed target, so that every match that is listed can
+be applied. Layers are alike: a target is drawn up once for all places with the same circumstances (types, attributes,
+which operands are constant), on which alone it depends.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +24,7 @@ from rlflow.rules.rule import Rule
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Match:
-    """One place where `rule` applies. `nodes` are the matched nodes that run, roots first."""
+    """A place at which `rule` applies; `nodes` are the matched nodes that run, roots first."""
 
     rule: Rule
     roots: tuple[Ref, ...]
@@ -28,8 +34,10 @@ class Match:
 
 
 class _Circumstances(NamedTuple):
-    """All that the replacement of a variant's source depends on, in the order of its variables, attribute variables,
-    literal variables and outputs.
+    """Everything that the replacement of a variant's source depends on.
+
+    `types` and `constant` are in the order of its variables, `attributes` of its attribute variables, `literals` of its
+    literal variables, and `results`, the types of what is replaced, of its outputs.
     """
 
     variant: int
@@ -44,12 +52,10 @@ _MAX_REMEMBERED = 200_000
 
 
 class Matcher:
-    """Looks for matches of all variants at once. A replacement is drawn up once for all places that are
-    alike, as layers are.
-    """
+    """Finds matches of all variants at once, and remembers their replacements by their circumstances."""
 
     def __init__(self, variants: Sequence[tuple[int, Variant]]) -> None:
-        """`variants` with their rules' indices."""
+        """Index `variants`, each given with the index of its rule."""
         self._rules = [rule for rule, _ in variants]
         self._variants = [variant for _, variant in variants]
         self._outlines = list(map(outline, self._variants))
@@ -60,8 +66,10 @@ class Matcher:
         self._replacements: dict[_Circumstances, Replacement | None] = {}
 
     def at(self, graph: Graph, root: int, deeper_than: int = -1) -> Iterator[tuple[int, Match]]:
-        """(rule index, match) for all matches whose first root is this node, of the variants of more than this depth
-        and in their order; of rules with several outputs, in every order of their roots.
+        """Yield (rule index, match) for all matches whose first root is this node.
+
+        They are of variants deeper than `deeper_than`, in the order of these; a rule with several outputs matches in
+        every order of its roots.
         """
         if graph.nodes[root].constant:
             return
@@ -70,23 +78,26 @@ class Matcher:
             match = self._completed(graph, occurrence)
             if match is not None:
                 rule = self._rules[occurrence.variant]
+                # Two variants of one rule may match in the same way, as Add(x, y) does on equal operands.
                 key = (rule, match.roots, frozenset(match.bindings.items()))
                 if key not in seen:
                     seen.add(key)
                     yield rule, match
 
     def _completed(self, graph: Graph, occurrence: Occurrence) -> Match | None:
-        """The match, if its inside is private and something can replace it."""
+        """Return the match of an occurrence, None if others read its inside or nothing can replace it."""
         variant, written = self._variants[occurrence.variant], self._outlines[occurrence.variant]
         inside = dict.fromkeys(occurrence.nodes)
         roots = tuple(
             Ref(occurrence.nodes[application], source.output)
             for application, source in zip(written.roots, variant.source, strict=True)
         )
+
         running = dict.fromkeys(root.node for root in roots)
         inner = sorted(n for n in inside if n not in running and not graph.nodes[n].constant)
         if not _private(graph, inside, inner) or any(r.index >= len(graph.nodes[r.node].types) for r in roots):
             return None
+
         bindings = dict(zip(variant.variables, occurrence.values, strict=True))
         replaced_by = self._replacement(graph, occurrence, bindings, roots)
         if replaced_by is None or not graph.header.offers(variant.rule.versions):
@@ -96,17 +107,19 @@ class Matcher:
     def _replacement(
         self, graph: Graph, occurrence: Occurrence, bindings: Mapping[str, Ref], roots: tuple[Ref, ...]
     ) -> Replacement | None:
+        """Return the replacement at this place, from memory if there was one in the same circumstances."""
         types, literals = [], []
         for ref in occurrence.values:
-            kind = graph.type_of(ref)
-            if kind is None:
+            tensor_type = graph.type_of(ref)
+            if tensor_type is None:
                 return None
-            types.append(kind)
+            types.append(tensor_type)
         for name in self._literals[occurrence.variant]:
             number = _literal(graph, bindings[name])
             if number is None:
                 return None
             literals.append(number)
+
         here = _Circumstances(
             occurrence.variant,
             tuple(types),
@@ -116,7 +129,7 @@ class Matcher:
             tuple(map(graph.type_of, roots)),
         )
         if here not in self._replacements:
-            if len(self._replacements) >= _MAX_REMEMBERED:
+            if len(self._replacements) >= _MAX_REMEMBERED:  # bounds the memory of long searches
                 self._replacements.clear()
             self._replacements[here] = self._drawn_up(here)
         return self._replacements[here]
@@ -132,14 +145,16 @@ class Matcher:
 
 
 def _private(graph: Graph, inside: Mapping[int, object], inner: Sequence[int]) -> bool:
-    """Nobody outside reads an inner value: otherwise the rewrite would compute it twice. Constants are free."""
+    """Return True if nobody outside reads an inner value, which the rewrite would then compute twice."""
     outputs, consumers = graph.output_nodes, graph.consumers
     return all(i not in outputs and all(c in inside for c in consumers[i]) for i in inner)
 
 
 def _literal(graph: Graph, ref: Ref) -> float | None:
-    """The number of a literal variable; None if it is not a stored scalar."""
-    kind = graph.type_of(ref)
-    if graph.nodes[ref.node].op != WEIGHT or kind is None or not kind.is_static or kind.elements != 1:
+    """Return the number of a literal variable, None if it is not a stored scalar."""
+    tensor_type = graph.type_of(ref)
+    if graph.nodes[ref.node].op != WEIGHT or tensor_type is None:
+        return None
+    if not tensor_type.is_static or tensor_type.elements != 1:
         return None
     return stored_number(graph, ref)

@@ -1,4 +1,16 @@
-"""All matches of some rules in a graph, kept so that a rewrite changes them where it happened and nowhere else."""
+"""The matches of all rules in a graph, kept so that a rewrite changes them where it happened and nowhere else.
+
+A rule of one root whose source is d applications deep can only gain or lose a match at a root if a changed node lies
+fewer than d consumers below that root. In the chain a -> b -> c -> e, with b changed, rules of depth 1 are matched
+again at b alone, those of depth 2 at b and c, those of depth 3 at b, c and e. All other entries, and nearly all of the
+persistent maps, are shared with the table of the graph before.
+
+Matches of rules with several roots depend on nodes to the side of each other: those that contain a changed node are
+dropped and looked for again, and so are those at first roots that share the rule's anchor, a variable that all its
+roots read, with a changed root.
+
+Invariant: `updated` gives the table that `new` would give.
+"""
 
 from __future__ import annotations
 
@@ -17,15 +29,18 @@ from rlflow.rules.rule import Rule
 
 Place = TypeVar("Place", int, frozenset[int])
 _ByRule = Map[int, Map[Place, tuple[Match, ...]]]
-"""Rule index -> where -> matches there, those in one place in the order of the rule's variants."""
+"""Rule index -> place -> the matches there, in the order of the rule's variants."""
 
 _NOWHERE: Map[Any, tuple[Match, ...]] = Map()
 
 
 @dataclass(frozen=True, slots=True)
 class MatchTable:
-    """`single` has the matches of rules with one root by their root, and `rules_at` says at which root to look for
-    which rules; `joint` those of rules with several roots, by all nodes of the match and in every order of its roots.
+    """The matches in one graph.
+
+    - `single`: the matches of rules with one root, by that root.
+    - `rules_at`: the rules that have a match in `single` at a root.
+    - `joint`: the matches of rules with several roots, by the set of their nodes and in every order of their roots.
     """
 
     rules_at: Map[int, tuple[int, ...]]
@@ -34,7 +49,7 @@ class MatchTable:
 
 
 class MatchTables:
-    """Makes and updates the tables of a list of rules, and reads them."""
+    """Makes, updates and reads the match tables of a list of rules."""
 
     def __init__(self, rules: Sequence[Rule]) -> None:
         variants = [(index, variant) for index, rule in enumerate(rules) for variant in compile_variants(rule)]
@@ -48,17 +63,16 @@ class MatchTables:
         self._relations = _relations([variant for _, variant in joint])
 
     def new(self, graph: Graph) -> MatchTable:
-        """The table of a graph of which nothing is known."""
+        """Match a whole graph."""
         return self._with(MatchTable(Map(), Map(), Map()), graph, dict.fromkeys(graph.order, -1), graph.order)
 
     def updated(self, table: MatchTable, graph: Graph, change: Change) -> MatchTable:
-        """From the table of the graph before the change.
-
-        A match of one root is affected if a changed node lies less than the rule's depth below its root. Joint matches
-        through a changed node are looked for again, and so are those that a changed root may now join.
-        """
+        """Return the table of a graph, from the `table` of the graph before the `change`."""
         near = _distances(graph, change.touched, self._largest_depth)
         dirty = change.touched.union(change.removed)
+
+        # First roots of joint matches to look for again: of matches with a changed node, and of any that a changed node
+        # may join as one of their roots.
         stale: set[int] = set()
         for places in table.joint.values():
             for nodes, found in places.items():
@@ -69,13 +83,15 @@ class MatchTables:
                 anchor = descend(graph, identifier, descent)
                 if anchor is not None:
                     stale.update(climb(graph, anchor, ascent))
+
         return self._with(self._without(table, change.removed, near, stale), graph, near, stale)
 
     def _without(
         self, table: MatchTable, removed: Iterable[int], near: Mapping[int, int], stale: Set[int]
     ) -> MatchTable:
-        """Less the matches at roots that are gone, those that reach deeper than the change is away, and stale ones."""
+        """Drop the matches at removed roots, those that reach as deep as the change, and joint ones at stale roots."""
         rules_at, single, joint = table.rules_at.mutate(), _Draft(table.single), _Draft(table.joint)
+        # A removed root counts as at distance -1: all its matches go.
         for root, distance in {**dict.fromkeys(removed, -1), **near}.items():
             rules = rules_at.pop(root, ())
             for rule in rules:
@@ -84,6 +100,7 @@ class MatchTables:
             kept = tuple(rule for rule in rules if self._depth[rule] <= distance)
             if kept:
                 rules_at[root] = kept
+
         for rule, places in table.joint.items():
             for nodes, found in places.items():
                 if not stale.isdisjoint(nodes):
@@ -93,8 +110,7 @@ class MatchTables:
     def _with(
         self, table: MatchTable, graph: Graph, single_roots: Mapping[int, int], joint_roots: Iterable[int]
     ) -> MatchTable:
-        """And all matches of rules deeper than a root's number at that root, and the joint ones with these first
-        roots."""
+        """Add the matches at `single_roots`, of rules deeper than the number given, and joint ones at `joint_roots`."""
         rules_at, single, joint = table.rules_at.mutate(), _Draft(table.single), _Draft(table.joint)
         for root, distance in single_roots.items():
             found = tuple(self._single.at(graph, root, deeper_than=distance))
@@ -102,6 +118,7 @@ class MatchTables:
                 single.add(rule, root, match)
             if found:
                 rules_at[root] = tuple(dict.fromkeys((*rules_at.get(root, ()), *(rule for rule, _ in found))))
+
         for root in joint_roots:
             if root in graph.nodes:
                 for rule, match in self._joint.at(graph, root):
@@ -109,20 +126,22 @@ class MatchTables:
         return MatchTable(rules_at.finish(), single.finish(), joint.finish())
 
     def count(self, table: MatchTable, rule: int) -> int:
-        """How many matches `listed` lists."""
+        """Count the matches that `listed` lists, without sorting them."""
         if rule in self._symmetric:
             return len(table.joint.get(rule, ()))
         found = table.joint[rule].values() if rule in table.joint else table.single.get(rule, _NOWHERE).values()
         return sum(map(len, found))
 
     def listed(self, table: MatchTable, graph: Graph, rule: int) -> tuple[Match, ...]:
-        """The rule's matches by where their roots are in the graph's order, and then the nodes inside. Of a symmetric
-        rule there is one for the same nodes, with the roots in the graph's order.
+        """List a rule's matches by the places of their roots in the graph's order, then of the nodes inside.
+
+        A symmetric rule has one match for the same nodes, with the roots in the graph's order.
         """
         position = graph.positions()
         if rule not in self._roots:
             single = table.single.get(rule, _NOWHERE)
             return tuple(match for root in sorted(single, key=position.__getitem__) for match in single[root])
+
         by_place = _by_place(position, self._roots[rule])
         joint = (sorted(found, key=by_place) for found in table.joint.get(rule, _NOWHERE).values())
         kept = (match for found in joint for match in (found[:1] if rule in self._symmetric else found))
@@ -130,7 +149,7 @@ class MatchTables:
 
 
 class _Draft(Generic[Place]):
-    """A table being changed: what it shares with another is copied when it is first written to."""
+    """A table of matches being changed: a rule's map is copied when it is first written to."""
 
     def __init__(self, by_rule: _ByRule[Place]) -> None:
         self._before: _ByRule[Place] = by_rule
@@ -155,6 +174,8 @@ class _Draft(Generic[Place]):
 
 
 def _by_place(position: Sequence[int], roots: int) -> Callable[[Match], tuple[list[int], list[int]]]:
+    """Make the key that sorts matches of so many roots."""
+
     def key(match: Match) -> tuple[list[int], list[int]]:
         places = [position[node] for node in match.nodes]
         return places[:roots], sorted(places[roots:])
@@ -163,7 +184,7 @@ def _by_place(position: Sequence[int], roots: int) -> Callable[[Match], tuple[li
 
 
 def _relations(variants: Sequence[Variant]) -> Mapping[str, set[tuple[tuple[int, ...], tuple[str, ...]]]]:
-    """Operator of any root -> the ways down to the anchor and up again to the first root."""
+    """Map the operator of each root to its ways down to the anchor and up again to the first root."""
     related: dict[str, set[tuple[tuple[int, ...], tuple[str, ...]]]] = defaultdict(set)
     for variant in variants:
         for root, descent in zip(variant.roots, variant.descents, strict=True):
@@ -172,10 +193,11 @@ def _relations(variants: Sequence[Variant]) -> Mapping[str, set[tuple[tuple[int,
 
 
 def _distances(graph: Graph, start: Set[int], limit: int) -> dict[int, int]:
-    """Running node -> how few consumers it is away from one of `start`, below `limit`."""
+    """Map nodes to the least number of steps to them from one of `start` along consumers, below `limit`."""
     distances = dict.fromkeys(start, 0)
     frontier = list(distances)
     for distance in range(1, limit):
-        frontier = [c for c in dict.fromkeys(c for i in frontier for c in graph.consumers[i]) if c not in distances]
+        readers = dict.fromkeys(reader for node in frontier for reader in graph.consumers[node])
+        frontier = [reader for reader in readers if reader not in distances]
         distances.update(dict.fromkeys(frontier, distance))
     return distances

@@ -1,4 +1,16 @@
-"""What replaces a source: a rule's target where its variables are bound, typed before anything is rewritten."""
+"""The replacement of a matched source: a rule's target with its variables bound, typed before anything is rewritten.
+
+For the rule MatMul(MatMul(x, v), w) => MatMul(x, MatMul(v, w)), with v and w constant, bound to float32[n, 64],
+float32[64, 64] and float32[64, 8], two nodes are planned, the inner one constant:
+
+    0: MatMul(v, w): float32[64, 8]       1: MatMul(x, node 0): float32[n, 8]
+
+A rule is admitted only if all of these hold, each checked here:
+
+- its variables' templates, constants and conditions fit, and its element types are those it was certified for;
+- the target has the types of what it replaces, and no value is empty;
+- with dynamic dimensions, both sides are well typed for all sizes, not only if two of them happen to be equal.
+"""
 
 from __future__ import annotations
 
@@ -16,12 +28,12 @@ from rlflow.rules.plan import Instance, plan_of
 from rlflow.rules.rule import Rule, VariableSpec
 
 Operand = str | Ref
-"""A variable by its name, or an output of a planned node by that node's number."""
+"""A variable by its name, or an output of a planned node by the number of that node."""
 
 
 @dataclass(frozen=True)
 class PlannedNode:
-    """A node that the rewrite will add."""
+    """A node that the rewrite will add, unless the graph has it already."""
 
     op: str
     attributes: Attributes
@@ -32,7 +44,7 @@ class PlannedNode:
 
 @dataclass(frozen=True)
 class Replacement:
-    """The nodes to add, operands first, and for each output of the source what is read in its place."""
+    """The nodes to add, operands first, and the value to read in place of each output of the source."""
 
     nodes: tuple[PlannedNode, ...]
     outputs: tuple[Operand, ...]
@@ -41,34 +53,38 @@ class Replacement:
 def replacement(
     rule: Rule, scope: Scope, constant: Mapping[str, bool], results: tuple[TensorType | None, ...]
 ) -> Replacement | None:
-    """The target in place of values of the types `results`; None if the rule is not for what `scope` and `constant` say
-    of its variables.
+    """Plan the target in place of values of the types `results`; None if the rule does not apply.
+
+    `scope` and `constant` tell the types of its variables, its attributes, and which variables are constant.
     """
     if not admitted(rule, scope.types, constant):
         return None
-    if not all(holds(condition, scope) for condition in (*rule.where, *rule.worth)):
+    if not all(holds(condition, scope) for condition in (*rule.where, *rule.profitable_if)):
         return None
+
     draft = _Draft(scope, constant)
     try:
         outputs = tuple(map(draft.place, rule.target))
     except (Unproven, TypeInferenceError):
         return None
+
     if tuple(map(draft.type_of, outputs)) != results:
         return None
-    if any(map(_is_empty, (*scope.types.values(), *(kind for node in draft.nodes for kind in node.types)))):
+    planned_types = (tensor_type for node in draft.nodes for tensor_type in node.types)
+    if any(map(_is_empty, (*scope.types.values(), *planned_types))):
         return None
-    if not (all(kind.is_static for kind in scope.types.values()) or _holds_at_any_size(rule, scope)):
+    if not (all(tensor_type.is_static for tensor_type in scope.types.values()) or _holds_at_any_size(rule, scope)):
         return None
     return Replacement(tuple(draft.nodes), outputs)
 
 
-def _is_empty(kind: TensorType) -> bool:
-    """Whether it has no elements: there is nothing to gain, and ONNX Runtime's MatMul refuses to broadcast them."""
-    return kind.shape is not None and 0 in kind.shape
+def _is_empty(tensor_type: TensorType) -> bool:
+    """Return True if there are no elements: nothing is gained there, and ONNX Runtime's MatMul refuses some."""
+    return tensor_type.shape is not None and 0 in tensor_type.shape
 
 
 class _Draft:
-    """Nodes as they are planned, each typed from its operands; common subterms once."""
+    """The nodes of a target while they are planned, each typed from its operands; common subterms become one node."""
 
     def __init__(self, scope: Scope, constant: Mapping[str, bool]) -> None:
         self.scope = scope
@@ -77,9 +93,10 @@ class _Draft:
         self.numbers: dict[Apply, int] = {}
 
     def place(self, term: Term) -> Operand:
+        """Plan the nodes of a term, operands first, and return where its value is."""
         if isinstance(term, Variable):
             return term.name
-        if term.node not in self.numbers:
+        if term.node not in self.numbers:  # outputs of one application share its node
             inputs = tuple(map(self.place, term.arguments))
             attributes = {name: evaluate(pattern.thaw(value), self.scope) for name, value in term.attributes}
             types = registry.infer(term.op, attributes, list(map(self.type_of, inputs)))
@@ -95,21 +112,23 @@ class _Draft:
 
 
 _CERTIFIED = frozenset({"float32", "float64"})
-"""Certificates say nothing of narrower floats, where a product overflows that its quotient does not."""
+"""Element types that certificates are about; in a narrower float, a product may overflow that its quotient does not."""
 
 _COUNTING = frozenset({"int32", "int64"})
 
 
 def admitted(rule: Rule, types: Mapping[str, TensorType], constant: Mapping[str, bool]) -> bool:
-    """Whether the bound tensors are of the kinds that the rule's variables stand for, and for which it is certified."""
+    """Return True if the bound tensors fit the variables' templates and have element types with certificates."""
     symbols: dict[str, Dimension | tuple[Dimension, ...]] = {}
-    for name, kind in types.items():
+    for name, tensor_type in types.items():
         spec = rule.spec(name)
-        if kind.dtype not in (_COUNTING if name in rule.indices else _CERTIFIED) or (
-            spec.constant and not constant[name]
-        ):
+        if tensor_type.dtype not in (_COUNTING if name in rule.indices else _CERTIFIED):
             return False
-        if spec.shape is not None and (kind.shape is None or not _fits(spec, kind.shape, symbols)):
+        if spec.constant and not constant[name]:
+            return False
+        if spec.shape is None:
+            continue
+        if tensor_type.shape is None or not _fits(spec, tensor_type.shape, symbols):
             return False
     return True
 
@@ -117,12 +136,16 @@ def admitted(rule: Rule, types: Mapping[str, TensorType], constant: Mapping[str,
 def _fits(
     spec: VariableSpec, shape: tuple[Dimension, ...], symbols: dict[str, Dimension | tuple[Dimension, ...]]
 ) -> bool:
+    """Return True if the shape fits a variable's template; bind the template's symbols to its dimensions."""
     template = spec.shape or ()
+
+    # A leading "...b" takes all dimensions that the rest of the template leaves.
     if template and isinstance(template[0], str) and template[0].startswith("..."):
         leading = len(shape) - (len(template) - 1)
         if leading < 0 or symbols.setdefault(template[0], shape[:leading]) != shape[:leading]:
             return False
         template, shape = template[1:], shape[leading:]
+
     if len(template) != len(shape):
         return False
     for wanted, present in zip(template, shape, strict=True):
@@ -138,13 +161,14 @@ _SIZES = (
     10007, 10009, 10037, 10039, 10061, 10067, 10069, 10079, 10091, 10093, 10099, 10103, 10111, 10133, 10139, 10141,
 )
 # fmt: on
-"""Primes: no size is another one, nor a sum or product of others."""
+"""Large primes close to each other: none is a sum, product or multiple of others."""
 
 
 def _holds_at_any_size(rule: Rule, scope: Scope) -> bool:
-    """Whether both sides are well typed and of one type where all open dimensions are different numbers: those of one
-    name are equal, and nothing else about them is known. What is typed only if two of them happen to be equal, or one
-    to be 1, would break the model at other sizes.
+    """Return True if both sides are well typed, with the same types, if dynamic dimensions are different large primes.
+
+    Dimensions of one name are equal, and nothing else about them is known. A rule that is typed only if two of them
+    happen to be equal, or one of them 1, would break the model at other sizes.
     """
     named: dict[str | int, int] = {}
 
@@ -155,7 +179,10 @@ def _holds_at_any_size(rule: Rule, scope: Scope) -> bool:
         return named.setdefault(name, _SIZES[len(named)])
 
     try:
-        types = {n: TensorType(kind.dtype, tuple(map(size, _shape(kind)))) for n, kind in scope.types.items()}
+        types = {
+            name: TensorType(tensor_type.dtype, tuple(map(size, _shape(tensor_type))))
+            for name, tensor_type in scope.types.items()
+        }
         instance = Instance(types, scope.attributes, scope.literals)
         source, target = plan_of(rule.source, instance), plan_of(rule.target, instance)
     except (IndexError, Unproven, TypeInferenceError):
@@ -163,7 +190,7 @@ def _holds_at_any_size(rule: Rule, scope: Scope) -> bool:
     return source.types == target.types
 
 
-def _shape(kind: TensorType) -> tuple[Dimension, ...]:
-    if kind.shape is None:
+def _shape(tensor_type: TensorType) -> tuple[Dimension, ...]:
+    if tensor_type.shape is None:
         raise Unproven
-    return kind.shape
+    return tensor_type.shape

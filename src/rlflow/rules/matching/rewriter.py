@@ -1,4 +1,10 @@
-"""The one door to rewriting, for agents and searches alike: which rules apply where, and what comes of it."""
+"""The one entrance to rewriting, for agents and searches alike.
+
+rewriter = Rewriter(library.rules)
+matches = rewriter.matches(graph)            # matches[rule][location]
+child = rewriter.apply(graph, matches[3][0])
+
+"""
 
 from __future__ import annotations
 
@@ -15,18 +21,16 @@ from rlflow.rules.rule import Rule
 
 
 class Location(NamedTuple):
-    """An action: rule index, and the number of the match among that rule's matches in their deterministic
-    order.
-    """
+    """An action: the index of a rule, and the number of a match in the deterministic order of that rule's matches."""
 
     rule: int
     location: int
 
 
 class Matches(Sequence[tuple[Match, ...]]):
-    """For each rule all its matches, ordered by the topological positions of their nodes, roots first.
+    """The matches of each rule, ordered by the topological positions of their nodes, roots first.
 
-    They are listed when they are asked for; how many there are, `counts` tells at once.
+    They are listed when they are asked for; `counts` needs no list.
     """
 
     def __init__(self, graph: Graph, table: MatchTable, tables: MatchTables, num_rules: int) -> None:
@@ -35,7 +39,7 @@ class Matches(Sequence[tuple[Match, ...]]):
 
     @cached_property
     def counts(self) -> tuple[int, ...]:
-        """For each rule, how many matches it has."""
+        """The number of matches of each rule."""
         return tuple(self._tables.count(self._table, rule) for rule in range(len(self)))
 
     def __len__(self) -> int:
@@ -55,11 +59,10 @@ class Matches(Sequence[tuple[Match, ...]]):
 
 
 class Rewriter:
-    """Matches of a list of rules in any graph.
+    """Finds and applies the matches of a list of rules in any graph.
 
-    Matching is incremental: a graph that came out of `apply` takes over its parent's matches and looks again
-    only where the rewrite can have changed something. What is remembered of a graph lives as long as the
-    graph.
+    Matching is incremental: a graph that came out of `apply` takes over its parent's matches, and looks again only
+    where the rewrite can have changed something. The matches of a graph are remembered as long as the graph lives.
     """
 
     def __init__(self, rules: Sequence[Rule]) -> None:
@@ -69,16 +72,17 @@ class Rewriter:
         self._parents: WeakKeyDictionary[Graph, MatchTable] = WeakKeyDictionary()
 
     def matches(self, graph: Graph) -> Matches:
+        """Return the matches of all rules in this graph."""
         return Matches(graph, self._table(graph), self._tables, len(self.rules))
 
     def apply(self, graph: Graph, match: Match) -> Graph:
-        """The rewritten graph; `match` must come from `matches(graph)`."""
+        """Return the rewritten graph; `match` must come from `matches(graph)`."""
         child = apply(graph, match)
         self._parents[child] = self._table(graph)
         return child
 
     def _table(self, graph: Graph) -> MatchTable:
-        """What is known of the graph, brought up to date from its parent's when it is first asked for."""
+        """Return the matches of the graph; when first asked for, they are updated from its parent's or found anew."""
         table = self._known.get(graph)
         if table is None:
             before = self._parents.pop(graph, None)

@@ -1,7 +1,8 @@
-"""The forms in which a rule's source occurs in a graph: one for each order of its commutative operands.
+"""The variants of a rule's source: one for each order of the operands of commutative operators.
 
-With the orders laid out, matching is a plain walk down from a root. Only where one operand is a number does the walk
-itself see in which order they are, as the number is a constant.
+Relu(Add(x, Mul(y, z))) has four orders. Those that are the same rule with other names are dropped: if the target treats
+y and z alike, two are left. With the orders laid out, matching is a plain walk down from a root. If one of two
+operands is a number, no variant is needed: the walk finds the number by itself, since it is a constant.
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ class Variant:
 
     @cached_property
     def anchor(self) -> str:
-        """A variable that every root reads: from one root the others are found through its consumers."""
+        """A variable that every root reads, through whose consumers the other roots are found from one."""
         shared = set.intersection(*(set(pattern.variables(s)) for s in self.source))
         anchors = [v for v in pattern.variables(self.source[0]) if v in shared]
         if not anchors:
@@ -50,18 +51,19 @@ class Variant:
 
     @cached_property
     def ascents(self) -> tuple[tuple[str, ...], ...]:
-        """For each root, the operators from the anchor (exclusive) up to the root (inclusive)."""
+        """The operators from the anchor (exclusive) up to each root (inclusive)."""
         return tuple(_path(root, self.anchor)[0] for root in self.roots)
 
     @cached_property
     def descents(self) -> tuple[tuple[int, ...], ...]:
-        """For each root, the operand numbers from the root down to the anchor."""
+        """The places of operands from each root down to the anchor."""
         return tuple(_path(root, self.anchor)[1] for root in self.roots)
 
     @cached_property
     def symmetric(self) -> bool:
-        """Whether the roots look alike, so that every set of roots is found once in each order."""
-        return len(self.roots) > 1 and len({repr(_up_to_names((s,), ())) for s in self.source}) == 1
+        """True if the roots look alike, so that every set of roots is found once in each order."""
+        shapes_of_roots = {repr(_up_to_names((s,), ())) for s in self.source}
+        return len(self.roots) > 1 and len(shapes_of_roots) == 1
 
 
 def _depth(term: Term) -> int:
@@ -69,7 +71,7 @@ def _depth(term: Term) -> int:
 
 
 def _path(term: Term, name: str) -> tuple[tuple[str, ...], tuple[int, ...]]:
-    """Operators up from the variable's first occurrence, and operand numbers down to it."""
+    """Return the operators up from a variable's first occurrence, and the places of operands down to it."""
     if isinstance(term, Variable):
         return (), ()
     place, argument = next((i, a) for i, a in enumerate(term.arguments) if name in pattern.variables(a))
@@ -78,16 +80,17 @@ def _path(term: Term, name: str) -> tuple[tuple[str, ...], tuple[int, ...]]:
 
 
 def compile_variants(rule: Rule) -> tuple[Variant, ...]:
-    """All orders of commutative operands that are not the same rule again.
+    """Return a variant for each order of commutative operands that is not the same rule again.
 
-    `RuleError` if the rule has several roots that could feed each other: whatever not all of them read must
-    be constant, so that merging them can never close a cycle.
+    Raises `RuleError` if the rule has several roots that might feed each other: a variable that not all of them read
+    must be constant, so that merging them can never close a cycle.
     """
     if len({s.node for s in rule.source if isinstance(s, Apply)}) > 1:
         shared = set.intersection(*(set(pattern.variables(s)) for s in rule.source))
         loose = [v for v in pattern.variables(*rule.source) if v not in shared and not rule.spec(v).constant]
         if loose:
             raise RuleError(f"rule {rule.name!r}: {loose} must be constant, or its outputs might feed each other")
+
     firsts: dict[Any, tuple[Term, ...]] = {}
     for source in product(*(_orders(s) for s in rule.source)):
         firsts.setdefault(_up_to_names(source, rule.target), source)
@@ -95,24 +98,26 @@ def compile_variants(rule: Rule) -> tuple[Variant, ...]:
 
 
 def number_at(term: Apply) -> int | None:
-    """The place of the number beside another operand, where their order does not matter."""
+    """Return the place of the operand that is a number, if the operator is binary and commutative; else None."""
     if not registry.OPERATORS[term.op].commutative or len(term.arguments) != 2:
         return None
     return next((i for i, a in enumerate(term.arguments) if not pattern.variables(a)), None)
 
 
 def _orders(term: Term) -> Iterator[Term]:
+    """Yield the term in each order of commutative operands, the given one first."""
     if isinstance(term, Variable):
         yield term
         return
     for arguments in product(*(tuple(_orders(a)) for a in term.arguments)):
         yield Apply(term.op, term.attributes, arguments, term.output)
-        turns = registry.OPERATORS[term.op].commutative and len(arguments) == 2 and arguments[0] != arguments[1]
-        if turns and number_at(term) is None:
+        commutes = registry.OPERATORS[term.op].commutative and len(arguments) == 2
+        if commutes and arguments[0] != arguments[1] and number_at(term) is None:
             yield Apply(term.op, term.attributes, arguments[::-1], term.output)
 
 
 def _up_to_names(source: Sequence[Term], target: Sequence[Term]) -> Any:
+    """Return a key that is equal for rules that differ in names, or in the order of operands in the target, alone."""
     names = {v: i for i, v in enumerate(pattern.variables(*source))}
 
     def key(term: Term, sort: bool) -> Any:

@@ -1,1 +1,1 @@
-"""Synthesis of rules: enumerate expressions, find equal ones, generalise, verify, drop what follows from others."""
+"""Synthesis of rules: enumerate expressions, find equal ones, generalise and verify them, prune what follows."""

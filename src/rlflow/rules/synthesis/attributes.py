@@ -6,7 +6,7 @@ of the expressions over the source's attributes and dimensions, those come into 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from dataclasses import replace
 from itertools import combinations_with_replacement, islice, product
 from random import Random
@@ -15,29 +15,12 @@ from typing import Any, NamedTuple
 from rlflow.errors import RuleError
 from rlflow.ir.node import AttributeValue
 from rlflow.ir.tensor_type import TensorType
-from rlflow.ops import elementwise
+from rlflow.ops.registry import OPERATORS
 from rlflow.rules import pattern
-from rlflow.rules.declared.reading import TO_THE_END
-from rlflow.rules.expression import Expression, Scope, Unproven, evaluate
+from rlflow.rules.expression import TO_THE_END, Expression, Scope, Unproven, evaluate
 from rlflow.rules.pattern import Apply, Term, Variable
 from rlflow.rules.rule import Rule, VariableSpec
 from rlflow.rules.verification.sampler import Sampler
-
-_ELEMENTWISE = frozenset(o.name for o in elementwise.OPERATORS)
-SHAPE_BLIND = _ELEMENTWISE | {"Transpose"}
-"""Operators that ask nothing of their operands' shapes but that they broadcast."""
-
-_ALONG_AXES = frozenset({"Concat", "Split", "Slice", "Gather"})
-
-_SLOTS: Mapping[str, Sequence[tuple[str, tuple[str, ...]]]] = {
-    "Transpose": [("permutation", ("perm",))],
-    "Concat": [("axis", ("axis",))],
-    "Split": [("axis", ("axis",)), ("partition", ("split",))],
-    "Gather": [("axis", ("axis",))],
-    "Slice": [("axes", ("axes",)), ("extent", ("ends", "starts", "steps"))],
-    "Reshape": [("reshape", ("shape",))],
-}
-"""The attributes of an operator that go together, by what they say."""
 
 _AXES = frozenset({"axis", "axes"})
 _ALIKE = _AXES | {"partition"}
@@ -46,6 +29,17 @@ _ALIKE = _AXES | {"partition"}
 _SIZES = frozenset({"extent", "partition"})
 _TURNS = frozenset({"permutation"})
 _SHAPES = frozenset({"reshape"})
+
+
+def grouping(kinds: Set[str]) -> frozenset[str]:
+    """The operators that have attributes of these kinds."""
+    return frozenset(name for name, operator in OPERATORS.items() if kinds & operator.attribute_groups.keys())
+
+
+_ELEMENTWISE = frozenset(name for name, operator in OPERATORS.items() if operator.traits.elementwise)
+_RESHAPING, _ALONG_AXES = grouping(_SHAPES), grouping(_AXES)
+SHAPE_BLIND = _ELEMENTWISE | grouping(_TURNS)
+"""Operators that ask nothing of their operands' shapes but that they broadcast."""
 
 _NEUTRAL: Mapping[str, AttributeValue] = {"ends": (TO_THE_END,), "starts": (0,), "steps": (1,)}
 """Of a slice, what says nothing of the size of an example."""
@@ -61,7 +55,7 @@ _MOST_ALIKE = 4
 
 
 class _Slot(NamedTuple):
-    """One of `_SLOTS` of one application, as it was seen."""
+    """One of the attribute groups of one application, as it was seen."""
 
     node: Apply
     kind: str
@@ -70,22 +64,22 @@ class _Slot(NamedTuple):
 
 
 def _slots(*terms: Term) -> list[_Slot]:
-    """In the order of their operators, operands first."""
+    """List the attribute groups of all applications, in the order of the operators, operands first."""
     nodes = dict.fromkeys(t.node for term in terms for t in pattern.subterms(term) if isinstance(t, Apply))
     return [
         _Slot(node, kind, names, tuple(dict(node.attributes)[name] for name in names))
         for node in nodes
-        for kind, names in _SLOTS.get(node.op, ())
+        for kind, names in OPERATORS[node.op].attribute_groups.items()
     ]
 
 
 def is_tied(rule: Rule) -> bool:
-    """Whether the rule has a size of the example that it was found at, though its templates admit others."""
+    """Return True if the rule has a size of the example that it was found at, though its templates admit others."""
     return any(map(_is_tied, _slots(*rule.source, *rule.target)))
 
 
 def _is_tied(slot: _Slot) -> bool:
-    """Where a size stands, that is: -1 and 0 in a reshape are none."""
+    """Return True where a size stands: -1 and 0 in a reshape are none."""
     written = [
         (name, value)
         for name, value in zip(slot.names, slot.value, strict=True)
@@ -125,7 +119,7 @@ def of_any_attributes(rule: Rule, dimensions: Mapping[str, int]) -> Iterator[Seq
     operators = {node.op for node in pattern.operators(*rule.source, *rule.target)}
     if operators <= SHAPE_BLIND | _ALONG_AXES:
         kinds = _AXES | _SIZES | _TURNS
-    elif operators <= _ELEMENTWISE | {"Reshape"} and len(rule.variables) == 1:
+    elif operators <= _ELEMENTWISE | _RESHAPING and len(rule.variables) == 1:
         kinds = _SHAPES
     else:
         return
@@ -191,7 +185,9 @@ def _by_typing(candidates: Sequence[Rule]) -> Sequence[Rule]:
 
 
 def _may_share(one: _Slot, other: _Slot) -> bool:
-    """Whether two slots may have one variable: of equal values, and sizes and permutations not one after the other."""
+    """Return True if two slots may share a variable: values are equal, and sizes and permutations do not follow
+    each other.
+    """
     inside = one.kind not in _AXES and one.node in (t for t in pattern.subterms(other.node) if isinstance(t, Apply))
     return (one.kind, one.value) == (other.kind, other.value) and not inside
 
@@ -222,7 +218,7 @@ class _Opening:
         return Scope(self.types, self.values)
 
     def of_kind(self, *kinds: str) -> list[tuple[Any, ...]]:
-        """What the source writes in the slots of these kinds."""
+        """Return what the source writes in the slots of these kinds."""
         return list(dict.fromkeys(names for slot, names in self.written.items() if slot.kind in kinds))
 
     @property
@@ -250,7 +246,7 @@ class _Opening:
         return next((axis for axis in self.axes if _value(axis, self.scope) == single), None)
 
     def _drawn(self, slot: _Slot, before: Sequence[str]) -> Any:
-        """How the next variable of a slot is drawn."""
+        """Say how the next variable of a slot is drawn."""
         same = self._equal_axis(slot)
         if same is not None:
             return ["choice", same if slot.kind == "axis" else ["list", same]]
@@ -260,7 +256,9 @@ class _Opening:
         return self._partition(slot.node, operands) if slot.kind == "partition" else [slot.kind, *operands]
 
     def _partition(self, split: Apply, operands: Sequence[str]) -> Any:
-        """Of a variable that has, at the example, the dimension that is split; else the sizes of what is joined."""
+        """Draw parts of a variable that has, at the example, the dimension that is split; else sizes of what is
+        joined.
+        """
         place, sizes = (dict(split.attributes)[name] for name in ("axis", "split"))
         axis = next((names[0] for slot, names in self.written.items() if slot[:2] == (split, "axis")), place)
         shapes = {name: self.types[name].shape or () for name in operands}
@@ -269,7 +267,7 @@ class _Opening:
         return ["sizes", axis, *operands[: len(sizes)]] if name is None else ["partition", name, axis, len(sizes)]
 
     def _demanded(self, slot: _Slot, variable: str) -> list[Expression]:
-        """Of an axis, that it is the one that was seen to be equal; of lists, that they are as long as they were."""
+        """Demand that an axis is the one that was seen to be equal, and that lists are as long as they were."""
         same = self._equal_axis(slot)
         equal = [] if same is None else [["==", variable if slot.kind == "axis" else ["get", variable, 0], same]]
         if slot.kind in ("axes", "partition"):
@@ -305,14 +303,14 @@ def _rewritten(term: Term, written: Mapping[_Slot, tuple[Any, ...]]) -> Term:
 
 
 def _copied(slot: _Slot, opening: _Opening) -> list[tuple[Any, ...]]:
-    """What the source writes where it had the same, or what stays as it is."""
+    """Return the target's options that copy what the source writes where it had the same, or stay as they are."""
     if slot.kind not in opening.kinds:
         return [slot.value]
     return [written for written in opening.of_kind(slot.kind) if _values(written, opening.scope) == slot.value]
 
 
 def _computed(slot: _Slot, opening: _Opening) -> list[tuple[Any, ...]]:
-    """Besides that, what is computed from it."""
+    """Return these options, and those that are computed from what the source writes."""
     if slot.kind not in opening.kinds:
         return [slot.value]
     parts = (_expressions(slot.kind, *part, opening) for part in zip(slot.names, slot.value, strict=True))
@@ -332,7 +330,7 @@ def _value(expression: Expression, scope: Scope) -> Any:
 
 
 def _expressions(kind: str, name: str, value: Any, opening: _Opening) -> Iterator[Expression]:
-    """Those that give the value of this attribute, the simplest first."""
+    """Yield expressions that give the value of this attribute, the simplest first."""
     if kind == "permutation":
         candidates = _turns(opening)
     elif kind in _AXES:

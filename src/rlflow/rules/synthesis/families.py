@@ -1,6 +1,6 @@
 """Families of expressions that the generator enumerates: variables of some shapes, and operators over them.
 
-Shapes and attributes are examples: what is found at them is widened as far as it verifies
+Shapes and attributes are examples: an equality that is found at them is widened as far as it verifies
 (`rules/synthesis/generalise.py`).
 """
 
@@ -15,8 +15,10 @@ from rlflow.rules.synthesis.enumeration import Leaf, OperatorChoice
 
 @dataclass(frozen=True)
 class Family:
-    """`dimensions` numbers the symbols of the leaves' shapes for the search: all different, none of them 1, or
-    accidents come up.
+    """Leaves and operators over them.
+
+    `dimensions` numbers the symbols of the leaves' shapes for the search: all different, none of them 1, or equalities
+    come up that hold only at equal sizes.
     """
 
     name: str
@@ -26,7 +28,7 @@ class Family:
 
 
 def _leaves(**shapes: tuple[int | str, ...]) -> tuple[Leaf, ...]:
-    """One for each letter of a name: ab=(m, k) are a and b."""
+    """Make a leaf for each letter of a name: ab=("m", "k") makes a and b, both of shape (m, k)."""
     return tuple(Leaf(letter, shape) for letters, shape in shapes.items() for letter in letters)
 
 
@@ -118,11 +120,11 @@ MOVEMENT = Family(
     ),
     {"j": 5, "k": 4, "l": 3, "m": 7, "n": 6},
 )
-"""Slices of slices are among these slices, whichever of the two ends first; parts are halves, or what was joined."""
+"""Slices of slices are among these slices, whichever of the two ends first; Splits give halves or undo a Concat."""
 
 FAMILIES: Mapping[str, Family] = {f.name: f for f in (ALGEBRA, TRANSFORMER, DIFFERENCE, JOIN, CONVOLUTION, MOVEMENT)}
 
 SHIPPED: Mapping[str, int] = {**dict.fromkeys(FAMILIES, 3), MOVEMENT.name: 2}
-"""The families that the shipped library has, with the largest side of their rules. A movement and what it passes are
-two operators: of three, most that is new is where slices happen to lie, or what other families say, and it takes eight
-times as long (83 CPU seconds, not 11, for 60 rules more)."""
+"""The families of the shipped library, with the most operators of a side of their rules. A movement and the operator
+that it passes are two; with three, most new rules are about how slices happen to lie, or are known from other families,
+and the search takes eight times as long (83 CPU seconds, not 11, for 60 rules more)."""

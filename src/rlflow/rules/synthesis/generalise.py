@@ -1,8 +1,14 @@
-"""From an equality that was seen at one shape to a rule as general as verification admits.
+"""Generalisation: from an equality that was seen at one shape to a rule as general as verification admits.
 
-Each step widens what the variables and attributes may be; where the wider rule is refuted, a condition in the closed
-language of `expression` is mined that tells the good instances from the bad ones. A step that still does not verify is
-not taken.
+The search finds MatMul(a, v) + MatMul(b, v) = MatMul(a + b, v) at a, b: (2, 3), v: (3, 4). Steps (`_WIDENINGS`) then
+try wider rules: a shared part becomes a variable, repeated variables become distinct, numbers become attribute
+variables, dimensions that no operator needs to be equal get symbols of their own, templates are dropped or get leading
+dimensions. Each candidate is verified at many shapes. If one is refuted, `mine` looks for a condition, in the closed
+language of `rules/expression.py`, that tells its good instances from the bad ones, such as ["!=", "?k", "?l"] for two
+axes.
+
+Invariant: the rule between two steps has been verified. A step whose candidates are all refuted, with and without a
+condition, is not taken.
 """
 
 from __future__ import annotations
@@ -17,6 +23,7 @@ from typing import Any
 import numpy as np
 
 from rlflow.errors import RuleError, TypeInferenceError
+from rlflow.ops.registry import having
 from rlflow.rules import pattern
 from rlflow.rules.certificate import Certificate
 from rlflow.rules.expression import Expression, holds
@@ -26,6 +33,7 @@ from rlflow.rules.rule import Rule, VariableSpec, with_short_names
 from rlflow.rules.synthesis.attributes import (
     SHAPE_BLIND,
     axes_of,
+    grouping,
     of_any_attributes,
     of_any_permutation,
     of_any_size,
@@ -39,20 +47,20 @@ from rlflow.rules.verification.verify import VerificationConfig, exact_differenc
 _MINING_DRAWS = 96
 _MIN_POSITIVES = 3
 _MOST_CONDITIONS = 2
-"""In a conjunction: what needs more is true of little."""
+"""The most predicates of a mined conjunction; a rule that needs more holds at few instances."""
 
 _MOST_MINED = 4
-"""Targets of one source for which a condition is sought."""
+"""The most candidates of one source for which a condition is sought."""
 
 
 @dataclass(frozen=True)
 class Certifier:
-    """Tests rules in the exact field, and gives those that hold a certificate."""
+    """Verifies rules, and gives those that hold a certificate."""
 
     config: VerificationConfig
 
     def certify(self, rule: Rule) -> Rule | None:
-        """The rule with its certificate; None if it is refuted, or if no instance of it can be drawn."""
+        """Return the rule with its certificate, None if it is refuted or no instance of it can be drawn."""
         try:
             outcome = verify(rule, self.config)
         except RuleError:
@@ -60,7 +68,7 @@ class Certifier:
         return replace(rule, certificate=outcome) if isinstance(outcome, Certificate) else None
 
     def certify_on_condition(self, rule: Rule) -> Rule | None:
-        """The rule under what condition makes it true, if the language has one."""
+        """Return the rule under a mined condition, with its certificate; None if no condition makes it true."""
         try:
             where = mine(rule, np.random.default_rng(self.config.seed), self.config)
         except RuleError:
@@ -68,10 +76,11 @@ class Certifier:
         return self.certify(replace(rule, where=(*rule.where, *where))) if where else None
 
     def first(self, rules: Sequence[Rule]) -> Rule | None:
-        """The first rule that holds, or else the first for which there is a condition."""
+        """Return the first rule that holds, or else the first that holds under a condition, or None."""
         accepted = next(filter(None, map(self.certify, rules)), None)
         if accepted is not None:
             return accepted
+
         likely = (rule for _, alike in groupby(rules, _source) for rule in islice(alike, _MOST_MINED))
         return next(filter(None, map(self.certify_on_condition, likely)), None)
 
@@ -81,19 +90,22 @@ def _source(rule: Rule) -> tuple[Term, ...]:
 
 
 def mine(rule: Rule, rng: np.random.Generator, config: VerificationConfig) -> tuple[Expression, ...] | None:
-    """A conjunction that no counter-example among drawn instances satisfies; None if the language has none.
+    """Find a conjunction that no counter-example among drawn instances satisfies; None if the language has none.
 
-    Where the sides never differ, a target that is not well typed counts as one: the condition then says where it is.
-    Of all predicates, those are taken that rule out most counter-examples and fewest good instances.
+    Instances at which the sides differ are counter-examples, or, if there are none, those at which the target is not
+    well typed. Predicates are chosen greedily: the next has the largest sum of two shares, of the remaining
+    counter-examples that it excludes and of the remaining good instances that it keeps.
     """
     good, bad, untyped = _sorted_instances(rule, rng, config)
-    good = [i for i in good if any(kind.elements > 1 for kind in i.types.values())]  # of one element, all is alike
+    # With one element, anything agrees.
+    good = [i for i in good if any(tensor_type.elements > 1 for tensor_type in i.types.values())]
     bad = bad or untyped
     predicates = list(_predicates(rule))
     if not predicates:
         return None
+
     where_good, where_bad = (_truth(predicates, instances) for instances in (good, bad))
-    keeps, admits = np.ones(len(good), bool), np.ones(len(bad), bool)
+    keeps, admits = np.ones(len(good), bool), np.ones(len(bad), bool)  # instances that all chosen predicates admit
     chosen: list[int] = []
     while admits.any() and len(chosen) < _MOST_CONDITIONS:
         kept, excluded = where_good[:, keeps].sum(axis=1), (~where_bad[:, admits]).sum(axis=1)
@@ -101,6 +113,7 @@ def mine(rule: Rule, rng: np.random.Generator, config: VerificationConfig) -> tu
         useful = (excluded > 0) & (kept >= _MIN_POSITIVES)
         if not useful.any():
             return None
+
         best = int(np.argmax(np.where(useful, scores, 0.0)))
         chosen.append(best)
         keeps, admits = keeps & where_good[best], admits & where_bad[best]
@@ -108,13 +121,13 @@ def mine(rule: Rule, rng: np.random.Generator, config: VerificationConfig) -> tu
 
 
 def _truth(predicates: Sequence[Expression], instances: Sequence[Instance]) -> np.ndarray:
-    """Which predicate holds at which instance, (predicates, instances)."""
+    """Evaluate each predicate at each instance, (predicates, instances) bool."""
     held = [[holds(predicate, i.scope) for i in instances] for predicate in predicates]
     return np.array(held, bool).reshape(len(predicates), len(instances))
 
 
 def _without_idle(conjunction: Sequence[int], where_bad: np.ndarray) -> list[int]:
-    """What still excludes every counter-example once the others are there."""
+    """Drop predicates without which the others still exclude every counter-example."""
     kept = list(conjunction)
     for predicate in conjunction:
         others = [p for p in kept if p != predicate]
@@ -126,7 +139,7 @@ def _without_idle(conjunction: Sequence[int], where_bad: np.ndarray) -> list[int
 def _sorted_instances(
     rule: Rule, rng: np.random.Generator, config: VerificationConfig
 ) -> tuple[list[Instance], list[Instance], list[Instance]]:
-    """Those at which both sides agree, those at which they do not, and those at which the target is not well typed."""
+    """Draw instances at which the sides agree, at which they differ, and at which the target is not well typed."""
     good: list[Instance] = []
     bad: list[Instance] = []
     untyped: list[Instance] = []
@@ -136,25 +149,35 @@ def _sorted_instances(
         case = sampler.sides(instance)
         if case is None:
             untyped.append(instance)
-        elif any(kind.elements for kind in case.source.types):
-            (bad if exact_difference(case, rng, config) else good).append(instance)
+        elif any(tensor_type.elements for tensor_type in case.source.types):
+            differs = exact_difference(case, rng, config)
+            (bad if differs else good).append(instance)
         if number == _MINING_DRAWS // 4 and not good:
-            break
+            break  # a rule that never holds needs no condition
     return good, bad, untyped
 
 
+_RESHAPING = grouping({"reshape"})
+_RESIZING = _RESHAPING | grouping({"extent"})
+
+
 def _predicates(rule: Rule) -> Iterator[Expression]:
+    """Yield all predicates that a condition of this rule may be made of."""
     names = pattern.variables(*rule.source)
-    turns = [a for a, kind in rule.attributes.items() if kind[0] == "permutation"]
+    permutation_attributes = [name for name, domain in rule.attributes.items() if domain[0] == "permutation"]
     axes, tensors = axes_of(rule), [name for name in names if name not in rule.indices]
-    for a in turns:
-        yield ["swaps_last_two", a]
-    for a, b in combinations(turns, 2):
-        yield ["is_identity", ["compose", a, b]]
-        yield ["==", a, b]
-    yield from (["!=", one, other] for one, other in combinations(axes, 2))  # equal ones are written as one
+
+    for permutation in permutation_attributes:
+        yield ["swaps_last_two", permutation]
+    for one, other in combinations(permutation_attributes, 2):
+        yield ["is_identity", ["compose", one, other]]
+        yield ["==", one, other]
+    # Axes that must be equal are one attribute already.
+    yield from (["!=", one, other] for one, other in combinations(axes, 2))
+
     dimensions: list[Expression] = [["dim", name, axis] for name in tensors for axis in axes or (-1, -2)]
-    if not {"Slice", "Reshape"} & {node.op for node in pattern.operators(*rule.source)}:  # with these, 1 is an accident
+    # With a Slice or a Reshape, a size of 1 only happens to hold wherever the rule does.
+    if not _RESIZING & {node.op for node in pattern.operators(*rule.source)}:
         yield from (["==", ["elements", name], 1] for name in tensors)
         yield from (["==", dimension, 1] for dimension in dimensions)
     for one, other in combinations(dimensions, 2):
@@ -164,9 +187,9 @@ def _predicates(rule: Rule) -> Iterator[Expression]:
 
 
 def generalised(rule: Rule, config: VerificationConfig, dimensions: Mapping[str, int]) -> Rule | None:
-    """The certified rule, widened as far as it verifies; None if it is refuted as it stands.
+    """Widen a rule as far as it verifies, and certify it; None if it is refuted as it stands.
 
-    Each step is tested quickly and the outcome thoroughly; where a quick test was deceived, all is done again with
+    Each step is tested quickly and the outcome thoroughly; if quick tests were deceived, all is done again with
     thorough ones. `dimensions` numbers the symbols of the rule's templates.
     """
     thorough = Certifier(config)
@@ -180,24 +203,27 @@ def generalised(rule: Rule, config: VerificationConfig, dimensions: Mapping[str,
 
 
 def _widened(rule: Rule, certifier: Certifier, dimensions: Mapping[str, int]) -> Rule | None:
+    """Take each widening step that verifies, then give each variable leading dimensions if that verifies."""
     widest = certifier.first([rule])
     if widest is None:
         return None
     for widen in _WIDENINGS:
         groups = widen(replace(widest, certificate=None), dimensions)
         widest = next(filter(None, map(certifier.first, groups)), widest)
+
     for name in pattern.variables(*widest.source):
         widest = _of_any_rank(widest, name, certifier) or widest
     return widest
 
 
 def _with_distinct_variables(rule: Rule, dimensions: Mapping[str, int]) -> Iterator[Rule]:
-    """Each occurrence its own variable: a + (a + b) = b + (a + a) is an instance of associativity."""
+    """Make each occurrence a variable of its own: a + (a + b) = b + (a + a) is an instance of associativity."""
     sides = (rule.source[0], rule.target[0])
     counts = [_occurrences(side) for side in sides]
     repeated = [name for name, count in counts[0].items() if count > 1 and count == counts[1].get(name)]
     if not repeated:
         return
+
     fresh = {name: [f"{name}{i}" for i in range(counts[0][name])] for name in repeated}
     specs = dict(rule.variables) | {new: rule.spec(name) for name, made in fresh.items() for new in made}
     source = _relabelled(sides[0], {name: list(made) for name, made in fresh.items()})
@@ -207,14 +233,15 @@ def _with_distinct_variables(rule: Rule, dimensions: Mapping[str, int]) -> Itera
 
 
 def _with_shared_parts(rule: Rule, dimensions: Mapping[str, int]) -> Iterator[Rule]:
-    """A part that both sides have, but are not, replaced by a variable: then it does not matter."""
+    """Replace a part that both sides have, but neither is, by a variable."""
     source, target = rule.source[0], rule.target[0]
     symbols = {number: symbol for symbol, number in dimensions.items()}
     types = {name: sized(spec, dimensions) for name, spec in rule.variables.items()}
     for part in dict.fromkeys(pattern.subterms(source)):
         if isinstance(part, Apply) and part not in (source, target) and part in pattern.subterms(target):
             shape = type_of(part, types).shape or ()
-            shared = VariableSpec(shape=tuple(symbols.get(d, d) if isinstance(d, int) else 1 for d in shape))
+            template = tuple(symbols.get(d, d) if isinstance(d, int) else 1 for d in shape)
+            shared = VariableSpec(shape=template)
             sides = [pattern.rebuilt(side, partial(_hidden, part)) for side in (source, target)]
             variables = _used({**rule.variables, "shared": shared}, sides[0])
             if set(pattern.variables(sides[1])) <= variables.keys():
@@ -234,7 +261,7 @@ def _occurrences(term: Term) -> dict[str, int]:
 
 
 def _relabelled(term: Term, names: dict[str, list[str]]) -> Term:
-    """Variables by the names that are left for them, which are used up from left to right."""
+    """Rename the occurrences of variables, from left to right, using up the lists of new names."""
 
     def renamed(part: Term) -> Term:
         return Variable(names[part.name].pop(0)) if isinstance(part, Variable) and part.name in names else part
@@ -247,7 +274,7 @@ def _used(specs: Mapping[str, VariableSpec], source: Term) -> dict[str, Variable
 
 
 def _with_distinct_symbols(rule: Rule, dimensions: Mapping[str, int]) -> Iterator[Rule]:
-    """Dimensions that no operator needs to be equal, each a symbol of its own."""
+    """Give a symbol of its own to each dimension that no operator needs to equal another one."""
     numbers = dict(dimensions)
     changed = rule
     for name, spec in rule.variables.items():
@@ -282,7 +309,7 @@ def _is_typed(rule: Rule, numbers: Mapping[str, int]) -> bool:
 
 
 def _of_any_shape(rule: Rule, dimensions: Mapping[str, int]) -> Iterator[Rule]:
-    """No templates at all where all operators only broadcast; what was a scalar may at least be of any rank."""
+    """Drop all templates if all operators only broadcast; if that fails, scalars may at least be of any rank."""
     if rule.variables and all(node.op in SHAPE_BLIND for node in pattern.operators(*rule.source, *rule.target)):
         yield replace(rule, variables={})
         scalars = [name for name, spec in rule.variables.items() if spec.shape == ()]
@@ -290,29 +317,30 @@ def _of_any_shape(rule: Rule, dimensions: Mapping[str, int]) -> Iterator[Rule]:
             yield replace(rule, variables={}, where=tuple(["==", ["elements", s], 1] for s in scalars))
 
 
-_WINDOWED = frozenset({"Conv", "MaxPool", "AveragePool"})
-_WINDOW_KINDS: Mapping[str, Sequence[Any]] = {
+_WINDOWED = having(lambda traits: traits.windowed)
+_CONVOLUTION_WINDOWS: Mapping[str, Sequence[Any]] = {
     "strides": ["integers", 1, 2, 2],
     "pads": ["integers", 0, 2, 4],
     "dilations": ["integers", 1, 2, 2],
 }
-_POOL_KINDS: Mapping[str, Sequence[Any]] = {
+_POOL_WINDOWS: Mapping[str, Sequence[Any]] = {
     "strides": ["integers", 1, 2, 2],
     "pads": ["choice", [0, 0, 0, 0], [0, 0, 0, 0], [0, 1, 1, 0], [1, 1, 1, 1], [2, 1, 2, 1]],
     "dilations": ["choice", [1, 1], [1, 2], [2, 2]],
     "kernel_shape": ["integers", 1, 3, 2],
 }
-"""Windows all of which see some of the image: drawn by chance, few do."""
+"""Domains of attributes whose windows all see some of the image; of windows drawn freely, few do."""
 
 
 def _of_any_window(rule: Rule, dimensions: Mapping[str, int]) -> Iterator[Rule]:
-    """Convolutions and pools by any window, the same one wherever they occur."""
+    """Let convolutions and pools have any window, the same one in all of them."""
     windowed = {node.op for node in pattern.operators(*rule.source)} & _WINDOWED
     if not windowed:
         return
+
     written = {name for node in pattern.operators(*rule.source) if node.op in windowed for name, _ in node.attributes}
-    kinds = _WINDOW_KINDS if windowed == {"Conv"} else _POOL_KINDS
-    free = {name: f"?{name}" for name in kinds if name in written}
+    domains = _POOL_WINDOWS if "kernel_shape" in written else _CONVOLUTION_WINDOWS
+    free = {name: f"?{name}" for name in domains if name in written}
 
     def widened(part: Term) -> Term:
         if isinstance(part, Variable) or part.op not in _WINDOWED:
@@ -323,17 +351,18 @@ def _of_any_window(rule: Rule, dimensions: Mapping[str, int]) -> Iterator[Rule]:
         rule,
         source=tuple(pattern.rebuilt(term, widened) for term in rule.source),
         target=tuple(pattern.rebuilt(term, widened) for term in rule.target),
-        attributes={**rule.attributes, **{name: kinds[key] for key, name in free.items()}},
+        attributes={**rule.attributes, **{name: domains[key] for key, name in free.items()}},
     )
 
 
 def _of_any_rank(rule: Rule, name: str, certifier: Certifier) -> Rule | None:
-    """The rule with leading dimensions before this variable's template, or with a scalar of any rank."""
+    """Return the rule with leading dimensions before a variable's template, or a scalar of any rank, or None."""
     template = rule.spec(name).shape
-    if any(node.op == "Reshape" for node in pattern.operators(*rule.source, *rule.target)):
-        return None  # it sees all axes at once
+    if any(node.op in _RESHAPING for node in pattern.operators(*rule.source, *rule.target)):
+        return None  # a Reshape sees all axes at once
     if template is None or str(next(iter(template), "")).startswith("..."):
         return None
+
     wider = with_leading(rule, [name])
     if template:
         return certifier.certify(wider) if _grows(wider, name, len(template), certifier) else None
@@ -345,7 +374,7 @@ _GROWTH_DRAWS = 12
 
 
 def _grows(rule: Rule, name: str, rank: int, certifier: Certifier) -> bool:
-    """Whether the variable is ever drawn with more dimensions than it had: an image never is."""
+    """Return True if the variable is ever drawn with more dimensions than it had; an image never is."""
     sampler, random = Sampler(rule), Random(certifier.config.seed)
     try:
         return any(len(sampler.draw(random).shape(name)) > rank for _ in range(_GROWTH_DRAWS))
@@ -357,7 +386,7 @@ _Widening = Callable[[Rule, Mapping[str, int]], Iterator[Rule]]
 
 
 def _alike(widen: _Widening) -> Callable[[Rule, Mapping[str, int]], Iterator[Sequence[Rule]]]:
-    """All its rules as one group, none more general than another."""
+    """Return a widening whose candidates are one group, of which the first that verifies is taken."""
     return lambda rule, dimensions: iter([list(widen(rule, dimensions))])
 
 

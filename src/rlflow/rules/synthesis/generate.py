@@ -1,7 +1,19 @@
-"""Substitution rules from nothing but the meaning of operators (TASO, section 2; `rules/verification` is the judge).
+"""Generation of substitution rules from nothing but the meaning of operators (TASO, SOSP 2019, section 2).
 
-Expressions of equal value are found by enumeration, each equality that says something new is verified at many shapes,
-widened, and kept in every direction that is sound.
+    report = generate(GeneratorConfig(FAMILIES["algebra"], max_operators=3))
+
+goes, for one family of operators over variables, through
+
+1. `enumerate_pairs`: all expressions, and the pairs with equal values at random points;
+2. `distinct`: one pair of all that differ in names alone, general ones first;
+3. `KnownRules.explain`: pairs that follow from the rules so far are dropped;
+4. `generalised`: a pair is widened and verified, in each direction that is worth a rule;
+5. `of_both_parts`, `in_two_outputs`: rules of two outputs are derived.
+
+`build_library` adds the declared rules and drops rules that follow from those of earlier families. Finished families
+are kept in files (`rules/synthesis/checkpoint.py`).
+
+Invariant: the same configuration gives the same rules in the same order, to the byte; every rule has a certificate.
 """
 
 from __future__ import annotations
@@ -20,9 +32,9 @@ import numpy as np
 
 from rlflow.errors import InputError
 from rlflow.ir.tensor_type import TensorType
+from rlflow.ops.registry import having
 from rlflow.rules import pattern
 from rlflow.rules.declared import catalogue
-from rlflow.rules.declared.joins import join_rules
 from rlflow.rules.library import Library, read_rule
 from rlflow.rules.pattern import Apply, Term
 from rlflow.rules.rule import Rule, VariableSpec
@@ -37,12 +49,12 @@ from rlflow.rules.verification import sampler
 from rlflow.rules.verification.verify import VerificationConfig, certified, check_false_controls
 
 TRIALS = 8
-"""Points of the finite field that tell expressions apart: two pass for one with probability below 1e-40."""
+"""Points of the finite field that tell expressions apart; two unequal ones agree with probability below 1e-40."""
 
 
 @dataclass(frozen=True)
 class GeneratorConfig:
-    """One family of rules, between sides of at most `max_operators`. `trials` points tell expressions apart."""
+    """The configuration of one family of rules, whose sides have at most `max_operators`; `trials` points are tried."""
 
     family: Family
     max_operators: int
@@ -53,8 +65,11 @@ class GeneratorConfig:
 
 @dataclass(frozen=True)
 class GenerationReport:
-    """Rules found, and how many of what: `duplicate_pairs` >= `after_renaming` >= `after_instance` = equalities that
-    are new; `verified` of these gave `kept` rules, `refuted` fail at some shape, the others are worth no rule.
+    """The rules found in a family, and the counts that led to them.
+
+    `enumerated` expressions had values of `classes` classes and gave `duplicate_pairs`. Of these, `after_renaming`
+    differ in more than names, and `after_instance` do not follow from other rules. `verified` of these gave `kept`
+    rules, `refuted` fail at some shape, and the others are worth no rule. `cpu_s` is in seconds.
     """
 
     rules: tuple[Rule, ...]
@@ -69,15 +84,16 @@ class GenerationReport:
     cpu_s: float
 
     def to_json(self) -> dict[str, Any]:
+        """Return all counts, without the rules."""
         return {k: getattr(self, k) for k in self.__dataclass_fields__ if k != "rules"}
 
 
 Progress = Callable[[int, int], None]
-"""Called with (what is done, what there is to do): equalities of a family, or rules and families of a library."""
+"""Called with (done, total) counts: of the equalities of a family, or of the rules and families of a library."""
 
 
 def generate(config: GeneratorConfig, *, on_progress: Progress | None = None) -> GenerationReport:
-    """All rules of a family; the same configuration gives the same rules in the same order."""
+    """Generate all rules of a family; the same configuration gives the same rules in the same order."""
     start = process_time()
     found = enumerate_pairs(
         config.family.leaves,
@@ -88,6 +104,7 @@ def generate(config: GeneratorConfig, *, on_progress: Progress | None = None) ->
         np.random.default_rng(config.seed),
     )
     pairs = distinct(found.pairs, found.types)
+
     known = prune.KnownRules()
     rules: dict[str, Rule] = {}
     new = verified = refuted = 0
@@ -98,12 +115,14 @@ def generate(config: GeneratorConfig, *, on_progress: Progress | None = None) ->
             accepted = [rule for rule in tried if rule is not None]
             verified += bool(accepted)
             refuted += bool(tried) and not accepted
+
             whole = [of_both_parts(rule, config.verification) or rule for rule in accepted]
             kept = [rule for rule in whole if not _is_detour(rule.source, rule.target)]
             parted = [in_two_outputs(rule, config.verification) for rule in kept]
             rules.update({rule.id: rule for rule in (*kept, *parted) if rule is not None})
         if on_progress is not None:
             on_progress(done, len(pairs))
+
     return GenerationReport(
         rules=tuple(rules.values()),
         enumerated=found.enumerated,
@@ -119,8 +138,9 @@ def generate(config: GeneratorConfig, *, on_progress: Progress | None = None) ->
 
 
 def distinct(pairs: tuple[Pair, ...], types: Mapping[str, TensorType]) -> list[Pair]:
-    """The first of all that differ in names alone, general ones before others: small trees, then many variables, so
-    that an instance like T(a + a) never comes before its rule.
+    """Return the first of all pairs that differ in names alone, general ones before others.
+
+    Small trees come first, and among these many variables, so that an instance like T(a + a) never precedes its rule.
     """
     firsts = {prune.up_to_names(*pair, types): pair for pair in reversed(pairs)}
     return sorted(reversed(firsts.values()), key=lambda pair: (prune.tree_size(*pair), -len(pattern.variables(*pair))))
@@ -130,9 +150,11 @@ _MOST_GROWTH = 1
 
 
 def _is_detour(source: Sequence[Term], target: Sequence[Term]) -> bool:
-    """Whether the target only does more: operators of other kinds, as in a - (-b) for a + b, or several of the same.
-    One more of the same may be a sum that is taken apart, but not where one operator follows another. Nor is it worth
-    anything to write other attributes of one operator.
+    """Return True if the target only does more work, so that the rule is worth nothing.
+
+    It does if it adds operators that the source does not have, as in a - (-b) for a + b, or several operators. One more
+    of the same may distribute a sum, but not if all of the target's operators are unary. A rule that only changes the
+    attributes of a single operator is worth nothing, either.
     """
     before, after = pattern.operators(*source), pattern.operators(*target)
     growth = len(after) - len(before)
@@ -144,30 +166,34 @@ def _is_detour(source: Sequence[Term], target: Sequence[Term]) -> bool:
 
 
 _MOST_TAUGHT = 2
-"""Operators of a detour that is worth knowing, though it is no rule: a - b is -(b - a), from which much follows."""
+"""The most operators of a detour that is worth knowing, though no rule: much follows from a - b = -(b - a)."""
+
+
+_WINDOWED = having(lambda traits: traits.windowed)
 
 
 def _convolves_itself(term: Term) -> bool:
-    """Whether an image is its own filter somewhere, as in 14 of TASO's rules: no network has that."""
-    convolutions = (node for node in pattern.operators(term) if node.op == "Conv")
-    return any(
-        set(pattern.variables(node.arguments[0])) & set(pattern.variables(node.arguments[1])) for node in convolutions
-    )
+    """Return True if an image is its own filter somewhere, as in 14 of TASO's rules; no network has that."""
+    filtered = (node.arguments for node in pattern.operators(term) if node.op in _WINDOWED and node.arguments[1:])
+    return any(set(pattern.variables(image)) & set(pattern.variables(filters)) for image, filters, *_ in filtered)
 
 
 def _rules(
     pair: Pair, config: GeneratorConfig, known: prune.KnownRules, types: Mapping[str, TensorType]
 ) -> Iterator[Rule | None]:
-    """The pair as certified rules, which become known: one for each direction that is worth a rule or teaches one, None
-    where it is refuted."""
+    """Yield the certified rule of each direction that is worth a rule or teaches one, None if that is refuted.
+
+    Each rule becomes known at once.
+    """
     templates = {leaf.name: VariableSpec(shape=leaf.shape) for leaf in config.family.leaves}
     for source, target in (pair, reversed(pair)):
         if not isinstance(source, Apply) or prune.contains(target, source):
-            continue  # it would match everything, or grow for ever
+            continue  # a rule that would match everything, or grow for ever
         if _is_detour((source,), (target,)) and prune.tree_size(target) > _MOST_TAUGHT:
             continue
         if set(pattern.variables(target)) - set(pattern.variables(source)) or known.lead(source, target, types):
             continue
+
         rule = Rule(
             name=f"{pattern.show(source)} => {pattern.show(target)}",
             family=config.family.name,
@@ -186,7 +212,7 @@ def _rules(
 
 @dataclass(frozen=True)
 class LibraryConfig:
-    """What a library is made of: declared rules, and families of enumerated ones."""
+    """The configuration of a library: declared rules, and families of enumerated ones."""
 
     families: tuple[GeneratorConfig, ...]
     declared: bool = True
@@ -194,23 +220,28 @@ class LibraryConfig:
 
     @classmethod
     def of(cls, families: Mapping[str, int], trials: int, seed: int, verification: VerificationConfig) -> LibraryConfig:
-        """Declared rules, and families by name with the largest side of their rules; `InputError` for a name that is
-        none."""
+        """Combine the declared rules with families, given by name with the most operators of a side of their rules.
+
+        Raises `InputError` for a family that does not exist.
+        """
         unknown = sorted(families.keys() - FAMILIES.keys())
         if unknown:
-            raise InputError(f"unknown family of rules {', '.join(unknown)}; the families are {', '.join(FAMILIES)}")
+            raise InputError(f"unknown family of rules {', '.join(unknown)}; choose from {', '.join(FAMILIES)}")
         chosen = (GeneratorConfig(FAMILIES[name], most, trials, seed, verification) for name, most in families.items())
         return cls(tuple(chosen), verification=verification)
 
 
 @dataclass(frozen=True)
 class LibraryReport:
+    """The counts of a library's generation; `cpu_s` is in seconds, over all processes."""
+
     declared: int
     families: Mapping[str, GenerationReport]
     false_controls_refused: int
     cpu_s: float
 
     def to_json(self) -> dict[str, Any]:
+        """Return the report as JSON."""
         families = {name: report.to_json() for name, report in self.families.items()}
         return {"declared": self.declared, "families": families} | {
             "false_controls_refused": self.false_controls_refused,
@@ -219,41 +250,42 @@ class LibraryReport:
 
 
 def declared_rules(families: Sequence[str]) -> list[Rule]:
-    """Those that belong to no family, and those of these families."""
-    return [*catalogue.curated_rules(), *(join_rules() if JOIN.name in families else [])]
+    """Return the declared rules, but for those of a family that is not among these."""
+    rules = catalogue.declared_rules()
+    return rules if JOIN.name in families else [rule for rule in rules if rule.family != JOIN.name]
 
 
 def build_library(
     config: LibraryConfig, folder: Path, *, on_progress: Progress | None = None
 ) -> tuple[Library, LibraryReport]:
-    """Declared and enumerated rules, each certified, none twice: an equality that was declared keeps that name.
+    """Build a library of declared and enumerated rules, each certified and none twice.
 
-    Each family has a process of its own. What is finished is kept in the folder, and not made again by whoever builds
-    the same library there. `RuleError` if a declared rule is refuted or a false one accepted.
+    An equality that was declared keeps its declared name. Each family has a process of its own. Finished parts are kept
+    in the folder and taken from there if the same library is built again. Raises `RuleError` if a declared rule is
+    refuted or a false control accepted.
     """
     start = process_time()
     refused = check_false_controls(catalogue.false_controls(), config.verification)
     declared = declared_rules([c.family.name for c in config.families]) if config.declared else []
     to_do = len(declared) + len(config.families)
     progress = on_progress or (lambda done, total: None)
+
     with ProcessPoolExecutor(mp_context=get_context("spawn")) as pool:
         enumerated = [pool.submit(resumed, family, folder) for family in config.families]
         certified_rules = _certified(declared, config.verification, folder, lambda done: progress(done, to_do))
         for done, _ in enumerate(as_completed(enumerated), start=len(declared) + 1):
             progress(done, to_do)
+
     reports = {c.family.name: found.result() for c, found in zip(config.families, enumerated, strict=True)}
-    rules: dict[str, Rule] = {}
-    for rule in (
-        *certified_rules,
-        *_new_rules([report.rules for report in reports.values()], config.verification.seed),
-    ):
-        rules.setdefault(rule.id.removeprefix(f"{rule.family}-"), rule)
+    new_rules = _new_rules([report.rules for report in reports.values()], config.verification.seed)
+    library = Library(tuple(certified_rules)).extended(Library(tuple(new_rules)))
+
     cpu_s = process_time() - start + sum(report.cpu_s for report in reports.values())
-    return Library(tuple(rules.values())), LibraryReport(len(declared), reports, refused, cpu_s)
+    return library, LibraryReport(len(declared), reports, refused, cpu_s)
 
 
 def resumed(config: GeneratorConfig, folder: Path) -> GenerationReport:
-    """The report that the folder has kept, or else a new one, which it keeps."""
+    """Return the report of a family that is kept in the folder, or else generate it and keep it there."""
     path = checkpoint_path(folder, config.family.name, config)
     content = read_checkpoint(path)
     if content is not None:
@@ -266,7 +298,7 @@ def resumed(config: GeneratorConfig, folder: Path) -> GenerationReport:
 def _certified(
     rules: Sequence[Rule], verification: VerificationConfig, folder: Path, on_rule: Callable[[int], None]
 ) -> list[Rule]:
-    """The rules that the folder has kept with their certificates, or else new ones, which it keeps."""
+    """Return the rules with certificates that are kept in the folder, or else certify them and keep them there."""
     path = checkpoint_path(folder, "declared", (verification, [rule.id for rule in rules]))
     content = read_checkpoint(path)
     if content is not None:
@@ -275,15 +307,15 @@ def _certified(
     for rule in rules:
         done.append(certified(rule, verification))
         on_rule(len(done))
-    write_checkpoint(path, [rule.to_json() for rule in done])
+    write_checkpoint(path, [rule.record() for rule in done])
     return done
 
 
-_FOLLOWS_AT = 3  # drawn instances: at one of them, sizes may be equal by accident
+_FOLLOWS_AT = 3  # drawn instances at which a rule must follow; at a single one, sizes may happen to be equal
 
 
 def _new_rules(families: Sequence[Sequence[Rule]], seed: int) -> Iterator[Rule]:
-    """Rules that do not follow from those of the families before their own."""
+    """Yield the rules that do not follow from those of the families before their own."""
     known, random = prune.KnownRules(), Random(seed)
 
     def follows(rule: Rule) -> bool:
@@ -299,7 +331,7 @@ def _new_rules(families: Sequence[Sequence[Rule]], seed: int) -> Iterator[Rule]:
 
 
 def write_library(path: Path, config: LibraryConfig, *, on_progress: Progress | None = None) -> LibraryReport:
-    """Build a library and save it, whole or not at all. Beside it is kept what is finished, until it is written."""
+    """Build a library and save it, whole or not at all; finished parts are kept beside it until it is written."""
     folder = path.with_suffix(".generating")
     library, report = build_library(config, folder, on_progress=on_progress)
     library.save(path)

@@ -1,7 +1,13 @@
-"""Which equalities say something new: not one of a smaller rule's instances, nor another one with other names.
+"""Pruning: equalities that say nothing new, as instances of known rules or consequences of several, are dropped.
 
-Only rules with a certificate may prune. An equality that holds by accident at one shape would otherwise derive every
-other one, and true rules would be thrown away as known (research/rule_generation.md, 1.4).
+    known = KnownRules();  known.add(certified_rule)
+    known.explain(left, right, types)          # True if equality saturation proves left = right
+
+Relu(a + b) = Relu(b + a) follows from commutativity and congruence, and x * (y + z) = z * x + x * y from
+distributivity.
+
+Invariant: only rules with a certificate prune. An equality that holds by accident at one shape would otherwise derive
+every other one, and true rules would be dropped as known.
 """
 
 from __future__ import annotations
@@ -20,23 +26,23 @@ from rlflow.rules.pattern import Apply, Term, Variable
 from rlflow.rules.rule import Rule
 
 Types = Mapping[str, TensorType]
-"""Variable -> its type."""
+"""Variables by name, each with its type."""
 
 
 def tree_size(*terms: Term) -> int:
-    """Operators, a common part counted as often as it occurs."""
+    """Count the operators of some terms, a common part as often as it occurs."""
     return sum(isinstance(t, Apply) for term in terms for t in pattern.subterms(term))
 
 
 def type_of(term: Term, types: Types) -> TensorType:
-    """`TypeInferenceError` if the term is not well typed."""
+    """Infer the type of a term; `TypeInferenceError` if it is not well typed."""
     if isinstance(term, Variable):
         return types[term.name]
     return registry.infer(term.op, dict(term.attributes), [type_of(a, types) for a in term.arguments])[term.output]
 
 
 def is_commutativity(left: Term, right: Term) -> bool:
-    """Whether the terms are op(x, y) and op(y, x)."""
+    """Return True if the terms are op(x, y) and op(y, x), over variables."""
     return (
         isinstance(left, Apply)
         and isinstance(right, Apply)
@@ -48,7 +54,7 @@ def is_commutativity(left: Term, right: Term) -> bool:
 
 
 def up_to_names(left: Term, right: Term, types: Types) -> Hashable:
-    """Equal for pairs that differ in the names of their variables alone."""
+    """Return a key that is equal for pairs that differ in the names of their variables alone."""
     names: dict[str, tuple[int, TensorType]] = {}
 
     def key(term: Term) -> Hashable:
@@ -60,12 +66,16 @@ def up_to_names(left: Term, right: Term, types: Types) -> Hashable:
 
 
 def contains(term: Term, part: Term) -> bool:
+    """Return True if the term is the part or has it inside."""
     return any(t == part for t in pattern.subterms(term))
 
 
 class KnownRules:
-    """Certified rules, and what follows from them by equality saturation in so many iterations, within an e-graph of so
-    many nodes. The order of commutative operands is no difference but in op(x, y) = op(y, x) itself."""
+    """Certified rules, and a decision if an equality follows from them by bounded equality saturation.
+
+    An e-graph does not distinguish the orders of commutative operands, so that op(x, y) = op(y, x) itself is decided by
+    rules of commutativity alone.
+    """
 
     def __init__(self, max_iterations: int = 5, max_nodes: int = 2000) -> None:
         self.max_iterations, self.max_nodes = max_iterations, max_nodes
@@ -73,7 +83,7 @@ class KnownRules:
         self._commutativity: dict[str, list[CompiledRule]] = defaultdict(list)
 
     def add(self, rule: Rule) -> None:
-        """`RuleError` if the rule was not verified."""
+        """Add a rule; `RuleError` if it has no certificate."""
         source, compiled = rule.source[0], CompiledRule(rule)
         if isinstance(source, Apply) and len(rule.source) == 1 and is_commutativity(source, rule.target[0]):
             self._commutativity[source.op].append(compiled)
@@ -83,40 +93,43 @@ class KnownRules:
             self._rules_of_one.add(compiled)
 
     def explain(self, left: Term, right: Term, types: Types) -> bool:
-        """Whether the equality of the sides follows."""
+        """Return True if the equality of the sides follows from the rules."""
         return self.explain_all([(left, right)], types)
 
     def explain_all(
         self, pairs: Sequence[tuple[Term, Term]], types: Types, facts: Sequence[SourceOfMatches] = ()
     ) -> bool:
-        """Whether all these equalities follow, from the rules and from these facts: a rule of several outputs needs the
-        terms of all of them. Of a term that is not well typed, nothing follows.
+        """Return True if all these equalities follow from the rules and from further `facts`.
 
-        Rules that take several nodes have a part in that of several equalities alone: they pair each node with every
-        other one, without end, to merge what rules of joins show to be parts of one whole.
+        They are decided together, since a rule of several outputs needs the terms of all of them. Nothing follows about
+        terms that are not well typed. Rules whose source has several nodes are used only for several equalities: they
+        pair each node with every other one, without end, to merge values that rules of joins show to be parts of one.
         """
         if not all(self._commutes(left, types) for left, right in pairs if is_commutativity(left, right)):
             return False
+
         graph = EGraph(types)
         try:
             for side in chain.from_iterable(pairs):
                 graph.add(side)
         except TypeInferenceError:
             return False
+
         rules = self._rules if len(pairs) > 1 else self._rules_of_one
         return saturate(graph, [*facts, rules], lambda: _equates(graph, pairs), self.max_iterations, self.max_nodes)
 
     def lead(self, source: Term, target: Term, types: Types) -> bool:
-        """Whether one rule, at one place, leads from the source to the target."""
+        """Return True if one rule, applied at one place, leads from the source to the target."""
         return self.lead_all([(source, target)], types)
 
     def lead_all(self, pairs: Sequence[tuple[Term, Term]], types: Types) -> bool:
-        """Whether one rule, at one place, leads from all sources to all targets. What occurs twice is one place.
+        """Return True if one rule, applied at one place, leads from all sources to all targets.
 
-        `TypeInferenceError` if a source is not well typed.
+        A part that occurs twice is one place. Raises `TypeInferenceError` if a source is not well typed.
         """
         if any(is_commutativity(source, target) for source, target in pairs):
             return all(is_commutativity(*pair) and self._commutes(pair[0], types) for pair in pairs)
+
         graph = EGraph(types)
         for source, _ in pairs:
             graph.add(source)
@@ -126,12 +139,12 @@ class KnownRules:
         )
 
     def _commutes(self, term: Term, types: Types) -> bool:
-        """Whether there is a rule that says so of op(x, y), in which no match would show: both are one node."""
+        """Return True if a rule says that op(x, y) commutes; a match cannot show that, as both sides are one e-node."""
         assert isinstance(term, Apply)
-        kinds = tuple(type_of(argument, types) for argument in term.arguments)
-        return any(rule.target(kinds) for rule in self._commutativity[term.op])
+        operand_types = tuple(type_of(argument, types) for argument in term.arguments)
+        return any(rule.target(operand_types) for rule in self._commutativity[term.op])
 
 
 def _equates(graph: EGraph, pairs: Sequence[tuple[Term, Term]]) -> bool:
-    """Whether the graph, which has all left sides, has each right one in the class of its left one."""
+    """Return True if each right side is in the class of its left side; the graph has all left sides."""
     return all(graph.lookup(left) == graph.lookup(right) for left, right in pairs)

@@ -1,1 +1,1 @@
-"""Comparison with TASO's rule set: which of its equations the library has, derives, refutes or lacks."""
+"""Comparison with TASO's rule set: its equations are found to be in the library, derived, refuted or missing."""

@@ -1,11 +1,13 @@
-"""Facts about constants and single operators, verified where they are used: matmul(a, I) is a.
+"""Constant analysis of an e-graph: equalities that hold because of the values of constants, as matmul(a, I) = a.
 
 Each is a statement about some classes of an e-graph at their shapes, and is tested over the finite field before it may
-derive anything (rules/verification/verify.py says how surely):
+derive anything (`rules/verification/verify.py` says with what certainty):
 
-- A term of constants alone has a value. Two of one value are equal; one without negative elements is its own relu.
-- An operator applied to one class, and to constants, is a function of that class; so are two in turn, if a constant
-  takes part. It equals the class itself, or another such function of it, if they agree at random points.
+- A term of constants alone has a value. Two terms of one value are equal, and one that Relu does not change equals its
+  Relu.
+- An operator applied to one class and to constants is a function of that class, and so are two such operators in turn,
+  if a constant takes part. A function that agrees with the class itself, or with another function of it, at random
+  points is equal to it.
 """
 
 from __future__ import annotations
@@ -26,7 +28,7 @@ from rlflow.rules.pattern import Variable
 from rlflow.rules.taso.equation_instances import Constant
 
 _TRIALS = 16
-"""Points at which functions must agree in every element: signs are told apart at every other one alone."""
+"""Points at which functions must agree in every element; a point tells two signs apart with probability one half."""
 
 _SAME_CLASS = Target((), (0,))
 _RELU = ENode("Relu", (), 0, (0,))
@@ -34,28 +36,29 @@ _RELU = ENode("Relu", (), 0, (0,))
 
 @dataclass(frozen=True)
 class Value:
-    """An array of the field, and its mark: equal for equal arrays alone."""
+    """An array over the field, with a mark that is equal for equal arrays only."""
 
     array: Array = field(compare=False)
     mark: tuple[tuple[int, ...], bytes]
 
     @classmethod
     def of(cls, array: FieldArray) -> Value:
+        """Mark an array by its shape and its elements at all points."""
         seen = np.broadcast_to(array.marked, (_TRIALS, *array.shape))
         return cls(array, (array.shape, seen.tobytes()))
 
 
 @dataclass(frozen=True)
 class Function:
-    """Of the class `argument`: what it is at a random point, and whether a constant takes part in it."""
+    """A function of the class `argument`: its value at random points, and if a constant takes part in it."""
 
     argument: ClassId
     value: Value
     constant: bool
 
 
-class Facts:
-    """Those that follow with these constants, which an e-graph knows as variables of these names."""
+class ConstantAnalysis:
+    """A source of equalities that follow from these constants, which an e-graph has as variables of these names."""
 
     def __init__(self, constants: Mapping[str, Constant], seed: int) -> None:
         self._rng = np.random.default_rng(seed)
@@ -65,7 +68,7 @@ class Facts:
         self._computed: dict[tuple[object, ...], Value] = {}
 
     def matches(self, graph: EGraph) -> Iterator[Match]:
-        """Classes, each with one that it was found to equal."""
+        """Yield classes, each with a class that it was found to equal."""
         nodes = [
             (node, owner)
             for members in graph.nodes_by_operator.values()
@@ -73,11 +76,14 @@ class Facts:
             for node in found
         ]
         values = self._values(graph, nodes)
+
         first: dict[object, ClassId] = {}
         for owner, value in values.items():
             yield Match((owner,), (first.setdefault(value.mark, owner),), _SAME_CLASS)
             if _RELU.op in graph.nodes_by_operator and self._result(_RELU, [value]).mark == value.mark:
                 yield Match((owner,), (owner,), Target(((_RELU, graph.type_of(owner)),), (1,)))
+
+        # The identity counts as a function of its class, so that others may equal it.
         for owner, function in self._functions(graph, nodes, values):
             argument = function.argument
             first.setdefault((argument, self._point(graph.type_of(argument)).mark), argument)
@@ -86,17 +92,19 @@ class Facts:
     def _functions(
         self, graph: EGraph, nodes: Sequence[tuple[ENode, ClassId]], values: Mapping[ClassId, Value]
     ) -> Iterator[tuple[ClassId, Function]]:
-        """All of them, each with the class that it is in."""
-        applied = [
-            (node, owner, arguments.pop())
-            for node, owner in nodes
-            if len(arguments := {*node.children} - values.keys()) == 1
-        ]
-        simple: dict[ClassId, dict[Function, None]] = defaultdict(dict)  # a set in the order of its making
+        """Yield all functions of one class, each with the class that it is in."""
+        applied: list[tuple[ENode, ClassId, ClassId]] = []
+        for node, owner in nodes:
+            arguments = {*node.children} - values.keys()
+            if len(arguments) == 1:
+                applied.append((node, owner, arguments.pop()))
+
+        simple: dict[ClassId, dict[Function, None]] = defaultdict(dict)  # a dict as an ordered set
         for node, owner, argument in applied:
             point = Function(argument, self._point(graph.type_of(argument)), constant=False)
             simple[owner][self._applied(node, point, values)] = None
         yield from ((owner, function) for owner, functions in simple.items() for function in functions)
+
         for node, owner, argument in applied:
             for inner in simple.get(argument, ()):
                 outer = self._applied(node, inner, values)
@@ -104,13 +112,15 @@ class Facts:
                     yield owner, outer
 
     def _applied(self, node: ENode, inner: Function, values: Mapping[ClassId, Value]) -> Function:
+        """Return the function that applies the node's operator to `inner` and to constants."""
         result = self._result(node, [values.get(child, inner.value) for child in node.children])
         return Function(inner.argument, result, inner.constant or not values.keys().isdisjoint(node.children))
 
     def _values(self, graph: EGraph, nodes: Sequence[tuple[ENode, ClassId]]) -> dict[ClassId, Value]:
-        """Of all classes that have a term of constants alone."""
+        """Compute the values of all classes that have a term of constants alone."""
         leaves = {graph.lookup(Variable(name)): value for name, value in self._constants.items()}
         values = {leaf: value for leaf, value in leaves.items() if leaf is not None}
+
         found = True
         while found:
             new = [(n, o) for n, o in nodes if o not in values and all(child in values for child in n.children)]
@@ -118,12 +128,12 @@ class Facts:
             found = bool(new)
         return values
 
-    def _point(self, kind: TensorType) -> Value:
-        """Where functions of a tensor of this type are compared."""
-        if kind not in self._points:
-            shape = tuple(d for d in kind.shape or () if isinstance(d, int))
-            self._points[kind] = Value.of(self._domain.draw(shape, self._rng))
-        return self._points[kind]
+    def _point(self, tensor_type: TensorType) -> Value:
+        """Return the random points at which functions of a tensor of this type are compared."""
+        if tensor_type not in self._points:
+            shape = tuple(d for d in tensor_type.shape or () if isinstance(d, int))
+            self._points[tensor_type] = Value.of(self._domain.draw(shape, self._rng))
+        return self._points[tensor_type]
 
     def _result(self, node: ENode, operands: Sequence[Value]) -> Value:
         key = (*node[:3], *(operand.mark for operand in operands))

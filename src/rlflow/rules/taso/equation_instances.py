@@ -1,8 +1,16 @@
 """Equations of other rule sets at concrete shapes: as terms of this library, with the values of their constants.
 
-What TASO's operators mean here: a convolution has as many groups as its image has channels for each that the filters
-read; "same" pads as SAME_UPPER does; `split` undoes the concatenation that its operand carries along the axis, or
-halves it; `poolavg` counts the padding, as the convolution with `Cpool` does.
+At a: (2, 3) and b: (2, 5), split_0(1, relu(concat(1, a, b))) becomes output 0 of Split(Relu(Concat(a, b))), along axis
+-1 with sizes (3, 5). TASO's operators mean here:
+
+- conv2d: as many groups as the image has channels for each channel that the filters read; "same" pads as SAME_UPPER
+  does;
+- split: the inverse of the concatenation along the axis that its operand carries (`Concrete.joints`), or else halves;
+- poolavg: the padding counts, as in the convolution with `Cpool`;
+- element-wise operators: nothing is broadcast.
+
+Invariant: `joints` records the sizes of concatenations as far as operators pass them on, so that a split knows where to
+cut; shapes at which an operator has no meaning raise `TypeInferenceError`.
 """
 
 from __future__ import annotations
@@ -24,17 +32,18 @@ from rlflow.rules.taso.equations import Call, Formula, Name, names
 _SAME = 0
 _RELU = 2
 Joints = Mapping[int, tuple[int, int]]
-"""Axis -> the two sizes that were concatenated along it."""
+"""Axes, each with the two sizes that were concatenated along it."""
 
 
 @dataclass(frozen=True)
 class Constant:
-    """A tensor whose value the notation fixes: kind is Imatmul, Iconv, Cpool or Iewmul."""
+    """A tensor whose value the notation fixes: `kind` is Imatmul, Iconv, Cpool or Iewmul."""
 
     kind: str
     type: TensorType
 
     def value(self, domain: Domain) -> Array:
+        """Return the constant in this domain: an identity, or 1 over the taps of a pool everywhere."""
         shape = tuple(d for d in self.type.shape or () if isinstance(d, int))
         if self.kind in ("Cpool", "Iewmul"):
             taps = shape[2] * shape[3] if self.kind == "Cpool" else 1
@@ -46,7 +55,7 @@ class Constant:
 
 
 def _identity(shape: tuple[int, ...]) -> np.ndarray:
-    """Of a product, (k, k), or of a convolution, (c, c, p, q) with its one in the middle of the window."""
+    """Return where an identity is 1: (k, k) for a product, (c, c, p, q) with the window's middle for a convolution."""
     ones = np.zeros(shape, dtype=bool)
     middle = tuple((size - 1) // 2 for size in shape[2:])
     for i in range(shape[0]):
@@ -56,7 +65,7 @@ def _identity(shape: tuple[int, ...]) -> np.ndarray:
 
 @dataclass(frozen=True)
 class Concrete:
-    """A formula at some shapes. `groups` are those of all its convolutions."""
+    """A formula at some shapes; `groups` are those of all its convolutions."""
 
     term: Term
     type: TensorType
@@ -66,18 +75,21 @@ class Concrete:
 
     @property
     def shape(self) -> tuple[int, ...]:
+        """The sizes of the formula's value."""
         return tuple(d for d in self.type.shape or () if isinstance(d, int))
 
 
 def concrete(formula: Formula, types: Mapping[str, TensorType], width: int, beside: tuple[int, ...] = ()) -> Concrete:
-    """The formula over variables of these types; `TypeInferenceError` if it is not well typed.
+    """Instantiate a formula over variables of these types; `TypeInferenceError` if it is not well typed.
 
-    A constant is as wide as the operand of shape `beside` asks of it, and of this width where there is none.
+    A constant is as wide as its neighbour, an operand of shape `beside`, requires; without one it has this `width`.
     """
     if isinstance(formula, Name):
         return Concrete(Variable(formula.name), types[formula.name])
     if not formula.operands:
         return _constant(formula, width, beside)
+
+    # An operand with variables comes first, as it tells how wide the constants beside it are.
     first = next((i for i, operand in enumerate(formula.operands) if names(operand)), 0)
     one = concrete(formula.operands[first], types, width, beside)
     operands = [
@@ -88,7 +100,7 @@ def concrete(formula: Formula, types: Mapping[str, TensorType], width: int, besi
 
 
 def _asked_width(call: Call, place: int, other: tuple[int, ...], width: int) -> int:
-    """Of a constant in this place of an operator, if the other operand is of this shape."""
+    """Return the width of a constant in this place of an operator whose other operand has this shape."""
     axes = {"matmul": place, "conv2d": 1, "concat": 1 - sum(call.numbers)}
     axis = axes.get(call.name, 0)
     return other[axis] if 0 <= axis < len(other) else width
@@ -107,27 +119,30 @@ def _constant(formula: Call, width: int, beside: tuple[int, ...]) -> Concrete:
 
 
 def _applied(op: str, attributes: Mapping[str, Any], operands: Sequence[Concrete], joints: Joints) -> Concrete:
-    """An operator of this library; `joints` of the result."""
+    """Apply an operator of this library; `joints` are those of the result."""
     written = {**registry.OPERATORS[op].defaults, **attributes}
-    term = Apply(op, tuple(sorted((k, pattern.freeze(v)) for k, v in written.items())), tuple(o.term for o in operands))
-    (kind, *_) = registry.infer(op, written, [o.type for o in operands])
+    frozen = tuple(sorted((name, pattern.freeze(value)) for name, value in written.items()))
+    term = Apply(op, frozen, tuple(o.term for o in operands))
+    (tensor_type, *_) = registry.infer(op, written, [o.type for o in operands])
     groups = frozenset[int]().union(*(o.groups for o in operands))
     constants = {name: constant for o in operands for name, constant in o.constants.items()}
-    return Concrete(term, kind, joints, groups, constants)
+    return Concrete(term, tensor_type, joints, groups, constants)
 
 
 def _of_rank(rank: int, operands: Sequence[Concrete], name: str) -> None:
     if any(len(o.shape) != rank for o in operands):
-        raise TypeInferenceError(f"{name}: {', '.join(str(o.type) for o in operands)}, not of rank {rank}")
+        raise TypeInferenceError(
+            f"{name} needs operands of rank {rank}, not {', '.join(str(o.type) for o in operands)}"
+        )
 
 
 def _elementwise(op: str) -> _Meaning:
-    """TASO's operands have one shape: nothing is broadcast."""
+    """Return the meaning of an element-wise operator, whose operands have one shape in TASO: nothing is broadcast."""
 
     def meaning(numbers: tuple[int, ...], operands: list[Concrete]) -> Concrete:
         a, b = operands
         if a.type != b.type:
-            raise TypeInferenceError(f"{op}: {a.type} and {b.type}")
+            raise TypeInferenceError(f"{op} needs operands of one type, not {a.type} and {b.type}")
         joints = {axis: sizes for axis, sizes in a.joints.items() if b.joints.get(axis) == sizes}
         return _applied(op, {}, operands, joints)
 
@@ -158,20 +173,23 @@ def _transposed(numbers: tuple[int, ...], operands: list[Concrete]) -> Concrete:
 def _concatenated(numbers: tuple[int, ...], operands: list[Concrete]) -> Concrete:
     axis, (a, b) = numbers[0], operands
     if not axis < len(a.shape) == len(b.shape):
-        raise TypeInferenceError(f"concat: {a.type} and {b.type} along axis {axis}")
+        raise TypeInferenceError(f"{a.type} and {b.type} cannot be concatenated along axis {axis}")
     others = {i: sizes for i, sizes in a.joints.items() if i != axis and b.joints.get(i) == sizes}
     sizes = {axis: (a.shape[axis], b.shape[axis])}
     return _applied("Concat", {"axis": axis - len(a.shape)}, operands, others | sizes)
 
 
 def _part(output: int) -> _Meaning:
+    """Return the meaning of one output of a split."""
+
     def meaning(numbers: tuple[int, ...], operands: list[Concrete]) -> Concrete:
         axis, whole = numbers[0], operands[0]
         if not axis < len(whole.shape):
-            raise TypeInferenceError(f"split: {whole.type} along axis {axis}")
+            raise TypeInferenceError(f"{whole.type} has no axis {axis} to split")
         half, rest = divmod(whole.shape[axis], 2)
         if axis not in whole.joints and rest:
-            raise TypeInferenceError(f"split: {whole.type} has no halves along axis {axis}")
+            raise TypeInferenceError(f"{whole.type} has no halves along axis {axis}")
+        # A split undoes the concatenation that its operand carries along the axis; without one it halves.
         sizes = whole.joints.get(axis, (half, half))
         joints = {i: joint for i, joint in whole.joints.items() if i != axis}
         split = _applied("Split", {"axis": axis - len(whole.shape), "split": sizes}, operands, joints)
@@ -188,13 +206,16 @@ def _convolution(numbers: tuple[int, ...], operands: list[Concrete]) -> Concrete
     _of_rank(4, operands, "conv2d")
     group, rest = divmod(image.shape[1], filters.shape[1])
     if rest or filters.shape[0] % max(group, 1):
-        raise TypeInferenceError(f"conv2d: {filters.type} over {image.type}")
+        raise TypeInferenceError(f"filters {filters.type} do not fit the channels of image {image.type}")
+
     window = {
         "strides": tuple(strides),
         "pads": _pads(image.shape[2:], filters.shape[2:], strides, padding),
         "dilations": (1, 1),
         "group": group,
     }
+
+    # Images joined along the batch give results joined there; filters joined along outputs give joined channels.
     joints = {axis: o.joints[0] for axis, o in enumerate(operands) if 0 in o.joints}
     result = _applied("Conv", window, operands, joints)
     result = replace(result, groups=result.groups | {group})
@@ -213,18 +234,19 @@ def _pool(op: str, attributes: Mapping[str, Any]) -> _Meaning:
 
 
 def _enlarged(numbers: tuple[int, ...], operands: list[Concrete]) -> Concrete:
-    """Zeros around the filters, so that what was in the middle of the window for "same" padding stays there."""
+    """Put zeros around the filters, so that the middle of their window, for "same" padding, stays in the middle."""
     _of_rank(4, operands, "enlarge")
     sizes = operands[0].shape[2:]
     begins = [(wanted - 1) // 2 - (size - 1) // 2 for wanted, size in zip(numbers, sizes, strict=True)]
     ends = [wanted - size - begin for wanted, size, begin in zip(numbers, sizes, begins, strict=True)]
     if min(*begins, *ends) < 0:
-        raise TypeInferenceError(f"enlarge: {operands[0].type} is larger than {numbers}")
+        raise TypeInferenceError(f"filters {operands[0].type} are larger than {numbers}")
     pads = {"pads": (0, 0, *begins, 0, 0, *ends)}
     return _applied("Pad", pads, operands, {a: s for a, s in operands[0].joints.items() if a < 2})
 
 
 def _pads(image: Sequence[int], kernel: Sequence[int], strides: Sequence[int], padding: int) -> tuple[int, ...]:
+    """Return the pads of a window, all begins and then all ends: for "same" padding those of ONNX's SAME_UPPER."""
     if padding != _SAME:
         return (0,) * 4
     totals = [

@@ -1,10 +1,10 @@
-"""Equations of other rule sets, in the notation of TASO's published library: read, not yet given shapes.
+"""A reader of equations in the notation of TASO's published library, which gives them no shapes.
 
-One rule a line, with or without a leading number; its equations, one an output, are separated by " ; ":
+A line is one rule, with or without a leading number; its equations, one for each output, are separated by ";":
 
     70: relu(a) == split_0(1,relu(concat(1,a,b))) ; relu(b) == split_1(1,relu(concat(1,a,b)))
 
-What follows a # is a remark.
+An operator has its numbers (axes, sizes, codes) before its operands. Text after a # is a remark.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _ARITY = {  # numbers, then operands
     "Iewmul": (0, 0),
 }
 _CODES = {"conv2d": {2: (0, 1), 3: (0, 2)}, "poolavg": {4: (0, 1)}, "poolmax": {4: (0, 1)}}
-"""Numbers that choose, by their place: 0 "same" or 1 "valid" padding, 0 no activation or 2 relu."""
+"""Numbers that are codes, by their place: 0 "same" or 1 "valid" padding; 0 no activation or 2 relu."""
 
 _OF_AXES = ("concat", "split_0", "split_1")
 _TOKEN = re.compile(r"\s*([A-Za-z_]\w*|\d+|[(),])")
@@ -52,7 +52,7 @@ class Name:
 
 @dataclass(frozen=True)
 class Call:
-    """An operator or a constant: its numbers, then its operands."""
+    """An operator or a constant with its numbers and its operands."""
 
     name: str
     numbers: tuple[int, ...] = ()
@@ -64,7 +64,7 @@ Formula = Name | Call
 
 @dataclass(frozen=True)
 class Equations:
-    """One rule: the pairs (left, right) of all its outputs, and the line that says it."""
+    """One rule: the pairs (left, right) of all its outputs, and its text."""
 
     number: int
     text: str
@@ -72,11 +72,12 @@ class Equations:
 
 
 def read_equations(path: Path) -> list[Equations]:
-    """All rules of a file; without numbers they are counted. `InputError` naming the line that cannot be read."""
+    """Read all rules of a file, numbered or else counted; `InputError` naming the line that cannot be read."""
     try:
         lines = path.read_text(encoding="utf-8-sig").splitlines()
     except (OSError, UnicodeDecodeError) as error:
         raise InputError(f"{path} cannot be read: {error}") from None
+
     rules: list[Equations] = []
     for place, line in enumerate(lines, start=1):
         written = line.partition("#")[0].strip()
@@ -92,7 +93,7 @@ def read_equations(path: Path) -> list[Equations]:
 
 
 def parse_line(line: str, number: int = 0) -> Equations:
-    """One rule; `number` where the line has none. `InputError` says what is wrong with it."""
+    """Read one rule, which gets `number` if it has none; `InputError` says what is wrong with it."""
     leading = _NUMBER.match(line)
     text = (line[leading.end() :] if leading else line).strip().rstrip("; \t")
     pairs = []
@@ -106,7 +107,7 @@ def parse_line(line: str, number: int = 0) -> Equations:
 
 
 def parts(formula: Formula) -> Iterator[Formula]:
-    """The formula and all its parts."""
+    """Yield a formula and all its parts."""
     yield formula
     if isinstance(formula, Call):
         for operand in formula.operands:
@@ -114,7 +115,7 @@ def parts(formula: Formula) -> Iterator[Formula]:
 
 
 def names(*formulas: Formula) -> tuple[str, ...]:
-    """Of the variables, in the order of their first occurrence."""
+    """Return the names of the variables, in the order of their first occurrence."""
     found = (part.name for formula in formulas for part in parts(formula) if isinstance(part, Name))
     return tuple(dict.fromkeys(found))
 
@@ -131,7 +132,7 @@ def _parse(text: str) -> Formula:
 
 
 def _tokens(text: str) -> list[str]:
-    """Last one first."""
+    """Cut a text into tokens, the last one first, so that they can be popped."""
     found, place, text = [], 0, text.strip()
     while place < len(text):
         token = _TOKEN.match(text, place)
@@ -143,14 +144,16 @@ def _tokens(text: str) -> list[str]:
 
 
 def _formula(tokens: list[str]) -> Formula:
+    """Read a formula off the end of `tokens`, by recursive descent."""
     name = tokens.pop() if tokens else ""
     if not name or not (name[0].isalpha() or name[0] == "_"):
-        raise InputError(f"{name!r} stands where an operator or a variable should")
+        raise InputError(f"expected an operator or a variable, found {name or 'nothing'!r}")
     if not tokens or tokens[-1] != "(":
         return Call(name) if _ARITY.get(name) == (0, 0) else Name(_variable(name))
     if name not in _ARITY:
         raise InputError(f"unknown operator {name!r}; known are {', '.join(_ARITY)}")
     tokens.pop()
+
     numbers: list[int] = []
     operands: list[Formula] = []
     while tokens and tokens[-1] != ")":
@@ -161,19 +164,21 @@ def _formula(tokens: list[str]) -> Formula:
         if tokens and tokens[-1] == ",":
             tokens.pop()
     if not tokens:
-        raise InputError(f"{name} is not closed")
+        raise InputError(f"{name} lacks its closing parenthesis")
     tokens.pop()
+
     if (len(numbers), len(operands)) != _ARITY[name]:
         wanted = "{} numbers and {} operands".format(*_ARITY[name])
         raise InputError(f"{name} has {len(numbers)} numbers and {len(operands)} operands, not {wanted}")
     for place, number in enumerate(numbers):
         codes = _CODES.get(name, {}).get(place)
-        if number not in codes if codes else number < 1 and name not in _OF_AXES:
-            raise InputError(f"{name}: {number} is not understood, number {place + 1} is {codes or 'at least 1'}")
+        is_wrong = number not in codes if codes else number < 1 and name not in _OF_AXES
+        if is_wrong:
+            raise InputError(f"{name}: number {place + 1} is {number}, expected {codes or 'at least 1'}")
     return Call(name, tuple(numbers), tuple(operands))
 
 
 def _variable(name: str) -> str:
     if name in _ARITY:
-        raise InputError(f"{name} stands without its operands")
+        raise InputError(f"{name} is an operator and needs its operands in parentheses")
     return name

@@ -1,6 +1,6 @@
-"""Rules that derivations need and models do not: they make a graph larger, so that no library has them.
+"""Lemmas: rules that derivations need and models do not, since they make a graph larger.
 
-They are verified like any other rule before they derive anything.
+They are in no library, and are verified like any other rule before they derive anything.
 """
 
 from __future__ import annotations
@@ -9,14 +9,14 @@ from functools import cache
 from typing import Any
 
 from rlflow.rules.egraph.saturation import CompiledRule
-from rlflow.rules.rule import Rule, declare
+from rlflow.rules.rule import Rule, rule_from_json
 from rlflow.rules.verification.verify import VerificationConfig, certified
 
 
 @cache
 def lemmas() -> tuple[CompiledRule, ...]:
-    """All of them, verified; `RuleError` with the counter-example of one that is false."""
-    declared = (*_parted(), *_crossed(), *_relu_of_product(), _repeated_channels())
+    """Return all lemmas, verified; `RuleError` with the counter-example of one that is false."""
+    declared = (*_parts_of_wholes(), *_parts_of_parts(), *_relu_of_product(), _repeated_channels())
     return tuple(CompiledRule(certified(rule, VerificationConfig())) for rule in declared)
 
 
@@ -27,21 +27,23 @@ def _part(i: int, whole: Any, axis: str = "?k", sizes: str = "?s") -> Any:
     return ["@", i, ["Split", {"axis": axis, "split": sizes}, whole]]
 
 
-def _parted() -> list[Rule]:
-    """What is parted is the join of its parts, through which operators pass that know of joins alone."""
+def _parts_of_wholes() -> list[Rule]:
+    """Declare that a tensor is the concatenation of its two parts, for the rules that need to see a Concat."""
     whole = ["Concat", {"axis": "?k"}, _part(0, "x"), _part(1, "x")]
     two = [["==", ["length", "?s"], 2]]
     return [
-        declare(f"part-{i}-of-whole", "lemma", [_part(i, "x")], [_part(i, whole)], attributes=_TWO_PARTS, where=two)
+        rule_from_json(
+            f"part-{i}-of-whole", "lemma", [_part(i, "x")], [_part(i, whole)], attributes=_TWO_PARTS, where=two
+        )
         for i in (0, 1)
     ]
 
 
-def _crossed() -> list[Rule]:
-    """Parts along one axis of parts along another, the other way round."""
+def _parts_of_parts() -> list[Rule]:
+    """Declare that Splits along two different axes can be exchanged."""
     attributes = {**_TWO_PARTS, "?l": ["axis", "x"], "?t": ["partition", "x", "?l", 2]}
     return [
-        declare(
+        rule_from_json(
             f"part-{j}-of-part-{i}",
             "lemma",
             [_part(j, _part(i, "x"), "?l", "?t")],
@@ -55,19 +57,21 @@ def _crossed() -> list[Rule]:
 
 
 def _relu_of_product() -> list[Rule]:
-    """A factor that is not negative passes: what a relu gave, or a square."""
+    """Declare that Relu passes a factor that is never negative: the result of another Relu, or a square."""
     square = ["Mul", "y", "y"]
     rules = [
-        declare(f"relu-of-{name}-product", "lemma", [["Relu", ["Mul", "x", factor]]], [["Mul", ["Relu", "x"], factor]])
+        rule_from_json(
+            f"relu-of-{name}-product", "lemma", [["Relu", ["Mul", "x", factor]]], [["Mul", ["Relu", "x"], factor]]
+        )
         for name, factor in (("relu", ["Relu", "y"]), ("square", square))
     ]
     return [*rules, *(rule.reversed(f"{rule.name}-reversed") for rule in rules)]
 
 
 def _repeated_channels() -> Rule:
-    """Two groups that read the same image are one."""
+    """Declare that a convolution in two groups that read the same image is one without groups."""
     window = {"strides": "?s", "pads": "?p", "dilations": "?d"}
-    return declare(
+    return rule_from_json(
         "convolution-of-repeated-channels",
         "lemma",
         [["Conv", {**window, "group": 2}, ["Concat", {"axis": -3}, "x", "x"], "f"]],

@@ -1,8 +1,18 @@
-"""How much of another rule set this library covers: each of its equations tested, then derived or refused.
+"""Recall: the share of another rule set that this library covers.
 
-An equation is first tried at drawn shapes over the finite field. Where it fails, the counter-example is kept, and one
-of a few conditions may save it. Where it holds, the library must lead from one side to the other by certified rules,
-helped by verified lemmas (rules/taso/lemmas.py) and facts about constants (rules/taso/constant_analysis.py).
+Each equation is first tried at drawn shapes over the finite field. If it fails, the counter-example is kept, and one of
+a few conditions may save it. If it holds, the library must lead from one side to the other by certified rules, helped
+by verified lemmas (`rules/taso/lemmas.py`) and constant analysis (`rules/taso/constant_analysis.py`). The outcomes are
+
+    instance      one rule of the library leads from side to side
+    derived       several rules do
+    conditional   as either, under a condition without which the equation is false
+    refuted       the equation is false, and a counter-example is shown
+    not_found     it holds and is not derived, or no shapes fit it, or only the exact field refutes it
+
+so relu(relu(a)) == relu(a) is an instance and transpose(a) == a is refuted.
+
+Invariant: no false equation counts as covered; `false_controls_accepted` must be 0 for a report to mean anything.
 """
 
 from __future__ import annotations
@@ -23,7 +33,7 @@ from rlflow.rules.library import Library
 from rlflow.rules.pattern import Term
 from rlflow.rules.plan import Instance, plan_of, run_plan
 from rlflow.rules.synthesis.prune import KnownRules
-from rlflow.rules.taso.constant_analysis import Facts
+from rlflow.rules.taso.constant_analysis import ConstantAnalysis
 from rlflow.rules.taso.equation_instances import Concrete, Constant, concrete
 from rlflow.rules.taso.equations import Call, Equations, names, parse_line, parts
 from rlflow.rules.taso.lemmas import lemmas
@@ -33,28 +43,32 @@ Outcome = Literal["instance", "derived", "conditional", "refuted", "not_found"]
 OUTCOMES: tuple[Outcome, ...] = ("instance", "derived", "conditional", "refuted", "not_found")
 
 _SIZES = (1, 2, 3, 4, 6)
-_FLOAT_TOLERANCE = 1e-9  # of float64 sums of a few hundred products of numbers about 1
+_FLOAT_TOLERANCE = 1e-9  # for float64 sums of a few hundred products of numbers around 1
 _FLOAT_DRAWS = 8
 _MIN_ELEMENTS = 64
 _RANKS = (0, 2, 3, 4)
 _KERNELS = (1, 2, 3)
 _GROUPS = (1, 1, 2, 2, 3)
-"""The filters of a convolution often read but a part of the channels: what holds without groups may fail with them."""
+"""Groups of convolutions to draw from; an equation that holds without groups may fail with them."""
 
 _CONVOLUTIONS = ("conv2d", "poolavg", "poolmax", "enlarge", "Iconv", "Cpool")
 _PRODUCTS = ("matmul", "transpose", "Imatmul")
 _WINDOWED = ("enlarge", "Iconv", "Cpool")
 _AS_WRITTEN = 0.5
-"""How often tensors have a window that an equation writes out: they seldom fit it otherwise."""
+"""Probability of a window that the equation itself writes out; other windows seldom fit it."""
 
 _PATIENCE = 400
-"""Attempts that bring no new shapes, after some that did: few shapes may be all that there are."""
+"""Attempts without new shapes after which the search for shapes ends, once there are some: there may be few."""
 
 
 @dataclass(frozen=True)
 class RecallConfig:
-    """Shapes at which an equation is tried, drawn in so many attempts; trials over the field at each; shapes at which
-    it must be derived; iterations of equality saturation, and nodes of its e-graph."""
+    """The effort that is spent on each equation.
+
+    It is tried at `shapes` shapes, drawn in at most `attempts` attempts, in `trials` trials over the field at each, and
+    must be derived at `derived_shapes` of them, by at most `max_iterations` of equality saturation in an e-graph of at
+    most `max_nodes` nodes.
+    """
 
     shapes: int = 24
     attempts: int = 6000
@@ -67,27 +81,30 @@ class RecallConfig:
 
 @dataclass(frozen=True)
 class Case:
-    """All pairs of a rule at the same shapes."""
+    """A rule at some shapes: all its pairs of sides, over variables of these types."""
 
     types: dict[str, TensorType]
     pairs: tuple[tuple[Concrete, Concrete], ...]
 
     @property
     def constants(self) -> dict[str, Constant]:
-        return {name: constant for pair in self.pairs for side in pair for name, constant in side.constants.items()}
+        """All constants of the sides, by name."""
+        sides = [side for pair in self.pairs for side in pair]
+        return {name: constant for side in sides for name, constant in side.constants.items()}
 
     @property
     def groups(self) -> frozenset[int]:
+        """The groups of all convolutions."""
         return frozenset[int]().union(*(side.groups for pair in self.pairs for side in pair))
 
     def __str__(self) -> str:
-        variables = (f"{name} {list(kind.shape or ())}" for name, kind in self.types.items())
+        variables = (f"{name} {list(tensor_type.shape or ())}" for name, tensor_type in self.types.items())
         return ", ".join((*variables, *self.constants))
 
 
 @dataclass(frozen=True)
 class Found:
-    """What became of one rule of the other set."""
+    """The outcome for one rule of the other set."""
 
     equations: Equations
     outcome: Outcome
@@ -95,6 +112,7 @@ class Found:
     counter_example: str = ""
 
     def to_json(self) -> dict[str, Any]:
+        """Return the outcome as JSON, without empty entries."""
         found = {"number": self.equations.number, "equation": self.equations.text, "outcome": self.outcome}
         told = {"condition": self.condition, "counter_example": self.counter_example}
         return found | {key: text for key, text in told.items() if text}
@@ -104,7 +122,7 @@ CONDITIONS: dict[str, Callable[[Case], bool]] = {
     "every convolution has one group": lambda case: case.groups <= {1},
     "all tensors have the same shape": lambda case: len(set(case.types.values())) == 1,
 }
-"""What may save an equation that is not true everywhere."""
+"""Conditions that may save an equation that is not true everywhere."""
 
 FALSE_CONTROLS = (
     "matmul(a,b) == matmul(b,a)",
@@ -116,7 +134,7 @@ FALSE_CONTROLS = (
     "transpose(matmul(a,b)) == matmul(transpose(a),transpose(b))",
     "conv2d(1,1,0,2,x,w) == conv2d(1,1,0,0,x,w)",
 )
-"""Equations that are false; one of them accepted, and nothing else in a report can be trusted."""
+"""Equations that are false; if one of them is accepted, nothing else in a report can be trusted."""
 
 
 def recall(
@@ -125,7 +143,7 @@ def recall(
     config: RecallConfig,
     on_progress: Callable[[int, str], None] = lambda done, text: None,
 ) -> list[Found]:
-    """What becomes of each rule."""
+    """Judge each rule of another set by this library."""
     known = KnownRules(config.max_iterations, config.max_nodes)
     for rule in library.rules:
         if rule.versions.keys() == {""}:  # equations are of models that import ai.onnx alone
@@ -138,29 +156,31 @@ def recall(
 
 
 def totals(found: Sequence[Found]) -> dict[str, int]:
-    """How many rules came to each end."""
+    """Count the rules of each outcome."""
     counted = Counter(f.outcome for f in found)
     return {outcome: counted[outcome] for outcome in OUTCOMES}
 
 
 def false_controls_accepted(library: Library, config: RecallConfig) -> int:
-    """How many equations that are false were taken for true: 0, or the report is worth nothing."""
+    """Count the false equations that are taken for true: 0, or the report is worth nothing."""
     found = recall([parse_line(text) for text in FALSE_CONTROLS], library, config)
     return sum(f.outcome != "refuted" for f in found)
 
 
 def judge(rule: Equations, known: KnownRules, config: RecallConfig) -> Found:
-    """Try, then derive."""
+    """Try an equation at drawn shapes, then derive it, under a condition if it is false without one."""
     rng = np.random.default_rng(config.seed)
     cases = draw_cases(rule, rng, config.shapes, config.attempts)
     if not cases:
         return Found(rule, "not_found", counter_example=f"no well-typed shapes in {config.attempts} attempts")
+
     false = [case for case in cases if not holds(case, rng, config.trials)]
     if not false:
         return Found(rule, _derivation(cases, known, config))
     shown = next((case for case in false if not holds_in_floats(case, rng)), None)
     if shown is None:
         return Found(rule, "not_found", counter_example="beyond the exact field, and no float shows it to be false")
+
     counter_example = f"the sides differ at {shown}"
     for condition, admits in CONDITIONS.items():
         admitted = [case for case in cases if admits(case)]
@@ -170,17 +190,20 @@ def judge(rule: Equations, known: KnownRules, config: RecallConfig) -> Found:
 
 
 def holds(case: Case, rng: np.random.Generator, trials: int) -> bool:
-    """Whether both sides agree exactly in every trial over the field, in which a maximum is any function of what it
-    sees: what differs there may be equal for numbers. Small tensors are tried more often: a sign agrees by chance in
-    every other element."""
+    """Return True if both sides agree exactly in every trial over the finite field.
+
+    There a maximum is an arbitrary function of its window, so that sides that differ may still be equal for numbers.
+    Small tensors are tried more often, since a sign agrees by chance in every other element.
+    """
     elements = sum(left.type.elements for left, _ in case.pairs)
-    domain = FieldDomain(seeds=rng.integers(1 << 62, size=max(trials, -(-_MIN_ELEMENTS // elements))).tolist())
+    enough_trials = max(trials, -(-_MIN_ELEMENTS // elements))
+    domain = FieldDomain(seeds=rng.integers(1 << 62, size=enough_trials).tolist())
     left, right = _sides(case, domain, lambda shape: domain.draw(shape, rng))
     return not any(map(differ, left, right))
 
 
 def holds_in_floats(case: Case, rng: np.random.Generator) -> bool:
-    """Whether both sides agree but for rounding, in every draw of float64 numbers: one sign may hide a difference."""
+    """Return True if both sides agree up to rounding in all draws of float64; signs may hide a fault in one."""
     drawn = (_sides(case, FloatDomain(), rng.standard_normal) for _ in range(_FLOAT_DRAWS))
     return all(
         np.allclose(a, b, rtol=_FLOAT_TOLERANCE, atol=_FLOAT_TOLERANCE)
@@ -190,12 +213,14 @@ def holds_in_floats(case: Case, rng: np.random.Generator) -> bool:
 
 
 def _sides(case: Case, domain: Domain, draw: Callable[[tuple[int, ...]], Array]) -> tuple[list[Array], list[Array]]:
-    """The values of all left and of all right sides."""
+    """Compute the values of all left and of all right sides."""
     constants = case.constants
     types = case.types | {name: constant.type for name, constant in constants.items()}
     values = [
-        constants[name].value(domain) if name in constants else draw(_shape(kind)) for name, kind in types.items()
+        constants[name].value(domain) if name in constants else draw(_shape(tensor_type))
+        for name, tensor_type in types.items()
     ]
+
     instance = Instance(types, {}, {})
     left, right = (tuple(pair[side].term for pair in case.pairs) for side in (0, 1))
     return (
@@ -205,15 +230,16 @@ def _sides(case: Case, domain: Domain, draw: Callable[[tuple[int, ...]], Array])
 
 
 def _derivation(cases: Sequence[Case], known: KnownRules, config: RecallConfig) -> Outcome:
-    """By one rule, by several, or not: the same at each of the largest shapes."""
-    chosen = sorted(cases, key=lambda case: -sum(kind.elements for kind in case.types.values()))
+    """Derive the equation at each of the largest shapes: by one rule, by several, or not; the worst outcome counts."""
+    chosen = sorted(cases, key=lambda case: -sum(tensor_type.elements for tensor_type in case.types.values()))
     worst: Outcome = "instance"
     for case in chosen[: config.derived_shapes]:
         types = case.types | {name: constant.type for name, constant in case.constants.items()}
         pairs = [(left.term, right.term) for left, right in case.pairs]
         if _one_rule(pairs, types, known) or all(_one_rule([pair], types, known) for pair in pairs):
             continue
-        facts: list[SourceOfMatches] = [Facts(case.constants, config.seed), *lemmas()]
+
+        facts: list[SourceOfMatches] = [ConstantAnalysis(case.constants, config.seed), *lemmas()]
         if not all(known.explain_all([pair], types, facts) for pair in pairs):
             return "not_found"
         worst = "derived"
@@ -221,13 +247,15 @@ def _derivation(cases: Sequence[Case], known: KnownRules, config: RecallConfig) 
 
 
 def _one_rule(pairs: Sequence[tuple[Term, Term]], types: Mapping[str, TensorType], known: KnownRules) -> bool:
-    """Whether one rule leads from all left to all right sides, or back."""
+    """Return True if one rule leads from all left to all right sides, or back."""
     return known.lead_all(pairs, types) or known.lead_all([(right, left) for left, right in pairs], types)
 
 
 def draw_cases(rule: Equations, rng: np.random.Generator, wanted: int, attempts: int) -> list[Case]:
-    """Different shapes at which both sides of all pairs are well typed and of one type. Attempts are counted from the
-    last one that brought any."""
+    """Draw different shapes at which both sides of all pairs are well typed and of one type.
+
+    The search ends after `attempts` attempts, or 400 attempts after the last that brought new shapes.
+    """
     cases: dict[tuple[object, ...], Case] = {}
     shapes, left = _Shapes.of(rule), attempts
     while len(cases) < wanted and left:
@@ -237,7 +265,9 @@ def draw_cases(rule: Equations, rng: np.random.Generator, wanted: int, attempts:
             pairs = tuple((concrete(one, types, width), concrete(other, types, width)) for one, other in rule.pairs)
         except TypeInferenceError:
             continue
+
         case = Case(types, pairs)
+        # Constants are named by their shapes, which depend on `width` as well.
         key = (*types.values(), *case.constants)
         if key not in cases and all(one.type == other.type for one, other in pairs):
             cases[key], left = case, min(attempts, _PATIENCE)
@@ -246,7 +276,10 @@ def draw_cases(rule: Equations, rng: np.random.Generator, wanted: int, attempts:
 
 @dataclass(frozen=True)
 class _Shapes:
-    """What an equation says of the shapes of its variables: `filters` are of a convolution, `windows` written out."""
+    """The constraints of an equation on the shapes of its variables.
+
+    `filters` are the variables that are filters of a convolution, and `windows` the sizes that the equation writes out.
+    """
 
     names: tuple[str, ...]
     operators: frozenset[str]
@@ -256,19 +289,23 @@ class _Shapes:
 
     @classmethod
     def of(cls, rule: Equations) -> _Shapes:
+        """Read the constraints off an equation."""
         sides = [side for pair in rule.pairs for side in pair]
         called = [part for side in sides for part in parts(side) if isinstance(part, Call)]
-        seconds = {
-            operator: frozenset(name for part in called if part.name == operator for name in names(part.operands[1]))
-            for operator in ("smul", "conv2d")
-        }
+
+        def second_operands(operator: str) -> frozenset[str]:
+            operands = (part.operands[1] for part in called if part.name == operator)
+            return frozenset(name for operand in operands for name in names(operand))
+
         windows = tuple(part.numbers for part in called if part.name in _WINDOWED)
         operators = frozenset(part.name for part in called)
-        return cls(names(*sides), operators, seconds["smul"], seconds["conv2d"], windows)
+        return cls(names(*sides), operators, second_operands("smul"), second_operands("conv2d"), windows)
 
     def draw(self, rng: np.random.Generator) -> tuple[dict[str, TensorType], int]:
-        """Shapes that often fit each other: of few sizes, and each axis mostly of one size in all tensors. And a width
-        for constants."""
+        """Draw shapes that often fit each other, and a width for constants.
+
+        They have few different sizes, and an axis mostly has one size in all tensors.
+        """
         rank = self._rank(rng)
         sizes = rng.permutation(_SIZES)[: rng.integers(1, 4)]
         usual = rng.choice(sizes, rank)
@@ -289,7 +326,7 @@ class _Shapes:
         return {name: TensorType("float32", shape(name)) for name in self.names}, int(rng.choice(sizes))
 
     def _window(self, rng: np.random.Generator, other: np.ndarray) -> np.ndarray:
-        """One that the equation writes out, or now and then another."""
+        """Draw a window that the equation writes out, or now and then return the `other` one."""
         return rng.choice(self.windows) if self.windows and rng.random() < _AS_WRITTEN else other
 
     def _rank(self, rng: np.random.Generator) -> int:
@@ -298,5 +335,5 @@ class _Shapes:
         return 2 if self.operators & set(_PRODUCTS) else int(rng.choice(_RANKS))
 
 
-def _shape(kind: TensorType) -> tuple[int, ...]:
-    return tuple(d for d in kind.shape or () if isinstance(d, int))
+def _shape(tensor_type: TensorType) -> tuple[int, ...]:
+    return tuple(d for d in tensor_type.shape or () if isinstance(d, int))

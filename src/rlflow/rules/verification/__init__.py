@@ -1,1 +1,1 @@
-"""Verification of rules: instances drawn by a sampler, compared exactly over a finite field and in ONNX Runtime."""
+"""Verification of rules: drawn instances are compared exactly over a finite field, and in ONNX Runtime."""

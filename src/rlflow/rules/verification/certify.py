@@ -21,7 +21,7 @@ def recertified(library: Library, config: VerificationConfig) -> Library:
 
 
 def holds(rule: Rule) -> bool:
-    """Whether the rule has a certificate that is its own and of today's semantics."""
+    """Return True if the rule has a certificate that is its own and of today's semantics."""
     try:
         check_certificate(rule)
     except CertificateError:

@@ -1,4 +1,16 @@
-"""Drawing instances of a rule: shapes and attributes that its declaration admits, and both sides as graphs."""
+"""Random instances of a rule: shapes and attributes that its declaration admits, and both sides planned at them.
+
+    sampler = Sampler(rule)
+    instance = sampler.draw(Random(0))       # {"x": float32[2, 1, 3], "y": float32[3]}, {"?k": -1}
+    sides = sampler.sides(instance)          # both sides as plans; None if the target is not typed as the source is
+
+Instances are drawn so that a wrong rule shows. One instance has few different sizes, since types cannot tell a
+transposed tensor from another if all are equal: then only the values can agree or differ. Operands often broadcast to
+each other, and permutations are seldom their own inverse.
+
+Invariant: the draws depend only on the rule and the state of `random`. The certificates of the library depend on them,
+so that the order of calls to `random` must not change.
+"""
 
 from __future__ import annotations
 
@@ -14,6 +26,7 @@ import numpy as np
 from rlflow.errors import RuleError, TypeInferenceError
 from rlflow.ir.node import AttributeValue
 from rlflow.ir.tensor_type import TensorType
+from rlflow.ops.registry import having
 from rlflow.rules import pattern
 from rlflow.rules.expression import Scope, Unproven, evaluate, holds
 from rlflow.rules.plan import Instance, Plan, layout, output_type, plan_or_none
@@ -23,18 +36,19 @@ from rlflow.rules.verification.sides import Sides
 Shape = tuple[int, ...]
 
 DIMENSIONS = (1, 2, 3, 4)
+_SELECTING = having(lambda traits: traits.selects)
 _SIZES = (*[(size,) for size in DIMENSIONS[1:]] * 4, *combinations(DIMENSIONS, 2), *[DIMENSIONS] * 6)
-"""The dimensions of one instance: one, two or all. Where all dimensions are equal, types no longer tell a transposed
-tensor from another, so that only the values can agree or not."""
+"""The sizes that one instance has: a single one, two, or all. If all dimensions are equal, types do not tell a
+transposed tensor from another, so that only the values can."""
 
 _RANKS = (0, 1, 2, 2, 3, 3, 3, 4, 4)
-"""From rank 3 on a permutation may differ from its inverse: high ranks are drawn more often."""
+"""Ranks to draw from, mostly high ones: from rank 3 on a permutation may differ from its inverse."""
 
-_TURNED_RANKS = (2, 3, 3, 4, 4, 4)
-"""Only from rank 4 on a permutation can leave an axis where it is and not be its own inverse."""
+_PERMUTED_RANKS = (2, 3, 3, 4, 4, 4)
+"""Ranks if permutations are drawn: only from rank 4 on can one keep an axis in place and not be its own inverse."""
 
 _LEADING = (0, 1, 2)
-_TURNED_LEADING = (0, 1, 2, 2, 2)
+_PERMUTED_LEADING = (0, 1, 2, 2, 2)
 _GROUPS = (1, 2, 2, 3, 4)
 _CHANNELS_PER_GROUP = (1, 2)
 _TO_THE_END = 2**31 - 1
@@ -44,18 +58,20 @@ EXTENTS = (
     *((_TO_THE_END, 0, 2), (_TO_THE_END, 1, 2), (3, 0, 2), (0, 2, -1), (-_TO_THE_END, 1, -1), (-_TO_THE_END, -1, -2)),
     *[(-_TO_THE_END, -1, -1)] * 4,
 )
-"""End, start and step of slices along one axis. Where all is read backwards, types tell nothing: that comes often."""
+"""End, start and step of slices along one axis. Reversing all of an axis is frequent, since no type shows it."""
 
 
 def draw(rule: Rule, random: Random, *, respect_condition: bool = True) -> Instance:
-    """An instance whose source is well typed and, if asked, whose condition holds; `RuleError` if none is found."""
+    """Draw an instance with a well-typed source and, if asked, a true condition; `RuleError` if none is found."""
     return Sampler(rule).draw(random, respect_condition=respect_condition)
 
 
-def is_turned(rule: Rule) -> bool:
-    """Whether permutations, slices or indices are drawn for the rule. Which of two it should have shows but at few
-    shapes: where the wrong one is well typed too, and not the inverse of itself."""
-    return bool(rule.indices) or any(kind[0] in ("permutation", "extent") for kind in rule.attributes.values())
+def draws_permutations(rule: Rule) -> bool:
+    """Return True if permutations, slices or indices are drawn for the rule, which then needs more instances.
+
+    A wrong permutation shows only at the few shapes at which it is well typed and differs from the right one.
+    """
+    return bool(rule.indices) or any(domain[0] in ("permutation", "extent") for domain in rule.attributes.values())
 
 
 class Sampler:
@@ -67,22 +83,23 @@ class Sampler:
         self._source, self._target = (layout(side, self.names) for side in (rule.source, rule.target))
         self._templates = [rule.spec(name).shape for name in self.names]
         self._literals = [name for name in self.names if rule.spec(name).literal and name not in rule.indices]
-        turned = is_turned(rule)
-        self._ranks = _TURNED_RANKS if turned else _RANKS
-        self._leading_ranks = _TURNED_LEADING if turned else _LEADING
-        self._drawings = {name: _drawing(kind) for name, kind in rule.attributes.items()}
+        permuted = draws_permutations(rule)
+        self._ranks = _PERMUTED_RANKS if permuted else _RANKS
+        self._leading_ranks = _PERMUTED_LEADING if permuted else _LEADING
+        self._drawings = {name: _drawing(domain) for name, domain in rule.attributes.items()}
         self._repeats = not self._literals and not rule.indices
         self._sources: dict[Hashable, Plan | None] = {}
 
     def sides(self, instance: Instance) -> Sides | None:
-        """None where the target is not typed as the source is: there the matcher refuses the rule."""
+        """Plan both sides; None if the target is not typed as the source is, where the matcher refuses the rule."""
+        # `draw` has planned most sources already.
         planned = self._sources.get((instance.key, True)) if self._repeats else None
         source = planned or self._source.plan(instance)
         target = plan_or_none(self._target, instance)
         return Sides(instance, source, target) if target and source.types == target.types else None
 
     def draw(self, random: Random, *, attempts: int = 2000, respect_condition: bool = True) -> Instance:
-        """`RuleError` if none of so many attempts is well typed and, if asked, fulfils the condition."""
+        """Draw an instance; `RuleError` if no attempt is well typed and, if asked, fulfils the rule's condition."""
         for _ in range(attempts):
             try:
                 instance = self._attempt(random)
@@ -95,8 +112,9 @@ class Sampler:
         raise RuleError(f"rule {self.rule.name!r}: none of {attempts} drawn instances has a well-typed source")
 
     def _source_at(self, instance: Instance, respect_condition: bool) -> Plan | None:
-        """None where it is not well typed or, if that matters, the condition does not hold. Most instances are drawn
-        again and again.
+        """Plan the source; None if it is not well typed or, if that matters, the condition does not hold.
+
+        Plans are remembered, since most instances are drawn again and again.
         """
         key = instance.key, respect_condition
         if key in self._sources and self._repeats:
@@ -106,6 +124,7 @@ class Sampler:
         return plan
 
     def _attempt(self, random: Random) -> Instance:
+        """Draw shapes, literals and attributes that may or may not fit together."""
         symbols = self._grouped(random)
         sizes = random.choice(_SIZES)
         whole: Sequence[int] = random.choices(sizes, k=random.choice(self._ranks))
@@ -120,13 +139,17 @@ class Sampler:
             return symbols[part]
 
         fixed = [t if t is None else tuple(d for part in t for d in drawn(part)) for t in self._templates]
+
+        # A variable without a template often gets the shape of one that has a template, or a shape that broadcasts to
+        # it.
         fits = any(fixed) and random.random() < 0.7
-        if fits:  # what may have any shape has that of a variable that may not, or broadcasts to it
+        if fits:
             whole = random.choice([shape for shape in fixed if shape])
         intact = 0.7 if fits else 0.5
         shapes = [_broadcastable(whole, random, intact) if shape is None else shape for shape in fixed]
         dtypes = ("int64" if name in self.rule.indices else "float32" for name in self.names)
         types = {n: TensorType(d, shape) for n, d, shape in zip(self.names, dtypes, shapes, strict=True)}
+
         literals = {name: float(np.float32(random.uniform(1e-6, 1e-1))) for name in self._literals}
         attributes: dict[str, AttributeValue] = {}
         for name, drawing in self._drawings.items():
@@ -134,30 +157,33 @@ class Sampler:
         return Instance(types, attributes, literals)
 
     def _with_indices(self, instance: Instance, random: Random) -> Instance:
-        """Each index among those that the axis has which it selects from, counted from the front or from the end."""
+        """Draw the indices of each Gather within its axis, counted from the front or from the end."""
         source, drawn = self._source.plan(instance), dict[str, np.ndarray]()
-        types = [(kind,) for kind in instance.types.values()] + [step.types for step in source.steps]
+        types = [(tensor_type,) for tensor_type in instance.types.values()] + [step.types for step in source.steps]
+
+        # The least size of the axes from which each variable selects.
         sizes: dict[str, int] = {}
-        for step in (s for s in source.steps if s.op == "Gather" and s.inputs[1].node < len(self.names)):
-            name, size = (
-                self.names[step.inputs[1].node],
-                _size(output_type(types, step.inputs[0]), step.attributes["axis"]),
-            )
-            sizes[name] = min(size, sizes.get(name, size))
+        for step in source.steps:
+            if step.op in _SELECTING and step.inputs[1].node < len(self.names):
+                name = self.names[step.inputs[1].node]
+                size = _size(output_type(types, step.inputs[0]), step.attributes["axis"])
+                sizes[name] = min(size, sizes.get(name, size))
+
         for name, size in sizes.items():
             if size == 0:
                 raise TypeInferenceError("nothing can be selected from no elements")
             shape = instance.shape(name)
             drawn[name] = np.array([random.randrange(-size, size) for _ in range(prod(shape))], np.int64).reshape(shape)
+
         values = {name: index.item() for name, index in drawn.items() if self.rule.spec(name).literal}
         return replace(instance, indices=drawn, literals={**instance.literals, **values})
 
     def _grouped(self, random: Random) -> dict[int | str, Shape]:
-        """Sizes for which filters read their image in groups: drawn by chance, they seldom divide each other."""
+        """Draw sizes with which filters read their image in groups; independent ones seldom divide each other."""
         symbols: dict[int | str, Shape] = {}
-        for kind in self.rule.attributes.values():
-            if kind[0] == "groups":
-                image, filters = (self.rule.spec(name).shape or () for name in kind[1:])
+        for domain in self.rule.attributes.values():
+            if domain[0] == "groups":
+                image, filters = (self.rule.spec(name).shape or () for name in domain[1:])
                 groups, width = random.choice(_GROUPS), random.choice(_CHANNELS_PER_GROUP)
                 symbols[image[1]], symbols[filters[1]] = (groups * width,), (width,)
                 symbols[filters[0]] = (groups * random.choice(_CHANNELS_PER_GROUP),)
@@ -165,7 +191,7 @@ class Sampler:
 
 
 def _broadcastable(shape: Sequence[int], random: Random, intact: float = 0.5) -> Shape:
-    """The shape, or the end of it with some dimensions 1: operands drawn so often fit each other."""
+    """Draw the shape itself, or the end of it with some dimensions 1: such operands often fit each other."""
     if random.random() < intact:
         return tuple(shape)
     ones = 1.0 if random.random() < 0.5 else 0.2
@@ -176,14 +202,21 @@ _Drawing = Callable[[Mapping[str, TensorType], Mapping[str, AttributeValue], Ran
 """Draws an attribute, given the variables' types and the attributes that were drawn before."""
 
 
-def _drawing(kind: Sequence[Any]) -> _Drawing:
-    """["permutation", "x", ...], ["axis", "x", ...] or ["axes", "x", ...] (a list of one) of the highest rank,
-    ["reshape", "x"], ["uniform"], ["partition", "x", axis, parts], ["sizes", axis, "x", ...],
-    ["integers", least, most, count], ["groups", "x", "filters"], ["extent", ...] after what was drawn of the end, the
-    start and the step of one slice, or ["choice", a, b, ...] of expressions. An axis is a number or an attribute that
-    was drawn before.
+def _drawing(domain: Sequence[Any]) -> _Drawing:
+    """Return the function that draws an attribute from its domain, which is one of
+
+    - ["permutation", "x", ...], ["axis", "x", ...], ["axes", "x", ...] (a list of one): for the highest of these ranks;
+    - ["reshape", "x"]: a shape with as many elements as x;
+    - ["partition", "x", axis, parts], ["sizes", axis, "x", ...]: sizes along an axis, of parts of x or of these
+      tensors;
+    - ["integers", least, most, count], ["uniform"]: numbers;
+    - ["groups", "x", "filters"]: the groups in which filters read an image;
+    - ["extent", ...]: the next of end, start and step of one slice, given those that were drawn before;
+    - ["choice", a, b, ...]: one of these expressions.
+
+    An axis is a number or the name of an attribute that was drawn before. Raises `RuleError` for any other domain.
     """
-    match kind:
+    match domain:
         case ["permutation", *names]:
             return lambda types, drawn, random: _draw_permutation(_rank(types, names), random)
         case ["axis", *names]:
@@ -209,7 +242,7 @@ def _drawing(kind: Sequence[Any]) -> _Drawing:
         case ["choice", *values]:
             literals = list(map(pattern.freeze, values))
             return lambda types, drawn, random: random.choice(literals)  # type: ignore[no-any-return]
-    raise RuleError(f"cannot draw an attribute of the kind {kind!r}")
+    raise RuleError(f"no attribute can be drawn from the domain {domain!r}")
 
 
 def _rank(types: Mapping[str, TensorType], names: Sequence[str]) -> int:
@@ -218,7 +251,8 @@ def _rank(types: Mapping[str, TensorType], names: Sequence[str]) -> int:
 
 def _draw_extent(before: Sequence[AttributeValue], random: Random) -> AttributeValue:
     bounds = tuple(value[0] for value in before)  # type: ignore[index]
-    return (random.choice([extent for extent in EXTENTS if extent[: len(bounds)] == bounds])[len(bounds)],)
+    candidates = [extent for extent in EXTENTS if extent[: len(bounds)] == bounds]
+    return (random.choice(candidates)[len(bounds)],)
 
 
 def _draw_axis(rank: int, random: Random) -> int:
@@ -230,17 +264,17 @@ def _draw_axis(rank: int, random: Random) -> int:
 def _groups(image: TensorType, filters: TensorType) -> int:
     channels, seen = _size(image, 1), _size(filters, 1)
     if channels % seen:
-        raise TypeInferenceError(f"{filters} over {image}")
+        raise TypeInferenceError(f"filters {filters} do not divide the channels of {image}")
     return channels // seen
 
 
 def _draw_integers(values: Sequence[int], count: int, random: Random) -> tuple[int, ...]:
-    """All the same or each by its own: windows that keep the size of an image are drawn so often enough."""
+    """Draw equal integers or independent ones; so windows that keep the size of an image are frequent enough."""
     return (random.choice(values),) * count if random.random() < 0.5 else tuple(random.choices(values, k=count))
 
 
 def _draw_permutation(rank: int, random: Random) -> tuple[int, ...]:
-    """Those that are their own inverse are drawn less often: they tell a permutation from its inverse nowhere."""
+    """Draw a permutation, less often one that is its own inverse, at which a rule that confuses the two would pass."""
     drawn = random.sample(range(rank), rank)
     if all(drawn[drawn[axis]] == axis for axis in drawn):
         drawn = random.sample(range(rank), rank)
@@ -248,6 +282,7 @@ def _draw_permutation(rank: int, random: Random) -> tuple[int, ...]:
 
 
 def _draw_factors(elements: int, random: Random) -> tuple[int, ...]:
+    """Draw factors in any order whose product is `elements`."""
     factors = []
     for divisor in (2, 2, 3, 2, 3):
         if elements % divisor == 0 and random.random() < 0.6:
@@ -258,18 +293,19 @@ def _draw_factors(elements: int, random: Random) -> tuple[int, ...]:
     return tuple(factors)
 
 
-def _size(kind: TensorType, axis: Any) -> int:
-    shape = kind.shape or ()
+def _size(tensor_type: TensorType, axis: Any) -> int:
+    shape = tensor_type.shape or ()
     if not -len(shape) <= axis < len(shape):
-        raise TypeInferenceError(f"{kind} has no axis {axis}")
+        raise TypeInferenceError(f"{tensor_type} has no axis {axis}")
     size = shape[axis]
     assert isinstance(size, int)
     return size
 
 
-def _draw_partition(kind: TensorType, axis: Any, parts: int, random: Random) -> tuple[int, ...]:
-    size = _size(kind, axis)
+def _draw_partition(tensor_type: TensorType, axis: Any, parts: int, random: Random) -> tuple[int, ...]:
+    """Draw the sizes, all at least 1, of so many parts along an axis."""
+    size = _size(tensor_type, axis)
     if size < parts:
-        raise TypeInferenceError(f"{size} cannot be split into {parts} parts")
+        raise TypeInferenceError(f"an axis of size {size} cannot be split into {parts} parts")
     cuts = sorted(random.sample(range(1, size), parts - 1))
     return tuple(b - a for a, b in zip([0, *cuts], [*cuts, size], strict=True))

@@ -1,4 +1,4 @@
-"""Both sides of a rule at one instance, and many such cases as one graph that ONNX Runtime can run."""
+"""Both sides of a rule at an instance, and many such cases as one graph that ONNX Runtime runs at once."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from rlflow.ops import registry
 from rlflow.rules.plan import Instance, Plan
 
 _OPSET = 21
-"""In which both sides are written, where their operators need no later one."""
+"""The opset in which both sides are written, unless their operators need a later one."""
 
 
 class Sides(NamedTuple):
@@ -24,16 +24,19 @@ class Sides(NamedTuple):
 
 
 def as_graph(cases: Sequence[Sides]) -> Graph:
-    """All cases beside each other as one graph. The variable x of the second one is its input x_1; outputs are those of
-    the first one's source, of its target, of the second one's source...
+    """Put all cases beside each other into one graph.
+
+    The variable x of the second case is the input x_1. The outputs are those of the first case's source, then of its
+    target, then of the second case's source, and so on.
     """
     nodes: dict[int, Node] = {}
     inputs, outputs = list[int](), list[Ref]()
     for number, case in enumerate(cases):
         variables = list(range(len(nodes), len(nodes) + len(case.instance.types)))
         inputs += variables
-        for identifier, (name, kind) in zip(variables, case.instance.types.items(), strict=True):
-            nodes[identifier] = Node(INPUT, (), {}, (kind,), (f"{name}_{number}",))
+        for identifier, (name, tensor_type) in zip(variables, case.instance.types.items(), strict=True):
+            nodes[identifier] = Node(INPUT, (), {}, (tensor_type,), (f"{name}_{number}",))
+
         for side in (case.source, case.target):
             places = [*variables, *range(len(nodes), len(nodes) + len(side.steps))]
             moved = partial(_moved, places)
@@ -41,6 +44,7 @@ def as_graph(cases: Sequence[Sides]) -> Graph:
                 blank = ("",) * len(step.types)
                 nodes[len(nodes)] = Node(step.op, tuple(map(moved, step.inputs)), step.attributes, step.types, blank)
             outputs += map(moved, side.outputs)
+
     names = [f"output_{i}" for i in range(len(outputs))]
     needed = registry.versions(node.op for node in nodes.values() if node.op != INPUT)
     opset = max(_OPSET, needed.pop("", _OPSET))

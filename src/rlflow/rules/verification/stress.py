@@ -1,4 +1,4 @@
-"""Many drawn instances of a rule, shapes, attributes and values, each of them compared in ONNX Runtime as well."""
+"""The stress test of a rule: many drawn instances, each compared exactly and in ONNX Runtime."""
 
 from __future__ import annotations
 
@@ -23,16 +23,18 @@ from rlflow.rules.verification.verify import (
 )
 
 _TOGETHER = 100
-"""Instances that one session of ONNX Runtime computes: opening it takes longer than the rest."""
+"""The instances that one session of ONNX Runtime computes; opening a session takes longer than the rest."""
 
 _DRAWS_PER_INSTANCE = 16
-"""At some, at nine of ten for a few rules, the target is not well typed."""
+"""Attempts for each instance: the target of a few rules is not well typed at nine of ten."""
 
 
 @dataclass(frozen=True)
-class Endurance:
-    """What a rule survived. At the `cancelled` instances the sides differ by more than rounding, by an accident of the
-    numbers: b - (b - a) does, in floats, where a is small.
+class StressReport:
+    """The instances that a rule passed, and its largest relative error in float32.
+
+    At `cancelled` ones the sides differ by more than rounding, but only by cancellation of the numbers drawn, as b -
+    (b - a) differs from a in floats if a is small: other numbers agree.
     """
 
     instances: int
@@ -40,10 +42,11 @@ class Endurance:
     cancelled: int
 
 
-def endure(rule: Rule, instances: int, seed: int) -> Endurance | Refutation:
-    """Compare so many drawn instances, exactly and in floats. `RuleError` if so many cannot be drawn."""
+def stress(rule: Rule, instances: int, seed: int) -> StressReport | Refutation:
+    """Compare so many drawn instances, exactly and in floats; `RuleError` if so many cannot be drawn."""
     sampler, random, rng = Sampler(rule), Random(seed), np.random.default_rng(seed)
     drawn = _drawn(sampler, random, instances)
+
     done, largest, cancelled = 0, 0.0, 0
     while cases := list(islice(drawn, _TOGETHER)):
         errors = float_errors(cases, rng)
@@ -58,10 +61,11 @@ def endure(rule: Rule, instances: int, seed: int) -> Endurance | Refutation:
             else:
                 cancelled += 1
         done += len(cases)
-    return Endurance(done, largest, cancelled)
+    return StressReport(done, largest, cancelled)
 
 
 def _drawn(sampler: Sampler, random: Random, wanted: int) -> Iterator[Sides]:
+    """Yield so many drawn instances at which both sides are well typed."""
     found = 0
     for _ in range(_DRAWS_PER_INSTANCE * wanted):
         case = sampler.sides(sampler.draw(random))
@@ -70,4 +74,4 @@ def _drawn(sampler: Sampler, random: Random, wanted: int) -> Iterator[Sides]:
             yield case
         if found == wanted:
             return
-    raise RuleError(f"rule {sampler.rule.id}: the target is well typed at only {found} drawn instances")
+    raise RuleError(f"rule {sampler.rule.id}: the target is well typed at only {found} drawn instances, not {wanted}")

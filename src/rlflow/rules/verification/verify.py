@@ -3,7 +3,7 @@
 Over the field a wrong equality of rational functions of degree d survives one trial with probability at most d / p
 (Schwartz-Zippel), so that a handful of trials leaves nothing to chance; signs and uninterpreted functions are settled
 element by element, hence the minimum of compared elements. The float run on ONNX Runtime is no proof, but the only step
-that sees an operator whose attribute we misread (research/rule_generation.md, 3). Poles, overflow and cancellation are
+that sees an operator whose attribute we misread (docs/measurements.md, 7). Poles, overflow and cancellation are
 too rare to be drawn: last steps seek them with numbers like 0 and 100, and with tensors of very different magnitudes.
 """
 
@@ -27,7 +27,7 @@ from rlflow.rules.certificate import METHOD, Certificate, digest
 from rlflow.rules.plan import Instance, Plan, run_plan
 from rlflow.rules.rule import Rule
 from rlflow.rules.semantics import semantics
-from rlflow.rules.verification.sampler import Sampler, is_turned
+from rlflow.rules.verification.sampler import Sampler, draws_permutations
 from rlflow.rules.verification.sides import Sides, as_graph
 from rlflow.runtime.session import open_session
 
@@ -105,7 +105,7 @@ def _compared(
     """Return distinct instances at which both sides agree exactly, or the first at which they do not."""
     seen: set[Any] = set()
     compared: list[Sides] = []
-    wanted = config.shapes * (config.turned if is_turned(sampler.rule) else 1)
+    wanted = config.shapes * (config.turned if draws_permutations(sampler.rule) else 1)
     for _ in range(_DRAWS_PER_SHAPE * wanted):
         if len(compared) == wanted:
             break

@@ -1,33 +1,34 @@
-"""Time of a fragment of a graph (a node or a few) as it would take inside a whole model.
+"""The time that a fragment of a graph (a node or a few) would take inside a whole model.
 
-Protocol "cold weights, warm activations" (research/ort_cpu_headroom.md section 4): inside a model, weights
-come from memory, since all the other weights passed through the caches since their last use, while
-activations were written and the same operators ran with other weights a moment ago. So before each timed run
-a buffer as large as the weights of a large model is written, then a twin of the session is run, which has
-weights of its own and warms the code, then the inputs and outputs are touched. A few sessions take turns; the
-price is the mean of their fastest runs, less that of sessions without nodes under the same protocol: what
-entering and leaving the runtime costs is paid once a model, but what launching a node costs is paid by each
-node and stays in the price.
+    time_fragment(model, setting="as_written").ms
 
-What is timed is the fragment as the runtime fuses it, without the views at its end (`border_views`), each of which
-is charged as one launch.
+is the mean over a few sessions of their fastest run, less the cost of entering and leaving the runtime, which a model
+pays once. The cost of launching a node is paid by each node and stays in the price.
 
-A machine has slow minutes (4 to 8 % on a virtual one, now and then 60 %), and prices of one list are taken over many of
-them. So a probe, always the same product, is timed between the runs of the fragment: prices are made comparable by what
-the probe took beside them. That makes up for a slower processor, not for one whose caches others fill: who prices asks
-`FragmentTiming` how slow it was, and times again.
+*Cold weights, warm activations* (docs/measurements.md, 4). Inside a model, weights come from memory, since all other
+weights passed through the caches since their last use, while activations were written and the same operators ran with
+other weights a moment ago. So before each timed run a buffer as large as the weights of a large model is written,
+then a twin of the session is run, which has weights of its own and warms the code, then the inputs and outputs are
+touched.
 
-Runs go through IOBinding with the outputs allocated beforehand: a plain run copies each output into a fresh
-NumPy array, which costs more (page faults, a copy) than many of the nodes that are to be priced.
+*Trailing views are launches.* The fragment is timed as the runtime fuses it, without the views at its end
+(`rlflow.runtime.timing.trailing_views`), each of which is charged as one launch.
 
-A price is used once a layer, so that one that a noisy machine spoilt is multiplied. Noise only ever adds
-time. Therefore: a run on one thread is timed by the processor time of that thread, which stands still while
-the scheduler lets somebody else run; a run during which it did so left the caches to somebody else and is
-repeated; and the fastest run counts, not the median. (What the prices of a layer of BERT-Base add up to
-while other processes keep both cores busy, against the same processes absent: wall time, median + 126 %,
-fastest + 52 %; processor time under an even heavier load, median + 6 %, lower quartile + 6 %, fastest + 4 %.
-With those processes absent all of these agree within 2 %. Prices below 0.1 ms still rose by
-half and more under load: take prices on a quiet machine.)
+*A probe makes prices comparable.* A machine has slow minutes (4 to 8 % on a virtual one, now and then 60 %), and a
+price list takes many minutes. So a probe, always the same product, is timed between the runs of the fragment, and
+prices are scaled by its time. That makes up for a slower processor, not for caches that others fill: callers look at
+`FragmentTiming.probe_ms`, and time again where the probe was slow.
+
+*Outputs are allocated beforehand* (IOBinding): a plain run copies each output into a fresh NumPy array, which costs
+more (page faults, a copy) than many of the nodes that are to be priced.
+
+*Noise only ever adds time*, and a spoilt price is multiplied by the number of layers that it stands for. So a run on
+one thread is timed by the processor time of that thread, which stands still while the scheduler runs somebody else; a
+run that was interrupted lost its caches and is repeated; and the fastest run counts, not the median. Measured on the
+sum of the prices of a layer of BERT-Base, other processes keeping both cores busy against none: wall time, median +
+126 %, fastest + 52 %; processor time under an even heavier load, median + 6 %, lower quartile + 6 %, fastest + 4 %. On
+a quiet machine all of these agree within 2 %. Prices below 0.1 ms still rose by half and more under load: take prices
+on a quiet machine.
 """
 
 import math
@@ -48,34 +49,34 @@ from rlflow.runtime.inputs import draw_inputs, symbolic_dimensions
 from rlflow.runtime.session import Setting, fused_model, open_session, run
 from rlflow.runtime.timing.trailing_views import without_last_views
 
-# Raised whenever the protocol changes, so that prices of different protocols are never mixed.
+# Incremented whenever the protocol changes, so that prices of different protocols are never mixed.
 PROTOCOL_VERSION = 4
-# Where the last-level cache holds 480 MB, the Gemms of BERT-Base take 0.84 and 3.5 ms alone after 48 MB, 0.97 and 4.05
-# ms after 256 MB, as long after 448 MB and after 700 MB, and 1.00 and 4.14 ms inside the model.
+# On a processor with a last-level cache of 480 MB, two Gemms of BERT-Base take 0.84 and 3.5 ms alone after 48 MB were
+# written, 0.97 and 4.05 ms after 256 MB, the same after 448 MB and 700 MB, and 1.00 and 4.14 ms inside the model.
 EVICTION_BYTES = 256_000_000
 MINIMUM_REPETITIONS = 3
 _OVERHEAD_REPETITIONS = 25
 _CHAINED = 64
-# Equal sessions differ for as long as they live (where their memory lies): by 2 % where a fragment takes 9 ms, by 10 to
-# 15 % where it takes half a millisecond. The mean of six with two runs each is off by three quarters of what that of
-# three with four runs each is, over eight fragments of BERT-Base (of one of them it was off by more).
+# Equal sessions differ for as long as they live, by where their memory lies: by 2 % if a fragment takes 9 ms, by 10 to
+# 15 % if it takes half a millisecond. Over eight fragments of BERT-Base, the error of the mean of six sessions with two
+# runs each was three quarters of that of three sessions with four runs each (for one of them it was larger).
 _SESSIONS = 6
-# Each holds the weights: of large ones there must not be many in memory.
+# Each session holds the weights, so that fragments with large ones get fewer.
 _LARGE_BYTES = 100_000_000
 _SESSIONS_IF_LARGE = 2
-# On a busy machine a run that lost its processor is repeated, at most until this multiple of the repetitions.
+# A run that lost its processor is repeated, up to this multiple of the repetitions.
 _MOST_ATTEMPTS = 3
 
 
 @dataclass(frozen=True)
 class FragmentTiming:
-    """Milliseconds that a fragment adds to a model that contains it, at least 0, and what the probe took beside it."""
+    """Milliseconds that a fragment adds to a model that contains it, at least 0, and those of the probe beside it."""
 
     ms: float
     probe_ms: float
 
     def at_pace(self, probe_ms: float) -> float:
-        """Milliseconds where the probe takes `probe_ms`."""
+        """Return the milliseconds of the fragment on a machine on which the probe takes `probe_ms`."""
         return self.ms * probe_ms / self.probe_ms
 
 
@@ -89,39 +90,42 @@ def time_fragment(
     time_cap_s: float | None = None,
     dimensions: Mapping[str, int] | None = None,
 ) -> FragmentTiming:
-    """What `model` adds to a model that contains it.
+    """Measure the time that `model` adds to a model that contains it.
 
     Inputs are drawn by `draw_inputs` from `seed`. `repetitions` runs are timed, fewer (but at least 3) once
     `time_cap_s` seconds have passed. The session is not kept. `dimensions` gives symbolic dimensions their sizes;
     the model need not have all of them.
 
-    Raises InputError when `repetitions` is below 1, RLFlowError when the runtime refuses the fragment.
+    Raises `InputError` when `repetitions` is below 1, `RLFlowError` when the runtime refuses the fragment.
     """
     if repetitions < 1:
         raise InputError(f"repetitions is {repetitions}; at least 1 run must be timed")
+
     fused, views = without_last_views(fused_model(model, setting))
     own = set(symbolic_dimensions(model))
     sizes = {name: size for name, size in (dimensions or {}).items() if name in own}
     inputs = draw_inputs(model, np.random.default_rng(seed), sizes)
+
     fastest = _fastest(fused, inputs, threads, repetitions, time_cap_s)
+    # Views that were taken off cost a launch each; entering and leaving the runtime is the model's cost, not theirs.
     ns = fastest.ns + views * launch_ns(threads) - run_overhead_ns(threads)
     return FragmentTiming(max(0.0, ns) / 1e6, fastest.probe_ns / 1e6)
 
 
 @cache
 def run_overhead_ns(threads: int) -> float:
-    """Nanoseconds of a run of a session without nodes, measured once a process."""
+    """Return the nanoseconds of a run of a session without nodes, measured once a process."""
     return _chain_ns(0, threads)
 
 
 @cache
 def launch_ns(threads: int) -> float:
-    """Nanoseconds of the launch of a node that does nothing, measured once a process."""
+    """Return the nanoseconds of the launch of a node that does nothing, measured once a process."""
     return max(0.0, _chain_ns(_CHAINED, threads) - run_overhead_ns(threads)) / _CHAINED
 
 
 def _chain_ns(length: int, threads: int) -> float:
-    """Nanoseconds of a run of so many nodes, one after another, that view one element."""
+    """Measure a run of `length` nodes, one after another, that each view one element, in nanoseconds."""
     nodes = [helper.make_node("Flatten", [f"x{i}"], [f"x{i + 1}"]) for i in range(length)]
     value, result = (helper.make_tensor_value_info(name, TensorProto.FLOAT, [1, 1]) for name in ("x0", f"x{length}"))
     graph = helper.make_graph(nodes, "chain", [value], [result])
@@ -130,9 +134,7 @@ def _chain_ns(length: int, threads: int) -> float:
 
 
 class _BoundRun:
-    """A session with fixed buffers for its inputs and outputs; the first, unbound run tells the output
-    shapes.
-    """
+    """A session with fixed buffers for its inputs and outputs; a first, unbound run tells the shapes of the outputs."""
 
     def __init__(self, session: ort.InferenceSession, inputs: dict[str, np.ndarray]) -> None:
         self._session = session
@@ -153,17 +155,18 @@ class _BoundRun:
     def __call__(self) -> None:
         try:
             self._session.run_with_iobinding(self._binding)
-        except Exception as error:  # of a size that is not the declared one, the unbound run takes no notice
+        except Exception as error:  # such as an output whose size is not the declared one: unbound runs ignore that
             reason = " ".join(str(error).split())
             raise RLFlowError(f"ONNX Runtime could not run the fragment in fixed buffers: {reason}") from error
 
     def touch(self) -> None:
+        """Bring all inputs and outputs into the caches."""
         for array in self.activations:
             array.reshape(-1).view(np.uint8).max(initial=0)
 
 
 class _Run(NamedTuple):
-    """Nanoseconds of a run in one of several equal sessions, and whether the processor was left to it."""
+    """A run in one of several equal sessions: nanoseconds, and whether it had the processor all the time."""
 
     session: int
     ns: int
@@ -180,11 +183,13 @@ class _Fastest(NamedTuple):
 def _fastest(
     model: ModelProto, inputs: dict[str, np.ndarray], threads: int, repetitions: int, time_cap_s: float | None
 ) -> _Fastest:
+    """Time a model and the probe in turns until `repetitions` runs of the model were undisturbed, or time is up."""
     count = _SESSIONS if model.ByteSize() < _LARGE_BYTES else _SESSIONS_IF_LARGE
     sessions = [_BoundRun(open_session(model, "as_written", threads), inputs) for _ in range(count)]
     probes = _probes(threads)
     for session in sessions:
         session()
+
     deadline = math.inf if time_cap_s is None else time.monotonic() + time_cap_s
     runs: list[_Run] = []
     probed: list[_Run] = []
@@ -192,6 +197,7 @@ def _fastest(
         enough = sum(r.undisturbed for r in runs) == repetitions
         if enough or (attempt >= MINIMUM_REPETITIONS and time.monotonic() >= deadline):
             break
+
         _evict()
         runs.append(_timed(sessions, attempt % count, threads))
         probed.append(_timed(probes, attempt % len(probes), threads))
@@ -199,7 +205,7 @@ def _fastest(
 
 
 def _timed(sessions: list[_BoundRun], turn: int, threads: int) -> _Run:
-    """A run behind one of its twins."""
+    """Time a run of one session right after a run of its twin, which warms the code and not the weights."""
     clock = time.thread_time_ns if threads == 1 else time.perf_counter_ns
     sessions[turn - 1]()
     sessions[turn].touch()
@@ -211,17 +217,18 @@ def _timed(sessions: list[_BoundRun], turn: int, threads: int) -> _Run:
 
 
 def _mean_of_fastest(runs: list[_Run]) -> float:
-    """Of each session the fastest run that was not disturbed, if there is one; the mean over sessions."""
+    """Return the mean over sessions of their fastest run, of undisturbed ones if the session has any."""
     fastest = []
     for session in {r.session for r in runs}:
         own = [r for r in runs if r.session == session]
-        fastest.append(min(r.ns for r in [r for r in own if r.undisturbed] or own))
+        undisturbed = [r for r in own if r.undisturbed]
+        fastest.append(min(r.ns for r in undisturbed or own))
     return fmean(fastest)
 
 
 @cache
 def _probes(threads: int) -> list[_BoundRun]:
-    """A product of BERT-Base."""
+    """Open the sessions of the probe, a matrix product of BERT-Base: (128, 768) by (768, 768)."""
     rng = np.random.default_rng(0)
     x, w = (rng.standard_normal(shape).astype(np.float32) for shape in ((128, 768), (768, 768)))
     value, result = (helper.make_tensor_value_info(name, TensorProto.FLOAT, x.shape) for name in "xy")
@@ -232,8 +239,8 @@ def _probes(threads: int) -> list[_BoundRun]:
 
 
 def _preemptions() -> int:
-    """How often the scheduler has taken the processor from this thread so far."""
-    # Outside Linux only the whole process is counted, which repeats a few runs more.
+    """Count how often the scheduler has taken the processor from this thread so far."""
+    # Outside Linux only the whole process is counted, so that a few more runs are repeated.
     return resource.getrusage(getattr(resource, "RUSAGE_THREAD", resource.RUSAGE_SELF)).ru_nivcsw
 
 

@@ -1,8 +1,8 @@
 """End-to-end latency of several models against each other.
 
-A session that is opened twice runs at two speeds (page placement: up to 7 % on small models,
-research/ort_cpu_headroom.md section 5), and a machine drifts. So each round opens a fresh session of every
-model, one after another in an order that rotates, and only ratios within a round are compared.
+A model that is opened twice runs at two speeds (by where its pages lie: up to 7 % on small models,
+docs/measurements.md, 1), and a machine drifts. So each round opens a fresh session of every model, one after another in
+an order that rotates, and only ratios within a round are compared.
 """
 
 import time
@@ -31,18 +31,18 @@ def compare_latency(
     dimensions: Mapping[str, int] | None = None,
     on_round: Callable[[int], None] | None = None,
 ) -> dict[str, np.ndarray]:
-    """Median milliseconds of a run, by model: arrays (rounds,) whose k-th entries were measured close
-    together.
+    """Return the median milliseconds of a run, by model: arrays (rounds,) whose k-th entries were measured together.
 
     All models get the same inputs, drawn once from the first with `seed` and `dimensions`. Each round opens a
     fresh session of one model at a time (so memory holds one), warms it up, times `runs_per_round` runs and
     closes it. `on_round` receives the number of rounds done.
 
-    Raises InputError when there is nothing to measure or the models' inputs differ, RLFlowError when one does
-    not run.
+    Raises `InputError` when there is nothing to measure, `RLFlowError` when the models' inputs differ or one does not
+    run.
     """
     if not models or rounds < 1 or runs_per_round < 1:
         raise InputError(f"nothing to time: {len(models)} models, {rounds} rounds, {runs_per_round} runs per round")
+
     inputs = _shared_inputs(models, np.random.default_rng(seed), dimensions)
     names = list(models)
     times: dict[str, list[float]] = {name: [] for name in names}
@@ -50,7 +50,7 @@ def compare_latency(
         for name in np.roll(names, -done).tolist():
             session = open_session(models[name], setting, threads)
             times[name].append(_median_run_ms(session, inputs, runs_per_round))
-            del session
+            del session  # before the next one is opened, so that memory holds one
         if on_round is not None:
             on_round(done + 1)
     return {name: np.array(values) for name, values in times.items()}

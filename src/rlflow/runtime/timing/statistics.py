@@ -5,14 +5,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-# paper.md section 6: what machine noise cannot be told from is reported as no difference.
+# A difference that cannot be told from the machine's noise is reported as none (docs/measurements.md, 2).
 NOISE = 0.02
 
 RESAMPLES = 2000
 
 
 def median_ci95(values: np.ndarray, *, seed: int = 0, resamples: int = RESAMPLES) -> tuple[float, float]:
-    """95 % percentile-bootstrap interval of the median of `values` (n,); of one value, that value twice."""
+    """Return the 95 % percentile-bootstrap interval of the median of `values` (n,), for n = 1 that value twice."""
     values = np.asarray(values, dtype=np.float64)
     if values.ndim != 1 or values.size == 0:
         raise ValueError(f"median_ci95 needs a non-empty vector, got shape {values.shape}")
@@ -36,7 +36,7 @@ class Ratio:
 
 
 def ratio(reference_ms: np.ndarray, other_ms: np.ndarray, *, seed: int = 0) -> Ratio:
-    """Median over rounds of reference/other, with its 95 % bootstrap interval. Both arrays are (rounds,)."""
+    """Return the median over rounds of reference/other with its 95 % bootstrap interval; both arrays are (rounds,)."""
     reference_ms, other_ms = np.asarray(reference_ms, float), np.asarray(other_ms, float)
     if reference_ms.shape != other_ms.shape or reference_ms.ndim != 1:
         raise ValueError(f"rounds must be paired: shapes {reference_ms.shape} and {other_ms.shape}")
@@ -47,7 +47,7 @@ def ratio(reference_ms: np.ndarray, other_ms: np.ndarray, *, seed: int = 0) -> R
 
 @dataclass(frozen=True)
 class Estimate:
-    """A median over `cases` values with its 95 % bootstrap interval; one value has no spread to speak of."""
+    """A median over `cases` values with its 95 % bootstrap interval, which has no width for one value."""
 
     value: float
     ci95_low: float
@@ -61,7 +61,7 @@ class Estimate:
 
 
 def estimate(values: Sequence[float] | np.ndarray, *, seed: int = 0) -> Estimate:
-    """Median of `values` (n,) and its interval. Raises ValueError on none and on non-finite ones."""
+    """Return the median of `values` (n,) and its interval. Raises `ValueError` if empty or not finite."""
     array = np.asarray(values, dtype=np.float64)
     if array.size == 0 or not np.isfinite(array).all():
         raise ValueError(f"an estimate needs finite values, got {array.tolist()}")
@@ -69,5 +69,5 @@ def estimate(values: Sequence[float] | np.ndarray, *, seed: int = 0) -> Estimate
 
 
 def beyond_noise(measured: Ratio) -> bool:
-    """Whether a difference counts: at least 2 %, and 1 lies outside the interval."""
+    """Return True if a difference counts: it is at least 2 %, and 1 lies outside the interval."""
     return abs(measured.value - 1) >= NOISE and not measured.ci95_low <= 1 <= measured.ci95_high

@@ -7,7 +7,9 @@ output, which takes a tenth of the time of a Gemm of BERT-Base, and which no mod
 
 from onnx import ModelProto
 
-_VIEWS = frozenset({"Reshape", "Squeeze", "Unsqueeze", "Flatten", "Identity"})
+from rlflow.ops import registry
+
+_VIEWS = registry.types_having(lambda traits: traits.view)
 
 
 def without_last_views(model: ModelProto) -> tuple[ModelProto, int]:

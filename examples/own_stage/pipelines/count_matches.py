@@ -1,0 +1,32 @@
+"""A stage of your own: count where each rule matches the graph.
+
+    rlflow zoo list                          # graphs that conf/graph may name
+    dvc repro                                # or, without DVC: python pipelines/count_matches.py
+
+Script, function and stage have one name. What the stage reads and writes stands in dvc.yaml, its numbers in conf/, and
+its run appears in MLflow. In RLFlow itself a stage is a script in `pipelines/`, an entry in `dvc.yaml`, its numbers in
+`conf/`, a schema of its metrics in `src/rlflow/schemas/`, and a row in `docs/architecture.md`.
+"""
+
+import json
+
+import rlflow
+from rlflow.rules.matching.rewriter import Rewriter
+from rlflow.tracking.factories import graph_of
+from rlflow.tracking.stage import Stage, pipeline_stage
+
+
+@pipeline_stage
+def count_matches(stage: Stage) -> None:
+    graph = graph_of(stage.settings["graph"])
+    library = rlflow.load_library()
+    counts = Rewriter(library.rules).matches(graph).counts
+
+    least = stage.settings["counting"]["least"]
+    named = {rule.name: count for rule, count in zip(library.rules, counts, strict=True) if count >= least}
+    stage.metrics.write_text(json.dumps({stage.graph: named}, indent=2) + "\n")
+    stage.report({"rules_that_match": len(named)})
+
+
+if __name__ == "__main__":
+    count_matches()

@@ -1,0 +1,43 @@
+"""The method "rlflow": the trained policy that `dvc repro` leaves behind, from its folder."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from rlflow.agents.controller import Controller
+from rlflow.agents.policy_optimiser import PolicyOptimiser
+from rlflow.cost.base import CostModel
+from rlflow.environments import EnvironmentConfig
+from rlflow.errors import InputError
+from rlflow.rules.library import Library
+from rlflow.rules.matching.rewriter import Rewriter
+from rlflow.world_model.model import WorldModel
+
+
+def trained_policy(
+    library: Library,
+    rewriter: Rewriter,
+    cost_model: CostModel,
+    *,
+    folder: Path | str = Path("data"),
+    horizon: int = 150,
+    seed: int = 0,
+) -> PolicyOptimiser:
+    """Make an optimiser of the policy in `folder`, which holds `world_models` and `policies`.
+
+    It acts with those of its rules that `library` has, so its rewriter is its own. An episode has `horizon` rewrites at
+    most. `InputError` if there is no trained policy.
+    """
+    folder = Path(folder)
+    try:
+        world_model = WorldModel.load(folder / "world_models")
+        controller = Controller.load(folder / "policies")
+    except InputError as error:
+        raise InputError(
+            f"no trained policy in {folder} ({error}): train one with `dvc repro`, name its folder with --policy, or "
+            "choose --method backtracking"
+        ) from None
+    known = [i for i in world_model.arguments.rule_ids if any(r.id == i for r in library.rules)]
+    rules = library.select(known)
+    environment = EnvironmentConfig(max_locations=world_model.arguments.max_locations, max_steps=horizon)
+    return PolicyOptimiser(rules, Rewriter(rules.rules), cost_model, world_model, controller, environment, seed=seed)

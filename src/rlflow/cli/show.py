@@ -1,0 +1,62 @@
+"""`rlflow show MODEL`: a model as words, as text, or as a picture, alone or beside its optimised form."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from rlflow.atomic_file import written_whole
+from rlflow.errors import GraphError, InputError
+from rlflow.evaluation.boxes import model_panels, to_dot
+from rlflow.evaluation.model_summary import summary
+from rlflow.ir.graph import Graph
+from rlflow.ir.text import from_text, to_text
+from rlflow.onnx_io import from_onnx
+
+
+def show(
+    model: Annotated[Path, typer.Argument(help="An ONNX model, or a graph that --text printed (.txt).")],
+    after: Annotated[Path | None, typer.Option(help="Its optimised form, to show what changed.")] = None,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="Draw into this file: .svg, .png, .pdf or .dot.")
+    ] = None,
+    text: Annotated[bool, typer.Option("--text", help="Print every node, weights by their digest alone.")] = False,
+) -> None:
+    """Describe a model, or draw it, alone or beside its optimised form.
+
+    In a picture of two models, operators that only the first has are red and those that only the second has are green.
+    A `.dot` file needs nothing else installed, the other pictures the extra `plots`. What --text prints holds the whole
+    graph and no weights: where a model cannot be passed on, this can, and `rlflow show` reads it.
+    """
+    graph = _read(model)
+    optimised = None if after is None else _read(after)
+    if output is not None:
+        _draw(graph, optimised, output)
+        typer.echo(f"Wrote {output}.")
+    elif text:
+        typer.echo(to_text(optimised or graph), nl=False)
+    else:
+        typer.echo(summary(graph, optimised))
+
+
+def _read(path: Path) -> Graph:
+    """Read an ONNX model, or the text of a graph."""
+    if path.suffix != ".txt":
+        return from_onnx(path)
+    try:
+        return from_text(path.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError, GraphError) as error:
+        raise InputError(f"cannot read {path} ({error}): name a file that `rlflow show --text` printed") from None
+
+
+def _draw(graph: Graph, after: Graph | None, output: Path) -> None:
+    panels = model_panels(graph, after)
+    if output.suffix == ".dot":
+        with written_whole(output) as draft:
+            draft.write_text(to_dot(panels), encoding="utf-8")
+        return
+    from rlflow.evaluation import box_picture, figures  # only a picture needs the extra
+
+    figures.save(box_picture.draw(panels), output)

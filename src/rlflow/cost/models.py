@@ -1,0 +1,19 @@
+"""The cost models that can be chosen by name."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rlflow.plugins import Registry
+
+if TYPE_CHECKING:
+    from rlflow.cost.base import CostModelFactory
+
+COST_MODELS: Registry[CostModelFactory] = Registry(
+    noun="cost model",
+    group="rlflow.cost_models",
+    built_in={
+        "measured": "rlflow.cost.measured:measured",
+        "analytic": "rlflow.cost.analytic:analytic",
+    },
+)

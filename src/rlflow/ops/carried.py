@@ -1,0 +1,104 @@
+"""Traits of operators that the library carries through a rewrite without understanding them.
+
+Such a node is never looked into, but the model around it is run on drawn inputs, compared and priced, and for that a
+little must be known of it: that a GatherND looks rows up, that an LSTM adds up many terms. An operator that is not here
+has no traits, which is always safe: its inputs are drawn as any numbers, and it is fused with nothing.
+
+The names are those of `ops/registry.py`, and no name is in both.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from math import inf, prod
+
+import numpy as np
+
+from rlflow.ops.sizes import counted, expanded
+from rlflow.ops.traits import Fusion, SizeArithmetic, Traits
+from rlflow.ops.use import (
+    bounds_all,
+    carries,
+    compared,
+    counted_to_depth,
+    defined_on,
+    divisor_at,
+    looks_up,
+    looks_up_everywhere,
+    mask_at,
+    result_shape_at,
+    sequence_lengths_at,
+    whole_range_at,
+)
+
+
+def _filled(operands: Sequence[Sequence[int]]) -> float:
+    """The elements of a tensor of which the last operand is the shape."""
+    return prod(operands[-1])
+
+
+def _counted(operands: Sequence[Sequence[int]]) -> float:
+    """The elements from a start to a limit, in steps."""
+    if any(len(operand) != 1 for operand in operands):
+        return 0
+    (start,), (limit,), (step,) = operands
+    distance = abs(limit - start)
+    if step == 0:
+        return inf if distance else 0
+    return -(-distance // abs(step))
+
+
+_ACCUMULATING = Traits(accumulates=True)
+_DRAWING = Traits(draws_numbers=True)
+_COUNTED = Traits(size_arithmetic=SizeArithmetic.WHOLE)
+_ROUNDED = Traits(size_arithmetic=SizeArithmetic.ROUNDING)
+_POINTWISE = Traits(elementwise=True, fusion=Fusion.POINTWISE)
+_MOVED = Traits(uses=(carries(0),))
+_RECURRENT = Traits(accumulates=True, uses=(sequence_lengths_at(4),))
+_LOOKING_UP = Traits(uses=(looks_up(table=0, index=1),))
+
+CARRIED: dict[str, Traits] = {
+    # Reductions, products and normalisations.
+    **dict.fromkeys(("ReduceL1", "ReduceL2", "ReduceLogSum", "ReduceLogSumExp", "ReduceSumSquare"), _ACCUMULATING),
+    **dict.fromkeys(("CumSum", "Einsum", "LRN", "LogSoftmax"), _ACCUMULATING),
+    **dict.fromkeys(("GroupNormalization", "InstanceNormalization", "LpNormalization"), _ACCUMULATING),
+    "MeanVarianceNormalization": _ACCUMULATING,
+    "ReduceProd": Traits(accumulates=True, size_arithmetic=SizeArithmetic.WHOLE),
+    "ConvTranspose": Traits(accumulates=True, fusion=Fusion.PRODUCT),
+    **dict.fromkeys(("GRU", "LSTM", "RNN"), _RECURRENT),
+    # Elementwise functions.
+    **dict.fromkeys(("LeakyRelu", "HardSigmoid"), _POINTWISE),
+    **dict.fromkeys(("Asin", "Acos", "Atanh"), Traits(elementwise=True, uses=(defined_on(-1.0, 1.0),))),
+    "Acosh": Traits(elementwise=True, uses=(defined_on(1.0, inf),)),
+    "Mod": replace(_COUNTED, uses=(divisor_at(1),)),
+    **dict.fromkeys(("Max", "Min"), replace(_COUNTED, uses=(bounds_all,))),
+    **dict.fromkeys(("Ceil", "Floor"), _ROUNDED),
+    # Questions.
+    **dict.fromkeys(("And", "Greater", "GreaterOrEqual", "Less", "LessOrEqual", "Not", "Or"), _COUNTED),
+    "Equal": replace(_COUNTED, of_sizes=np.equal, uses=(compared,)),
+    "Where": replace(_COUNTED, of_sizes=np.where, uses=(carries(1, 2),)),
+    # Movements.
+    **dict.fromkeys(("Compress", "ReduceMax", "ReduceMin", "Tile"), _MOVED),
+    "Expand": replace(_COUNTED, elements=_filled, type_by_sizes=expanded, uses=(result_shape_at(1), carries(0))),
+    "GatherElements": Traits(uses=(looks_up(table=0, index=1), carries(0))),
+    "GatherND": Traits(uses=(looks_up_everywhere, carries(0))),
+    "ScatterElements": _LOOKING_UP,
+    "ScatterND": Traits(uses=(looks_up_everywhere,)),
+    "ReverseSequence": Traits(uses=(sequence_lengths_at(1),)),
+    # Tensors made of numbers.
+    "ConstantOfShape": replace(_COUNTED, elements=_filled, uses=(result_shape_at(0),)),
+    "Range": replace(_COUNTED, elements=_counted, type_by_sizes=counted),
+    "OneHot": Traits(uses=(counted_to_depth,)),
+    **dict.fromkeys(("Bernoulli", "Multinomial", "RandomNormal", "RandomNormalLike"), _DRAWING),
+    **dict.fromkeys(("RandomUniform", "RandomUniformLike"), _DRAWING),
+    # Quantised operators.
+    **dict.fromkeys(("ConvInteger", "DequantizeLinear", "QLinearConv"), Traits(uses=(whole_range_at(0),))),
+    "MatMulInteger": Traits(uses=(whole_range_at(0, 1),)),
+    "QLinearMatMul": Traits(uses=(whole_range_at(0, 3),)),
+    # Contributed operators of ONNX Runtime.
+    "com.microsoft.FastGelu": Traits(typed_like_operand=(0,)),
+    "com.microsoft.EmbedLayerNormalization": Traits(uses=(looks_up(2, 0), looks_up(3, 8), looks_up(4, 1), mask_at(7))),
+    "com.microsoft.MultiHeadAttention": Traits(accumulates=True, uses=(mask_at(4),)),
+    "com.microsoft.QAttention": Traits(uses=(mask_at(5),)),
+}

@@ -1,0 +1,28 @@
+"""The methods that can be chosen by name.
+
+A method is made by calling its factory with a `Library`, a `Rewriter` for its rules and a `CostModel`, and, by keyword,
+with options of its own; it is an `rlflow.optimiser.Optimiser`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from rlflow.plugins import Registry
+
+if TYPE_CHECKING:
+    from rlflow.optimiser import Optimiser
+
+    MethodFactory = Callable[..., Optimiser]
+
+METHODS: Registry[MethodFactory] = Registry(
+    noun="method",
+    group="rlflow.methods",
+    built_in={
+        "rlflow": "rlflow.agents.trained_policy:trained_policy",
+        "backtracking": "rlflow.search.backtracking:Backtracking",
+        "greedy": "rlflow.search.greedy:Greedy",
+        "random": "rlflow.search.random:RandomSearch",
+    },
+)

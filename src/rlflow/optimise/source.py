@@ -1,0 +1,55 @@
+"""The model that `rlflow.optimise` is given: read and checked once, whatever is done with it later."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from onnx import ModelProto
+
+from rlflow.onnx_io import copy_model, load_model, require_valid, save_model
+from rlflow.onnx_io.external_data import is_outside, settle, tensors_of
+
+
+@dataclass(frozen=True)
+class Source:
+    """A valid model and where it came from.
+
+    Its weights are in memory if they fit into one message. `file` is None for a model that was in memory, and
+    `is_one_file` says that the file holds all of the model, with no weights beside it.
+    """
+
+    model: ModelProto
+    file: Path | None = None
+    is_one_file: bool = False
+
+    @classmethod
+    def of(cls, model: ModelProto | Path | str) -> Source:
+        """`InputError` or `ModelFormatError` in one sentence for what is no model."""
+        if isinstance(model, ModelProto):
+            require_valid(model)
+            return cls(model)
+        file = Path(model)
+        loaded = load_model(file)
+        is_one_file = not any(map(is_outside, tensors_of(loaded)))
+        if not is_one_file:
+            settle(loaded, file.parent)
+            require_valid(loaded)  # the file's check did not look at the weights beside it
+        return cls(loaded, file, is_one_file)
+
+    @property
+    def name(self) -> str:
+        """The file as the user named it."""
+        return "a model in memory" if self.file is None else str(self.file)
+
+    @property
+    def argument(self) -> str:
+        """The model as a command takes it, in whatever folder it runs."""
+        return "MODEL" if self.file is None else str(self.file.resolve())
+
+    def save(self, path: Path | str) -> None:
+        """Write the model as it came, byte for byte where one file holds all of it. Errors as `save_model`."""
+        if self.file is not None and self.is_one_file:
+            copy_model(self.file, path)
+        else:
+            save_model(self.model, path)

@@ -1,0 +1,56 @@
+"""What is chosen by name: methods, cost models, models of the zoo; ours, and those of other packages.
+
+Ours stand in a table of import strings, `"greedy": "rlflow.search.greedy:Greedy"`, so that to list the names imports
+none of them, and what only one of them needs is imported when that one is chosen. Another package announces its own as
+an entry point of the registry's group, in its `pyproject.toml`:
+
+    [project.entry-points."rlflow.methods"]
+    annealing = "my_package.annealing:Annealing"
+
+A name of ours always means ours.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from importlib.metadata import EntryPoint, entry_points
+from typing import Generic, TypeVar
+
+from rlflow.errors import InputError
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Registry(Generic[T]):
+    """What can be chosen by name. `noun` is what an error calls one of them, `group` that of the entry points."""
+
+    noun: str
+    group: str
+    built_in: Mapping[str, str]
+
+    def names(self) -> list[str]:
+        """Ours as the table has them, then those of other packages, sorted."""
+        return [*self.built_in, *sorted(self._of_other_packages())]
+
+    def get(self, name: str) -> T:
+        """Import what has this name. `InputError` if there is no such name, or if it cannot be imported."""
+        if name in self.built_in:
+            found: T = EntryPoint(name, self.built_in[name], self.group).load()
+            return found
+        others = self._of_other_packages()
+        if name not in others:
+            raise InputError(f"there is no {self.noun} {name!r}: choose one of {', '.join(self.names())}")
+        try:
+            found = others[name].load()
+        except (ImportError, AttributeError) as error:
+            raise InputError(
+                f"the {self.noun} {name!r} cannot be imported from {others[name].value} ({error}): mend or remove the "
+                "package that announces it"
+            ) from None
+        return found
+
+    def _of_other_packages(self) -> dict[str, EntryPoint]:
+        found = {entry.name: entry for entry in entry_points(group=self.group)}
+        return {name: entry for name, entry in found.items() if name not in self.built_in}

@@ -1,0 +1,131 @@
+"""The command line as a person meets it: real files, real ONNX Runtime, one clear sentence where something is wrong."""
+
+import json
+
+import onnx
+import pytest
+from support.onnx_models import save
+
+from rlflow import schemas
+from rlflow.cli.arguments import parse_budget
+from rlflow.equivalence.compare import compare
+from rlflow.errors import InputError
+
+
+def interface(path):
+    model = onnx.load(str(path))
+    return [[(v.name, str(v.type)) for v in values] for values in (model.graph.input, model.graph.output)]
+
+
+@pytest.mark.parametrize(
+    ("name", "settings"),
+    [
+        ("bert", {"layers": 1, "hidden": 64, "heads": 2, "intermediate": 128, "sequence": 16, "vocabulary": 50}),
+        ("conv", {}),
+        ("loop", {}),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_a_model_goes_in_and_an_equal_one_comes_out(rlflow, tmp_path, name, settings):
+    source, target = save(tmp_path / "in.onnx", name, **settings), tmp_path / "out.onnx"
+    code, out, err = rlflow("optimise", source, "-o", target, "--budget", "2s", "--json")
+    assert code == 0, err
+    report = json.loads(out)
+    schemas.validate("optimise", report)
+    onnx.checker.check_model(str(target))
+    assert interface(target) == interface(source)
+    agreement = compare(source, target, draws=2, seed=7)
+    assert agreement.equivalent, agreement.reason
+    assert agreement.non_vacuous_draws == 2
+    if report["written"] == "original":
+        assert target.read_bytes() == source.read_bytes()
+
+
+def test_what_cannot_be_improved_comes_back_byte_for_byte(rlflow, tmp_path):
+    """With every rule disabled by name there is nothing to do, and the report says why the original was written."""
+    source, target = save(tmp_path / "in.onnx", "conv"), tmp_path / "out.onnx"
+    rules = json.loads(rlflow("rules", "list", "--json")[1])["rules"]
+    disabled = [part for rule in rules for part in ("--disable", rule["id"])]
+    code, out, _ = rlflow("optimise", source, "-o", target, "--method", "greedy", *disabled)
+    assert code == 0
+    assert "the original model (no sequence of rewrites lowered its predicted cost)" in out
+    assert target.read_bytes() == source.read_bytes()
+    assert target.stat().st_mode == source.stat().st_mode, "as open to others as any new file, which the source is"
+
+
+def damaged(tmp_path, kind):
+    path = tmp_path / "in.onnx"
+    match kind:
+        case "text":
+            path.write_text("this is no model, but a letter to a friend\n" * 20)
+        case "empty":
+            path.write_bytes(b"")
+        case "truncated":
+            content = save(path, "mlp").read_bytes()
+            path.write_bytes(content[: len(content) // 2])
+        case "folder":
+            path.mkdir()
+    return path
+
+
+@pytest.mark.parametrize("kind", ["missing", "text", "empty", "truncated", "folder"])
+def test_bad_models_are_refused_in_one_sentence(rlflow, tmp_path, kind):
+    source, target = damaged(tmp_path, kind), tmp_path / "out.onnx"
+    code, out, err = rlflow("optimise", source, "-o", target)
+    assert (code, out) == (2, "")
+    assert err.startswith("rlflow: ")
+    assert str(source) in err
+    assert "Traceback" not in err
+    assert err.count("\n") == 1
+    assert {p.name for p in tmp_path.iterdir()} <= {"in.onnx", "cache"}, "something half-written was left"
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        (["--method", "magic"], "there is no method 'magic': choose one of"),
+        (["--setting", "fast"], "there is no setting 'fast': choose one of"),
+        (["--budget", "-5s"], "'-5s' is not a budget"),
+        (["--budget", "soon"], "'soon' is not a budget"),
+        (["--budget", "0s"], "'0s' is not a budget"),
+        (["--disable", "no-such-rule"], "the library has no rule 'no-such-rule'"),
+        (["--method", "rlflow", "--policy", "nowhere"], "no trained policy in nowhere"),
+    ],
+)
+def test_bad_options_are_refused_in_one_sentence(rlflow, tmp_path, options, sentence):
+    source, target = save(tmp_path / "in.onnx", "tiny_chain"), tmp_path / "out.onnx"
+    code, out, err = rlflow("optimise", source, "-o", target, *options)
+    assert (code, out) == (2, "")
+    assert sentence in err
+    assert err.count("\n") == 1
+    assert not target.exists()
+
+
+@pytest.mark.parametrize("place", ["missing/out.onnx", "in.onnx/out.onnx", "."])
+def test_places_that_cannot_be_written_are_refused_before_the_work(rlflow, tmp_path, place):
+    source = save(tmp_path / "in.onnx", "tiny_chain")
+    before = source.read_bytes()
+    code, out, err = rlflow("optimise", source, "-o", tmp_path / place)
+    assert (code, out) == (2, "")
+    assert err.startswith("rlflow: ")
+    assert err.count("\n") == 1
+    assert source.read_bytes() == before
+    assert [p.name for p in tmp_path.iterdir() if p.name != "cache"] == ["in.onnx"]
+
+
+def test_a_read_only_file_system_is_refused(rlflow, tmp_path):
+    source = save(tmp_path / "in.onnx", "tiny_chain")
+    code, _, err = rlflow("optimise", source, "-o", "/proc/out.onnx")
+    assert code == 2
+    assert "/proc cannot be written to" in err
+
+
+@pytest.mark.parametrize(("text", "seconds"), [("60s", 60), ("500ms", 0.5), ("1.5m", 90), ("2", 2), ("1h", 3600)])
+def test_budgets(text, seconds):
+    assert parse_budget(text) == pytest.approx(seconds)
+
+
+@pytest.mark.parametrize("text", ["", "s", "-1s", "1 day", "nan", "1e9999s", "0"])
+def test_impossible_budgets(text):
+    with pytest.raises(InputError, match="is not a budget"):
+        parse_budget(text)

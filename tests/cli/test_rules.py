@@ -1,0 +1,118 @@
+"""`rlflow rules` as a person meets it."""
+
+import json
+
+import pytest
+
+from rlflow import schemas
+from rlflow.rules.library import load
+
+
+@pytest.mark.parametrize(
+    ("family", "says"),
+    [("nonsense=2", "unknown family"), ("algebra", "as in algebra=2"), ("algebra=0", "as in algebra=2")],
+)
+def test_a_family_that_cannot_be_enumerated_is_refused(rlflow, tmp_path, family, says):
+    code, _, err = rlflow("rules", "generate", "--family", family, "-o", tmp_path / "library.jsonl")
+    assert code == 2
+    assert says in err
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.slow
+@pytest.mark.slow
+def test_one_family_alone_is_enumerated(rlflow, tmp_path):
+    path = tmp_path / "library.jsonl"
+    code, out, _ = rlflow("rules", "generate", "--family", "join=1", "-o", path, "--json")
+    assert code == 0
+    document = json.loads(out)
+    schemas.validate("rules_generate", document)
+    assert set(document["families"]) == {"join"}
+    assert path.exists()
+
+
+def test_rules_are_listed_shown_and_verified(rlflow):
+    code, out, _ = rlflow("rules", "list", "--json")
+    document = json.loads(out)
+    schemas.validate("rules_list", document)
+    assert code == 0
+    assert len(document["rules"]) >= 40
+    code, out, _ = rlflow("rules", "show", "merge-3-matmuls")
+    assert code == 0
+    assert "MatMul(x, w0)" in out
+    assert "verified at" in out
+    assert rlflow("rules", "show", "nonsense")[0] == 2
+
+
+@pytest.mark.slow
+def test_every_rule_can_be_shown_as_a_document_and_as_a_picture(rlflow, tmp_path):
+    for rule in load().rules:
+        schemas.validate("rules_show", rule.record())
+    for rule in json.loads(rlflow("rules", "list", "--json")[1])["rules"][::70]:
+        code, out, _ = rlflow("rules", "show", rule["id"], "--json")
+        assert code == 0
+        shown = json.loads(out)
+        text = shown.pop("declaration", "")
+        assert shown == load().get(rule["id"]).record()
+        assert (f'"{rule["name"]}"' in text) == ("declared_at" in shown)
+    picture = tmp_path / "rule.svg"
+    assert rlflow("rules", "show", "merge-3-matmuls", "--picture", picture)[0] == 0
+    drawn = picture.read_text()
+    assert drawn.startswith("<?xml")
+    assert drawn.count("<path") > 12  # six operators and variables, three outputs, and what connects them
+    code, _, err = rlflow("rules", "show", "merge-3-matmuls", "--picture", tmp_path / "rule.txt")
+    assert code == 2
+    assert "txt" in err
+
+
+def test_a_library_is_verified_again_and_compared_with_another(rlflow, tmp_path):
+    """The other library lacks one rule and has a second one under a new certificate."""
+    from dataclasses import replace
+
+    from rlflow.rules import library
+    from rlflow.rules.library import Library
+    from rlflow.rules.verification.verify import VerificationConfig, certified
+
+    shipped = library.load()
+    dropped, again, kept = shipped.rules[:3]
+    other = certified(replace(again, certificate=None), VerificationConfig(shapes=16, seed=5))
+    Library((other, kept)).save(tmp_path / "few.jsonl")
+    code, out, _ = rlflow("rules", "verify", "--library", tmp_path / "few.jsonl", "--json")
+    report = json.loads(out)
+    schemas.validate("rules_verify", report)
+    assert code == 0
+    assert report["rules_verified"] == 2
+    Library((dropped, again, kept)).save(tmp_path / "more.jsonl")
+    code, out, _ = rlflow("rules", "diff", tmp_path / "few.jsonl", tmp_path / "more.jsonl", "--json")
+    document = json.loads(out)
+    schemas.validate("rules_diff", document)
+    assert code == 0
+    assert [[rule["id"] for rule in document[key]] for key in ("added", "recertified", "removed")] == [
+        [dropped.id],
+        [again.id],
+        [],
+    ]
+    assert document["unchanged"] == 1
+    code, out, _ = rlflow("rules", "diff", tmp_path / "more.jsonl", tmp_path / "few.jsonl")
+    assert code == 0
+    assert [line.split()[:2] for line in out.splitlines()[:2]] == [["-", dropped.id], ["~", again.id]]
+    assert out.splitlines()[-1] == "0 added, 1 removed, 1 recertified, 1 unchanged"
+
+
+@pytest.mark.slow
+def test_rules_recall_tells_what_becomes_of_each_equation(rlflow, tmp_path):
+    path = tmp_path / "foreign.txt"
+    path.write_text("3: matmul(matmul(a,b),c) == matmul(a,matmul(b,c))\n9: matmul(a,b) == matmul(b,a)\n")
+    code, out, _ = rlflow("rules", "recall", path, "--json")
+    document = json.loads(out)
+    schemas.validate("rules_recall", document)
+    assert code == 0
+    assert [(e["number"], e["outcome"]) for e in document["equations"]] == [(3, "instance"), (9, "refuted")]
+    assert document["totals"] == {"instance": 1, "derived": 0, "conditional": 0, "refuted": 1, "not_found": 0}
+    code, out, _ = rlflow("rules", "recall", path)
+    assert code == 0
+    assert "the sides differ at a [" in out
+    path.write_text("matmul(a,b)\n")
+    code, _, err = rlflow("rules", "recall", path)
+    assert code == 2
+    assert "line 1" in err

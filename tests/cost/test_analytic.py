@@ -1,0 +1,36 @@
+"""The analytic cost is the roofline, and carries all figures of a cost."""
+
+import pytest
+from support.cost_graphs import F32, K, M, N
+
+from rlflow.cost.analytic import AnalyticConfig, AnalyticCost
+from rlflow.cost.work import WorkCounter
+
+
+def test_the_analytic_runtime_is_the_roofline(linear):
+    """Each term once limited by arithmetic, once by traffic, once by the launch, by choosing the machine."""
+    flops = [2 * M * K * N, M * N, M * N]
+    moved = [F32 * (M * K + K * N + M * N), F32 * 2 * M * N, F32 * 3 * M * N]
+
+    def runtime_ms(gflops: float, gbytes: float, launch_us: float) -> float:
+        return AnalyticCost(AnalyticConfig(gflops, gbytes, launch_us)).runtime_ms(linear)
+
+    assert runtime_ms(1e-6, 1e9, 0.0) == pytest.approx(sum(flops) / 1e-6 / 1e6, rel=1e-12)
+    assert runtime_ms(1e9, 1e-6, 0.0) == pytest.approx(sum(moved) / 1e-6 / 1e6, rel=1e-12)
+    assert runtime_ms(1e12, 1e12, 5.0) == pytest.approx(3 * 5e-3, rel=1e-6)
+    mixed = sum(max(f / 3 / 1e6, b / 2 / 1e6) + 7e-3 for f, b in zip(flops, moved, strict=True))
+    assert runtime_ms(3, 2, 7.0) == pytest.approx(mixed, rel=1e-12)
+
+
+def test_a_cost_carries_all_figures(linear):
+    model = AnalyticCost()
+    cost = model.cost(linear)
+    work = WorkCounter().graph(linear)
+    assert cost.runtime_ms == model.runtime_ms(linear)
+    assert cost.to_json() == {
+        "runtime_ms": cost.runtime_ms,
+        "flops": work.flops,
+        "bytes_moved": work.bytes_moved,
+        "launches": 3,
+        "load_time_flops": work.load_time_flops,
+    }

@@ -1,0 +1,88 @@
+"""The programs of `examples/` run, and docs/extending.md shows them as they are."""
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from rlflow import zoo
+from rlflow.cost.models import COST_MODELS
+from rlflow.optimise.methods import METHODS
+
+ROOT = Path(__file__).parents[2]
+EXAMPLES = ROOT / "examples"
+SAYS = {
+    "own_cost_model.py": "Method greedy: 3 substitutions",
+    "own_method.py": "Method first-improvement: 3 substitutions",
+    "own_operator.py": "Softsign is known: 96 FLOPs",
+    "own_rules.py": "(relu-of-tanh) is refuted",
+    "own_zoo_model.py": "Checked: equivalent",
+}
+"""What each program prints, among other things."""
+SHOWN = re.compile(r"^`examples/(\S+)`:\n\n```\w+\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+
+
+def run(program: Path, folder: Path) -> str:
+    """What the program prints when it is run in the folder."""
+    done = subprocess.run([sys.executable, str(program)], cwd=folder, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_every_program_is_known() -> None:
+    assert {path.name for path in EXAMPLES.glob("*.py")} == set(SAYS)
+
+
+@pytest.mark.parametrize("name", SAYS)
+def test_a_program_does_what_it_says_and_writes_nothing(name: str, tmp_path: Path) -> None:
+    assert SAYS[name] in run(EXAMPLES / name, tmp_path)
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.slow
+def test_the_stage_runs_and_writes_what_it_declares(tmp_path: Path) -> None:
+    shutil.copytree(EXAMPLES / "own_stage", tmp_path / "project")
+    run(Path("pipelines/count_matches.py"), tmp_path / "project")
+    metrics = json.loads((tmp_path / "project/data/results/count_matches/metrics.json").read_text())
+    assert metrics["tiny_chain"]["associate-weights"] == 3
+
+
+def test_the_page_shows_the_files_as_they_are() -> None:
+    """All programs, and of the stage what a person writes."""
+    shown = dict(SHOWN.findall((ROOT / "docs/extending.md").read_text()))
+    assert set(SAYS) < set(shown)
+    assert {name for name in shown if name.startswith("own_stage/")} == {
+        "own_stage/pipelines/count_matches.py",
+        "own_stage/dvc.yaml",
+        "own_stage/conf/config.yaml",
+    }
+    for name, text in shown.items():
+        assert text == (EXAMPLES / name).read_text(), f"docs/extending.md shows another examples/{name}"
+
+
+@pytest.fixture
+def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The examples as a package with the entry points that their docstrings tell."""
+    metadata = tmp_path / "own_things-1.0.dist-info"
+    metadata.mkdir()
+    (metadata / "METADATA").write_text("Metadata-Version: 2.1\nName: own-things\nVersion: 1.0\n")
+    lines = []
+    for path in EXAMPLES.glob("*.py"):
+        told = re.findall(r'^    \[project.entry-points."(.+)"\]\n    (\S+) = "(.+)"$', path.read_text(), re.MULTILINE)
+        lines += [line for group, name, target in told for line in (f"[{group}]", f"{name} = {target}")]
+    (metadata / "entry_points.txt").write_text("\n".join(lines))
+    for folder in (tmp_path, EXAMPLES):
+        monkeypatch.syspath_prepend(os.fspath(folder))
+
+
+def test_what_the_docstrings_announce_is_found(installed: None) -> None:
+    assert METHODS.get("first-improvement").__name__ == "FirstImprovement"
+    assert COST_MODELS.get("traffic").__name__ == "traffic"
+    model = zoo.build("gated", width=8)
+    assert model.graph.initializer[0].dims[1] == 8
+    assert zoo.describe("gated").summary.startswith("Gated perceptron")

@@ -1,0 +1,210 @@
+"""`rlflow.optimise` from Python: names and objects, what is saved, and how seldom a model is read and imported."""
+
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import onnx
+import pytest
+from onnx import ModelProto
+from optimise import test_pipeline, test_specialise
+from support.onnx_models import with_drawn_weights
+
+import rlflow
+from rlflow import zoo
+from rlflow.cost.analytic import AnalyticCost
+from rlflow.errors import InputError, ReplayError
+from rlflow.onnx_io import importer, model_file, save_model
+from rlflow.optimise import specialise
+from rlflow.optimise.api import Optimised
+from rlflow.optimise.specialise import Assumptions
+from rlflow.optimiser import Budget
+from rlflow.rules.library import Library
+from rlflow.rules.matching.rewriter import Rewriter
+from rlflow.search.greedy import Greedy
+
+LIBRARY = rlflow.load_library()
+GATE = rlflow.GateConfig(draws=1, rounds=2, runs_per_round=1)
+FAST: dict[str, Any] = {"budget_s": 5.0, "gate": GATE, "setting": "as_written"}
+
+
+def optimise(model: ModelProto | Path, **settings: Any) -> Optimised:
+    return rlflow.optimise(model, **({"method": "greedy", "cost_model": "analytic"} | FAST | settings))
+
+
+@pytest.fixture
+def small() -> Library:
+    """The rules that shorten `tiny_chain`, and few others."""
+    return LIBRARY.select([rule.id for rule in LIBRARY.rules if rule.family == "linear"])
+
+
+def test_names_and_objects_come_to_the_same(small: Library, tmp_path: Path) -> None:
+    model = zoo.build("tiny_chain")
+    small.save(tmp_path / "small.jsonl")
+    cost_model = AnalyticCost()
+    ready = Greedy(small, Rewriter(small.rules), cost_model)
+    results = [
+        optimise(model, library=small),
+        optimise(model, library=tmp_path / "small.jsonl"),
+        optimise(model, library=str(tmp_path / "small.jsonl"), method=Greedy, cost_model=cost_model),
+        optimise(model, method=ready),
+    ]
+    hashes = {tuple(step.hash for step in found.result.trajectory.steps) for found in results}
+    assert len(hashes) == 1
+    assert hashes.pop(), "there was something to do"
+    assert {found.report.method for found in results} == {"greedy"}
+    assert {found.result.trajectory.cost_model for found in results} == {"analytic"}
+
+
+def test_options_reach_the_method(small: Library) -> None:
+    """Episodes of one rewrite never come to the end of a chain of three."""
+    model, budget = zoo.build("tiny_chain"), {"budget_s": 0.3, "library": small}
+    short, long = (optimise(model, method="random", options={"episode_steps": n}, **budget) for n in (1, 20))
+    assert len(short.result.trajectory.steps) == 1 < len(long.result.trajectory.steps)
+
+
+@pytest.mark.parametrize(
+    ("settings", "says"),
+    [
+        ({"method": "magic"}, "there is no method 'magic': choose one of rlflow, backtracking, greedy, random"),
+        ({"cost_model": "magic"}, "there is no cost model 'magic': choose one of measured, analytic"),
+        ({"setting": "fast"}, "there is no setting 'fast': choose one of as_written, deployed"),
+        ({"options": {"alpa": 1.1}}, "the method Greedy cannot be made: got an unexpected keyword argument 'alpa'"),
+        ({"pricing": rlflow.PricingConfig()}, "this cost model has no setting 'repetitions': choose from gflops_per_s"),
+        ({"library": "missing.jsonl"}, "missing.jsonl"),
+        ({"disabled": ["no-such-rule"]}, "the library has no rule 'no-such-rule'"),
+        ({"shapes": {"z": (1,)}}, "no input 'z'"),
+        ({"budget_s": -1.0}, "a budget must be positive"),
+    ],
+)
+def test_what_cannot_be_used_is_refused_in_a_sentence(settings: dict[str, Any], says: str) -> None:
+    with pytest.raises(InputError, match=says):
+        optimise(zoo.build("tiny_chain"), **settings)
+
+
+@pytest.mark.parametrize("argument", [{"library": LIBRARY}, {"disabled": ["a"]}, {"options": {"alpha": 1.1}}])
+def test_an_optimiser_that_is_ready_takes_no_other_rules(small: Library, argument: dict[str, Any]) -> None:
+    ready = Greedy(small, Rewriter(small.rules), AnalyticCost())
+    with pytest.raises(InputError, match="has no effect on an optimiser that is ready"):
+        optimise(zoo.build("tiny_chain"), method=ready, **argument)
+
+
+def test_an_optimised_model_is_saved_and_runs(small: Library, tmp_path: Path) -> None:
+    """Of products so large that one of them is faster than three."""
+    found = optimise(test_pipeline.filled(test_pipeline.LAYERS), gate=rlflow.GateConfig(), cost_model="measured")
+    assert found.written == "optimised"
+    assert found.report.output is None
+    found.save(tmp_path / "out.onnx")
+    assert onnx.load(tmp_path / "out.onnx") == found.model
+    assert [path.name for path in tmp_path.iterdir()] == ["out.onnx"]
+
+
+def test_an_original_in_one_file_is_saved_byte_for_byte(tmp_path: Path) -> None:
+    """Also where protobuf would write it otherwise: here, with the fields in another order."""
+    source, target = tmp_path / "in.onnx", tmp_path / "out.onnx"
+    model = zoo.build("tiny_chain")
+    graph = ModelProto(graph=model.graph).SerializeToString()
+    model.ClearField("graph")
+    source.write_bytes(graph + model.SerializeToString())
+    found = optimise(source, library=Library(()))
+    assert found.written == "original"
+    found.save(target)
+    assert target.read_bytes() == source.read_bytes() != found.model.SerializeToString()
+
+
+def test_an_original_with_weights_beside_it_is_saved_as_a_whole(tmp_path: Path) -> None:
+    source, target = tmp_path / "in" / "model.onnx", tmp_path / "out.onnx"
+    source.parent.mkdir()
+    onnx.save_model(zoo.build("mlp"), str(source), save_as_external_data=True, location="weights.bin")
+    found = optimise(source, library=Library(()))
+    assert found.written == "original"
+    found.save(target)
+    assert rlflow.equivalence(source, target).equivalent
+
+
+def test_nothing_is_written_that_was_not_asked_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    optimise(zoo.build("tiny_chain"))
+    assert list(tmp_path.iterdir()) == []
+    optimise(zoo.build("tiny_chain"), cost_model="measured", prices=tmp_path / "prices.json")
+    assert [path.name for path in tmp_path.iterdir()] == ["prices.json"]
+
+
+class Liar(Greedy):
+    """Its trajectory leads elsewhere than to its best graph."""
+
+    def optimise(self, graph: Any, *given: Any) -> Any:
+        found = super().optimise(graph, *given)
+        object.__setattr__(found, "best", graph)
+        return found
+
+
+def test_a_method_whose_trajectory_leads_elsewhere_is_found_out(small: Library) -> None:
+    with pytest.raises(ReplayError, match="but its trajectory leads to"):
+        optimise(zoo.build("tiny_chain"), method=Liar, library=small)
+
+
+@pytest.fixture
+def counts(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
+    """How often the real functions are called: reading a file, checking a model, importing a graph, replaying."""
+    counted: Counter[str] = Counter()
+
+    def watch(owner: Any, name: str, key: str, matters: Callable[..., bool] = lambda *given, **named: True) -> None:
+        real = getattr(owner, name)
+
+        def watched(*given: Any, **named: Any) -> Any:
+            counted[key] += matters(*given, **named)
+            return real(*given, **named)
+
+        monkeypatch.setattr(owner, name, watched)
+
+    watch(onnx, "load", "read", lambda path, **named: Path(path).name == "source.onnx")
+    watch(importer, "check", "checked")
+    watch(model_file, "check", "checked")
+    watch(importer._Importer, "__init__", "imported")
+    watch(specialise, "transferred", "replayed")
+    return counted
+
+
+SHAPES = {"x": (256, 64), "z": (256, 64)}
+SUMMED = test_specialise.SUMMED
+WALKS: dict[str, tuple[Callable[[], ModelProto], dict[str, Any], Counter[str]]] = {
+    "a fixed model": (lambda: zoo.build("tiny_chain"), {}, Counter(read=1, checked=1, imported=1)),
+    "two graphs, of dynamic and of named sizes": (
+        lambda: with_drawn_weights(SUMMED),
+        {"shapes": SHAPES},
+        Counter(read=1, checked=1, imported=2, replayed=1),
+    ),
+    "a model, its two branches, and the model around the new branches": (
+        lambda: test_pipeline.filled(test_pipeline.LAYERS),
+        {},
+        Counter(read=1, checked=1, imported=4),
+    ),
+}
+
+
+@pytest.mark.parametrize("walk", WALKS)
+def test_a_model_is_read_and_checked_once_and_each_graph_imported_once(
+    walk: str, counts: Counter[str], tmp_path: Path
+) -> None:
+    build, settings, expected = WALKS[walk]
+    save_model(build(), tmp_path / "source.onnx")
+    found = optimise(tmp_path / "source.onnx", **settings)
+    assert found.result.trajectory.steps or any(report.steps for report in found.report.subgraphs)
+    assert +counts == expected
+
+
+def test_what_was_not_replayed_is_what_the_replay_gives() -> None:
+    """Settled at the model's own opset, without walking there, and by walking: the same graph, steps and model."""
+    model = zoo.build("tiny_chain")
+    rewriter = Rewriter(LIBRARY.rules)
+    assumptions = Assumptions(model, {}, LIBRARY.rules)
+    assert assumptions.searched is not assumptions.as_it_is, "a newer opset"
+    found = Greedy(LIBRARY, rewriter, AnalyticCost()).optimise(assumptions.searched, Budget())
+    assert found.trajectory.steps
+    settled = assumptions.settled(found, rewriter)
+    walked = specialise.transferred(assumptions.searched, found.trajectory, assumptions.as_it_is, rewriter)
+    assert settled.trajectory == walked.trajectory
+    assert rlflow.to_onnx(settled.last) == rlflow.to_onnx(walked.last)
+    assert settled.last.header.opset == assumptions.as_it_is.header.opset

@@ -1,0 +1,56 @@
+"""Matches after an edit are those of the graph matched anew, in an order of their own."""
+
+import numpy as np
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+from support.rewrites import assert_same_outputs, graph_of
+from support.strategies import graphs, source, weight
+from support.walks import LIBRARY, add, leaf, walk
+
+from rlflow.ir import Graph, Node, Ref, structural_hash
+from rlflow.rules.library import Library
+from rlflow.rules.matching.rewriter import Rewriter
+
+STEPS_ON_BERT = 25
+STEPS_ON_DRAWN = 8
+
+
+def random_weight(nodes: list[Node], *shape: int) -> Ref:
+    rng = np.random.default_rng(len(nodes))
+    return leaf(nodes, weight(rng.standard_normal(shape).astype(np.float32), f"w{len(nodes)}"))
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_incremental_matching_is_matching_on_bert(bert: Graph, library: Library, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    end = walk(bert, Rewriter(library.rules), rng, STEPS_ON_BERT)
+    assert structural_hash(end) != structural_hash(bert)
+    assert_same_outputs(bert, end, rng)
+
+
+@pytest.mark.slow
+@settings(max_examples=30, deadline=None)
+@given(graph=graphs(), seed=st.integers(0, 2**32 - 1))
+def test_incremental_matching_is_matching_on_drawn_graphs(graph: Graph, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    rewriter = Rewriter(LIBRARY.rules)
+    assume(any(rewriter.matches(graph)))
+    with np.errstate(all="ignore"):
+        assert_same_outputs(graph, walk(graph, rewriter, rng, STEPS_ON_DRAWN), rng)
+
+
+def test_more_matches_than_any_limit_are_all_listed(library: Library) -> None:
+    """An action space may cap the locations of a rule at 200: the rewriter itself must not."""
+    count = 250
+
+    def build(nodes: list[Node]) -> list[Ref]:
+        x, s = leaf(nodes, source((2, 3), "x")), random_weight(nodes)
+        return [add(nodes, "Div", add(nodes, "Relu", x), s) for _ in range(count)]
+
+    graph = graph_of(build)
+    (found,) = Rewriter([library.get("divide-to-multiply")]).matches(graph)
+    assert len(found) == count
+    positions = [graph.positions()[m.roots[0].node] for m in found]
+    assert positions == sorted(positions)
+    assert len(set(positions)) == count

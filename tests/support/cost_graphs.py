@@ -1,0 +1,49 @@
+"""Graphs whose work can be counted by hand, written as one line an operator."""
+
+import numpy as np
+from onnx import TensorProto, helper, numpy_helper
+
+from rlflow.ir.graph import Graph
+from rlflow.onnx_io import from_onnx
+
+Shape = tuple[int, ...]
+SMALL_BERT = {
+    "hidden": 32,
+    "heads": 2,
+    "intermediate": 64,
+    "sequence": 8,
+    "vocabulary": 50,
+    "positions": 16,
+}
+
+
+def graph(
+    nodes: list[tuple],
+    inputs: dict[str, Shape],
+    outputs: dict[str, Shape],
+    weights: dict[str, np.ndarray] | None = None,
+) -> Graph:
+    """`nodes` are (operator, operands, results) and optionally attributes; names separated by spaces; all float32."""
+    made = [
+        helper.make_node(op, operands.split(), results.split(), **(rest[0] if rest else {}))
+        for op, operands, results, *rest in nodes
+    ]
+    values = [
+        [helper.make_tensor_value_info(name, TensorProto.FLOAT, shape) for name, shape in group.items()]
+        for group in (inputs, outputs)
+    ]
+    initialisers = [numpy_helper.from_array(value, name) for name, value in (weights or {}).items()]
+    model = helper.make_model(
+        helper.make_graph(made, "test", *values, initializer=initialisers),
+        ir_version=10,
+        opset_imports=[helper.make_opsetid("", 17)],
+    )
+    return from_onnx(model)
+
+
+def weight(*shape: int, seed: int = 0) -> np.ndarray:
+    return np.random.default_rng(seed).standard_normal(shape, np.float32)
+
+
+F32 = 4
+M, K, N = 3, 5, 7

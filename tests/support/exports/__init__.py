@@ -1,0 +1,1 @@
+"""Architectures of several frameworks, exported as their users export them."""

@@ -1,0 +1,82 @@
+"""Rewriting at random, with every rule getting its turn, and comparing what comes of it in ONNX Runtime."""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+from onnx import ModelProto
+
+from rlflow.equivalence.compare import EquivalenceReport, compare
+from rlflow.ir import Graph
+from rlflow.onnx_io import check_model
+from rlflow.onnx_io.standalone import standalone_model
+from rlflow.rules.matching.match import Match
+from rlflow.rules.matching.rewriter import Rewriter
+from rlflow.rules.rule import Rule
+
+STEPS = 5
+"""Rewrites before a comparison."""
+
+MOST_TURNS = 1000
+"""Of one rule: an Add can be turned round nearly everywhere, and that is all there is to it."""
+
+_DRAWS = 4
+"""Inputs at which models are compared again that differed at one: numbers may cancel by accident."""
+
+
+@dataclass
+class Tally:
+    """What has been rewritten, how often by each rule, and what was found to differ.
+
+    Whether a rule is worth trying is not asked: what is drawn is small.
+    """
+
+    rules: Sequence[Rule]
+    rewriter: Rewriter = field(init=False)
+    uses: Counter[int] = field(default_factory=Counter)
+    models: int = 0
+    informative: int = 0
+    largest_error: float = 0.0
+    differences: list[str] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.rewriter = Rewriter([replace(rule, profitable_if=()) for rule in self.rules])
+
+    def next_action(self, graph: Graph, rng: np.random.Generator, first: int | None) -> tuple[int, Match] | None:
+        """A match of this rule, or else of the one that has had fewest turns among those that match."""
+        matches = self.rewriter.matches(graph)
+        present = [rule for rule, count in enumerate(matches.counts) if count and self.uses[rule] < MOST_TURNS]
+        rule = min(present, key=lambda rule: (rule != first, self.uses[rule]), default=None)
+        return None if rule is None else (rule, matches[rule][int(rng.integers(matches.counts[rule]))])
+
+    def rewrite(self, graph: Graph, rng: np.random.Generator, first: int | None = None) -> None:
+        """Rewrite a graph a few times, by this rule first if it matches, and compare."""
+        model = standalone_model(graph)
+        applied: list[str] = []
+        while len(applied) < STEPS and (action := self.next_action(graph, rng, None if applied else first)):
+            rule, match = action
+            graph = self.rewriter.apply(graph, match)
+            applied.append(self.rules[rule].name)
+            self.uses[rule] += 1
+        if applied:
+            self._compare(model, graph, applied)
+
+    def _compare(self, model: ModelProto, graph: Graph, applied: list[str]) -> None:
+        after = standalone_model(graph)
+        check_model(after)
+        report = compare(model, after, draws=1, seed=self.models)
+        if not report.equivalent:
+            report = _again(model, after)
+        self.models += 1
+        self.informative += report.non_vacuous_draws > 0
+        if report.equivalent:
+            self.largest_error = max(self.largest_error, report.max_relative_error)
+        else:
+            self.differences.append(f"{' then '.join(applied)}: {report.summary}")
+
+
+def _again(model: ModelProto, after: ModelProto) -> EquivalenceReport:
+    """The verdict of most of a few other draws."""
+    reports = [compare(model, after, draws=1, seed=10**6 + draw) for draw in range(_DRAWS)]
+    return sorted(reports, key=lambda report: report.equivalent)[_DRAWS // 2]

@@ -1,0 +1,46 @@
+"""The shipped rules on small graphs, and random walks by them."""
+
+from dataclasses import replace
+
+import numpy as np
+
+from rlflow.ir import Graph, Node, Ref, structural_hash, validate
+from rlflow.ops import registry
+from rlflow.rules.library import load
+from rlflow.rules.matching.match import Match
+from rlflow.rules.matching.rewriter import Rewriter
+
+LIBRARY = load()
+
+
+def add(nodes: list[Node], op: str, *operands: Ref, **attributes: object) -> Ref:
+    kinds = [(r, nodes[r.node].types[r.index], nodes[r.node].constant) for r in operands]
+    nodes.append(registry.apply(op, attributes, kinds))  # type: ignore[arg-type]
+    return Ref(len(nodes) - 1)
+
+
+def leaf(nodes: list[Node], node: Node) -> Ref:
+    nodes.append(node)
+    return Ref(len(nodes) - 1)
+
+
+def identity(match: Match) -> tuple[object, ...]:
+    return (match.rule.id, match.roots, tuple(sorted(match.bindings.items())), match.nodes)
+
+
+def walk(graph: Graph, rewriter: Rewriter, rng: np.random.Generator, steps: int) -> Graph:
+    """A random trajectory; after each step the matches must be those of a rewriter that has seen nothing else."""
+    for _ in range(steps):
+        found = [m for group in rewriter.matches(graph) for m in group]
+        if not found:
+            break
+        graph = rewriter.apply(graph, found[int(rng.integers(len(found)))])
+        validate(graph)
+        anew = replace(graph, edit=None)
+        assert (graph.order, structural_hash(graph)) == (anew.order, structural_hash(anew))
+        fresh = Rewriter(rewriter.rules)
+        matches = rewriter.matches(graph)
+        assert matches.counts == tuple(map(len, matches))
+        incremental = [[identity(m) for m in group] for group in matches]
+        assert incremental == [[identity(m) for m in group] for group in fresh.matches(graph)]
+    return graph

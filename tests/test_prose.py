@@ -1,0 +1,60 @@
+"""The first line of every docstring is a plain sentence: a stranger who reads it alone understands it."""
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+SOURCE = Path(__file__).parents[1] / "src" / "rlflow"
+PACKAGES = (
+    "agents",
+    "environments",
+    "evaluation",
+    "nn",
+    "representation",
+    "tracking",
+    "trajectory",
+    "world_model",
+    "zoo",
+)
+FORBIDDEN = frozenset("As By How Of So Than That Then Those What When Where Whether Which Who Why".split())
+"""Words that open a fragment ("Whether the graph ...", "Of each rule ...") instead of a sentence or a noun phrase."""
+
+# Files of these packages whose docstrings are still to be mended.
+EXCEPT = frozenset(
+    {
+        "evaluation/results.py",
+        "tracking/factories.py",
+        "world_model/model.py",
+        "zoo/registry.py",
+    }
+)
+
+
+def openings(source: str) -> Iterator[tuple[str, str]]:
+    """Name and first word of every docstring in a module's source."""
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+            text = ast.get_docstring(node)
+            if text:
+                yield getattr(node, "name", "module"), text.split()[0].strip(",.:;")
+
+
+@pytest.mark.parametrize("package", PACKAGES)
+def test_docstrings_open_with_a_sentence(package: str) -> None:
+    """Not vacuous: every package has many docstrings, and the next test shows that an offender is found."""
+    found = []
+    for path in sorted((SOURCE / package).rglob("*.py")):
+        name = path.relative_to(SOURCE).as_posix()
+        if name not in EXCEPT:
+            found += [(name, owner, word) for owner, word in openings(path.read_text())]
+    assert len(found) > 5
+    assert [entry for entry in found if entry[-1] in FORBIDDEN] == []
+
+
+def test_an_offender_is_found() -> None:
+    source = (
+        '"""What it is."""\n\n\nclass Good:\n    """A thing."""\n\n    def bad(self):\n        """Whether it is."""\n'
+    )
+    assert dict(openings(source)) == {"module": "What", "Good": "A", "bad": "Whether"}
