@@ -53,7 +53,7 @@ def test_a_package_that_cannot_be_imported_is_named(package: Path) -> None:
 
 
 def test_an_unknown_name_is_refused_with_the_known_ones() -> None:
-    with pytest.raises(InputError, match="there is no cost model 'magic': choose one of measured, analytic"):
+    with pytest.raises(InputError, match=r"there is no cost model 'magic': choose one of measured, .*analytic"):
         COST_MODELS.get("magic")
 
 

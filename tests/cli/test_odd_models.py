@@ -87,7 +87,7 @@ def test_a_model_of_open_sizes_is_optimised_at_the_shape_that_is_named(optimised
         ({"x": (1, 2, 3)}, "has 2 dimensions, not 3"),
         ({"x": (64, 8)}, "dimension 1 of input 'x' is 8, it must be 16"),
         ({"x": (0, 16)}, "dimension 0 of input 'x' is 0, it must be positive"),
-        ({"x": (2**63, 16)}, f"dimension 0 of input 'x' is {2**63}, it must be positive and of 63 bits at most"),
+        ({"x": (2**63, 16)}, f"dimension 0 of input 'x' is {2**63}, it must be positive and below "),
     ],
 )
 def test_impossible_shapes(optimised, shapes, message):

@@ -44,7 +44,7 @@ def test_a_model_that_is_replayed_to_a_file_is_compared_where_its_sizes_are_know
     code, out, err = rlflow("replay", RECORDED / f"{name}.jsonl", source, "-o", target)
     assert code == 0, err
     assert "every hash agrees" in out
-    assert "was not compared with the original: its sizes batch are open" in caplog.text
+    assert "was not compared with the original: its dimensions batch are dynamic" in caplog.text
     target.unlink()
     caplog.clear()
     code, _, err = rlflow("replay", RECORDED / f"{name}.jsonl", source, "-o", target, "--shape", "input_ids=3x8")

@@ -67,8 +67,8 @@ def test_options_reach_the_method(small: Library) -> None:
 @pytest.mark.parametrize(
     ("settings", "says"),
     [
-        ({"method": "magic"}, "there is no method 'magic': choose one of rlflow, backtracking, greedy, random"),
-        ({"cost_model": "magic"}, "there is no cost model 'magic': choose one of measured, analytic"),
+        ({"method": "magic"}, "there is no method 'magic': choose one of rlflow, .*random"),
+        ({"cost_model": "magic"}, "there is no cost model 'magic': choose one of measured, .*analytic"),
         ({"setting": "fast"}, "there is no setting 'fast': choose one of as_written, deployed"),
         ({"options": {"alpa": 1.1}}, "the method Greedy cannot be made: got an unexpected keyword argument 'alpa'"),
         ({"pricing": rlflow.PricingConfig()}, "this cost model has no setting 'repetitions': choose from gflops_per_s"),

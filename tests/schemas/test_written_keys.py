@@ -10,8 +10,10 @@ import pytest
 
 from rlflow import schemas
 
-# Where the documents of a schema are put together, and the library's own reports that are part of them.
-WRITERS = {
+# Where the documents of a schema are put together, and the library's own reports that are part of them. Of a stage that
+# is the script of its name, unless it is told here.
+PIPELINES = {path.stem: path for path in (Path(__file__).parents[2] / "pipelines").glob("*.py")}
+WRITERS = {name: [f"pipelines/{name}.py"] for name in schemas.names() if name in PIPELINES} | {
     "bench": ["benchmarks"],
     "collect_rollouts": ["pipelines/collect_rollouts.py", "src/rlflow/agents"],
     "conformance": ["tests/support/conformance", "tests/onnx_io/test_conformance.py"],
@@ -21,7 +23,6 @@ WRITERS = {
     "exports": ["tests/support/exports", "tests/onnx_io/test_exports.py"],
     "fit_world_model": ["pipelines/fit_world_model.py", "src/rlflow/world_model"],
     "fuzz": ["tests/support/fuzzing.py", "tests/properties/test_fuzz.py"],
-    "generate_rules": ["pipelines/generate_rules.py"],
     "optimise": ["src/rlflow/optimise"],
     "replay": ["src/rlflow/cli/replay.py", "src/rlflow/trajectory"],
     "rule_study": ["benchmarks/rules.py", "src/rlflow/rules"],
@@ -32,9 +33,6 @@ WRITERS = {
     "rules_recall": ["src/rlflow/cli/rules.py", "src/rlflow/rules/taso"],
     "rules_show": ["src/rlflow/cli/rules.py", "src/rlflow/rules"],
     "rules_verify": ["src/rlflow/cli/rules.py"],
-    "seed_study": ["pipelines/seed_study.py"],
-    "temperature_sweep": ["pipelines/temperature_sweep.py"],
-    "train_controller": ["pipelines/train_controller.py"],
     "zoo_list": ["src/rlflow/cli/zoo.py"],
 }
 

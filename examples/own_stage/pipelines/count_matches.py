@@ -5,7 +5,7 @@
 
 Script, function and stage have one name. What the stage reads and writes stands in dvc.yaml, its numbers in conf/, and
 its run appears in MLflow. In RLFlow itself a stage is a script in `pipelines/`, an entry in `dvc.yaml`, its numbers in
-`conf/`, a schema of its metrics in `src/rlflow/schemas/`, and a row in `docs/architecture.md`.
+`conf/`, and a schema of its metrics in `src/rlflow/schemas/` with a document of the tests.
 """
 
 import json

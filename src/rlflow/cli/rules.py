@@ -217,7 +217,7 @@ def diff(
     after: Annotated[Path | None, typer.Argument(help="Another one; the shipped one by default.")] = None,
     as_json: AsJson = False,
 ) -> None:
-    """What the second library has and the first has not, and the other way round."""
+    """Compare two libraries: the rules that only one of them has, and those with another certificate."""
     old, new = rule_library.load(before), rule_library.load(after)
     found = rule_library.difference(old, new)
     groups = {"added": found.added, "removed": found.removed, "recertified": found.recertified}
@@ -242,7 +242,7 @@ def recall_rules(
     seed: Annotated[int, typer.Option(help="Of the shapes and values at which equations are tried.")] = 0,
     as_json: AsJson = False,
 ) -> None:
-    """What this library makes of another one: equations that it has, derives, refutes, or lacks."""
+    """Compare this library with another rule set: equations that it has, derives, refutes, or lacks."""
     foreign, own, config = read_equations(equations), rule_library.load(library), recall.RecallConfig(seed=seed)
     accepted = recall.false_controls_accepted(own, config)
     with progress_bar("recall") as on_progress:

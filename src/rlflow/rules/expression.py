@@ -29,7 +29,7 @@ class Unproven(Exception):
 
 @dataclass(frozen=True)
 class Scope:
-    """What an expression may speak of: types of the bound variables, bound attributes, values of literal variables."""
+    """All that an expression may speak of: types of the bound variables, bound attributes, values of literals."""
 
     types: Mapping[str, TensorType]
     attributes: Mapping[str, AttributeValue]
@@ -55,7 +55,7 @@ def evaluate(expression: Expression, scope: Scope) -> Any:
 
 
 def holds(condition: Expression, scope: Scope) -> bool:
-    """Whether the condition is proved; what cannot be proved does not hold."""
+    """Tell whether the condition is proved; what cannot be proved does not hold."""
     try:
         return bool(evaluate(condition, scope))
     except Unproven:
@@ -125,21 +125,21 @@ def _compose(first: tuple[int, ...], second: tuple[int, ...]) -> tuple[int, ...]
 
 
 def _quotient(a: Any, b: Any) -> int:
-    """Of numbers that divide without rest."""
+    """The quotient of numbers that divide without rest."""
     if _number(b) == 0 or _number(a) % b:
         raise Unproven
     return int(a // b)
 
 
 def _reads_some(size: Any, begin: int, end: int, step: int) -> bool:
-    """Whether a slice has elements wherever the axis has: from the front on, if its size is but a name."""
+    """Tell whether a slice has elements wherever the axis has: from the front on, if its size is but a name."""
     if isinstance(size, int):
         return size == 0 or len(range(size)[begin:end:step]) > 0
     return begin == 0 and end > 0 and step > 0
 
 
 def _keeps_order(shape: tuple[Any, ...], perm: tuple[int, ...]) -> bool:
-    """Whether the permutation moves none but axes of length one past each other."""
+    """Tell whether the permutation moves only axes of length one past each other."""
     longer = [axis for axis in perm if axis >= len(shape) or shape[axis] != 1]
     return longer == sorted(longer)
 

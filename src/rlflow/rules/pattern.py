@@ -78,7 +78,7 @@ def thaw(value: Any) -> Expression:
 
 
 def is_computed(value: Any) -> bool:
-    """Whether a frozen expression is an attribute variable, or has a call or one of these in it."""
+    """Tell whether a frozen expression is an attribute variable, or has a call or one of these in it."""
     if isinstance(value, tuple):
         return any(isinstance(value[0], str) or is_computed(part) for part in value)
     return isinstance(value, str) and value.startswith("?")

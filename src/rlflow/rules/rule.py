@@ -21,7 +21,7 @@ from rlflow.rules.pattern import Apply, Term, Variable
 
 @dataclass(frozen=True)
 class VariableSpec:
-    """What a variable may be bound to.
+    """The tensors that a variable may be bound to.
 
     `shape` is a template: numbers, symbols that must agree wherever they occur, and at most one "...name" in front
     that stands for any number of leading dimensions; None is any shape. `constant` demands a value that is known

@@ -13,26 +13,16 @@ from rlflow.rules.dsl import (
     CONSTANT,
     LITERAL,
     Attribute,
-    Attributes,
-    AxisOf,
-    Choice,
-    GroupsOf,
-    Integers,
-    Partition,
     PermutationOf,
     Rewrite,
     Shape,
-    ShapeOf,
-    Sizes,
     Tensor,
-    Together,
-    Uniform,
     declarations,
     rule,
     rules,
 )
 from rlflow.rules.dsl.files import read_declarations
-from rlflow.rules.dsl.operators import Clip, Exp, Mul, OperatorConstructor, Relu, Tanh, Transpose
+from rlflow.rules.dsl.operators import Exp, Mul, OperatorConstructor, Relu, Tanh, Transpose
 from rlflow.rules.rule import canonical, rule_from_json
 
 HEADER = """\
@@ -297,30 +287,6 @@ def test_one_definition_holds_for_several_operators() -> None:
         "Exp(Relu(x)) => Relu(Exp(Relu(x)))",
         "Relu(Tanh(Relu(x))) => Tanh(Relu(x))",
     ]
-
-
-def test_domains_are_written_as_the_verifier_draws_them() -> None:
-    bounds = Together(min=("lo", Choice(0.0, -1.0)), max=("hi", Uniform()))
-
-    @rule("domains", family="test")
-    def every_domain(x: Tensor, y: Tensor, b: Annotated[Attributes, bounds], p: Permutation) -> Rewrite:
-        return Rewrite(Clip(Transpose(Mul(x, y), perm=p), **b), Transpose(Mul(x, y), perm=p))
-
-    assert every_domain.rules[0].attributes == {
-        "?lo": ["choice", 0.0, -1.0],
-        "?hi": ["uniform"],
-        "?p": ["permutation", "x"],
-    }
-    assert [domain.to_json() for domain in (AxisOf("x"), ShapeOf("x"), GroupsOf("x", "f"), Integers(0, 2, 4))] == [
-        ["axis", "x"],
-        ["reshape", "x"],
-        ["groups", "x", "f"],
-        ["integers", 0, 2, 4],
-    ]
-    assert Partition("x", "k", 2).to_json() == ["partition", "x", "?k", 2]
-    assert Sizes(-1, ("x", "y")).to_json() == ["sizes", -1, "x", "y"]
-    with pytest.raises(RuleError, match="of one type"):
-        Choice(1, 0.5)
 
 
 @given(names=st.permutations(["x", "y", "z", "w"]), sizes=st.lists(st.integers(1, 9), min_size=1, max_size=4))

@@ -106,7 +106,7 @@ def fold_batch_normalisation(
 def normalisation_ignores_the_mean(
     x: Image, f: AllChannelsKernel, s: Bias, t: Bias, u: Bias, v: Bias, window: Window, e: Factor
 ) -> Rewrite:
-    """The mean is taken away, not added."""
+    """False: a normalisation takes the mean away, and a bias adds it."""
     return Rewrite(
         BatchNormalization(Conv(x, f, **window), s, t, u, v, epsilon=e),
         BatchNormalization(Conv(x, f, u, **window), s, t, u, v, epsilon=e),
@@ -115,13 +115,13 @@ def normalisation_ignores_the_mean(
 
 @rule("addend-to-bias")
 def addend_to_bias(x: Image, f: Kernel, a: PerChannel, window: GroupedWindow) -> Rewrite:
-    """What is added to each channel is a bias."""
+    """A number that is added to each channel of a convolution is its bias."""
     return Rewrite(Add(Conv(x, f, **window), a), Conv(x, f, Reshape(a, shape=[-1]), **window))
 
 
 @rule("addend-to-bias-with-bias")
 def addend_to_bias_with_bias(x: Image, f: Kernel, b: Bias, a: PerChannel, window: GroupedWindow) -> Rewrite:
-    """The same where there is a bias already."""
+    """A number that is added to each channel joins the bias that the convolution has already."""
     return Rewrite(Add(Conv(x, f, b, **window), a), Conv(x, f, Add(b, Reshape(a, shape=[-1])), **window))
 
 
@@ -136,7 +136,7 @@ def _scaled(x: Tensor, f: Tensor, biases: list[Tensor], s: Tensor, window: Group
 
 @rules({"scale-all-into-filters": False, "scale-all-into-filters-with-bias": True})
 def scale_all_into_filters(bias: bool, x: Image, f: Kernel, b: Bias, s: Constant, window: GroupedWindow) -> Rewrite:
-    """A factor of all channels."""
+    """A factor of all channels of a convolution moves into its filters and its bias."""
     return Rewrite(*_scaled(x, f, [b] if bias else [], s, window), where=[s.elements == 1])
 
 
@@ -144,7 +144,7 @@ def scale_all_into_filters(bias: bool, x: Image, f: Kernel, b: Bias, s: Constant
 def scale_channels_into_filters(
     bias: bool, x: Image, f: Kernel, b: Bias, s: PerChannel, window: GroupedWindow
 ) -> Rewrite:
-    """A factor of each channel."""
+    """A factor of each channel of a convolution moves into its filters and its bias."""
     return Rewrite(*_scaled(x, f, [b] if bias else [], s, window))
 
 
@@ -188,7 +188,7 @@ def grouped_convolutions_merge(
     g: Annotated[Tensor, Shape("2 2 p q"), CONSTANT],
     window: Window,
 ) -> Rewrite:
-    """The filters of the first convolution would all come to read the first group."""
+    """False: the first half of all merged filters reads the first group alone."""
     grouped = {**window, "group": 2}
     merged = Split(Conv(x, Concat(f, g, axis=FILTERS), **grouped), axis=CHANNELS, split=[2, 2])
     return Rewrite([Conv(x, f, **grouped), Conv(x, g, **grouped)], [merged[0], merged[1]])
@@ -200,7 +200,7 @@ def convolutions_of_different_strides_merge(
     f: Annotated[Tensor, Shape("2 2 2 2"), CONSTANT],
     g: Annotated[Tensor, Shape("2 2 2 2"), CONSTANT],
 ) -> Rewrite:
-    """Pads make up for the strides in the types alone."""
+    """False: only the types agree, because pads make up for the strides."""
     strided = {"strides": [2, 2], "pads": [1, 1, 1, 1], "dilations": [1, 1]}
     merged = Split(Conv(x, Concat(f, g, axis=FILTERS), **WHOLE), axis=CHANNELS, split=[2, 2])
     return Rewrite([Conv(x, f, **WHOLE), Conv(x, g, **strided)], [merged[0], merged[1]])
@@ -226,7 +226,7 @@ def split_convolution_in_two(
     window: Window,
     sizes: Annotated[Attribute, Partition("f", axis=0, parts=2)],
 ) -> Rewrite:
-    """A convolution whose channels are split right away, as separate convolutions."""
+    """A convolution whose channels are split into two right away, as two convolutions."""
     return Rewrite(*_apart(2, x, f, [b] if bias else [], window, sizes), where=[sizes.length == 2])
 
 
@@ -239,7 +239,7 @@ def split_convolution_in_three(
     window: Window,
     sizes: Annotated[Attribute, Partition("f", axis=0, parts=3)],
 ) -> Rewrite:
-    """The same of three."""
+    """A convolution whose channels are split into three right away, as three convolutions."""
     return Rewrite(*_apart(3, x, f, [b] if bias else [], window, sizes), where=[sizes.length == 3])
 
 
@@ -264,7 +264,7 @@ def sum_of_filters(x: Image, f: Kernel, g: Kernel, window: GroupedWindow) -> Rew
 def sum_of_convolutions_to_one_with_bias(
     x: Image, y: OtherImage, f: AllChannelsKernel, g: OtherKernel, b: Bias, d: Bias, window: Window
 ) -> Rewrite:
-    """The same where both have a bias."""
+    """A sum of convolutions with biases, as one over both images end to end."""
     return Rewrite(
         Add(Conv(x, f, b, **window), Conv(y, g, d, **window)),
         Conv(Concat(x, y, axis=CHANNELS), Concat(f, g, axis=INPUTS), Add(b, d), **window),
@@ -273,7 +273,7 @@ def sum_of_convolutions_to_one_with_bias(
 
 @rule("sum-of-filters-with-bias")
 def sum_of_filters_with_bias(x: Image, f: Kernel, g: Kernel, b: Bias, d: Bias, window: GroupedWindow) -> Rewrite:
-    """The same where both have a bias."""
+    """A sum of convolutions of one image with biases, by the sum of the filters."""
     return Rewrite(Add(Conv(x, f, b, **window), Conv(x, g, d, **window)), Conv(x, Add(f, g), Add(b, d), **window))
 
 
@@ -281,7 +281,7 @@ def sum_of_filters_with_bias(x: Image, f: Kernel, g: Kernel, b: Bias, d: Bias, w
 def sums_of_images_and_filters(
     x: Image, y: Image, f: AllChannelsKernel, g: AllChannelsKernel, window: Window
 ) -> Rewrite:
-    """Each image would be read by the filters of the other, too."""
+    """False: each image would be read by the filters of the other, too."""
     return Rewrite(Add(Conv(x, f, **window), Conv(y, g, **window)), Conv(Add(x, y), Add(f, g), **window))
 
 
@@ -299,7 +299,7 @@ def scale_out_of_filters(x: Image, f: Filters, s: Scalar, window: GroupedWindow)
 
 @rule("convolution-of-filter-sum")
 def convolution_of_filter_sum(x: Image, f: Kernel, g: Kernel, window: GroupedWindow) -> Rewrite:
-    """The reverse of `sum-of-filters`."""
+    """A convolution by a sum of filters, as two convolutions: `sum-of-filters` backwards."""
     return Rewrite(Conv(x, Add(f, g), **window), Add(Conv(x, f, **window), Conv(x, g, **window)))
 
 
@@ -319,7 +319,7 @@ def points_to_product(
 
 
 def _enlarged(x: Tensor, f: Tensor, biases: list[Tensor], window: GroupedWindow, *, rows: int, columns: int) -> Rewrite:
-    """So many rows and columns of zeros on either side of the filters, and as much more around the image."""
+    """Rewrite a convolution to filters with zeros around them, and as many more around the image."""
     pads = window["pads"]
     more = ints(*(pads[i] + zeros for i, zeros in enumerate((rows, columns, rows, columns))))
     around = Pad(f, pads=[0, 0, rows, columns, 0, 0, rows, columns])
@@ -331,7 +331,7 @@ def _enlarged(x: Tensor, f: Tensor, biases: list[Tensor], window: GroupedWindow,
 def enlarge_points(
     bias: bool, x: Image, f: Annotated[Tensor, Shape("m k 1 1"), CONSTANT], b: Bias, window: GroupedWindow
 ) -> Rewrite:
-    """Zeros around small filters: merged with others they must be of one size (TASO, section 2)."""
+    """Zeros around filters of one point: filters that merge must be of one size (TASO, section 2)."""
     return _enlarged(x, f, [b] if bias else [], window, rows=1, columns=1)
 
 
@@ -339,7 +339,7 @@ def enlarge_points(
 def enlarge_rows(
     bias: bool, x: Image, f: Annotated[Tensor, Shape("m k 1 3"), CONSTANT], b: Bias, window: GroupedWindow
 ) -> Rewrite:
-    """The same of filters of one row."""
+    """Zeros around filters of one row."""
     return _enlarged(x, f, [b] if bias else [], window, rows=1, columns=0)
 
 
@@ -347,7 +347,7 @@ def enlarge_rows(
 def enlarge_columns(
     bias: bool, x: Image, f: Annotated[Tensor, Shape("m k 3 1"), CONSTANT], b: Bias, window: GroupedWindow
 ) -> Rewrite:
-    """The same of filters of one column."""
+    """Zeros around filters of one column."""
     return _enlarged(x, f, [b] if bias else [], window, rows=0, columns=1)
 
 
@@ -359,7 +359,7 @@ def filters_grow_off_centre(
     p: Annotated[Attribute, Integers(0, 2, count=4)],
     d: Annotated[Attribute, Choice([1, 1])],
 ) -> Rewrite:
-    """The zeros lie on one side only."""
+    """False: filters with zeros on one side look at other points."""
     window = {"strides": s, "dilations": d}
     more = ints(*(p[i] + 1 for i in range(4)))
     return Rewrite(Conv(x, f, pads=p, **window), Conv(x, Pad(f, pads=[0, 0, 2, 2, 0, 0, 0, 0]), pads=more, **window))
@@ -427,7 +427,7 @@ def pad_into_convolution(
 
 @false_control("ones-around-are-zeros-around", of="pad-into-convolution")
 def ones_around_are_zeros_around(x: Image, f: AllChannelsKernel) -> Rewrite:
-    """A window pads by zeros."""
+    """False: a window pads by zeros, and these are ones."""
     ones = Pad(x, pads=[0, 0, 1, 1, 0, 0, 1, 1], constant_value=1.0)
     return Rewrite(Conv(ones, f, **WHOLE), Conv(x, f, **{**WHOLE, "pads": [1, 1, 1, 1]}))
 
@@ -444,7 +444,7 @@ def convolutions_commute(
     f: Annotated[Tensor, Shape("c c p p"), CONSTANT],
     g: Annotated[Tensor, Shape("c c p p"), CONSTANT],
 ) -> Rewrite:
-    """They do where there is but one channel."""
+    """False: convolutions commute only where there is one channel."""
     return Rewrite(Conv(Conv(x, f, **WHOLE), g, **WHOLE), Conv(Conv(x, g, **WHOLE), f, **WHOLE))
 
 
@@ -454,12 +454,12 @@ def _largest(x: Operand, s: Attribute) -> Tensor:
 
 @false_control("largest-of-a-sum")
 def largest_of_a_sum(x: Image, y: Image, s: Strides) -> Rewrite:
-    """The largest elements may lie at different places."""
+    """False: the largest elements of two images may lie at different places."""
     return Rewrite(_largest(Add(x, y), s), Add(_largest(x, s), _largest(y, s)))
 
 
 @false_control("padding-does-not-count")
 def padding_does_not_count(x: Image, s: Strides) -> Rewrite:
-    """Right where the window meets no pads."""
+    """False: a mean that counts zeros around the image is another one wherever its window meets them."""
     window = {"kernel_shape": [2, 2], "strides": s, "pads": [1, 0, 1, 1]}
     return Rewrite(AveragePool(x, **window, count_include_pad=1), AveragePool(x, **window))

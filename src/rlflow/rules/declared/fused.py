@@ -122,41 +122,41 @@ def unfuse_gelu(x: Tensor) -> Rewrite:
 
 @rule("unfuse-tanh-gelu")
 def unfuse_tanh_gelu(x: Tensor) -> Rewrite:
-    """The same of its approximation."""
+    """Gelu's approximation by the hyperbolic tangent, in pieces."""
     return Rewrite(Gelu(x, approximate="tanh"), half_of_all(x, tangent_of_power(x)))
 
 
 @false_control("gelu-of-a-rounded-root", of="fuse-gelu-of-quotient-half-of-all")
 def gelu_of_a_rounded_root(x: Tensor) -> Rewrite:
-    """The root of two is not 1.41."""
+    """False: the root of two is not 1.41."""
     return Rewrite(half_of_all(x, Erf(Div(x, 1.41))), Gelu(x, approximate="none"))
 
 
 @false_control("gelu-without-its-half", of="fuse-gelu-of-quotient-half-of-all")
 def gelu_without_its_half(x: Tensor) -> Rewrite:
-    """Twice Gelu."""
+    """False: this is twice Gelu."""
     return Rewrite(Mul(x, Add(error_function_of_quotient(x), 1.0)), Gelu(x, approximate="none"))
 
 
 @false_control("gelu-by-tanh-is-gelu", of="fuse-tanh-gelu-of-power-half-of-all")
 def gelu_by_tanh_is_gelu(x: Tensor) -> Rewrite:
-    """It is near."""
+    """False: the approximation of Gelu is near, but another function."""
     return Rewrite(Gelu(x, approximate="tanh"), Gelu(x, approximate="none"))
 
 
 @false_control("pieces-of-gelu-are-of-tanh", of="fuse-tanh-gelu-of-power-half-of-all")
 def pieces_of_gelu_are_of_tanh(x: Tensor) -> Rewrite:
-    """The pieces of one form, and the name of the other."""
+    """False: the pieces are those of the exact form, the name that of the approximation."""
     return Rewrite(half_of_all(x, error_function_of_quotient(x)), Gelu(x, approximate="tanh"))
 
 
 def mean(x: Operand) -> Tensor:
-    """Of each row."""
+    """The mean of each row."""
     return ReduceMean(x, axes=[-1], keepdims=1)
 
 
 def root_mean_square(square: Tensor, epsilon: Factor) -> Tensor:
-    """Of each row whose squares are given, and of epsilon with it."""
+    """The root of each row's mean square, given its squares, with epsilon added."""
     return Sqrt(Add(mean(square), epsilon))
 
 
@@ -198,14 +198,14 @@ def by_inverse(x: Tensor, root: Tensor) -> Tensor:
 def fuse_rms_norm(
     form: tuple[Callable[[Tensor], Tensor], Callable[[Tensor, Tensor], Tensor]], x: Rows, g: Row, e: Factor
 ) -> Rewrite:
-    """Zhang and Sennrich, 2019, in the spellings of its square and its quotient."""
+    """The pieces of RMS normalisation (Zhang and Sennrich, 2019), in the spellings of its square and quotient."""
     square, normal = form
     return Rewrite(Mul(normal(x, root_mean_square(square(x), e)), g), RMSNormalization(x, g, epsilon=e))
 
 
 @rule("unfuse-rms-norm")
 def unfuse_rms_norm(x: Rows, g: Row, e: Factor) -> Rewrite:
-    """The reverse of `fuse-rms-norm-of-power-reciprocal`."""
+    """RMS normalisation in pieces: `fuse-rms-norm-of-power-reciprocal` backwards."""
     return Rewrite(RMSNormalization(x, g, epsilon=e), Mul(by_reciprocal(x, root_mean_square(power(x), e)), g))
 
 
@@ -219,26 +219,26 @@ def unfuse_layer_norm(x: Rows, g: Row, c: Row, e: Factor) -> Rewrite:
 
 @false_control("rms-norm-is-layer-norm", of="fuse-rms-norm-of-power-quotient")
 def rms_norm_is_layer_norm(x: Rows, g: Row, e: Factor) -> Rewrite:
-    """Right where the mean is zero."""
+    """False: the two normalisations agree only where the mean is zero."""
     return Rewrite(LayerNormalization(x, g, epsilon=e), RMSNormalization(x, g, epsilon=e))
 
 
 @false_control("rms-norm-of-a-sum", of="fuse-rms-norm-of-product-quotient")
 def rms_norm_of_a_sum(x: Rows, g: Row, e: Factor) -> Rewrite:
-    """Not of the mean."""
+    """False: RMS normalisation divides by the root of the mean of the squares, not of their sum."""
     square_sum = ReduceSum(Mul(x, x), axes=[-1], keepdims=1)
     return Rewrite(Mul(Div(x, Sqrt(Add(square_sum, e))), g), RMSNormalization(x, g, epsilon=e))
 
 
 @false_control("rms-norm-with-epsilon-outside", of="fuse-rms-norm-of-product-quotient")
 def rms_norm_with_epsilon_outside(x: Rows, g: Row, e: Factor) -> Rewrite:
-    """Epsilon outside the root."""
+    """False: epsilon stands inside the root."""
     return Rewrite(Mul(Div(x, Add(Sqrt(mean(Mul(x, x))), e)), g), RMSNormalization(x, g, epsilon=e))
 
 
 @false_control("rms-norm-without-a-root", of="fuse-rms-norm-of-product-quotient")
 def rms_norm_without_a_root(x: Rows, g: Row, e: Factor) -> Rewrite:
-    """x over its mean square."""
+    """False: RMS normalisation divides by the root of the mean square."""
     return Rewrite(Mul(Div(x, Add(mean(Mul(x, x)), e)), g), RMSNormalization(x, g, epsilon=e))
 
 
@@ -265,13 +265,13 @@ def weighted(scores: Tensor, v: Tensor, masks: list[Tensor]) -> Tensor:
 
 @rule("fuse-attention")
 def fuse_attention(q: Queries, v: Values, k: TurnedKeys, s: Factor) -> Rewrite:
-    """Vaswani et al., 2017, section 3.2.1. Keys come transposed, as an exporter leaves them."""
+    """The pieces of attention (Vaswani et al., 2017, section 3.2.1); exporters leave the keys transposed."""
     return Rewrite(weighted(Mul(MatMul(q, k), s), v, []), Attention(q, turned(k), v, scale=s))
 
 
 @rule("fuse-scaled-attention")
 def fuse_scaled_attention(q: Queries, v: Values, k: TurnedKeys) -> Rewrite:
-    """Whoever scaled queries or keys before their product needs no scale."""
+    """The pieces of attention where queries or keys were scaled before, so that the scale is one."""
     return Rewrite(weighted(MatMul(q, k), v, []), Attention(q, turned(k), v, scale=1.0))
 
 
@@ -283,42 +283,42 @@ def unfuse_attention(q: Queries, v: Values, k: Keys, s: Factor) -> Rewrite:
 
 @rule("fuse-attention-with-mask")
 def fuse_attention_with_mask(q: Queries, v: Values, m: Mask, k: TurnedKeys, s: Factor) -> Rewrite:
-    """The same with a mask, which is added to the scores."""
+    """The pieces of attention with a mask, which is added to the scores."""
     return Rewrite(weighted(Mul(MatMul(q, k), s), v, [m]), Attention(q, turned(k), v, m, scale=s))
 
 
 @rule("fuse-scaled-attention-with-mask")
 def fuse_scaled_attention_with_mask(q: Queries, v: Values, m: Mask, k: TurnedKeys) -> Rewrite:
-    """The same with a mask."""
+    """The pieces of attention with a mask where queries or keys were scaled before."""
     return Rewrite(weighted(MatMul(q, k), v, [m]), Attention(q, turned(k), v, m, scale=1.0))
 
 
 @rule("unfuse-attention-with-mask")
 def unfuse_attention_with_mask(q: Queries, v: Values, m: Mask, k: Keys, s: Factor) -> Rewrite:
-    """The same with a mask."""
+    """Attention with a mask, in pieces."""
     return Rewrite(Attention(q, k, v, m, scale=s), weighted(Mul(MatMul(q, turned(k)), s), v, [m]))
 
 
 @false_control("attention-without-its-scale", of="unfuse-attention-with-mask")
 def attention_without_its_scale(q: Heads, k: Heads, v: Heads, m: SquareMask, s: Factor) -> Rewrite:
-    """Right where the scale is one."""
+    """False: the scores would have to be scaled."""
     return Rewrite(Attention(q, k, v, m, scale=s), weighted(MatMul(q, turned(k)), v, [m]))
 
 
 @false_control("attention-without-its-mask", of="unfuse-attention-with-mask")
 def attention_without_its_mask(q: Heads, k: Heads, v: Heads, m: SquareMask, s: Factor) -> Rewrite:
-    """Right where the mask hides nothing."""
+    """False: the mask would have to be added."""
     return Rewrite(Attention(q, k, v, m, scale=s), weighted(Mul(MatMul(q, turned(k)), s), v, []))
 
 
 @false_control("attention-that-scales-its-mask", of="unfuse-attention-with-mask")
 def attention_that_scales_its_mask(q: Heads, k: Heads, v: Heads, m: SquareMask, s: Factor) -> Rewrite:
-    """The mask is added after the scores are scaled."""
+    """False: the mask is added after the scores are scaled."""
     masked = Add(MatMul(q, turned(k)), m)
     return Rewrite(Attention(q, k, v, m, scale=s), weighted(Mul(masked, s), v, []))
 
 
 @false_control("attention-of-turned-keys", of="unfuse-attention-with-mask")
 def attention_of_turned_keys(q: Heads, k: Heads, v: Heads, m: SquareMask, s: Factor) -> Rewrite:
-    """Well typed where there are as many positions as features."""
+    """False: the keys would have to be transposed; as many positions as features hide that."""
     return Rewrite(Attention(q, k, v, m, scale=s), weighted(Mul(MatMul(q, k), s), v, [m]))

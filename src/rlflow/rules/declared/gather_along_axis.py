@@ -58,7 +58,7 @@ FAMILY = "reading"
     }
 )
 def gather_before_left_of_line(op: OperatorConstructor, x: Tensor, z: Tensor, axis: AnyAxis, i: IndexRow) -> Rewrite:
-    """Of two operands, the one that is the same all along the axis is not read."""
+    """The right operand stays whole where it has length one along the axis that is gathered."""
     return Rewrite(Gather(op(x, z), i, axis=axis), op(Gather(x, i, axis=axis), z), where=[z.dim(axis) == 1])
 
 
@@ -69,31 +69,31 @@ def gather_before_left_of_line(op: OperatorConstructor, x: Tensor, z: Tensor, ax
     }
 )
 def gather_before_right_of_line(op: OperatorConstructor, x: Tensor, z: Tensor, axis: AnyAxis, i: IndexRow) -> Rewrite:
-    """The same where it is the left one."""
+    """The left operand stays whole where it has length one along the axis that is gathered."""
     return Rewrite(Gather(op(z, x), i, axis=axis), op(z, Gather(x, i, axis=axis)), where=[z.dim(axis) == 1])
 
 
 @rule("gather-before-rows")
 def gather_before_rows(x: Activation, w: Matrices, i: IndexRow) -> Rewrite:
-    """Rows of a product are made of rows of the left operand."""
+    """Rows of a product are products of rows of the left operand."""
     return Rewrite(Gather(MatMul(x, w), i, axis=ROWS), MatMul(Gather(x, i, axis=ROWS), w))
 
 
 @rule("gather-before-columns")
 def gather_before_columns(x: Activation, w: Matrices, i: IndexRow) -> Rewrite:
-    """Columns of a product are made of columns of the right operand."""
+    """Columns of a product are products with columns of the right operand."""
     return Rewrite(Gather(MatMul(x, w), i, axis=LAST), MatMul(x, Gather(w, i, axis=LAST)))
 
 
 @rule("gather-before-softmax-of-other-axis")
 def gather_before_softmax_of_other_axis(x: Tensor, axis: AnyAxis, s: Axis, i: IndexRow) -> Rewrite:
-    """A softmax along an axis before the one that is read."""
+    """A softmax along an axis before the one that is gathered."""
     return Rewrite(Gather(Softmax(x, axis=s), i, axis=axis), Softmax(Gather(x, i, axis=axis), axis=s), where=[s < axis])
 
 
 @rule("gather-before-transpose")
 def gather_before_transpose(x: Tensor, axis: AnyAxis, p: Permutation, i: IndexRow) -> Rewrite:
-    """What is read of a transpose is read of the axis that went there."""
+    """A gather of a transpose is one along the axis that the transpose brings there."""
     return Rewrite(
         Gather(Transpose(x, perm=p), i, axis=axis), Transpose(Gather(x, i, axis=p[axis] - p.length), perm=p), where=[]
     )
@@ -101,7 +101,7 @@ def gather_before_transpose(x: Tensor, axis: AnyAxis, p: Permutation, i: IndexRo
 
 @rule("gather-before-join-of-2")
 def gather_before_join_of_2(x: Tensor, y: Tensor, axis: AnyAxis, j: Axis, i: IndexRow) -> Rewrite:
-    """Of a join along another axis, each part is read."""
+    """A gather of two parts joined along another axis is one of each part."""
     return Rewrite(
         Gather(Concat(x, y, axis=j), i, axis=axis),
         Concat(Gather(x, i, axis=axis), Gather(y, i, axis=axis), axis=j),
@@ -111,7 +111,7 @@ def gather_before_join_of_2(x: Tensor, y: Tensor, axis: AnyAxis, j: Axis, i: Ind
 
 @rule("gather-before-join-of-3")
 def gather_before_join_of_3(x: Tensor, y: Tensor, z: Tensor, axis: AnyAxis, j: Axis, i: IndexRow) -> Rewrite:
-    """The same of three parts."""
+    """A gather of three parts joined along another axis is one of each part."""
     return Rewrite(
         Gather(Concat(x, y, z, axis=j), i, axis=axis),
         Concat(Gather(x, i, axis=axis), Gather(y, i, axis=axis), Gather(z, i, axis=axis), axis=j),
@@ -123,7 +123,7 @@ def gather_before_join_of_3(x: Tensor, y: Tensor, z: Tensor, axis: AnyAxis, j: A
 def gather_before_sum_of_other_axes(
     op: OperatorConstructor, x: Tensor, axis: AnyAxis, r: SomeAxes, i: IndexRow
 ) -> Rewrite:
-    """Sums and means along other axes than the one that is read."""
+    """Sums and means along other axes than the one that is gathered."""
     return Rewrite(
         Gather(op(x, axes=r, keepdims=1), i, axis=axis),
         op(Gather(x, i, axis=axis), axes=r, keepdims=1),
@@ -135,7 +135,7 @@ def gather_before_sum_of_other_axes(
 def gather_before_convolution(
     bias: bool, x: Image, f: Filters, b: FilterBias, window: GroupedWindow, i: IndexRow
 ) -> Rewrite:
-    """Images of a batch."""
+    """A convolution is done of the images of a batch that are asked for."""
     biases = [b] if bias else []
     return Rewrite(
         Gather(Conv(x, f, *biases, **window), i, axis=IMAGES), Conv(Gather(x, i, axis=IMAGES), f, *biases, **window)
@@ -144,7 +144,7 @@ def gather_before_convolution(
 
 @rules({"gather-before-filters": False, "gather-before-filters-with-bias": True})
 def gather_before_filters(bias: bool, x: Image, f: AllChannels, b: FilterBias, window: Window, i: IndexRow) -> Rewrite:
-    """Channels of a convolution are those of its filters."""
+    """A convolution is done by the filters whose channels are asked for."""
     biases, read = ([b], [Gather(b, i, axis=LAST)]) if bias else ([], [])
     return Rewrite(
         Gather(Conv(x, f, *biases, **window), i, axis=CHANNELS), Conv(x, Gather(f, i, axis=FILTERS), *read, **window)
@@ -163,7 +163,7 @@ def gather_before_maxpool(axis: int, x: Image, window: PoolWindow, i: IndexRow) 
 
 @rules({"gather-before-averagepool-of-images": IMAGES, "gather-before-averagepool-of-channels": CHANNELS})
 def gather_before_averagepool(axis: int, x: Image, window: MeanWindow, i: IndexRow) -> Rewrite:
-    """The same of means."""
+    """A pool of means sees one channel of one image at a time."""
     return Rewrite(
         Gather(AveragePool(x, **window), i, axis=axis),
         AveragePool(Gather(x, i, axis=axis), **window),
@@ -173,7 +173,7 @@ def gather_before_averagepool(axis: int, x: Image, window: MeanWindow, i: IndexR
 
 @rules({"gather-before-globalaveragepool-of-images": IMAGES, "gather-before-globalaveragepool-of-channels": CHANNELS})
 def gather_before_globalaveragepool(axis: int, x: Image, i: IndexRow) -> Rewrite:
-    """The same of the mean of all points."""
+    """The mean of all points is one of each channel of each image."""
     return Rewrite(
         Gather(GlobalAveragePool(x), i, axis=axis), GlobalAveragePool(Gather(x, i, axis=axis)), where=[i.elements > 0]
     )

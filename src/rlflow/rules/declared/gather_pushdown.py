@@ -55,19 +55,19 @@ FAMILY = "reading"
     }
 )
 def gather_before_function(f: OperatorConstructor, x: Tensor, axis: AnyAxis, i: Indices) -> Rewrite:
-    """A function of elements is computed only where it is read."""
+    """A function of elements is computed only of those that are gathered."""
     return Rewrite(Gather(f(x), i, axis=axis), f(Gather(x, i, axis=axis)))
 
 
 @rule("gather-before-clip")
 def gather_before_clip(x: Tensor, axis: AnyAxis, bounds: Bounds, i: Indices) -> Rewrite:
-    """The same within bounds."""
+    """A Clip is computed only of the elements that are gathered."""
     return Rewrite(Gather(Clip(x, **bounds), i, axis=axis), Clip(Gather(x, i, axis=axis), **bounds))
 
 
 @rules({"gather-before-square": 2.0, "gather-before-cube": 3.0, "gather-before-root": 0.5})
 def gather_before_power(exponent: float, x: Tensor, axis: AnyAxis, i: Indices) -> Rewrite:
-    """The same of powers."""
+    """A power is computed only of the elements that are gathered."""
     return Rewrite(Gather(Pow(x, exponent=exponent), i, axis=axis), Pow(Gather(x, i, axis=axis), exponent=exponent))
 
 
@@ -80,7 +80,7 @@ def gather_before_power(exponent: float, x: Tensor, axis: AnyAxis, i: Indices) -
     }
 )
 def gather_before_two(op: OperatorConstructor, x: Tensor, z: Tensor, axis: AnyAxis, i: Indices) -> Rewrite:
-    """Both operands are read where both have the axis."""
+    """Both operands are gathered where both have the axis."""
     return Rewrite(
         Gather(op(x, z), i, axis=axis),
         op(Gather(x, i, axis=axis), Gather(z, i, axis=axis)),
@@ -97,7 +97,7 @@ def gather_before_two(op: OperatorConstructor, x: Tensor, z: Tensor, axis: AnyAx
     }
 )
 def gather_before_left(op: OperatorConstructor, x: Tensor, z: Tensor, axis: AnyAxis, i: Indices) -> Rewrite:
-    """Of two operands, the one that does not reach to the axis is not read."""
+    """The right operand stays whole where it does not reach to the axis."""
     return Rewrite(Gather(op(x, z), i, axis=axis), op(Gather(x, i, axis=axis), z), where=[z.rank < -axis])
 
 
@@ -108,13 +108,13 @@ def gather_before_left(op: OperatorConstructor, x: Tensor, z: Tensor, axis: AnyA
     }
 )
 def gather_before_right(op: OperatorConstructor, x: Tensor, z: Tensor, axis: AnyAxis, i: Indices) -> Rewrite:
-    """The same where it is the left one."""
+    """The left operand stays whole where it does not reach to the axis."""
     return Rewrite(Gather(op(z, x), i, axis=axis), op(z, Gather(x, i, axis=axis)), where=[z.rank < -axis])
 
 
 @rule("gather-before-sum-of-two")
 def gather_before_sum_of_two(x: Tensor, y: Tensor, axis: AnyAxis, i: Indices) -> Rewrite:
-    """Sums of several operands, as `bias-add-to-sum` and its like make them."""
+    """A Sum of two operands, as `bias-add-to-sum` and its like make them."""
     return Rewrite(
         Gather(Sum(x, y), i, axis=axis),
         Sum(Gather(x, i, axis=axis), Gather(y, i, axis=axis)),
@@ -124,13 +124,13 @@ def gather_before_sum_of_two(x: Tensor, y: Tensor, axis: AnyAxis, i: Indices) ->
 
 @rule("gather-before-sum-of-one-and-bias")
 def gather_before_sum_of_one_and_bias(x: Tensor, y: Tensor, axis: AnyAxis, i: Indices) -> Rewrite:
-    """The second operand is a bias, which is not read."""
+    """A Sum with a bias, which stays whole."""
     return Rewrite(Gather(Sum(x, y), i, axis=axis), Sum(Gather(x, i, axis=axis), y), where=[y.rank < -axis])
 
 
 @rule("gather-before-sum-of-three")
 def gather_before_sum_of_three(x: Tensor, y: Tensor, z: Tensor, axis: AnyAxis, i: Indices) -> Rewrite:
-    """The same of three operands."""
+    """A Sum of three operands that all have the axis."""
     return Rewrite(
         Gather(Sum(x, y, z), i, axis=axis),
         Sum(Gather(x, i, axis=axis), Gather(y, i, axis=axis), Gather(z, i, axis=axis)),
@@ -140,7 +140,7 @@ def gather_before_sum_of_three(x: Tensor, y: Tensor, z: Tensor, axis: AnyAxis, i
 
 @rule("gather-before-sum-of-two-and-bias")
 def gather_before_sum_of_two_and_bias(x: Tensor, y: Tensor, z: Tensor, axis: AnyAxis, i: Indices) -> Rewrite:
-    """The same of two and a bias."""
+    """A Sum of two operands and a bias, which stays whole."""
     return Rewrite(
         Gather(Sum(x, y, z), i, axis=axis),
         Sum(Gather(x, i, axis=axis), y, Gather(z, i, axis=axis)),
@@ -152,7 +152,7 @@ def gather_before_sum_of_two_and_bias(x: Tensor, y: Tensor, z: Tensor, axis: Any
 def gather_before_reshaped_gemm(
     x: Tokens, w: Matrix, c: Row, axis: AnyAxis, q: FlatShape, r: FullShape, i: Indices
 ) -> Rewrite:
-    """A product of all rows as one Gemm (`linear-to-gemm`): of some rows, as the product that it was."""
+    """A product of all rows as one Gemm (`linear-to-gemm`) is, of some, the product that it was."""
     return Rewrite(
         Gather(Reshape(Gemm(Reshape(x, shape=q), w, c), shape=r), i, axis=axis),
         Add(MatMul(Gather(x, i, axis=axis), w), c),
@@ -162,13 +162,13 @@ def gather_before_reshaped_gemm(
 
 @rule("gather-before-product")
 def gather_before_product(x: Tensor, w: Matrix, axis: AnyAxis, i: Indices) -> Rewrite:
-    """Of a product, other axes than those of the matrices are read from the left operand."""
+    """The left operand of a product is gathered along other axes than those of the matrices."""
     return Rewrite(Gather(MatMul(x, w), i, axis=axis), MatMul(Gather(x, i, axis=axis), w), where=[axis < LAST])
 
 
 @rule("gather-before-parallel-products")
 def gather_before_parallel_products(x: Tensor, w: Tensor, axis: AnyAxis, i: Indices) -> Rewrite:
-    """Of several products, some."""
+    """Only those of many products are computed that are asked for."""
     return Rewrite(
         Gather(MatMul(x, w), i, axis=axis),
         MatMul(Gather(x, i, axis=axis), Gather(w, i, axis=axis)),
@@ -178,13 +178,13 @@ def gather_before_parallel_products(x: Tensor, w: Tensor, axis: AnyAxis, i: Indi
 
 @rule("gather-before-softmax")
 def gather_before_softmax(x: Tensor, axis: AnyAxis, s: Axis, i: Indices) -> Rewrite:
-    """A softmax along an axis behind the one that is read."""
+    """A softmax along an axis behind the one that is gathered."""
     return Rewrite(Gather(Softmax(x, axis=s), i, axis=axis), Softmax(Gather(x, i, axis=axis), axis=s), where=[axis < s])
 
 
 @rule("gather-before-layer-norm")
 def gather_before_layer_norm(x: Tensor, g: Row, axis: AnyAxis, n: Factor, i: Indices) -> Rewrite:
-    """A normalisation of rows, where other axes are read."""
+    """A normalisation of rows, where other axes are gathered."""
     return Rewrite(
         Gather(LayerNormalization(x, g, epsilon=n), i, axis=axis),
         LayerNormalization(Gather(x, i, axis=axis), g, epsilon=n),
@@ -194,7 +194,7 @@ def gather_before_layer_norm(x: Tensor, g: Row, axis: AnyAxis, n: Factor, i: Ind
 
 @rule("gather-before-layer-norm-with-shift")
 def gather_before_layer_norm_with_shift(x: Tensor, g: Row, c: Row, axis: AnyAxis, n: Factor, i: Indices) -> Rewrite:
-    """The same with a shift."""
+    """A normalisation of rows with a shift, where other axes are gathered."""
     return Rewrite(
         Gather(LayerNormalization(x, g, c, epsilon=n), i, axis=axis),
         LayerNormalization(Gather(x, i, axis=axis), g, c, epsilon=n),
@@ -204,7 +204,7 @@ def gather_before_layer_norm_with_shift(x: Tensor, g: Row, c: Row, axis: AnyAxis
 
 @rules({"gather-before-reducesum-of-rows": ReduceSum, "gather-before-reducemean-of-rows": ReduceMean})
 def gather_before_sum_of_rows(op: OperatorConstructor, x: Tensor, axis: AnyAxis, i: Indices) -> Rewrite:
-    """Sums and means of rows, where other axes are read. ONNX Runtime does not reduce no elements."""
+    """Sums and means of rows, where other axes are gathered. ONNX Runtime does not reduce no elements."""
     return Rewrite(
         Gather(op(x, axes=[LAST], keepdims=1), i, axis=axis),
         op(Gather(x, i, axis=axis), axes=[LAST], keepdims=1),
@@ -214,7 +214,7 @@ def gather_before_sum_of_rows(op: OperatorConstructor, x: Tensor, axis: AnyAxis,
 
 @false_control("gather-past-the-mean-of-its-axis", of="gather-before-reducemean-of-rows")
 def gather_past_the_mean_of_its_axis(x: Annotated[Tensor, Shape("m n")], i: Annotated[Tensor, Shape("1")]) -> Rewrite:
-    """The mean of one element is not that of all."""
+    """False: the mean of one element is not that of all."""
     return Rewrite(
         Gather(ReduceMean(x, axes=[LAST], keepdims=1), i, axis=LAST),
         ReduceMean(Gather(x, i, axis=LAST), axes=[LAST], keepdims=1),
@@ -223,11 +223,11 @@ def gather_past_the_mean_of_its_axis(x: Annotated[Tensor, Shape("m n")], i: Anno
 
 @false_control("gather-of-one-addend", of="gather-before-add-of-one")
 def gather_of_one_addend(x: Annotated[Tensor, Shape("m n")], z: Row, i: Row) -> Rewrite:
-    """The other addend has the axis, too."""
+    """False: the other addend has the axis, too."""
     return Rewrite(Gather(Add(x, z), i, axis=LAST), Add(Gather(x, i, axis=LAST), z))
 
 
 @false_control("gather-along-another-axis", of="gather-before-relu")
 def gather_along_another_axis(x: Square, i: Row) -> Rewrite:
-    """Well typed where the matrix is square."""
+    """False: rows are not columns, though the matrix is square."""
     return Rewrite(Gather(Relu(x), i, axis=ROWS), Relu(Gather(x, i, axis=LAST)))

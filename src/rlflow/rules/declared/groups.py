@@ -37,7 +37,7 @@ def _halves(x: Tensor, axis: int, size: Value) -> list[Tensor]:
 
 @rules({"groups-apart": False, "groups-apart-with-bias": True})
 def groups_apart(bias: bool, x: Image, f: Kernel, b: Bias, window: GroupedWindow) -> Rewrite:
-    """The groups of the first half of the channels, and those of the second."""
+    """A convolution in groups, as one of the first half of the channels and one of the second."""
     filters, half = f.dim(0), window["group"] / 2
     operands = [_halves(x, CHANNELS, x.dim(1)), _halves(f, FILTERS, filters)]
     if bias:
@@ -55,7 +55,7 @@ def groups_apart(bias: bool, x: Image, f: Kernel, b: Bias, window: GroupedWindow
 def groups_change_places(
     x: Annotated[Tensor, Shape("n 4 h w")], f: Annotated[Tensor, Shape("4 2 p q"), CONSTANT]
 ) -> Rewrite:
-    """The channels of the first group are read by the filters of the second."""
+    """False: the channels of the first group are read by the filters of the second."""
     size = Value(4, "int")
     first, second = _halves(x, CHANNELS, size)
     swapped = Concat(second, first, axis=CHANNELS)
@@ -92,14 +92,14 @@ def strided_points_to_slice(bias: bool, x: Image, f: Points, b: Bias, s: Strides
 
 @false_control("strided-points-start-at-the-second", of="strided-points-to-slice")
 def strided_points_start_at_the_second(x: Image, f: Annotated[Tensor, Shape("c c 1 1"), CONSTANT]) -> Rewrite:
-    """As many points, but others."""
+    """False: the slice has as many points, but others."""
     seen = Slice(x, axes=[-2, -1], starts=[1, 1], ends=[TO_THE_END, TO_THE_END], steps=[2, 2])
     return Rewrite(Conv(x, f, **{**WHOLE, "strides": [2, 2]}), Conv(seen, f, **WHOLE))
 
 
 @rules({"grouped-points-to-products": False, "grouped-points-to-products-with-bias": True})
 def grouped_points_to_products(bias: bool, x: Image, f: Points, b: Bias, d: Dilations, g: Groups) -> Rewrite:
-    """A product of matrices for each group."""
+    """Filters of one point in groups, as a product of matrices for each group."""
     filters, channels = f.dim(0), f.dim(1)
     weights = Reshape(f, shape=ints(g, filters / g, channels))
     columns = Reshape(x, shape=ints(0, g, channels, -1))
@@ -121,7 +121,7 @@ def single_points_to_factors(
     d: Dilations,
     g: Groups,
 ) -> Rewrite:
-    """One point of one channel each: a factor."""
+    """Filters of one point of one channel each are factors."""
     window = {**WHOLE, "dilations": d, "group": g}
     scaled = Mul(x, Reshape(f, shape=[-1, 1, 1]))
 

@@ -1,4 +1,4 @@
-"""What lies end to end can be worked on whole, and the other way round: rules of Concat and Split.
+"""Joins and splits: parts that lie end to end can be worked on whole, and the other way round.
 
 Every rule is declared in the direction that works on the parts; its reverse, where it is one, works on the whole. An
 example is `softmax-of-parts`.
@@ -87,7 +87,7 @@ Grid = Annotated[Tensor, Shape("m n")]
     }
 )
 def two_of_parts(op: OperatorConstructor, x: Tensor, y: Tensor, v: Tensor, w: Tensor, k: Axis) -> Rewrite:
-    """Two joins whose parts are of one length each."""
+    """A function of two joins whose parts are equally long, as the join of the parts' functions."""
     return Rewrite(
         op(Concat(x, y, axis=k), Concat(v, w, axis=k)),
         Concat(op(x, v), op(y, w), axis=k),
@@ -104,7 +104,7 @@ def two_of_parts(op: OperatorConstructor, x: Tensor, y: Tensor, v: Tensor, w: Te
     }
 )
 def two_of_whole(op: OperatorConstructor, x: Tensor, y: Tensor, v: Tensor, w: Tensor, k: Axis) -> Rewrite:
-    """The reverse, where nothing broadcasts."""
+    """A join of functions of two parts, as one function of joins, where nothing broadcasts."""
     return Rewrite(
         Concat(op(x, v), op(y, w), axis=k),
         op(Concat(x, y, axis=k), Concat(v, w, axis=k)),
@@ -114,7 +114,7 @@ def two_of_whole(op: OperatorConstructor, x: Tensor, y: Tensor, v: Tensor, w: Te
 
 @false_control("sum-of-crossed-parts", of="add-of-parts")
 def sum_of_crossed_parts(x: Grid, y: Grid, v: Grid, w: Grid) -> Rewrite:
-    """Each first part belongs to the other first one."""
+    """False: each first part belongs to the other first one."""
     return Rewrite(Add(Concat(x, y, axis=LAST), Concat(v, w, axis=LAST)), Concat(Add(x, w), Add(y, v), axis=LAST))
 
 
@@ -132,13 +132,13 @@ def sum_of_crossed_parts(x: Grid, y: Grid, v: Grid, w: Grid) -> Rewrite:
     }
 )
 def function_of_parts(f: OperatorConstructor, x: Tensor, y: Tensor, k: Axis) -> Rewrite:
-    """Functions of elements."""
+    """A function of the elements of a join, as the join of the parts' functions."""
     return Rewrite(f(Concat(x, y, axis=k)), Concat(f(x), f(y), axis=k))
 
 
 @rule("clip-of-parts", "clip-of-whole")
 def clip_of_parts(x: Tensor, y: Tensor, k: Axis, bounds: Bounds) -> Rewrite:
-    """The same within bounds."""
+    """A Clip of a join, as the join of the parts' Clips."""
     return Rewrite(Clip(Concat(x, y, axis=k), **bounds), Concat(Clip(x, **bounds), Clip(y, **bounds), axis=k))
 
 
@@ -155,7 +155,7 @@ def clip_of_parts(x: Tensor, y: Tensor, k: Axis, bounds: Bounds) -> Rewrite:
     }
 )
 def one_of_parts(case: tuple[OperatorConstructor, bool], x: Tensor, y: Tensor, z: Tensor, k: Axis) -> Rewrite:
-    """Beside an operand that is the same all along the axis."""
+    """A function of a join and an operand that is the same all along the axis."""
     op, is_scalar = case
     condition = z.elements == 1 if is_scalar else z.dim(k) == 1
     return Rewrite(op(Concat(x, y, axis=k), z), Concat(op(x, z), op(y, z), axis=k), where=[condition])
@@ -173,7 +173,7 @@ def softmax_of_parts(x: Upper, y: Lower) -> Rewrite:
 
 @false_control("softmax-of-any-parts", of="softmax-of-parts")
 def softmax_of_any_parts(x: Tensor, y: Tensor, k: Axis) -> Rewrite:
-    """Parts of a row do not know of each other."""
+    """False: the parts of a row do not know of each other."""
     return Rewrite(Softmax(Concat(x, y, axis=k)), Concat(Softmax(x), Softmax(y), axis=k))
 
 
@@ -239,39 +239,39 @@ def part_of_join(
 def any_part_of_join(
     x: Tensor, y: Tensor, k: Axis, s: Annotated[Attribute, Sizes(axis="k", tensors=("y", "x"))]
 ) -> Rewrite:
-    """The first part is not the second."""
+    """False: the first part is not the second."""
     return Rewrite(Split(Concat(x, y, axis=k), axis=k, split=s)[0], y)
 
 
 @rule("join-of-2-parts")
 def join_of_two_parts(x: Tensor, k: Axis, s: Annotated[Attribute, Partition("x", axis="k", parts=2)]) -> Rewrite:
-    """The join of all parts is what was parted."""
+    """The join of both parts of a split is the tensor that was split."""
     parts = Split(x, axis=k, split=s)
     return Rewrite(Concat(parts[0], parts[1], axis=k), x, where=[s.length == 2])
 
 
 @rule("join-of-3-parts")
 def join_of_three_parts(x: Tensor, k: Axis, s: Annotated[Attribute, Partition("x", axis="k", parts=3)]) -> Rewrite:
-    """The same of three."""
+    """The join of all three parts of a split is the tensor that was split."""
     parts = Split(x, axis=k, split=s)
     return Rewrite(Concat(parts[0], parts[1], parts[2], axis=k), x, where=[s.length == 3])
 
 
 @rule("join-first-two", "open-first-two")
 def join_first_two(x: Tensor, y: Tensor, z: Tensor, k: Axis) -> Rewrite:
-    """A join of three as two of two."""
+    """A join of three, as one of a join of two and the last."""
     return Rewrite(Concat(x, y, z, axis=k), Concat(Concat(x, y, axis=k), z, axis=k))
 
 
 @rule("join-last-two", "open-last-two")
 def join_last_two(x: Tensor, y: Tensor, z: Tensor, k: Axis) -> Rewrite:
-    """The same from the other end."""
+    """A join of three, as one of the first and a join of the others."""
     return Rewrite(Concat(x, y, z, axis=k), Concat(x, Concat(y, z, axis=k), axis=k))
 
 
 @false_control("joins-commute", of="join-first-two")
 def joins_commute(x: Tensor, y: Tensor, k: Axis) -> Rewrite:
-    """What lies end to end has an order."""
+    """False: parts that lie end to end have an order."""
     return Rewrite(Concat(x, y, axis=k), Concat(y, x, axis=k))
 
 
@@ -287,7 +287,7 @@ def cross_joins(x: Tensor, y: Tensor, v: Tensor, w: Tensor, j: Axis, k: Axis) ->
 
 @false_control("joins-along-one-axis-cross", of="cross-joins")
 def joins_along_one_axis_cross(x: Tensor, y: Tensor, v: Tensor, w: Tensor, k: Axis) -> Rewrite:
-    """Along one axis, the order counts."""
+    """False: along one axis, the order counts."""
     return Rewrite(
         Concat(Concat(x, y, axis=k), Concat(v, w, axis=k), axis=k),
         Concat(Concat(x, v, axis=k), Concat(y, w, axis=k), axis=k),
@@ -305,7 +305,7 @@ def transpose_of_parts(x: Tensor, y: Tensor, k: Axis, p: Permutation) -> Rewrite
 
 @rule("transpose-of-whole")
 def transpose_of_whole(x: Tensor, y: Tensor, k: Axis, p: Permutation) -> Rewrite:
-    """The reverse."""
+    """A join of transposes, as the transpose of a join along the axis that goes there."""
     return Rewrite(
         Concat(Transpose(x, perm=p), Transpose(y, perm=p), axis=k),
         Transpose(Concat(x, y, axis=p[k] - p.length), perm=p),
@@ -345,7 +345,7 @@ def convolution_of_filter_parts(
 
 @false_control("convolution-of-filter-parts-in-groups", of="convolution-of-filter-parts")
 def convolution_of_filter_parts_in_groups(x: Image, f: Filters, g: Filters, groups: InGroups) -> Rewrite:
-    """Of filters in groups, half of all are not half of each."""
+    """False: half of all filters in groups are not half of each group."""
     return Rewrite(
         Conv(x, Concat(f, g, axis=FILTERS), **WHOLE, **groups),
         Concat(Conv(x, f, **WHOLE, **groups), Conv(x, g, **WHOLE, **groups), axis=CHANNELS),

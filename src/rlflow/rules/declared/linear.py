@@ -51,7 +51,7 @@ def merge_products(
 def split_product_in_two(
     x: Activation, w: Weight, sizes: Annotated[Attribute, Partition("w", axis=-1, parts=2)]
 ) -> Rewrite:
-    """A product that is split right away, as separate products."""
+    """A product that is split into two right away, as two products."""
     whole, weights = Split(MatMul(x, w), axis=-1, split=sizes), Split(w, axis=-1, split=sizes)
     return Rewrite([whole[0], whole[1]], [MatMul(x, weights[0]), MatMul(x, weights[1])], where=[sizes.length == 2])
 
@@ -60,7 +60,7 @@ def split_product_in_two(
 def split_product_in_three(
     x: Activation, w: Weight, sizes: Annotated[Attribute, Partition("w", axis=-1, parts=3)]
 ) -> Rewrite:
-    """The same of three."""
+    """A product that is split into three right away, as three products."""
     whole, weights = Split(MatMul(x, w), axis=-1, split=sizes), Split(w, axis=-1, split=sizes)
     return Rewrite([whole[i] for i in range(3)], [MatMul(x, weights[i]) for i in range(3)], where=[sizes.length == 3])
 
@@ -85,19 +85,19 @@ def scale_past_bias(x: Tensor, c: Constant, s: Constant) -> Rewrite:
 
 @rule("scale-past-transpose", "scale-before-transpose", family="movement")
 def scale_past_transpose(x: Tensor, s: Constant, p: Permutation) -> Rewrite:
-    """A factor on its way to a product."""
+    """A factor of a transpose, as one of its operand, on its way to a product."""
     return Rewrite(Mul(Transpose(x, perm=p), s), Transpose(Mul(x, s), perm=p), where=[s.elements == 1])
 
 
 @rule("scale-past-reshape", "scale-before-reshape", family="movement")
 def scale_past_reshape(x: Tensor, s: Constant, t: NewShape) -> Rewrite:
-    """A factor on its way to a product."""
+    """A factor of a reshape, as one of its operand, on its way to a product."""
     return Rewrite(Mul(Reshape(x, shape=t), s), Reshape(Mul(x, s), shape=t), where=[s.elements == 1])
 
 
 @rule("divide-to-multiply")
 def divide_to_multiply(x: Tensor, s: Constant) -> Rewrite:
-    """The reciprocal of a constant is computed once."""
+    """A division by a constant is a product with its reciprocal, which is computed once."""
     return Rewrite(Div(x, s), Mul(x, Reciprocal(s)))
 
 
@@ -131,5 +131,5 @@ def residual_bias_to_sum(x: Rows, c: WeightRow, y: Rows) -> Rewrite:
 def bias_moves_past_any_product(
     a: Annotated[Tensor, Shape("m k")], b: Annotated[Tensor, Shape("k n")], c: Row
 ) -> Rewrite:
-    """A bias of the right operand would have to be multiplied, too."""
+    """False: a bias of the right operand would have to be multiplied, too."""
     return Rewrite(MatMul(a, Add(b, c)), Add(MatMul(a, b), c))

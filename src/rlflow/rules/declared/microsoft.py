@@ -58,7 +58,7 @@ def fuse_scale_of_product(a: Left, b: Right, alpha: Factor) -> Rewrite:
 
 @rule("fuse-scale-of-fused-product")
 def fuse_scale_of_fused_product(a: Left, b: Right, alpha: Factor, left: OnOff, right: OnOff) -> Rewrite:
-    """The same where operands are transposed."""
+    """A factor of a product of transposed operands as its alpha."""
     return Rewrite(
         Mul(microsoft.FusedMatMul(a, b, transA=left, transB=right), alpha),
         microsoft.FusedMatMul(a, b, transA=left, transB=right, alpha=alpha),
@@ -67,7 +67,7 @@ def fuse_scale_of_fused_product(a: Left, b: Right, alpha: Factor, left: OnOff, r
 
 @rule("unfuse-scale-of-product")
 def unfuse_scale_of_product(a: Left, b: Right, alpha: Factor, left: OnOff, right: OnOff) -> Rewrite:
-    """The reverse, where there is a factor."""
+    """A product with an alpha, as a product and a factor."""
     return Rewrite(
         microsoft.FusedMatMul(a, b, transA=left, transB=right, alpha=alpha),
         Mul(microsoft.FusedMatMul(a, b, transA=left, transB=right), alpha),
@@ -77,7 +77,7 @@ def unfuse_scale_of_product(a: Left, b: Right, alpha: Factor, left: OnOff, right
 
 @false_control("alpha-is-lost", of="fuse-scale-of-product")
 def alpha_is_lost(a: Square, b: Square) -> Rewrite:
-    """Right for a factor of one."""
+    """False: the factor is lost."""
     return Rewrite(Mul(MatMul(a, b), 0.5), microsoft.FusedMatMul(a, b))
 
 
@@ -89,7 +89,7 @@ def fuse_transpose_of_a(a: Left, b: Right, p: LastTwoSwapped) -> Rewrite:
 
 @rule("fuse-transpose-of-a-of-fused-product")
 def fuse_transpose_of_a_of_fused_product(a: Left, b: Right, p: LastTwoSwapped, alpha: Factor, other: OnOff) -> Rewrite:
-    """The same beside other attributes."""
+    """A transpose of the left operand as a flag, beside other attributes."""
     return Rewrite(
         microsoft.FusedMatMul(Transpose(a, perm=p), b, alpha=alpha, transB=other),
         microsoft.FusedMatMul(a, b, transA=1, alpha=alpha, transB=other),
@@ -99,7 +99,7 @@ def fuse_transpose_of_a_of_fused_product(a: Left, b: Right, p: LastTwoSwapped, a
 
 @rule("unfuse-transpose-of-a")
 def unfuse_transpose_of_a(a: Left, b: Right, alpha: Factor, other: OnOff) -> Rewrite:
-    """The reverse."""
+    """The flag of the left operand as a transpose."""
     return Rewrite(
         microsoft.FusedMatMul(a, b, transA=1, alpha=alpha, transB=other),
         microsoft.FusedMatMul(Transpose(a, perm=a.last_two_swapped()), b, alpha=alpha, transB=other),
@@ -114,7 +114,7 @@ def fuse_transpose_of_b(a: Left, b: Right, p: LastTwoSwapped) -> Rewrite:
 
 @rule("fuse-transpose-of-b-of-fused-product")
 def fuse_transpose_of_b_of_fused_product(a: Left, b: Right, p: LastTwoSwapped, alpha: Factor, other: OnOff) -> Rewrite:
-    """The same beside other attributes."""
+    """A transpose of the right operand as a flag, beside other attributes."""
     return Rewrite(
         microsoft.FusedMatMul(a, Transpose(b, perm=p), alpha=alpha, transA=other),
         microsoft.FusedMatMul(a, b, transB=1, alpha=alpha, transA=other),
@@ -124,7 +124,7 @@ def fuse_transpose_of_b_of_fused_product(a: Left, b: Right, p: LastTwoSwapped, a
 
 @rule("unfuse-transpose-of-b")
 def unfuse_transpose_of_b(a: Left, b: Right, alpha: Factor, other: OnOff) -> Rewrite:
-    """The reverse."""
+    """The flag of the right operand as a transpose."""
     return Rewrite(
         microsoft.FusedMatMul(a, b, transB=1, alpha=alpha, transA=other),
         microsoft.FusedMatMul(a, Transpose(b, perm=b.last_two_swapped()), alpha=alpha, transA=other),
@@ -133,7 +133,7 @@ def unfuse_transpose_of_b(a: Left, b: Right, alpha: Factor, other: OnOff) -> Rew
 
 @false_control("the-other-transpose", of="fuse-transpose-of-b")
 def the_other_transpose(a: Square, b: Square) -> Rewrite:
-    """The flag of the wrong operand."""
+    """False: the flag is that of the wrong operand."""
     return Rewrite(MatMul(a, Transpose(b, perm=[1, 0])), microsoft.FusedMatMul(a, b, transA=1))
 
 
@@ -163,25 +163,25 @@ def fuse_bias_of_gelu(x: Rows, c: Row) -> Rewrite:
 
 @rule("fuse-quick-gelu", "unfuse-quick-gelu")
 def fuse_quick_gelu(x: Tensor, alpha: Factor) -> Rewrite:
-    """Gelu as a logistic function."""
+    """The product of x and the logistic function of a multiple of x as QuickGelu."""
     return Rewrite(Mul(x, Sigmoid(Mul(x, alpha))), microsoft.QuickGelu(x, alpha=alpha))
 
 
 @rule("fuse-swish", "unfuse-swish")
 def fuse_swish(x: Tensor) -> Rewrite:
-    """The same with a factor of one."""
+    """The product of x and its logistic function as QuickGelu with a factor of one."""
     return Rewrite(Mul(x, Sigmoid(x)), microsoft.QuickGelu(x, alpha=1.0))
 
 
 @false_control("a-quick-gelu-is-gelu", of="fuse-quick-gelu")
 def a_quick_gelu_is_gelu(x: Annotated[Tensor, Shape("m n")]) -> Rewrite:
-    """It is near."""
+    """False: QuickGelu is near Gelu, but another function."""
     return Rewrite(microsoft.QuickGelu(x), microsoft.Gelu(x))
 
 
 @rule("fuse-residual-of-LayerNormalization", "unfuse-residual-of-LayerNormalization")
 def fuse_residual_of_layer_norm(x: Rows, y: Rows, g: Row, c: Row, e: Factor) -> Rewrite:
-    """The residual sum inside the normalisation behind it."""
+    """The residual sum before a layer normalisation, inside it."""
     return Rewrite(
         LayerNormalization(Add(x, y), g, c, epsilon=e),
         microsoft.SkipLayerNormalization(x, y, g, c, epsilon=e),
@@ -190,7 +190,7 @@ def fuse_residual_of_layer_norm(x: Rows, y: Rows, g: Row, c: Row, e: Factor) -> 
 
 @rule("fuse-residual-of-LayerNormalization-with-bias", "unfuse-residual-of-LayerNormalization-with-bias")
 def fuse_residual_of_layer_norm_with_bias(x: Rows, y: Rows, g: Row, c: Row, d: Row, e: Factor) -> Rewrite:
-    """The residual sum and the bias before it."""
+    """The residual sum and a bias before a layer normalisation, inside it."""
     return Rewrite(
         LayerNormalization(Add(Add(x, d), y), g, c, epsilon=e),
         microsoft.SkipLayerNormalization(x, y, g, c, d, epsilon=e),
@@ -199,7 +199,7 @@ def fuse_residual_of_layer_norm_with_bias(x: Rows, y: Rows, g: Row, c: Row, d: R
 
 @rule("fuse-residual-of-RMSNormalization", "unfuse-residual-of-RMSNormalization")
 def fuse_residual_of_rms_norm(x: Rows, y: Rows, g: Row, e: Factor) -> Rewrite:
-    """The same of the normalisation without a mean."""
+    """The residual sum before an RMS normalisation, inside it."""
     return Rewrite(
         RMSNormalization(Add(x, y), g, epsilon=e),
         microsoft.SkipSimplifiedLayerNormalization(x, y, g, epsilon=e),
@@ -208,7 +208,7 @@ def fuse_residual_of_rms_norm(x: Rows, y: Rows, g: Row, e: Factor) -> Rewrite:
 
 @rule("fuse-residual-of-RMSNormalization-with-bias", "unfuse-residual-of-RMSNormalization-with-bias")
 def fuse_residual_of_rms_norm_with_bias(x: Rows, y: Rows, g: Row, d: Row, e: Factor) -> Rewrite:
-    """The same with the bias before it."""
+    """The residual sum and a bias before an RMS normalisation, inside it."""
     return Rewrite(
         RMSNormalization(Add(Add(x, d), y), g, epsilon=e),
         microsoft.SkipSimplifiedLayerNormalization(x, y, g, d, epsilon=e),
@@ -219,7 +219,7 @@ def fuse_residual_of_rms_norm_with_bias(x: Rows, y: Rows, g: Row, d: Row, e: Fac
 def the_residual_is_lost(
     x: Annotated[Tensor, Shape("m n")], y: Annotated[Tensor, Shape("m n")], g: Row, c: Row
 ) -> Rewrite:
-    """Right where the residual is zero."""
+    """False: the residual is lost."""
     return Rewrite(microsoft.SkipLayerNormalization(x, y, g, c, epsilon=0.5), LayerNormalization(x, g, c, epsilon=0.5))
 
 
@@ -250,17 +250,17 @@ def fuse_relu_of_gemm(x: OneMatrix, f: OtherMatrix, factors: GemmFactors) -> Rew
 
 @rule("fuse-relu-of-convolution-with-bias", "unfuse-relu-of-convolution-with-bias")
 def fuse_relu_of_convolution_with_bias(x: Image, f: Filters, b: FilterBias, window: GroupedWindow) -> Rewrite:
-    """The same with a bias."""
+    """The positive part of a convolution with bias, taken where it is made."""
     return Rewrite(Relu(Conv(x, f, b, **window)), microsoft.FusedConv(x, f, b, **window, activation="Relu"))
 
 
 @rule("fuse-relu-of-gemm-with-bias", "unfuse-relu-of-gemm-with-bias")
 def fuse_relu_of_gemm_with_bias(x: OneMatrix, f: OtherMatrix, b: Tensor, factors: GemmFactors) -> Rewrite:
-    """The same with a bias."""
+    """The positive part of a product of matrices with bias, taken where it is made."""
     return Rewrite(Relu(Gemm(x, f, b, **factors)), microsoft.FusedGemm(x, f, b, **factors, activation="Relu"))
 
 
 @false_control("relu-comes-before", of="fuse-relu-of-gemm")
 def relu_comes_before(a: Square, b: Square) -> Rewrite:
-    """The positive part of an operand is not that of the product."""
+    """False: the positive part of an operand is not that of the product."""
     return Rewrite(microsoft.FusedGemm(a, b, alpha=0.5, activation="Relu"), Gemm(Relu(a), b, alpha=0.5))

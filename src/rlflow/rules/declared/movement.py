@@ -91,37 +91,37 @@ def drop_identity(x: Tensor) -> Rewrite:
 
 @rule("flatten-to-reshape")
 def flatten_to_reshape(x: Tensor, w: Flattening) -> Rewrite:
-    """Behind the first axis, as most models flatten."""
+    """A Flatten behind the first axis, as most models have it, is a Reshape."""
     return Rewrite(Flatten(x, axis=w), Reshape(x, shape=[0, -1]), where=[w == 1, x.rank > 1])
 
 
 @rule("reshape-of-unsqueeze")
 def reshape_of_unsqueeze(x: Tensor, t: NewShape, u: Widening) -> Rewrite:
-    """The last shape counts, unless it copies a dimension."""
+    """A Reshape of an Unsqueeze is a Reshape, unless it copies a dimension."""
     return Rewrite(Reshape(Unsqueeze(x, axes=u), shape=t), Reshape(x, shape=t), where=[~t.contains(0)])
 
 
 @rule("reshape-of-squeeze")
 def reshape_of_squeeze(x: Tensor, t: NewShape, v: Narrowing) -> Rewrite:
-    """The same of Squeeze."""
+    """A Reshape of a Squeeze is a Reshape, unless it copies a dimension."""
     return Rewrite(Reshape(Squeeze(x, axes=v), shape=t), Reshape(x, shape=t), where=[~t.contains(0)])
 
 
 @rule("reshape-of-flatten")
 def reshape_of_flatten(x: Tensor, t: NewShape, w: Flattening) -> Rewrite:
-    """The same of Flatten."""
+    """A Reshape of a Flatten is a Reshape, unless it copies a dimension."""
     return Rewrite(Reshape(Flatten(x, axis=w), shape=t), Reshape(x, shape=t), where=[~t.contains(0)])
 
 
 @rule("cancel-squeeze-of-unsqueeze")
 def cancel_squeeze_of_unsqueeze(x: Tensor, v: Narrowing, u: Widening) -> Rewrite:
-    """An axis of length one comes and goes."""
+    """An axis of length one comes by Unsqueeze and goes by Squeeze."""
     return Rewrite(Squeeze(Unsqueeze(x, axes=u), axes=v), x)
 
 
 @rule("cancel-unsqueeze-of-squeeze")
 def cancel_unsqueeze_of_squeeze(x: Tensor, v: Narrowing, u: Widening) -> Rewrite:
-    """An axis of length one goes and comes."""
+    """An axis of length one goes by Squeeze and comes by Unsqueeze."""
     return Rewrite(Unsqueeze(Squeeze(x, axes=v), axes=u), x)
 
 
@@ -129,7 +129,7 @@ def cancel_unsqueeze_of_squeeze(x: Tensor, v: Narrowing, u: Widening) -> Rewrite
 def cancel_squeeze_of_reshape(
     x: Tensor, t: Annotated[Attribute, Choice(_WIDER, join([1], _X.shape))], v: Narrowing
 ) -> Rewrite:
-    """The axis came by a reshape."""
+    """An axis of length one comes by Reshape and goes by Squeeze."""
     return Rewrite(Squeeze(Reshape(x, shape=t), axes=v), x)
 
 
@@ -137,13 +137,13 @@ def cancel_squeeze_of_reshape(
 def cancel_unsqueeze_of_reshape(
     x: Tensor, t: Annotated[Attribute, Choice([-1], [_X.dim(0), _X.dim(-1)])], u: Widening
 ) -> Rewrite:
-    """The axis went by a reshape."""
+    """An axis of length one goes by Reshape and comes by Unsqueeze."""
     return Rewrite(Unsqueeze(Reshape(x, shape=t), axes=u), x, where=[x.shape.contains(1), x.rank == t.length + 1])
 
 
 @rule("cancel-flatten-of-reshape")
 def cancel_flatten_of_reshape(x: Tensor, t: Annotated[Attribute, Choice(_WIDER, _X.shape)], w: Flattening) -> Rewrite:
-    """What is flattened was flat before."""
+    """A Flatten gives a matrix the shape that it had before a Reshape."""
     return Rewrite(Flatten(Reshape(x, shape=t), axis=w), x, where=[x.rank == 2])
 
 
@@ -161,13 +161,13 @@ def cancel_flatten_of_reshape(x: Tensor, t: Annotated[Attribute, Choice(_WIDER, 
     }
 )
 def function_before_transpose(f: OperatorConstructor, x: Tensor, p: Permutation) -> Rewrite:
-    """Functions of elements."""
+    """A function of the elements of a transpose is the transpose of the function."""
     return Rewrite(f(Transpose(x, perm=p)), Transpose(f(x), perm=p))
 
 
 @rule("clip-before-transpose")
 def clip_before_transpose(x: Tensor, p: Permutation, bounds: Bounds) -> Rewrite:
-    """The same within bounds."""
+    """A Clip of a transpose is the transpose of the Clip."""
     return Rewrite(Clip(Transpose(x, perm=p), **bounds), Transpose(Clip(x, **bounds), perm=p))
 
 
@@ -180,7 +180,7 @@ def clip_before_transpose(x: Tensor, p: Permutation, bounds: Bounds) -> Rewrite:
     }
 )
 def two_before_transposes(op: OperatorConstructor, x: Tensor, z: Tensor, p: Permutation) -> Rewrite:
-    """Both operands are transposed alike."""
+    """A function of two tensors that are transposed alike is the transpose of the function."""
     return Rewrite(op(Transpose(x, perm=p), Transpose(z, perm=p)), Transpose(op(x, z), perm=p))
 
 
@@ -202,7 +202,7 @@ def two_before_transposes(op: OperatorConstructor, x: Tensor, z: Tensor, p: Perm
 def constant_before_transpose(
     case: tuple[OperatorConstructor, bool, bool], x: Tensor, z: Constant, p: Permutation
 ) -> Rewrite:
-    """Beside a constant, which is turned the other way, or is the same everywhere (`scale-past-transpose`)."""
+    """A constant beside a transpose is turned the other way, or is the same everywhere."""
     op, is_scalar, from_right = case
     moved = z if is_scalar else Transpose(z, perm=p.inverse())
     condition = z.elements == 1 if is_scalar else z.rank == p.length
@@ -214,13 +214,13 @@ def constant_before_transpose(
 
 @false_control("constant-is-not-turned", of="add-of-constant-before-transpose")
 def constant_is_not_turned(x: Square, z: Square) -> Rewrite:
-    """Well typed where the matrix is square."""
+    """False: the constant would have to be turned, though the matrix is square."""
     return Rewrite(Add(Transpose(x, perm=[1, 0]), z), Transpose(Add(x, z), perm=[1, 0]))
 
 
 @false_control("row-is-added-to-columns", of="add-of-constant-before-transpose")
 def row_is_added_to_columns(x: Square, g: Row) -> Rewrite:
-    """A row that is transposed is a column."""
+    """False: a row that is transposed is a column."""
     return Rewrite(Add(Transpose(x, perm=[1, 0]), g), Transpose(Add(x, g), perm=[1, 0]))
 
 
@@ -238,7 +238,7 @@ PerFirst = Annotated[Tensor, Shape("c 1 1"), CONSTANT]
 
 @rule("add-before-channels-last")
 def add_before_channels_last(x: FourAxes, z: PerLast) -> Rewrite:
-    """Channels go to the end."""
+    """Channels go to the end, and a constant is added to each."""
     return Rewrite(
         Add(Transpose(x, perm=CHANNELS_LAST), z), Transpose(Add(x, Reshape(z, shape=[-1, 1, 1])), perm=CHANNELS_LAST)
     )
@@ -246,7 +246,7 @@ def add_before_channels_last(x: FourAxes, z: PerLast) -> Rewrite:
 
 @rule("add-before-channels-first")
 def add_before_channels_first(x: FourAxes, z: PerFirst) -> Rewrite:
-    """Channels come back to the front."""
+    """Channels come back to the front, and a constant is added to each."""
     return Rewrite(
         Add(Transpose(x, perm=CHANNELS_FIRST), z), Transpose(Add(x, Reshape(z, shape=[-1])), perm=CHANNELS_FIRST)
     )
@@ -254,7 +254,7 @@ def add_before_channels_first(x: FourAxes, z: PerFirst) -> Rewrite:
 
 @rule("mul-before-channels-last")
 def mul_before_channels_last(x: FourAxes, z: PerLast) -> Rewrite:
-    """Channels go to the end."""
+    """Channels go to the end, and each is multiplied by a constant."""
     return Rewrite(
         Mul(Transpose(x, perm=CHANNELS_LAST), z), Transpose(Mul(x, Reshape(z, shape=[-1, 1, 1])), perm=CHANNELS_LAST)
     )
@@ -262,7 +262,7 @@ def mul_before_channels_last(x: FourAxes, z: PerLast) -> Rewrite:
 
 @rule("mul-before-channels-first")
 def mul_before_channels_first(x: FourAxes, z: PerFirst) -> Rewrite:
-    """Channels come back to the front."""
+    """Channels come back to the front, and each is multiplied by a constant."""
     return Rewrite(
         Mul(Transpose(x, perm=CHANNELS_FIRST), z), Transpose(Mul(x, Reshape(z, shape=[-1])), perm=CHANNELS_FIRST)
     )
@@ -270,7 +270,7 @@ def mul_before_channels_first(x: FourAxes, z: PerFirst) -> Rewrite:
 
 @rule("sub-before-channels-last")
 def sub_before_channels_last(x: FourAxes, z: PerLast) -> Rewrite:
-    """Channels go to the end."""
+    """Channels go to the end, and a constant is taken from each."""
     return Rewrite(
         Sub(Transpose(x, perm=CHANNELS_LAST), z), Transpose(Sub(x, Reshape(z, shape=[-1, 1, 1])), perm=CHANNELS_LAST)
     )
@@ -278,7 +278,7 @@ def sub_before_channels_last(x: FourAxes, z: PerLast) -> Rewrite:
 
 @rule("sub-before-channels-first")
 def sub_before_channels_first(x: FourAxes, z: PerFirst) -> Rewrite:
-    """Channels come back to the front."""
+    """Channels come back to the front, and a constant is taken from each."""
     return Rewrite(
         Sub(Transpose(x, perm=CHANNELS_FIRST), z), Transpose(Sub(x, Reshape(z, shape=[-1])), perm=CHANNELS_FIRST)
     )
@@ -286,7 +286,7 @@ def sub_before_channels_first(x: FourAxes, z: PerFirst) -> Rewrite:
 
 @rule("sub-before-channels-last-from-right")
 def sub_before_channels_last_from_right(x: FourAxes, z: PerLast) -> Rewrite:
-    """The same from the right."""
+    """Channels go to the end, and are taken from a constant."""
     return Rewrite(
         Sub(z, Transpose(x, perm=CHANNELS_LAST)), Transpose(Sub(Reshape(z, shape=[-1, 1, 1]), x), perm=CHANNELS_LAST)
     )
@@ -294,7 +294,7 @@ def sub_before_channels_last_from_right(x: FourAxes, z: PerLast) -> Rewrite:
 
 @rule("sub-before-channels-first-from-right")
 def sub_before_channels_first_from_right(x: FourAxes, z: PerFirst) -> Rewrite:
-    """The same from the right."""
+    """Channels come back to the front, and are taken from a constant."""
     return Rewrite(
         Sub(z, Transpose(x, perm=CHANNELS_FIRST)), Transpose(Sub(Reshape(z, shape=[-1]), x), perm=CHANNELS_FIRST)
     )
@@ -302,7 +302,7 @@ def sub_before_channels_first_from_right(x: FourAxes, z: PerFirst) -> Rewrite:
 
 @rule("div-before-channels-last")
 def div_before_channels_last(x: FourAxes, z: PerLast) -> Rewrite:
-    """Channels go to the end."""
+    """Channels go to the end, and each is divided by a constant."""
     return Rewrite(
         Div(Transpose(x, perm=CHANNELS_LAST), z), Transpose(Div(x, Reshape(z, shape=[-1, 1, 1])), perm=CHANNELS_LAST)
     )
@@ -310,7 +310,7 @@ def div_before_channels_last(x: FourAxes, z: PerLast) -> Rewrite:
 
 @rule("div-before-channels-first")
 def div_before_channels_first(x: FourAxes, z: PerFirst) -> Rewrite:
-    """Channels come back to the front."""
+    """Channels come back to the front, and each is divided by a constant."""
     return Rewrite(
         Div(Transpose(x, perm=CHANNELS_FIRST), z), Transpose(Div(x, Reshape(z, shape=[-1])), perm=CHANNELS_FIRST)
     )
@@ -318,7 +318,7 @@ def div_before_channels_first(x: FourAxes, z: PerFirst) -> Rewrite:
 
 @rule("div-before-channels-last-from-right")
 def div_before_channels_last_from_right(x: FourAxes, z: PerLast) -> Rewrite:
-    """The same from the right."""
+    """Channels go to the end, and divide a constant."""
     return Rewrite(
         Div(z, Transpose(x, perm=CHANNELS_LAST)), Transpose(Div(Reshape(z, shape=[-1, 1, 1]), x), perm=CHANNELS_LAST)
     )
@@ -326,7 +326,7 @@ def div_before_channels_last_from_right(x: FourAxes, z: PerLast) -> Rewrite:
 
 @rule("div-before-channels-first-from-right")
 def div_before_channels_first_from_right(x: FourAxes, z: PerFirst) -> Rewrite:
-    """The same from the right."""
+    """Channels come back to the front, and divide a constant."""
     return Rewrite(
         Div(z, Transpose(x, perm=CHANNELS_FIRST)), Transpose(Div(Reshape(z, shape=[-1]), x), perm=CHANNELS_FIRST)
     )
@@ -345,7 +345,7 @@ def softmax_before_transpose(x: Tensor, p: Permutation, a: Axis) -> Rewrite:
 
 @false_control("softmax-keeps-its-axis", of="softmax-before-transpose")
 def softmax_keeps_its_axis(x: Square, p: Permutation) -> Rewrite:
-    """It goes along with the transpose."""
+    """False: the axis of a softmax goes along with the transpose."""
     return Rewrite(Softmax(Transpose(x, perm=p)), Transpose(Softmax(x), perm=p))
 
 
@@ -405,7 +405,7 @@ def layer_norm_before_transpose(x: Rows, g: Row, p: Permutation, e: Factor) -> R
 
 @rule("layer-norm-with-shift-before-transpose")
 def layer_norm_with_shift_before_transpose(x: Rows, g: Row, c: Row, p: Permutation, e: Factor) -> Rewrite:
-    """The same with a shift."""
+    """A normalisation of rows with a shift, where the last axis stays the last."""
     return Rewrite(
         LayerNormalization(Transpose(x, perm=p), g, c, epsilon=e),
         Transpose(LayerNormalization(x, g, c, epsilon=e), perm=p),
@@ -415,7 +415,7 @@ def layer_norm_with_shift_before_transpose(x: Rows, g: Row, c: Row, p: Permutati
 
 @false_control("norm-of-another-axis", of="layer-norm-before-transpose")
 def norm_of_another_axis(x: Square, g: Row) -> Rewrite:
-    """The last axis does not stay the last."""
+    """False: the last axis does not stay the last."""
     return Rewrite(LayerNormalization(Transpose(x, perm=[1, 0]), g), Transpose(LayerNormalization(x, g), perm=[1, 0]))
 
 
@@ -431,7 +431,7 @@ def transpose_of_ones_to_reshape(x: Tensor, p: Permutation) -> Rewrite:
 
 @false_control("transpose-is-a-reshape", of="transpose-of-ones-to-reshape")
 def transpose_is_a_reshape(x: Annotated[Tensor, Shape("m n")]) -> Rewrite:
-    """Only the types are alike."""
+    """False: only the types are alike."""
     return Rewrite(Transpose(x, perm=[1, 0]), Reshape(x, shape=ints(x.dim(1), x.dim(0))))
 
 
@@ -448,7 +448,7 @@ def _part_as_slice(x: Tensor, axis: Value, sizes: Value, part: int) -> tuple[Ten
 def part_of_two_to_slice(
     part: int, x: Tensor, k: Axis, s: Annotated[Attribute, Partition("x", axis="k", parts=2)]
 ) -> Rewrite:
-    """A part of a split as a slice, which knows how to move."""
+    """A part of a split into two is a slice, which knows how to move."""
     return Rewrite(*_part_as_slice(x, k, s, part), where=[s.length == 2])
 
 
@@ -456,13 +456,13 @@ def part_of_two_to_slice(
 def part_of_three_to_slice(
     part: int, x: Tensor, k: Axis, s: Annotated[Attribute, Partition("x", axis="k", parts=3)]
 ) -> Rewrite:
-    """The same of three parts."""
+    """A part of a split into three is a slice, which knows how to move."""
     return Rewrite(*_part_as_slice(x, k, s, part), where=[s.length == 3])
 
 
 @false_control("parts-of-a-split-are-equal", of="part-1-of-2-to-slice")
 def parts_of_a_split_are_equal(x: Annotated[Tensor, Shape("m 4")]) -> Rewrite:
-    """The second part is not the first."""
+    """False: the second part is not the first."""
     return Rewrite(Split(x, axis=LAST, split=[2, 2])[1], Slice(x, axes=[LAST], starts=[0], ends=[2], steps=[1]))
 
 
@@ -492,7 +492,7 @@ def drop_empty_pad(
     p: Annotated[Attribute, Choice([0] * 8, [0] * 7 + [1])],
     v: Annotated[Attribute, Choice(0.0, 1.0)],
 ) -> Rewrite:
-    """A pad of no width: the types tell."""
+    """A pad of no width, which the types tell, does nothing."""
     return Rewrite(Pad(x, pads=p, constant_value=v), x)
 
 
@@ -516,7 +516,7 @@ def pad_into_average(
     p: Annotated[Attribute, Choice([0] * 4, [1, 0, 0, 0])],
     q: Annotated[Attribute, Choice([0, 0, 1, 1, 0, 0, 1, 1], [0, 0, 0, 1, 0, 0, 1, 0])],
 ) -> Rewrite:
-    """Zeros that a mean counts."""
+    """Zeros around an image that a mean counts are pads of its window."""
     pool = {"kernel_shape": w, "strides": s, "count_include_pad": 1}
     around = ints(*(p[i] + q[j] for i, j in enumerate((2, 3, 6, 7))))
     return Rewrite(
@@ -528,7 +528,7 @@ def pad_into_average(
 
 @false_control("a-mean-counts-what-lies-around", of="pad-into-average")
 def a_mean_counts_what_lies_around(x: Image) -> Rewrite:
-    """This one counts what lies within alone."""
+    """False: this mean counts only what lies within the image."""
     pool = {"kernel_shape": [2, 2], "strides": [1, 1], "count_include_pad": 0}
     return Rewrite(
         AveragePool(Pad(x, pads=[0, 0, 1, 1, 0, 0, 1, 1]), **pool, pads=[0, 0, 0, 0]),

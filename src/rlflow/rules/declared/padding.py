@@ -43,19 +43,19 @@ def _within_images(pads: Value) -> list[Condition]:
 
 @rule("drop-empty-pad-2")
 def drop_empty_pad_2(x: Annotated[Tensor, Shape("m k")]) -> Rewrite:
-    """A pad of no width, of a matrix."""
+    """A pad of no width around a matrix does nothing."""
     return Rewrite(Pad(x, pads=[0] * 4), x)
 
 
 @rule("drop-empty-pad-4")
 def drop_empty_pad_4(x: Image) -> Rewrite:
-    """A pad of no width, of an image."""
+    """A pad of no width around an image does nothing."""
     return Rewrite(Pad(x, pads=[0] * 8), x)
 
 
 @rule("drop-mean-of-points")
 def drop_mean_of_points(x: Image, i: OnOff) -> Rewrite:
-    """The mean of a single point."""
+    """The mean of a single point is the point."""
     return Rewrite(AveragePool(x, kernel_shape=[1, 1], strides=[1, 1], pads=[0] * 4, count_include_pad=i), x)
 
 
@@ -67,7 +67,7 @@ def pad_before_relu(x: Image, p: Pads) -> Rewrite:
 
 @rules({("pad-before-add", "pad-after-add"): Add, ("pad-before-mul", "pad-after-mul"): Mul})
 def pad_before_two(op: OperatorConstructor, x: Image, y: Image, p: Pads) -> Rewrite:
-    """Both operands have zeros around them."""
+    """Zeros around a sum or a product are zeros around both operands."""
     return Rewrite(Pad(op(x, y), pads=p), op(Pad(x, pads=p), Pad(y, pads=p)))
 
 
@@ -79,21 +79,21 @@ def pad_before_scale(x: Image, s: Scalar, p: Pads) -> Rewrite:
 
 @false_control("pad-passes-exp", of="pad-before-relu")
 def pad_passes_exp(x: Image) -> Rewrite:
-    """The exponential of zero is one."""
+    """False: the exponential of zero is one."""
     around = [0, 0, 1, 1, 0, 0, 1, 1]
     return Rewrite(Pad(Exp(x), pads=around), Exp(Pad(x, pads=around)))
 
 
 @false_control("pad-passes-shift", of="pad-before-scale")
 def pad_passes_shift(x: Image, s: Scalar) -> Rewrite:
-    """A shift moves zero."""
+    """False: a shift moves zero."""
     around = [0, 0, 1, 1, 0, 0, 1, 1]
     return Rewrite(Pad(Add(x, s), pads=around), Add(Pad(x, pads=around), s))
 
 
 @rule("pad-of-image-parts", "pad-of-image-whole")
 def pad_of_image_parts(x: Image, y: Annotated[Tensor, Shape("m c h w")], p: PadsAround) -> Rewrite:
-    """Around the windows of the parts of a batch, or of all of them."""
+    """Zeros around the windows of a batch's parts, or of all of them."""
     return Rewrite(
         Pad(Concat(x, y, axis=IMAGES), pads=p),
         Concat(Pad(x, pads=p), Pad(y, pads=p), axis=IMAGES),
@@ -103,7 +103,7 @@ def pad_of_image_parts(x: Image, y: Annotated[Tensor, Shape("m c h w")], p: Pads
 
 @rule("pad-of-channel-parts", "pad-of-channel-whole")
 def pad_of_channel_parts(x: Image, y: Annotated[Tensor, Shape("n e h w")], p: PadsAround) -> Rewrite:
-    """The same of channels."""
+    """Zeros around the windows of some channels, or of all of them."""
     return Rewrite(
         Pad(Concat(x, y, axis=CHANNELS), pads=p),
         Concat(Pad(x, pads=p), Pad(y, pads=p), axis=CHANNELS),
@@ -113,7 +113,7 @@ def pad_of_channel_parts(x: Image, y: Annotated[Tensor, Shape("n e h w")], p: Pa
 
 @false_control("pad-between-parts", of="pad-of-channel-parts")
 def pad_between_parts(x: Image, y: Image) -> Rewrite:
-    """Zeros come to lie between the parts."""
+    """False: zeros come to lie between the parts."""
     right, left = [0, 0, 1, 0, 0, 0, 1, 1], [0, 0, 1, 1, 0, 0, 1, 0]
     return Rewrite(
         Pad(Concat(x, y, axis=LAST), pads=[0, 0, 1, 1, 0, 0, 1, 1]),

@@ -30,29 +30,29 @@ def cancel_transposes(x: Tensor, p: Permutation, q: Permutation) -> Rewrite:
 
 @rule("drop-identity-transpose")
 def drop_identity_transpose(x: Tensor, p: Permutation) -> Rewrite:
-    """A transpose that leaves every axis where it is."""
+    """A transpose that leaves every axis where it is does nothing."""
     return Rewrite(Transpose(x, perm=p), x, where=[p.is_identity()])
 
 
 @rule("compose-reshapes")
 def compose_reshapes(x: Tensor, t: NewShape, u: NewShape) -> Rewrite:
-    """The last shape counts, unless it copies a dimension of the one before."""
+    """Two reshapes are the second one, unless it copies a dimension of the first."""
     return Rewrite(Reshape(Reshape(x, shape=t), shape=u), Reshape(x, shape=u), where=[~u.contains(0), u != x.shape])
 
 
 @rule("cancel-reshapes")
 def cancel_reshapes(x: Tensor, t: NewShape, u: NewShape) -> Rewrite:
-    """There and back."""
+    """A reshape back to the first shape undoes the one before."""
     return Rewrite(Reshape(Reshape(x, shape=t), shape=u), x, where=[u == x.shape])
 
 
 @rule("drop-identity-reshape")
 def drop_identity_reshape(x: Tensor, t: NewShape) -> Rewrite:
-    """To the shape that it has."""
+    """A reshape to the shape that the tensor has does nothing."""
     return Rewrite(Reshape(x, shape=t), x, where=[t == x.shape])
 
 
 @false_control("transpose-is-identity", of="drop-identity-transpose")
 def transpose_is_identity(a: Square) -> Rewrite:
-    """Only the types are alike."""
+    """False: only the types are alike."""
     return Rewrite(Transpose(a, perm=[1, 0]), a)

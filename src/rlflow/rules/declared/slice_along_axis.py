@@ -80,7 +80,7 @@ def _reads_some_of(x: Tensor, axis: int, extent: Attributes) -> Condition:
     }
 )
 def slice_before_left_of_line(op: OperatorConstructor, x: Tensor, z: Tensor, part: AnySlice) -> Rewrite:
-    """Of two operands, the one that is the same all along the axis is not read."""
+    """The right operand stays whole where it has length one along the axis that is sliced."""
     return Rewrite(Slice(op(x, z), **part), op(Slice(x, **part), z), where=[is_single(part), z.dim(along(part)) == 1])
 
 
@@ -91,25 +91,25 @@ def slice_before_left_of_line(op: OperatorConstructor, x: Tensor, z: Tensor, par
     }
 )
 def slice_before_right_of_line(op: OperatorConstructor, x: Tensor, z: Tensor, part: AnySlice) -> Rewrite:
-    """The same where it is the left one."""
+    """The left operand stays whole where it has length one along the axis that is sliced."""
     return Rewrite(Slice(op(z, x), **part), op(z, Slice(x, **part)), where=[is_single(part), z.dim(along(part)) == 1])
 
 
 @rule("slice-before-rows")
 def slice_before_rows(x: Activation, w: Matrices, extent: Extent) -> Rewrite:
-    """Rows of a product are made of rows of the left operand."""
+    """Rows of a product are products of rows of the left operand."""
     return Rewrite(Slice(MatMul(x, w), axes=[ROWS], **extent), MatMul(Slice(x, axes=[ROWS], **extent), w))
 
 
 @rule("slice-before-columns")
 def slice_before_columns(x: Activation, w: Matrices, extent: Extent) -> Rewrite:
-    """Columns of a product are made of columns of the right operand."""
+    """Columns of a product are products with columns of the right operand."""
     return Rewrite(Slice(MatMul(x, w), axes=[LAST], **extent), MatMul(x, Slice(w, axes=[LAST], **extent)))
 
 
 @rule("slice-before-softmax-of-other-axis")
 def slice_before_softmax_of_other_axis(x: Tensor, part: AnySlice, s: Axis) -> Rewrite:
-    """A softmax along an axis before the one that is read."""
+    """A softmax along an axis before the one that is sliced."""
     return Rewrite(
         Slice(Softmax(x, axis=s), **part), Softmax(Slice(x, **part), axis=s), where=[is_single(part), s < along(part)]
     )
@@ -117,7 +117,7 @@ def slice_before_softmax_of_other_axis(x: Tensor, part: AnySlice, s: Axis) -> Re
 
 @rule("slice-before-transpose")
 def slice_before_transpose(x: Tensor, part: AnySlice, p: Permutation) -> Rewrite:
-    """What is read of a transpose is read of the axis that went there."""
+    """A slice of a transpose is one along the axis that the transpose brings there."""
     return Rewrite(
         Slice(Transpose(x, perm=p), **part),
         Transpose(Slice(x, **{**part, "axes": ints(p[along(part)] - p.length)}), perm=p),
@@ -127,7 +127,7 @@ def slice_before_transpose(x: Tensor, part: AnySlice, p: Permutation) -> Rewrite
 
 @rule("slice-before-join-of-2")
 def slice_before_join_of_2(x: Tensor, y: Tensor, part: AnySlice, j: Axis) -> Rewrite:
-    """Of a join along another axis, each part is read."""
+    """A slice of two parts joined along another axis is one of each part."""
     return Rewrite(
         Slice(Concat(x, y, axis=j), **part),
         Concat(Slice(x, **part), Slice(y, **part), axis=j),
@@ -137,7 +137,7 @@ def slice_before_join_of_2(x: Tensor, y: Tensor, part: AnySlice, j: Axis) -> Rew
 
 @rule("slice-before-join-of-3")
 def slice_before_join_of_3(x: Tensor, y: Tensor, z: Tensor, part: AnySlice, j: Axis) -> Rewrite:
-    """The same of three parts."""
+    """A slice of three parts joined along another axis is one of each part."""
     return Rewrite(
         Slice(Concat(x, y, z, axis=j), **part),
         Concat(Slice(x, **part), Slice(y, **part), Slice(z, **part), axis=j),
@@ -147,7 +147,7 @@ def slice_before_join_of_3(x: Tensor, y: Tensor, z: Tensor, part: AnySlice, j: A
 
 @rules({"slice-before-reducesum-of-other-axes": ReduceSum, "slice-before-reducemean-of-other-axes": ReduceMean})
 def slice_before_sum_of_other_axes(op: OperatorConstructor, x: Tensor, part: AnySlice, r: SomeAxes) -> Rewrite:
-    """Sums and means along other axes than the one that is read."""
+    """Sums and means along other axes than the one that is sliced."""
     return Rewrite(
         Slice(op(x, axes=r, keepdims=1), **part),
         op(Slice(x, **part), axes=r, keepdims=1),
@@ -159,7 +159,7 @@ def slice_before_sum_of_other_axes(op: OperatorConstructor, x: Tensor, part: Any
 def slice_before_convolution(
     bias: bool, x: Image, f: Filters, b: FilterBias, extent: Extent, window: GroupedWindow
 ) -> Rewrite:
-    """Images of a batch."""
+    """A convolution is done of the images of a batch that are asked for."""
     biases = [b] if bias else []
     return Rewrite(
         Slice(Conv(x, f, *biases, **window), axes=[IMAGES], **extent),
@@ -171,7 +171,7 @@ def slice_before_convolution(
 def slice_before_filters(
     bias: bool, x: Image, f: AllChannels, b: FilterBias, extent: Extent, window: Window
 ) -> Rewrite:
-    """Channels of a convolution are those of its filters."""
+    """A convolution is done by the filters whose channels are asked for."""
     biases, read = ([b], [Slice(b, axes=[LAST], **extent)]) if bias else ([], [])
     return Rewrite(
         Slice(Conv(x, f, *biases, **window), axes=[CHANNELS], **extent),
@@ -191,7 +191,7 @@ def slice_before_maxpool(axis: int, x: Image, extent: Extent, window: PoolWindow
 
 @rules({"slice-before-averagepool-of-images": IMAGES, "slice-before-averagepool-of-channels": CHANNELS})
 def slice_before_averagepool(axis: int, x: Image, extent: Extent, window: MeanWindow) -> Rewrite:
-    """The same of means."""
+    """A pool of means sees one channel of one image at a time."""
     return Rewrite(
         Slice(AveragePool(x, **window), axes=[axis], **extent),
         AveragePool(Slice(x, axes=[axis], **extent), **window),
@@ -201,7 +201,7 @@ def slice_before_averagepool(axis: int, x: Image, extent: Extent, window: MeanWi
 
 @rules({"slice-before-globalaveragepool-of-images": IMAGES, "slice-before-globalaveragepool-of-channels": CHANNELS})
 def slice_before_globalaveragepool(axis: int, x: Image, extent: Extent) -> Rewrite:
-    """The same of the mean of all points."""
+    """The mean of all points is one of each channel of each image."""
     return Rewrite(
         Slice(GlobalAveragePool(x), axes=[axis], **extent),
         GlobalAveragePool(Slice(x, axes=[axis], **extent)),
@@ -211,13 +211,13 @@ def slice_before_globalaveragepool(axis: int, x: Image, extent: Extent) -> Rewri
 
 @false_control("rows-of-a-product-are-columns-of-the-right", of="slice-before-rows")
 def rows_of_a_product_are_columns_of_the_right(x: Square, w: Square) -> Rewrite:
-    """They are rows of the left."""
+    """False: rows of a product are made of rows of the left operand."""
     return Rewrite(Slice(MatMul(x, w), axes=[ROWS], **BACKWARDS), MatMul(x, Slice(w, axes=[LAST], **BACKWARDS)))
 
 
 @false_control("slice-keeps-its-axis-past-transpose", of="slice-before-transpose")
 def slice_keeps_its_axis_past_transpose(x: Square) -> Rewrite:
-    """The axis moves with the transpose."""
+    """False: the axis moves with the transpose."""
     return Rewrite(
         Slice(Transpose(x, perm=[1, 0]), axes=[LAST], **BACKWARDS),
         Transpose(Slice(x, axes=[LAST], **BACKWARDS), perm=[1, 0]),
@@ -226,7 +226,7 @@ def slice_keeps_its_axis_past_transpose(x: Square) -> Rewrite:
 
 @false_control("a-join-is-turned-part-by-part", of="slice-before-join-of-2")
 def a_join_is_turned_part_by_part(x: Square, w: Square) -> Rewrite:
-    """The parts change places, too."""
+    """False: the parts change places, too."""
     return Rewrite(
         Slice(Concat(x, w, axis=LAST), axes=[LAST], **BACKWARDS),
         Concat(Slice(x, axes=[LAST], **BACKWARDS), Slice(w, axes=[LAST], **BACKWARDS), axis=LAST),
@@ -237,7 +237,7 @@ def a_join_is_turned_part_by_part(x: Square, w: Square) -> Rewrite:
 def first_two_filters_of_two_groups(
     x: Annotated[Tensor, Shape("n 4 h w")], f: Annotated[Tensor, Shape("4 2 p q")]
 ) -> Rewrite:
-    """They would come to read one channel each."""
+    """False: the two filters would come to read one channel each."""
     two = {"starts": [0], "ends": [2], "steps": [1]}
     return Rewrite(
         Slice(Conv(x, f, **WHOLE, group=2), axes=[CHANNELS], **two),

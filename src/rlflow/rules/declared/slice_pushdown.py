@@ -94,19 +94,19 @@ def reads_some_of(x: Tensor, part: Attributes) -> Condition:
     }
 )
 def slice_before_function(f: OperatorConstructor, x: Tensor, part: AnySlice) -> Rewrite:
-    """A function of elements is computed only where it is read."""
+    """A function of elements is computed only of those that are sliced."""
     return Rewrite(Slice(f(x), **part), f(Slice(x, **part)), where=[is_single(part)])
 
 
 @rule("slice-before-clip")
 def slice_before_clip(x: Tensor, part: AnySlice, bounds: Bounds) -> Rewrite:
-    """The same within bounds."""
+    """A Clip is computed only of the elements that are sliced."""
     return Rewrite(Slice(Clip(x, **bounds), **part), Clip(Slice(x, **part), **bounds), where=[is_single(part)])
 
 
 @rules({"slice-before-square": 2.0, "slice-before-cube": 3.0, "slice-before-root": 0.5})
 def slice_before_power(exponent: float, x: Tensor, part: AnySlice) -> Rewrite:
-    """The same of powers."""
+    """A power is computed only of the elements that are sliced."""
     return Rewrite(
         Slice(Pow(x, exponent=exponent), **part), Pow(Slice(x, **part), exponent=exponent), where=[is_single(part)]
     )
@@ -121,7 +121,7 @@ def slice_before_power(exponent: float, x: Tensor, part: AnySlice) -> Rewrite:
     }
 )
 def slice_before_two(op: OperatorConstructor, x: Tensor, z: Tensor, part: AnySlice) -> Rewrite:
-    """Both operands are read where both have the axis."""
+    """Both operands are sliced where both have the axis."""
     return Rewrite(
         Slice(op(x, z), **part),
         op(Slice(x, **part), Slice(z, **part)),
@@ -138,7 +138,7 @@ def slice_before_two(op: OperatorConstructor, x: Tensor, z: Tensor, part: AnySli
     }
 )
 def slice_before_left(op: OperatorConstructor, x: Tensor, z: Tensor, part: AnySlice) -> Rewrite:
-    """Of two operands, the one that does not reach to the axis is not read."""
+    """The right operand stays whole where it does not reach to the axis."""
     return Rewrite(Slice(op(x, z), **part), op(Slice(x, **part), z), where=[is_single(part), z.rank < -along(part)])
 
 
@@ -149,13 +149,13 @@ def slice_before_left(op: OperatorConstructor, x: Tensor, z: Tensor, part: AnySl
     }
 )
 def slice_before_right(op: OperatorConstructor, x: Tensor, z: Tensor, part: AnySlice) -> Rewrite:
-    """The same where it is the left one."""
+    """The left operand stays whole where it does not reach to the axis."""
     return Rewrite(Slice(op(z, x), **part), op(z, Slice(x, **part)), where=[is_single(part), z.rank < -along(part)])
 
 
 @rule("slice-before-sum-of-two")
 def slice_before_sum_of_two(x: Tensor, y: Tensor, part: AnySlice) -> Rewrite:
-    """Sums of several operands, as `bias-add-to-sum` and its like make them."""
+    """A Sum of two operands, as `bias-add-to-sum` and its like make them."""
     return Rewrite(
         Slice(Sum(x, y), **part),
         Sum(Slice(x, **part), Slice(y, **part)),
@@ -165,13 +165,13 @@ def slice_before_sum_of_two(x: Tensor, y: Tensor, part: AnySlice) -> Rewrite:
 
 @rule("slice-before-sum-of-one-and-bias")
 def slice_before_sum_of_one_and_bias(x: Tensor, y: Tensor, part: AnySlice) -> Rewrite:
-    """The second operand is a bias, which is not read."""
+    """A Sum with a bias, which stays whole."""
     return Rewrite(Slice(Sum(x, y), **part), Sum(Slice(x, **part), y), where=[is_single(part), y.rank < -along(part)])
 
 
 @rule("slice-before-sum-of-three")
 def slice_before_sum_of_three(x: Tensor, y: Tensor, z: Tensor, part: AnySlice) -> Rewrite:
-    """The same of three operands."""
+    """A Sum of three operands that all have the axis."""
     return Rewrite(
         Slice(Sum(x, y, z), **part),
         Sum(Slice(x, **part), Slice(y, **part), Slice(z, **part)),
@@ -181,7 +181,7 @@ def slice_before_sum_of_three(x: Tensor, y: Tensor, z: Tensor, part: AnySlice) -
 
 @rule("slice-before-sum-of-two-and-bias")
 def slice_before_sum_of_two_and_bias(x: Tensor, y: Tensor, z: Tensor, part: AnySlice) -> Rewrite:
-    """The same of two and a bias."""
+    """A Sum of two operands and a bias, which stays whole."""
     return Rewrite(
         Slice(Sum(x, y, z), **part),
         Sum(Slice(x, **part), y, Slice(z, **part)),
@@ -191,7 +191,7 @@ def slice_before_sum_of_two_and_bias(x: Tensor, y: Tensor, z: Tensor, part: AnyS
 
 @rule("slice-before-reshaped-gemm")
 def slice_before_reshaped_gemm(x: Tokens, w: Matrix, c: Row, part: AnySlice, q: FlatShape, r: FullShape) -> Rewrite:
-    """A product of all rows as one Gemm (`linear-to-gemm`): of some rows, as the product that it was."""
+    """A product of all rows as one Gemm (`linear-to-gemm`) is, of some, the product that it was."""
     return Rewrite(
         Slice(Reshape(Gemm(Reshape(x, shape=q), w, c), shape=r), **part),
         Add(MatMul(Slice(x, **part), w), c),
@@ -201,7 +201,7 @@ def slice_before_reshaped_gemm(x: Tokens, w: Matrix, c: Row, part: AnySlice, q: 
 
 @rule("slice-before-product")
 def slice_before_product(x: Tensor, w: Matrix, part: AnySlice) -> Rewrite:
-    """Of a product, other axes than those of the matrices are read from the left operand."""
+    """The left operand of a product is sliced along other axes than those of the matrices."""
     return Rewrite(
         Slice(MatMul(x, w), **part), MatMul(Slice(x, **part), w), where=[is_single(part), along(part) < LAST]
     )
@@ -209,7 +209,7 @@ def slice_before_product(x: Tensor, w: Matrix, part: AnySlice) -> Rewrite:
 
 @rule("slice-before-parallel-products")
 def slice_before_parallel_products(x: Tensor, w: Tensor, part: AnySlice) -> Rewrite:
-    """Of several products, some."""
+    """Only those of many products are computed that are asked for."""
     return Rewrite(
         Slice(MatMul(x, w), **part),
         MatMul(Slice(x, **part), Slice(w, **part)),
@@ -219,7 +219,7 @@ def slice_before_parallel_products(x: Tensor, w: Tensor, part: AnySlice) -> Rewr
 
 @rule("slice-before-softmax")
 def slice_before_softmax(x: Tensor, part: AnySlice, s: Axis) -> Rewrite:
-    """A softmax along an axis behind the one that is read."""
+    """A softmax along an axis behind the one that is sliced."""
     return Rewrite(
         Slice(Softmax(x, axis=s), **part), Softmax(Slice(x, **part), axis=s), where=[is_single(part), along(part) < s]
     )
@@ -227,7 +227,7 @@ def slice_before_softmax(x: Tensor, part: AnySlice, s: Axis) -> Rewrite:
 
 @rule("slice-before-layer-norm")
 def slice_before_layer_norm(x: Tensor, g: Row, part: AnySlice, n: Factor) -> Rewrite:
-    """A normalisation of rows, where other axes are read."""
+    """A normalisation of rows, where other axes are sliced."""
     return Rewrite(
         Slice(LayerNormalization(x, g, epsilon=n), **part),
         LayerNormalization(Slice(x, **part), g, epsilon=n),
@@ -237,7 +237,7 @@ def slice_before_layer_norm(x: Tensor, g: Row, part: AnySlice, n: Factor) -> Rew
 
 @rule("slice-before-layer-norm-with-shift")
 def slice_before_layer_norm_with_shift(x: Tensor, g: Row, c: Row, part: AnySlice, n: Factor) -> Rewrite:
-    """The same with a shift."""
+    """A normalisation of rows with a shift, where other axes are sliced."""
     return Rewrite(
         Slice(LayerNormalization(x, g, c, epsilon=n), **part),
         LayerNormalization(Slice(x, **part), g, c, epsilon=n),
@@ -247,7 +247,7 @@ def slice_before_layer_norm_with_shift(x: Tensor, g: Row, c: Row, part: AnySlice
 
 @rules({"slice-before-reducesum-of-rows": ReduceSum, "slice-before-reducemean-of-rows": ReduceMean})
 def slice_before_sum_of_rows(op: OperatorConstructor, x: Tensor, part: AnySlice) -> Rewrite:
-    """Sums and means of rows, where other axes are read. ONNX Runtime does not reduce no elements."""
+    """Sums and means of rows, where other axes are sliced. ONNX Runtime does not reduce no elements."""
     return Rewrite(
         Slice(op(x, axes=[LAST], keepdims=1), **part),
         op(Slice(x, **part), axes=[LAST], keepdims=1),
@@ -257,13 +257,13 @@ def slice_before_sum_of_rows(op: OperatorConstructor, x: Tensor, part: AnySlice)
 
 @false_control("softmax-of-some-is-some-of-softmax", of="slice-before-softmax")
 def softmax_of_some_is_some_of_softmax(x: Tensor, extent: Extent) -> Rewrite:
-    """A softmax along the axis that is read sums all of it."""
+    """False: a softmax along the axis that is sliced sums all of it."""
     return Rewrite(Slice(Softmax(x), axes=[LAST], **extent), Softmax(Slice(x, axes=[LAST], **extent)))
 
 
 @false_control("layer-norm-forgets-what-is-turned", of="slice-before-layer-norm")
 def layer_norm_forgets_what_is_turned(x: Annotated[Tensor, Shape("m n")], g: Row) -> Rewrite:
-    """The scale would have to be turned, too."""
+    """False: the scale would have to be turned, too."""
     return Rewrite(
         Slice(LayerNormalization(x, g), axes=[LAST], **BACKWARDS),
         LayerNormalization(Slice(x, axes=[LAST], **BACKWARDS), g),

@@ -51,7 +51,7 @@ Addend = Annotated[Tensor, Shape("o")]
 
 @rule("slice-before-gemm")
 def slice_before_gemm(x: Left, w: Right, extent: Extent, factors: GemmFactors) -> Rewrite:
-    """Rows of the left matrix."""
+    """Rows of a Gemm are made of rows of the left matrix."""
     return Rewrite(
         Slice(Gemm(x, w, **factors), axes=[ROWS], **extent), Gemm(Slice(x, axes=[ROWS], **extent), w, **factors)
     )
@@ -59,14 +59,14 @@ def slice_before_gemm(x: Left, w: Right, extent: Extent, factors: GemmFactors) -
 
 @rule("slice-before-gemm-of-columns")
 def slice_before_gemm_of_columns(x: Left, w: Right, extent: Extent, factors: GemmFactors) -> Rewrite:
-    """Columns of the right matrix, however it is stored."""
+    """Columns of a Gemm are made of columns of the right matrix, however it is stored."""
     columns = Slice(w, axes=ints(LAST - factors["transB"]), **extent)
     return Rewrite(Slice(Gemm(x, w, **factors), axes=[LAST], **extent), Gemm(x, columns, **factors))
 
 
 @rule("slice-before-gemm-with-bias")
 def slice_before_gemm_with_bias(x: Left, w: Right, c: Addend, extent: Extent, factors: GemmFactors) -> Rewrite:
-    """The same with a bias, which is not read."""
+    """Rows of a Gemm with bias are made of rows of the left matrix and the whole bias."""
     return Rewrite(
         Slice(Gemm(x, w, c, **factors), axes=[ROWS], **extent), Gemm(Slice(x, axes=[ROWS], **extent), w, c, **factors)
     )
@@ -76,7 +76,7 @@ def slice_before_gemm_with_bias(x: Left, w: Right, c: Addend, extent: Extent, fa
 def slice_before_gemm_of_columns_with_bias(
     x: Left, w: Right, c: Addend, extent: Extent, factors: GemmFactors
 ) -> Rewrite:
-    """The same with a bias, which is read, too."""
+    """Columns of a Gemm with bias are made of columns of the right matrix and of the bias."""
     columns = Slice(w, axes=ints(LAST - factors["transB"]), **extent)
     return Rewrite(
         Slice(Gemm(x, w, c, **factors), axes=[LAST], **extent),
@@ -97,7 +97,7 @@ SameAxis = Annotated[Attribute, Choice(_AXIS)]
 
 @rule("slice-before-first-of-2-joined")
 def slice_before_first_of_2_joined(x: Tensor, y: Tensor, part: AnySlice, j: SameAxis) -> Rewrite:
-    """A slice of a join that lies within the first part."""
+    """A slice of a join of two that lies within the first part."""
     return Rewrite(
         Slice(Concat(x, y, axis=j), **part),
         Slice(x, **part),
@@ -112,7 +112,7 @@ def slice_before_first_of_2_joined(x: Tensor, y: Tensor, part: AnySlice, j: Same
 
 @rule("slice-before-first-of-3-joined")
 def slice_before_first_of_3_joined(x: Tensor, y: Tensor, z: Tensor, part: AnySlice, j: SameAxis) -> Rewrite:
-    """The same of three parts."""
+    """A slice of a join of three that lies within the first part."""
     return Rewrite(
         Slice(Concat(x, y, z, axis=j), **part),
         Slice(x, **part),
@@ -138,7 +138,7 @@ BehindFirst = Annotated[
 
 @rule("slice-before-second-of-2-joined")
 def slice_before_second_of_2_joined(x: Tensor, y: Tensor, part: BehindFirst, j: SameAxis) -> Rewrite:
-    """A slice of a join that lies within the second part."""
+    """A slice of a join of two that lies within the second part."""
     length, start, end = x.dim(along(part)), part["starts"][0], part["ends"][0]
     moved = {**part, "starts": ints(start - length), "ends": ints(end - length)}
     return Rewrite(
@@ -219,7 +219,7 @@ def _once(x: Operand, part: AnySlice, start: Value, end: Value) -> Tensor:
 
 @rule("slice-before-shorter-slice")
 def slice_before_shorter_slice(x: Tensor, part: AnySlice, inner: InnerExtent) -> Rewrite:
-    """A slice of a slice along one axis, where the outer one ends first."""
+    """A slice of a slice along one axis is one slice, which ends where the outer one does."""
     start, stop = inner["starts"][0] + part["starts"][0], inner["starts"][0] + part["ends"][0]
     return Rewrite(
         Slice(Slice(x, axes=part["axes"], **inner), **part),
@@ -230,7 +230,7 @@ def slice_before_shorter_slice(x: Tensor, part: AnySlice, inner: InnerExtent) ->
 
 @rule("slice-before-longer-slice")
 def slice_before_longer_slice(x: Tensor, part: AnySlice, inner: InnerExtent) -> Rewrite:
-    """The same where the inner one ends first."""
+    """A slice of a slice along one axis is one slice, which ends where the inner one does."""
     start, stop = inner["starts"][0] + part["starts"][0], inner["starts"][0] + part["ends"][0]
     return Rewrite(
         Slice(Slice(x, axes=part["axes"], **inner), **part),
@@ -241,7 +241,7 @@ def slice_before_longer_slice(x: Tensor, part: AnySlice, inner: InnerExtent) -> 
 
 @rule("slice-before-slice-of-other-axis")
 def slice_before_slice_of_other_axis(x: Tensor, part: AnySlice, k: OtherAxis, inner: InnerExtent) -> Rewrite:
-    """Slices along two axes, as one."""
+    """Slices along two axes are one slice."""
     both = {name: join(part[name], inner[name]) for name in inner}
     return Rewrite(
         Slice(Slice(x, axes=k, **inner), **part),
@@ -252,7 +252,7 @@ def slice_before_slice_of_other_axis(x: Tensor, part: AnySlice, k: OtherAxis, in
 
 @rule("drop-whole-slice")
 def drop_whole_slice(x: Tensor, part: AnySlice) -> Rewrite:
-    """A slice that is all there is."""
+    """A slice of all there is does nothing."""
     return Rewrite(
         Slice(x, **part),
         x,
@@ -262,7 +262,7 @@ def drop_whole_slice(x: Tensor, part: AnySlice) -> Rewrite:
 
 @false_control("a-slice-of-a-slice-starts-over", of="slice-before-shorter-slice")
 def a_slice_of_a_slice_starts_over(x: Tensor, extent: FromFirst) -> Rewrite:
-    """The outer slice counts from where the inner one begins."""
+    """False: the outer slice counts from where the inner one begins."""
     inner = Slice(x, axes=[LAST], starts=[1], ends=[3], steps=[1])
     return Rewrite(Slice(inner, axes=[LAST], **extent), Slice(x, axes=[LAST], **extent))
 
@@ -276,6 +276,6 @@ def gather_of_one_to_slice(x: Tensor, i: Literal, axis: Axis) -> Rewrite:
 
 @rule("gather-of-last-to-slice")
 def gather_of_last_to_slice(x: Tensor, i: Literal, axis: Axis) -> Rewrite:
-    """The same of the last element."""
+    """The last element along an axis as a slice of one."""
     one = Slice(x, axes=ints(axis), starts=ints(i.index), ends=ints(TO_THE_END), steps=[1])
     return Rewrite(Gather(x, i, axis=axis), Squeeze(one, axes=ints(axis)), where=[i.index == -1])

@@ -57,7 +57,7 @@ def fuse_layer_norm(x: Rows, g: Row, c: Row, e: Literal) -> Rewrite:
 
 @false_control("layer-norm-ignores-scale", of="fuse-layer-norm")
 def layer_norm_ignores_scale(x: Annotated[Tensor, Shape("m n")], s: Scalar, g: Row, c: Row, e: Factor) -> Rewrite:
-    """It would, were it not for epsilon, and for the sign of the factor."""
+    """False: epsilon does not scale along, and the sign of a factor counts."""
     return Rewrite(LayerNormalization(Mul(x, s), g, c, epsilon=e), LayerNormalization(x, g, c, epsilon=e))
 
 
@@ -79,13 +79,13 @@ def merge_biases(x: Rows, c: WeightRow, d: WeightRow) -> Rewrite:
 
 @rule("drop-softmax-shift")
 def drop_softmax_shift(x: Annotated[Tensor, Shape("...b m n")], s: Annotated[Tensor, Shape("...b m 1")]) -> Rewrite:
-    """What is added to a whole row cancels."""
+    """A number that is added to a whole row cancels in its softmax."""
     return Rewrite(Softmax(Add(x, s)), Softmax(x))
 
 
 @false_control("softmax-is-linear", of="drop-softmax-shift")
 def softmax_is_linear(a: Square, b: Square) -> Rewrite:
-    """A factor does not cancel, and does not come out either."""
+    """False: a factor of the operand is none of the softmax."""
     return Rewrite(Softmax(Mul(a, b)), Mul(Softmax(a), b))
 
 
@@ -97,7 +97,7 @@ def value_bias_past_attention(a: Activation, v: Annotated[Tensor, Shape("...b k 
 
 @rule("clip-once", family="normalisation")
 def clip_once(x: Tensor, bounds: Bounds) -> Rewrite:
-    """Twice within the same bounds."""
+    """A second Clip within the same bounds does nothing."""
     return Rewrite(Clip(Clip(x, **bounds), **bounds), Clip(x, **bounds))
 
 
@@ -107,11 +107,11 @@ def _clip(x: Operand, low: float, high: float) -> Tensor:
 
 @false_control("the-second-clip-counts", of="clip-once")
 def the_second_clip_counts(a: Square) -> Rewrite:
-    """Of bounds that do not meet, the outcome is a bound."""
+    """False: if the bounds do not meet, the outcome is one of them."""
     return Rewrite(_clip(_clip(a, 0.0, 1.0), 2.0, 3.0), _clip(a, 2.0, 3.0))
 
 
 @false_control("clip-passes-sum", of="clip-once")
 def clip_passes_sum(a: Square, b: Square) -> Rewrite:
-    """Right where nothing is clipped."""
+    """False: this is right only where nothing is clipped."""
     return Rewrite(_clip(Add(a, b), 0.0, 1.0), Add(_clip(a, 0.0, 1.0), _clip(b, 0.0, 1.0)))

@@ -43,7 +43,7 @@ _LEAST_SIDE = 1024
 
 
 def _quarters(x: Tensor) -> list[Tensor]:
-    """Row by row."""
+    """The four quarters of a matrix, row by row."""
     rows, columns = x.dim(ROWS) / 2, x.dim(LAST) / 2
     return [part for half in parts_of(x, ROWS, rows, rows) for part in parts_of(half, LAST, columns, columns)]
 
@@ -67,7 +67,7 @@ def _by_seven_products(a: Tensor, b: Tensor, subtract: Callable[[Tensor, Tensor]
 
 @rule("product-by-seven-products", family="linear")
 def product_by_seven_products(a: Left, b: Right) -> Rewrite:
-    """Seven products of quarters, for eight."""
+    """A product of matrices by seven products of their quarters, instead of eight."""
     sides = [a.dim(0), a.dim(1), b.dim(1)]
     return Rewrite(
         MatMul(a, b),
@@ -79,7 +79,7 @@ def product_by_seven_products(a: Left, b: Right) -> Rewrite:
 
 @false_control("seven-products-without-signs", of="product-by-seven-products")
 def seven_products_without_signs(a: Left, b: Right) -> Rewrite:
-    """All sums, and no differences."""
+    """False: all differences have become sums."""
     sides = [a.dim(0), a.dim(1), b.dim(1)]
     return Rewrite(
         MatMul(a, b),
@@ -106,7 +106,7 @@ def _reshape(x: Operand, *shape: Number) -> Tensor:
 
 
 def _transformed(along: np.ndarray, x: Tensor) -> Tensor:
-    """Both axes of a tile, which lie flat before all others, by this matrix."""
+    """Multiply both axes of a tile, which lie flat before all others, by this matrix."""
     matrix = np.kron(along, along).astype(float)
     return MatMul(_reshape(numbers(matrix.reshape(-1).tolist()), *matrix.shape), x)
 
@@ -148,7 +148,7 @@ def _by_sixteen_products(x: Tensor, f: Tensor, pads: Value, laid: Sequence[int])
 
 @rules({"convolution-by-sixteen-products": False, "convolution-by-sixteen-products-with-bias": True})
 def convolution_by_sixteen_products(bias: bool, x: Image, f: Kernel, b: Bias, p: Pads) -> Rewrite:
-    """Sixteen products for every 36."""
+    """A convolution by 3 x 3 filters with sixteen products for every 36."""
     window = {"strides": [1, 1], "pads": p, "dilations": [1, 1]}
     image = _by_sixteen_products(x, f, p, _LAID)
     return Rewrite(
@@ -161,7 +161,7 @@ def convolution_by_sixteen_products(bias: bool, x: Image, f: Kernel, b: Bias, p:
 
 @false_control("sixteen-products-turned", of="convolution-by-sixteen-products")
 def sixteen_products_turned(x: Image, f: Kernel, p: Pads) -> Rewrite:
-    """The lines of a tile taken for its columns."""
+    """False: the lines of a tile are taken for its columns."""
     return Rewrite(
         Conv(x, f, strides=[1, 1], pads=p, dilations=[1, 1]),
         _by_sixteen_products(x, f, p, _TURNED),

@@ -74,7 +74,7 @@ class Place:
 
 @dataclass(frozen=True)
 class Declaration:
-    """What a decorated function has become: `rules`, in their order, and the place of the function.
+    """A decorated function as rules, in their order, with the place of the function.
 
     A false control is a rule that is wrong: a mistake about the rule `control_of`, if about one. A verifier must
     refuse it.
@@ -88,7 +88,7 @@ class Declaration:
 
 @dataclass(frozen=True)
 class _Parameters:
-    """What a function's annotations say, as a rule writes it; `arguments` are passed to the function."""
+    """The meaning of a function's annotations, as a rule writes it; `arguments` are passed to the function."""
 
     arguments: dict[str, Any] = field(default_factory=dict)
     tensors: dict[str, VariableSpec] = field(default_factory=dict)

@@ -1,4 +1,4 @@
-"""What a rule's tensors and attributes may be, as notes on its parameters.
+"""Notes on a rule's parameters: what its tensors and attributes may be.
 
     Image = Annotated[Tensor, Shape("n c h w")]
     Permutation = Annotated[Attribute, PermutationOf("x")]
@@ -51,7 +51,7 @@ LITERAL = Flag("literal")
 
 
 class Domain(Protocol):
-    """How instances of an attribute are drawn. `kind` is its type; `to_json` names the tensors that it is drawn for."""
+    """A way to draw instances of an attribute. `kind` is its type; `to_json` is how the verifier reads it."""
 
     @property
     def kind(self) -> Kind: ...
