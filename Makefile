@@ -13,10 +13,16 @@ export PATH := $(abspath $(VENV))/bin:$(PATH)
 export DVC_NO_ANALYTICS := 1
 export MLFLOW_DISABLE_TELEMETRY := true
 
-.PHONY: help setup repro test test-slow test-rules fuzz conformance lint check check-results smoke seeds rules trajectories bench big-model ui clean
+# The kernels of a processor of 2008, as far as libraries let go of newer ones: numpy with its BLAS, and torch.
+FEATURES := from numpy._core._multiarray_umath import __cpu_dispatch__ as known; print(*known)
+OLD_PROCESSOR = NPY_DISABLE_CPU_FEATURES="$$(python -c '$(FEATURES)')" OPENBLAS_CORETYPE=Nehalem \
+	ATEN_CPU_CAPABILITY=default MKL_ENABLE_INSTRUCTIONS=SSE4_2 ONEDNN_MAX_CPU_ISA=SSE41
+NUMERIC_TESTS := $(addprefix tests/,agents equivalence ir nn onnx_io ops rules trajectory world_model zoo)
+
+.PHONY: help setup repro test test-other-processor test-slow test-rules fuzz conformance lint check check-results smoke seeds rules trajectories bench big-model ui clean
 
 help: ## this list
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-21s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 $(STAMP): pyproject.toml constraints.txt
 	@test -n '$(PYTHON)' || { echo 'RLFlow needs Python 3.11 or newer: make PYTHON=/path/to/python3.11'; exit 1; }
@@ -31,7 +37,10 @@ repro: setup ## the whole experiment: dvc repro; then what came out beside what 
 	python pipelines/your_results.py
 
 test: setup ## all tests but those of every single rule and those that want a quiet machine
-	pytest -n 2 -m 'not timing and not exhaustive and not fuzz'
+	pytest -n 2 --durations=15 -m 'not timing and not exhaustive and not fuzz'
+
+test-other-processor: setup ## what computes with floats, by the kernels of another processor
+	$(OLD_PROCESSOR) pytest -n 2 --durations=15 -m 'not slow and not timing and not exhaustive and not fuzz' $(NUMERIC_TESTS)
 
 test-rules: setup ## each rule of the library by itself
 	pytest -n 2 -m exhaustive
@@ -67,7 +76,7 @@ RECALL ?=
 rules: setup ## the rules' figures: each at a thousand instances in ONNX Runtime; RECALL=equations.txt
 	OMP_NUM_THREADS=1 python benchmarks/rules.py --recall $(RECALL)
 
-trajectories: setup ## record the trajectories that the tests replay anew: after a change of the library
+trajectories: setup ## record the trajectories that the tests replay anew, from all rules of the library
 	OMP_NUM_THREADS=1 PYTHONPATH=tests python -m support.recording
 
 bench: setup ## timings, to data/results/bench.json

@@ -21,7 +21,7 @@ RESULT = Path("data/results/big_model.json")
 WIDTH = 4096
 LAYERS = 34
 _DOUBLED = 2
-"""So many layers add two products of one value, which rules join: their weights are computed anew."""
+"""The number of layers that add two products of one value; rules join the products, so new weights are computed."""
 _SAMPLED_EVERY_S = 0.01
 _OPTIMISE = "from rlflow.cli import main; main()"
 _ALONE = """

@@ -13,6 +13,7 @@ import torch
 
 from rlflow.agents.config import ControllerConfig
 from rlflow.agents.maskable_ppo import train_controller
+from rlflow.representation.vocabulary import PADDING, Vocabulary
 from rlflow.world_model.config import DreamConfig, WorldModelConfig
 from rlflow.world_model.dream_env import DreamEnv, Starts
 from rlflow.world_model.mdn_rnn import State
@@ -29,8 +30,7 @@ def untrained_dream(num_envs: int) -> DreamEnv:
         rule_ids=tuple(f"rule-{index}" for index in range(RULES)),
         library_hash="",
         max_locations=LOCATIONS,
-        vocabulary_size=50,
-        num_features=16,
+        vocabulary=Vocabulary((PADDING, *map(str, range(49))), tuple(map(str, range(16)))),
         config=WorldModelConfig(),
     )
     model = WorldModel(arguments).eval().requires_grad_(False)

@@ -1,4 +1,4 @@
-"""How long the graph's basic operations take on BERT, by number of layers: prints JSON, all times in milliseconds.
+"""Time the graph's basic operations on BERT, by number of layers; prints JSON, all times in milliseconds.
 
     python benchmarks/graph_speed.py [--layers 12 96] [--repetitions 7]
 

@@ -1,10 +1,11 @@
-"""What the rules are worth, to data/results/rule_study/metrics.json: `make rules`. Takes about a quarter of an hour.
+"""Study the rules: how they are generated, how they hold, where they match. `make rules`, about a quarter of an hour.
 
     python benchmarks/rules.py [--instances 1000] [--recall FILE ...]
 
-The shipped library is generated again, and every rule of it tried at so many drawn instances, all of them in ONNX
-Runtime. Then where its rules match on the graphs of the paper's Table 1, and which of them fire there when all declared
-ones are switched off. FILE is a foreign rule set's equations: `rlflow rules recall` says of each what becomes of it.
+The results go to data/results/rule_study/metrics.json. The shipped library is generated again, and each of its rules is
+tried at that many drawn instances, all of them in ONNX Runtime. Then its matches on the graphs of the paper's Table 1
+are counted, and the rules that fire there when all declared ones are switched off. FILE has the equations of another
+rule set, each of which is looked for as `rlflow rules recall` does.
 """
 
 import argparse
@@ -70,7 +71,7 @@ def enumerated(library: Library) -> list[Rule]:
 
 
 def generation(library: Library) -> dict[str, Any]:
-    """By family; `RuleError` if the shipped library is another one than the generator builds."""
+    """Figures of the generation, by family; `RuleError` if the shipped library is not what the generator builds."""
     with TemporaryDirectory() as folder:
         built, report = build_library(LibraryConfig.of(SHIPPED, TRIALS, 0, VerificationConfig()), Path(folder))
     if built.hash != library.hash:
@@ -93,7 +94,7 @@ def generation(library: Library) -> dict[str, Any]:
 
 
 def verification(rules: Sequence[Rule]) -> dict[str, Any]:
-    """As certificates are made."""
+    """Figures of verifying every rule anew, as certificates are made."""
     config = VerificationConfig(seed=1)
     refused = check_false_controls(false_controls(), config)
     begun = process_time()
@@ -108,7 +109,7 @@ def verification(rules: Sequence[Rule]) -> dict[str, Any]:
 
 
 def endurance(rules: Sequence[Rule], instances: int) -> dict[str, Any]:
-    """So many drawn instances of each rule, in the field and in ONNX Runtime."""
+    """Figures of trying each rule at `instances` drawn instances, in the field and in ONNX Runtime."""
     outcomes = []
     with ProcessPoolExecutor(mp_context=get_context("spawn")) as pool, progress_bar("enduring") as on_progress:
         for rule, submitted in [(rule, pool.submit(stress, rule, instances, 2)) for rule in rules]:
@@ -130,7 +131,7 @@ def endurance(rules: Sequence[Rule], instances: int) -> dict[str, Any]:
 
 
 def start(name: str, library: Library, paper_locations: int) -> dict[str, int]:
-    """What can be done to the graph as it is, and which enumerated rules fire on a walk of them alone."""
+    """The rules and locations that match a graph as it is, and the enumerated rules that fire when they are alone."""
     graph = from_onnx(zoo.build(name))
     matches = Rewriter(library.rules).matches(graph)
     return {

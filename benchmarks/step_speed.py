@@ -1,11 +1,11 @@
-"""How long a real environment step takes, and its parts: prints JSON rows of schemas/bench.schema.json.
+"""Time a step of the real environment, and its parts; prints JSON rows of schemas/bench.schema.json.
 
     python benchmarks/step_speed.py [--steps 300] [--profile]
 
 Random episodes in `SubstitutionEnv`, with the observation, on BERT-Base, ResNet-50 and BERT of up to 96 layers. The
-price list is warm: it has a price for every fragment, which is found by the fragment's signature as always; what a
-missing price costs has a row of its own. The parts are timed one by one on the graphs of one walk. `--profile` prints
-where the time of the steps goes instead.
+price list is warm: it has a price for every fragment, found by the fragment's signature as always; the time of a
+missing price has a row of its own. The parts are timed one by one on the graphs of one walk. `--profile` prints where
+the time of the steps goes instead.
 """
 
 import argparse
@@ -49,7 +49,7 @@ _PART_CASES = 60
 
 
 class WarmPriceList(PriceList):
-    """Knows every price; what it is does not matter for the time that finding it takes."""
+    """A price list that has every price; its value does not matter for the time that finding it takes."""
 
     def get(self, setting: str, signature: str) -> Price:
         return Price(int(signature[:6], 16) / 1e9 if signature != "view" else 0.004, signature)
@@ -81,7 +81,7 @@ def all_rows(bert: Graph, whole: Library, steps: int) -> Iterator[dict[str, Any]
 
 
 def few(graph: Graph, whole: Library) -> Library:
-    """As many rules as an agent acts with: those that match most often."""
+    """The rules that match most often, as many as an agent acts with."""
     found = Rewriter(whole.rules).matches(graph)
     by_matches = sorted(range(len(found)), key=lambda i: (-len(found[i]), i))
     return whole.select([whole.rules[i].id for i in by_matches[:FEW_RULES]])
@@ -95,7 +95,7 @@ def environment(graph: Graph, rules: Library) -> SubstitutionEnv:
 
 
 def walk(env: SubstitutionEnv, steps: int, visit: Callable[[Graph], None] = lambda graph: None) -> list[float]:
-    """Milliseconds of each of so many random valid steps."""
+    """The milliseconds of each of a number of random valid steps."""
     rng = np.random.default_rng(0)
     env.reset(seed=0)
     times: list[float] = []
@@ -128,7 +128,7 @@ def growth_rows(whole: Library, steps: int) -> Iterator[dict[str, Any]]:
 
 
 def scratch_row(name: str, graph: Graph, whole: Library) -> dict[str, Any]:
-    """All matches of a graph of which nothing is known; what replaces a source has been drawn up before."""
+    """The time to find all matches of a graph of which nothing is known; the rules' targets are already prepared."""
     rewriter = Rewriter(whole.rules)
     times = []
     for _ in range(_PART_CASES // 4):
@@ -141,7 +141,7 @@ def scratch_row(name: str, graph: Graph, whole: Library) -> dict[str, Any]:
 
 
 def stored_row(graph: Graph, rules: Library) -> dict[str, Any]:
-    """Memory that the graphs of random episodes take, with their order, matches and prices, while all are kept."""
+    """The memory of the graphs of random episodes, with their order, matches and prices, while all are kept."""
     kept: list[Graph] = []
     env = environment(graph, rules)
     walk(env, EPISODE_STEPS)
@@ -157,7 +157,7 @@ def resident_mb() -> float:
 
 
 def miss_row(graph: Graph, whole: Library) -> dict[str, Any]:
-    """What a step costs besides for each price that the list does not have."""
+    """The additional time of a step for each price that the list does not have."""
     prices = empty_price_list(1)
     cost_model = MeasuredCost("deployed", prices, PricingConfig())
     start = time.perf_counter_ns()
@@ -167,7 +167,7 @@ def miss_row(graph: Graph, whole: Library) -> dict[str, Any]:
 
 
 def part_rows(graph: Graph, whole: Library) -> Iterator[dict[str, Any]]:
-    """Each part alone on the rewrites of one walk, from nothing and from what is known of the graph before."""
+    """The time of each part alone on the rewrites of one walk, from scratch and from the graph before."""
     rewriter = Rewriter(whole.rules)
     rng = np.random.default_rng(0)
     rewrites: list[tuple[Graph, Match]] = []

@@ -54,3 +54,12 @@ def command(repository: Path) -> Callable[..., subprocess.CompletedProcess[str]]
         return answer
 
     return run
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Say which certificates this run made again, as another commit makes others (`tests/rules`)."""
+    reports = terminalreporter.getreports("passed") + terminalreporter.getreports("failed")
+    made = [value for report in reports for name, value in report.user_properties if name == "certificate made again"]
+    if made:
+        terminalreporter.write_sep("-", f"{len(made)} certificates made again")
+        terminalreporter.write_line(" ".join(sorted(made)))

@@ -11,7 +11,6 @@ WITHOUT_LOGIC = {
     "errors.py": "classes of errors",
     "agents/config.py": "settings, read by world_model/config.py",
     "cost/base.py": "an interface",
-    "onnx_io/opset.py": "tables, read by importer and exporter",
     "ops/schema.py": "the interface of operators",
 }
 TESTED_BY_FAMILY = {

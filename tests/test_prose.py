@@ -26,7 +26,6 @@ EXCEPT = frozenset(
     {
         "evaluation/results.py",
         "tracking/factories.py",
-        "trajectory/record.py",
         "world_model/model.py",
         "zoo/registry.py",
     }

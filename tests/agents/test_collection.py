@@ -1,5 +1,6 @@
 """Rollouts of real rewrites: what the world model is fitted on must be what happened."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -13,6 +14,7 @@ from rlflow.environments import EnvironmentConfig, SubstitutionEnv
 from rlflow.errors import InputError
 from rlflow.ir.structural_hash import structural_hash
 from rlflow.onnx_io import from_onnx
+from rlflow.ops.registry import OPERATORS
 from rlflow.rules import library
 from rlflow.rules.matching.rewriter import Rewriter
 from rlflow.trajectory.replay import replay
@@ -83,7 +85,7 @@ def test_an_interrupted_collection_goes_on(collected: Collection, tmp_path: Path
 
     with pytest.raises(KeyboardInterrupt):
         collect(new_env(), CONFIG, seed=3, checkpoint=tmp_path, on_episode=kill)
-    assert len(Collection.load(tmp_path).episodes) == 3
+    assert len(Collection.load(tmp_path, new_env()).episodes) == 3
     numbers: list[int] = []
     resumed = collect(
         new_env(), CONFIG, seed=3, checkpoint=tmp_path, on_episode=lambda number, episode: numbers.append(number)
@@ -106,7 +108,21 @@ def test_files_that_do_not_belong_together_are_refused(collected: Collection, tm
     trajectories = tmp_path / "trajectories.jsonl"
     trajectories.write_text("".join(trajectories.read_text().splitlines(keepends=True)[:-1]))
     with pytest.raises(InputError, match="do not belong together; run collect_rollouts"):
-        Collection.load(tmp_path)
+        Collection.load(tmp_path, new_env())
+
+
+def test_a_collection_in_another_vocabulary_is_not_continued(
+    collected: Collection, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+):
+    """An operator came in between: index 7 of the episodes on disk is not index 7 of those to come."""
+    collected.save(tmp_path, new_env())
+    monkeypatch.setitem(OPERATORS, "Abacus", replace(OPERATORS["Relu"], name="Abacus"))
+    with pytest.raises(InputError, match="has another vocabulary; run collect_rollouts"):
+        Collection.load(tmp_path, new_env())
+    afresh = collect(new_env(), CONFIG, seed=3, checkpoint=tmp_path)
+    assert "starting afresh" in caplog.text
+    assert len(afresh.episodes) == len(collected.episodes)
+    assert (afresh.graphs[0].op != collected.graphs[0].op).any()
 
 
 def test_no_episode_begins_after_the_time_limit():
@@ -117,7 +133,7 @@ def test_no_episode_begins_after_the_time_limit():
 def test_rollouts_carry_the_rules_and_round_trip(collected: Collection, tmp_path: Path):
     env = new_env()
     collected.save(tmp_path, env)
-    again = Collection.load(tmp_path)
+    again = Collection.load(tmp_path, env)
     assert same(again, collected)
     rollouts = again.rollouts(env)
     assert rollouts.rule_ids == tuple(rule.id for rule in env.library.rules)

@@ -15,8 +15,8 @@ from rlflow.cost.regions import VIEWS, partition, updated
 from rlflow.ir.graph import Graph
 from rlflow.onnx_io import from_onnx, to_onnx
 from rlflow.onnx_io.standalone import standalone_model
-from rlflow.rules.declared.catalogue import curated_rules
-from rlflow.rules.declared.convolution import convolution_rules
+from rlflow.rules.declared import convolution, joins
+from rlflow.rules.declared.catalogue import FILES, rules_of
 from rlflow.rules.matching.rewriter import Rewriter
 from rlflow.runtime.session import fused_model
 
@@ -70,7 +70,11 @@ def test_regions_fuse_to_what_the_model_fuses_to_while_it_is_rewritten(bert):
     All but one rule, which writes Gelu in a form that is not recognised (see `_comes_from_gelu`), and those that make
     several slices of a split, of which ONNX Runtime makes a split again.
     """
-    rules = [r for r in curated_rules() if r.name != "divide-to-multiply" and not r.name.startswith("part-")]
+    rules = [
+        r
+        for r in rules_of(*(f for f in FILES if f is not joins))
+        if r.name != "divide-to-multiply" and not r.name.startswith("part-")
+    ]
     rewriter, g, rng = Rewriter(rules), bert(layers=1), random.Random(1)
     known: dict[str, Counter[str]] = {}
     seen = set()
@@ -115,7 +119,7 @@ def branches() -> Graph:
 
 
 def test_regions_fuse_to_what_the_model_fuses_to_while_convolutions_are_rewritten():
-    rewriter = Rewriter(convolution_rules())
+    rewriter = Rewriter(rules_of(convolution))
     known: dict[str, Counter[str]] = {}
     seen = set()
     for seed in range(4):

@@ -1,9 +1,9 @@
 """Pictures: every box and every edge is drawn, in its place and colour, and nothing lies on anything else."""
 
 import pytest
-from ir.conftest import random_graph
 from matplotlib.colors import to_hex
 from matplotlib.text import Annotation
+from support.square_graphs import random_graph
 
 from rlflow.evaluation.box_picture import draw
 from rlflow.evaluation.boxes import COLOURS, Box, model_panels

@@ -3,7 +3,7 @@
 import json
 import re
 
-from ir.conftest import graph_of, node, source, weight
+from support.square_graphs import graph_of, node, source, weight
 
 from rlflow.evaluation.boxes import Box, model_panels, to_dot
 

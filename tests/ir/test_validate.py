@@ -56,7 +56,7 @@ LEAF_WITH_OPERANDS = Node("Weight", (Ref(0),), {}, (SQUARE,), ("w",), True)
         ({"output_names": ()}, r"1 outputs under the names \(\)"),
         ({"outputs": (Ref(3), Ref(3)), "output_names": ("y", "y")}, "2 outputs under the names"),
         ({"inputs": (0, 8)}, "input 8 is not in the graph"),
-        ({"next_id": 3}, "the next node would be 3, which is taken"),
+        ({"next_id": 3}, "the next node would be 3, which is not above"),
     ],
 )
 def test_refusals(changed: dict[str, Any], reason: str) -> None:

@@ -7,7 +7,8 @@ import onnx
 import pytest
 from onnx import TensorProto, helper, parser
 from support.conformance.backend import case_of, load_tests
-from support.onnx_models import build_model, floats, interface, same_values
+from support.kernels import same_values
+from support.onnx_models import build_model, floats, interface
 
 from rlflow.onnx_io import check_model, from_onnx, to_onnx
 from rlflow.onnx_io.opset_upgrade import upgraded

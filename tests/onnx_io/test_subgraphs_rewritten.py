@@ -9,7 +9,8 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 from onnx import GraphProto, ModelProto, NodeProto, TensorProto, helper, numpy_helper
-from support.onnx_models import Build, build_model, floats, same_values
+from support.kernels import same_values
+from support.onnx_models import Build, build_model, floats
 from support.recording import branches
 from support.strategies import graphs
 

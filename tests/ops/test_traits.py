@@ -41,6 +41,9 @@ NAMED = {
         {"If", "Loop", "Scan", "SequenceMap", "Constant", "Identity"},
         "control flow, and the nodes by which a body reads what surrounds it",
     ),
+    "rules/dsl/__init__.py": ({"Shape"}, "a type of the language, not the operator"),
+    "rules/dsl/operators.py": ({"Split"}, "the constructor of all parts at once"),
+    "rules/dsl/tensors.py": ({"Constant"}, "a number in a rule is a Constant"),
     "rules/pattern.py": (
         {"Constant", "Split"},
         "the notation: a Constant is a number, a Split's first output is written",

@@ -26,7 +26,7 @@ from rlflow.optimiser import Budget, OnProgress, OptimisationResult, Optimiser
 from rlflow.rules import library as rule_library
 from rlflow.rules.library import Library
 from rlflow.rules.matching.rewriter import Rewriter
-from rlflow.rules.rule import declare
+from rlflow.rules.rule import rule_from_json
 from rlflow.runtime.inputs import draw_inputs
 from rlflow.search.greedy import Greedy
 
@@ -223,7 +223,7 @@ def test_a_body_that_became_slower_stays_as_it_is() -> None:
     """Two products instead of one, which this cost model likes."""
     text = LAYERS.replace("t1 = MatMul(x, w)  t = MatMul(t1, v)", "t1 = Add(x, x)  t = MatMul(t1, v)")
     text = text.replace("e1 = MatMul(x, v)  e2 = MatMul(e1, w)  e = Relu(e2)", "e = Relu(x)")
-    apart = declare(
+    apart = rule_from_json(
         "apart",
         "linear",
         [["MatMul", ["Add", "x", "y"], "w"]],

@@ -27,9 +27,8 @@ def test_an_own_run_leaves_readme_right(repository: Path, tmp_path: Path):
     """In a checkout whose results were made anew, as `make repro` leaves it on another machine."""
     checkout = checkout_of(repository, ["README.md", TABLE, "docs/results_table.py"], tmp_path)
     published = (checkout / TABLE).read_text()
-    own = published.replace("| bert | greedy | 2", "| bert | greedy | 3")
+    own = published + "| another graph | greedy |\n"
     (checkout / TABLE).write_text(own)
-    assert own != published
     assert publishable_tables(checkout) == [published, own]
 
 

@@ -23,7 +23,7 @@ from rlflow.evaluation.results import write_results
 from rlflow.ir import Graph
 from rlflow.onnx_io import from_onnx
 from rlflow.rules.library import load
-from rlflow.rules.rule import declare
+from rlflow.rules.rule import rule_from_json
 from rlflow.rules.verification.sampler import Sampler
 
 LIBRARY = load()
@@ -84,7 +84,7 @@ def test_every_rule_gets_its_turns(part: int) -> None:
 
 def test_a_false_rule_is_found() -> None:
     """So the tests above can fail."""
-    false = declare("false", "test", [["Relu", ["Neg", "x"]]], [["Neg", ["Relu", "x"]]])
+    false = rule_from_json("false", "test", [["Relu", ["Neg", "x"]]], [["Neg", ["Relu", "x"]]])
     tally = Tally([false])
     take_turns(tally, 0, turns=1, seed=0)
     assert tally.models == len(tally.differences) == 1

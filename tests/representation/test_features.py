@@ -1,23 +1,22 @@
 """The arrays of a graph: its nodes and edges, and nothing that tells where in the model a node stands."""
 
+import logging
 import random
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from support.zoo_names import SMALL, ZOO
 
 from rlflow import zoo
+from rlflow.errors import InputError
 from rlflow.ir.graph import Graph
 from rlflow.ir.node import INPUT
 from rlflow.onnx_io import from_onnx
 from rlflow.ops import registry
-from rlflow.representation.features import (
-    FEATURES,
-    NUM_FEATURES,
-    VOCABULARY,
-    VOCABULARY_SIZE,
-    Featuriser,
-)
+from rlflow.representation.features import FEATURES, Featuriser, todays_vocabulary
+from rlflow.representation.graph_arrays import GraphArrays
+from rlflow.representation.vocabulary import OPAQUE, PADDING, Vocabulary
 from rlflow.rules import library as rule_library
 from rlflow.rules.matching.rewriter import Rewriter
 
@@ -59,7 +58,6 @@ def test_the_operator_is_an_index_and_never_a_scalar_feature():
     work differ in the index alone.
     """
     assert "op" not in FEATURES
-    assert NUM_FEATURES == len(FEATURES)
     rows = {}
     for op in ("Add", "Mul"):
         graph = build("tiny_scale")
@@ -79,9 +77,10 @@ def test_the_operator_is_an_index_and_never_a_scalar_feature():
 
 
 def test_the_vocabulary_has_every_operator_that_runs_once():
-    assert VOCABULARY[0] == "<padding>"
-    assert len(set(VOCABULARY)) == VOCABULARY_SIZE
-    assert {*registry.OPERATORS, INPUT} - {"Constant"} < set(VOCABULARY)
+    operators = todays_vocabulary().operators
+    assert operators[0] == PADDING
+    assert len(set(operators)) == len(operators)
+    assert {*registry.OPERATORS, INPUT} - {"Constant"} < set(operators)
 
 
 def test_what_is_not_understood_is_opaque_and_not_padding():
@@ -89,7 +88,7 @@ def test_what_is_not_understood_is_opaque_and_not_padding():
     arrays = Featuriser().arrays(graph)
     opaque = {graph.nodes[i].op for i in graph.order if graph.nodes[i].is_opaque}
     assert "Loop" in opaque
-    names = [VOCABULARY[op] for op in arrays.op]
+    names = [todays_vocabulary().operators[op] for op in arrays.op]
     assert names.count("<opaque>") == sum(graph.nodes[i].is_opaque for i in graph.order)
     assert "<padding>" not in names
 
@@ -178,4 +177,76 @@ def test_a_graph_without_nodes_has_arrays():
     arrays = Featuriser().arrays(empty)
     assert arrays.num_nodes == 1
     assert arrays.edges.shape == (0, 2)
-    assert arrays.features.shape == (1, NUM_FEATURES)
+    assert arrays.features.shape == (1, len(FEATURES))
+
+
+def in_words(arrays: GraphArrays, vocabulary: Vocabulary) -> list[tuple[str, dict[str, float]]]:
+    """Each node as its operator and its features by name."""
+    rows = (dict(zip(vocabulary.features, row, strict=True)) for row in arrays.features.tolist())
+    return [(vocabulary.operators[op], row) for op, row in zip(arrays.op, rows, strict=True)]
+
+
+def test_a_new_operator_changes_nothing_in_an_earlier_vocabulary(monkeypatch):
+    """To the bit. Not vacuous: its name comes before all others, so that today's numbers all move."""
+    graph, saved = build("bert", layers=2), todays_vocabulary()
+    before = Featuriser(saved).arrays(graph)
+    monkeypatch.setitem(registry.OPERATORS, "Abacus", replace(registry.OPERATORS["Relu"], name="Abacus"))
+    after, today = Featuriser(saved).arrays(graph), Featuriser().arrays(graph)
+    for name, array in vars(before).items():
+        np.testing.assert_array_equal(array, getattr(after, name), strict=True)
+    assert (today.op != before.op).any()
+    assert in_words(today, todays_vocabulary()) == in_words(before, saved)
+
+
+def test_the_order_of_the_names_does_not_matter():
+    """A vocabulary in which everything is somewhere else, and one feature is missing, says the same of a graph."""
+    graph, today = build("tiny_merge"), todays_vocabulary()
+    other = Vocabulary((PADDING, *reversed(today.operators[1:])), (*FEATURES[3:], *FEATURES[:2]))
+    found = in_words(Featuriser(other).arrays(graph), other)
+    wanted = in_words(Featuriser(today).arrays(graph), today)
+    assert found == [(op, {name: row[name] for name in other.features}) for op, row in wanted]
+
+
+def test_an_unseen_operator_looks_opaque_and_is_warned_of_once(caplog):
+    """Nothing that only its definition tells is left: neither its work nor that it moves no memory."""
+    graph, today = build("bert", layers=2), todays_vocabulary()
+    unseen = ("MatMul", "Reshape")
+    fewer = replace(today, operators=tuple(name for name in today.operators if name not in unseen))
+    with caplog.at_level(logging.WARNING):
+        arrays = Featuriser(fewer).arrays(graph)
+    warnings = [record.getMessage() for record in caplog.records]
+    assert sorted(warnings) == [
+        f"the operator {name} is not in the vocabulary of the model: it is seen as an opaque one" for name in unseen
+    ]
+    names = [graph.nodes[i].op for i in (*graph.inputs, *graph.order)]
+    assert set(unseen) <= set(names)
+    known = in_words(Featuriser(today).arrays(graph), today)
+    for name, (op, row), (_, all_that_is_known) in zip(names, in_words(arrays, fewer), known, strict=True):
+        assert op == (OPAQUE if name in unseen else name)
+        if name not in unseen:
+            assert row == all_that_is_known
+            continue
+        assert row.pop("log2_flops") == 0.0 < row.pop("log2_bytes")
+        assert row.items() <= all_that_is_known.items()
+
+
+def test_an_operator_that_the_library_knows_no_more_is_warned_of(caplog):
+    today = todays_vocabulary()
+    Featuriser(today)
+    assert not caplog.records
+    older = replace(today, operators=(*today.operators, "Abacus"))
+    assert (Featuriser(older).arrays(build("tiny_merge")).op == Featuriser().arrays(build("tiny_merge")).op).all()
+    assert [record.getMessage() for record in caplog.records] == [
+        "the library no longer knows Abacus, which the model does: it is opaque now"
+    ]
+
+
+def test_a_feature_that_is_no_longer_computed_is_refused():
+    vocabulary = replace(todays_vocabulary(), features=("rank", "age", "operands"))
+    with pytest.raises(InputError, match="feature age, which this version of rlflow does not compute: fit it again"):
+        Featuriser(vocabulary)
+
+
+def test_a_vocabulary_without_a_place_for_the_unknown_is_refused():
+    with pytest.raises(InputError, match="without <opaque>"):
+        Featuriser(Vocabulary((PADDING, "Add"), ("rank",)))

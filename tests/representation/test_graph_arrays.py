@@ -24,8 +24,8 @@ def test_a_graph_is_accepted_also_without_edges() -> None:
         (OP, FEATURES[:1], EDGES, "features must be"),
         (OP, FEATURES + np.float32("nan"), EDGES, "not finite"),
         (OP, FEATURES, EDGES.T, "edges must be"),
-        (OP, FEATURES, EDGES + 1, "leaves the graph"),
-        (OP, FEATURES, EDGES - 1, "leaves the graph"),
+        (OP, FEATURES, EDGES + 1, "names a node that is not"),
+        (OP, FEATURES, EDGES - 1, "names a node that is not"),
     ],
 )
 def test_broken_arrays_are_refused(op: np.ndarray, features: np.ndarray, edges: np.ndarray, reason: str) -> None:

@@ -1,5 +1,6 @@
 """Rollouts survive the disk bit by bit, and broken ones are refused."""
 
+import json
 from dataclasses import replace
 from pathlib import Path
 
@@ -10,6 +11,9 @@ from rlflow.errors import InputError
 from rlflow.representation.action_space import ActionSpace
 from rlflow.representation.graph_arrays import GraphArrays
 from rlflow.representation.rollouts import Episode, Rollouts
+from rlflow.representation.vocabulary import PADDING, Vocabulary
+
+VOCABULARY = Vocabulary((PADDING, "Add", "Mul", "Relu", "Exp", "Log"), ("rank", "operands"))
 
 
 def graph(nodes: int, rng: np.random.Generator) -> GraphArrays:
@@ -33,13 +37,13 @@ def rollouts() -> Rollouts:
     rng = np.random.default_rng(0)
     graphs = tuple(graph(nodes, rng) for nodes in (1, 4, 7))
     episodes = tuple(episode(steps, rng) for steps in (1, 5, 3))
-    return Rollouts(graphs, episodes, ActionSpace(2, 4), ("merge", "fold"), 6, "abc")
+    return Rollouts(graphs, episodes, ActionSpace(2, 4), ("merge", "fold"), VOCABULARY, "abc")
 
 
 def test_save_and_load_give_every_array_back(rollouts: Rollouts, tmp_path: Path) -> None:
     rollouts.save(tmp_path)
     loaded = Rollouts.load(tmp_path)
-    assert (loaded.rule_ids, loaded.vocabulary_size, loaded.library_hash) == (("merge", "fold"), 6, "abc")
+    assert (loaded.rule_ids, loaded.vocabulary, loaded.library_hash) == (("merge", "fold"), VOCABULARY, "abc")
     assert loaded.action_space == rollouts.action_space
     assert loaded.num_steps == 9
     for old, new in zip((*rollouts.graphs, *rollouts.episodes), (*loaded.graphs, *loaded.episodes), strict=True):
@@ -70,6 +74,17 @@ def test_a_missing_or_truncated_folder_is_refused(rollouts: Rollouts, tmp_path: 
         Rollouts.load(tmp_path)
 
 
+def test_rollouts_that_do_not_name_their_vocabulary_are_refused(rollouts: Rollouts, tmp_path: Path) -> None:
+    """As format 1, which told its size alone."""
+    rollouts.save(tmp_path)
+    description = json.loads((tmp_path / "rollouts.json").read_text())
+    size = len(description.pop("vocabulary")["operators"])
+    description |= {"format_version": 1, "vocabulary_size": size}
+    (tmp_path / "rollouts.json").write_text(json.dumps(description))
+    with pytest.raises(InputError, match="another format version; run collect_rollouts again"):
+        Rollouts.load(tmp_path)
+
+
 def test_inconsistent_episodes_are_refused(rollouts: Rollouts) -> None:
     first = rollouts.episodes[1]
     with pytest.raises(InputError, match="cost of the wrong length"):
@@ -81,6 +96,8 @@ def test_inconsistent_episodes_are_refused(rollouts: Rollouts) -> None:
     with pytest.raises(InputError, match="match counts outside"):
         replace(rollouts, episodes=(replace(first, counts=first.counts + 9),))
     with pytest.raises(InputError, match="outside the vocabulary"):
-        replace(rollouts, vocabulary_size=2)
+        replace(rollouts, vocabulary=replace(VOCABULARY, operators=VOCABULARY.operators[:2]))
+    with pytest.raises(InputError, match="has not the 1 features"):
+        replace(rollouts, vocabulary=replace(VOCABULARY, features=("rank",)))
     with pytest.raises(InputError, match="rule ids"):
         replace(rollouts, rule_ids=("merge", "merge"))

@@ -1,15 +1,20 @@
 """A library that was tampered with does not load, and the message names the rule."""
 
 import json
+import subprocess
+import sys
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from rlflow.errors import CertificateError, InputError, RuleError
-from rlflow.rules.certificate import SEMANTICS
-from rlflow.rules.library import Library, load
+from rlflow.rules.certificate import METHOD, check_certificate
+from rlflow.rules.library import SHIPPED, Library, load
+from rlflow.rules.rule import Rule
+from rlflow.rules.verification.verify import VerificationConfig, certified
 
 Corruption = Callable[[dict[str, Any]], None]
 
@@ -39,12 +44,14 @@ CORRUPTIONS = {
     "attributes": put("attributes", {"?p": ["permutation", "x"]}),
     "shapes tested": put("certificate.shapes", 100000),
     "trials": put("certificate.trials", 64),
-    "error": put("certificate.max_relative_error", 0.5),
     "refuted": put("certificate.refuted_without_condition", 1000),
     "digest": put("certificate.digest", "0" * 64),
     "certificate dropped": put("certificate", None),
-    "other semantics": put("certificate.semantics", SEMANTICS + "x"),
+    "another verifier": put("certificate.semantics.verifier", "0" * 12),
+    "another MatMul": put("certificate.semantics.MatMul", "0" * 12),
+    "semantics typed by hand": put("certificate.semantics", "1"),
     "other method": put("certificate.method", "trust me"),
+    "a figure added": put("certificate", {"method": METHOD, "max_relative_error": 0.0}),
 }
 
 
@@ -93,3 +100,67 @@ def test_a_line_that_is_no_rule_is_named_by_its_number(written: Path, line: str)
 def test_a_missing_library_is_bad_input(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="absent"):
         load(tmp_path / "absent.jsonl")
+
+
+_REFUSALS = {
+    "certificate dropped": "has no certificate",
+    "semantics typed by hand": "has no certificate of today's form",
+    "another MatMul": "another meaning of MatMul",
+    "another verifier": "another meaning of verifier",
+    "other method": "by another method, trust me",
+    "trials": "changed after verification",
+}
+
+
+@pytest.mark.parametrize(("name", "reason"), _REFUSALS.items())
+def test_a_refusal_says_why_and_what_to_do(written: Path, library: Library, name: str, reason: str) -> None:
+    rule = library.get("scale-into-weight").to_json()
+    CORRUPTIONS[name](rule)
+    written.write_text(json.dumps(rule))
+    with pytest.raises(CertificateError, match=reason) as refusal:
+        load(written)
+    assert "`rlflow rules certify`" in str(refusal.value)
+
+
+def test_the_float_error_of_a_machine_is_told_but_not_written(library: Library) -> None:
+    """Not vacuous: the error of this rule is above zero, and another one changes neither the line nor the digest."""
+    rule = certified(library.get("scale-into-weight"), VerificationConfig())
+    assert rule.certificate is not None
+    assert rule.certificate.max_relative_error
+    elsewhere = replace(rule, certificate=replace(rule.certificate, max_relative_error=0.5))
+    assert elsewhere == rule == library.get("scale-into-weight")
+    assert json.dumps(elsewhere.to_json()) == json.dumps(library.get("scale-into-weight").to_json())
+    check_certificate(elsewhere)
+
+
+def test_where_a_rule_is_declared_is_no_part_of_what_is_certified(library: Library) -> None:
+    """A line more in the file of a declaration must not void the certificates below it."""
+
+    class Moved(Rule):
+        def to_json(self) -> dict[str, Any]:
+            return super().to_json() | {"declared_at": "declared/elsewhere.py:1"}
+
+    rule = library.get("scale-into-weight")
+    moved = Moved(**{name: getattr(rule, name) for name in rule.__dataclass_fields__})
+    check_certificate(moved)
+
+
+def test_the_shipped_file_is_what_would_be_written(library: Library, written: Path) -> None:
+    assert written.read_bytes() == SHIPPED.read_bytes()
+
+
+SCRIPT = """
+import sys
+from rlflow.rules.library import load
+count = len(load().rules)
+heavy = ("onnx", "onnxruntime", "torch", "rlflow.rules.declared", "rlflow.rules.dsl", "rlflow.rules.verification")
+print(count, sorted(name for name in sys.modules if name.startswith(heavy)))
+"""
+
+
+def test_to_load_a_library_imports_neither_declarations_nor_onnx_runtime() -> None:
+    """In a process of its own: in this one, other tests have imported everything."""
+    done = subprocess.run([sys.executable, "-c", SCRIPT], capture_output=True, text=True, check=True)
+    count, imported = done.stdout.split(maxsplit=1)
+    assert imported == "[]\n"
+    assert int(count) >= 716

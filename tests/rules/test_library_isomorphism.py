@@ -33,7 +33,7 @@ class RuleGraph(nx.MultiDiGraph):
         for role, side in (("source", rule.source), ("target", rule.target)):
             for position, term in enumerate(side):
                 graph.refer("rule", graph.term(term), role, position, output_of(term))
-        for role, conditions in (("where", rule.where), ("worth", rule.worth)):
+        for role, conditions in (("where", rule.where), ("worth", rule.profitable_if)):
             for condition in conditions:  # their order means nothing
                 graph.refer("rule", graph.expression(freeze(condition)), role)
         return graph
@@ -137,7 +137,7 @@ def test_each_part_of_a_rule_tells_it_apart(rules) -> None:
         replace(rule, where=(["==", ["dim", "x", -1], 4],)),
         replace(rule, where=(["==", ["dim", "x", -1], 8],)),
         replace(rule, where=(["==", ["dim", "w0", -1], 4],)),
-        replace(rule, worth=(["==", ["dim", "x", -1], 4],)),
+        replace(rule, profitable_if=(["==", ["dim", "x", -1], 4],)),
     ]
     assert pairs([rule, *others]) == []
     assert len({r.id for r in (rule, *others)}) == len(others) + 1

@@ -71,7 +71,7 @@ def test_sides_agree_in_the_reference_interpreter(rule: Rule, seed: int) -> None
 def test_rewriter_finds_and_applies_the_rule(rule: Rule, seed: int) -> None:
     rng = np.random.default_rng(seed)
     graph, roots = embedded(rule, seed)
-    rewriter = Rewriter([replace(rule, worth=())])  # what is drawn is small
+    rewriter = Rewriter([replace(rule, profitable_if=())])  # what is drawn is small
     found = [m for m in rewriter.matches(graph)[0] if set(m.roots) == set(roots)]
     assert found
     for match in found:

@@ -7,21 +7,23 @@ import pytest
 from rlflow.errors import RuleError
 from rlflow.rules.library import Library
 from rlflow.rules.pattern import variables
-from rlflow.rules.rule import canonical, declare, with_short_names
+from rlflow.rules.rule import canonical, rule_from_json, with_short_names
 
 LINEAR = {"x": {"shape": ["...b", "m", "k"]}, "w": {"shape": ["k", "n"], "constant": True}}
 
 
 def test_the_id_is_of_the_content_not_of_names() -> None:
-    one = declare("a", "f", [["MatMul", "x", "w"]], [["MatMul", "x", "w"]], LINEAR)
+    one = rule_from_json("a", "f", [["MatMul", "x", "w"]], [["MatMul", "x", "w"]], LINEAR)
     renamed = {"left": {"shape": ["...z", "p", "q"]}, "right": {"shape": ["q", "r"], "constant": True}}
-    other = declare("b", "f", [["MatMul", "left", "right"]], [["MatMul", "left", "right"]], renamed)
+    other = rule_from_json("b", "f", [["MatMul", "left", "right"]], [["MatMul", "left", "right"]], renamed)
     assert one.id == other.id
     variants = [
-        declare("a", "f", [["MatMul", "x", "w"]], [["MatMul", "x", "w"]], LINEAR | {"w": {"shape": ["k", "n"]}}),
-        declare("a", "f", [["MatMul", "x", "w"]], [["MatMul", "x", "w"]], LINEAR, where=[["==", ["rank", "x"], 2]]),
-        declare("a", "f", [["MatMul", "x", "w"]], [["MatMul", "x", "w"]], LINEAR, opset=17),
-        declare("a", "f", [["MatMul", "x", "w"]], [["MatMul", "x", "w"]], LINEAR | {"x": {"shape": ["m", "k"]}}),
+        rule_from_json("a", "f", [["MatMul", "x", "w"]], [["MatMul", "x", "w"]], LINEAR | {"w": {"shape": ["k", "n"]}}),
+        rule_from_json(
+            "a", "f", [["MatMul", "x", "w"]], [["MatMul", "x", "w"]], LINEAR, where=[["==", ["rank", "x"], 2]]
+        ),
+        rule_from_json("a", "f", [["MatMul", "x", "w"]], [["MatMul", "x", "w"]], LINEAR, opset=17),
+        rule_from_json("a", "f", [["MatMul", "x", "w"]], [["MatMul", "x", "w"]], LINEAR | {"x": {"shape": ["m", "k"]}}),
     ]
     assert len({one.id, *(v.id for v in variants)}) == 5
 
@@ -40,7 +42,7 @@ def test_ids_are_unique(library: Library) -> None:
 )
 def test_rules_that_make_no_sense_are_refused(source: Any, target: Any, fault: str) -> None:
     with pytest.raises(RuleError, match=fault):
-        declare("nonsense", "f", source, target)
+        rule_from_json("nonsense", "f", source, target)
 
 
 def test_short_names_change_names_alone(library: Library) -> None:

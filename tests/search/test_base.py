@@ -1,5 +1,7 @@
 """Greedy, backtracking and random search: optimal where that is known, within the budget, the best and not the last."""
 
+from dataclasses import dataclass
+
 import pytest
 from support.searches import METHODS, SEARCHING, make
 
@@ -7,7 +9,7 @@ from rlflow import zoo
 from rlflow.cost.analytic import AnalyticCost
 from rlflow.ir.structural_hash import structural_hash
 from rlflow.onnx_io import from_onnx
-from rlflow.optimiser import Budget, Workspace
+from rlflow.optimiser import Budget, OptimisationResult, Workspace
 from rlflow.rules.matching.rewriter import Rewriter
 from rlflow.trajectory.replay import replay
 
@@ -87,19 +89,32 @@ class Watched(AnalyticCost):
         return self.asked[-1]
 
 
-@pytest.mark.parametrize("method", METHODS)
-def test_the_best_graph_is_returned_not_the_last(shipped, bert, method):
-    """Of all graphs that were priced; some that were priced after it are dearer."""
+@dataclass(frozen=True)
+class Searched:
+    """A search of a hundred expansions, and every price that it asked for, in order."""
+
+    result: OptimisationResult
+    asked: list[float]
+
+
+@pytest.fixture(scope="module", params=METHODS)
+def searched(request, shipped, bert) -> Searched:
+    """One run by each method, which the tests below look at."""
     model = Watched()
-    result = make(method, shipped, model, **SHORT_EPISODES.get(method, {})).optimise(bert, Budget(expansions=100))
-    assert result.best_ms == min(model.asked)
-    assert result.start_ms == model.asked[0] > result.best_ms
-    assert max(model.asked[model.asked.index(result.best_ms) :]) > result.best_ms
+    search = make(request.param, shipped, model, **SHORT_EPISODES.get(request.param, {}))
+    return Searched(search.optimise(bert, Budget(expansions=100)), model.asked)
 
 
-@pytest.mark.parametrize("method", METHODS)
-def test_the_trajectory_leads_to_the_best_graph(shipped, bert, method):
-    result = make(method, shipped, **SHORT_EPISODES.get(method, {})).optimise(bert, Budget(expansions=100))
+def test_the_best_graph_is_returned_not_the_last(searched):
+    """Of all graphs that were priced; some that were priced after it are dearer."""
+    result, asked = searched.result, searched.asked
+    assert result.best_ms == min(asked)
+    assert result.start_ms == asked[0] > result.best_ms
+    assert max(asked[asked.index(result.best_ms) :]) > result.best_ms
+
+
+def test_the_trajectory_leads_to_the_best_graph(shipped, bert, searched):
+    result = searched.result
     steps = result.trajectory.steps
     *_, last = replay(bert, result.trajectory, Rewriter(shipped.rules))
     assert structural_hash(last) == structural_hash(result.best) == steps[-1].hash

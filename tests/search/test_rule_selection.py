@@ -7,6 +7,7 @@ import pytest
 
 from rlflow.cost.analytic import AnalyticCost
 from rlflow.errors import InputError
+from rlflow.rules.library import Library
 from rlflow.rules.matching.rewriter import Rewriter
 from rlflow.search.rule_selection import RuleSet, SelectionConfig, select_rules
 
@@ -80,9 +81,18 @@ def test_the_set_is_a_library_in_its_own_order(shipped, chosen):
     assert [r.id for r in rules.rules] == [c.id for c in chosen.choices]
 
 
-def test_another_library_is_refused(shipped, chosen):
-    with pytest.raises(InputError, match="chosen from another library"):
-        chosen.rules(shipped.without([shipped.rules[-1].id]))
+def test_a_library_that_lacks_a_rule_of_the_set_is_refused_by_its_name(shipped, chosen):
+    lacking = chosen.choices[0].id
+    with pytest.raises(InputError, match=f"another library, which had {lacking}: run the generate_rules stage again"):
+        chosen.rules(shipped.without([lacking]))
+
+
+def test_rules_that_were_added_since_change_nothing(shipped, chosen):
+    """The library is the one of the set with the others in another order and one more or less."""
+    others = [rule for rule in shipped.rules if rule.id not in {c.id for c in chosen.choices}]
+    mixed = Library((*others[1:], *reversed(chosen.rules(shipped).rules)))
+    assert mixed.hash != chosen.library
+    assert chosen.rules(mixed) == chosen.rules(shipped)
 
 
 def test_a_saved_set_is_the_same_set(chosen, tmp_path):

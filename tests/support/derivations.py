@@ -7,10 +7,10 @@ from rlflow.onnx_io import from_onnx, to_onnx
 from rlflow.optimise.diagnose import Derivation
 from rlflow.optimiser import Budget, Workspace
 from rlflow.rules.matching.rewriter import Rewriter
-from rlflow.rules.rule import declare
+from rlflow.rules.rule import rule_from_json
 
 FLOAT = TensorProto.FLOAT
-LOSE_A_RELU = declare("lose-a-relu", "algebra", [["Relu", ["Neg", "x"]]], [["Neg", "x"]], {})
+LOSE_A_RELU = rule_from_json("lose-a-relu", "algebra", [["Relu", ["Neg", "x"]]], [["Neg", "x"]], {})
 
 
 def derivation(nodes, stored):

@@ -41,7 +41,7 @@ class Tally:
     differences: list[str] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        self.rewriter = Rewriter([replace(rule, worth=()) for rule in self.rules])
+        self.rewriter = Rewriter([replace(rule, profitable_if=()) for rule in self.rules])
 
     def next_action(self, graph: Graph, rng: np.random.Generator, first: int | None) -> tuple[int, Match] | None:
         """A match of this rule, or else of the one that has had fewest turns among those that match."""

@@ -1,7 +1,8 @@
 """Trajectories over small models of the zoo, as they are recorded: run this file to record them anew.
 
-They depend on the rules, so `make trajectories` belongs to every change of the library. A step is drawn uniformly from
-the rules that match, then from the rule's places, so that many rules take part.
+A step is drawn uniformly from the rules that match, then from the rule's places, so that many rules take part. Those to
+draw from are listed in `recorded/rules.txt`: a rule that is added later changes no recording. `make trajectories` is
+for when a rule goes, or when new ones shall take part.
 """
 
 import logging
@@ -29,6 +30,9 @@ from rlflow.zoo.builder import GraphBuilder
 from support.zoo_names import SMALL
 
 FOLDER = Path(__file__).parents[1] / "trajectory/recorded"
+RULES = FOLDER / "rules.txt"
+"""The ids of the rules that the recordings were drawn from, one a line, in the order of their library."""
+
 STEPS = 24
 
 _LOGGER = logging.getLogger(__name__)
@@ -86,6 +90,11 @@ def recorded(name: str) -> Trajectory:
     return trajectory
 
 
+def rules_recorded(library: Library) -> Library:
+    """The rules that the recordings were drawn from; `InputError` naming one that the library has no more."""
+    return library.select(RULES.read_text().split())
+
+
 def recording(name: str, library: Library, rewriter: Rewriter) -> tuple[Trajectory, Graph]:
     """A new one, and the graph at its end."""
     work = Workspace.begin(from_onnx(MODELS[name]()), rewriter, AnalyticCost(), library.hash, Budget(expansions=STEPS))
@@ -111,6 +120,7 @@ def main() -> None:
         report = compare(MODELS[name](), to_onnx(end))
         if not report.equivalent:
             sys.exit(f"{name} is {report.summary}: the library has a wrong rule")
+    RULES.write_text("".join(f"{rule.id}\n" for rule in library.rules))
     for name, trajectory in made.items():
         record.save([trajectory], FOLDER / f"{name}.jsonl")
         rules = len({step.rule for step in trajectory.steps})

@@ -141,7 +141,7 @@ def assert_fires_on_a_model(rule: Rule) -> None:
     """
     assert isinstance(verify(rule, VerificationConfig(seed=1)), Certificate)
     random, rng = Random(0), np.random.default_rng(0)
-    rewriter = Rewriter([replace(rule, worth=())])  # what is drawn is small
+    rewriter = Rewriter([replace(rule, profitable_if=())])  # what is drawn is small
     for _ in range(_MODELS):
         model = standalone_model(embed(rule, sampler.draw(rule, random), rng)[0])
         onnx.checker.check_model(model)

@@ -13,6 +13,7 @@ from rlflow.agents.random_agent import RandomAgent
 from rlflow.representation.action_space import ActionSpace
 from rlflow.representation.graph_arrays import GraphArrays
 from rlflow.representation.rollouts import Episode, Rollouts
+from rlflow.representation.vocabulary import PADDING, Vocabulary
 
 
 @dataclass(frozen=True)
@@ -162,6 +163,6 @@ def collect(env: TokenEnv, agent: RandomAgent, episodes: int, max_steps: int, se
         episodes=tuple(collected),
         action_space=env.action_space,
         rule_ids=tuple(rule.name for rule in env.rules),
-        vocabulary_size=len(OPERATORS) + 1,
+        vocabulary=Vocabulary((PADDING, *OPERATORS), ("parity", "tenth")),
         library_hash="synthetic",
     )

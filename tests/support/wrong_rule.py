@@ -5,10 +5,10 @@ from rlflow.equivalence.compare import compare
 from rlflow.onnx_io import to_onnx
 from rlflow.optimiser import Budget, Workspace
 from rlflow.rules.matching.rewriter import Rewriter
-from rlflow.rules.rule import declare
+from rlflow.rules.rule import rule_from_json
 
 # Looks like a rule that merges two biases, and loses one of them. No certificate: it could not be in a library.
-WRONG = declare(
+WRONG = rule_from_json(
     "lose-a-bias",
     "linear",
     [["Add", ["MatMul", "x", "w"], "c"]],

@@ -14,12 +14,12 @@ from rlflow.ir.structural_hash import structural_hash
 from rlflow.onnx_io import from_onnx
 from rlflow.optimiser import Budget, Workspace
 from rlflow.rules.matching.rewriter import Rewriter
-from rlflow.rules.rule import declare
+from rlflow.rules.rule import rule_from_json
 from rlflow.trajectory.minimise import minimise
 from rlflow.trajectory.replay import replay
 
-CANCEL = declare("cancel", "algebra", [["Neg", ["Neg", "x"]]], ["x"], {})
-SWAP = declare("swap", "algebra", [["Relu", ["Neg", "x"]]], [["Neg", ["Relu", "x"]]], {})
+CANCEL = rule_from_json("cancel", "algebra", [["Neg", ["Neg", "x"]]], ["x"], {})
+SWAP = rule_from_json("swap", "algebra", [["Relu", ["Neg", "x"]]], [["Neg", ["Relu", "x"]]], {})
 LANES = 12
 
 

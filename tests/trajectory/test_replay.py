@@ -59,7 +59,7 @@ def test_the_last_graph_computes_what_the_first_does(bert, episode, shipped):
 
 def test_another_start_is_refused(episode, shipped):
     other = from_onnx(zoo.build("bert", **{**SMALL_BERT, "seed": 1}, positions=16))
-    with pytest.raises(ReplayError, match=f"starts from graph {episode.start_hash}, this model is"):
+    with pytest.raises(ReplayError, match=f"starts from graph {episode.start_hash}, but this model is"):
         run(other, episode, shipped)
 
 
@@ -71,7 +71,7 @@ def test_an_unknown_rule_is_refused_by_its_step(bert, episode, shipped):
 @pytest.mark.parametrize("location", [10_000, -1])
 def test_a_location_that_is_none_is_refused_by_its_step(bert, episode, shipped, location):
     """-1 would be the last match if Python had its way."""
-    with pytest.raises(ReplayError, match=rf"step 3 applies .* at location {location}, but it matches \d+ times"):
+    with pytest.raises(ReplayError, match=rf"step 3 applies .* at location {location}, but the rule matches \d+ times"):
         run(bert, changed(episode, 3, location=location), shipped)
 
 

@@ -88,5 +88,5 @@ def test_counts_cost_entropy_of_a_uniform_guess() -> None:
 def test_weights_must_name_exactly_the_losses() -> None:
     model = memory()
     prediction, _, _ = model.sequence(states(B, T), actions(B, T), model.initial_hidden(B))
-    with pytest.raises(InputError, match="give each of them a weight"):
+    with pytest.raises(InputError, match="give each of these a weight"):
         world_model_loss(prediction, change(), torch.ones(B, T, dtype=torch.bool), model, {"latent": 1.0})

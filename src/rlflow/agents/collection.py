@@ -23,7 +23,6 @@ from rlflow.agents.random_agent import RandomAgent
 from rlflow.atomic_file import written_whole
 from rlflow.environments.substitution_env import SubstitutionEnv
 from rlflow.errors import InputError, RLFlowError
-from rlflow.representation.features import VOCABULARY_SIZE
 from rlflow.representation.graph_arrays import GraphArrays
 from rlflow.representation.rollouts import Episode, Rollouts
 from rlflow.trajectory import record
@@ -61,7 +60,7 @@ class Collection:
             episodes=tuple(self.episodes),
             action_space=env.actions,
             rule_ids=tuple(rule.id for rule in env.library.rules),
-            vocabulary_size=VOCABULARY_SIZE,
+            vocabulary=env.vocabulary,
             library_hash=env.library.hash,
         )
 
@@ -74,9 +73,13 @@ class Collection:
             draft.write_text(json.dumps(details) + "\n")
 
     @classmethod
-    def load(cls, folder: Path) -> "Collection":
-        """Read what `save` wrote. Raises InputError if it is incomplete."""
-        rollouts = Rollouts.load(folder)
+    def load(cls, folder: Path, env: SubstitutionEnv) -> "Collection":
+        """Read what `save` wrote. `InputError` if it is incomplete, or was not collected in such an environment."""
+        rollouts, own = Rollouts.load(folder), cls().rollouts(env)
+        for part in ("rule_ids", "action_space", "vocabulary"):
+            if getattr(rollouts, part) != getattr(own, part):
+                raise InputError(f"collection: {folder} has another {part.replace('_', ' ')}; run collect_rollouts")
+
         trajectories = record.load(folder / "trajectories.jsonl")
         try:
             details = json.loads((folder / "collection.json").read_text())
@@ -111,7 +114,7 @@ def collect(
     each.
     """
     agent = RandomAgent(env.actions, config.terminate_probability, config.concentration)
-    collection = _resumed(checkpoint)
+    collection = _resumed(checkpoint, env)
     started = saved = time.monotonic()
     for number in range(len(collection.episodes), config.episodes):
         if config.time_limit_s is not None and time.monotonic() - started >= config.time_limit_s:
@@ -128,11 +131,11 @@ def collect(
     return collection
 
 
-def _resumed(checkpoint: Path | None) -> Collection:
+def _resumed(checkpoint: Path | None, env: SubstitutionEnv) -> Collection:
     if checkpoint is None or not (checkpoint / "collection.json").exists():
         return Collection()
     try:
-        return Collection.load(checkpoint)
+        return Collection.load(checkpoint, env)
     except RLFlowError as error:
         log.warning("%s; starting afresh", error)
         return Collection()

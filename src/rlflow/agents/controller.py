@@ -23,7 +23,7 @@ from rlflow.world_model.latent_state import ObservationLayout
 
 @dataclass(frozen=True)
 class ControllerArguments:
-    """All that the weights need to be given a network again; stored beside them as JSON."""
+    """All that is needed to build the network again; stored as JSON beside the weights."""
 
     rule_ids: tuple[str, ...]
     library_hash: str
@@ -34,7 +34,7 @@ class ControllerArguments:
 
 @dataclass(frozen=True)
 class Controller:
-    """A policy and the rules, by stable id, that its actions mean."""
+    """A policy, with the stable ids of the rules that its actions stand for."""
 
     policy: FactoredPolicy
     arguments: ControllerArguments
@@ -46,7 +46,10 @@ class Controller:
         deterministic: bool = True,
         generator: torch.Generator | None = None,
     ) -> np.ndarray:
-        """Observation (..., size) -> actions (..., 2) int64; not deterministic: drawn with the generator."""
+        """Choose actions (..., 2) int64 for observations (..., size): the most probable ones, or drawn ones.
+
+        Unless `deterministic`, they are drawn with the generator.
+        """
         flat = torch.from_numpy(observation).reshape(-1, self.arguments.layout.size)
         distribution = self.policy.distribution(flat)
         actions = distribution.mode() if deterministic else distribution.sample(generator)
@@ -56,8 +59,10 @@ class Controller:
     def likeliest_rewrites(
         self, observation: np.ndarray, number: int, generator: torch.Generator | None = None
     ) -> list[tuple[int, int]]:
-        """Up to `number` valid (rule, location), the most probable first, without terminate; observation (size,).
-        With a generator they are drawn without replacement."""
+        """Return up to `number` valid (rule, location), the most probable first, without terminate.
+
+        The observation is (size,). With a generator they are drawn without replacement.
+        """
         rules = torch.arange(len(self.arguments.rule_ids))
         distribution = self.policy.distribution(torch.from_numpy(observation).expand(len(rules), -1))
         rule = distribution.rule_log_probability[0, :-1, None]
@@ -91,7 +96,7 @@ class Controller:
 
 
 def new_policy(arguments: ControllerArguments) -> FactoredPolicy:
-    """An untrained policy of the right shape."""
+    """Return an untrained policy of the right shape."""
     return FactoredPolicy(
         spaces.Box(-np.inf, np.inf, (arguments.layout.size,), np.float32),
         spaces.MultiDiscrete([len(arguments.rule_ids) + 1, arguments.max_locations]),
@@ -101,7 +106,7 @@ def new_policy(arguments: ControllerArguments) -> FactoredPolicy:
 
 
 def policy_settings(arguments: ControllerArguments) -> dict[str, Any]:
-    """The keywords of `FactoredPolicy`."""
+    """Return the keyword arguments of `FactoredPolicy`."""
     config = arguments.config
     return {
         "layout": arguments.layout,

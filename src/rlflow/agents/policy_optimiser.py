@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass
+from functools import cached_property
 
 import torch
 
@@ -75,7 +76,14 @@ class PolicyOptimiser:
             raise InputError("the controller and the world model were trained on different rules: train them together")
 
         started = time.perf_counter()
-        env = SubstitutionEnv(graph, self.library, self.cost_model, config=self.environment, rewriter=self.rewriter)
+        env = SubstitutionEnv(
+            graph,
+            self.library,
+            self.cost_model,
+            config=self.environment,
+            rewriter=self.rewriter,
+            vocabulary=self.world_model.arguments.vocabulary,
+        )
         generator = torch.Generator().manual_seed(self.seed)
 
         env.reset(options=_HERE)
@@ -96,6 +104,11 @@ class PolicyOptimiser:
         wall_time_s = time.perf_counter() - started
         return OptimisationResult(best.graph, best.runtime_ms, start_ms, best.trajectory, wall_time_s, interactions)
 
+    @cached_property
+    def _alignment(self) -> RuleAlignment:
+        """Made once, so that rules that the model has never seen are warned of once."""
+        return RuleAlignment.of(self.world_model.arguments.rule_ids, [r.id for r in self.library.rules])
+
     def _episodes(self, generator: torch.Generator) -> list[tuple[torch.Generator | None, int]]:
         """One entry per episode: the generator that draws its actions (None: the most probable ones), and the tries."""
         likeliest: list[tuple[torch.Generator | None, int]] = [(None, 1)]
@@ -106,7 +119,7 @@ class PolicyOptimiser:
     def _episode(self, env: SubstitutionEnv, generator: torch.Generator | None, candidates: int) -> tuple[_Best, int]:
         """Play one episode; returns its best graph and its interactions. With a generator, actions are drawn."""
         env.reset(options=_HERE)
-        alignment = RuleAlignment.of(self.world_model.arguments.rule_ids, [r.id for r in self.library.rules])
+        alignment = self._alignment
         layout = latent_state.layout_of(self.world_model)
         state = latent_state.begin(self.world_model, env.graph_arrays(), alignment.counts(env.counts()), 100.0)
 

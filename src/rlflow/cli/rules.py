@@ -1,4 +1,4 @@
-"""`rlflow rules list | show | verify | generate | diff | recall`."""
+"""`rlflow rules list | show | verify | certify | generate | diff | recall`."""
 
 from __future__ import annotations
 
@@ -14,13 +14,17 @@ from rlflow.cli.progress import progress_bar
 from rlflow.errors import InputError, RuleError
 from rlflow.rules import library as rule_library
 from rlflow.rules import pattern
-from rlflow.rules.declared.catalogue import false_controls
+from rlflow.rules.declared.catalogue import declared_rules, false_controls
+from rlflow.rules.declared.refresh import refreshed
+from rlflow.rules.dsl.files import declaration_text
 from rlflow.rules.expression import describe
 from rlflow.rules.rule import Rule
 from rlflow.rules.synthesis.families import SHIPPED
 from rlflow.rules.synthesis.generate import TRIALS, LibraryConfig, write_library
 from rlflow.rules.taso import recall
 from rlflow.rules.taso.equations import read_equations
+from rlflow.rules.user_rules import verified
+from rlflow.rules.verification.certify import recertified
 from rlflow.rules.verification.stress import stress
 from rlflow.rules.verification.verify import Refutation, VerificationConfig, check_false_controls, verify
 
@@ -48,7 +52,7 @@ def show(
     picture: Annotated[Path | None, typer.Option(help="Draw both sides into this file: .svg, .png or .pdf.")] = None,
     as_json: AsJson = False,
 ) -> None:
-    """One rule: its two sides, its condition in words, and what its certificate says."""
+    """One rule: its two sides, its condition in words, what its certificate says, and the text of its declaration."""
     found = rule_library.load(library).get(rule)
     if picture is not None:
         from rlflow.evaluation import figures, rule_picture  # matplotlib takes a second to import
@@ -57,11 +61,16 @@ def show(
     if not as_json:
         typer.echo(_in_words(found))
         return
-    _print_json("rules_show", found.to_json())
+    text = declaration_text(found.declared_at)
+    _print_json("rules_show", found.record() | ({"declaration": text} if text else {}))
 
 
 @app.command("verify")
 def verify_rules(
+    file: Annotated[Path | None, typer.Argument(help="A Python file that declares rules of your own.")] = None,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="Write the rules of FILE with their certificates: a .jsonl.")
+    ] = None,
     library: LibraryFile = None,
     seed: Annotated[int, typer.Option(help="Draws other instances than the certificates' own.")] = 1,
     instances: Annotated[
@@ -72,7 +81,15 @@ def verify_rules(
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Verify every rule again with fresh instances, and that rules known to be false are refused."""
+    """Verify every rule again with fresh instances, and that rules known to be false are refused.
+
+    Of a file of your own, its rules and its false controls; a refuted rule is told with its line and a counter-example.
+    """
+    if file is not None:
+        _verify_file(file, output, VerificationConfig(seed=seed), as_json)
+        return
+    if output is not None:
+        raise InputError("--output is for rules of your own: `rlflow rules verify my_rules.py -o my_rules.jsonl`")
     loaded = rule_library.load(library)
     config = VerificationConfig(seed=seed)
     refused = check_false_controls(false_controls(), config)
@@ -85,7 +102,7 @@ def verify_rules(
             for outcome in outcomes:
                 if isinstance(outcome, Refutation):
                     raise RuleError(f"rule {rule.id} ({rule.name}) is refuted: {outcome}")
-            errors.append(max(outcome.max_relative_error for outcome in outcomes))  # type: ignore[union-attr]
+            errors.append(max(outcome.max_relative_error or 0.0 for outcome in outcomes))  # type: ignore[union-attr]
     mean_ms = 1e3 * (process_time() - started) / max(1, len(errors))
     if not as_json:
         typer.echo(
@@ -102,6 +119,53 @@ def verify_rules(
         "max_relative_error": max(errors, default=0.0),
     }
     _print_json("rules_verify", document)
+
+
+def _verify_file(file: Path, output: Path | None, config: VerificationConfig, as_json: bool) -> None:
+    started = process_time()
+    with progress_bar("verifying") as on_progress:
+        certified, refused = verified(file, config, lambda done, total, rule: on_progress(done / total, rule.name))
+    mean_ms = 1e3 * (process_time() - started) / max(1, len(certified.rules) + refused)
+    if output is not None:
+        certified.save(output)
+    if not as_json:
+        for rule in certified.rules:
+            typer.echo(f"{rule.id:28s} {rule.name:32s} {rule.equation()}")
+        written = f" Wrote {output}." if output else ""
+        typer.echo(f"{len(certified.rules)} rules verified; {refused} false controls refused.{written}")
+        return
+    errors = [r.certificate.max_relative_error or 0.0 for r in certified.rules if r.certificate]
+    document = {
+        "library_hash": certified.hash,
+        "seed": config.seed,
+        "rules_verified": len(certified.rules),
+        "false_controls_refused": refused,
+        "mean_ms": mean_ms,
+        "max_relative_error": max(errors, default=0.0),
+    }
+    _print_json("rules_verify", document)
+
+
+@app.command()
+def certify(library: LibraryFile = None) -> None:
+    """Verify the rules whose certificate does not hold, and write the library with their new certificates.
+
+    The shipped library is brought up to date with the declarations as well: new rules are verified and take their
+    place, removed ones go, and each names its file and line. Nothing is enumerated again.
+    """
+    path = library or rule_library.SHIPPED
+    before = rule_library.read(path)
+    today = before if library else refreshed(before, declared_rules())
+    after = recertified(today, VerificationConfig())
+    after.save(path)
+    changed = rule_library.difference(before, after)
+    for sign, rules in (("+", changed.added), ("-", changed.removed), ("~", changed.recertified)):
+        for rule in rules:
+            typer.echo(f"{sign} {rule.id:28s} {rule.name}")
+    typer.echo(
+        f"{path}: {len(changed.added)} rules added, {len(changed.removed)} removed, "
+        f"{len(changed.recertified)} certified again, {changed.unchanged} unchanged."
+    )
 
 
 @app.command()
@@ -153,7 +217,7 @@ def diff(
     after: Annotated[Path | None, typer.Argument(help="Another one; the shipped one by default.")] = None,
     as_json: AsJson = False,
 ) -> None:
-    """What the second library has and the first has not, and the other way round."""
+    """Compare two libraries: the rules that only one of them has, and those with another certificate."""
     old, new = rule_library.load(before), rule_library.load(after)
     found = rule_library.difference(old, new)
     groups = {"added": found.added, "removed": found.removed, "recertified": found.recertified}
@@ -178,7 +242,7 @@ def recall_rules(
     seed: Annotated[int, typer.Option(help="Of the shapes and values at which equations are tried.")] = 0,
     as_json: AsJson = False,
 ) -> None:
-    """What this library makes of another one: equations that it has, derives, refutes, or lacks."""
+    """Compare this library with another rule set: equations that it has, derives, refutes, or lacks."""
     foreign, own, config = read_equations(equations), rule_library.load(library), recall.RecallConfig(seed=seed)
     accepted = recall.false_controls_accepted(own, config)
     with progress_bar("recall") as on_progress:
@@ -227,7 +291,7 @@ def _in_words(rule: Rule) -> str:
         shape = "any shape" if spec.shape is None else f"shape [{', '.join(map(str, spec.shape))}]"
         lines.append(f"where {name} has {shape}{', constant' if spec.constant else ''}")
     lines += [f"if {describe(condition)}" for condition in rule.where]
-    lines += [f"tried if {describe(condition)}" for condition in rule.worth]
+    lines += [f"tried if {describe(condition)}" for condition in rule.profitable_if]
     for domain, version in rule.versions.items():
         if domain or version > 1:
             lines.append(f"from opset {version}{f' of {domain}' if domain else ''} on")
@@ -235,6 +299,12 @@ def _in_words(rule: Rule) -> str:
         c = rule.certificate
         lines.append(
             f"verified at {c.shapes} shapes, {c.trials} exact trials or more each; "
-            f"{c.float_cases} float runs, largest relative difference {c.max_relative_error:.1e}"
+            f"{c.float_cases} float runs; under the meaning of "
+            + ", ".join(f"{name} {digest}" for name, digest in c.semantics.items())
         )
+    if rule.declared_at:
+        lines.append(f"declared at {rule.declared_at}")
+        lines += ["", *filter(None, [declaration_text(rule.declared_at)])]
+    else:
+        lines.append(f"found by enumeration, in the family {rule.family}: {rule.origin}")
     return "\n".join(lines)

@@ -45,7 +45,7 @@ class Fragment:
 
 
 def describe(graph: Graph, identifiers: Sequence[int]) -> Fragment:
-    """Operators, attributes, types and wiring of the nodes, without names or ids.
+    """Describe nodes by their operators, attributes, types and wiring, without names or ids.
 
     The order of a commutative operator's operands does not count, as it does not for the work: otherwise every
     reordering of a sum would be timed again, and a search would collect the luckiest timings.
@@ -68,7 +68,7 @@ def describe(graph: Graph, identifiers: Sequence[int]) -> Fragment:
 
 
 def _operand(graph: Graph, ref: Ref | None, digests: Mapping[int, str], reads: Mapping[Ref, int]) -> str:
-    """A value from inside by what computes it, one from outside by its type and by how often it is read."""
+    """Describe a value from inside by what computes it, one from outside by its type and by how often it is read."""
     if ref is None:
         return "-"
     if ref.node in digests:
@@ -85,22 +85,22 @@ def _in_words(graph: Graph, identifiers: Sequence[int]) -> str:
 
 
 def _outside(graph: Graph, ref: Ref) -> str:
-    node, kind = graph.nodes[ref.node], graph.type_of(ref)
+    node, tensor_type = graph.nodes[ref.node], graph.type_of(ref)
     if not node.constant:
-        return f"in {kind}"
-    if kind is not None and kind.is_static and kind.elements <= _LITERAL_ELEMENTS:
-        return f"literal {kind} {literal(graph, ref)}"
-    return f"weight {kind}"
+        return f"in {tensor_type}"
+    if tensor_type is not None and tensor_type.is_static and tensor_type.elements <= _LITERAL_ELEMENTS:
+        return f"literal {tensor_type} {literal(graph, ref)}"
+    return f"weight {tensor_type}"
 
 
 def literal(graph: Graph, ref: Ref) -> list[float]:
-    """The values of a small constant."""
+    """Return the values of a small constant."""
     value = evaluate_value(graph, ref, {}, FloatDomain())
     return [float(v) for v in np.asarray(value).reshape(-1)]
 
 
 def leaves(graph: Graph, ref: Ref, inside: Collection[int]) -> bool:
-    """Whether a value is read outside the fragment."""
+    """Return True if a value is read outside the fragment."""
     if ref in graph.outputs:
         return True
     readers = (graph.nodes[c] for c in graph.consumers[ref.node] if c not in inside)
@@ -108,7 +108,7 @@ def leaves(graph: Graph, ref: Ref, inside: Collection[int]) -> bool:
 
 
 def extract(graph: Graph, fragment: Fragment) -> Graph:
-    """The fragment as a graph; operands from outside become inputs, large weights get arbitrary values."""
+    """Return the fragment as a graph; operands from outside become inputs, large weights get arbitrary values."""
     inside = set(fragment.nodes)
     nodes: dict[int, Node] = {}
     renamed: dict[Ref, Ref] = {}
@@ -135,17 +135,18 @@ def extract(graph: Graph, fragment: Fragment) -> Graph:
 
 
 def _leaf(graph: Graph, ref: Ref, name: str) -> Node:
-    node, kind = graph.nodes[ref.node], graph.type_of(ref)
+    node, tensor_type = graph.nodes[ref.node], graph.type_of(ref)
     if not node.constant:
-        return Node(INPUT, (), {}, (kind,), (name,))
-    if node.op == WEIGHT and (kind is None or not kind.is_static or not kind.is_float):
+        return Node(INPUT, (), {}, (tensor_type,), (name,))
+    if node.op == WEIGHT and (tensor_type is None or not tensor_type.is_static or not tensor_type.is_float):
         return node.with_names((name,))
-    assert kind is not None
-    shape = tuple(d for d in kind.shape or () if isinstance(d, int))
-    if kind.elements <= _LITERAL_ELEMENTS:
-        values = np.asarray(literal(graph, ref), dtype=kind.dtype).reshape(shape)
-        return Node(WEIGHT, (), {}, (kind,), (name,), True, _Literal(values))
-    return Node(WEIGHT, (), {}, (kind,), (name,), True, _Drawn(name, kind.dtype, shape))
+
+    assert tensor_type is not None
+    shape = tuple(d for d in tensor_type.shape or () if isinstance(d, int))
+    if tensor_type.elements <= _LITERAL_ELEMENTS:
+        values = np.asarray(literal(graph, ref), dtype=tensor_type.dtype).reshape(shape)
+        return Node(WEIGHT, (), {}, (tensor_type,), (name,), True, _Literal(values))
+    return Node(WEIGHT, (), {}, (tensor_type,), (name,), True, _Drawn(name, tensor_type.dtype, shape))
 
 
 @dataclass(frozen=True, eq=False)

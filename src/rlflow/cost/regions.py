@@ -64,13 +64,13 @@ class Partition:
 
 
 def partition(graph: Graph) -> Partition:
-    """Every node that runs, in exactly one region."""
+    """Put every node that runs in exactly one region."""
     region_of = _grouped(graph, graph.order)
     return Partition(Map(region_of), tuple(dict.fromkeys(region_of.values())))
 
 
 def updated(parent: Partition, graph: Graph, change: Change) -> Partition:
-    """The partition of a graph from its parent's: only regions next to the change are cut again."""
+    """Return the partition of a graph from its parent's: only regions next to the change are cut again."""
     near = set(change.touched)
     for identifier in change.touched:
         near.update(graph.nodes[identifier].sources, graph.consumers[identifier])
@@ -84,25 +84,25 @@ def updated(parent: Partition, graph: Graph, change: Change) -> Partition:
 
 
 def node_by_node(graph: Graph) -> Partition:
-    """The partition where nothing is fused."""
+    """Return the partition in which nothing is fused."""
     region_of = {i: (i,) for i in graph.order}
     return Partition(Map(region_of), tuple(region_of.values()))
 
 
 def updated_node_by_node(parent: Partition, graph: Graph, change: Change) -> Partition:
-    """The same from the parent's."""
+    """Return the partition in which nothing is fused, from the parent's."""
     affected = {parent.region_of[i] for i in (*change.touched, *change.removed) if i in parent.region_of}
     return _with(parent, affected, {i: (i,) for i in _in_order(graph, change.touched)})
 
 
 def _in_order(graph: Graph, identifiers: Iterable[int]) -> list[int]:
-    """Those of them that run."""
+    """Return the nodes among these that run, in the graph's order."""
     position = graph.positions()
     return sorted((i for i in identifiers if position[i] >= 0), key=position.__getitem__)
 
 
 def _with(parent: Partition, gone: Collection[Region], made: Mapping[int, Region]) -> Partition:
-    """The parent's partition with other regions in the place of some."""
+    """Return the parent's partition with other regions in the place of some."""
     region_of = parent.region_of.mutate()
     for region in gone:
         for identifier in region:
@@ -112,7 +112,7 @@ def _with(parent: Partition, gone: Collection[Region], made: Mapping[int, Region
 
 
 def _products_after(graph: Graph, region: Region) -> Iterator[int]:
-    """What reads from a region and may join it because of nodes deep inside it: see `_scales_a_tensor`."""
+    """List the products that read from a region and may join it for what is deep inside: see `_scales_a_tensor`."""
     for identifier in region:
         for consumer in graph.consumers.get(identifier, ()):
             if graph.nodes[consumer].op in _PRODUCTS and not graph.nodes[consumer].constant:
@@ -120,7 +120,7 @@ def _products_after(graph: Graph, region: Region) -> Iterator[int]:
 
 
 def _grouped(graph: Graph, ordered: Sequence[int]) -> dict[int, Region]:
-    """Regions among these nodes, which are in the graph's order."""
+    """Group these nodes, which are in the graph's order, into regions."""
     rank = {identifier: place for place, identifier in enumerate(ordered)}
     parent = {i: i for i in ordered}
 
@@ -159,7 +159,7 @@ def _may_fuse(graph: Graph, producer: int, consumer: int) -> bool:
 
 
 def _stays_local(graph: Graph, producer: int, consumer: int) -> bool:
-    """Not what runs through the whole model: a residual stream, or a mask that every layer adds to its scores."""
+    """Return False for what runs through the whole model: a residual stream, or a mask that every layer adds."""
     first, second = graph.nodes[producer], graph.nodes[consumer]
     if first.op in _SUMS and second.op in _SUMS and len(graph.consumers[producer]) > 1:
         return False
@@ -170,13 +170,14 @@ def _stays_local(graph: Graph, producer: int, consumer: int) -> bool:
 
 
 def _scales_a_tensor(graph: Graph, node: Node) -> bool:
-    """Whether it multiplies by a constant scalar, and is not the end of a Gelu, which keeps its factor."""
+    """Return True if the node multiplies by a constant scalar and is not the end of a Gelu, which keeps its factor."""
     scalar = False
     for ref in node.inputs:
-        operand, kind = (None, None) if ref is None else (graph.nodes[ref.node], graph.type_of(ref))
-        if operand is None or kind is None:
+        tensor_type = None if ref is None else graph.type_of(ref)
+        if ref is None or tensor_type is None:
             return False
-        if operand.constant and kind.is_static and kind.elements == 1:
+        operand = graph.nodes[ref.node]
+        if operand.constant and tensor_type.is_static and tensor_type.elements == 1:
             scalar = True
         elif _comes_from_gelu(graph, operand):
             return False
@@ -184,7 +185,7 @@ def _scales_a_tensor(graph: Graph, node: Node) -> bool:
 
 
 def _comes_from_gelu(graph: Graph, node: Node) -> bool:
-    """x (1 + erf(x / sqrt(2))), in whichever order it is multiplied.
+    """Return True for x (1 + erf(x / sqrt(2))), in whichever order it is multiplied.
 
     A Gelu in a form that ONNX Runtime does not recognise loses its factor to the product after it. It is still cut off
     here: that form costs much more than its factor, and regions of two products would multiply the prices to take.

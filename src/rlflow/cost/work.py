@@ -15,7 +15,7 @@ _MAX_REMEMBERED = 200_000
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """As in `Cost`, for a whole graph."""
+    """The work of a whole graph, in the units of `Cost`."""
 
     flops: int
     bytes_moved: int
@@ -33,7 +33,7 @@ class NodeWork:
 
 @dataclass(frozen=True, slots=True)
 class _Sums:
-    """What adds up over nodes."""
+    """The part of the work that adds up over nodes."""
 
     flops: int = 0
     bytes_moved: int = 0
@@ -51,8 +51,8 @@ class WorkCounter:
         node = graph.nodes[identifier]
         work = self._by_node.get(node)
         if work is None:
-            kinds = [graph.type_of(ref) for ref in node.inputs if ref is not None]
-            work = NodeWork(registry.flops(node, kinds), registry.bytes_moved(node, kinds))
+            operands = [graph.type_of(ref) for ref in node.inputs if ref is not None]
+            work = NodeWork(registry.flops(node, operands), registry.bytes_moved(node, operands))
             if len(self._by_node) >= _MAX_REMEMBERED:
                 self._by_node.clear()
             self._by_node[node] = work

@@ -29,8 +29,9 @@ from rlflow.errors import InputError
 from rlflow.ir.graph import Graph
 from rlflow.ir.structural_hash import structural_hash
 from rlflow.representation.action_space import ActionSpace
-from rlflow.representation.features import NUM_FEATURES, VOCABULARY_SIZE, Featuriser
+from rlflow.representation.features import Featuriser
 from rlflow.representation.graph_arrays import GraphArrays
+from rlflow.representation.vocabulary import Vocabulary
 from rlflow.rules.library import Library
 from rlflow.rules.matching.rewriter import Matches, Rewriter
 from rlflow.trajectory.record import Step, Trajectory
@@ -94,7 +95,8 @@ class SubstitutionEnv(gymnasium.Env[Observation, np.ndarray]):
     counts; `cost` (1,) runtime in percent of the start. Action: (rule, location); rule R terminates.
 
     An action outside the masks leaves the graph as it is and earns `reward.invalid`. The horizon truncates. `info` has
-    the graph's runtime, and how many matches lie beyond L.
+    the graph's runtime, and how many matches lie beyond L. Graphs are written in `vocabulary`, today's by default: an
+    agent that was trained earlier gives its own.
     """
 
     metadata: dict[str, Any] = {"render_modes": ["ansi"], "render_fps": 1}  # noqa: RUF012
@@ -108,6 +110,7 @@ class SubstitutionEnv(gymnasium.Env[Observation, np.ndarray]):
         config: EnvironmentConfig | None = None,
         reward_config: RewardConfig | None = None,
         rewriter: Rewriter | None = None,
+        vocabulary: Vocabulary | None = None,
         render_mode: str | None = None,
     ) -> None:
         if render_mode not in (None, "ansi"):
@@ -120,7 +123,7 @@ class SubstitutionEnv(gymnasium.Env[Observation, np.ndarray]):
         self._origin = graph
         self._rewriter = rewriter or Rewriter(library.rules)
         self._cost_model = cost_model
-        self._featuriser = Featuriser()
+        self._featuriser = Featuriser(vocabulary)
 
         nodes = len(graph.order) + len(graph.inputs)
         edges = sum(len(node.sources) for node in graph.nodes.values())
@@ -198,6 +201,11 @@ class SubstitutionEnv(gymnasium.Env[Observation, np.ndarray]):
         counts = self.counts()
         widest = np.arange(self.actions.max_locations) < max(1, counts.max(initial=0))
         return np.concatenate([self.actions.rule_mask(counts), widest])
+
+    @property
+    def vocabulary(self) -> Vocabulary:
+        """What the numbers of `op` and `features` mean."""
+        return self._featuriser.vocabulary
 
     def graph_arrays(self) -> GraphArrays:
         """The current graph, not padded."""
@@ -298,8 +306,8 @@ class SubstitutionEnv(gymnasium.Env[Observation, np.ndarray]):
         nodes, edges, rules = self._max_nodes, self._max_edges, self.actions.num_rules
         return spaces.Dict(
             {
-                "op": spaces.Box(0, VOCABULARY_SIZE - 1, (nodes,), np.int64),
-                "features": spaces.Box(0.0, np.inf, (nodes, NUM_FEATURES), np.float32),
+                "op": spaces.Box(0, len(self.vocabulary.operators) - 1, (nodes,), np.int64),
+                "features": spaces.Box(0.0, np.inf, (nodes, len(self.vocabulary.features)), np.float32),
                 "edges": spaces.Box(0, max(1, nodes - 1), (edges, 2), np.int64),
                 "num_nodes": spaces.Box(0, nodes, (1,), np.int64),
                 "num_edges": spaces.Box(0, edges, (1,), np.int64),

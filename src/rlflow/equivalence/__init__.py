@@ -3,7 +3,7 @@
 - `isolated` runs the comparison in a process of its own, which a model may crash;
 - `compare` is the comparison: interface, outputs on each draw, and what speaks for the verdict;
 - `interface` checks that both take and give the same tensors;
-- `difference` measures how far outputs are apart, and `tolerance` how far they may be, from float type and depth;
+- `difference` measures how outputs differ, and `tolerance` how far they may, from float type and depth;
 - `float64_check` decides where float32 is inconclusive, on models that `float64` has widened.
 
 Inputs are drawn by `rlflow.runtime.inputs`, such as the operators that read them are made for.

@@ -1,4 +1,13 @@
-"""Models in float64: a reference for what float32 cannot decide."""
+"""Models in float64: a reference for what float32 cannot decide.
+
+    widened = in_float64(model)
+    (outputs,) = run_in_float64(widened, [{"x": x}])
+
+A widened model declares, stores and casts to float64 wherever the model has a narrower float, also inside subgraphs and
+functions, and where a node relies on ONNX's default of float32 (`_make_types_explicit`).
+
+Invariant: stored numbers keep their values, so that a model and its rewritten form still start from the same ones.
+"""
 
 from collections.abc import Callable, Container, Mapping
 from typing import Any

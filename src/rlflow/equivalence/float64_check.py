@@ -126,5 +126,5 @@ def _stored_numbers(widened: ModelProto) -> set[bytes]:
 
 def _loaded(model: ModelProto | Path) -> ModelProto:
     if weight_bytes(structure_of(model)) > MESSAGE_LIMIT_BYTES:
-        raise RLFlowError("too large for a copy in float64")
+        raise RLFlowError("the model is too large for a copy in float64")
     return model if isinstance(model, ModelProto) else onnx.load(model)

@@ -1,4 +1,4 @@
-"""How far two models may be apart that compute the same: what rounding explains, and no more.
+"""The tolerance between two models that compute the same: what rounding explains, and no more.
 
 Exact rewrites reorder floating-point sums, so outputs agree up to rounding only. The error of one
 reduction (MatMul, LayerNormalization, Softmax, ...) is a small multiple of the machine epsilon relative to
@@ -46,7 +46,7 @@ def coarsest_epsilon(model: ModelProto) -> float:
 
 
 def draws_at_random(model: ModelProto) -> bool:
-    """Whether an operator draws numbers: ONNX Runtime seeds it by its place, so that any rewrite changes them."""
+    """Return True if an operator draws numbers, which any rewrite changes: ONNX Runtime seeds it by its place."""
     return _draws(model.graph)
 
 

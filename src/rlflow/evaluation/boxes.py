@@ -1,4 +1,4 @@
-"""What a picture of a graph shows: boxes that read from each other, and what changed between two graphs.
+"""The content of a picture of a graph: boxes that read from each other, and what changed between two graphs.
 
 A picture has one panel, or two side by side, each a list of boxes. `to_dot` writes it in Graphviz's language, with no
 library; `rlflow.evaluation.box_picture` draws it.
@@ -86,7 +86,7 @@ def _marked(graph: Graph, unchanged: set[Hashable], mark: Kind) -> list[Box]:
 
 
 def _keys(graph: Graph) -> dict[int, Hashable]:
-    """What identifies each operator that runs in another version of its model."""
+    """The key that identifies each operator that runs in another version of its model."""
     return {
         i: (
             graph.nodes[i].op,

@@ -20,6 +20,7 @@ def constant_hash(nodes: Mapping[int, Node], value: Ref) -> int:
     stack = [value.node]
     while stack:
         node = nodes[stack[-1]]
+        # Operands are pushed above a node, which is hashed when it is on top again and none of them waits.
         waiting = [source for source in node.sources if source not in hashes]
         stack.extend(waiting)
         if not waiting:

@@ -119,6 +119,7 @@ def _spliced(before: DepthFirst, walk: _Walk, gone: Collection[int], roots: Sequ
 
     places = before.places.copy()
     places[before.places >= walk.end] += shift
+    # Pieces that were taken whole move by the distance between their old place and `at`, their new one.
     at = walk.begin
     for piece in walk.pieces:
         if isinstance(piece, range) and piece.start != at:
@@ -179,6 +180,7 @@ class _Walk:
                 if self.places[node] < 0:
                     raise CycleError(node)
             elif not 0 <= place < self.begin and not (place >= 0 and self._is_done_or_whole(place)):
+                # ~node below its operands marks the moment at which all of them are done.
                 self.places[node] = -1
                 starts.append(self.begin + len(self.nodes))
                 stack.append(~node)

@@ -224,6 +224,7 @@ class _Draft:
     def sweep(self, candidates: Iterable[int], outputs: set[int]) -> list[int]:
         """Remove the candidates that nobody reads, then their operands if these become unread; return them all."""
         removed = []
+        # Added nodes are candidates, too, if nothing reads them.
         stack = sorted(candidates) + sorted(self.fresh)
         while stack:
             identifier = stack.pop()
@@ -250,6 +251,7 @@ def make_graph(
     header: Header,
 ) -> Graph:
     """Make a graph from its nodes; nodes that lead to no output are left out, but for inputs."""
+    # Inputs stay although nothing may read them: they belong to the interface.
     alive: set[int] = set(inputs)
     stack = [ref.node for ref in outputs]
     while stack:

@@ -20,6 +20,7 @@ def excerpt(graph: Graph, inside: Collection[int], outputs: Sequence[Ref]) -> Gr
     Its inputs are `boundary(graph, inside)`, named value_0, value_1, ...; its `outputs` are named output_0, ...
     """
     read = boundary(graph, inside)
+    # New ids from `next_id` on cannot be those of any node inside.
     inputs = {ref: graph.next_id + place for place, ref in enumerate(read)}
     nodes = {i: graph.nodes[i] for i in _constants(graph, inside)}
     for place, (ref, identifier) in enumerate(inputs.items()):

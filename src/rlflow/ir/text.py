@@ -33,6 +33,7 @@ from rlflow.ir.node import LEAVES, AttributeValue, Node, Payload, Ref
 from rlflow.ir.tensor_type import Dimension, TensorType
 
 _T = TypeVar("_T")
+# A quoted string, a punctuation mark, or a word; `_BARE_SYMBOL` needs no quotes and does not look like a number.
 _TOKEN = re.compile(r'\s*("(?:[^"\\]|\\.)*"|[][(){},:=@%?]|[^][(){},:=@%?\s"]+)')
 _BARE_SYMBOL = re.compile(r"[^][(){},:=@%?\s\"\d-][^][(){},:=@%?\s\"]*")
 
@@ -84,7 +85,7 @@ def from_text(text: str, like: Graph | None = None) -> Graph:
 
 def _listing(graph: Graph) -> list[int]:
     """List all nodes, operands first: the inputs, then the rest as the outputs need them."""
-    listed = dict.fromkeys(graph.inputs)
+    listed = dict.fromkeys(graph.inputs)  # a dict as an ordered set
     for ref in graph.outputs:
         stack = [ref.node]
         while stack:
@@ -223,6 +224,7 @@ class _Reader:
         return make_graph(self.nodes, self.inputs, refs, names, header or Header(self.opset, domains=self.domains))
 
     def _ref(self, tokens: _Tokens) -> Ref:
+        # Operands come first in the text, so that a graph that can be read has no cycle.
         tokens.take("%")
         node, _, index = tokens.take().partition(".")
         ref = Ref(int(node), int(index or 0))
@@ -272,7 +274,7 @@ def _read_value(tokens: _Tokens) -> AttributeValue:
     if tokens.ahead.startswith('"'):
         return tokens.text()
     word = tokens.take()
-    if word.startswith("0x"):
+    if word.startswith("0x"):  # bytes; integers are written in decimals
         return bytes.fromhex(word[2:])
     return int(word) if re.fullmatch(r"-?\d+", word) else float(word)
 

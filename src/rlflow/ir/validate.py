@@ -75,10 +75,11 @@ def _check_interface(graph: Graph) -> None:
         if not 0 <= ref.index < len(graph.nodes[ref.node].types):
             raise GraphError(f"output {name!r} is output {ref.index} of node {ref.node}, which has fewer")
     if graph.nodes and graph.next_id <= max(graph.nodes):
-        raise GraphError(f"the next node would be {graph.next_id}, which is taken or has been")
+        raise GraphError(f"the next node would be {graph.next_id}, which is not above the ids in use")
 
 
 def _check_acyclic(graph: Graph) -> None:
+    # Kahn's algorithm: nodes are done once all their operands are; those on a cycle never are.
     waiting = {i: len(n.sources) for i, n in graph.nodes.items()}
     ready = [i for i, count in waiting.items() if count == 0]
     done = 0

@@ -107,15 +107,15 @@ class _Exporter:
         self._emit_constant(ref, node, name or self._claim(node.names[ref.index], "weight"))
         return self.names[ref]
 
-    def _claim(self, hint: str, kind: str) -> str:
+    def _claim(self, hint: str, purpose: str) -> str:
         free = hint and hint not in self.taken and hint not in self.inner
-        name = hint if free else self._fresh(kind)
+        name = hint if free else self._fresh(purpose)
         self.taken.add(name)
         return name
 
-    def _fresh(self, kind: str) -> str:
+    def _fresh(self, purpose: str) -> str:
         while True:
-            name = f"rlflow/{kind}_{self.fresh_count}"
+            name = f"rlflow/{purpose}_{self.fresh_count}"
             self.fresh_count += 1
             if name not in self.taken and name not in self.reserved:
                 return name

@@ -207,6 +207,7 @@ def _with_weights_inside_moved(model: ModelProto, file: IO[bytes], location: str
     copy_fields(model.graph, slim.graph, skipped={"initializer"})
     for tensor in model.graph.initializer:
         copy = slim.graph.initializer.add()
+        # raw_data may be gigabytes: large ones go straight to the file, without a copy in memory.
         copy_fields(tensor, copy, skipped={"raw_data"})
         if len(tensor.raw_data) >= _MOVED_FROM_BYTES:
             _move(copy, tensor.raw_data, file, location)

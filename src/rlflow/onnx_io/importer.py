@@ -50,7 +50,7 @@ _LARGEST_DIMENSION = 2**63 - 1
 
 
 def from_onnx(source: str | Path | onnx.ModelProto, dimensions: Mapping[str, int] | None = None) -> Graph:
-    """The graph of a model. Weights are referenced, external data stays on disk until it is needed.
+    """Return the graph of a model. Weights are referenced, external data stays on disk until it is needed.
 
     Symbolic dimensions named in `dimensions` are pinned: the graph, and what is exported of it, is for these sizes
     alone. Its nodes have the numbers that they have in the graph without pins.
@@ -74,7 +74,7 @@ def graph_of(model: onnx.ModelProto, dimensions: Mapping[str, int] | None = None
 
 
 def _imported(model: onnx.ModelProto, folder: Path | None, dimensions: Mapping[str, int], where: str) -> Graph:
-    """What the checker lets through and no model can be made of is found on the way."""
+    """Import a model that the checker let through; what is wrong with it all the same is found on the way."""
     try:
         return _Importer(model, folder, dimensions).graph()
     except UnicodeDecodeError:
@@ -158,7 +158,7 @@ class _Importer:
             self.values.dynamic_sizes[Ref(identifier)] = sizes
 
     def _known_tensor(self, proto: onnx.NodeProto) -> onnx.TensorProto | None:
-        """The node's output where the model tells it: the value of a Constant, and sizes of known shapes."""
+        """Return the node's output where the model tells it: the value of a Constant, and sizes of known shapes."""
         if proto.op_type == "Constant" and proto.domain in ONNX_DOMAINS:
             tensor = constant_tensor(proto)
             if tensor is not None:
@@ -167,7 +167,7 @@ class _Importer:
         return None if sizes is None else numpy_helper.from_array(sizes, proto.output[0])
 
     def _known_sizes(self, proto: onnx.NodeProto) -> np.ndarray | None:
-        """The node's output, where it is whole numbers that follow from known shapes."""
+        """Return the node's output, where it is whole numbers that follow from known shapes."""
         if not self._is_standard(proto):
             return None
         refs = {name: ref for name in proto.input if (ref := self.values.operand(name, proto)) is not None}
@@ -177,7 +177,7 @@ class _Importer:
         return computed(proto, operands, self.opset) if refs and len(operands) == len(refs) else None
 
     def _filled(self, proto: onnx.NodeProto) -> Node | None:
-        """A constant of one number, None where its shape is not known or it would fill the memory."""
+        """Return a constant of one number, None where its shape is not known or it would fill the memory."""
         if proto.op_type != "ConstantOfShape" or not self._is_standard(proto):
             return None
         shape = self.values.constant(self.values.operand(proto.input[0], proto))
@@ -191,7 +191,7 @@ class _Importer:
         return Node(WEIGHT, (), {}, (tensor_type,), tuple(proto.output), True, payload)
 
     def _dynamic_sizes(self, proto: onnx.NodeProto, node: Node | None) -> np.ndarray | None:
-        """The node's output, as far as it is made of the dimensions of other values."""
+        """Return the node's output, as far as it is made of the dimensions of other values."""
         if not self._is_standard(proto) or self.opset < symbolic.SINCE:
             return None
         refs = self.values.operands(proto) if node is None else list(node.inputs)
@@ -208,11 +208,11 @@ class _Importer:
         return symbolic.computed(proto, node, tensor_type.dtype, known)
 
     def _is_standard(self, proto: onnx.NodeProto) -> bool:
-        """Whether the node is of an operator that ONNX itself defines."""
+        """Return True for a node whose operator ONNX itself defines."""
         return proto.domain in ONNX_DOMAINS and (proto.domain, proto.op_type) not in self.functions
 
     def _understood(self, proto: onnx.NodeProto) -> Node | None:
-        """The node in canonical form, or None where its operator, opset, types or parameters are not understood."""
+        """Return the node in canonical form; None where operator, opset, types or parameters are not understood."""
         operator = registry.OPERATORS.get(qualified_name(proto))
         if operator is None or not self._is_offered(operator):
             return None
@@ -244,12 +244,13 @@ class _Importer:
         )
 
     def _is_offered(self, operator: Operator) -> bool:
-        """Whether the model's opset has the operator, or an older one that differs from it on some axes alone."""
+        """Return True if the model's opset has the operator, or an older one that differs on some axes alone."""
         if self.opset < operator.onnx.flattening_before:
             return True
         return self.header.offers(registry.versions([operator.name]))
 
     def _opaque(self, proto: onnx.NodeProto) -> Node:
+        """Return a node that carries the model's own text verbatim."""
         for tensor in tensors_in(proto):
             if is_outside(tensor):
                 InitializerPayload(tensor, self.folder).check()
@@ -265,7 +266,7 @@ class _Importer:
         )
 
     def _opaque_types(self, proto: onnx.NodeProto) -> tuple[TensorType | None, ...]:
-        """As ONNX infers them from the model; where that leaves a size open, from what is known of the operands."""
+        """Infer the types of an opaque node's outputs as ONNX does; where a size stays unknown, from the operands."""
         known = tuple(self.known_types.get(name) for name in proto.output)
         if all(tensor_type is None or tensor_type.is_static for tensor_type in known) and any(known):
             return known
@@ -285,7 +286,7 @@ class _Importer:
         return (_merged(self._type_by_sizes(proto), merged[0]), *merged[1:])
 
     def _type_by_sizes(self, proto: onnx.NodeProto) -> TensorType | None:
-        """What is known of a first result because of dynamic sizes among the operands."""
+        """Infer the type of the first output from dynamic sizes among the operands."""
         refs = self.values.operands(proto)
         operand = self.values.type_of(next(iter(refs), None))
         if operand is None or not self._is_standard(proto) or all(r not in self.values.dynamic_sizes for r in refs):
@@ -294,7 +295,7 @@ class _Importer:
 
 
 def _merged(one: TensorType | None, other: TensorType | None) -> TensorType | None:
-    """What two inferences tell of a value: of a dimension a number before a symbol, and a symbol before nothing."""
+    """Merge two inferences of a value's type: a number is preferred to a symbol, and a symbol to nothing."""
     if one is None or other is None or one.rank != other.rank:
         return one if other is None or (one is not None and one.shape is not None) else other
     if one.shape is None or other.shape is None:
@@ -304,10 +305,10 @@ def _merged(one: TensorType | None, other: TensorType | None) -> TensorType | No
 
 
 def _is_half(tensor_type: TensorType) -> bool:
-    """Of what is computed in half precision only the runtime knows where it rounds: it is not computed here."""
+    """Return True for half precision, which is not computed here: only the runtime knows where it rounds."""
     return tensor_type.dtype in ("float16", "bfloat16")
 
 
 def _can_be_written(tensor_type: TensorType) -> bool:
-    """ONNX has 64 bits for a dimension; sizes that a model merely declares may multiply to more."""
+    """Return True if ONNX's 64 bits hold all dimensions; sizes that a model merely declares may multiply to more."""
     return all(d <= _LARGEST_DIMENSION for d in tensor_type.shape or () if isinstance(d, int))

@@ -1,4 +1,4 @@
-"""What a model says of itself beside its computation: what goes in and comes out, opsets, functions, metadata."""
+"""The declarations of a model beside its computation: inputs and outputs, opsets, functions, metadata."""
 
 from __future__ import annotations
 

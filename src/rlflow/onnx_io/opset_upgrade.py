@@ -71,6 +71,7 @@ def _bare(node: onnx.NodeProto) -> bytes:
     bare.input.extend(name and f"i{place}" for place, name in enumerate(node.input))
     bare.output.extend(name and f"o{place}" for place, name in enumerate(node.output))
     for attribute in node.attribute:
+        # Nodes of subgraphs are asked about one by one.
         if attribute.type == onnx.AttributeProto.GRAPH:
             bare.attribute.append(helper.make_attribute(attribute.name, onnx.GraphProto(name="inner")))
         else:

@@ -1,4 +1,4 @@
-"""What the graph refers to and never copies: weights, and nodes that are carried verbatim."""
+"""Payloads, which a graph refers to and never copies: weights, and nodes that are carried verbatim."""
 
 from __future__ import annotations
 

@@ -199,7 +199,7 @@ class _Constants:
             known = held[tensor.name]
             if known is None and tensor.name in kept:
                 subgraph.initializer.add().CopyFrom(tensor)
-            elif known is None:
+            elif known is None:  # new: a constant of the main graph from now on
                 renamed[tensor.name] = self._stored(tensor, renamed.get(tensor.name, tensor.name))
             elif known != tensor.name:  # ONNX wants a result to be computed in the subgraph, not captured
                 subgraph.node.append(helper.make_node("Identity", [known], [tensor.name]))

@@ -45,7 +45,7 @@ class Values:
         return identifier
 
     def operands(self, proto: onnx.NodeProto) -> list[Ref | None]:
-        """What a node reads, None for operands that are left out; `ModelFormatError` where nobody computed it."""
+        """Return the values that a node reads, None for operands left out; `ModelFormatError` for one not computed."""
         return [self.operand(name, proto) for name in proto.input]
 
     def operand(self, name: str, reader: onnx.NodeProto) -> Ref | None:

@@ -11,8 +11,10 @@ Shape = tuple[int, ...]
 
 
 def moved(function: Callable[..., np.ndarray], shapes: Sequence[Shape]) -> np.ndarray:
-    """Where each element of the result of a function that only moves elements comes from: its number, counted through
-    all operands of these shapes. The function is asked once, whatever the batch.
+    """Return the origin of each element of the result of a function that only moves elements.
+
+    The origin is a number, counted through all operands of these shapes. The function is asked once, whatever the
+    batch.
     """
     numbers, start = [], 0
     for shape in shapes:

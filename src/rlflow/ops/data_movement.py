@@ -63,7 +63,7 @@ def _copied(target: tuple[int, ...], shape: tuple[Dimension, ...]) -> tuple[Dime
 
 
 def _left_dimension(left: list[Dimension], right: list[Dimension]) -> Dimension:
-    """What -1 stands for, given what is to be divided and by what; copied dimensions cancel before."""
+    """Return the dimension that -1 stands for, given those of operand and target that are not copied."""
     before, after = static_size(left), static_size(right)
     if after is None:
         return None
@@ -335,6 +335,7 @@ OPERATORS = (
         lambda domain, attributes, x: (domain.structural(lambda v: v.transpose(ints(attributes["perm"])), x[0]),),
         since=1,
         arity=(1, 1),
+        required=("perm",),
         traits=replace(_MOVED, fusion=Fusion.TRANSPOSE, size_arithmetic=SizeArithmetic.WHOLE),
         onnx=OnnxForm(complete=_reversing),
         attribute_groups={"permutation": ("perm",)},
@@ -345,6 +346,7 @@ OPERATORS = (
         _reshape,
         since=5,
         arity=(1, 1),
+        required=("shape",),
         traits=Traits(
             view=True,
             size_arithmetic=_COUNTED,
@@ -360,6 +362,7 @@ OPERATORS = (
         _concat,
         since=4,
         arity=(1, 64),
+        required=("axis",),
         traits=Traits(size_arithmetic=_ARRANGED, uses=(carries_all,)),
         onnx=OnnxForm(axes="axis"),
         attribute_groups={"axis": ("axis",)},
@@ -370,6 +373,7 @@ OPERATORS = (
         _split,
         since=2,
         arity=(1, 1),
+        required=("split",),
         defaults={"axis": 0},
         traits=_MOVED,
         onnx=OnnxForm(
@@ -386,6 +390,7 @@ OPERATORS = (
         _slice,
         since=10,
         arity=(1, 1),
+        required=("axes", "starts", "ends", "steps"),
         traits=replace(_MOVED, size_arithmetic=_ARRANGED, type_by_sizes=sliced),
         onnx=OnnxForm(
             parameters=(
@@ -416,6 +421,7 @@ OPERATORS = (
         _pad,
         since=11,
         arity=(1, 1),
+        required=("pads",),
         defaults={"mode": "constant", "constant_value": 0.0},
         traits=replace(_MOVED, fusion=Fusion.PAD),
         onnx=OnnxForm(
@@ -433,6 +439,7 @@ OPERATORS = (
         _unsqueeze,
         since=1,
         arity=(1, 1),
+        required=("axes",),
         traits=replace(_VIEWED, size_arithmetic=_COUNTED),
         onnx=OnnxForm(parameters=(Parameter("axes", 1, since=13),), axes_of_result="axes"),
     ),
@@ -442,6 +449,7 @@ OPERATORS = (
         _squeeze,
         since=1,
         arity=(1, 1),
+        required=("axes",),
         traits=replace(_VIEWED, size_arithmetic=_COUNTED),
         onnx=OnnxForm(
             parameters=(Parameter("axes", 1, since=13, required=False),), axes="axes", complete=_complete_squeeze
@@ -462,6 +470,7 @@ OPERATORS = (
         _cast,
         since=6,
         arity=(1, 1),
+        required=("to",),
         traits=Traits(size_arithmetic=_COUNTED, uses=(converted, carries(0))),
         onnx=OnnxForm(element_type="to", harmless={"saturate": 1}),
     ),

@@ -1,4 +1,4 @@
-"""What numbers an operator computes with: floats, or an exact finite field in which equality can be decided.
+"""The numbers that an operator computes with: floats, or an exact finite field in which equality can be decided.
 
 Every operator is defined once, over the small algebra below. Over floats it is the reference interpreter;
 over the field it is the arithmetic in which substitution rules are generated and verified: two expressions

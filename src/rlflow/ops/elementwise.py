@@ -153,6 +153,7 @@ OPERATORS = (
         _power,
         since=7,
         arity=(1, 1),
+        required=("exponent",),
         flops=elementwise_flops(1),
         traits=_pointwise(raised, inexact=True),
         onnx=OnnxForm(parameters=(Parameter("exponent", 1, since=7, scalar=True),)),
@@ -163,6 +164,7 @@ OPERATORS = (
         _clip,
         since=6,
         arity=(1, 1),
+        required=("min", "max"),
         flops=elementwise_flops(2),
         traits=_pointwise(bounds),
         onnx=OnnxForm(

@@ -202,7 +202,7 @@ class FieldDomain(Domain):
         )
 
     def _key(self, name: str) -> np.ndarray:
-        """What makes the function or the symbol of this name, of each element of the batch (batch,)."""
+        """Return the keys from which the function or symbol of this name is drawn, one for each point (batch,)."""
         if name not in self._keys:
             self._keys[name] = np.tile(_mixed(_mixed(self._seeds) ^ _digest(name)), self._repeats)
         return self._keys[name]
@@ -226,7 +226,7 @@ def _exponent(number: FieldArray) -> np.ndarray:
 
 
 def undefined(a: FieldArray) -> np.ndarray:
-    """Where the elements are undefined, (batch, *shape)."""
+    """Return where the elements are undefined, (batch, *shape)."""
     return np.broadcast_to(False, a.residue.shape) if a.undefined is None else a.undefined
 
 

@@ -25,7 +25,7 @@ class FloatBatch:
 
 
 class FloatBatchDomain(Domain):
-    """In the element type of the operands, float32 or float64."""
+    """Batches in the element type of the operands, float32 or float64."""
 
     def constant(self, value: float) -> FloatBatch:
         return FloatBatch(np.asarray([value]))

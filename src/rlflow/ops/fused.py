@@ -130,6 +130,7 @@ OPERATORS = (
         since=23,
         arity=(3, 4),
         flops=_attention_flops,
+        required=("scale",),
         traits=Traits(accumulates=True, uses=(mask_at(3),)),
         onnx=OnnxForm(
             harmless={"is_causal": 0, "softcap": 0.0, "qk_matmul_output_mode": 0}, complete=_complete_attention

@@ -75,7 +75,7 @@ def _infer_gelu(name: str) -> Infer:
 
 
 def _gelu(domain: Domain, attributes: Attributes, x: Sequence[Array]) -> tuple[Array, ...]:
-    """Of the data, or of its sum with the bias."""
+    """Return the Gelu of the data, or of its sum with the bias."""
     return (gelu(domain, domain.add(*x) if len(x) > 1 else x[0]),)
 
 
@@ -143,6 +143,8 @@ def _rectified(op_type: str, base: Operator, attributes: Sequence[str]) -> Opera
         arity=base.arity,
         flops=lambda attributes, inputs, outputs: base.flops(attributes, inputs, outputs) + outputs[0].elements,
         defaults=base.defaults,
+        required=(*base.required, "activation"),
+        optional=base.optional,
         traits=Traits(windowed=base.traits.windowed, accumulates=base.traits.accumulates),
         onnx=base.onnx,
     )

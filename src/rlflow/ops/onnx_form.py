@@ -1,4 +1,4 @@
-"""How ONNX writes an operator in each opset, and how that becomes the one canonical form in which rules see it.
+"""The forms of an operator: as each opset writes it, and the one canonical form in which rules see it.
 
 In the canonical form everything but tensors is an attribute: Reshape's shape was an attribute until opset 4 and is an
 operand since 5; Split's sizes moved in 13, the reductions' axes in 13 or 18. Axes count from the end, and what ONNX
@@ -58,7 +58,7 @@ class OnnxNode(Protocol):
         """The number of outputs, those that nobody reads among them."""
 
     def is_given(self, place: int) -> bool:
-        """Whether the operand is there at all."""
+        """Return True unless the operand is left out."""
 
     def type_of(self, place: int) -> TensorType | None:
         """The operand's type, None where the operand is left out or its type not known."""
@@ -182,7 +182,7 @@ class OnnxForm:
         return Written(kept, parameters)
 
     def _goes_without_saying(self, name: str, value: AttributeValue, opset: int) -> bool:
-        """Whether an attribute that this opset does not have yet has the value that it takes for granted."""
+        """Return True for an attribute that this opset does not have yet, at the value that it takes for granted."""
         granted = value == 0 or (isinstance(value, tuple) and set(value) == {1})
         return granted and opset < self.attributes_since.get(name, 0)
 
@@ -212,7 +212,7 @@ def _value_of(parameter: Parameter, node: OnnxNode) -> AttributeValue:
 
 
 def _is_scalar_of(array: np.ndarray, operand: TensorType | None) -> bool:
-    """Whether an array of one element neither widens nor deepens the operand that it meets."""
+    """Return True for an array of one element that neither widens nor deepens the operand that it meets."""
     if operand is None or operand.rank is None:
         return False
     return array.size == 1 and array.ndim <= operand.rank and array.dtype.name == operand.dtype

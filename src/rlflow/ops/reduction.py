@@ -68,6 +68,7 @@ def _reduce(name: str, axes_since: int, apply: Callable[[Domain, Array, tuple[in
         arity=(1, 1),
         flops=lambda attributes, inputs, outputs: inputs[0].elements,
         defaults={"keepdims": 1},
+        required=("axes",),
         traits=Traits(fusion=Fusion.REDUCTION, accumulates=True, uses=(averages,)),
         onnx=OnnxForm(
             parameters=(Parameter("axes", 1, since=axes_since, required=False),), axes="axes", complete=_complete

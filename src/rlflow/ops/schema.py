@@ -50,8 +50,9 @@ class Operator:
 
     `name` carries the domain, but for ai.onnx: com.microsoft.FusedMatMul. `since` is the first version of the domain
     whose operator means what is written here; `arity` bounds the operands; `defaults` are filled in at import, so that
-    equal nodes look equal. `attribute_groups` are attributes that say one thing together, by what they say: rules are
-    generalised over them.
+    equal nodes look equal. A rule that writes the operator must name the `required` attributes, which have no default,
+    and may name the `optional` ones. `attribute_groups` are attributes that say one thing together, by what they say:
+    rules are generalised over them.
     """
 
     name: str
@@ -62,6 +63,8 @@ class Operator:
     traits: Traits
     flops: Flops = no_flops
     defaults: Mapping[str, AttributeValue] = field(default_factory=dict)
+    required: tuple[str, ...] = ()
+    optional: tuple[str, ...] = ()
     commutative: bool = False
     onnx: OnnxForm = PLAIN
     attribute_groups: Mapping[str, tuple[str, ...]] = field(default_factory=dict)

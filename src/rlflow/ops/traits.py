@@ -1,4 +1,4 @@
-"""What the rest of the library asks of an operator instead of its name.
+"""Traits of operators: the questions that the rest of the library asks instead of looking at names.
 
 A cost model asks what ONNX Runtime may fuse, a comparison how rounding errors grow, the importer of sizes what computes
 sizes. Each such question is a trait here, and each operator answers where it is defined:
@@ -57,7 +57,7 @@ class Fusion(Flag):
 
 
 class SizeArithmetic(Flag):
-    """How models use an operator to compute sizes, such as what a Reshape reads."""
+    """The ways in which models compute sizes by an operator, such as the shape that a Reshape reads."""
 
     NONE = 0
     WHOLE = auto()

@@ -1,4 +1,4 @@
-"""What an operator's operands are for, as far as that says which values of them make sense.
+"""Uses of operands: what an operator makes of them, as far as that says which values make sense.
 
 A model is run on drawn inputs, and not every number is one that it can be run on: what a Gather looks rows up with must
 be a row, what a Sqrt reads may not be negative. Each operator says so of its own operands, by a few of the readings
@@ -27,7 +27,7 @@ _HIDING = -1e3
 
 @dataclass(frozen=True)
 class Use:
-    """What is known of a value from those who read it.
+    """The knowledge of a value that those who read it give.
 
     `index` is the range of integers, ends included, with which the model runs at all; None if it indexes nothing.
     `domain` is the interval of numbers on which it is defined. `is_mask` says that it is 1 for what counts and 0 for
@@ -45,7 +45,7 @@ class Use:
     sizes: tuple[int | str, ...] | None = None
 
     def __or__(self, other: Use) -> Use:
-        """What two readers make of a value: ranges meet, purposes add up."""
+        """Combine two readers' uses of a value: ranges meet, purposes add up."""
         return Use(
             _meet(self.index, other.index) if self.index and other.index else self.index or other.index,
             _meet(self.domain, other.domain),
@@ -82,7 +82,7 @@ class Application(Protocol):
         """The dimensions that the model declares of the first result."""
 
     def is_stored(self, place: int) -> bool:
-        """Whether the operand is a weight."""
+        """Return True if the operand is a weight."""
 
     def number(self, place: int) -> float | None:
         """The value of an operand that is a stored scalar."""
@@ -237,7 +237,7 @@ def subtracted(node: Application, result: Use) -> Iterator[tuple[int, Use]]:
 
 
 def _before_adding(number: float, result: Use) -> Use:
-    """What a value must be so that the sum with a number is as wanted."""
+    """Return the use of a value whose sum with a number is used so."""
     if result.is_mask or result.is_complement:  # (m - 1) * -1e4
         return Use(is_mask=number == -1)
     low, high = result.domain
@@ -284,7 +284,7 @@ def counted_to_depth(node: Application, result: Use) -> Iterator[tuple[int, Use]
 
 
 def compared(node: Application, result: Use) -> Iterator[tuple[int, Use]]:
-    """What is asked to be 0 or 1 is a mask."""
+    """The first operand is a mask where it is compared with 0 or 1."""
     number = node.number(1) if node.operands > 1 else None
     if number is not None and number in (0, 1):
         yield 0, Use(is_mask=True)

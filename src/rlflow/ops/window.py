@@ -53,11 +53,12 @@ class Window:
 
     @property
     def extents(self) -> tuple[int, ...]:
-        """How far the window reaches on each axis."""
+        """The length of the window on each axis, gaps between its taps included."""
         return tuple(d * (k - 1) + 1 for k, d in zip(self.kernel, self.dilations, strict=True))
 
     def places(self, image: Sequence[Dimension], operator: str) -> tuple[Dimension, ...]:
-        """How many windows there are on each axis of an image (S,), of which a symbol may be the size.
+        """Count the windows on each axis of an image (S,), whose sizes may be symbols.
+
         `TypeInferenceError` if the image has no room for one.
         """
         if len(image) != len(self.kernel):
@@ -94,14 +95,14 @@ class Window:
         return tuple(less + more if self.auto_pad == "SAME_UPPER" else more + less)
 
     def patches(self, v: np.ndarray, outside: np.ndarray | bool) -> np.ndarray:
-        """What each window sees: (..., *image) -> (..., *places, *kernel), `outside` where it sees no image."""
+        """Return what each window sees, (..., *image) -> (..., *places, *kernel): `outside` where that is no image."""
         widths, where = _taps(self, v.shape[v.ndim - len(self.kernel) :])
         return _surrounded(v, widths, outside)[where]
 
 
 @lru_cache(maxsize=1024)
 def _taps(window: Window, image: tuple[int, ...]) -> tuple[Sequence[tuple[int, int]], tuple[Any, ...]]:
-    """How much is to be put around an image of this size, and where on each of its axes the windows look then."""
+    """Return how much is to be put around an image of this size, and where on each axis the windows look then."""
     rank = len(window.kernel)
     begins = window.padding(image)[:rank]
     widths: list[tuple[int, int]] = []

@@ -28,6 +28,7 @@ from rlflow.optimiser import OnProgress, OptimisationResult, Optimiser
 from rlflow.rules import library as rule_library
 from rlflow.rules.library import Library
 from rlflow.rules.matching.rewriter import Rewriter
+from rlflow.rules.user_rules import load_rules
 from rlflow.runtime.hardware import fingerprint
 from rlflow.runtime.inputs import dimensions_of
 from rlflow.runtime.session import SETTINGS, Setting
@@ -154,7 +155,9 @@ def _refuse_what_it_brings(name: str, **given: Any) -> None:
 
 def _library(given: Library | Path | str | None) -> Library:
     """The library itself, that of a file, or the shipped one. Each kind of file that holds rules is told apart here."""
-    return given if isinstance(given, Library) else rule_library.load(None if given is None else Path(given))
+    if isinstance(given, Library):
+        return given
+    return rule_library.load() if given is None else load_rules(Path(given))
 
 
 def _cost_model(

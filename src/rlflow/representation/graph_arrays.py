@@ -11,8 +11,8 @@ from rlflow.errors import GraphError
 class GraphArrays:
     """One graph of N nodes and E edges.
 
-    op: (N,) int64, index in the versioned operator vocabulary, 0 is padding (never a node).
-    features: (N, F) float32. edges: (E, 2) int64, sender and receiver.
+    op: (N,) int64, index among the operators of a `Vocabulary`, 0 is padding (never a node).
+    features: (N, F) float32, a column for each of its features. edges: (E, 2) int64, sender and receiver.
 
     Features are the same wherever a subgraph stands (no depth, no position), so that the encoder can share its work
     between repeated layers and between the graphs of a rollout. `GraphError` if the arrays do not fit together.
@@ -33,7 +33,7 @@ class GraphArrays:
         if self.edges.ndim != 2 or self.edges.dtype != np.int64 or self.edges.shape[1] != 2:
             raise GraphError(f"graph arrays: edges must be (E, 2) int64, got {_described(self.edges)}")
         if self.edges.size and not (0 <= self.edges.min() and self.edges.max() < nodes):
-            raise GraphError(f"graph arrays: an edge leaves the graph of {nodes} nodes")
+            raise GraphError(f"graph arrays: an edge names a node that is not among the {nodes} nodes")
 
     @property
     def num_nodes(self) -> int:

@@ -9,7 +9,7 @@ nothing later needs to.
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import numpy as np
@@ -18,8 +18,9 @@ from rlflow.atomic_file import written_whole
 from rlflow.errors import InputError
 from rlflow.representation.action_space import ActionSpace
 from rlflow.representation.graph_arrays import GraphArrays
+from rlflow.representation.vocabulary import Vocabulary
 
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2
 
 
 @dataclass(frozen=True)
@@ -59,23 +60,28 @@ class Episode:
 class Rollouts:
     """Distinct graphs and the episodes that visit them.
 
-    rule_ids: stable ids, in the order of the rules' indices. vocabulary_size: of the operator vocabulary behind
-    `GraphArrays.op`. library_hash: of the rule library that the episodes were collected with.
+    rule_ids: stable ids, in the order of the rules' indices. vocabulary: the names of the operators and features behind
+    the numbers of `graphs`. library_hash: of the rule library that the episodes were collected with.
     """
 
     graphs: tuple[GraphArrays, ...]
     episodes: tuple[Episode, ...]
     action_space: ActionSpace
     rule_ids: tuple[str, ...]
-    vocabulary_size: int
+    vocabulary: Vocabulary
     library_hash: str
 
     def __post_init__(self) -> None:
         rules, locations = self.action_space.num_rules, self.action_space.max_locations
         if len(self.rule_ids) != rules or len(set(self.rule_ids)) != rules:
-            raise InputError(f"rollouts: {len(self.rule_ids)} rule ids, some perhaps repeated, for {rules} rules")
-        if any(graph.op.max(initial=0) >= self.vocabulary_size for graph in self.graphs):
-            raise InputError(f"rollouts: an operator lies outside the vocabulary of {self.vocabulary_size}")
+            raise InputError(
+                f"rollouts: {len(set(self.rule_ids))} different rule ids for {rules} rules; give each rule one"
+            )
+        operators, features = len(self.vocabulary.operators), len(self.vocabulary.features)
+        if any(graph.op.max(initial=0) >= operators for graph in self.graphs):
+            raise InputError(f"rollouts: an operator lies outside the vocabulary of {operators}")
+        if any(graph.features.shape[1] != features for graph in self.graphs):
+            raise InputError(f"rollouts: a graph does not have the {features} features of the vocabulary")
         for number, episode in enumerate(self.episodes):
             if not (0 <= episode.graph_index.min() and episode.graph_index.max() < len(self.graphs)):
                 raise InputError(f"rollouts: episode {number} names a graph that is not there")
@@ -83,7 +89,9 @@ class Rollouts:
             counts = episode.counts
             in_range = counts.min(initial=0) >= 0 and counts.max(initial=0) <= locations
             if counts.shape[1] != rules or not in_range:
-                raise InputError(f"rollouts: episode {number} has match counts outside (T+1, {rules}), 0..{locations}")
+                raise InputError(
+                    f"rollouts: episode {number} has match counts outside of 0..{locations}, or not for {rules} rules"
+                )
             if not (np.isfinite(episode.reward).all() and np.isfinite(episode.cost).all()):
                 raise InputError(f"rollouts: episode {number} has a reward or cost that is not finite")
 
@@ -107,7 +115,7 @@ class Rollouts:
             "format_version": FORMAT_VERSION,
             "max_locations": self.action_space.max_locations,
             "rule_ids": list(self.rule_ids),
-            "vocabulary_size": self.vocabulary_size,
+            "vocabulary": asdict(self.vocabulary),
             "library_hash": self.library_hash,
             "episodes": len(self.episodes),
             "graphs": len(self.graphs),
@@ -125,14 +133,14 @@ class Rollouts:
         except (OSError, ValueError) as error:
             raise InputError(f"rollouts: {folder} cannot be read ({error}); run collect_rollouts") from error
         if description.get("format_version") != FORMAT_VERSION:
-            raise InputError(f"rollouts: {folder} is of another format version; run collect_rollouts again")
+            raise InputError(f"rollouts: {folder} has another format version; run collect_rollouts again")
         rule_ids = tuple(description["rule_ids"])
         return cls(
             graphs=_unpack_graphs(packed),
             episodes=_unpack_episodes(packed),
             action_space=ActionSpace(len(rule_ids), description["max_locations"]),
             rule_ids=rule_ids,
-            vocabulary_size=description["vocabulary_size"],
+            vocabulary=Vocabulary.from_json(description["vocabulary"]),
             library_hash=description["library_hash"],
         )
 

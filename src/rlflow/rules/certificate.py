@@ -3,24 +3,31 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
 from rlflow.errors import CertificateError
+from rlflow.rules.semantics import semantics
 
 if TYPE_CHECKING:
     from rlflow.rules.rule import Rule
 
 METHOD = "field-random+float+domain+precision"
-SEMANTICS = "1"
-"""Raised whenever the meaning of an operator or of a rule's notation changes: older certificates are then void."""
+REMEDY = "`rlflow rules certify` verifies it again"
+
+_UNBOUND = ("certificate", "declared_at")
+"""Of a rule's record, what its certificate does not speak of: itself, and where the rule is declared."""
 
 
 @dataclass(frozen=True)
 class Certificate:
-    """What the verifier did and found (rules/verification/verify.py). `digest` binds it to one rule and to its own
-    content.
+    """What the verifier did and found (`rules/verification/verify.py`).
+
+    `semantics` are the digests of what it rests on (`rules/semantics.py`); `digest` binds it to one rule and to its own
+    content. `max_relative_error` is what the floats of this machine differed by: it is told, but never written, so that
+    a library is the same file wherever it is made; None where the certificate was read from one.
     """
 
     method: str
@@ -28,26 +35,45 @@ class Certificate:
     shapes: int
     refuted_without_condition: int
     float_cases: int
-    max_relative_error: float
-    semantics: str
+    semantics: Mapping[str, str]
     digest: str
+    max_relative_error: float | None = field(default=None, compare=False)
 
     def to_json(self) -> dict[str, Any]:
-        return {k: getattr(self, k) for k in self.__dataclass_fields__}
+        return {name: getattr(self, name) for name in _WRITTEN} | {"semantics": dict(self.semantics)}
+
+    @classmethod
+    def from_json(cls, written: object) -> Certificate | None:
+        """None where there is none, or one of another form than today's: the rule has to be verified again."""
+        if not isinstance(written, Mapping) or set(written) != set(_WRITTEN):
+            return None
+        return cls(**written) if isinstance(written["semantics"], Mapping) else None
+
+
+_WRITTEN = tuple(name for name in Certificate.__dataclass_fields__ if name != "max_relative_error")
 
 
 def digest(rule: Rule, certificate: Certificate) -> str:
     """Binds a certificate to its rule and to its own figures."""
-    content = {"rule": rule.to_json() | {"certificate": certificate.to_json() | {"digest": ""}}}
+    said = {key: value for key, value in rule.to_json().items() if key not in _UNBOUND}
+    content = said | {"certificate": certificate.to_json() | {"digest": ""}}
     return sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
 
 
 def check_certificate(rule: Rule) -> None:
     """`CertificateError` naming the rule if its certificate is missing, corrupted or of other semantics."""
-    where = f"rule {rule.id} ({rule.name})"
-    if rule.certificate is None:
-        raise CertificateError(f"{where} has no certificate: run `rlflow rules verify` on its library")
-    if rule.certificate.semantics != SEMANTICS or rule.certificate.method != METHOD:
-        raise CertificateError(f"{where} was certified under other semantics: generate the library again")
-    if rule.certificate.digest != digest(rule, rule.certificate):
-        raise CertificateError(f"{where}: the rule or its certificate was changed after verification")
+    where, certificate = f"rule {rule.id} ({rule.name})", rule.certificate
+    if certificate is None:
+        raise CertificateError(f"{where} has no certificate of today's form: {REMEDY}")
+    if certificate.method != METHOD:
+        raise CertificateError(f"{where} was certified by another method, {certificate.method}: {REMEDY}")
+    changed = _changed(certificate.semantics, semantics(rule))
+    if changed:
+        raise CertificateError(f"{where} was certified under another meaning of {', '.join(changed)}: {REMEDY}")
+    if certificate.digest != digest(rule, certificate):
+        raise CertificateError(f"{where}: the rule or its certificate was changed after verification; {REMEDY}")
+
+
+def _changed(before: Mapping[str, str], today: Mapping[str, str]) -> list[str]:
+    """The names whose meaning is another one than it was, or that only one of the two has."""
+    return [name for name in {**before, **today} if before.get(name) != today.get(name)]

@@ -19,13 +19,17 @@ Expression = Any
 """JSON: int, float, str, or list."""
 
 
+TO_THE_END = 2**31 - 1
+"""The end of a slice that has no other."""
+
+
 class Unproven(Exception):
     """The expression needs a number that the types do not give, or a dimension that does not exist."""
 
 
 @dataclass(frozen=True)
 class Scope:
-    """What an expression may speak of: types of the bound variables, bound attributes, values of literal variables."""
+    """All that an expression may speak of: types of the bound variables, bound attributes, values of literals."""
 
     types: Mapping[str, TensorType]
     attributes: Mapping[str, AttributeValue]
@@ -43,19 +47,30 @@ def evaluate(expression: Expression, scope: Scope) -> Any:
     head, *arguments = expression
     if head == "value":
         return scope.literals[arguments[0]]
-    if head in _OF_VARIABLE:
-        return _OF_VARIABLE[head](scope.types[arguments[0]], *(evaluate(a, scope) for a in arguments[1:]))
+    if head in VARIABLE_FUNCTIONS:
+        return VARIABLE_FUNCTIONS[head](scope.types[arguments[0]], *(evaluate(a, scope) for a in arguments[1:]))
     if head not in FUNCTIONS:
         raise RuleError(f"unknown function {head!r} in the expression {expression}: use one of {sorted(FUNCTIONS)}")
     return FUNCTIONS[head](*(evaluate(a, scope) for a in arguments))
 
 
 def holds(condition: Expression, scope: Scope) -> bool:
-    """Whether the condition is proved; what cannot be proved does not hold."""
+    """Tell whether the condition is proved; what cannot be proved does not hold."""
     try:
         return bool(evaluate(condition, scope))
     except Unproven:
         return False
+
+
+def mentioned(expression: Expression) -> frozenset[str]:
+    """The variables that an expression speaks of: tensors by their names, attributes as "?perm"."""
+    if isinstance(expression, str):
+        return frozenset([expression]) if expression.startswith("?") else frozenset()
+    if not isinstance(expression, list) or not expression:
+        return frozenset()
+    of_variable = isinstance(expression[0], str) and (expression[0] == "value" or expression[0] in VARIABLE_FUNCTIONS)
+    tensors = {expression[1]} if of_variable else set()
+    return frozenset(tensors).union(*map(mentioned, expression))
 
 
 _SHOWN = 16
@@ -110,21 +125,21 @@ def _compose(first: tuple[int, ...], second: tuple[int, ...]) -> tuple[int, ...]
 
 
 def _quotient(a: Any, b: Any) -> int:
-    """Of numbers that divide without rest."""
+    """The quotient of numbers that divide without rest."""
     if _number(b) == 0 or _number(a) % b:
         raise Unproven
     return int(a // b)
 
 
 def _reads_some(size: Any, begin: int, end: int, step: int) -> bool:
-    """Whether a slice has elements wherever the axis has: from the front on, if its size is but a name."""
+    """Tell whether a slice has elements wherever the axis has: from the front on, if its size is but a name."""
     if isinstance(size, int):
         return size == 0 or len(range(size)[begin:end:step]) > 0
     return begin == 0 and end > 0 and step > 0
 
 
 def _keeps_order(shape: tuple[Any, ...], perm: tuple[int, ...]) -> bool:
-    """Whether the permutation moves none but axes of length one past each other."""
+    """Tell whether the permutation moves only axes of length one past each other."""
     longer = [axis for axis in perm if axis >= len(shape) or shape[axis] != 1]
     return longer == sorted(longer)
 
@@ -133,7 +148,7 @@ def _inverse(perm: tuple[int, ...]) -> tuple[int, ...]:
     return tuple(perm.index(i) for i in range(len(perm)))
 
 
-_OF_VARIABLE: dict[str, Callable[..., Any]] = {
+VARIABLE_FUNCTIONS: dict[str, Callable[..., Any]] = {
     "dim": _dim,
     "shape": _shape,
     "rank": lambda kind: len(_shape(kind)),

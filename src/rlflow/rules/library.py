@@ -14,7 +14,7 @@ from typing import Any
 from rlflow.atomic_file import written_whole
 from rlflow.errors import InputError, RuleError
 from rlflow.rules.certificate import Certificate, check_certificate
-from rlflow.rules.rule import Rule, declare
+from rlflow.rules.rule import Rule, rule_from_json
 
 
 @dataclass(frozen=True)
@@ -47,10 +47,22 @@ class Library:
         dropped = {self.get(key).id for key in keys}
         return Library(tuple(r for r in self.rules if r.id not in dropped))
 
+    def extended(self, other: Library) -> Library:
+        """These rules, and behind them those of the other library; of rules that say the same, the first alone."""
+        rules: dict[str, Rule] = {}
+        for rule in (*self.rules, *other.rules):
+            rules.setdefault(_content(rule), rule)
+        return Library(tuple(rules.values()))
+
     def save(self, path: Path) -> None:
         """Write whole or not at all."""
         with written_whole(path) as draft:
-            draft.write_text("".join(json.dumps(r.to_json()) + "\n" for r in self.rules))
+            draft.write_text("".join(json.dumps(r.record()) + "\n" for r in self.rules))
+
+
+def _content(rule: Rule) -> str:
+    """The id without the family: equal for rules that say the same."""
+    return rule.id.removeprefix(f"{rule.family}-")
 
 
 @dataclass(frozen=True)
@@ -76,30 +88,41 @@ def difference(before: Library, after: Library) -> LibraryDifference:
     )
 
 
-def load(path: Path | None = None) -> Library:
-    """The library of a file, or the one that ships with the package.
+SHIPPED = Path(str(resources.files("rlflow.rules"))) / "library.jsonl"
 
-    `CertificateError` naming the rule whose certificate is missing or does not belong to it, `RuleError` naming the
-    line that cannot be read, `InputError` if there is no such file.
+
+def load(path: Path | None = None) -> Library:
+    """The library of a file, by default the one that ships with the package, every certificate checked.
+
+    `CertificateError` naming the rule whose certificate does not hold, and the errors of `read`.
+    """
+    library = read(path or SHIPPED)
+    for rule in library.rules:
+        check_certificate(rule)
+    return library
+
+
+def read(path: Path) -> Library:
+    """The rules of a file as they are written, whatever their certificates are worth.
+
+    `RuleError` naming the line that cannot be read, `InputError` if there is no such file.
     """
     try:
-        text = path.read_text() if path else resources.files("rlflow.rules").joinpath("library.jsonl").read_text()
+        lines = path.read_text().splitlines()
     except FileNotFoundError:
         raise InputError(f"there is no rule library {path}: make one with `rlflow rules generate`") from None
     rules = []
-    for number, line in enumerate(text.splitlines(), start=1):
+    for number, line in enumerate(lines, start=1):
         try:
-            rule = read_rule(json.loads(line))
+            rules.append(read_rule(json.loads(line)))
         except (ValueError, KeyError, TypeError) as error:
-            raise RuleError(f"line {number} of {path or 'the shipped library'} is no rule: {error}") from None
-        check_certificate(rule)
-        rules.append(rule)
+            raise RuleError(f"line {number} of {path} is no rule: {error}") from None
     return Library(tuple(rules))
 
 
 def read_rule(written: Mapping[str, Any]) -> Rule:
-    """A rule from what `Rule.to_json` wrote; `RuleError` if its id is another one."""
-    rule = declare(
+    """A rule from what `Rule.record` wrote; `RuleError` if its id is another one."""
+    rule = rule_from_json(
         written["name"],
         written["family"],
         written["source"],
@@ -107,10 +130,11 @@ def read_rule(written: Mapping[str, Any]) -> Rule:
         written["variables"],
         attributes=written["attributes"],
         where=written["where"],
-        worth=written.get("worth", ()),
+        profitable_if=written.get("worth", ()),
         opset=written["opset"],
         origin=written["origin"],
-        certificate=Certificate(**written["certificate"]) if written["certificate"] else None,
+        certificate=Certificate.from_json(written["certificate"]),
+        declared_at=written.get("declared_at", ""),
     )
     if rule.id != written["id"]:
         raise RuleError(f"rule {written['id']} ({rule.name}) was changed: its content now has the id {rule.id}")

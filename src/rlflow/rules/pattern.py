@@ -78,7 +78,7 @@ def thaw(value: Any) -> Expression:
 
 
 def is_computed(value: Any) -> bool:
-    """Whether a frozen expression is an attribute variable, or has a call or one of these in it."""
+    """Tell whether a frozen expression is an attribute variable, or has a call or one of these in it."""
     if isinstance(value, tuple):
         return any(isinstance(value[0], str) or is_computed(part) for part in value)
     return isinstance(value, str) and value.startswith("?")
@@ -108,6 +108,12 @@ def substitute(term: Term, bindings: Mapping[str, Term]) -> Term:
 def variables(*terms: Term) -> tuple[str, ...]:
     """Names in the order of their first occurrence."""
     return tuple(dict.fromkeys(t.name for term in terms for t in subterms(term) if isinstance(t, Variable)))
+
+
+def attribute_variables(*terms: Term) -> tuple[str, ...]:
+    """Attribute variables ("?perm") in the order of their first occurrence."""
+    attributes = (v for term in terms for t in subterms(term) if isinstance(t, Apply) for _, v in t.attributes)
+    return tuple(dict.fromkeys(v for v in attributes if isinstance(v, str) and v.startswith("?")))
 
 
 def operators(*terms: Term) -> frozenset[Apply]:

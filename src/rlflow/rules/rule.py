@@ -5,7 +5,7 @@ holds.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from hashlib import sha256
@@ -21,7 +21,7 @@ from rlflow.rules.pattern import Apply, Term, Variable
 
 @dataclass(frozen=True)
 class VariableSpec:
-    """What a variable may be bound to.
+    """The tensors that a variable may be bound to.
 
     `shape` is a template: numbers, symbols that must agree wherever they occur, and at most one "...name" in front
     that stands for any number of leading dimensions; None is any shape. `constant` demands a value that is known
@@ -38,13 +38,19 @@ class VariableSpec:
         return written | {flag: True for flag in ("constant", "literal") if getattr(self, flag)}
 
 
+DECLARED = "declared"
+
+
 @dataclass(frozen=True)
 class Rule:
     """`source[i]` may be replaced by `target[i]`, all outputs together.
 
     `attributes` says what each attribute variable may be, for drawing instances (rules/verification/sampler.py).
-    `where` is what makes it true; `worth`, which no certificate speaks of, where it is worth trying besides.
-    `opset` is the first opset in which the rule holds, where that is later than its operators.
+    `where` is what makes it true; `profitable_if`, of which no certificate speaks, where it is worth trying besides:
+    its key in the JSON notation, from which ids are made, is "worth".
+    `opset` is the first opset in which the rule holds, where that is later than its operators. `declared_at` names the
+    file and the line of a declaration, which neither the id nor the certificate covers; it is empty for a rule that
+    enumeration found.
     """
 
     name: str
@@ -54,10 +60,11 @@ class Rule:
     variables: Mapping[str, VariableSpec] = field(default_factory=dict)
     attributes: Mapping[str, Any] = field(default_factory=dict)
     where: tuple[Expression, ...] = ()
-    worth: tuple[Expression, ...] = ()
+    profitable_if: tuple[Expression, ...] = ()
     opset: int = 0
-    origin: str = "declared"
+    origin: str = DECLARED
     certificate: Certificate | None = None
+    declared_at: str = field(default="", compare=False)
 
     def __post_init__(self) -> None:
         if len(self.source) != len(self.target) or not self.source:
@@ -91,6 +98,11 @@ class Rule:
         indices = [t.arguments[1] for t in terms if registry.OPERATORS[t.op].traits.selects]
         return frozenset(index.name for index in indices if isinstance(index, Variable))
 
+    @property
+    def is_declared(self) -> bool:
+        """Somebody wrote the rule down; the others were found by enumeration, as `origin` tells."""
+        return self.origin == DECLARED
+
     def spec(self, variable: str) -> VariableSpec:
         return self.variables.get(variable, _ANY)
 
@@ -100,9 +112,13 @@ class Rule:
     def equation(self) -> str:
         """Both sides and the condition in one line."""
         sides = ["; ".join(map(pattern.show, side)) for side in (self.source, self.target)]
-        condition, worth = (" and ".join(map(describe, conditions)) for conditions in (self.where, self.worth))
-        parts = (" => ".join(sides), f"if {condition}" if condition else "", f"tried if {worth}" if worth else "")
+        condition, profit = (" and ".join(map(describe, c)) for c in (self.where, self.profitable_if))
+        parts = (" => ".join(sides), f"if {condition}" if condition else "", f"tried if {profit}" if profit else "")
         return "  ".join(filter(None, parts))
+
+    def record(self) -> dict[str, Any]:
+        """The rule as a library holds it: what its certificate covers, and where it is declared."""
+        return self.to_json() | ({"declared_at": self.declared_at} if self.declared_at else {})
 
     def to_json(self) -> dict[str, Any]:
         return {
@@ -114,7 +130,7 @@ class Rule:
             "source": [pattern.to_json(t) for t in self.source],
             "target": [pattern.to_json(t) for t in self.target],
             "where": list(self.where),
-            **({"worth": list(self.worth)} if self.worth else {}),
+            **({"worth": list(self.profitable_if)} if self.profitable_if else {}),
             "opset": self.opset,
             "origin": self.origin,
             "certificate": self.certificate.to_json() if self.certificate else None,
@@ -124,7 +140,7 @@ class Rule:
 _ANY = VariableSpec()
 
 
-def declare(
+def rule_from_json(
     name: str,
     family: str,
     source: list[Any],
@@ -132,7 +148,7 @@ def declare(
     variables: Mapping[str, Mapping[str, Any]] | None = None,
     **rest: Any,
 ) -> Rule:
-    """A rule from its JSON notation; `source` and `target` are lists of terms, one an output."""
+    """A rule from its JSON notation; `source` and `target` are lists of terms, one for each output."""
     specs = {
         k: VariableSpec(
             shape=tuple(v["shape"]) if v.get("shape") is not None else None,
@@ -141,7 +157,7 @@ def declare(
         )
         for k, v in (variables or {}).items()
     }
-    rest |= {name: tuple(rest[name]) for name in ("where", "worth") if name in rest}
+    rest |= {name: tuple(rest[name]) for name in ("where", "profitable_if") if name in rest}
     return Rule(
         name=name,
         family=family,
@@ -158,7 +174,7 @@ def canonical(rule: Rule) -> dict[str, Any]:
     """
     names = pattern.variables(*rule.source)
     tensors = {name: f"v{i}" for i, name in enumerate(names)}
-    rename = {**tensors, **{name: f"?a{i}" for i, name in enumerate(_attribute_variables(rule))}}
+    rename = {**tensors, **{name: f"?a{i}" for i, name in enumerate(pattern.attribute_variables(*rule.source))}}
     parts = dict.fromkeys(d for name in names for d in rule.spec(name).shape or () if isinstance(d, str))
     symbols = {d: ("..." if d.startswith("...") else "") + f"d{i}" for i, d in enumerate(parts)}
     specs = {tensors[name]: rule.spec(name).to_json() for name in names if name in rule.variables}
@@ -166,24 +182,28 @@ def canonical(rule: Rule) -> dict[str, Any]:
         "source": [_renamed(pattern.to_json(t), rename) for t in rule.source],
         "target": [_renamed(pattern.to_json(t), rename) for t in rule.target],
         "variables": {name: _renamed(spec, symbols) for name, spec in specs.items()},
-        "where": sorted((_renamed(w, rename) for w in rule.where), key=json.dumps),
-        **({"worth": sorted((_renamed(w, rename) for w in rule.worth), key=json.dumps)} if rule.worth else {}),
+        "where": _sorted(rule.where, rename),
+        **({"worth": _sorted(rule.profitable_if, rename)} if rule.profitable_if else {}),
         "opset": rule.opset,
     }
+
+
+def _sorted(conditions: Sequence[Expression], rename: Mapping[str, str]) -> list[Expression]:
+    return sorted((_renamed(c, rename) for c in conditions), key=json.dumps)
 
 
 def with_short_names(rule: Rule) -> Rule:
     """Variables called a, b, c and dimensions called by their variable, named by the equation."""
     names = pattern.variables(*rule.source)
     short = {name: chr(ord("a") + i) for i, name in enumerate(names)}
-    rename = short | {a: f"?p{i}" for i, a in enumerate(_attribute_variables(rule))}
+    rename = short | {a: f"?p{i}" for i, a in enumerate(pattern.attribute_variables(*rule.source))}
     symbols: dict[str, str] = {}
     for name in names:
         for axis, d in enumerate(rule.spec(name).shape or ()):
             if isinstance(d, str):
                 symbols.setdefault(d, f"...{short[name]}" if d.startswith("...") else f"{short[name]}{axis}")
     written = _renamed(rule.to_json(), rename)
-    renamed = declare(
+    renamed = rule_from_json(
         rule.name,
         rule.family,
         written["source"],
@@ -191,19 +211,11 @@ def with_short_names(rule: Rule) -> Rule:
         {short[name]: _renamed(spec.to_json(), symbols) for name, spec in rule.variables.items()},
         attributes={rename[name]: kind for name, kind in written["attributes"].items()},
         where=written["where"],
-        worth=written.get("worth", ()),
+        profitable_if=written.get("worth", ()),
         opset=rule.opset,
         origin=rule.origin,
     )
     return replace(renamed, name=renamed.equation())
-
-
-def _attribute_variables(rule: Rule) -> tuple[str, ...]:
-    found: dict[str, None] = {}
-    for term in (t for side in rule.source for t in pattern.subterms(side)):
-        if isinstance(term, Apply):
-            found.update((v, None) for _, v in term.attributes if isinstance(v, str) and v.startswith("?"))
-    return tuple(found)
 
 
 def _renamed(value: Any, rename: Mapping[str, str]) -> Any:

@@ -1,4 +1,4 @@
-"""What a model does with its inputs, as far as it says which values make sense: read off the operators they reach.
+"""Domains of a model's inputs: which values make sense, read off the operators that they reach.
 
 A model whose input goes through an Identity into the indices of a Gather of 30 rows wants numbers from 0 to 29. The
 walk goes from the outputs to the inputs, and through the bodies of control flow; what each operator makes of its
@@ -48,7 +48,7 @@ class _Walk:
             self._read_bodies(node)
 
     def _demands(self, node: NodeProto, result: Use) -> Iterator[tuple[int, Use]]:
-        """What the node and the readers of its result make of its operands, by their places."""
+        """List what the node and the readers of its result make of its operands, by their places."""
         application = _Node(node, self)
         for reading in TRAITS_BY_TYPE.get(node.op_type, NO_TRAITS).uses:
             yield from reading(application, result)

@@ -123,6 +123,7 @@ def _draw(use: Use, shape: tuple[int, ...], dtype: np.dtype, rng: np.random.Gene
 
 
 def _values(use: Use, shape: tuple[int, ...], dtype: np.dtype, rng: np.random.Generator) -> np.ndarray:
+    # The order matters: an index or a mask is more specific than the type that it has.
     if use.index is not None and dtype.kind != "b":
         return rng.integers(*use.index, shape, endpoint=True)
     if use.is_mask:
@@ -142,6 +143,7 @@ def _real(use: Use, shape: tuple[int, ...], rng: np.random.Generator) -> np.ndar
     low, high = use.domain
     if math.isfinite(low) and math.isfinite(high):
         return rng.uniform(low, high, shape)
+    # In a domain with one finite end, values lie e**(normal / 2), about 1, beyond that end.
     values = rng.standard_normal(shape)
     if math.isfinite(low):
         return low + np.exp(values / 2)

@@ -87,7 +87,7 @@ class _Pickler(pickle.Pickler):
 
     def reducer_override(self, value: Any) -> Any:
         if not isinstance(value, ModelProto) or inside_bytes(value) <= MESSAGE_LIMIT_BYTES:
-            return NotImplemented
+            return NotImplemented  # pickled as usual
         slim = with_weights_in(value, self.folder / f"weights_{id(value)}")
         for tensor in tensors_of(slim):
             refer(tensor, self.folder)

@@ -61,15 +61,23 @@ class Choice:
 
 @dataclass(frozen=True)
 class RuleSet:
-    """The versioned artefact: rules in the order in which an agent numbers them."""
+    """The versioned artefact: rules in the order in which an agent numbers them.
+
+    `library` is the hash of the rules that it was chosen from. They are named by ids that depend on their content
+    alone, so that a library to which a rule was added still has the same set.
+    """
 
     library: str
     choices: tuple[Choice, ...]
 
     def rules(self, library: Library) -> Library:
-        """`InputError` if the set was chosen from another library."""
-        if library.hash != self.library:
-            raise InputError("the rule set was chosen from another library: run the generate_rules stage again")
+        """`InputError` naming the rules of the set that the library does not have."""
+        lacking = {c.id for c in self.choices} - {rule.id for rule in library.rules}
+        if lacking:
+            raise InputError(
+                f"the rule set was chosen from another library, which had {', '.join(sorted(lacking))}: "
+                "run the generate_rules stage again"
+            )
         return library.select([c.id for c in self.choices])
 
     def save(self, path: Path) -> None:

@@ -170,7 +170,9 @@ def _publish(declaration: StageDeclaration, staging: Path, output_root: Path) ->
     """Move every declared output into place. Raises RLFlowError, and moves none, if one is missing."""
     missing = [path for path in declaration.outputs if not (staging / path).exists()]
     if missing:
-        raise RLFlowError(f"{declaration.name} ended without writing {', '.join(missing)}, its outs in dvc.yaml")
+        raise RLFlowError(
+            f"{declaration.name} ended without writing {', '.join(missing)}, which dvc.yaml lists among its outs"
+        )
     for path in declaration.outputs:
         target = output_root / path
         target.parent.mkdir(parents=True, exist_ok=True)

@@ -1,4 +1,4 @@
-"""What happened to a graph: enough to do it again, and to notice if it does not come out the same."""
+"""The rewrites that led from one graph to another: enough to do them again, and to notice a different outcome."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from rlflow.errors import InputError
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One rewrite: the rule, which of its matches, and the graph that came of it."""
+    """One rewrite: the rule by its id, which of that rule's matches, and the graph that came of it."""
 
     rule: str
     location: int
@@ -25,7 +25,11 @@ class Step:
 
 @dataclass(frozen=True)
 class Trajectory:
-    """`library` is the hash of the rules in whose order locations are counted; `seed` that of the episode, if any."""
+    """Steps from a start graph; `seed` is that of the episode, if any.
+
+    `library` is the hash of the rules that could be chosen. Replaying needs those of the steps and no others: a
+    location is counted among the matches of its own rule, whatever rules there are besides and in whatever order.
+    """
 
     start_hash: str
     start_runtime_ms: float

@@ -19,7 +19,7 @@ def replay(graph: Graph, trajectory: Trajectory, rewriter: Rewriter) -> Iterator
     """
     found = structural_hash(graph)
     if found != trajectory.start_hash:
-        raise ReplayError(f"the trajectory starts from graph {trajectory.start_hash}, this model is {found}")
+        raise ReplayError(f"the trajectory starts from graph {trajectory.start_hash}, but this model is graph {found}")
     yield graph
     for number, step in enumerate(trajectory.steps, start=1):
         graph = rewriter.apply(graph, recorded_match(graph, rewriter, step, number))
@@ -38,10 +38,10 @@ def recorded_match(graph: Graph, rewriter: Rewriter, step: Step, number: int) ->
     """
     index = next((i for i, r in enumerate(rewriter.rules) if r.id == step.rule), None)
     if index is None:
-        raise ReplayError(f"step {number} applies rule {step.rule}, which is not in the library given")
+        raise ReplayError(f"step {number} applies rule {step.rule}, which is not in the library")
     matches = rewriter.matches(graph)[index]
     if not 0 <= step.location < len(matches):
         raise ReplayError(
-            f"step {number} applies {step.rule} at location {step.location}, but it matches {len(matches)} times"
+            f"step {number} applies {step.rule} at location {step.location}, but the rule matches {len(matches)} times"
         )
     return matches[step.location]

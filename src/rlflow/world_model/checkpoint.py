@@ -1,4 +1,4 @@
-"""Checkpoints that a kill at any moment leaves whole."""
+"""Checkpoints of a fit, written so that being killed at any moment leaves a whole one."""
 
 import logging
 import os
@@ -22,8 +22,9 @@ def write_checkpoint(path: Path, run: str, position: int, state: dict[str, Any])
 
 
 def read_checkpoint(path: Path, run: str) -> tuple[int, dict[str, Any]] | None:
-    """(position, state), or None where path holds no checkpoint of this run. Loads tensors and plain values
-    only.
+    """Return (position, state), or None where path holds no checkpoint of this run.
+
+    Only tensors and plain values are loaded: a checkpoint cannot run code.
     """
     if not path.exists():
         return None

@@ -11,7 +11,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class WorldModelConfig:
-    """V (encoder_*) and M (the rest); sizes, then the run."""
+    """Settings of V (`encoder_*`) and of M (the rest): sizes first, then those of the fit."""
 
     latent: int = 32  # Z
     encoder_width: int = 64
@@ -47,7 +47,7 @@ class WorldModelConfig:
 
 @dataclass(frozen=True)
 class DreamConfig:
-    """The batched environment that M dreams."""
+    """Settings of the batched environment that M dreams."""
 
     num_envs: int = 64
     max_steps: int = 150  # horizon, the real environment's
@@ -59,7 +59,7 @@ class DreamConfig:
 
 
 def read_config(kind: type[T], section: Mapping[str, Any]) -> T:
-    """A configuration from its section of conf/. Raises InputError for a key that `kind` does not have."""
+    """Return a configuration from its section of conf/. `InputError` for a key that `kind` does not have."""
     known = [entry.name for entry in fields(kind)]  # type: ignore[arg-type]
     unknown = sorted(set(section) - set(known))
     if unknown:

@@ -37,7 +37,7 @@ def open_loop(
     reaches are left out.
     """
     generator = torch.Generator().manual_seed(seed)
-    latents = model.encoder.encode(rollouts.graphs)
+    latents = model.latents(rollouts)
     sequences = pad_episodes(episodes)
     truth = sequences.states(latents)
 

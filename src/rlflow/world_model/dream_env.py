@@ -46,7 +46,7 @@ class Starts:
 @torch.no_grad()
 def visited_states(model: WorldModel, rollouts: Rollouts) -> Starts:
     """Every state of the rollouts in which an action was taken."""
-    latents = model.encoder.encode(rollouts.graphs)
+    latents = model.latents(rollouts)
     sequences = pad_episodes(rollouts.episodes)
     state, _ = sequences.transitions(latents)
     h, c = model.memory.recall(state, sequences.action)
@@ -176,7 +176,7 @@ class DreamEnv(VecEnv):
         self, method_name: str, *method_args: Any, indices: int | Iterable[int] | None = None, **method_kwargs: Any
     ) -> list[Any]:
         """Refused: a dream has no environment inside."""
-        raise NotImplementedError(f"a dream has no environment inside on which to call {method_name}")
+        raise NotImplementedError(f"cannot call {method_name}: a dream has no environment inside")
 
     def env_is_wrapped(self, wrapper_class: type, indices: int | Iterable[int] | None = None) -> list[bool]:
         """Never: a dream has no environment inside."""

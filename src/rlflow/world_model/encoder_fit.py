@@ -45,7 +45,8 @@ class EncoderFit:
         encoder.set_scale(rollouts.graphs)
 
         # The histogram of operators stands where a latent would: `state.z` below is the histogram of each state.
-        histograms = np.stack([np.bincount(graph.op, minlength=rollouts.vocabulary_size) for graph in rollouts.graphs])
+        operators = len(rollouts.vocabulary.operators)
+        histograms = np.stack([np.bincount(graph.op, minlength=operators) for graph in rollouts.graphs])
         state, change = training.valid_transitions(torch.from_numpy(histograms.astype(np.float32)))
         self.graph_index = training.graph_index[:, :-1][training.valid]
         self.rule = change.rule

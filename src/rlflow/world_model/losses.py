@@ -56,7 +56,7 @@ def world_model_loss(
     losses = step_losses(prediction, change, model)
     if set(losses) != set(weights):
         raise InputError(
-            f"loss_weights name {sorted(weights)}, the losses are {sorted(losses)}; give each of them a weight"
+            f"loss_weights name {sorted(weights)}, but the losses are {sorted(losses)}; give each of these a weight"
         )
     means = {name: masked_mean(loss, valid) for name, loss in losses.items()}
     total = sum((weights[name] * mean for name, mean in means.items()), torch.zeros(()))

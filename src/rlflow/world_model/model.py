@@ -1,4 +1,4 @@
-"""The world model: V and M, with the rules that they were fitted on."""
+"""The world model: V and M, with the names of the rules, operators and features that they were fitted on."""
 
 import dataclasses
 import json
@@ -7,37 +7,42 @@ from pathlib import Path
 
 from safetensors import SafetensorError
 from safetensors.torch import load_model, save_model
-from torch import nn
+from torch import Tensor, nn
 
 from rlflow.atomic_file import written_whole
 from rlflow.errors import InputError
 from rlflow.representation.action_space import ActionSpace
 from rlflow.representation.rollouts import Rollouts
+from rlflow.representation.vocabulary import Vocabulary
 from rlflow.world_model.config import WorldModelConfig, read_config
 from rlflow.world_model.graph_encoder import GraphEncoder
 from rlflow.world_model.mdn_rnn import MDNRNN
 
+_REMEDY = "fit it on them with fit_world_model"
+
 
 @dataclass(frozen=True)
 class WorldModelArguments:
-    """All that the weights need to be given a network again; stored beside them as JSON."""
+    """All that is needed to build the network again; stored as JSON beside the weights.
+
+    Rules, operators and features are named, so that a model is read by name: graphs that it is to see are written in
+    its `vocabulary`, whatever operators and features there are by then, and in whatever order.
+    """
 
     rule_ids: tuple[str, ...]
     library_hash: str
     max_locations: int
-    vocabulary_size: int
-    num_features: int
+    vocabulary: Vocabulary
     config: WorldModelConfig
 
     @classmethod
     def of(cls, rollouts: Rollouts, config: WorldModelConfig) -> "WorldModelArguments":
-        """For a model that is to be fitted on rollouts."""
+        """Return the arguments of a model that is to be fitted on these rollouts."""
         return cls(
             rule_ids=rollouts.rule_ids,
             library_hash=rollouts.library_hash,
             max_locations=rollouts.action_space.max_locations,
-            vocabulary_size=rollouts.vocabulary_size,
-            num_features=rollouts.graphs[0].features.shape[1],
+            vocabulary=rollouts.vocabulary,
             config=config,
         )
 
@@ -50,8 +55,8 @@ class WorldModel(nn.Module):
         self.arguments = arguments
         config = arguments.config
         self.encoder = GraphEncoder(
-            vocabulary_size=arguments.vocabulary_size,
-            num_features=arguments.num_features,
+            vocabulary_size=len(arguments.vocabulary.operators),
+            num_features=len(arguments.vocabulary.features),
             width=config.encoder_width,
             layers=config.encoder_layers,
             latent=config.latent,
@@ -62,6 +67,16 @@ class WorldModel(nn.Module):
     def action_space(self) -> ActionSpace:
         """Rules and locations of the rollouts."""
         return ActionSpace(len(self.arguments.rule_ids), self.arguments.max_locations)
+
+    def latents(self, rollouts: Rollouts) -> Tensor:
+        """Encode the rollouts' graphs, z (G, Z). `InputError` if these are of other rules or in another vocabulary."""
+        known, given = self.arguments.vocabulary, rollouts.vocabulary
+        if known != given:
+            difference = known.describe_difference(given)
+            raise InputError(f"the rollouts are in another vocabulary than the world model's, {difference}: {_REMEDY}")
+        if self.arguments.rule_ids != rollouts.rule_ids:
+            raise InputError(f"the rollouts are of other rules than the world model: {_REMEDY}")
+        return self.encoder.encode(rollouts.graphs)
 
     def save(self, folder: Path) -> None:
         """Write `world_model.safetensors` and `world_model.json`; equal models give equal bytes."""
@@ -75,7 +90,13 @@ class WorldModel(nn.Module):
         """Read what `save` wrote, ready for use. Raises InputError where the folder holds no world model."""
         try:
             description = json.loads((folder / "world_model.json").read_text())
+            if "vocabulary" not in description:
+                raise InputError(
+                    f"world model: {folder} does not name its operators and features, so that nobody can tell what its "
+                    "numbers mean: it is of an earlier version; run fit_world_model"
+                )
             description["rule_ids"] = tuple(description["rule_ids"])
+            description["vocabulary"] = Vocabulary.from_json(description["vocabulary"])
             description["config"] = read_config(WorldModelConfig, description["config"])
             model = cls(WorldModelArguments(**description))
             load_model(model, str(folder / "world_model.safetensors"))

@@ -1,4 +1,4 @@
-"""Rules by their stable ids: a model's rule order against an environment's."""
+"""Rules matched by their stable ids between a model and an environment that numbers them otherwise."""
 
 import logging
 from collections.abc import Sequence
@@ -11,7 +11,7 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class RuleAlignment:
-    """Maps counts and actions between the rules that a model was fitted on and those of an environment.
+    """A map of counts and actions between the rules that a model was fitted on and those of an environment.
 
     A rule switched off in the environment never matches, so it is masked; a rule that the model has never seen
     is masked too, with a warning. Nothing shifts.
@@ -23,7 +23,7 @@ class RuleAlignment:
 
     @classmethod
     def of(cls, model_rules: Sequence[str], environment_rules: Sequence[str]) -> "RuleAlignment":
-        """Align by id."""
+        """Match the rules by id, warning of those that the model has never seen."""
         unseen = [rule for rule in environment_rules if rule not in model_rules]
         if unseen:
             log.warning("rules that the world model has never seen are masked: %s", ", ".join(unseen))
@@ -32,12 +32,12 @@ class RuleAlignment:
         return cls(tuple(model_rules), tuple(environment_rules), index)
 
     def counts(self, environment_counts: np.ndarray) -> np.ndarray:
-        """Counts (R',) of the environment's rules -> counts (R,) of the model's."""
+        """Turn counts (R',) of the environment's rules into counts (R,) of the model's."""
         padded = np.append(environment_counts, 0)
         return padded[list(self.environment_index)]
 
     def action(self, rule: int, location: int) -> tuple[int, int]:
-        """The model's (rule, location) as the environment's."""
+        """Turn the model's (rule, location) into the environment's."""
         if rule == len(self.model_rules):
             return len(self.environment_rules), 0
         return self.environment_index[rule], location

@@ -18,7 +18,7 @@ def termination_accuracy(
     A step counts as right if M predicts whether the episode ends with it, knowing the true states and actions so far.
     """
     sequences = pad_episodes(episodes)
-    states, change = sequences.transitions(model.encoder.encode(rollouts.graphs))
+    states, change = sequences.transitions(model.latents(rollouts))
     memory = model.memory
     predicted, _, _ = memory.sequence(states, sequences.action, memory.initial_hidden(len(episodes)))
     ended = change.terminated[sequences.valid]

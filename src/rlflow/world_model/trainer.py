@@ -130,7 +130,7 @@ def _fingerprint(rollouts: Rollouts, config: WorldModelConfig, seed: int) -> str
         "seed": seed,
         "rule_ids": rollouts.rule_ids,
         "library_hash": rollouts.library_hash,
-        "vocabulary_size": rollouts.vocabulary_size,
+        "vocabulary": dataclasses.asdict(rollouts.vocabulary),
         "max_locations": rollouts.action_space.max_locations,
     }
     digest.update(json.dumps(settings, sort_keys=True).encode())

@@ -5,7 +5,8 @@ import tracemalloc
 import numpy as np
 import pytest
 from onnx import TensorProto, helper
-from support.onnx_models import build_model, exported, floats, same_values
+from support.kernels import same_values
+from support.onnx_models import build_model, exported, floats
 
 from rlflow.errors import RLFlowError
 from rlflow.ir import validate

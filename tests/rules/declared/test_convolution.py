@@ -14,13 +14,14 @@ from rlflow.equivalence.compare import compare
 from rlflow.ir import Attributes, Graph, Node, Ref
 from rlflow.onnx_io import from_onnx, to_onnx
 from rlflow.ops import registry
-from rlflow.rules.declared.convolution import convolution_rules, false_convolution_controls
+from rlflow.rules.declared import convolution
+from rlflow.rules.declared.catalogue import controls_of, rules_of
 from rlflow.rules.library import load
 from rlflow.rules.matching.rewriter import Rewriter
 from rlflow.rules.rule import Rule
 from rlflow.rules.verification import sampler
 
-RULES = {rule.name: rule for rule in convolution_rules()}
+RULES = {rule.name: rule for rule in rules_of(convolution)}
 GROUPED = [r for r in RULES.values() if "?g" in r.attributes]
 WINDOW: Attributes = {"auto_pad": "NOTSET", "group": 1, "strides": (1, 1), "dilations": (1, 1), "pads": (1, 1, 1, 1)}
 
@@ -188,4 +189,4 @@ def test_convolutions_of_several_groups_are_drawn(rule: Rule) -> None:
 
 
 def test_controls_are_named_once() -> None:
-    assert len({c.id for c in false_convolution_controls()}) == len(false_convolution_controls()) >= 4
+    assert len({c.id for c in controls_of(convolution)}) == len(controls_of(convolution)) >= 4

@@ -6,11 +6,12 @@ from support.rewrites import applied, assert_fires_on_a_model, assert_same_outpu
 from support.strategies import weight
 
 from rlflow.ir import Graph, Node, Ref
-from rlflow.rules.declared.groups import group_rules
+from rlflow.rules.declared import groups
+from rlflow.rules.declared.catalogue import rules_of
 from rlflow.rules.matching.rewriter import Rewriter
 from rlflow.rules.rule import Rule
 
-RULES = {rule.name: rule for rule in group_rules()}
+RULES = {rule.name: rule for rule in rules_of(groups)}
 
 
 def convolution(channels: int, filters: tuple[int, ...], **attributes: object) -> Graph:

@@ -8,11 +8,12 @@ import pytest
 from support.rewrites import applied, assert_same_outputs, graph_of, operators, read
 
 from rlflow.ir import Graph, Node, Ref
-from rlflow.rules.declared.joins import false_join_controls, join_rules
+from rlflow.rules.declared import joins
+from rlflow.rules.declared.catalogue import controls_of, rules_of
 from rlflow.rules.matching.rewriter import Rewriter
 from rlflow.rules.verification import sampler
 
-RULES = {rule.name: rule for rule in join_rules()}
+RULES = {rule.name: rule for rule in rules_of(joins)}
 
 
 def rewritten(graph: Graph, *names: str) -> Graph:
@@ -105,4 +106,4 @@ def test_sizes_are_drawn_along_the_axis_that_was_drawn() -> None:
 
 
 def test_controls_are_named_once() -> None:
-    assert len({c.id for c in false_join_controls()}) == len(false_join_controls()) >= 5
+    assert len({c.id for c in controls_of(joins)}) == len(controls_of(joins)) >= 5

@@ -6,10 +6,11 @@ from onnx import parser
 
 from rlflow.equivalence.compare import compare
 from rlflow.onnx_io import check_model, from_onnx, to_onnx
-from rlflow.rules.declared.microsoft import microsoft_rules
+from rlflow.rules.declared import microsoft
+from rlflow.rules.declared.catalogue import rules_of
 from rlflow.rules.matching.rewriter import Rewriter
 
-RULES = {rule.name: rule for rule in microsoft_rules()}
+RULES = {rule.name: rule for rule in rules_of(microsoft)}
 SIGNATURE = (
     "float[2, 3, 4] x, float[2, 3, 4] z, float[1, 2, 5, 5] image) => (float[2, 3, 4] y, float[1, 2, 4, 4] picture)"
     " <float[4, 4] w = {1,0,2,0, 0,-1,0,3, 1,1,0,0, 2,0,0,1}, float[4] g = {1,2,-1,3}, float[4] c = {0,1,-2,1},"

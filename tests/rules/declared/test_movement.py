@@ -5,11 +5,12 @@ import pytest
 from support.rewrites import applied, assert_fires_on_a_model, assert_same_outputs, graph_of, operators, read
 
 from rlflow.ir import Graph, Node, Ref
-from rlflow.rules.declared.movement import movement_rules
+from rlflow.rules.declared import movement
+from rlflow.rules.declared.catalogue import rules_of
 from rlflow.rules.matching.rewriter import Rewriter
 from rlflow.rules.rule import Rule
 
-RULES = {rule.name: rule for rule in movement_rules()}
+RULES = {rule.name: rule for rule in rules_of(movement)}
 
 
 def matching(graph: Graph) -> set[str]:

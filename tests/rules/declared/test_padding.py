@@ -7,18 +7,18 @@ import pytest
 from support.rewrites import assert_same_outputs, embed
 
 from rlflow.rules.certificate import Certificate
-from rlflow.rules.declared.convolution import convolution_rules
-from rlflow.rules.declared.padding import false_padding_controls, padding_rules
+from rlflow.rules.declared import convolution, padding
+from rlflow.rules.declared.catalogue import controls_of, rules_of
 from rlflow.rules.matching.rewriter import Rewriter
 from rlflow.rules.verification import sampler
 from rlflow.rules.verification.verify import Refutation, VerificationConfig, verify
 
 QUICKLY = VerificationConfig(shapes=8, float_cases=1)
 _OF_FACTORS = ("scale-out-of-image", "scale-into-image", "scale-out-of-filters", "scale-into-filters")
-FACTORS = [rule for rule in convolution_rules() if rule.name in (*_OF_FACTORS, "convolution-of-filter-sum")]
+FACTORS = [rule for rule in rules_of(convolution) if rule.name in (*_OF_FACTORS, "convolution-of-filter-sum")]
 
 
-@pytest.mark.parametrize("rule", [*padding_rules(), *FACTORS], ids=lambda rule: rule.name)
+@pytest.mark.parametrize("rule", [*rules_of(padding), *FACTORS], ids=lambda rule: rule.name)
 def test_a_rule_is_verified_and_keeps_the_outputs(rule):
     assert isinstance(verify(rule, QUICKLY), Certificate)
     rng = np.random.default_rng(0)
@@ -33,6 +33,6 @@ def test_there_are_rules_of_factors():
     assert len(FACTORS) == len(_OF_FACTORS) + 1
 
 
-@pytest.mark.parametrize("control", false_padding_controls(), ids=lambda control: control.name)
+@pytest.mark.parametrize("control", controls_of(padding), ids=lambda control: control.name)
 def test_a_mistake_is_refused(control):
     assert isinstance(verify(control, QUICKLY), Refutation)

@@ -11,13 +11,14 @@ from support.strategies import weight
 from rlflow.equivalence.compare import compare
 from rlflow.ir import Graph, Node, Ref
 from rlflow.onnx_io.standalone import standalone_model
-from rlflow.rules.declared.winograd import winograd_rules
+from rlflow.rules.declared import winograd
+from rlflow.rules.declared.catalogue import rules_of
 from rlflow.rules.library import Library, load
 from rlflow.rules.matching.rewriter import Rewriter
 from rlflow.rules.rule import Rule
 from rlflow.rules.verification.verify import VerificationConfig, certified
 
-RULES = {rule.name: rule for rule in winograd_rules()}
+RULES = {rule.name: rule for rule in rules_of(winograd)}
 
 
 @pytest.mark.parametrize("rule", RULES.values(), ids=lambda r: r.name)
@@ -92,5 +93,5 @@ def test_what_it_is_worth_is_kept_with_the_rule_and_told(tmp_path: Path) -> None
     Library((rule,)).save(path)
     (again,) = load(path).rules
     assert again == rule
-    assert again.worth
+    assert again.profitable_if
     assert "tried if 1024 <= dim(a, 0)" in again.equation()

@@ -6,7 +6,7 @@ from rlflow.ir.tensor_type import TensorType
 from rlflow.rules import library as rule_library
 from rlflow.rules.library import Library
 from rlflow.rules.pattern import parse
-from rlflow.rules.rule import Rule, declare
+from rlflow.rules.rule import Rule, rule_from_json
 from rlflow.rules.synthesis.prune import KnownRules
 from rlflow.rules.verification.verify import VerificationConfig, certified
 
@@ -14,7 +14,7 @@ TYPES = {name: TensorType("float32", (2, 2)) for name in "abcdwxyz"}
 
 
 def rule(name: str, source: object, target: object, *rest: object) -> Rule:
-    return certified(declare(name, "test", [source], [target], *rest), VerificationConfig(shapes=24))
+    return certified(rule_from_json(name, "test", [source], [target], *rest), VerificationConfig(shapes=24))
 
 
 def knowing(*rules: Rule, max_iterations: int = 5, max_nodes: int = 2000) -> KnownRules:

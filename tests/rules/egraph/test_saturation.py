@@ -19,7 +19,7 @@ from rlflow.rules.egraph.egraph import ClassId, EGraph
 from rlflow.rules.egraph.saturation import CompiledRule, saturate
 from rlflow.rules.library import Library
 from rlflow.rules.pattern import Apply, Term, Variable, parse
-from rlflow.rules.rule import Rule, declare
+from rlflow.rules.rule import Rule, rule_from_json
 from rlflow.rules.synthesis.prune import KnownRules
 from rlflow.rules.taso import recall
 from rlflow.rules.taso.equations import parse_line
@@ -36,7 +36,7 @@ CHAINS = [
 
 
 def rule(name: str, source: object, target: object, *rest: object) -> Rule:
-    return certified(declare(name, "test", [source], [target], *rest), VerificationConfig(shapes=24))
+    return certified(rule_from_json(name, "test", [source], [target], *rest), VerificationConfig(shapes=24))
 
 
 def knowing(*rules: Rule, max_iterations: int = 5, max_nodes: int = 2000) -> KnownRules:
@@ -63,7 +63,7 @@ def shipped() -> KnownRules:
 
 
 def test_a_rule_without_certificate_is_refused() -> None:
-    unverified = declare("unverified", "test", [["Relu", ["Relu", "x"]]], [["Relu", "x"]])
+    unverified = rule_from_json("unverified", "test", [["Relu", ["Relu", "x"]]], [["Relu", "x"]])
     with pytest.raises(RuleError, match="unverified"):
         CompiledRule(unverified)
     with pytest.raises(RuleError, match="unverified"):

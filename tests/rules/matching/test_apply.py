@@ -5,9 +5,9 @@ from support.walks import add, leaf
 
 from rlflow.ir import Graph, Header, Node, Ref, make_graph, validate
 from rlflow.rules.matching.rewriter import Rewriter
-from rlflow.rules.rule import declare
+from rlflow.rules.rule import rule_from_json
 
-NEGATE_AFTER = declare("negate-after", "f", [["Neg", ["Transpose", {"perm": "?p"}, "x"]]],
+NEGATE_AFTER = rule_from_json("negate-after", "f", [["Neg", ["Transpose", {"perm": "?p"}, "x"]]],
                        [["Transpose", {"perm": "?p"}, ["Neg", "x"]]], {})  # fmt: skip
 
 

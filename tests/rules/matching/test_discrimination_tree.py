@@ -13,7 +13,7 @@ from rlflow.rules.library import load
 from rlflow.rules.matching.discrimination_tree import DiscriminationTree, outline
 from rlflow.rules.matching.variants import Variant, compile_variants
 from rlflow.rules.pattern import Apply, Term, Variable, variables
-from rlflow.rules.rule import Rule, declare
+from rlflow.rules.rule import Rule, rule_from_json
 
 LIBRARY = load()
 
@@ -91,7 +91,7 @@ def chains(length: int) -> list[Rule]:
     rules = []
     for _ in range(length):
         source = ["Relu", source]
-        rules.append(declare("chain", "test", [source], [["Relu", "x"]]))
+        rules.append(rule_from_json("chain", "test", [source], [["Relu", "x"]]))
     return rules
 
 

@@ -10,7 +10,7 @@ from rlflow.ir import INPUT, Graph, Node, Ref
 from rlflow.ir.tensor_type import TensorType
 from rlflow.rules.library import Library
 from rlflow.rules.matching.rewriter import Rewriter
-from rlflow.rules.rule import declare
+from rlflow.rules.rule import rule_from_json
 
 
 def random_weight(nodes: list[Node], *shape: int) -> Ref:
@@ -18,7 +18,7 @@ def random_weight(nodes: list[Node], *shape: int) -> Ref:
     return leaf(nodes, weight(rng.standard_normal(shape).astype(np.float32), f"w{len(nodes)}"))
 
 
-RELU_TWICE = declare("relu-twice", "test", [["Relu", ["Relu", "x"]]], [["Relu", "x"]])
+RELU_TWICE = rule_from_json("relu-twice", "test", [["Relu", ["Relu", "x"]]], [["Relu", "x"]])
 
 
 @pytest.mark.parametrize("read", ["nowhere else", "by another node", "as an output"])
@@ -40,7 +40,9 @@ def test_a_match_is_private(read: str) -> None:
 
 def test_what_is_not_understood_is_never_matched(bert: Graph) -> None:
     """Integer operands: rules are about real numbers."""
-    rule = declare("any-gather", "test", [["Gather", {"axis": 0}, "x", "i"]], [["Gather", {"axis": 0}, "x", "i"]])
+    rule = rule_from_json(
+        "any-gather", "test", [["Gather", {"axis": 0}, "x", "i"]], [["Gather", {"axis": 0}, "x", "i"]]
+    )
     assert any(node.op == "Gather" for node in bert.nodes.values())
     assert [*Rewriter([rule]).matches(bert)] == [()]
 

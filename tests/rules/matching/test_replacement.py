@@ -13,7 +13,8 @@ from rlflow.ir import INPUT, Graph, Node, Ref, make_graph
 from rlflow.ir.graph import Header
 from rlflow.ir.tensor_type import Dimension, TensorType
 from rlflow.ops import registry
-from rlflow.rules.declared.joins import join_rules
+from rlflow.rules.declared import joins
+from rlflow.rules.declared.catalogue import rules_of
 from rlflow.rules.expression import Unproven
 from rlflow.rules.library import load
 from rlflow.rules.matching.rewriter import Rewriter
@@ -117,5 +118,5 @@ def test_a_sum_that_fits_at_one_size_alone_is_not_taken_apart(op: str) -> None:
             nodes.append(registry.apply(name, attributes, given))
         return [Ref(len(nodes) - 1)]
 
-    rules = [rule for rule in join_rules() if "of-parts" in rule.name]
+    rules = [rule for rule in rules_of(joins) if "of-parts" in rule.name]
     assert not any(Rewriter(rules).matches(graph_of(build)))

@@ -11,7 +11,7 @@ from support.walks import LIBRARY, add, leaf
 from rlflow.errors import RuleError
 from rlflow.ir import Node, Ref, structural_hash, validate
 from rlflow.rules.matching.rewriter import Rewriter
-from rlflow.rules.rule import declare
+from rlflow.rules.rule import rule_from_json
 
 
 def random_weight(nodes: list[Node], *shape: int) -> Ref:
@@ -47,7 +47,7 @@ def test_merging_products_never_closes_a_cycle(order: list[int], biased: bool) -
 
 
 def test_rules_whose_outputs_could_feed_each_other_are_refused() -> None:
-    rule = declare(
+    rule = rule_from_json(
         "merge-anything",
         "test",
         [["MatMul", "x", "v"], ["MatMul", "x", "w"]],
@@ -59,6 +59,8 @@ def test_rules_whose_outputs_could_feed_each_other_are_refused() -> None:
 
 def test_unrelated_outputs_are_refused() -> None:
     variables = {"x": {"constant": True}, "y": {"constant": True}}
-    rule = declare("two-rules", "test", [["Relu", "x"], ["Relu", "y"]], [["Relu", "y"], ["Relu", "x"]], variables)
+    rule = rule_from_json(
+        "two-rules", "test", [["Relu", "x"], ["Relu", "y"]], [["Relu", "y"], ["Relu", "x"]], variables
+    )
     with pytest.raises(RuleError, match="two-rules"):
         Rewriter([rule]).matches(graph_of(lambda nodes: [add(nodes, "Relu", leaf(nodes, source((2,), "x")))]))

@@ -8,14 +8,14 @@ from typing import Any
 from support.movement import CONFIG, SHAPES, cut, found
 
 from rlflow.rules import pattern
-from rlflow.rules.declared.reading import EXTENTS
+from rlflow.rules.declared import slice_pushdown
+from rlflow.rules.declared.catalogue import rules_of
 from rlflow.rules.pattern import Term, parse
-from rlflow.rules.rule import Rule, declare
+from rlflow.rules.rule import Rule, rule_from_json
 from rlflow.rules.synthesis.attributes import is_tied, of_any_attributes
 from rlflow.rules.synthesis.generate import GenerationReport
 from rlflow.rules.synthesis.prune import KnownRules
-from rlflow.rules.verification.sampler import EXTENTS as DRAWN_EXTENTS
-from rlflow.rules.verification.sampler import Sampler
+from rlflow.rules.verification.sampler import EXTENTS, Sampler
 from rlflow.rules.verification.verify import Certificate, verify
 
 TO_THE_END = 2**31 - 1
@@ -44,12 +44,12 @@ def test_no_rule_has_a_size_of_its_example(slices: GenerationReport) -> None:
     assert slices.rules
     assert not any(map(is_tied, slices.rules))
     for source in (cut(-1, 0, 2, ["Relu", "a"]), ["Reshape", {"shape": [2, -1]}, "a"]):
-        assert is_tied(declare("seen", "test", [source], ["a"]))
-    assert not is_tied(declare("of all", "test", [cut(-1, 0, TO_THE_END, "a")], ["a"]))
+        assert is_tied(rule_from_json("seen", "test", [source], ["a"]))
+    assert not is_tied(rule_from_json("of all", "test", [cut(-1, 0, TO_THE_END, "a")], ["a"]))
 
 
 def seen(source: Any, target: Any) -> Rule:
-    return declare("seen", "test", [source], [target], {"a": {"shape": ["l", "m", "k"]}})
+    return rule_from_json("seen", "test", [source], [target], {"a": {"shape": ["l", "m", "k"]}})
 
 
 def targets(rule: Rule) -> list[Term]:
@@ -71,11 +71,11 @@ def test_drawn_slices_go_in_every_direction() -> None:
     """End, start and step are drawn one after another and belong together: one in six reads all backwards."""
     kinds = {"?e": ["extent"], "?b": ["extent", "?e"], "?t": ["extent", "?e", "?b"]}
     cutting = ["Slice", {"axes": "?a", "starts": "?b", "ends": "?e", "steps": "?t"}, "x"]
-    rule = declare("slice", "test", [cutting], [cutting], attributes={"?a": ["axes", "x"], **kinds})
+    rule = rule_from_json("slice", "test", [cutting], [cutting], attributes={"?a": ["axes", "x"], **kinds})
     sampler, random = Sampler(rule), Random(0)
     drawn = [sampler.draw(random) for _ in range(400)]
     extents = {tuple(i.attributes[name][0] for name in kinds) for i in drawn}  # type: ignore[index]
-    assert extents == set(DRAWN_EXTENTS)
+    assert extents == set(EXTENTS)
     assert sum(i.attributes["?e"] == (-TO_THE_END,) and i.attributes["?b"] == (-1,) for i in drawn) > 400 / 6
 
 
@@ -86,7 +86,10 @@ def test_what_types_do_not_tell_is_refuted_where_all_is_read_backwards() -> None
         return ["Slice", {"axes": [-1], "starts": "?b", "ends": "?e", "steps": "?t"}, x]
 
     kinds = {"?e": ["extent"], "?b": ["extent", "?e"], "?t": ["extent", "?e", "?b"]}
-    rule = declare("one addend", "test", [["Add", sliced("x"), "z"]], [sliced(["Add", "x", "z"])], attributes=kinds)
+    rule = rule_from_json(
+        "one addend", "test", [["Add", sliced("x"), "z"]], [sliced(["Add", "x", "z"])], attributes=kinds
+    )
     assert not isinstance(verify(rule, CONFIG), Certificate)
-    independent = dict(zip(("?b", "?e", "?t"), EXTENTS.values(), strict=True))
+    drawn = rules_of(slice_pushdown)[0].attributes
+    independent = {name: drawn[name] for name in ("?b", "?e", "?t")}
     assert isinstance(verify(replace(rule, attributes=independent), CONFIG), Certificate)

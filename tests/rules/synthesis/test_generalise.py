@@ -7,7 +7,7 @@ import numpy as np
 
 from rlflow.rules.certificate import Certificate
 from rlflow.rules.expression import holds
-from rlflow.rules.rule import declare
+from rlflow.rules.rule import rule_from_json
 from rlflow.rules.synthesis.generalise import Certifier, generalised, mine
 from rlflow.rules.verification import sampler
 from rlflow.rules.verification.verify import (
@@ -16,7 +16,7 @@ from rlflow.rules.verification.verify import (
 )
 
 CONFIG = VerificationConfig()
-SCALE = declare(
+SCALE = rule_from_json(
     "scale",
     "test",
     [["Mul", ["MatMul", "x", "w"], "s"]],
@@ -34,14 +34,14 @@ def test_a_condition_is_mined() -> None:
 
 
 def test_what_no_condition_can_save_stays_refuted() -> None:
-    rule = declare("exp", "test", [["Exp", ["Add", "a", "b"]]], [["Add", ["Exp", "a"], ["Exp", "b"]]])
+    rule = rule_from_json("exp", "test", [["Exp", ["Add", "a", "b"]]], [["Add", ["Exp", "a"], ["Exp", "b"]]])
     assert mine(rule, np.random.default_rng(0), CONFIG) is None
     assert Certifier(CONFIG).first([rule]) is None
 
 
 def test_an_equality_is_widened_as_far_as_it_is_true() -> None:
     matrix = {"shape": ["m", "k"]}
-    seen = declare(
+    seen = rule_from_json(
         "seen",
         "test",
         [["Add", "a", ["Add", "a", "b"]]],
@@ -58,7 +58,7 @@ def test_an_equality_is_widened_as_far_as_it_is_true() -> None:
 def test_an_equality_is_widened_no_further_than_it_is_true() -> None:
     """A vector that scales the columns of a product may have no leading dimensions: they would scale other things."""
     variables = {"x": {"shape": ["m", "k"]}, "w": {"shape": ["k", "n"]}, "q": {"shape": ["n"]}}
-    seen = declare(
+    seen = rule_from_json(
         "seen", "test", [["MatMul", "x", ["Mul", "w", "q"]]], [["Mul", "q", ["MatMul", "x", "w"]]], variables
     )
     wide = generalised(seen, CONFIG, {"m": 2, "k": 3, "n": 4})
@@ -71,7 +71,7 @@ def test_a_common_part_becomes_a_variable() -> None:
     """The outer product of two columns was seen with a transpose, which has nothing to do with it."""
     transposed = ["Transpose", {"perm": [1, 0]}, "b"]
     column = {"shape": ["m", 1]}
-    seen = declare(
+    seen = rule_from_json(
         "seen", "test", [["Mul", "a", transposed]], [["MatMul", "a", transposed]], {"a": column, "b": column}
     )
     wide = generalised(seen, CONFIG, {"m": 2})

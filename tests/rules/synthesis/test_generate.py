@@ -12,7 +12,7 @@ from rlflow.rules import pattern
 from rlflow.rules.certificate import Certificate
 from rlflow.rules.library import Library, load
 from rlflow.rules.pattern import parse
-from rlflow.rules.rule import declare
+from rlflow.rules.rule import rule_from_json
 from rlflow.rules.synthesis import generate as generation
 from rlflow.rules.synthesis import prune
 from rlflow.rules.synthesis.enumeration import Enumeration, Leaf, Pair, enumerate_pairs
@@ -98,7 +98,7 @@ def test_no_rule_contains_its_own_source(full: GenerationReport) -> None:
 
 def test_only_certified_rules_prune() -> None:
     known = prune.KnownRules()
-    rule = declare("unverified", "test", [["Relu", ["Relu", "x"]]], [["Relu", "x"]])
+    rule = rule_from_json("unverified", "test", [["Relu", ["Relu", "x"]]], [["Relu", "x"]])
     with pytest.raises(RuleError, match="unverified"):
         known.add(rule)
     types = {"x": TensorType("float32", (2,))}
@@ -132,8 +132,8 @@ def test_shapes_are_no_product_order(library: Library) -> None:
     few = VerificationConfig(shapes=4)
     for seed in range(20):
         config = replace(few, seed=seed)
-        assert not isinstance(verify(declare("t", "test", transpose, ["a"], {"a": square}), config), Certificate)
-        assert not isinstance(verify(declare("t", "test", transpose, ["a"], {"a": shape}), config), Certificate)
+        assert not isinstance(verify(rule_from_json("t", "test", transpose, ["a"], {"a": square}), config), Certificate)
+        assert not isinstance(verify(rule_from_json("t", "test", transpose, ["a"], {"a": shape}), config), Certificate)
 
 
 def test_general_rules_come_before_their_instances(full: GenerationReport) -> None:
@@ -199,7 +199,7 @@ def test_a_family_adds_only_what_does_not_follow_from_those_before(tmp_path: Pat
 
 
 def test_a_verifier_that_accepts_a_false_rule_stops_everything(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    true = declare("true", "control", [["Relu", ["Relu", "x"]]], [["Relu", "x"]])
+    true = rule_from_json("true", "control", [["Relu", ["Relu", "x"]]], [["Relu", "x"]])
     monkeypatch.setattr("rlflow.rules.declared.catalogue.false_controls", lambda: [true])
     with pytest.raises(RuleError, match="which is false"):
         build_library(LibraryConfig(families=(), declared=False), tmp_path)

@@ -9,7 +9,7 @@ from support.rewrites import assert_fires_on_a_model
 
 from rlflow.rules import pattern
 from rlflow.rules.pattern import parse
-from rlflow.rules.rule import declare
+from rlflow.rules.rule import rule_from_json
 from rlflow.rules.synthesis.attributes import is_tied
 from rlflow.rules.synthesis.enumeration import Leaf, OperatorChoice, enumerate_pairs
 from rlflow.rules.synthesis.families import MOVEMENT
@@ -181,7 +181,7 @@ def test_outputs_without_elements_prove_nothing() -> None:
     nothing = cut(-1, 2, 1, "x")
     source = ["Slice", {"axes": [-1], "starts": [0], "ends": "?e", "steps": [1]}, "x"]
     kinds = {"?e": ["choice", [0], [0], [0], [1]]}
-    rule = declare("empty", "test", [source], [nothing], {"x": {"shape": ["m", "n"]}}, attributes=kinds)
+    rule = rule_from_json("empty", "test", [source], [nothing], {"x": {"shape": ["m", "n"]}}, attributes=kinds)
     outcome = verify(rule, CONFIG)
     assert not isinstance(outcome, Certificate)
     assert "at only 0 of" in outcome.reason
@@ -192,8 +192,11 @@ def test_parts_that_differ_are_no_rule_of_both() -> None:
     split = {"axis": "?k", "split": "?s"}
     kinds = {"?k": ["axis", "x"], "?s": ["sizes", "?k", "x", "y"]}
     first = ["@", 0, ["Split", split, ["Concat", {"axis": "?k"}, "x", "y"]]]
-    assert of_both_parts(certified(declare("first", "test", [first], ["x"], attributes=kinds), CONFIG), CONFIG) is None
-    twice = declare("twice", "test", [["Relu", ["Relu", "x"]]], [["Relu", "x"]])
+    assert (
+        of_both_parts(certified(rule_from_json("first", "test", [first], ["x"], attributes=kinds), CONFIG), CONFIG)
+        is None
+    )
+    twice = rule_from_json("twice", "test", [["Relu", ["Relu", "x"]]], [["Relu", "x"]])
     assert of_both_parts(certified(twice, CONFIG), CONFIG) is None
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from rlflow.ir.tensor_type import TensorType
 from rlflow.rules.pattern import Term, parse
-from rlflow.rules.rule import declare
+from rlflow.rules.rule import rule_from_json
 from rlflow.rules.synthesis.prune import KnownRules, is_commutativity, tree_size, type_of, up_to_names
 from rlflow.rules.verification.verify import VerificationConfig, certified
 
@@ -52,9 +52,9 @@ def known() -> KnownRules:
     known = KnownRules()
     matrix = {"shape": ["m", "n"]}
     for rule in (
-        declare("idempotent", "t", [["Relu", ["Relu", "x"]]], [["Relu", "x"]]),
-        declare("right", "t", [["Add", ["Add", "x", "y"], "z"]], [["Add", "x", ["Add", "y", "z"]]]),
-        declare(
+        rule_from_json("idempotent", "t", [["Relu", ["Relu", "x"]]], [["Relu", "x"]]),
+        rule_from_json("right", "t", [["Add", ["Add", "x", "y"], "z"]], [["Add", "x", ["Add", "y", "z"]]]),
+        rule_from_json(
             "scale",
             "t",
             [["MatMul", ["Mul", "x", "s"], "w"]],

@@ -8,7 +8,7 @@ from rlflow.ir import Graph, Node, Ref
 from rlflow.ops import registry
 from rlflow.rules.library import load
 from rlflow.rules.matching.rewriter import Rewriter
-from rlflow.rules.rule import Rule, declare
+from rlflow.rules.rule import Rule, rule_from_json
 from rlflow.rules.synthesis.two_outputs import in_two_outputs
 from rlflow.rules.verification.verify import VerificationConfig, certified
 
@@ -16,7 +16,9 @@ CONFIG = VerificationConfig(shapes=16)
 
 
 def joined(left: list, right: list, target: list, **variables: object) -> Rule:
-    return certified(declare("joined", "test", [["Concat", {"axis": -1}, left, right]], [target], variables), CONFIG)
+    return certified(
+        rule_from_json("joined", "test", [["Concat", {"axis": -1}, left, right]], [target], variables), CONFIG
+    )
 
 
 COLUMNS = joined(
@@ -57,7 +59,7 @@ def test_parts_that_share_nothing_are_no_rule() -> None:
 
 
 def test_a_rule_without_a_joint_has_one_output() -> None:
-    twice = certified(declare("twice", "test", [["Relu", ["Relu", "x"]]], [["Relu", "x"]]), CONFIG)
+    twice = certified(rule_from_json("twice", "test", [["Relu", ["Relu", "x"]]], [["Relu", "x"]]), CONFIG)
     assert in_two_outputs(twice, CONFIG) is None
 
 

@@ -3,8 +3,8 @@
 import pytest
 
 from rlflow.rules import library as rule_library
-from rlflow.rules.declared.convolution import convolution_rules
-from rlflow.rules.declared.padding import padding_rules
+from rlflow.rules.declared import convolution, padding
+from rlflow.rules.declared.catalogue import rules_of
 from rlflow.rules.library import Library
 from rlflow.rules.synthesis.prune import KnownRules
 from rlflow.rules.taso.equations import parse_line
@@ -113,9 +113,9 @@ def test_constants_and_parts_are_derived(text, known: KnownRules):
 def known_with_padding(shipped: Library) -> KnownRules:
     """With the declared rules of padding and of factors, whether they are shipped yet or not."""
     rules = KnownRules()
-    declared = [rule for rule in convolution_rules() if rule.name.startswith("scale-out-of")]
+    declared = [rule for rule in rules_of(convolution) if rule.name.startswith("scale-out-of")]
     quickly = VerificationConfig(shapes=8, float_cases=1)
-    for rule in (*shipped.rules, *(certified(rule, quickly) for rule in (*padding_rules(), *declared))):
+    for rule in (*shipped.rules, *(certified(rule, quickly) for rule in (*rules_of(padding), *declared))):
         rules.add(rule)
     return rules
 

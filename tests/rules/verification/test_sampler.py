@@ -5,7 +5,7 @@ from random import Random
 
 import pytest
 
-from rlflow.rules.rule import declare
+from rlflow.rules.rule import rule_from_json
 from rlflow.rules.verification import sampler
 from rlflow.rules.verification.verify import (
     Refutation,
@@ -26,7 +26,7 @@ def test_what_is_false_only_where_a_window_keeps_the_size_is_refuted(seed: int) 
         "?s": ["integers", 1, 2, 2],
     }
     source, target = ["Mul", "a", ["AveragePool", window, "b"]], ["AveragePool", window, ["Mul", "a", "b"]]
-    rule = declare("kept", "test", [source], [target], {"b": {"shape": ["n", "c", "h", "w"]}}, attributes=kinds)
+    rule = rule_from_json("kept", "test", [source], [target], {"b": {"shape": ["n", "c", "h", "w"]}}, attributes=kinds)
     outcome = verify(rule, replace(CONFIG, seed=seed))
     assert isinstance(outcome, Refutation)
     assert outcome.instance is not None
@@ -35,7 +35,7 @@ def test_what_is_false_only_where_a_window_keeps_the_size_is_refuted(seed: int) 
 def test_of_no_elements_nothing_is_proved() -> None:
     """A slice that reads nothing is its own negative wherever it is well typed."""
     nothing = {"axes": [-1], "starts": [2], "ends": [1], "steps": [1]}
-    rule = declare("nothing", "test", [["Slice", nothing, "x"]], [["Neg", ["Slice", nothing, "x"]]])
+    rule = rule_from_json("nothing", "test", [["Slice", nothing, "x"]], [["Neg", ["Slice", nothing, "x"]]])
     outcome = verify(rule, CONFIG)
     assert isinstance(outcome, Refutation)
     assert "at only 0" in outcome.reason
@@ -43,7 +43,7 @@ def test_of_no_elements_nothing_is_proved() -> None:
 
 def test_instances_are_varied() -> None:
     """Shapes where all dimensions are equal and shapes where they differ, of low and high rank."""
-    rule = declare("any", "test", [["Relu", "x"]], [["Relu", "x"]])
+    rule = rule_from_json("any", "test", [["Relu", "x"]], [["Relu", "x"]])
     random = Random(0)
     drawn = [sampler.draw(rule, random).shape("x") for _ in range(3000)]
     assert {len(s) for s in drawn} == {0, 1, 2, 3, 4}

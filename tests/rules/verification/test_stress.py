@@ -4,7 +4,7 @@ import pytest
 
 from rlflow.errors import RuleError
 from rlflow.rules.declared.catalogue import false_controls
-from rlflow.rules.rule import declare
+from rlflow.rules.rule import rule_from_json
 from rlflow.rules.verification.stress import StressReport, stress
 from rlflow.rules.verification.verify import Refutation
 
@@ -13,7 +13,9 @@ PRODUCT = {"a": {"shape": ["m", "k"]}, "b": {"shape": ["k", "n"]}}
 
 def test_a_true_rule_survives_all_of_them() -> None:
     """More than one session's worth, of which none is left out; the products of floats differ by roundings."""
-    rule = declare("sum", "test", [["MatMul", "a", ["Add", "b", "b"]]], [["MatMul", ["Add", "a", "a"], "b"]], PRODUCT)
+    rule = rule_from_json(
+        "sum", "test", [["MatMul", "a", ["Add", "b", "b"]]], [["MatMul", ["Add", "a", "a"], "b"]], PRODUCT
+    )
     found = stress(rule, instances=150, seed=0)
     assert isinstance(found, StressReport)
     assert found.instances == 150
@@ -22,7 +24,9 @@ def test_a_true_rule_survives_all_of_them() -> None:
 
 def test_a_rule_that_is_rarely_false_is_found_out() -> None:
     """Wrong where two sizes are equal and not 1 alone: elsewhere its target is not well typed."""
-    rule = declare("rare", "test", [["Mul", "a", "b"]], [["Mul", "a", ["Transpose", {"perm": [1, 0]}, "b"]]], PRODUCT)
+    rule = rule_from_json(
+        "rare", "test", [["Mul", "a", "b"]], [["Mul", "a", ["Transpose", {"perm": [1, 0]}, "b"]]], PRODUCT
+    )
     found = stress(rule, instances=150, seed=0)
     assert isinstance(found, Refutation)
     assert found.instance is not None
@@ -32,7 +36,9 @@ def test_a_rule_that_is_rarely_false_is_found_out() -> None:
 def test_numbers_that_cancel_refute_nothing() -> None:
     """b - (b - a) is a, but in floats it is far from a small a: the source is at fault, and only for few numbers:
     one draw in some thousands."""
-    rule = declare("cancel", "test", [["Sub", "b", ["Sub", "b", "a"]]], ["a"], {name: {"shape": [1]} for name in "ab"})
+    rule = rule_from_json(
+        "cancel", "test", [["Sub", "b", ["Sub", "b", "a"]]], ["a"], {name: {"shape": [1]} for name in "ab"}
+    )
     found = stress(rule, instances=10_000, seed=2)
     assert isinstance(found, StressReport)
     assert 0 < found.cancelled < 40
@@ -44,6 +50,6 @@ def test_false_controls_do_not_survive(control) -> None:
 
 
 def test_what_is_never_well_typed_is_told() -> None:
-    rule = declare("untyped", "test", [["Relu", "a"]], [["MatMul", "a", "a"]], {"a": {"shape": []}})
+    rule = rule_from_json("untyped", "test", [["Relu", "a"]], [["MatMul", "a", "a"]], {"a": {"shape": []}})
     with pytest.raises(RuleError, match="at only 0 drawn instances"):
         stress(rule, instances=10, seed=0)

@@ -8,8 +8,8 @@ import pytest
 
 from rlflow.errors import RuleError
 from rlflow.rules.certificate import Certificate
-from rlflow.rules.declared.catalogue import curated_rules, false_controls
-from rlflow.rules.rule import Rule, declare
+from rlflow.rules.declared.catalogue import declared_rules, false_controls
+from rlflow.rules.rule import Rule, rule_from_json
 from rlflow.rules.verification import sampler
 from rlflow.rules.verification.sampler import Sampler
 from rlflow.rules.verification.verify import (
@@ -27,7 +27,7 @@ from rlflow.rules.verification.verify import (
 )
 
 CONFIG = VerificationConfig()
-SCALE = declare(
+SCALE = rule_from_json(
     "scale",
     "test",
     [["Mul", ["MatMul", "x", "w"], "s"]],
@@ -66,32 +66,34 @@ def test_only_magnitudes_tell_a_detour_by_a_difference() -> None:
 def test_what_the_source_loses_may_be_lost() -> None:
     """The same equality from the detour to the quotient: the source is the worse side."""
     control = next(c for c in false_controls() if c.name == "detour-by-a-difference")
-    back = declare("back", "test", [["Add", "a", ["Sub", "b", "a"]]], [["Div", ["Mul", "a", "b"], "a"]], SQUARE)
+    back = rule_from_json("back", "test", [["Add", "a", ["Sub", "b", "a"]]], [["Div", ["Mul", "a", "b"], "a"]], SQUARE)
     instance = verify(control, CONFIG).instance
     assert not loses_precision(Sampler(back).sides(instance), np.random.default_rng(0))
 
 
 def test_a_control_that_passes_is_an_alarm() -> None:
     with pytest.raises(RuleError, match="which is false"):
-        check_false_controls([curated_rules()[0]], CONFIG)
+        check_false_controls([declared_rules()[0]], CONFIG)
 
 
 def test_domain_errors_are_seen() -> None:
     """sqrt(x) * sqrt(x) = x fails for negative x, and in the exact field as well, where sqrt is only a name."""
-    rule = declare("sqrt", "test", [["Mul", ["Sqrt", "x"], ["Sqrt", "x"]]], ["x"], {"x": {"shape": ["n"]}})
+    rule = rule_from_json("sqrt", "test", [["Mul", ["Sqrt", "x"], ["Sqrt", "x"]]], ["x"], {"x": {"shape": ["n"]}})
     assert isinstance(verify(rule, CONFIG), Refutation)
 
 
 def test_division_by_zero_is_not_cancelled() -> None:
     """relu(x) / relu(x) = 1 where it is defined."""
-    rule = declare("cancel", "test", [["Div", ["Relu", "x"], ["Relu", "x"]]], [["Div", "x", "x"]])
+    rule = rule_from_json("cancel", "test", [["Div", ["Relu", "x"], ["Relu", "x"]]], [["Div", "x", "x"]])
     outcome = verify(rule, CONFIG)
     assert isinstance(outcome, Refutation)
     assert "undefined" in outcome.reason
 
 
 def test_a_target_that_is_never_typed_is_refuted() -> None:
-    rule = declare("untyped", "test", [["Relu", "x"]], [["Transpose", {"perm": [1, 0]}, "x"]], {"x": {"shape": [2, 3]}})
+    rule = rule_from_json(
+        "untyped", "test", [["Relu", "x"]], [["Transpose", {"perm": [1, 0]}, "x"]], {"x": {"shape": [2, 3]}}
+    )
     outcome = verify(rule, CONFIG)
     assert isinstance(outcome, Refutation)
     assert "well typed, and has elements, at only 0" in outcome.reason
@@ -101,18 +103,18 @@ def test_an_accident_of_floats_refutes_nothing() -> None:
     """Both sides are a c / (a c + b): near its pole, of whose neighbours some are drawn, neither is accurate."""
     source, target = ["Div", "a", ["Add", "a", ["Div", "b", "c"]]], ["Div", "c", ["Add", "c", ["Div", "b", "a"]]]
     vectors = {name: {"shape": [64]} for name in "abc"}
-    rule = declare("pole", "test", [source], [target], vectors)
+    rule = rule_from_json("pole", "test", [source], [target], vectors)
     case, rng = Sampler(rule).sides(sampler.draw(rule, Random(0))), np.random.default_rng(0)
     assert case is not None
     errors = float_errors([case] * 1600, rng)
     assert 0 < sum(not is_rounding(error) for error in errors) < 100
     assert not differs_in_floats(case, rng)
-    wrong = declare("wrong", "test", [source], [["Neg", target]], vectors)
+    wrong = rule_from_json("wrong", "test", [source], [["Neg", target]], vectors)
     assert differs_in_floats(Sampler(wrong).sides(case.instance), rng)
 
 
 def test_a_refuted_rule_says_where(library: object) -> None:
-    rule = declare(
+    rule = rule_from_json(
         "wrong", "test", [["MatMul", "a", "b"]], [["MatMul", "b", "a"]], {n: {"shape": ["n", "n"]} for n in "ab"}
     )
     with pytest.raises(RuleError, match=r"rule test-[0-9a-f]{12} \(wrong\) is refuted.*'a': \[[234], [234]\]"):
@@ -129,5 +131,5 @@ def test_without_its_condition_a_rule_is_refuted() -> None:
 
 def test_no_two_declared_rules_say_the_same() -> None:
     """Names and ids apart: the library would drop one of two, and the report count both."""
-    rules = curated_rules()
+    rules = declared_rules()
     assert len({r.id for r in rules}) == len({r.name for r in rules}) == len(rules)

@@ -55,6 +55,7 @@ def with_types(model: onnx.ModelProto, dimensions: Mapping[str, int] | None = No
     pin_dimensions(light.graph, dimensions or {})
     _name_dimensions(light)
     _follow_inputs(light)
+
     light = inferred(light)
     with suppress(KeyError, ValueError):  # a malformed Loop
         light = _with_loops(light)

@@ -32,7 +32,7 @@ def carried_types(loop: NodeProto, model: ModelProto, infer: Infer) -> dict[str,
 
 def loop_outputs(loop: NodeProto, model: ModelProto, infer: Infer) -> Iterator[ValueInfoProto]:
     """Yield the outputs of a Loop of this model, whose types have been inferred, as far as their types are proven."""
-    carried = list(body_of(loop).input)[2:]
+    carried = list(body_of(loop).input)[2:]  # after the iteration number and the condition
     begun, results = _proven(loop, model, infer)
     for name, inner in zip(loop.output, carried, strict=False):
         if name and inner.name in begun:
@@ -64,7 +64,7 @@ def _proven(loop: NodeProto, model: ModelProto, infer: Infer) -> tuple[dict[str,
         ended = {inner.name: result for inner, result in zip(carried, results[1:], strict=False)}
         kept = {name: proto for name, proto in begun.items() if ended[name] == proto}
         if len(kept) == len(begun):
-            return begun, results
+            return begun, results  # the induction step holds for all that are left
         begun = kept
 
 

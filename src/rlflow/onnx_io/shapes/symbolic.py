@@ -77,6 +77,7 @@ def target(sizes: Sizes, shape: Sequence[Dimension]) -> tuple[int, ...] | None:
     if numbers.count(-1) > 1 or any(is_number(size, 0) for size in sizes):
         return None
 
+    # A symbolic rest beside copied dimensions is only certain if it comes out as a number.
     if 0 in numbers and -1 in numbers and isinstance(sizes[numbers.index(-1)], Size):
         left = [d for place, d in enumerate(shape) if numbers[place : place + 1] != [0]]
         fixed = prod(number for number in numbers if number > 0)

@@ -1,1 +1,1 @@
-"""Declared rules: what enumeration over small operators does not reach, one file a family."""
+"""Declared rules in the language of `rlflow.rules.dsl`, a file for each family; `catalogue` lists them all."""

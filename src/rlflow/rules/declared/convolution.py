@@ -1,416 +1,465 @@
-"""Declared rules of convolutional networks: images (n, c, h, w), filters (m, c / group, p, q), bias (m).
+"""Convolutional networks: what stands around a convolution moves into its filters, and convolutions become one.
 
-Filters and biases are constants wherever a rule computes with them: that work is done once, at export.
+Filters and biases are constant wherever a rule computes with them: that work is done once, at export. An example is
+`fold-batch-normalisation`. Sums and products of what is computed at run time never grow.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from typing import Annotated
 
-from rlflow.rules.rule import Rule, declare
+from rlflow.rules.dsl import (
+    CONSTANT,
+    Attribute,
+    Choice,
+    Integers,
+    Operand,
+    Partition,
+    Rewrite,
+    Shape,
+    Tensor,
+    false_control,
+    ints,
+    rule,
+    rules,
+)
+from rlflow.rules.dsl import split as parts_of
+from rlflow.rules.dsl.operators import (
+    Add,
+    AveragePool,
+    BatchNormalization,
+    Concat,
+    Conv,
+    GlobalAveragePool,
+    MatMul,
+    MaxPool,
+    Mul,
+    Pad,
+    ReduceMean,
+    Reshape,
+    Split,
+    Squeeze,
+    Sub,
+    Transpose,
+    Unsqueeze,
+)
+from rlflow.rules.dsl.vocabulary import (
+    CHANNELS,
+    FILTERS,
+    INPUTS,
+    LAST,
+    WHOLE,
+    AllChannelsKernel,
+    Bias,
+    Constant,
+    Dilations,
+    Factor,
+    FilterBias,
+    Filters,
+    GroupedWindow,
+    Image,
+    Kernel,
+    Scalar,
+    Strides,
+    Window,
+)
 
-_FAMILY = "convolution"
-_CHANNELS = -3
-"""The axis of an image's channels, counted from the end as the library stores axes."""
+FAMILY = "convolution"
 
-_FILTERS = -4
-_INPUTS = -3
-"""Axes of the filters: which one, and which channel of the image it reads."""
-
-_WINDOW = {"strides": "?s", "pads": "?p", "dilations": "?d"}
-_GROUPED = {**_WINDOW, "group": "?g"}
-_WINDOWS = {"?s": ["integers", 1, 2, 2], "?p": ["integers", 0, 2, 4], "?d": ["integers", 1, 2, 2]}
-_GROUPS = {**_WINDOWS, "?g": ["groups", "x", "f"]}
-_IMAGE = {"shape": ["n", "c", "h", "w"]}
+PerChannel = Annotated[Tensor, Shape("...a m 1 1"), CONSTANT]
+OtherImage = Annotated[Tensor, Shape("n e h w")]
+OtherKernel = Annotated[Tensor, Shape("m e p q"), CONSTANT]
 
 
-def _constant(*shape: int | str) -> dict[str, Any]:
-    return {"shape": list(shape), "constant": True}
-
-
-_KERNEL = _constant("m", "k", "p", "q")
-_BIAS = _constant("m")
-
-
-def _conv(attributes: dict[str, Any], *operands: Any) -> Any:
-    return ["Conv", attributes, *operands]
-
-
-def _reshape(x: Any, *shape: Any) -> Any:
-    return ["Reshape", {"shape": list(shape)}, x]
-
-
-def _name(name: str, bias: bool) -> str:
-    return f"{name}-with-bias" if bias else name
-
-
-def _fold_normalisation(bias: bool) -> Rule:
-    """y -> (y - mean) / deviation * scale + shift after a convolution: the same done to its filters and its bias.
+@rules({"fold-batch-normalisation": False, "fold-batch-normalisation-with-bias": True})
+def fold_batch_normalisation(
+    bias: bool,
+    x: Image,
+    f: Kernel,
+    b: Bias,
+    scale: Bias,
+    shift: Bias,
+    mean: Bias,
+    variance: Bias,
+    window: GroupedWindow,
+    e: Factor,
+) -> Rewrite:
+    """A normalisation after a convolution, done to its filters and its bias.
 
     A bias is normalised as it stands, filters without mean and shift: mean - mean is the zero that this takes.
     """
-    zero = ["Sub", "mean", "mean"]
-    swap = {"perm": [1, 0, 2, 3]}
 
-    def normalised(x: Any, shift: Any, mean: Any) -> Any:
-        return ["BatchNormalization", {"epsilon": "?e"}, x, "scale", shift, mean, "variance"]
+    def normalised(y: Tensor, shift: Tensor, mean: Tensor) -> Tensor:
+        return BatchNormalization(y, scale, shift, mean, variance, epsilon=e)
 
-    filters = ["Transpose", swap, normalised(["Transpose", swap, "f"], zero, zero)]
-    row = ["Unsqueeze", {"axes": [0]}, "b" if bias else zero]
-    moved = ["Squeeze", {"axes": [-2]}, normalised(row, "shift", "mean")]
-    parameters = dict.fromkeys(("scale", "shift", "mean", "variance"), _BIAS)
-    return declare(
-        _name("fold-batch-normalisation", bias),
-        _FAMILY,
-        [normalised(_conv(_GROUPED, "x", "f", *(["b"] if bias else [])), "shift", "mean")],
-        [_conv(_GROUPED, "x", filters, moved)],
-        {"x": _IMAGE, "f": _KERNEL, **({"b": _BIAS} if bias else {}), **parameters},
-        attributes={**_GROUPS, "?e": ["uniform"]},
+    zero = Sub(mean, mean)
+    filters = Transpose(normalised(Transpose(f, perm=[1, 0, 2, 3]), zero, zero), perm=[1, 0, 2, 3])
+    row = Unsqueeze(b if bias else zero, axes=[0])
+    moved = Squeeze(normalised(row, shift, mean), axes=[-2])
+
+    return Rewrite(
+        normalised(Conv(x, f, *([b] if bias else []), **window), shift, mean), Conv(x, filters, moved, **window)
     )
 
 
-_PER_CHANNEL = _constant("...a", "m", 1, 1)
-
-
-def _addend_to_bias(bias: bool) -> Rule:
-    addend = _reshape("a", -1)
-    return declare(
-        _name("addend-to-bias", bias),
-        _FAMILY,
-        [["Add", _conv(_GROUPED, "x", "f", *(["b"] if bias else [])), "a"]],
-        [_conv(_GROUPED, "x", "f", ["Add", "b", addend] if bias else addend)],
-        {"x": _IMAGE, "f": _KERNEL, **({"b": _BIAS} if bias else {}), "a": _PER_CHANNEL},
-        attributes=_GROUPS,
+@false_control("normalisation-ignores-the-mean", of="fold-batch-normalisation")
+def normalisation_ignores_the_mean(
+    x: Image, f: AllChannelsKernel, s: Bias, t: Bias, u: Bias, v: Bias, window: Window, e: Factor
+) -> Rewrite:
+    """False: a normalisation takes the mean away, and a bias adds it."""
+    return Rewrite(
+        BatchNormalization(Conv(x, f, **window), s, t, u, v, epsilon=e),
+        BatchNormalization(Conv(x, f, u, **window), s, t, u, v, epsilon=e),
     )
 
 
-def _scale_into_filters(per_channel: bool, bias: bool) -> Rule:
-    """A factor of all channels or of each one."""
-    return declare(
-        _name(f"scale-{'channels' if per_channel else 'all'}-into-filters", bias),
-        _FAMILY,
-        [["Mul", _conv(_GROUPED, "x", "f", *(["b"] if bias else [])), "s"]],
-        [
-            _conv(
-                _GROUPED,
-                "x",
-                ["Mul", "f", _reshape("s", -1, 1, 1, 1)],
-                *([["Mul", "b", _reshape("s", -1)]] if bias else []),
-            )
-        ],
-        {
-            "x": _IMAGE,
-            "f": _KERNEL,
-            **({"b": _BIAS} if bias else {}),
-            "s": _PER_CHANNEL if per_channel else {"constant": True},
-        },
-        attributes=_GROUPS,
-        where=[] if per_channel else [["==", ["elements", "s"], 1]],
+@rule("addend-to-bias")
+def addend_to_bias(x: Image, f: Kernel, a: PerChannel, window: GroupedWindow) -> Rewrite:
+    """A number that is added to each channel of a convolution is its bias."""
+    return Rewrite(Add(Conv(x, f, **window), a), Conv(x, f, Reshape(a, shape=[-1]), **window))
+
+
+@rule("addend-to-bias-with-bias")
+def addend_to_bias_with_bias(x: Image, f: Kernel, b: Bias, a: PerChannel, window: GroupedWindow) -> Rewrite:
+    """A number that is added to each channel joins the bias that the convolution has already."""
+    return Rewrite(Add(Conv(x, f, b, **window), a), Conv(x, f, Add(b, Reshape(a, shape=[-1])), **window))
+
+
+def _scaled(x: Tensor, f: Tensor, biases: list[Tensor], s: Tensor, window: GroupedWindow) -> tuple[Tensor, Tensor]:
+    """A factor behind a convolution, and inside it."""
+    scaled = [Mul(b, Reshape(s, shape=[-1])) for b in biases]
+    return (
+        Mul(Conv(x, f, *biases, **window), s),
+        Conv(x, Mul(f, Reshape(s, shape=[-1, 1, 1, 1])), *scaled, **window),
     )
 
 
-def _merge(parts: int, bias: bool) -> Rule:
+@rules({"scale-all-into-filters": False, "scale-all-into-filters-with-bias": True})
+def scale_all_into_filters(bias: bool, x: Image, f: Kernel, b: Bias, s: Constant, window: GroupedWindow) -> Rewrite:
+    """A factor of all channels of a convolution moves into its filters and its bias."""
+    return Rewrite(*_scaled(x, f, [b] if bias else [], s, window), where=[s.elements == 1])
+
+
+@rules({"scale-channels-into-filters": False, "scale-channels-into-filters-with-bias": True})
+def scale_channels_into_filters(
+    bias: bool, x: Image, f: Kernel, b: Bias, s: PerChannel, window: GroupedWindow
+) -> Rewrite:
+    """A factor of each channel of a convolution moves into its filters and its bias."""
+    return Rewrite(*_scaled(x, f, [b] if bias else [], s, window))
+
+
+@rules(
+    {
+        "merge-2-convolutions": (2, False),
+        "merge-2-convolutions-with-bias": (2, True),
+        "merge-3-convolutions": (3, False),
+        "merge-3-convolutions-with-bias": (3, True),
+    }
+)
+def merge_convolutions(
+    case: tuple[int, bool],
+    x: Image,
+    f0: Annotated[Tensor, Shape("m0 c p q"), CONSTANT],
+    f1: Annotated[Tensor, Shape("m1 c p q"), CONSTANT],
+    f2: Annotated[Tensor, Shape("m2 c p q"), CONSTANT],
+    b0: Annotated[Tensor, Shape("m0"), CONSTANT],
+    b1: Annotated[Tensor, Shape("m1"), CONSTANT],
+    b2: Annotated[Tensor, Shape("m2"), CONSTANT],
+    window: Window,
+) -> Rewrite:
     """Convolutions of one image, as one with more filters (TASO, section 2; the 1x1 branches of an Inception block)."""
-    filters = [f"f{i}" for i in range(parts)]
-    biases = [f"b{i}" for i in range(parts)] if bias else []
-    variables: dict[str, Any] = {"x": _IMAGE}
-    variables |= {f: _constant(f"m{i}", "c", "p", "q") for i, f in enumerate(filters)}
-    variables |= {b: _constant(f"m{i}") for i, b in enumerate(biases)}
-    together = ["Concat", {"axis": _FILTERS}, *filters]
-    merged = _conv(_WINDOW, "x", together, *([["Concat", {"axis": -1}, *biases]] if bias else []))
-    split = ["Split", {"axis": _CHANNELS, "split": ["list", *(["dim", f, 0] for f in filters)]}, merged]
-    return declare(
-        _name(f"merge-{parts}-convolutions", bias),
-        _FAMILY,
-        [_conv(_WINDOW, "x", f, *biases[i : i + 1]) for i, f in enumerate(filters)],
-        [["@", i, split] for i in range(parts)],
-        variables,
-        attributes=_WINDOWS,
+    count, bias = case
+    filters, biases = [f0, f1, f2][:count], [b0, b1, b2][: count if bias else 0]
+
+    together = Concat(*filters, axis=FILTERS)
+    biases_together = [Concat(*biases, axis=LAST)] if bias else []
+    merged = Conv(x, together, *biases_together, **window)
+
+    return Rewrite(
+        [Conv(x, f, *biases[i : i + 1], **window) for i, f in enumerate(filters)],
+        parts_of(merged, CHANNELS, *(f.dim(0) for f in filters)),
     )
 
 
-def _unmerge(parts: int, bias: bool) -> Rule:
-    """The inverse: a convolution whose channels are split right away, as separate convolutions."""
-    sizes = {"split": "?sizes"}
-    split = ["Split", {"axis": _CHANNELS, **sizes}, _conv(_WINDOW, "x", "f", *(["b"] if bias else []))]
-    filters = ["Split", {"axis": _FILTERS, **sizes}, "f"]
-    biases = ["Split", {"axis": -1, **sizes}, "b"]
-    return declare(
-        _name(f"split-convolution-{parts}", bias),
-        _FAMILY,
-        [["@", i, split] for i in range(parts)],
-        [_conv(_WINDOW, "x", ["@", i, filters], *([["@", i, biases]] if bias else [])) for i in range(parts)],
-        {"x": _IMAGE, "f": _constant("m", "c", "p", "q"), **({"b": _BIAS} if bias else {})},
-        attributes={**_WINDOWS, "?sizes": ["partition", "f", 0, parts]},
-        where=[["==", ["length", "?sizes"], parts]],
-    )
+@false_control("grouped-convolutions-merge", of="merge-2-convolutions")
+def grouped_convolutions_merge(
+    x: Annotated[Tensor, Shape("n 4 h w")],
+    f: Annotated[Tensor, Shape("2 2 p q"), CONSTANT],
+    g: Annotated[Tensor, Shape("2 2 p q"), CONSTANT],
+    window: Window,
+) -> Rewrite:
+    """False: the first half of all merged filters reads the first group alone."""
+    grouped = {**window, "group": 2}
+    merged = Split(Conv(x, Concat(f, g, axis=FILTERS), **grouped), axis=CHANNELS, split=[2, 2])
+    return Rewrite([Conv(x, f, **grouped), Conv(x, g, **grouped)], [merged[0], merged[1]])
 
 
-def _sum_rules(bias: bool) -> list[Rule]:
-    """A sum of two convolutions as one: over both images end to end, or with the sum of the filters where the image is
-    the same (the branches of a RepVGG block, Ding et al., 2021).
-    """
-    biases = [["b"], ["d"]] if bias else [[], []]
-    total = [["Add", "b", "d"]] if bias else []
-    variables = {"b": _BIAS, "d": _BIAS} if bias else {}
-    images = {"x": _IMAGE, "y": {"shape": ["n", "e", "h", "w"]}}
-    filters = {"f": _constant("m", "c", "p", "q"), "g": _constant("m", "e", "p", "q")}
-    joined = [["Concat", {"axis": _CHANNELS}, "x", "y"], ["Concat", {"axis": _INPUTS}, "f", "g"]]
-    return [
-        declare(
-            _name("sum-of-convolutions-to-one", bias),
-            _FAMILY,
-            [["Add", _conv(_WINDOW, "x", "f", *biases[0]), _conv(_WINDOW, "y", "g", *biases[1])]],
-            [_conv(_WINDOW, *joined, *total)],
-            {**images, **filters, **variables},
-            attributes=_WINDOWS,
-        ),
-        declare(
-            _name("sum-of-filters", bias),
-            _FAMILY,
-            [["Add", _conv(_GROUPED, "x", "f", *biases[0]), _conv(_GROUPED, "x", "g", *biases[1])]],
-            [_conv(_GROUPED, "x", ["Add", "f", "g"], *total)],
-            {"x": _IMAGE, "f": _KERNEL, "g": _KERNEL, **variables},
-            attributes=_GROUPS,
-        ),
-    ]
-
-
-def _sum_of_sizes(bias: bool) -> Rule:
-    """The same of 3 x 3 and 1 x 1 filters that keep the image's size, in one step: to enlarge first costs more than a
-    search accepts.
-    """
-    attributes = {"strides": "?s", "dilations": [1, 1], "group": "?g"}
-    wide, narrow = ({**attributes, "pads": [pad] * 4} for pad in (1, 0))
-    biases = [["b"], ["d"]] if bias else [[], []]
-    around = ["Pad", {"pads": [0, 0, 1, 1, 0, 0, 1, 1]}, "g"]
-    return declare(
-        _name("sum-of-3x3-and-1x1-filters", bias),
-        _FAMILY,
-        [["Add", _conv(wide, "x", "f", *biases[0]), _conv(narrow, "x", "g", *biases[1])]],
-        [_conv(wide, "x", ["Add", "f", around], *([["Add", "b", "d"]] if bias else []))],
-        {
-            "x": _IMAGE,
-            "f": _constant("m", "k", 3, 3),
-            "g": _constant("m", "k", 1, 1),
-            **({"b": _BIAS, "d": _BIAS} if bias else {}),
-        },
-        attributes={"?s": _GROUPS["?s"], "?g": _GROUPS["?g"]},
-        opset=11,
-    )
-
-
-def _scale_rules() -> list[Rule]:
-    """A factor of the whole image, of its filters or of the outcome: the same, whatever the groups."""
-    variables = {"x": _IMAGE, "f": {"shape": _KERNEL["shape"]}, "s": {"shape": []}}
-    scaled = ["Mul", _conv(_GROUPED, "x", "f"), "s"]
-    places = {"image": _conv(_GROUPED, ["Mul", "x", "s"], "f"), "filters": _conv(_GROUPED, "x", ["Mul", "f", "s"])}
-    return [
-        rule
-        for place, term in places.items()
-        for out in [declare(f"scale-out-of-{place}", _FAMILY, [term], [scaled], variables, attributes=_GROUPS)]
-        for rule in (out, out.reversed(f"scale-into-{place}"))
-    ]
-
-
-def _to_product(bias: bool) -> Rule:
-    """A convolution of single points as a product of matrices."""
-    attributes = {"strides": [1, 1], "pads": [0, 0, 0, 0], "dilations": "?d"}
-    columns = _reshape("x", 0, ["dim", "x", 1], -1)
-    product = ["MatMul", _reshape("f", ["dim", "f", 0], ["dim", "f", 1]), columns]
-    image = _reshape(product, 0, ["dim", "f", 0], ["dim", "x", 2], ["dim", "x", 3])
-    return declare(
-        _name("points-to-product", bias),
-        _FAMILY,
-        [_conv(attributes, "x", "f", *(["b"] if bias else []))],
-        [["Add", image, _reshape("b", -1, 1, 1)] if bias else image],
-        {"x": _IMAGE, "f": _constant("m", "c", 1, 1), **({"b": _BIAS} if bias else {})},
-        attributes={"?d": _WINDOWS["?d"]},
-    )
-
-
-def _enlarge(height: int, width: int, bias: bool) -> Rule:
-    """Filters of up to 3 x 3, with zeros around them: merged with others they must be of one size (TASO, section 2)."""
-    y, x = (3 - height) // 2, (3 - width) // 2
-    pads = ["list", *(["+", ["get", "?p", i], more] for i, more in enumerate((y, x, y, x)))]
-    around = ["Pad", {"pads": [0, 0, y, x, 0, 0, y, x]}, "f"]
-    attributes = {**_GROUPED, "dilations": [1, 1]}
-    biases = ["b"] if bias else []
-    return declare(
-        _name(f"enlarge-{height}x{width}-filters", bias),
-        _FAMILY,
-        [_conv(attributes, "x", "f", *biases)],
-        [_conv({**attributes, "pads": pads}, "x", around, *biases)],
-        {"x": _IMAGE, "f": _constant("m", "k", height, width), **({"b": _BIAS} if bias else {})},
-        attributes={k: v for k, v in _GROUPS.items() if k != "?d"},
-        opset=11,
-    )
-
-
-def _halve_groups(bias: bool) -> Rule:
-    """Two groups at a time become one: filters of the first read zeros of the second's channels, and conversely."""
-    half = ["/", "?g", 2]
-    each = ["/", ["dim", "f", 0], "?g"]
-    taps = ["*", ["dim", "f", 1], ["dim", "f", 2], ["dim", "f", 3]]
-    pairs = ["Split", {"axis": -3, "split": [1, 1]}, _reshape("f", half, 2, each, taps)]
-    first = ["Pad", {"pads": ["list", 0, 0, 0, 0, 0, 0, 0, taps]}, ["@", 0, pairs]]
-    second = ["Pad", {"pads": ["list", 0, 0, 0, taps, 0, 0, 0, 0]}, ["@", 1, pairs]]
-    shape = [["dim", "f", 0], ["*", 2, ["dim", "f", 1]], ["dim", "f", 2], ["dim", "f", 3]]
-    blocks = _reshape(["Concat", {"axis": -3}, first, second], *shape)
-    biases = ["b"] if bias else []
-    return declare(
-        _name("halve-groups", bias),
-        _FAMILY,
-        [_conv(_GROUPED, "x", "f", *biases)],
-        [_conv({**_GROUPED, "group": half}, "x", blocks, *biases)],
-        {"x": _IMAGE, "f": _KERNEL, **({"b": _BIAS} if bias else {})},
-        attributes=_GROUPS,
-        where=[["==", ["*", 2, ["/", "?g", 2]], "?g"]],
-        opset=11,
-    )
-
-
-def _pad_into_convolution(bias: bool) -> Rule:
-    biases = ["b"] if bias else []
-    pads = ["list", *(["+", ["get", "?p", i], ["get", "?q", j]] for i, j in enumerate((2, 3, 6, 7)))]
-    return declare(
-        _name("pad-into-convolution", bias),
-        _FAMILY,
-        [_conv(_GROUPED, ["Pad", {"pads": "?q"}, "x"], "f", *biases)],
-        [_conv({**_GROUPED, "pads": pads}, "x", "f", *biases)],
-        {"x": _IMAGE, "f": {"shape": _KERNEL["shape"]}, **({"b": {"shape": ["m"]}} if bias else {})},
-        attributes={**_GROUPS, "?q": ["integers", 0, 1, 8]},
-        where=[["==", ["get", "?q", i], 0] for i in (0, 1, 4, 5)],
-    )
-
-
-def _pooling_rules() -> list[Rule]:
-    mean = declare(
-        "global-average-to-mean",
-        _FAMILY,
-        [["GlobalAveragePool", "x"]],
-        [["ReduceMean", {"axes": [-2, -1], "keepdims": 1}, "x"]],
-        {"x": _IMAGE},
-    )
-    return [mean, mean.reversed("mean-to-global-average")]
-
-
-def convolution_rules() -> list[Rule]:
-    """All declared rules of this file, without certificates."""
-    plain_and_biased = (False, True)
-    return [
-        *(_fold_normalisation(bias) for bias in plain_and_biased),
-        *(_addend_to_bias(bias) for bias in plain_and_biased),
-        *(_scale_into_filters(each, bias) for each in (False, True) for bias in plain_and_biased),
-        *(_merge(parts, bias) for parts in (2, 3) for bias in plain_and_biased),
-        *(_unmerge(parts, bias) for parts in (2, 3) for bias in plain_and_biased),
-        *(rule for bias in plain_and_biased for rule in _sum_rules(bias)),
-        *_scale_rules(),
-        _sum_rules(bias=False)[1].reversed("convolution-of-filter-sum"),
-        *(_to_product(bias) for bias in plain_and_biased),
-        *(_enlarge(*size, bias) for size in ((1, 1), (1, 3), (3, 1)) for bias in plain_and_biased),
-        *(_sum_of_sizes(bias) for bias in plain_and_biased),
-        *(_halve_groups(bias) for bias in plain_and_biased),
-        *(_pad_into_convolution(bias) for bias in plain_and_biased),
-        *_pooling_rules(),
-    ]
-
-
-def _control(name: str, source: Sequence[Any], target: Sequence[Any], variables: Any, **rest: Any) -> Rule:
-    return declare(name, "control", list(source), list(target), variables, **rest)
-
-
-_PLAIN = {"strides": [1, 1], "pads": [0, 0, 0, 0], "dilations": [1, 1]}
-
-
-def false_convolution_controls() -> list[Rule]:
-    """Mistakes that are easily made with convolutions; each is well typed, and right for some operands."""
-    return [*_false_merges(), *_false_sums(), *_false_windows()]
-
-
-def _false_merges() -> list[Rule]:
-    pair = {"f": _constant(2, 2, "p", "q"), "g": _constant(2, 2, "p", "q")}
-    grouped = {**_WINDOW, "group": 2}
+@false_control("convolutions-of-different-strides-merge", of="merge-2-convolutions")
+def convolutions_of_different_strides_merge(
+    x: Annotated[Tensor, Shape("n 2 4 4")],
+    f: Annotated[Tensor, Shape("2 2 2 2"), CONSTANT],
+    g: Annotated[Tensor, Shape("2 2 2 2"), CONSTANT],
+) -> Rewrite:
+    """False: only the types agree, because pads make up for the strides."""
     strided = {"strides": [2, 2], "pads": [1, 1, 1, 1], "dilations": [1, 1]}
-    together = ["Concat", {"axis": _FILTERS}, "f", "g"]
-
-    def split(merged: Any) -> list[Any]:
-        return [["@", i, ["Split", {"axis": _CHANNELS, "split": [2, 2]}, merged]] for i in range(2)]
-
-    return [
-        _control(
-            "grouped-convolutions-merge",
-            [_conv(grouped, "x", "f"), _conv(grouped, "x", "g")],
-            split(_conv(grouped, "x", together)),
-            {"x": {"shape": ["n", 4, "h", "w"]}, **pair},
-            attributes=_WINDOWS,
-        ),
-        _control(
-            "convolutions-of-different-strides-merge",
-            [_conv(_PLAIN, "x", "f"), _conv(strided, "x", "g")],
-            split(_conv(_PLAIN, "x", together)),
-            {"x": {"shape": ["n", 2, 4, 4]}, "f": _constant(2, 2, 2, 2), "g": _constant(2, 2, 2, 2)},
-        ),
-    ]
+    merged = Split(Conv(x, Concat(f, g, axis=FILTERS), **WHOLE), axis=CHANNELS, split=[2, 2])
+    return Rewrite([Conv(x, f, **WHOLE), Conv(x, g, **strided)], [merged[0], merged[1]])
 
 
-def _false_sums() -> list[Rule]:
-    square = _constant("c", "c", "p", "p")
-    filters = _constant("m", "c", "p", "q")
-    return [
-        _control(
-            "convolutions-commute",
-            [_conv(_PLAIN, _conv(_PLAIN, "x", "f"), "g")],
-            [_conv(_PLAIN, _conv(_PLAIN, "x", "g"), "f")],
-            {"x": _IMAGE, "f": square, "g": square},
-        ),
-        _control(
-            "normalisation-ignores-the-mean",
-            [["BatchNormalization", {"epsilon": "?e"}, _conv(_WINDOW, "x", "f"), "s", "t", "u", "v"]],
-            [["BatchNormalization", {"epsilon": "?e"}, _conv(_WINDOW, "x", "f", "u"), "s", "t", "u", "v"]],
-            {"x": _IMAGE, "f": filters, **dict.fromkeys("stuv", _BIAS)},
-            attributes={**_WINDOWS, "?e": ["uniform"]},
-        ),
-        _control(
-            "sums-of-images-and-filters",
-            [["Add", _conv(_WINDOW, "x", "f"), _conv(_WINDOW, "y", "g")]],
-            [_conv(_WINDOW, ["Add", "x", "y"], ["Add", "f", "g"])],
-            {"x": _IMAGE, "y": _IMAGE, "f": filters, "g": filters},
-            attributes=_WINDOWS,
-        ),
-    ]
+def _apart(
+    count: int, x: Tensor, f: Tensor, biases: list[Tensor], window: Window, sizes: Attribute
+) -> tuple[list[Tensor], list[Tensor]]:
+    whole = Split(Conv(x, f, *biases, **window), axis=CHANNELS, split=sizes)
+    operands = [Split(f, axis=FILTERS, split=sizes), *(Split(b, axis=LAST, split=sizes) for b in biases)]
+    return (
+        [whole[i] for i in range(count)],
+        [Conv(x, *(operand[i] for operand in operands), **window) for i in range(count)],
+    )
 
 
-def _false_windows() -> list[Rule]:
-    window = {"kernel_shape": [2, 2], "strides": "?s", "pads": [1, 0, 1, 1]}
-    raised = ["list", *(["+", ["get", "?p", i], 1] for i in range(4))]
-    return [
-        _control(
-            "filters-grow-off-centre",
-            [_conv(_WINDOW, "x", "f")],
-            [_conv({**_WINDOW, "pads": raised}, "x", ["Pad", {"pads": [0, 0, 2, 2, 0, 0, 0, 0]}, "f"])],
-            {"x": _IMAGE, "f": _constant("m", "c", 1, 1)},
-            attributes={**_WINDOWS, "?d": ["choice", [1, 1]]},
-        ),
-        _control(
-            "ones-around-are-zeros-around",
-            [_conv(_PLAIN, ["Pad", {"pads": [0, 0, 1, 1, 0, 0, 1, 1], "constant_value": 1.0}, "x"], "f")],
-            [_conv({**_PLAIN, "pads": [1, 1, 1, 1]}, "x", "f")],
-            {"x": _IMAGE, "f": _constant("m", "c", "p", "q")},
-        ),
-        _control(
-            "largest-of-a-sum",
-            [["MaxPool", {**window, "dilations": [1, 1]}, ["Add", "x", "y"]]],
-            [["Add", *(["MaxPool", {**window, "dilations": [1, 1]}, i] for i in "xy")]],
-            {"x": _IMAGE, "y": _IMAGE},
-            attributes={"?s": _WINDOWS["?s"]},
-        ),
-        _control(
-            "padding-does-not-count",
-            [["AveragePool", {**window, "count_include_pad": 1}, "x"]],
-            [["AveragePool", window, "x"]],
-            {"x": _IMAGE},
-            attributes={"?s": _WINDOWS["?s"]},
-        ),
-    ]
+@rules({"split-convolution-2": False, "split-convolution-2-with-bias": True})
+def split_convolution_in_two(
+    bias: bool,
+    x: Image,
+    f: AllChannelsKernel,
+    b: Bias,
+    window: Window,
+    sizes: Annotated[Attribute, Partition("f", axis=0, parts=2)],
+) -> Rewrite:
+    """A convolution whose channels are split into two right away, as two convolutions."""
+    return Rewrite(*_apart(2, x, f, [b] if bias else [], window, sizes), where=[sizes.length == 2])
+
+
+@rules({"split-convolution-3": False, "split-convolution-3-with-bias": True})
+def split_convolution_in_three(
+    bias: bool,
+    x: Image,
+    f: AllChannelsKernel,
+    b: Bias,
+    window: Window,
+    sizes: Annotated[Attribute, Partition("f", axis=0, parts=3)],
+) -> Rewrite:
+    """A convolution whose channels are split into three right away, as three convolutions."""
+    return Rewrite(*_apart(3, x, f, [b] if bias else [], window, sizes), where=[sizes.length == 3])
+
+
+@rule("sum-of-convolutions-to-one")
+def sum_of_convolutions_to_one(
+    x: Image, y: OtherImage, f: AllChannelsKernel, g: OtherKernel, window: Window
+) -> Rewrite:
+    """A sum of convolutions, as one over both images end to end."""
+    return Rewrite(
+        Add(Conv(x, f, **window), Conv(y, g, **window)),
+        Conv(Concat(x, y, axis=CHANNELS), Concat(f, g, axis=INPUTS), **window),
+    )
+
+
+@rule("sum-of-filters")
+def sum_of_filters(x: Image, f: Kernel, g: Kernel, window: GroupedWindow) -> Rewrite:
+    """A sum of convolutions of one image, by the sum of the filters (the branches of RepVGG, Ding et al., 2021)."""
+    return Rewrite(Add(Conv(x, f, **window), Conv(x, g, **window)), Conv(x, Add(f, g), **window))
+
+
+@rule("sum-of-convolutions-to-one-with-bias")
+def sum_of_convolutions_to_one_with_bias(
+    x: Image, y: OtherImage, f: AllChannelsKernel, g: OtherKernel, b: Bias, d: Bias, window: Window
+) -> Rewrite:
+    """A sum of convolutions with biases, as one over both images end to end."""
+    return Rewrite(
+        Add(Conv(x, f, b, **window), Conv(y, g, d, **window)),
+        Conv(Concat(x, y, axis=CHANNELS), Concat(f, g, axis=INPUTS), Add(b, d), **window),
+    )
+
+
+@rule("sum-of-filters-with-bias")
+def sum_of_filters_with_bias(x: Image, f: Kernel, g: Kernel, b: Bias, d: Bias, window: GroupedWindow) -> Rewrite:
+    """A sum of convolutions of one image with biases, by the sum of the filters."""
+    return Rewrite(Add(Conv(x, f, b, **window), Conv(x, g, d, **window)), Conv(x, Add(f, g), Add(b, d), **window))
+
+
+@false_control("sums-of-images-and-filters", of="sum-of-filters")
+def sums_of_images_and_filters(
+    x: Image, y: Image, f: AllChannelsKernel, g: AllChannelsKernel, window: Window
+) -> Rewrite:
+    """False: each image would be read by the filters of the other, too."""
+    return Rewrite(Add(Conv(x, f, **window), Conv(y, g, **window)), Conv(Add(x, y), Add(f, g), **window))
+
+
+@rule("scale-out-of-image", "scale-into-image")
+def scale_out_of_image(x: Image, f: Filters, s: Scalar, window: GroupedWindow) -> Rewrite:
+    """A factor of the whole image, as one of the outcome."""
+    return Rewrite(Conv(Mul(x, s), f, **window), Mul(Conv(x, f, **window), s))
+
+
+@rule("scale-out-of-filters", "scale-into-filters")
+def scale_out_of_filters(x: Image, f: Filters, s: Scalar, window: GroupedWindow) -> Rewrite:
+    """A factor of all filters, as one of the outcome."""
+    return Rewrite(Conv(x, Mul(f, s), **window), Mul(Conv(x, f, **window), s))
+
+
+@rule("convolution-of-filter-sum")
+def convolution_of_filter_sum(x: Image, f: Kernel, g: Kernel, window: GroupedWindow) -> Rewrite:
+    """A convolution by a sum of filters, as two convolutions: `sum-of-filters` backwards."""
+    return Rewrite(Conv(x, Add(f, g), **window), Add(Conv(x, f, **window), Conv(x, g, **window)))
+
+
+@rules({"points-to-product": False, "points-to-product-with-bias": True})
+def points_to_product(
+    bias: bool, x: Image, f: Annotated[Tensor, Shape("m c 1 1"), CONSTANT], b: Bias, d: Dilations
+) -> Rewrite:
+    """A convolution of single points, as a product of matrices."""
+    window = {**WHOLE, "dilations": d}
+    columns = Reshape(x, shape=[0, x.dim(1), -1])
+    product = MatMul(Reshape(f, shape=[f.dim(0), f.dim(1)]), columns)
+    image = Reshape(product, shape=[0, f.dim(0), x.dim(2), x.dim(3)])
+
+    if bias:
+        return Rewrite(Conv(x, f, b, **window), Add(image, Reshape(b, shape=[-1, 1, 1])))
+    return Rewrite(Conv(x, f, **window), image)
+
+
+def _enlarged(x: Tensor, f: Tensor, biases: list[Tensor], window: GroupedWindow, *, rows: int, columns: int) -> Rewrite:
+    """Rewrite a convolution to filters with zeros around them, and as many more around the image."""
+    pads = window["pads"]
+    more = ints(*(pads[i] + zeros for i, zeros in enumerate((rows, columns, rows, columns))))
+    around = Pad(f, pads=[0, 0, rows, columns, 0, 0, rows, columns])
+    dense = {**window, "dilations": [1, 1]}
+    return Rewrite(Conv(x, f, *biases, **dense), Conv(x, around, *biases, **{**dense, "pads": more}))
+
+
+@rules({"enlarge-1x1-filters": False, "enlarge-1x1-filters-with-bias": True}, opset=11)
+def enlarge_points(
+    bias: bool, x: Image, f: Annotated[Tensor, Shape("m k 1 1"), CONSTANT], b: Bias, window: GroupedWindow
+) -> Rewrite:
+    """Zeros around filters of one point: filters that merge must be of one size (TASO, section 2)."""
+    return _enlarged(x, f, [b] if bias else [], window, rows=1, columns=1)
+
+
+@rules({"enlarge-1x3-filters": False, "enlarge-1x3-filters-with-bias": True}, opset=11)
+def enlarge_rows(
+    bias: bool, x: Image, f: Annotated[Tensor, Shape("m k 1 3"), CONSTANT], b: Bias, window: GroupedWindow
+) -> Rewrite:
+    """Zeros around filters of one row."""
+    return _enlarged(x, f, [b] if bias else [], window, rows=1, columns=0)
+
+
+@rules({"enlarge-3x1-filters": False, "enlarge-3x1-filters-with-bias": True}, opset=11)
+def enlarge_columns(
+    bias: bool, x: Image, f: Annotated[Tensor, Shape("m k 3 1"), CONSTANT], b: Bias, window: GroupedWindow
+) -> Rewrite:
+    """Zeros around filters of one column."""
+    return _enlarged(x, f, [b] if bias else [], window, rows=0, columns=1)
+
+
+@false_control("filters-grow-off-centre", of="enlarge-1x1-filters")
+def filters_grow_off_centre(
+    x: Image,
+    f: Annotated[Tensor, Shape("m c 1 1"), CONSTANT],
+    s: Strides,
+    p: Annotated[Attribute, Integers(0, 2, count=4)],
+    d: Annotated[Attribute, Choice([1, 1])],
+) -> Rewrite:
+    """False: filters with zeros on one side look at other points."""
+    window = {"strides": s, "dilations": d}
+    more = ints(*(p[i] + 1 for i in range(4)))
+    return Rewrite(Conv(x, f, pads=p, **window), Conv(x, Pad(f, pads=[0, 0, 2, 2, 0, 0, 0, 0]), pads=more, **window))
+
+
+@rules({"sum-of-3x3-and-1x1-filters": False, "sum-of-3x3-and-1x1-filters-with-bias": True}, opset=11)
+def sum_of_two_sizes(
+    bias: bool,
+    x: Image,
+    f: Annotated[Tensor, Shape("m k 3 3"), CONSTANT],
+    g: Annotated[Tensor, Shape("m k 1 1"), CONSTANT],
+    b: Bias,
+    d: Bias,
+    window: GroupedWindow,
+) -> Rewrite:
+    """The sum of two that keep the image's size, in one step: to enlarge first costs more than a search accepts."""
+    wide = {**window, "dilations": [1, 1], "pads": [1, 1, 1, 1]}
+    narrow = {**wide, "pads": [0, 0, 0, 0]}
+    both = Add(f, Pad(g, pads=[0, 0, 1, 1, 0, 0, 1, 1]))
+
+    if bias:
+        return Rewrite(Add(Conv(x, f, b, **wide), Conv(x, g, d, **narrow)), Conv(x, both, Add(b, d), **wide))
+    return Rewrite(Add(Conv(x, f, **wide), Conv(x, g, **narrow)), Conv(x, both, **wide))
+
+
+@rules({"halve-groups": False, "halve-groups-with-bias": True}, opset=11)
+def halve_groups(bias: bool, x: Image, f: Kernel, b: Bias, window: GroupedWindow) -> Rewrite:
+    """Two groups at a time become one: filters of the first read zeros of the second's channels, and conversely."""
+    groups = window["group"]
+    half, each = groups / 2, f.dim(0) / groups
+    taps = f.dim(1) * f.dim(2) * f.dim(3)
+
+    pairs = Split(Reshape(f, shape=[half, 2, each, taps]), axis=-3, split=[1, 1])
+    first = Pad(pairs[0], pads=ints(0, 0, 0, 0, 0, 0, 0, taps))
+    second = Pad(pairs[1], pads=ints(0, 0, 0, taps, 0, 0, 0, 0))
+    blocks = Reshape(Concat(first, second, axis=-3), shape=[f.dim(0), 2 * f.dim(1), f.dim(2), f.dim(3)])
+
+    biases = [b] if bias else []
+    return Rewrite(
+        Conv(x, f, *biases, **window),
+        Conv(x, blocks, *biases, **{**window, "group": half}),
+        where=[2 * half == groups],
+    )
+
+
+@rules({"pad-into-convolution": False, "pad-into-convolution-with-bias": True})
+def pad_into_convolution(
+    bias: bool,
+    x: Image,
+    f: Filters,
+    b: FilterBias,
+    window: GroupedWindow,
+    q: Annotated[Attribute, Integers(0, 1, count=8)],
+) -> Rewrite:
+    """Zeros around the image, as pads of the window."""
+    pads = window["pads"]
+    both = ints(*(pads[i] + q[j] for i, j in enumerate((2, 3, 6, 7))))
+    biases = [b] if bias else []
+    return Rewrite(
+        Conv(Pad(x, pads=q), f, *biases, **window),
+        Conv(x, f, *biases, **{**window, "pads": both}),
+        where=[q[i] == 0 for i in (0, 1, 4, 5)],
+    )
+
+
+@false_control("ones-around-are-zeros-around", of="pad-into-convolution")
+def ones_around_are_zeros_around(x: Image, f: AllChannelsKernel) -> Rewrite:
+    """False: a window pads by zeros, and these are ones."""
+    ones = Pad(x, pads=[0, 0, 1, 1, 0, 0, 1, 1], constant_value=1.0)
+    return Rewrite(Conv(ones, f, **WHOLE), Conv(x, f, **{**WHOLE, "pads": [1, 1, 1, 1]}))
+
+
+@rule("global-average-to-mean", "mean-to-global-average")
+def global_average_to_mean(x: Image) -> Rewrite:
+    """The mean of all points, by its two names."""
+    return Rewrite(GlobalAveragePool(x), ReduceMean(x, axes=[-2, -1], keepdims=1))
+
+
+@false_control("convolutions-commute")
+def convolutions_commute(
+    x: Image,
+    f: Annotated[Tensor, Shape("c c p p"), CONSTANT],
+    g: Annotated[Tensor, Shape("c c p p"), CONSTANT],
+) -> Rewrite:
+    """False: convolutions commute only where there is one channel."""
+    return Rewrite(Conv(Conv(x, f, **WHOLE), g, **WHOLE), Conv(Conv(x, g, **WHOLE), f, **WHOLE))
+
+
+def _largest(x: Operand, s: Attribute) -> Tensor:
+    return MaxPool(x, kernel_shape=[2, 2], strides=s, pads=[1, 0, 1, 1], dilations=[1, 1])
+
+
+@false_control("largest-of-a-sum")
+def largest_of_a_sum(x: Image, y: Image, s: Strides) -> Rewrite:
+    """False: the largest elements of two images may lie at different places."""
+    return Rewrite(_largest(Add(x, y), s), Add(_largest(x, s), _largest(y, s)))
+
+
+@false_control("padding-does-not-count")
+def padding_does_not_count(x: Image, s: Strides) -> Rewrite:
+    """False: a mean that counts zeros around the image is another one wherever its window meets them."""
+    window = {"kernel_shape": [2, 2], "strides": s, "pads": [1, 0, 1, 1]}
+    return Rewrite(AveragePool(x, **window, count_include_pad=1), AveragePool(x, **window))

@@ -1,216 +1,324 @@
-"""Declared rules from the pieces of a fused operator to the operator and back, as exporters write the pieces.
+"""From the pieces of a fused operator to the operator, and back, as exporters write the pieces.
 
 A number in a source stands for any stored scalar of that value up to a rounding of float32: sqrt(2) is written as what
-it is, so that the verifier knows it, while a model holds 1.4142135.
+it is, so that the verifier knows it, while a model holds 1.4142135. An example is `fuse-rms-norm-of-power-quotient`.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import Annotated
 
 from rlflow.ops.fused import TANH_GELU_CUBIC, TANH_GELU_SLOPE
-from rlflow.rules.rule import Rule, declare
+from rlflow.rules.dsl import Operand, Rewrite, Shape, Tensor, false_control, rule, rules
+from rlflow.rules.dsl.operators import (
+    Add,
+    Attention,
+    Div,
+    Erf,
+    Gelu,
+    LayerNormalization,
+    MatMul,
+    Mul,
+    Pow,
+    Reciprocal,
+    ReduceMean,
+    ReduceSum,
+    RMSNormalization,
+    Softmax,
+    Sqrt,
+    Sub,
+    Tanh,
+    Transpose,
+)
+from rlflow.rules.dsl.vocabulary import Factor, Row, Rows
 
-_FAMILY = "fused"
+FAMILY = "fused"
+
+Form = tuple[Callable[[Tensor, Tensor], Tensor], Callable[[Tensor], Tensor]]
+"""An order of Gelu's factors, and its gate."""
 
 
-def number(value: float | str) -> list[Any]:
-    return ["Constant", {"value_float": value}]
+def half_of_all(x: Tensor, gate: Tensor) -> Tensor:
+    """x (1 + gate) / 2, halved at the end."""
+    return Mul(Mul(x, Add(gate, 1.0)), 0.5)
 
 
-SQRT_2 = ["Sqrt", number(2.0)]
+def half_of_x(x: Tensor, gate: Tensor) -> Tensor:
+    """x (1 + gate) / 2, x halved first."""
+    return Mul(Mul(x, 0.5), Add(gate, 1.0))
 
 
-def gated(gate: Any) -> dict[str, Any]:
-    """x (1 + gate) / 2 in the orders of its factors."""
-    raised = ["Add", gate, number(1.0)]
-    return {
-        "half-of-all": ["Mul", ["Mul", "x", raised], number(0.5)],
-        "half-of-x": ["Mul", ["Mul", "x", number(0.5)], raised],
-        "half-of-gate": ["Mul", "x", ["Mul", raised, number(0.5)]],
+def half_of_gate(x: Tensor, gate: Tensor) -> Tensor:
+    """x (1 + gate) / 2, the gate halved first."""
+    return Mul(x, Mul(Add(gate, 1.0), 0.5))
+
+
+def error_function_of_quotient(x: Tensor) -> Tensor:
+    """The gate of Gelu, x divided by a root."""
+    return Erf(Div(x, Sqrt(2.0)))
+
+
+def error_function_of_product(x: Tensor) -> Tensor:
+    """The gate of Gelu, x multiplied by the root's reciprocal."""
+    return Erf(Mul(x, Reciprocal(Sqrt(2.0))))
+
+
+def _tangent(x: Tensor, cube: Tensor) -> Tensor:
+    return Tanh(Mul(Add(x, Mul(cube, TANH_GELU_CUBIC)), TANH_GELU_SLOPE))
+
+
+def tangent_of_power(x: Tensor) -> Tensor:
+    """The gate of Gelu's approximation, the cube as a power."""
+    return _tangent(x, Pow(x, exponent=3.0))
+
+
+def tangent_of_product(x: Tensor) -> Tensor:
+    """The gate of Gelu's approximation, the cube as products."""
+    return _tangent(x, Mul(x, Mul(x, x)))
+
+
+@rules(
+    {
+        "fuse-gelu-of-quotient-half-of-all": (half_of_all, error_function_of_quotient),
+        "fuse-gelu-of-quotient-half-of-x": (half_of_x, error_function_of_quotient),
+        "fuse-gelu-of-quotient-half-of-gate": (half_of_gate, error_function_of_quotient),
+        "fuse-gelu-of-product-half-of-all": (half_of_all, error_function_of_product),
+        "fuse-gelu-of-product-half-of-x": (half_of_x, error_function_of_product),
+        "fuse-gelu-of-product-half-of-gate": (half_of_gate, error_function_of_product),
     }
+)
+def fuse_gelu(form: Form, x: Tensor) -> Rewrite:
+    """Gelu by the error function (Hendrycks and Gimpel, 2016), in the orders of its factors."""
+    halved, gate = form
+    return Rewrite(halved(x, gate(x)), Gelu(x, approximate="none"))
 
 
-def _gelu_rules() -> list[Rule]:
-    """Hendrycks and Gimpel, 2016: by the error function, divided by a root or multiplied by its reciprocal, and by a
-    hyperbolic tangent of a cubic.
+@rules(
+    {
+        "fuse-tanh-gelu-of-power-half-of-all": (half_of_all, tangent_of_power),
+        "fuse-tanh-gelu-of-power-half-of-x": (half_of_x, tangent_of_power),
+        "fuse-tanh-gelu-of-power-half-of-gate": (half_of_gate, tangent_of_power),
+        "fuse-tanh-gelu-of-product-half-of-all": (half_of_all, tangent_of_product),
+        "fuse-tanh-gelu-of-product-half-of-x": (half_of_x, tangent_of_product),
+        "fuse-tanh-gelu-of-product-half-of-gate": (half_of_gate, tangent_of_product),
+    }
+)
+def fuse_tanh_gelu(form: Form, x: Tensor) -> Rewrite:
+    """Gelu by the hyperbolic tangent of a cubic."""
+    halved, gate = form
+    return Rewrite(halved(x, gate(x)), Gelu(x, approximate="tanh"))
 
-    No half of x comes out of one that comes apart: two Gelus of one x would have it in common, and ONNX Runtime 1.31
-    then makes a model of their pieces that it refuses itself.
+
+@rule("unfuse-gelu")
+def unfuse_gelu(x: Tensor) -> Rewrite:
+    """Gelu in pieces.
+
+    No half of x comes out of it: two Gelus of one x would have it in common, and ONNX Runtime 1.31 then makes a model
+    of their pieces that it refuses itself.
     """
-    gates = {
-        ("none", "quotient"): ["Erf", ["Div", "x", SQRT_2]],
-        ("none", "product"): ["Erf", ["Mul", "x", ["Reciprocal", SQRT_2]]],
+    return Rewrite(Gelu(x, approximate="none"), half_of_all(x, error_function_of_quotient(x)))
+
+
+@rule("unfuse-tanh-gelu")
+def unfuse_tanh_gelu(x: Tensor) -> Rewrite:
+    """Gelu's approximation by the hyperbolic tangent, in pieces."""
+    return Rewrite(Gelu(x, approximate="tanh"), half_of_all(x, tangent_of_power(x)))
+
+
+@false_control("gelu-of-a-rounded-root", of="fuse-gelu-of-quotient-half-of-all")
+def gelu_of_a_rounded_root(x: Tensor) -> Rewrite:
+    """False: the root of two is not 1.41."""
+    return Rewrite(half_of_all(x, Erf(Div(x, 1.41))), Gelu(x, approximate="none"))
+
+
+@false_control("gelu-without-its-half", of="fuse-gelu-of-quotient-half-of-all")
+def gelu_without_its_half(x: Tensor) -> Rewrite:
+    """False: this is twice Gelu."""
+    return Rewrite(Mul(x, Add(error_function_of_quotient(x), 1.0)), Gelu(x, approximate="none"))
+
+
+@false_control("gelu-by-tanh-is-gelu", of="fuse-tanh-gelu-of-power-half-of-all")
+def gelu_by_tanh_is_gelu(x: Tensor) -> Rewrite:
+    """False: the approximation of Gelu is near, but another function."""
+    return Rewrite(Gelu(x, approximate="tanh"), Gelu(x, approximate="none"))
+
+
+@false_control("pieces-of-gelu-are-of-tanh", of="fuse-tanh-gelu-of-power-half-of-all")
+def pieces_of_gelu_are_of_tanh(x: Tensor) -> Rewrite:
+    """False: the pieces are those of the exact form, the name that of the approximation."""
+    return Rewrite(half_of_all(x, error_function_of_quotient(x)), Gelu(x, approximate="tanh"))
+
+
+def mean(x: Operand) -> Tensor:
+    """The mean of each row."""
+    return ReduceMean(x, axes=[-1], keepdims=1)
+
+
+def root_mean_square(square: Tensor, epsilon: Factor) -> Tensor:
+    """The root of each row's mean square, given its squares, with epsilon added."""
+    return Sqrt(Add(mean(square), epsilon))
+
+
+def power(x: Tensor) -> Tensor:
+    """The square as a power."""
+    return Pow(x, exponent=2.0)
+
+
+def product(x: Tensor) -> Tensor:
+    """The square as a product."""
+    return Mul(x, x)
+
+
+def quotient(x: Tensor, root: Tensor) -> Tensor:
+    """x over its root."""
+    return Div(x, root)
+
+
+def by_reciprocal(x: Tensor, root: Tensor) -> Tensor:
+    """x times the reciprocal of its root."""
+    return Mul(x, Reciprocal(root))
+
+
+def by_inverse(x: Tensor, root: Tensor) -> Tensor:
+    """x times one over its root."""
+    return Mul(x, Div(1.0, root))
+
+
+@rules(
+    {
+        "fuse-rms-norm-of-power-quotient": (power, quotient),
+        "fuse-rms-norm-of-power-reciprocal": (power, by_reciprocal),
+        "fuse-rms-norm-of-power-inverse": (power, by_inverse),
+        "fuse-rms-norm-of-product-quotient": (product, quotient),
+        "fuse-rms-norm-of-product-reciprocal": (product, by_reciprocal),
+        "fuse-rms-norm-of-product-inverse": (product, by_inverse),
     }
-    cubes = {"power": ["Pow", {"exponent": 3.0}, "x"], "product": ["Mul", "x", ["Mul", "x", "x"]]}
-    for name, cube in cubes.items():
-        inner = ["Add", "x", ["Mul", cube, number(TANH_GELU_CUBIC)]]
-        gates["tanh", name] = ["Tanh", ["Mul", inner, number(TANH_GELU_SLOPE)]]
-    fused = {
-        (kind, form, order): declare(
-            f"fuse-{'gelu' if kind == 'none' else 'tanh-gelu'}-of-{form}-{order}",
-            _FAMILY,
-            [pieces],
-            [["Gelu", {"approximate": kind}, "x"]],
-        )
-        for (kind, form), gate in gates.items()
-        for order, pieces in gated(gate).items()
-    }
-    return [
-        *fused.values(),
-        fused["none", "quotient", "half-of-all"].reversed("unfuse-gelu"),
-        fused["tanh", "power", "half-of-all"].reversed("unfuse-tanh-gelu"),
-    ]
+)
+def fuse_rms_norm(
+    form: tuple[Callable[[Tensor], Tensor], Callable[[Tensor, Tensor], Tensor]], x: Rows, g: Row, e: Factor
+) -> Rewrite:
+    """The pieces of RMS normalisation (Zhang and Sennrich, 2019), in the spellings of its square and quotient."""
+    square, normal = form
+    return Rewrite(Mul(normal(x, root_mean_square(square(x), e)), g), RMSNormalization(x, g, epsilon=e))
 
 
-_EPSILON = {"?e": ["uniform"]}
-_ROWS = {"x": {"shape": ["...b", "n"]}, "g": {"shape": ["n"]}, "c": {"shape": ["n"]}}
+@rule("unfuse-rms-norm")
+def unfuse_rms_norm(x: Rows, g: Row, e: Factor) -> Rewrite:
+    """RMS normalisation in pieces: `fuse-rms-norm-of-power-reciprocal` backwards."""
+    return Rewrite(RMSNormalization(x, g, epsilon=e), Mul(by_reciprocal(x, root_mean_square(power(x), e)), g))
 
 
-def _mean(x: Any) -> list[Any]:
-    return ["ReduceMean", {"axes": [-1], "keepdims": 1}, x]
+@rule("unfuse-layer-norm")
+def unfuse_layer_norm(x: Rows, g: Row, c: Row, e: Factor) -> Rewrite:
+    """Layer normalisation in pieces."""
+    centred = Sub(x, mean(x))
+    normal = Div(centred, root_mean_square(power(centred), e))
+    return Rewrite(LayerNormalization(x, g, c, epsilon=e), Add(Mul(normal, g), c))
 
 
-def _root(square: Any) -> list[Any]:
-    """Of the mean square of each row, and of epsilon with it."""
-    return ["Sqrt", ["Add", _mean(square), number("?e")]]
+@false_control("rms-norm-is-layer-norm", of="fuse-rms-norm-of-power-quotient")
+def rms_norm_is_layer_norm(x: Rows, g: Row, e: Factor) -> Rewrite:
+    """False: the two normalisations agree only where the mean is zero."""
+    return Rewrite(LayerNormalization(x, g, epsilon=e), RMSNormalization(x, g, epsilon=e))
 
 
-def _normalisation_rules() -> list[Rule]:
-    """Zhang and Sennrich, 2019, in the spellings of its square and its quotient; and the pieces of its older sister."""
-    squares = {"power": ["Pow", {"exponent": 2.0}, "x"], "product": ["Mul", "x", "x"]}
-    fused = {}
-    for form, square in squares.items():
-        root = _root(square)
-        normal = {
-            "quotient": ["Div", "x", root],
-            "reciprocal": ["Mul", "x", ["Reciprocal", root]],
-            "inverse": ["Mul", "x", ["Div", number(1.0), root]],
-        }
-        for order, pieces in normal.items():
-            fused[form, order] = declare(
-                f"fuse-rms-norm-of-{form}-{order}",
-                _FAMILY,
-                [["Mul", pieces, "g"]],
-                [["RMSNormalization", {"epsilon": "?e"}, "x", "g"]],
-                {k: _ROWS[k] for k in "xg"},
-                attributes=_EPSILON,
-            )
-    centred = ["Sub", "x", _mean("x")]
-    layer = declare(
-        "unfuse-layer-norm",
-        _FAMILY,
-        [["LayerNormalization", {"epsilon": "?e"}, "x", "g", "c"]],
-        [["Add", ["Mul", ["Div", centred, _root(["Pow", {"exponent": 2.0}, centred])], "g"], "c"]],
-        _ROWS,
-        attributes=_EPSILON,
-    )
-    return [*fused.values(), fused["power", "reciprocal"].reversed("unfuse-rms-norm"), layer]
+@false_control("rms-norm-of-a-sum", of="fuse-rms-norm-of-product-quotient")
+def rms_norm_of_a_sum(x: Rows, g: Row, e: Factor) -> Rewrite:
+    """False: RMS normalisation divides by the root of the mean of the squares, not of their sum."""
+    square_sum = ReduceSum(Mul(x, x), axes=[-1], keepdims=1)
+    return Rewrite(Mul(Div(x, Sqrt(Add(square_sum, e))), g), RMSNormalization(x, g, epsilon=e))
 
 
-_HEADS = {"q": {"shape": ["b", "h", "t", "d"]}, "v": {"shape": ["b", "h", "s", "e"]}}
-_KEYS = {"shape": ["b", "h", "s", "d"]}
-_TURNED_KEYS = {"shape": ["b", "h", "d", "s"]}
-_MASK = {"m": {"shape": ["...m", "t", "s"]}}
-_TURN = {"perm": [0, 1, 3, 2]}
+@false_control("rms-norm-with-epsilon-outside", of="fuse-rms-norm-of-product-quotient")
+def rms_norm_with_epsilon_outside(x: Rows, g: Row, e: Factor) -> Rewrite:
+    """False: epsilon stands inside the root."""
+    return Rewrite(Mul(Div(x, Add(Sqrt(mean(Mul(x, x))), e)), g), RMSNormalization(x, g, epsilon=e))
 
 
-def _weighted(scores: Any, masks: list[str]) -> list[Any]:
+@false_control("rms-norm-without-a-root", of="fuse-rms-norm-of-product-quotient")
+def rms_norm_without_a_root(x: Rows, g: Row, e: Factor) -> Rewrite:
+    """False: RMS normalisation divides by the root of the mean square."""
+    return Rewrite(Mul(Div(x, Add(mean(Mul(x, x)), e)), g), RMSNormalization(x, g, epsilon=e))
+
+
+Queries = Annotated[Tensor, Shape("b h t d")]
+Keys = Annotated[Tensor, Shape("b h s d")]
+TurnedKeys = Annotated[Tensor, Shape("b h d s")]
+Values = Annotated[Tensor, Shape("b h s e")]
+Mask = Annotated[Tensor, Shape("...m t s")]
+Heads = Annotated[Tensor, Shape("b h t t")]
+SquareMask = Annotated[Tensor, Shape("t t")]
+
+
+def turned(keys: Tensor) -> Tensor:
+    """The last two axes exchanged."""
+    return Transpose(keys, perm=[0, 1, 3, 2])
+
+
+def weighted(scores: Tensor, v: Tensor, masks: list[Tensor]) -> Tensor:
     """The values, weighted by the scores."""
     for mask in masks:
-        scores = ["Add", scores, mask]
-    return ["MatMul", ["Softmax", scores], "v"]
+        scores = Add(scores, mask)
+    return MatMul(Softmax(scores), v)
 
 
-def _attention_rules(masks: list[str]) -> list[Rule]:
-    """Vaswani et al., 2017, section 3.2.1. Keys come transposed, as an exporter leaves them; whoever scaled queries or
-    keys before their product needs no scale. Divisions are made products by a rule of their own.
-    """
-    suffix = "-with-mask" if masks else ""
-    scale = {"?s": ["uniform"]}
-    keys = ["Transpose", _TURN, "k"]
-    variables = _HEADS | (_MASK if masks else {})
-    scores = ["MatMul", "q", "k"]
-    return [
-        declare(
-            f"fuse-attention{suffix}",
-            _FAMILY,
-            [_weighted(["Mul", scores, number("?s")], masks)],
-            [["Attention", {"scale": "?s"}, "q", keys, "v", *masks]],
-            {**variables, "k": _TURNED_KEYS},
-            attributes=scale,
-        ),
-        declare(
-            f"fuse-scaled-attention{suffix}",
-            _FAMILY,
-            [_weighted(scores, masks)],
-            [["Attention", {"scale": 1.0}, "q", keys, "v", *masks]],
-            {**variables, "k": _TURNED_KEYS},
-        ),
-        declare(
-            f"unfuse-attention{suffix}",
-            _FAMILY,
-            [["Attention", {"scale": "?s"}, "q", "k", "v", *masks]],
-            [_weighted(["Mul", ["MatMul", "q", keys], number("?s")], masks)],
-            {**variables, "k": _KEYS},
-            attributes=scale,
-        ),
-    ]
+@rule("fuse-attention")
+def fuse_attention(q: Queries, v: Values, k: TurnedKeys, s: Factor) -> Rewrite:
+    """The pieces of attention (Vaswani et al., 2017, section 3.2.1); exporters leave the keys transposed."""
+    return Rewrite(weighted(Mul(MatMul(q, k), s), v, []), Attention(q, turned(k), v, scale=s))
 
 
-def fused_rules() -> list[Rule]:
-    """All declared rules of this file, without certificates."""
-    return [*_gelu_rules(), *_normalisation_rules(), *(r for masks in ([], ["m"]) for r in _attention_rules(masks))]
+@rule("fuse-scaled-attention")
+def fuse_scaled_attention(q: Queries, v: Values, k: TurnedKeys) -> Rewrite:
+    """The pieces of attention where queries or keys were scaled before, so that the scale is one."""
+    return Rewrite(weighted(MatMul(q, k), v, []), Attention(q, turned(k), v, scale=1.0))
 
 
-def _false_gelus() -> list[Rule]:
-    gelu, tanh = (["Gelu", {"approximate": kind}, "x"] for kind in ("none", "tanh"))
-
-    def by_error_function(root: Any) -> list[Any]:
-        return ["Mul", ["Mul", "x", ["Add", ["Erf", ["Div", "x", root]], number(1.0)]], number(0.5)]
-
-    return [
-        declare("gelu-of-a-rounded-root", "control", [by_error_function(number(1.41))], [gelu]),
-        declare("gelu-without-its-half", "control", [by_error_function(SQRT_2)[1]], [gelu]),
-        declare("gelu-by-tanh-is-gelu", "control", [tanh], [gelu]),
-        declare("pieces-of-gelu-are-of-tanh", "control", [by_error_function(SQRT_2)], [tanh]),
-    ]
+@rule("unfuse-attention")
+def unfuse_attention(q: Queries, v: Values, k: Keys, s: Factor) -> Rewrite:
+    """Attention in pieces."""
+    return Rewrite(Attention(q, k, v, scale=s), weighted(Mul(MatMul(q, turned(k)), s), v, []))
 
 
-def _false_normalisations() -> list[Rule]:
-    rms = [["RMSNormalization", {"epsilon": "?e"}, "x", "g"]]
-    square = ["Mul", "x", "x"]
-    total = ["ReduceSum", {"axes": [-1], "keepdims": 1}, square]
-    outside = ["Add", ["Sqrt", _mean(square)], number("?e")]
-    wrong = {
-        "rms-norm-is-layer-norm": ["LayerNormalization", {"epsilon": "?e"}, "x", "g"],
-        "rms-norm-of-a-sum": ["Mul", ["Div", "x", ["Sqrt", ["Add", total, number("?e")]]], "g"],
-        "rms-norm-with-epsilon-outside": ["Mul", ["Div", "x", outside], "g"],
-        "rms-norm-without-a-root": ["Mul", ["Div", "x", _root(square)[1]], "g"],
-    }
-    return [
-        declare(name, "control", [pieces], rms, {k: _ROWS[k] for k in "xg"}, attributes=_EPSILON)
-        for name, pieces in wrong.items()
-    ]
+@rule("fuse-attention-with-mask")
+def fuse_attention_with_mask(q: Queries, v: Values, m: Mask, k: TurnedKeys, s: Factor) -> Rewrite:
+    """The pieces of attention with a mask, which is added to the scores."""
+    return Rewrite(weighted(Mul(MatMul(q, k), s), v, [m]), Attention(q, turned(k), v, m, scale=s))
 
 
-def _false_attentions() -> list[Rule]:
-    square = {"shape": ["b", "h", "t", "t"]}
-    variables = {**dict.fromkeys("qkv", square), "m": {"shape": ["t", "t"]}}
-    attention = ["Attention", {"scale": "?s"}, "q", "k", "v", "m"]
-    scores = ["MatMul", "q", ["Transpose", _TURN, "k"]]
-    wrong = {
-        "attention-without-its-scale": _weighted(scores, ["m"]),
-        "attention-without-its-mask": _weighted(["Mul", scores, number("?s")], []),
-        "attention-that-scales-its-mask": _weighted(["Mul", ["Add", scores, "m"], number("?s")], []),
-        "attention-of-turned-keys": _weighted(["Mul", ["MatMul", "q", "k"], number("?s")], ["m"]),
-    }
-    return [
-        declare(name, "control", [attention], [pieces], variables, attributes={"?s": ["uniform"]})
-        for name, pieces in wrong.items()
-    ]
+@rule("fuse-scaled-attention-with-mask")
+def fuse_scaled_attention_with_mask(q: Queries, v: Values, m: Mask, k: TurnedKeys) -> Rewrite:
+    """The pieces of attention with a mask where queries or keys were scaled before."""
+    return Rewrite(weighted(MatMul(q, k), v, [m]), Attention(q, turned(k), v, m, scale=1.0))
 
 
-def false_fused_controls() -> list[Rule]:
-    """Mistakes that are easily made with fused operators."""
-    return [*_false_gelus(), *_false_normalisations(), *_false_attentions()]
+@rule("unfuse-attention-with-mask")
+def unfuse_attention_with_mask(q: Queries, v: Values, m: Mask, k: Keys, s: Factor) -> Rewrite:
+    """Attention with a mask, in pieces."""
+    return Rewrite(Attention(q, k, v, m, scale=s), weighted(Mul(MatMul(q, turned(k)), s), v, [m]))
+
+
+@false_control("attention-without-its-scale", of="unfuse-attention-with-mask")
+def attention_without_its_scale(q: Heads, k: Heads, v: Heads, m: SquareMask, s: Factor) -> Rewrite:
+    """False: the scores would have to be scaled."""
+    return Rewrite(Attention(q, k, v, m, scale=s), weighted(MatMul(q, turned(k)), v, [m]))
+
+
+@false_control("attention-without-its-mask", of="unfuse-attention-with-mask")
+def attention_without_its_mask(q: Heads, k: Heads, v: Heads, m: SquareMask, s: Factor) -> Rewrite:
+    """False: the mask would have to be added."""
+    return Rewrite(Attention(q, k, v, m, scale=s), weighted(Mul(MatMul(q, turned(k)), s), v, []))
+
+
+@false_control("attention-that-scales-its-mask", of="unfuse-attention-with-mask")
+def attention_that_scales_its_mask(q: Heads, k: Heads, v: Heads, m: SquareMask, s: Factor) -> Rewrite:
+    """False: the mask is added after the scores are scaled."""
+    masked = Add(MatMul(q, turned(k)), m)
+    return Rewrite(Attention(q, k, v, m, scale=s), weighted(Mul(masked, s), v, []))
+
+
+@false_control("attention-of-turned-keys", of="unfuse-attention-with-mask")
+def attention_of_turned_keys(q: Heads, k: Heads, v: Heads, m: SquareMask, s: Factor) -> Rewrite:
+    """False: the keys would have to be transposed; as many positions as features hide that."""
+    return Rewrite(Attention(q, k, v, m, scale=s), weighted(Mul(MatMul(q, k), s), v, [m]))

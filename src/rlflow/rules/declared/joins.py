@@ -1,383 +1,409 @@
-"""Declared rules of Concat and Split: what lies end to end can be worked on whole, and the other way round.
+"""Joins and splits: parts that lie end to end can be worked on whole, and the other way round.
 
-Every rule is declared in the direction that works on the parts; its reverse, where it is one, works on the whole.
+Every rule is declared in the direction that works on the parts; its reverse, where it is one, works on the whole. An
+example is `softmax-of-parts`.
 """
 
 from __future__ import annotations
 
-from dataclasses import replace
-from typing import Any
+from typing import Annotated
 
-from rlflow.rules.declared.elementary import UNARY
-from rlflow.rules.rule import Rule, declare
-
-_FAMILY = "join"
-_ALONG = ["axis", "x"]
-"""Kind of the attribute ?k: an axis of x, counted from the end as the library stores axes."""
-
-_BINARY = ("Add", "Sub", "Mul", "Div")
-_SAME_SIZE = ["==", ["dim", "x", "?k"], ["dim", "v", "?k"]]
-_POOLS: tuple[tuple[str, dict[str, Any]], ...] = (
-    ("MaxPool", {"kernel_shape": "?w", "strides": "?s", "pads": "?p", "dilations": [1, 1]}),
-    ("AveragePool", {"kernel_shape": "?w", "strides": "?s", "pads": "?p", "count_include_pad": "?i"}),
+from rlflow.rules.dsl import (
+    Attribute,
+    Attributes,
+    Choice,
+    GroupsOf,
+    Integers,
+    OperatorConstructor,
+    Partition,
+    Rewrite,
+    Shape,
+    Sizes,
+    Tensor,
+    Together,
+    false_control,
+    ints,
+    rule,
+    rules,
 )
-_POOLED = {
-    "?w": ["integers", 1, 3, 2],
-    "?s": ["integers", 1, 2, 2],
-    "?p": ["integers", 0, 1, 4],
-    "?i": ["choice", 0, 1],
-}
-_SAME_SHAPES = [["==", ["shape", x], ["shape", v]] for x, v in (("x", "v"), ("y", "w"))]
-_LAST = -1
-_ROWS = -2
-_IMAGES = -4
-_CHANNELS = -3
+from rlflow.rules.dsl.operators import (
+    Add,
+    AveragePool,
+    Clip,
+    Concat,
+    Conv,
+    Div,
+    Erf,
+    Exp,
+    LayerNormalization,
+    Log,
+    MatMul,
+    MaxPool,
+    Mul,
+    Neg,
+    Reciprocal,
+    Relu,
+    Sigmoid,
+    Softmax,
+    Split,
+    Sqrt,
+    Sub,
+    Tanh,
+    Transpose,
+)
+from rlflow.rules.dsl.vocabulary import (
+    CHANNELS,
+    FILTERS,
+    IMAGES,
+    INPUTS,
+    LAST,
+    ROWS,
+    WHOLE,
+    Activation,
+    AllChannels,
+    Axis,
+    Bounds,
+    Factor,
+    Filters,
+    GroupedWindow,
+    Image,
+    Matrices,
+    Permutation,
+    Row,
+    Window,
+)
+
+FAMILY = "join"
+
+Grid = Annotated[Tensor, Shape("m n")]
 
 
-_PLAIN = {"strides": [1, 1], "pads": [0, 0, 0, 0], "dilations": [1, 1]}
-
-
-def _join(axis: Any, *parts: Any) -> Any:
-    return ["Concat", {"axis": axis}, *parts]
-
-
-def _both(rule: Rule, reverse: str) -> list[Rule]:
-    return [rule, rule.reversed(reverse)]
-
-
-def _elementwise_rules() -> list[Rule]:
-    unary = [
-        declare(
-            f"{f.name}-of-parts",
-            _FAMILY,
-            [f(_join("?k", "x", "y"))],
-            [_join("?k", f("x"), f("y"))],
-            attributes={"?k": _ALONG, **f.kinds},
-        )
-        for f in UNARY
-    ]
-    pairs = [
-        declare(
-            f"{op.lower()}-of-parts",
-            _FAMILY,
-            [[op, _join("?k", "x", "y"), _join("?k", "v", "w")]],
-            [_join("?k", [op, "x", "v"], [op, "y", "w"])],
-            attributes={"?k": _ALONG},
-            where=[_SAME_SIZE],
-        )
-        for op in _BINARY
-    ]
-    whole = [
-        replace(rule.reversed(f"{op.lower()}-of-whole"), where=tuple(_SAME_SHAPES))
-        for op, rule in zip(_BINARY, pairs, strict=True)
-    ]
-    shared = [
-        declare(
-            f"{op.lower()}-to-{name}-of-parts",
-            _FAMILY,
-            [[op, _join("?k", "x", "y"), "z"]],
-            [_join("?k", [op, "x", "z"], [op, "y", "z"])],
-            attributes={"?k": _ALONG},
-            where=[condition],
-        )
-        for op in _BINARY
-        for name, condition in (
-            ("lines", ["==", ["dim", "z", "?k"], 1]),
-            ("scalar", ["==", ["elements", "z"], 1]),
-        )
-    ]
-    reversible = (r for rule in (*unary, *shared) for r in _both(rule, rule.name.replace("-of-parts", "-of-whole")))
-    return [*pairs, *whole, *reversible]
-
-
-def _row_rules() -> list[Rule]:
-    """Softmax and normalisation look along the last axis alone."""
-    normalised = {"g": {"shape": ["n"]}, "c": {"shape": ["n"]}}
-    matrices = {"x": {"shape": ["...b", "m", "n"]}, "y": {"shape": ["...b", "l", "n"]}}
-    epsilon = {"epsilon": "?e"}
-    softmax = declare(
-        "softmax-of-parts",
-        _FAMILY,
-        [["Softmax", _join(_ROWS, "x", "y")]],
-        [_join(_ROWS, ["Softmax", "x"], ["Softmax", "y"])],
-        matrices,
+@rules(
+    {
+        "add-of-parts": Add,
+        "sub-of-parts": Sub,
+        "mul-of-parts": Mul,
+        "div-of-parts": Div,
+    }
+)
+def two_of_parts(op: OperatorConstructor, x: Tensor, y: Tensor, v: Tensor, w: Tensor, k: Axis) -> Rewrite:
+    """A function of two joins whose parts are equally long, as the join of the parts' functions."""
+    return Rewrite(
+        op(Concat(x, y, axis=k), Concat(v, w, axis=k)),
+        Concat(op(x, v), op(y, w), axis=k),
+        where=[x.dim(k) == v.dim(k)],
     )
-    norm = declare(
-        "layer-norm-of-parts",
-        _FAMILY,
-        [["LayerNormalization", epsilon, _join(_ROWS, "x", "y"), "g", "c"]],
-        [_join(_ROWS, *(["LayerNormalization", epsilon, part, "g", "c"] for part in "xy"))],
-        {**matrices, **normalised},
-        attributes={"?e": ["uniform"]},
+
+
+@rules(
+    {
+        "add-of-whole": Add,
+        "sub-of-whole": Sub,
+        "mul-of-whole": Mul,
+        "div-of-whole": Div,
+    }
+)
+def two_of_whole(op: OperatorConstructor, x: Tensor, y: Tensor, v: Tensor, w: Tensor, k: Axis) -> Rewrite:
+    """A join of functions of two parts, as one function of joins, where nothing broadcasts."""
+    return Rewrite(
+        Concat(op(x, v), op(y, w), axis=k),
+        op(Concat(x, y, axis=k), Concat(v, w, axis=k)),
+        where=[x.shape == v.shape, y.shape == w.shape],
     )
-    return [*_both(softmax, "softmax-of-whole"), *_both(norm, "layer-norm-of-whole")]
 
 
-def _product_rules() -> list[Rule]:
-    """Products of matrices in blocks: over the rows of the left, the columns of the right, and what is summed over."""
-    rows = declare(
-        "product-of-row-parts",
-        _FAMILY,
-        [["MatMul", _join(_ROWS, "x", "y"), "w"]],
-        [_join(_ROWS, ["MatMul", "x", "w"], ["MatMul", "y", "w"])],
-        {"x": {"shape": ["...b", "m", "k"]}, "y": {"shape": ["...b", "l", "k"]}, "w": {"shape": ["...b", "k", "n"]}},
+@false_control("sum-of-crossed-parts", of="add-of-parts")
+def sum_of_crossed_parts(x: Grid, y: Grid, v: Grid, w: Grid) -> Rewrite:
+    """False: each first part belongs to the other first one."""
+    return Rewrite(Add(Concat(x, y, axis=LAST), Concat(v, w, axis=LAST)), Concat(Add(x, w), Add(y, v), axis=LAST))
+
+
+@rules(
+    {
+        ("relu-of-parts", "relu-of-whole"): Relu,
+        ("neg-of-parts", "neg-of-whole"): Neg,
+        ("reciprocal-of-parts", "reciprocal-of-whole"): Reciprocal,
+        ("exp-of-parts", "exp-of-whole"): Exp,
+        ("erf-of-parts", "erf-of-whole"): Erf,
+        ("tanh-of-parts", "tanh-of-whole"): Tanh,
+        ("sqrt-of-parts", "sqrt-of-whole"): Sqrt,
+        ("log-of-parts", "log-of-whole"): Log,
+        ("sigmoid-of-parts", "sigmoid-of-whole"): Sigmoid,
+    }
+)
+def function_of_parts(f: OperatorConstructor, x: Tensor, y: Tensor, k: Axis) -> Rewrite:
+    """A function of the elements of a join, as the join of the parts' functions."""
+    return Rewrite(f(Concat(x, y, axis=k)), Concat(f(x), f(y), axis=k))
+
+
+@rule("clip-of-parts", "clip-of-whole")
+def clip_of_parts(x: Tensor, y: Tensor, k: Axis, bounds: Bounds) -> Rewrite:
+    """A Clip of a join, as the join of the parts' Clips."""
+    return Rewrite(Clip(Concat(x, y, axis=k), **bounds), Concat(Clip(x, **bounds), Clip(y, **bounds), axis=k))
+
+
+@rules(
+    {
+        ("add-to-lines-of-parts", "add-to-lines-of-whole"): (Add, False),
+        ("add-to-scalar-of-parts", "add-to-scalar-of-whole"): (Add, True),
+        ("sub-to-lines-of-parts", "sub-to-lines-of-whole"): (Sub, False),
+        ("sub-to-scalar-of-parts", "sub-to-scalar-of-whole"): (Sub, True),
+        ("mul-to-lines-of-parts", "mul-to-lines-of-whole"): (Mul, False),
+        ("mul-to-scalar-of-parts", "mul-to-scalar-of-whole"): (Mul, True),
+        ("div-to-lines-of-parts", "div-to-lines-of-whole"): (Div, False),
+        ("div-to-scalar-of-parts", "div-to-scalar-of-whole"): (Div, True),
+    }
+)
+def one_of_parts(case: tuple[OperatorConstructor, bool], x: Tensor, y: Tensor, z: Tensor, k: Axis) -> Rewrite:
+    """A function of a join and an operand that is the same all along the axis."""
+    op, is_scalar = case
+    condition = z.elements == 1 if is_scalar else z.dim(k) == 1
+    return Rewrite(op(Concat(x, y, axis=k), z), Concat(op(x, z), op(y, z), axis=k), where=[condition])
+
+
+Upper = Annotated[Tensor, Shape("...b m n")]
+Lower = Annotated[Tensor, Shape("...b l n")]
+
+
+@rule("softmax-of-parts", "softmax-of-whole")
+def softmax_of_parts(x: Upper, y: Lower) -> Rewrite:
+    """A softmax looks along the last axis alone."""
+    return Rewrite(Softmax(Concat(x, y, axis=ROWS)), Concat(Softmax(x), Softmax(y), axis=ROWS))
+
+
+@false_control("softmax-of-any-parts", of="softmax-of-parts")
+def softmax_of_any_parts(x: Tensor, y: Tensor, k: Axis) -> Rewrite:
+    """False: the parts of a row do not know of each other."""
+    return Rewrite(Softmax(Concat(x, y, axis=k)), Concat(Softmax(x), Softmax(y), axis=k))
+
+
+@rule("layer-norm-of-parts", "layer-norm-of-whole")
+def layer_norm_of_parts(x: Upper, y: Lower, g: Row, c: Row, e: Factor) -> Rewrite:
+    """A normalisation looks along the last axis alone."""
+    return Rewrite(
+        LayerNormalization(Concat(x, y, axis=ROWS), g, c, epsilon=e),
+        Concat(LayerNormalization(x, g, c, epsilon=e), LayerNormalization(y, g, c, epsilon=e), axis=ROWS),
     )
-    columns = declare(
-        "product-of-column-parts",
-        _FAMILY,
-        [["MatMul", "x", _join(_LAST, "v", "w")]],
-        [_join(_LAST, ["MatMul", "x", "v"], ["MatMul", "x", "w"])],
-        {"x": {"shape": ["...b", "m", "k"]}, "v": {"shape": ["...c", "k", "n"]}, "w": {"shape": ["...c", "k", "l"]}},
+
+
+@rule("product-of-row-parts", "product-of-whole-rows")
+def product_of_row_parts(
+    x: Activation, y: Annotated[Tensor, Shape("...b l k")], w: Annotated[Tensor, Shape("...b k n")]
+) -> Rewrite:
+    """A product of matrices in blocks of rows of the left."""
+    return Rewrite(MatMul(Concat(x, y, axis=ROWS), w), Concat(MatMul(x, w), MatMul(y, w), axis=ROWS))
+
+
+@rule("product-of-column-parts", "product-of-whole-columns")
+def product_of_column_parts(x: Activation, v: Matrices, w: Annotated[Tensor, Shape("...c k l")]) -> Rewrite:
+    """A product of matrices in blocks of columns of the right."""
+    return Rewrite(MatMul(x, Concat(v, w, axis=LAST)), Concat(MatMul(x, v), MatMul(x, w), axis=LAST))
+
+
+@rule("product-of-inner-parts", "product-of-whole-inner")
+def product_of_inner_parts(
+    x: Activation,
+    y: Annotated[Tensor, Shape("...b m l")],
+    v: Matrices,
+    w: Annotated[Tensor, Shape("...c l n")],
+) -> Rewrite:
+    """A product of matrices in blocks of what is summed over."""
+    return Rewrite(MatMul(Concat(x, y, axis=LAST), Concat(v, w, axis=ROWS)), Add(MatMul(x, v), MatMul(y, w)))
+
+
+@rule("product-of-left-sum", "left-sum-of-products")
+def product_of_left_sum(x: Activation, y: Activation, w: Matrices) -> Rewrite:
+    """The product of a sum."""
+    return Rewrite(MatMul(Add(x, y), w), Add(MatMul(x, w), MatMul(y, w)))
+
+
+@rule("product-of-right-sum", "right-sum-of-products")
+def product_of_right_sum(x: Activation, v: Matrices, w: Matrices) -> Rewrite:
+    """The product with a sum."""
+    return Rewrite(MatMul(x, Add(v, w)), Add(MatMul(x, v), MatMul(x, w)))
+
+
+@rules({"part-0-of-join": 0, "part-1-of-join": 1})
+def part_of_join(
+    part: int, x: Tensor, y: Tensor, k: Axis, s: Annotated[Attribute, Sizes(axis="k", tensors=("x", "y"))]
+) -> Rewrite:
+    """The parts of a join are what was joined."""
+    return Rewrite(
+        Split(Concat(x, y, axis=k), axis=k, split=s)[part],
+        (x, y)[part],
+        where=[s == ints(x.dim(k), y.dim(k))],
     )
-    inner = declare(
-        "product-of-inner-parts",
-        _FAMILY,
-        [["MatMul", _join(_LAST, "x", "y"), _join(_ROWS, "v", "w")]],
-        [["Add", ["MatMul", "x", "v"], ["MatMul", "y", "w"]]],
-        {
-            "x": {"shape": ["...b", "m", "k"]},
-            "y": {"shape": ["...b", "m", "l"]},
-            "v": {"shape": ["...c", "k", "n"]},
-            "w": {"shape": ["...c", "l", "n"]},
-        },
+
+
+@false_control("any-part-of-join", of="part-0-of-join")
+def any_part_of_join(
+    x: Tensor, y: Tensor, k: Axis, s: Annotated[Attribute, Sizes(axis="k", tensors=("y", "x"))]
+) -> Rewrite:
+    """False: the first part is not the second."""
+    return Rewrite(Split(Concat(x, y, axis=k), axis=k, split=s)[0], y)
+
+
+@rule("join-of-2-parts")
+def join_of_two_parts(x: Tensor, k: Axis, s: Annotated[Attribute, Partition("x", axis="k", parts=2)]) -> Rewrite:
+    """The join of both parts of a split is the tensor that was split."""
+    parts = Split(x, axis=k, split=s)
+    return Rewrite(Concat(parts[0], parts[1], axis=k), x, where=[s.length == 2])
+
+
+@rule("join-of-3-parts")
+def join_of_three_parts(x: Tensor, k: Axis, s: Annotated[Attribute, Partition("x", axis="k", parts=3)]) -> Rewrite:
+    """The join of all three parts of a split is the tensor that was split."""
+    parts = Split(x, axis=k, split=s)
+    return Rewrite(Concat(parts[0], parts[1], parts[2], axis=k), x, where=[s.length == 3])
+
+
+@rule("join-first-two", "open-first-two")
+def join_first_two(x: Tensor, y: Tensor, z: Tensor, k: Axis) -> Rewrite:
+    """A join of three, as one of a join of two and the last."""
+    return Rewrite(Concat(x, y, z, axis=k), Concat(Concat(x, y, axis=k), z, axis=k))
+
+
+@rule("join-last-two", "open-last-two")
+def join_last_two(x: Tensor, y: Tensor, z: Tensor, k: Axis) -> Rewrite:
+    """A join of three, as one of the first and a join of the others."""
+    return Rewrite(Concat(x, y, z, axis=k), Concat(x, Concat(y, z, axis=k), axis=k))
+
+
+@false_control("joins-commute", of="join-first-two")
+def joins_commute(x: Tensor, y: Tensor, k: Axis) -> Rewrite:
+    """False: parts that lie end to end have an order."""
+    return Rewrite(Concat(x, y, axis=k), Concat(y, x, axis=k))
+
+
+@rule("cross-joins")
+def cross_joins(x: Tensor, y: Tensor, v: Tensor, w: Tensor, j: Axis, k: Axis) -> Rewrite:
+    """Joins along two axes, in either order."""
+    return Rewrite(
+        Concat(Concat(x, y, axis=k), Concat(v, w, axis=k), axis=j),
+        Concat(Concat(x, v, axis=j), Concat(y, w, axis=j), axis=k),
+        where=[j != k, x.dim(k) == v.dim(k)],
     )
-    left = declare(
-        "product-of-left-sum",
-        _FAMILY,
-        [["MatMul", ["Add", "x", "y"], "w"]],
-        [["Add", ["MatMul", "x", "w"], ["MatMul", "y", "w"]]],
-        {"x": {"shape": ["...b", "m", "k"]}, "y": {"shape": ["...b", "m", "k"]}, "w": {"shape": ["...c", "k", "n"]}},
+
+
+@false_control("joins-along-one-axis-cross", of="cross-joins")
+def joins_along_one_axis_cross(x: Tensor, y: Tensor, v: Tensor, w: Tensor, k: Axis) -> Rewrite:
+    """False: along one axis, the order counts."""
+    return Rewrite(
+        Concat(Concat(x, y, axis=k), Concat(v, w, axis=k), axis=k),
+        Concat(Concat(x, v, axis=k), Concat(y, w, axis=k), axis=k),
     )
-    right = declare(
-        "product-of-right-sum",
-        _FAMILY,
-        [["MatMul", "x", ["Add", "v", "w"]]],
-        [["Add", ["MatMul", "x", "v"], ["MatMul", "x", "w"]]],
-        {"x": {"shape": ["...b", "m", "k"]}, "v": {"shape": ["...c", "k", "n"]}, "w": {"shape": ["...c", "k", "n"]}},
-    )
-    return [
-        *_both(rows, "product-of-whole-rows"),
-        *_both(columns, "product-of-whole-columns"),
-        *_both(inner, "product-of-whole-inner"),
-        *_both(left, "left-sum-of-products"),
-        *_both(right, "right-sum-of-products"),
-    ]
 
 
-def _part_rules() -> list[Rule]:
-    """The parts of a join are what was joined, and the join of all parts is what was parted."""
-
-    def part(i: int, whole: Any) -> Any:
-        return ["@", i, ["Split", {"axis": "?k", "split": "?s"}, whole]]
-
-    two = ("x", "y")
-    undone = [
-        declare(
-            f"part-{i}-of-join",
-            _FAMILY,
-            [part(i, _join("?k", *two))],
-            [name],
-            attributes={"?k": _ALONG, "?s": ["sizes", "?k", *two]},
-            where=[["==", "?s", ["list", *(["dim", n, "?k"] for n in two)]]],
-        )
-        for i, name in enumerate(two)
-    ]
-    joined = [
-        declare(
-            f"join-of-{count}-parts",
-            _FAMILY,
-            [_join("?k", *(part(i, "x") for i in range(count)))],
-            ["x"],
-            attributes={"?k": _ALONG, "?s": ["partition", "x", "?k", count]},
-            where=[["==", ["length", "?s"], count]],
-        )
-        for count in (2, 3)
-    ]
-    return [*undone, *joined]
-
-
-def _nesting_rules() -> list[Rule]:
-    """A join of three as two of two, and joins along two axes in either order."""
-    flat, along = [_join("?k", "x", "y", "z")], {"?k": _ALONG}
-    first = declare("join-first-two", _FAMILY, flat, [_join("?k", _join("?k", "x", "y"), "z")], attributes=along)
-    last = declare("join-last-two", _FAMILY, flat, [_join("?k", "x", _join("?k", "y", "z"))], attributes=along)
-    crossed = declare(
-        "cross-joins",
-        _FAMILY,
-        [_join("?j", _join("?k", "x", "y"), _join("?k", "v", "w"))],
-        [_join("?k", _join("?j", "x", "v"), _join("?j", "y", "w"))],
-        attributes={"?j": _ALONG, "?k": _ALONG},
-        where=[["!=", "?j", "?k"], _SAME_SIZE],
-    )
-    return [*_both(first, "open-first-two"), *_both(last, "open-last-two"), crossed]
-
-
-def _transpose_rules() -> list[Rule]:
+@rule("transpose-of-parts")
+def transpose_of_parts(x: Tensor, y: Tensor, k: Axis, p: Permutation) -> Rewrite:
     """A transpose takes the axis of a join with it."""
-    rank = ["*", -1, ["length", "?p"]]
-    turned = {"?k": _ALONG, "?p": ["permutation", "x"]}
-
-    def transpose(x: Any) -> Any:
-        return ["Transpose", {"perm": "?p"}, x]
-
-    into = declare(
-        "transpose-of-parts",
-        _FAMILY,
-        [transpose(_join("?k", "x", "y"))],
-        [_join(["+", ["get", ["inverse", "?p"], "?k"], rank], transpose("x"), transpose("y"))],
-        attributes=turned,
+    return Rewrite(
+        Transpose(Concat(x, y, axis=k), perm=p),
+        Concat(Transpose(x, perm=p), Transpose(y, perm=p), axis=p.inverse()[k] - p.length),
     )
-    out = declare(
-        "transpose-of-whole",
-        _FAMILY,
-        [_join("?k", transpose("x"), transpose("y"))],
-        [transpose(_join(["+", ["get", "?p", "?k"], rank], "x", "y"))],
-        attributes=turned,
+
+
+@rule("transpose-of-whole")
+def transpose_of_whole(x: Tensor, y: Tensor, k: Axis, p: Permutation) -> Rewrite:
+    """A join of transposes, as the transpose of a join along the axis that goes there."""
+    return Rewrite(
+        Concat(Transpose(x, perm=p), Transpose(y, perm=p), axis=k),
+        Transpose(Concat(x, y, axis=p[k] - p.length), perm=p),
     )
-    return [into, out]
 
 
-_IMAGE = {"shape": ["n", "c", "h", "w"]}
-_WINDOW = {"strides": "?s", "pads": "?p", "dilations": "?d"}
-_WINDOWS = {"?s": ["integers", 1, 2, 2], "?p": ["integers", 0, 2, 4], "?d": ["integers", 1, 2, 2]}
+OtherImages = Annotated[Tensor, Shape("l c h w")]
+OtherChannels = Annotated[Tensor, Shape("n e h w")]
+InGroups = Annotated[Attributes, Together(group=("g", GroupsOf("x", "f")))]
 
 
-def _image_rules() -> list[Rule]:
-    """Convolutions of the parts of a batch, and of a sum of images, by filters of any groups."""
-    grouped, groups = {**_WINDOW, "group": "?g"}, {**_WINDOWS, "?g": ["groups", "x", "f"]}
-    filters = {"shape": ["m", "k", "p", "q"]}
-
-    def conv(x: Any) -> Any:
-        return ["Conv", grouped, x, "f"]
-
-    batch = declare(
-        "convolution-of-image-parts",
-        _FAMILY,
-        [conv(_join(_IMAGES, "x", "y"))],
-        [_join(_IMAGES, conv("x"), conv("y"))],
-        {"x": _IMAGE, "y": {"shape": ["l", "c", "h", "w"]}, "f": filters},
-        attributes=groups,
+@rule("convolution-of-image-parts", "convolution-of-whole-images")
+def convolution_of_image_parts(x: Image, y: OtherImages, f: Filters, window: GroupedWindow) -> Rewrite:
+    """Convolutions of the parts of a batch, by filters of any groups."""
+    return Rewrite(
+        Conv(Concat(x, y, axis=IMAGES), f, **window),
+        Concat(Conv(x, f, **window), Conv(y, f, **window), axis=IMAGES),
     )
-    summed = declare(
-        "convolution-of-image-sum",
-        _FAMILY,
-        [conv(["Add", "x", "y"])],
-        [["Add", conv("x"), conv("y")]],
-        {"x": _IMAGE, "y": _IMAGE, "f": filters},
-        attributes=groups,
+
+
+@rule("convolution-of-image-sum", "sum-of-convolved-images")
+def convolution_of_image_sum(x: Image, y: Image, f: Filters, window: GroupedWindow) -> Rewrite:
+    """Convolutions of a sum of images, by filters of any groups."""
+    return Rewrite(Conv(Add(x, y), f, **window), Add(Conv(x, f, **window), Conv(y, f, **window)))
+
+
+@rule("convolution-of-filter-parts", "convolution-of-whole-filters")
+def convolution_of_filter_parts(
+    x: Image, f: AllChannels, g: Annotated[Tensor, Shape("l c p q")], window: Window
+) -> Rewrite:
+    """Convolutions by some of the filters."""
+    return Rewrite(
+        Conv(x, Concat(f, g, axis=FILTERS), **window),
+        Concat(Conv(x, f, **window), Conv(x, g, **window), axis=CHANNELS),
     )
-    return [*_both(batch, "convolution-of-whole-images"), *_both(summed, "sum-of-convolved-images")]
 
 
-def _filter_rules() -> list[Rule]:
-    """Convolutions by the parts of filters: some of them, or what they read of the channels that are summed over."""
-
-    def conv(x: Any, f: Any) -> Any:
-        return ["Conv", _WINDOW, x, f]
-
-    out = declare(
-        "convolution-of-filter-parts",
-        _FAMILY,
-        [conv("x", _join(_IMAGES, "f", "g"))],
-        [_join(_CHANNELS, conv("x", "f"), conv("x", "g"))],
-        {"x": _IMAGE, "f": {"shape": ["m", "c", "p", "q"]}, "g": {"shape": ["l", "c", "p", "q"]}},
-        attributes=_WINDOWS,
+@false_control("convolution-of-filter-parts-in-groups", of="convolution-of-filter-parts")
+def convolution_of_filter_parts_in_groups(x: Image, f: Filters, g: Filters, groups: InGroups) -> Rewrite:
+    """False: half of all filters in groups are not half of each group."""
+    return Rewrite(
+        Conv(x, Concat(f, g, axis=FILTERS), **WHOLE, **groups),
+        Concat(Conv(x, f, **WHOLE, **groups), Conv(x, g, **WHOLE, **groups), axis=CHANNELS),
     )
-    inner = declare(
-        "convolution-of-channel-parts",
-        _FAMILY,
-        [conv(_join(_CHANNELS, "x", "y"), _join(_CHANNELS, "f", "g"))],
-        [["Add", conv("x", "f"), conv("y", "g")]],
-        {
-            "x": _IMAGE,
-            "y": {"shape": ["n", "e", "h", "w"]},
-            "f": {"shape": ["m", "c", "p", "q"]},
-            "g": {"shape": ["m", "e", "p", "q"]},
-        },
-        attributes=_WINDOWS,
+
+
+@rule("convolution-of-channel-parts")
+def convolution_of_channel_parts(
+    x: Image, y: OtherChannels, f: AllChannels, g: Annotated[Tensor, Shape("m e p q")], window: Window
+) -> Rewrite:
+    """Convolutions by what filters read of some of the channels that are summed over."""
+    return Rewrite(
+        Conv(Concat(x, y, axis=CHANNELS), Concat(f, g, axis=INPUTS), **window),
+        Add(Conv(x, f, **window), Conv(y, g, **window)),
     )
-    return [*_both(out, "convolution-of-whole-filters"), inner]
 
 
-def _pool_rules() -> list[Rule]:
-    """A pool sees one channel of one image at a time."""
-    pools = [
-        declare(
-            f"{op.lower()}-of-{name}-parts",
-            _FAMILY,
-            [[op, attributes, _join(axis, "x", "y")]],
-            [_join(axis, [op, attributes, "x"], [op, attributes, "y"])],
-            {
-                "x": _IMAGE,
-                "y": {"shape": ["l" if axis == _IMAGES else "n", "e" if axis == _CHANNELS else "c", "h", "w"]},
-            },
-            attributes={name: kind for name, kind in _POOLED.items() if name in attributes.values()},
-        )
-        for op, attributes in _POOLS
-        for name, axis in (("image", _IMAGES), ("channel", _CHANNELS))
-    ]
-    return [r for rule in pools for r in _both(rule, rule.name.replace("-parts", "-whole"))]
+_KERNEL_SHAPE = ("w", Integers(1, 3, count=2))
+_STRIDES = ("s", Integers(1, 2, count=2))
+_PADS = ("p", Integers(0, 1, count=4))
+PoolWindow = Annotated[Attributes, Together(kernel_shape=_KERNEL_SHAPE, strides=_STRIDES, pads=_PADS)]
+MeanWindow = Annotated[
+    Attributes,
+    Together(kernel_shape=_KERNEL_SHAPE, strides=_STRIDES, pads=_PADS, count_include_pad=("i", Choice(0, 1))),
+]
 
 
-def join_rules() -> list[Rule]:
-    """All of them, without certificates."""
-    return [
-        *_elementwise_rules(),
-        *_row_rules(),
-        *_product_rules(),
-        *_part_rules(),
-        *_nesting_rules(),
-        *_transpose_rules(),
-        *_image_rules(),
-        *_filter_rules(),
-        *_pool_rules(),
-    ]
+@rule("maxpool-of-image-parts", "maxpool-of-image-whole")
+def maxpool_of_image_parts(x: Image, y: OtherImages, window: PoolWindow) -> Rewrite:
+    """A pool sees one image at a time."""
+    return Rewrite(
+        MaxPool(Concat(x, y, axis=IMAGES), **window, dilations=[1, 1]),
+        Concat(MaxPool(x, **window, dilations=[1, 1]), MaxPool(y, **window, dilations=[1, 1]), axis=IMAGES),
+    )
 
 
-def false_join_controls() -> list[Rule]:
-    """Rules about joints that are wrong, each in a way that is easily overlooked."""
-    return [
-        declare(
-            "joins-commute",
-            "control",
-            [_join("?k", "x", "y")],
-            [_join("?k", "y", "x")],
-            attributes={"?k": _ALONG},
-        ),
-        declare(
-            "softmax-of-any-parts",
-            "control",
-            [["Softmax", _join("?k", "x", "y")]],
-            [_join("?k", ["Softmax", "x"], ["Softmax", "y"])],
-            attributes={"?k": _ALONG},
-        ),
-        declare(
-            "sum-of-crossed-parts",
-            "control",
-            [["Add", _join(_LAST, "x", "y"), _join(_LAST, "v", "w")]],
-            [_join(_LAST, ["Add", "x", "w"], ["Add", "y", "v"])],
-            {name: {"shape": ["m", "n"]} for name in "xyvw"},
-        ),
-        declare(
-            "joins-along-one-axis-cross",
-            "control",
-            [_join("?k", _join("?k", "x", "y"), _join("?k", "v", "w"))],
-            [_join("?k", _join("?k", "x", "v"), _join("?k", "y", "w"))],
-            attributes={"?k": _ALONG},
-        ),
-        declare(
-            "any-part-of-join",
-            "control",
-            [["@", 0, ["Split", {"axis": "?k", "split": "?s"}, _join("?k", "x", "y")]]],
-            ["y"],
-            attributes={"?k": _ALONG, "?s": ["sizes", "?k", "y", "x"]},
-        ),
-        declare(
-            "convolution-of-filter-parts-in-groups",
-            "control",
-            [["Conv", {**_PLAIN, "group": "?g"}, "x", _join(_IMAGES, "f", "g")]],
-            [_join(_CHANNELS, *(["Conv", {**_PLAIN, "group": "?g"}, "x", part] for part in "fg"))],
-            {"x": {"shape": ["n", "c", "h", "w"]}, **{f: {"shape": ["m", "k", "p", "q"]} for f in "fg"}},
-            attributes={"?g": ["groups", "x", "f"]},
-        ),
-    ]
+@rule("maxpool-of-channel-parts", "maxpool-of-channel-whole")
+def maxpool_of_channel_parts(x: Image, y: OtherChannels, window: PoolWindow) -> Rewrite:
+    """A pool sees one channel at a time."""
+    return Rewrite(
+        MaxPool(Concat(x, y, axis=CHANNELS), **window, dilations=[1, 1]),
+        Concat(MaxPool(x, **window, dilations=[1, 1]), MaxPool(y, **window, dilations=[1, 1]), axis=CHANNELS),
+    )
+
+
+@rule("averagepool-of-image-parts", "averagepool-of-image-whole")
+def averagepool_of_image_parts(x: Image, y: OtherImages, window: MeanWindow) -> Rewrite:
+    """A pool sees one image at a time."""
+    return Rewrite(
+        AveragePool(Concat(x, y, axis=IMAGES), **window),
+        Concat(AveragePool(x, **window), AveragePool(y, **window), axis=IMAGES),
+    )
+
+
+@rule("averagepool-of-channel-parts", "averagepool-of-channel-whole")
+def averagepool_of_channel_parts(x: Image, y: OtherChannels, window: MeanWindow) -> Rewrite:
+    """A pool sees one channel at a time."""
+    return Rewrite(
+        AveragePool(Concat(x, y, axis=CHANNELS), **window),
+        Concat(AveragePool(x, **window), AveragePool(y, **window), axis=CHANNELS),
+    )

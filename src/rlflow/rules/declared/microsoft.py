@@ -1,206 +1,266 @@
-"""Declared rules from and to operators of com.microsoft. Those that write one fire where the model imports that domain
-already: it has been through ONNX Runtime's own fusions, which these rules undo, move or complete.
+"""From and to operators of com.microsoft.
+
+Rules that write one fire where the model imports that domain already: it has been through ONNX Runtime's own fusions,
+which these rules undo, move or complete. An example is `fuse-scale-of-product`.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated
 
-from rlflow.rules.declared.fused import SQRT_2, gated, number
-from rlflow.rules.rule import Rule, declare
+from rlflow.rules.declared.fused import error_function_of_quotient, half_of_all
+from rlflow.rules.dsl import (
+    Attribute,
+    Attributes,
+    Choice,
+    Rewrite,
+    Shape,
+    Tensor,
+    Together,
+    Uniform,
+    false_control,
+    microsoft,
+    rule,
+)
+from rlflow.rules.dsl.operators import (
+    Add,
+    Conv,
+    Gelu,
+    Gemm,
+    LayerNormalization,
+    MatMul,
+    Mul,
+    Relu,
+    RMSNormalization,
+    Sigmoid,
+    Transpose,
+)
+from rlflow.rules.dsl.vocabulary import Factor, FilterBias, Filters, GroupedWindow, Image, OnOff, Row, Rows, Square
 
-_FAMILY = "microsoft"
-_UNIFORM = ["uniform"]
-_FLAG = ["choice", 0, 1]
+FAMILY = "microsoft"
+
+Left = Annotated[Tensor, Shape("...a i j")]
+Right = Annotated[Tensor, Shape("...b k l")]
+LastTwoSwapped = Annotated[Attribute, Choice([1, 0], [0, 2, 1], [0, 1, 3, 2])]
 
 
-def _microsoft(kind: str, *arguments: Any) -> list[Any]:
-    return [f"com.microsoft.{kind}", *arguments]
+@rule("fuse-product", "unfuse-product")
+def fuse_product(a: Left, b: Right) -> Rewrite:
+    """A product by its other name."""
+    return Rewrite(MatMul(a, b), microsoft.FusedMatMul(a, b))
 
 
-def _both_ways(name: str, pieces: Any, fused: Any, variables: Any = None, **rest: Any) -> list[Rule]:
-    rule = declare(f"fuse-{name}", _FAMILY, [pieces], [fused], variables, **rest)
-    return [rule, rule.reversed(f"unfuse-{name}")]
-
-
-_MATRICES = {"a": {"shape": ["...a", "i", "j"]}, "b": {"shape": ["...b", "k", "l"]}}
-
-
-def _product(a: Any, b: Any, **attributes: Any) -> list[Any]:
-    return _microsoft("FusedMatMul", attributes, a, b)
-
-
-def _scale_rules() -> list[Rule]:
+@rule("fuse-scale-of-product")
+def fuse_scale_of_product(a: Left, b: Right, alpha: Factor) -> Rewrite:
     """A factor of a product as its alpha."""
-    turns = {"transA": "?left", "transB": "?right"}
-    scaled = _product("a", "b", alpha="?alpha", **turns)
-    apart = ["Mul", _product("a", "b", **turns), number("?alpha")]
-    flags = {"?alpha": _UNIFORM, "?left": _FLAG, "?right": _FLAG}
-    return [
-        *_both_ways("product", ["MatMul", "a", "b"], _product("a", "b"), _MATRICES),
-        declare(
-            "fuse-scale-of-product",
-            _FAMILY,
-            [["Mul", ["MatMul", "a", "b"], number("?alpha")]],
-            [_product("a", "b", alpha="?alpha")],
-            _MATRICES,
-            attributes={"?alpha": _UNIFORM},
-        ),
-        declare("fuse-scale-of-fused-product", _FAMILY, [apart], [scaled], _MATRICES, attributes=flags),
-        declare(
-            "unfuse-scale-of-product",
-            _FAMILY,
-            [scaled],
-            [apart],
-            _MATRICES,
-            attributes=flags,
-            where=[["!=", "?alpha", 1.0]],
-        ),
-    ]
+    return Rewrite(Mul(MatMul(a, b), alpha), microsoft.FusedMatMul(a, b, alpha=alpha))
 
 
-def _turn_rules(side: str, flag: str, other: str) -> list[Rule]:
-    """A transpose of one operand of a product as its flag."""
-    rest = {"alpha": "?alpha", other: "?other"}
-    plain = {"?p": ["choice", [1, 0], [0, 2, 1], [0, 1, 3, 2]]}
-    drawn = {"?alpha": _UNIFORM, "?other": _FLAG}
-
-    def operands(perm: Any) -> list[Any]:
-        return [["Transpose", {"perm": perm}, v] if v == side else v for v in "ab"]
-
-    turned = {"where": [["swaps_last_two", "?p"]]}
-    name = f"transpose-of-{side}"
-    return [
-        declare(
-            f"fuse-{name}",
-            _FAMILY,
-            [["MatMul", *operands("?p")]],
-            [_product("a", "b", **{flag: 1})],
-            _MATRICES,
-            attributes=plain,
-            **turned,
-        ),
-        declare(
-            f"fuse-{name}-of-fused-product",
-            _FAMILY,
-            [_product(*operands("?p"), **rest)],
-            [_product("a", "b", **{flag: 1}, **rest)],
-            _MATRICES,
-            attributes={**plain, **drawn},
-            **turned,
-        ),
-        declare(
-            f"unfuse-{name}",
-            _FAMILY,
-            [_product("a", "b", **{flag: 1}, **rest)],
-            [_product(*operands(["last_two_swapped", ["rank", side]]), **rest)],
-            _MATRICES,
-            attributes=drawn,
-        ),
-    ]
+@rule("fuse-scale-of-fused-product")
+def fuse_scale_of_fused_product(a: Left, b: Right, alpha: Factor, left: OnOff, right: OnOff) -> Rewrite:
+    """A factor of a product of transposed operands as its alpha."""
+    return Rewrite(
+        Mul(microsoft.FusedMatMul(a, b, transA=left, transB=right), alpha),
+        microsoft.FusedMatMul(a, b, transA=left, transB=right, alpha=alpha),
+    )
 
 
-_ROWS = {"shape": ["...b", "n"]}
-_ROW = {"shape": ["n"]}
+@rule("unfuse-scale-of-product")
+def unfuse_scale_of_product(a: Left, b: Right, alpha: Factor, left: OnOff, right: OnOff) -> Rewrite:
+    """A product with an alpha, as a product and a factor."""
+    return Rewrite(
+        microsoft.FusedMatMul(a, b, transA=left, transB=right, alpha=alpha),
+        Mul(microsoft.FusedMatMul(a, b, transA=left, transB=right), alpha),
+        where=[alpha != 1.0],
+    )
 
 
-def _gelu_rules() -> list[Rule]:
-    """Gelu of this domain, for models whose opset has none, with a bias in it, and as a logistic function."""
-    gelu = _microsoft("Gelu", "x")
-    pieces = gated(["Erf", ["Div", "x", SQRT_2]])["half-of-all"]
-    quick = ["Mul", "x", ["Sigmoid", ["Mul", "x", number("?alpha")]]]
-    return [
-        *_both_ways("gelu-of-microsoft", pieces, gelu),
-        declare("gelu-of-microsoft-to-gelu", _FAMILY, [gelu], [["Gelu", "x"]]),
-        declare("gelu-to-gelu-of-microsoft", _FAMILY, [["Gelu", "x"]], [gelu]),
-        *_both_ways(
-            "bias-of-gelu",
-            _microsoft("Gelu", ["Add", "x", "c"]),
-            _microsoft("BiasGelu", "x", "c"),
-            {"x": _ROWS, "c": _ROW},
-        ),
-        *_both_ways(
-            "quick-gelu", quick, _microsoft("QuickGelu", {"alpha": "?alpha"}, "x"), attributes={"?alpha": _UNIFORM}
-        ),
-        *_both_ways("swish", ["Mul", "x", ["Sigmoid", "x"]], _microsoft("QuickGelu", {"alpha": 1.0}, "x")),
-    ]
+@false_control("alpha-is-lost", of="fuse-scale-of-product")
+def alpha_is_lost(a: Square, b: Square) -> Rewrite:
+    """False: the factor is lost."""
+    return Rewrite(Mul(MatMul(a, b), 0.5), microsoft.FusedMatMul(a, b))
 
 
-def _residual_rules() -> list[Rule]:
-    """The residual sum, and the bias before it, inside the normalisation behind it."""
-    epsilon = {"epsilon": "?e"}
-    rules = []
-    for kind, skip, parameters in (
-        ("LayerNormalization", "SkipLayerNormalization", "gc"),
-        ("RMSNormalization", "SkipSimplifiedLayerNormalization", "g"),
-    ):
-        for bias, total in {"": ["Add", "x", "y"], "d": ["Add", ["Add", "x", "d"], "y"]}.items():
-            rules += _both_ways(
-                f"residual-of-{kind}{'-with-bias' if bias else ''}",
-                [kind, epsilon, total, *parameters],
-                _microsoft(skip, epsilon, "x", "y", *parameters, *bias),
-                dict.fromkeys("xy", _ROWS) | dict.fromkeys([*parameters, *bias], _ROW),
-                attributes={"?e": _UNIFORM},
-            )
-    return rules
+@rule("fuse-transpose-of-a")
+def fuse_transpose_of_a(a: Left, b: Right, p: LastTwoSwapped) -> Rewrite:
+    """A transpose of the left operand as a flag."""
+    return Rewrite(MatMul(Transpose(a, perm=p), b), microsoft.FusedMatMul(a, b, transA=1), where=[p.swaps_last_two()])
 
 
-def _relu_rules() -> list[Rule]:
-    """The positive part of a convolution or of a product with bias, taken where it is made."""
-    window = {"strides": "?s", "pads": "?p", "dilations": "?d", "group": "?g"}
-    image, filters = {"shape": ["n", "c", "h", "w"]}, {"shape": ["m", "k", "p", "q"]}
-    integers = {"?s": ["integers", 1, 2, 2], "?p": ["integers", 0, 2, 4], "?d": ["integers", 1, 2, 2]}
-    linear = {"alpha": "?alpha", "beta": "?beta", "transA": "?left", "transB": "?right"}
-    relu = {"activation": "Relu"}
-    rules = []
-    for bias in ([], ["b"]):
-        suffix = "-with-bias" if bias else ""
-        rules += _both_ways(
-            f"relu-of-convolution{suffix}",
-            ["Relu", ["Conv", window, "x", "f", *bias]],
-            _microsoft("FusedConv", {**window, **relu}, "x", "f", *bias),
-            {"x": image, "f": filters, **({"b": {"shape": ["m"]}} if bias else {})},
-            attributes={**integers, "?g": ["groups", "x", "f"]},
-        )
-        rules += _both_ways(
-            f"relu-of-gemm{suffix}",
-            ["Relu", ["Gemm", linear, "x", "f", *bias]],
-            _microsoft("FusedGemm", {**linear, **relu}, "x", "f", *bias),
-            {"x": {"shape": ["i", "j"]}, "f": {"shape": ["k", "l"]}},
-            attributes={"?alpha": _UNIFORM, "?beta": _UNIFORM, "?left": _FLAG, "?right": _FLAG},
-        )
-    return rules
+@rule("fuse-transpose-of-a-of-fused-product")
+def fuse_transpose_of_a_of_fused_product(a: Left, b: Right, p: LastTwoSwapped, alpha: Factor, other: OnOff) -> Rewrite:
+    """A transpose of the left operand as a flag, beside other attributes."""
+    return Rewrite(
+        microsoft.FusedMatMul(Transpose(a, perm=p), b, alpha=alpha, transB=other),
+        microsoft.FusedMatMul(a, b, transA=1, alpha=alpha, transB=other),
+        where=[p.swaps_last_two()],
+    )
 
 
-def microsoft_rules() -> list[Rule]:
-    """All declared rules of this file, without certificates."""
-    return [
-        *_scale_rules(),
-        *_turn_rules("a", "transA", "transB"),
-        *_turn_rules("b", "transB", "transA"),
-        *_gelu_rules(),
-        *_residual_rules(),
-        *_relu_rules(),
-    ]
+@rule("unfuse-transpose-of-a")
+def unfuse_transpose_of_a(a: Left, b: Right, alpha: Factor, other: OnOff) -> Rewrite:
+    """The flag of the left operand as a transpose."""
+    return Rewrite(
+        microsoft.FusedMatMul(a, b, transA=1, alpha=alpha, transB=other),
+        microsoft.FusedMatMul(Transpose(a, perm=a.last_two_swapped()), b, alpha=alpha, transB=other),
+    )
 
 
-def false_microsoft_controls() -> list[Rule]:
-    """Mistakes that are easily made with these operators; each is well typed."""
-    square = {v: {"shape": ["n", "n"]} for v in "ab"}
-    rows = {"x": {"shape": ["m", "n"]}, "y": {"shape": ["m", "n"]}, "g": _ROW, "c": _ROW}
-    turned = ["Transpose", {"perm": [1, 0]}, "b"]
-    gemm = {"alpha": 0.5, "activation": "Relu"}
-    skip = _microsoft("SkipLayerNormalization", {"epsilon": 0.5}, "x", "y", "g", "c")
-    wrong: list[tuple[str, Any, Any, Any]] = [
-        ("the-other-transpose", ["MatMul", "a", turned], _product("a", "b", transA=1), square),
-        ("alpha-is-lost", ["Mul", ["MatMul", "a", "b"], number(0.5)], _product("a", "b"), square),
-        ("a-quick-gelu-is-gelu", _microsoft("QuickGelu", "x"), _microsoft("Gelu", "x"), {"x": rows["x"]}),
-        ("the-residual-is-lost", skip, ["LayerNormalization", {"epsilon": 0.5}, "x", "g", "c"], rows),
-        (
-            "relu-comes-before",
-            _microsoft("FusedGemm", gemm, "a", "b"),
-            ["Gemm", {"alpha": 0.5}, ["Relu", "a"], "b"],
-            square,
-        ),
-    ]
-    return [declare(name, "control", [source], [target], variables) for name, source, target, variables in wrong]
+@rule("fuse-transpose-of-b")
+def fuse_transpose_of_b(a: Left, b: Right, p: LastTwoSwapped) -> Rewrite:
+    """A transpose of the right operand as a flag."""
+    return Rewrite(MatMul(a, Transpose(b, perm=p)), microsoft.FusedMatMul(a, b, transB=1), where=[p.swaps_last_two()])
+
+
+@rule("fuse-transpose-of-b-of-fused-product")
+def fuse_transpose_of_b_of_fused_product(a: Left, b: Right, p: LastTwoSwapped, alpha: Factor, other: OnOff) -> Rewrite:
+    """A transpose of the right operand as a flag, beside other attributes."""
+    return Rewrite(
+        microsoft.FusedMatMul(a, Transpose(b, perm=p), alpha=alpha, transA=other),
+        microsoft.FusedMatMul(a, b, transB=1, alpha=alpha, transA=other),
+        where=[p.swaps_last_two()],
+    )
+
+
+@rule("unfuse-transpose-of-b")
+def unfuse_transpose_of_b(a: Left, b: Right, alpha: Factor, other: OnOff) -> Rewrite:
+    """The flag of the right operand as a transpose."""
+    return Rewrite(
+        microsoft.FusedMatMul(a, b, transB=1, alpha=alpha, transA=other),
+        microsoft.FusedMatMul(a, Transpose(b, perm=b.last_two_swapped()), alpha=alpha, transA=other),
+    )
+
+
+@false_control("the-other-transpose", of="fuse-transpose-of-b")
+def the_other_transpose(a: Square, b: Square) -> Rewrite:
+    """False: the flag is that of the wrong operand."""
+    return Rewrite(MatMul(a, Transpose(b, perm=[1, 0])), microsoft.FusedMatMul(a, b, transA=1))
+
+
+@rule("fuse-gelu-of-microsoft", "unfuse-gelu-of-microsoft")
+def fuse_gelu_of_microsoft(x: Tensor) -> Rewrite:
+    """Gelu of this domain, for models whose opset has none."""
+    return Rewrite(half_of_all(x, error_function_of_quotient(x)), microsoft.Gelu(x))
+
+
+@rule("gelu-of-microsoft-to-gelu")
+def gelu_of_microsoft_to_gelu(x: Tensor) -> Rewrite:
+    """Gelu by its other name."""
+    return Rewrite(microsoft.Gelu(x), Gelu(x))
+
+
+@rule("gelu-to-gelu-of-microsoft")
+def gelu_to_gelu_of_microsoft(x: Tensor) -> Rewrite:
+    """Gelu by its other name."""
+    return Rewrite(Gelu(x), microsoft.Gelu(x))
+
+
+@rule("fuse-bias-of-gelu", "unfuse-bias-of-gelu")
+def fuse_bias_of_gelu(x: Rows, c: Row) -> Rewrite:
+    """Gelu with a bias in it."""
+    return Rewrite(microsoft.Gelu(Add(x, c)), microsoft.BiasGelu(x, c))
+
+
+@rule("fuse-quick-gelu", "unfuse-quick-gelu")
+def fuse_quick_gelu(x: Tensor, alpha: Factor) -> Rewrite:
+    """The product of x and the logistic function of a multiple of x as QuickGelu."""
+    return Rewrite(Mul(x, Sigmoid(Mul(x, alpha))), microsoft.QuickGelu(x, alpha=alpha))
+
+
+@rule("fuse-swish", "unfuse-swish")
+def fuse_swish(x: Tensor) -> Rewrite:
+    """The product of x and its logistic function as QuickGelu with a factor of one."""
+    return Rewrite(Mul(x, Sigmoid(x)), microsoft.QuickGelu(x, alpha=1.0))
+
+
+@false_control("a-quick-gelu-is-gelu", of="fuse-quick-gelu")
+def a_quick_gelu_is_gelu(x: Annotated[Tensor, Shape("m n")]) -> Rewrite:
+    """False: QuickGelu is near Gelu, but another function."""
+    return Rewrite(microsoft.QuickGelu(x), microsoft.Gelu(x))
+
+
+@rule("fuse-residual-of-LayerNormalization", "unfuse-residual-of-LayerNormalization")
+def fuse_residual_of_layer_norm(x: Rows, y: Rows, g: Row, c: Row, e: Factor) -> Rewrite:
+    """The residual sum before a layer normalisation, inside it."""
+    return Rewrite(
+        LayerNormalization(Add(x, y), g, c, epsilon=e),
+        microsoft.SkipLayerNormalization(x, y, g, c, epsilon=e),
+    )
+
+
+@rule("fuse-residual-of-LayerNormalization-with-bias", "unfuse-residual-of-LayerNormalization-with-bias")
+def fuse_residual_of_layer_norm_with_bias(x: Rows, y: Rows, g: Row, c: Row, d: Row, e: Factor) -> Rewrite:
+    """The residual sum and a bias before a layer normalisation, inside it."""
+    return Rewrite(
+        LayerNormalization(Add(Add(x, d), y), g, c, epsilon=e),
+        microsoft.SkipLayerNormalization(x, y, g, c, d, epsilon=e),
+    )
+
+
+@rule("fuse-residual-of-RMSNormalization", "unfuse-residual-of-RMSNormalization")
+def fuse_residual_of_rms_norm(x: Rows, y: Rows, g: Row, e: Factor) -> Rewrite:
+    """The residual sum before an RMS normalisation, inside it."""
+    return Rewrite(
+        RMSNormalization(Add(x, y), g, epsilon=e),
+        microsoft.SkipSimplifiedLayerNormalization(x, y, g, epsilon=e),
+    )
+
+
+@rule("fuse-residual-of-RMSNormalization-with-bias", "unfuse-residual-of-RMSNormalization-with-bias")
+def fuse_residual_of_rms_norm_with_bias(x: Rows, y: Rows, g: Row, d: Row, e: Factor) -> Rewrite:
+    """The residual sum and a bias before an RMS normalisation, inside it."""
+    return Rewrite(
+        RMSNormalization(Add(Add(x, d), y), g, epsilon=e),
+        microsoft.SkipSimplifiedLayerNormalization(x, y, g, d, epsilon=e),
+    )
+
+
+@false_control("the-residual-is-lost", of="fuse-residual-of-LayerNormalization")
+def the_residual_is_lost(
+    x: Annotated[Tensor, Shape("m n")], y: Annotated[Tensor, Shape("m n")], g: Row, c: Row
+) -> Rewrite:
+    """False: the residual is lost."""
+    return Rewrite(microsoft.SkipLayerNormalization(x, y, g, c, epsilon=0.5), LayerNormalization(x, g, c, epsilon=0.5))
+
+
+GemmFactors = Annotated[
+    Attributes,
+    Together(
+        alpha=("alpha", Uniform()),
+        beta=("beta", Uniform()),
+        transA=("left", Choice(0, 1)),
+        transB=("right", Choice(0, 1)),
+    ),
+]
+OneMatrix = Annotated[Tensor, Shape("i j")]
+OtherMatrix = Annotated[Tensor, Shape("k l")]
+
+
+@rule("fuse-relu-of-convolution", "unfuse-relu-of-convolution")
+def fuse_relu_of_convolution(x: Image, f: Filters, window: GroupedWindow) -> Rewrite:
+    """The positive part of a convolution, taken where it is made."""
+    return Rewrite(Relu(Conv(x, f, **window)), microsoft.FusedConv(x, f, **window, activation="Relu"))
+
+
+@rule("fuse-relu-of-gemm", "unfuse-relu-of-gemm")
+def fuse_relu_of_gemm(x: OneMatrix, f: OtherMatrix, factors: GemmFactors) -> Rewrite:
+    """The positive part of a product of matrices, taken where it is made."""
+    return Rewrite(Relu(Gemm(x, f, **factors)), microsoft.FusedGemm(x, f, **factors, activation="Relu"))
+
+
+@rule("fuse-relu-of-convolution-with-bias", "unfuse-relu-of-convolution-with-bias")
+def fuse_relu_of_convolution_with_bias(x: Image, f: Filters, b: FilterBias, window: GroupedWindow) -> Rewrite:
+    """The positive part of a convolution with bias, taken where it is made."""
+    return Rewrite(Relu(Conv(x, f, b, **window)), microsoft.FusedConv(x, f, b, **window, activation="Relu"))
+
+
+@rule("fuse-relu-of-gemm-with-bias", "unfuse-relu-of-gemm-with-bias")
+def fuse_relu_of_gemm_with_bias(x: OneMatrix, f: OtherMatrix, b: Tensor, factors: GemmFactors) -> Rewrite:
+    """The positive part of a product of matrices with bias, taken where it is made."""
+    return Rewrite(Relu(Gemm(x, f, b, **factors)), microsoft.FusedGemm(x, f, b, **factors, activation="Relu"))
+
+
+@false_control("relu-comes-before", of="fuse-relu-of-gemm")
+def relu_comes_before(a: Square, b: Square) -> Rewrite:
+    """False: the positive part of an operand is not that of the product."""
+    return Rewrite(microsoft.FusedGemm(a, b, alpha=0.5, activation="Relu"), Gemm(Relu(a), b, alpha=0.5))

@@ -1,374 +1,536 @@
-"""Declared rules of what moves elements or relabels them: reshapes, transposes and pads that cancel, meet or pass.
+"""Transposes, reshapes, splits and pads that pass other operators, meet, or cancel.
 
-Transposes sink towards the outputs, where they meet others. Where two relabellings give a tensor the type that it had,
-it is the tensor that it was: the matcher demands equal types.
+Transposes sink towards the outputs, where they meet others: an example is `softmax-before-transpose`. Where two
+relabellings give a tensor the type that it had, it is the tensor that it was: the matcher demands equal types.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from typing import Annotated
 
-from rlflow.rules.declared.elementary import UNARY
-from rlflow.rules.rule import Rule, declare
+from rlflow.rules.dsl import (
+    CONSTANT,
+    Attribute,
+    Choice,
+    Integers,
+    OperatorConstructor,
+    Partition,
+    Rewrite,
+    Shape,
+    Tensor,
+    Value,
+    attribute,
+    false_control,
+    ints,
+    join,
+    rule,
+    rules,
+    tensor,
+    total,
+)
+from rlflow.rules.dsl.operators import (
+    Add,
+    AveragePool,
+    Clip,
+    Div,
+    Erf,
+    Exp,
+    Flatten,
+    Identity,
+    LayerNormalization,
+    Log,
+    Mul,
+    Neg,
+    Pad,
+    Reciprocal,
+    ReduceMean,
+    ReduceSum,
+    Relu,
+    Reshape,
+    Sigmoid,
+    Slice,
+    Softmax,
+    Split,
+    Sqrt,
+    Squeeze,
+    Sub,
+    Tanh,
+    Transpose,
+    Unsqueeze,
+)
+from rlflow.rules.dsl.vocabulary import (
+    LAST,
+    Axis,
+    Bounds,
+    Constant,
+    Factor,
+    Image,
+    NewShape,
+    Permutation,
+    Row,
+    Rows,
+    Square,
+    Strides,
+)
+from rlflow.rules.expression import TO_THE_END
 
-_FAMILY = "movement"
-_LAST = -1
-_TO_THE_END = 2**31 - 1
+FAMILY = "movement"
 
-_BINARY = ("Add", "Mul", "Sub", "Div")
-_COMMUTATIVE = ("Add", "Mul")
-_TURN = {"?p": ["permutation", "x"]}
-_RANK = ["length", "?p"]
-
-
-def _operands(op: str) -> Sequence[tuple[str, tuple[str, str]]]:
-    """x and z in this order, and in the other where it is another."""
-    return [("", ("x", "z")), *([] if op in _COMMUTATIVE else [("-from-right", ("z", "x"))])]
+_X = tensor("x")
+_WIDER = join(_X.shape, [1])
+Narrowing = Annotated[Attribute, Choice([-1], [-2], [-3])]
+Widening = Annotated[Attribute, Choice([-1], [-2], [0], [1])]
+Flattening = Annotated[Attribute, Choice(0, 1, 2, -1)]
 
 
-def _relabelling_rules() -> list[Rule]:
-    """Reshape, Flatten, Squeeze, Unsqueeze and Identity, one after another."""
-    wider = ["join", ["shape", "x"], [1]]
-    unsqueeze = ["Unsqueeze", {"axes": "?u"}, "x"]
-    squeeze = ["Squeeze", {"axes": "?v"}, "x"]
-    flatten = ["Flatten", {"axis": "?w"}, "x"]
-    narrowing = {"?v": ["choice", [-1], [-2], [-3]]}
-    widening = {"?u": ["choice", [-1], [-2], [0], [1]]}
-    flattening = {"?w": ["choice", 0, 1, 2, -1]}
-    inner = (("unsqueeze", unsqueeze, widening), ("squeeze", squeeze, narrowing), ("flatten", flatten, flattening))
-    lost: list[Any] = [["in", 1, ["shape", "x"]], ["==", ["rank", "x"], ["+", ["length", "?t"], 1]]]
-    cancelled: tuple[tuple[str, Any, dict[str, Any], list[Any]], ...] = (
-        ("squeeze-of-unsqueeze", ["Squeeze", {"axes": "?v"}, unsqueeze], {**narrowing, **widening}, []),
-        ("unsqueeze-of-squeeze", ["Unsqueeze", {"axes": "?u"}, squeeze], {**narrowing, **widening}, []),
-        (
-            "squeeze-of-reshape",
-            ["Squeeze", {"axes": "?v"}, ["Reshape", {"shape": "?t"}, "x"]],
-            {"?t": ["choice", wider, ["join", [1], ["shape", "x"]]], **narrowing},
-            [],
-        ),
-        (
-            "unsqueeze-of-reshape",
-            ["Unsqueeze", {"axes": "?u"}, ["Reshape", {"shape": "?t"}, "x"]],
-            {"?t": ["choice", [-1], [["dim", "x", 0], ["dim", "x", -1]]], **widening},
-            lost,
-        ),
-        (
-            "flatten-of-reshape",
-            ["Flatten", {"axis": "?w"}, ["Reshape", {"shape": "?t"}, "x"]],
-            {"?t": ["choice", wider, ["shape", "x"]], **flattening},
-            [["==", ["rank", "x"], 2]],
-        ),
+@rule("drop-identity")
+def drop_identity(x: Tensor) -> Rewrite:
+    """The operator that does nothing."""
+    return Rewrite(Identity(x), x)
+
+
+@rule("flatten-to-reshape")
+def flatten_to_reshape(x: Tensor, w: Flattening) -> Rewrite:
+    """A Flatten behind the first axis, as most models have it, is a Reshape."""
+    return Rewrite(Flatten(x, axis=w), Reshape(x, shape=[0, -1]), where=[w == 1, x.rank > 1])
+
+
+@rule("reshape-of-unsqueeze")
+def reshape_of_unsqueeze(x: Tensor, t: NewShape, u: Widening) -> Rewrite:
+    """A Reshape of an Unsqueeze is a Reshape, unless it copies a dimension."""
+    return Rewrite(Reshape(Unsqueeze(x, axes=u), shape=t), Reshape(x, shape=t), where=[~t.contains(0)])
+
+
+@rule("reshape-of-squeeze")
+def reshape_of_squeeze(x: Tensor, t: NewShape, v: Narrowing) -> Rewrite:
+    """A Reshape of a Squeeze is a Reshape, unless it copies a dimension."""
+    return Rewrite(Reshape(Squeeze(x, axes=v), shape=t), Reshape(x, shape=t), where=[~t.contains(0)])
+
+
+@rule("reshape-of-flatten")
+def reshape_of_flatten(x: Tensor, t: NewShape, w: Flattening) -> Rewrite:
+    """A Reshape of a Flatten is a Reshape, unless it copies a dimension."""
+    return Rewrite(Reshape(Flatten(x, axis=w), shape=t), Reshape(x, shape=t), where=[~t.contains(0)])
+
+
+@rule("cancel-squeeze-of-unsqueeze")
+def cancel_squeeze_of_unsqueeze(x: Tensor, v: Narrowing, u: Widening) -> Rewrite:
+    """An axis of length one comes by Unsqueeze and goes by Squeeze."""
+    return Rewrite(Squeeze(Unsqueeze(x, axes=u), axes=v), x)
+
+
+@rule("cancel-unsqueeze-of-squeeze")
+def cancel_unsqueeze_of_squeeze(x: Tensor, v: Narrowing, u: Widening) -> Rewrite:
+    """An axis of length one goes by Squeeze and comes by Unsqueeze."""
+    return Rewrite(Unsqueeze(Squeeze(x, axes=v), axes=u), x)
+
+
+@rule("cancel-squeeze-of-reshape")
+def cancel_squeeze_of_reshape(
+    x: Tensor, t: Annotated[Attribute, Choice(_WIDER, join([1], _X.shape))], v: Narrowing
+) -> Rewrite:
+    """An axis of length one comes by Reshape and goes by Squeeze."""
+    return Rewrite(Squeeze(Reshape(x, shape=t), axes=v), x)
+
+
+@rule("cancel-unsqueeze-of-reshape")
+def cancel_unsqueeze_of_reshape(
+    x: Tensor, t: Annotated[Attribute, Choice([-1], [_X.dim(0), _X.dim(-1)])], u: Widening
+) -> Rewrite:
+    """An axis of length one goes by Reshape and comes by Unsqueeze."""
+    return Rewrite(Unsqueeze(Reshape(x, shape=t), axes=u), x, where=[x.shape.contains(1), x.rank == t.length + 1])
+
+
+@rule("cancel-flatten-of-reshape")
+def cancel_flatten_of_reshape(x: Tensor, t: Annotated[Attribute, Choice(_WIDER, _X.shape)], w: Flattening) -> Rewrite:
+    """A Flatten gives a matrix the shape that it had before a Reshape."""
+    return Rewrite(Flatten(Reshape(x, shape=t), axis=w), x, where=[x.rank == 2])
+
+
+@rules(
+    {
+        "relu-before-transpose": Relu,
+        "neg-before-transpose": Neg,
+        "reciprocal-before-transpose": Reciprocal,
+        "exp-before-transpose": Exp,
+        "erf-before-transpose": Erf,
+        "tanh-before-transpose": Tanh,
+        "sqrt-before-transpose": Sqrt,
+        "log-before-transpose": Log,
+        "sigmoid-before-transpose": Sigmoid,
+    }
+)
+def function_before_transpose(f: OperatorConstructor, x: Tensor, p: Permutation) -> Rewrite:
+    """A function of the elements of a transpose is the transpose of the function."""
+    return Rewrite(f(Transpose(x, perm=p)), Transpose(f(x), perm=p))
+
+
+@rule("clip-before-transpose")
+def clip_before_transpose(x: Tensor, p: Permutation, bounds: Bounds) -> Rewrite:
+    """A Clip of a transpose is the transpose of the Clip."""
+    return Rewrite(Clip(Transpose(x, perm=p), **bounds), Transpose(Clip(x, **bounds), perm=p))
+
+
+@rules(
+    {
+        "add-before-transposes": Add,
+        "mul-before-transposes": Mul,
+        "sub-before-transposes": Sub,
+        "div-before-transposes": Div,
+    }
+)
+def two_before_transposes(op: OperatorConstructor, x: Tensor, z: Tensor, p: Permutation) -> Rewrite:
+    """A function of two tensors that are transposed alike is the transpose of the function."""
+    return Rewrite(op(Transpose(x, perm=p), Transpose(z, perm=p)), Transpose(op(x, z), perm=p))
+
+
+@rules(
+    {
+        "add-of-constant-before-transpose": (Add, False, False),
+        "add-of-scalar-before-transpose": (Add, True, False),
+        "mul-of-constant-before-transpose": (Mul, False, False),
+        "sub-of-constant-before-transpose": (Sub, False, False),
+        "sub-of-scalar-before-transpose": (Sub, True, False),
+        "sub-of-constant-before-transpose-from-right": (Sub, False, True),
+        "sub-of-scalar-before-transpose-from-right": (Sub, True, True),
+        "div-of-constant-before-transpose": (Div, False, False),
+        "div-of-scalar-before-transpose": (Div, True, False),
+        "div-of-constant-before-transpose-from-right": (Div, False, True),
+        "div-of-scalar-before-transpose-from-right": (Div, True, True),
+    }
+)
+def constant_before_transpose(
+    case: tuple[OperatorConstructor, bool, bool], x: Tensor, z: Constant, p: Permutation
+) -> Rewrite:
+    """A constant beside a transpose is turned the other way, or is the same everywhere."""
+    op, is_scalar, from_right = case
+    moved = z if is_scalar else Transpose(z, perm=p.inverse())
+    condition = z.elements == 1 if is_scalar else z.rank == p.length
+
+    if from_right:
+        return Rewrite(op(z, Transpose(x, perm=p)), Transpose(op(moved, x), perm=p), where=[condition])
+    return Rewrite(op(Transpose(x, perm=p), z), Transpose(op(x, moved), perm=p), where=[condition])
+
+
+@false_control("constant-is-not-turned", of="add-of-constant-before-transpose")
+def constant_is_not_turned(x: Square, z: Square) -> Rewrite:
+    """False: the constant would have to be turned, though the matrix is square."""
+    return Rewrite(Add(Transpose(x, perm=[1, 0]), z), Transpose(Add(x, z), perm=[1, 0]))
+
+
+@false_control("row-is-added-to-columns", of="add-of-constant-before-transpose")
+def row_is_added_to_columns(x: Square, g: Row) -> Rewrite:
+    """False: a row that is transposed is a column."""
+    return Rewrite(Add(Transpose(x, perm=[1, 0]), g), Transpose(Add(x, g), perm=[1, 0]))
+
+
+CHANNELS_LAST = [0, 2, 3, 1]
+CHANNELS_FIRST = [0, 3, 1, 2]
+"""Transposes that take the channels of an image to the end, and back.
+
+What is added to each channel, or scales it, is a constant of one shape before and of another one behind them.
+"""
+
+FourAxes = Annotated[Tensor, Shape("n a b d")]
+PerLast = Annotated[Tensor, Shape("c"), CONSTANT]
+PerFirst = Annotated[Tensor, Shape("c 1 1"), CONSTANT]
+
+
+@rule("add-before-channels-last")
+def add_before_channels_last(x: FourAxes, z: PerLast) -> Rewrite:
+    """Channels go to the end, and a constant is added to each."""
+    return Rewrite(
+        Add(Transpose(x, perm=CHANNELS_LAST), z), Transpose(Add(x, Reshape(z, shape=[-1, 1, 1])), perm=CHANNELS_LAST)
     )
-    return [
-        declare("drop-identity", _FAMILY, [["Identity", "x"]], ["x"]),
-        declare(
-            "flatten-to-reshape",
-            _FAMILY,
-            [flatten],
-            [["Reshape", {"shape": [0, -1]}, "x"]],
-            attributes=flattening,
-            where=[["==", "?w", 1], ["<", 1, ["rank", "x"]]],
-        ),
-        *(
-            declare(
-                f"reshape-of-{name}",
-                _FAMILY,
-                [["Reshape", {"shape": "?t"}, term]],
-                [["Reshape", {"shape": "?t"}, "x"]],
-                attributes={"?t": ["reshape", "x"], **kinds},
-                where=[["not", ["in", 0, "?t"]]],
-            )
-            for name, term, kinds in inner
-        ),
-        *(
-            declare(f"cancel-{name}", _FAMILY, [term], ["x"], attributes=kinds, where=where)
-            for name, term, kinds, where in cancelled
-        ),
-    ]
 
 
-def _turn(x: Any, p: Any = "?p") -> Any:
-    return ["Transpose", {"perm": p}, x]
-
-
-def _elementwise_rules() -> list[Rule]:
-    """Functions of elements, beside constants that are turned the other way or are the same everywhere."""
-    whole = {"z": {"constant": True}}
-    return [
-        *(
-            declare(
-                f"{f.name}-before-transpose",
-                _FAMILY,
-                [f(_turn("x"))],
-                [_turn(f("x"))],
-                attributes={**_TURN, **f.kinds},
-            )
-            for f in UNARY
-        ),
-        *(
-            declare(
-                f"{op.lower()}-before-transposes",
-                _FAMILY,
-                [[op, _turn("x"), _turn("z")]],
-                [_turn([op, "x", "z"])],
-                attributes=_TURN,
-            )
-            for op in _BINARY
-        ),
-        *(
-            declare(
-                f"{op.lower()}-of-{name}-before-transpose{side}",
-                _FAMILY,
-                [[op, *(_turn(v) if v == "x" else v for v in two)]],
-                [_turn([op, *(turned if v == "z" else v for v in two)])],
-                whole,
-                attributes=_TURN,
-                where=[condition],
-            )
-            for op in _BINARY
-            for side, two in _operands(op)
-            for name, turned, condition in (
-                ("constant", _turn("z", ["inverse", "?p"]), ["==", ["rank", "z"], _RANK]),
-                ("scalar", "z", ["==", ["elements", "z"], 1]),
-            )
-            if (op, name) != ("Mul", "scalar")  # `scale-past-transpose`
-        ),
-    ]
-
-
-_CHANNELS_LAST = [0, 2, 3, 1]
-_CHANNELS_FIRST = [0, 3, 1, 2]
-
-
-def _channel_rules() -> list[Rule]:
-    """What is added to each channel, or scales it, where a transpose takes the channels to the end or back."""
-    sides: tuple[tuple[str, list[int], list[Any], list[int]], ...] = (
-        ("last", _CHANNELS_LAST, ["c"], [-1, 1, 1]),
-        ("first", _CHANNELS_FIRST, ["c", 1, 1], [-1]),
+@rule("add-before-channels-first")
+def add_before_channels_first(x: FourAxes, z: PerFirst) -> Rewrite:
+    """Channels come back to the front, and a constant is added to each."""
+    return Rewrite(
+        Add(Transpose(x, perm=CHANNELS_FIRST), z), Transpose(Add(x, Reshape(z, shape=[-1])), perm=CHANNELS_FIRST)
     )
-    return [
-        declare(
-            f"{op.lower()}-before-channels-{name}{side}",
-            _FAMILY,
-            [[op, *(_turn(v, perm) if v == "x" else v for v in two)]],
-            [_turn([op, *(["Reshape", {"shape": flat}, v] if v == "z" else v for v in two)], perm)],
-            {"x": {"shape": ["n", "a", "b", "d"]}, "z": {"shape": shape, "constant": True}},
-        )
-        for op in _BINARY
-        for side, two in _operands(op)
-        for name, perm, shape, flat in sides
-    ]
 
 
-def _axis_rules() -> list[Rule]:
-    """Operators that look along axes, which a transpose takes elsewhere. The last axis stays the last of a norm."""
-    back = ["*", -1, _RANK]
-
-    def there(axis: Any) -> Any:
-        """The axis of x that becomes this one."""
-        return ["+", ["get", "?p", axis], back]
-
-    axes = [["get", "?r", i] for i in (0, 1)]
-    norm = ["LayerNormalization", {"epsilon": "?e"}]
-    row = {"shape": ["n"]}
-    stays = [["==", ["get", "?p", -1], ["+", _RANK, -1]]]
-    return [
-        declare(
-            "softmax-before-transpose",
-            _FAMILY,
-            [["Softmax", {"axis": "?a"}, _turn("x")]],
-            [_turn(["Softmax", {"axis": there("?a")}, "x"])],
-            attributes={**_TURN, "?a": ["axis", "x"]},
-        ),
-        *(
-            declare(
-                f"{op.lower()}-of-{count}-before-transpose",
-                _FAMILY,
-                [[op, {"axes": "?r", "keepdims": 1}, _turn("x")]],
-                [_turn([op, {"axes": ["list", *map(there, axes[:count])], "keepdims": 1}, "x"])],
-                attributes={**_TURN, "?r": ["choice", *kinds]},
-                where=[["==", ["length", "?r"], count]],
-            )
-            for op in ("ReduceSum", "ReduceMean")
-            for count, kinds in ((1, ([-1], [-2], [-3])), (2, ([-2, -1], [-3, -2], [-3, -1])))
-        ),
-        *(
-            declare(
-                f"layer-norm{'-with-shift' if 'c' in more else ''}-before-transpose",
-                _FAMILY,
-                [[*norm, _turn("x"), *more]],
-                [_turn([*norm, "x", *more])],
-                {"x": {"shape": ["...b", "n"]}, **dict.fromkeys(more, row)},
-                attributes={**_TURN, "?e": ["uniform"]},
-                where=stays,
-            )
-            for more in (("g",), ("g", "c"))
-        ),
-        declare(
-            "transpose-of-ones-to-reshape",
-            _FAMILY,
-            [_turn("x")],
-            [["Reshape", {"shape": ["compose", ["shape", "x"], "?p"]}, "x"]],
-            attributes=_TURN,
-            where=[["static", ["shape", "x"]], ["keeps_order", ["shape", "x"], "?p"], ["not", ["is_identity", "?p"]]],
-        ),
-    ]
-
-
-def _part_rules() -> list[Rule]:
-    """A part of a split as a slice, which knows how to move; and slices end to end as one split."""
-
-    def part(i: int, count: int) -> Rule:
-        ends = [["+", 0, *(["get", "?s", j] for j in range(n))] for n in (i, i + 1)]
-        return declare(
-            f"part-{i}-of-{count}-to-slice",
-            _FAMILY,
-            [["@", i, ["Split", {"axis": "?k", "split": "?s"}, "x"]]],
-            [
-                [
-                    "Slice",
-                    {
-                        "axes": ["list", "?k"],
-                        **{k: ["list", e] for k, e in zip(("starts", "ends"), ends, strict=True)},
-                        "steps": [1],
-                    },
-                    "x",
-                ]
-            ],
-            attributes={"?k": ["axis", "x"], "?s": ["partition", "x", "?k", count]},
-            where=[["==", ["length", "?s"], count]],
-        )
-
-    axis = ["get", "?a", 0]
-    size = ["dim", "x", axis]
-    cut, end = ["get", "?b", 0], ["get", "?e", 0]
-    halves = declare(
-        "slices-to-split",
-        _FAMILY,
-        [
-            ["Slice", {"axes": "?a", "starts": [0], "ends": "?b", "steps": [1]}, "x"],
-            ["Slice", {"axes": "?a", "starts": "?b", "ends": "?e", "steps": [1]}, "x"],
-        ],
-        [
-            ["@", i, ["Split", {"axis": axis, "split": ["list", cut, ["+", size, ["*", -1, cut]]]}, "x"]]
-            for i in range(2)
-        ],
-        attributes={
-            "?a": ["choice", [-1], [-2], [-3]],
-            "?b": ["choice", [1], [2]],
-            "?e": ["choice", [size], [_TO_THE_END]],
-        },
-        where=[["==", ["length", "?a"], 1], ["<=", 0, cut], ["<=", cut, size], ["<=", size, end]],
+@rule("mul-before-channels-last")
+def mul_before_channels_last(x: FourAxes, z: PerLast) -> Rewrite:
+    """Channels go to the end, and each is multiplied by a constant."""
+    return Rewrite(
+        Mul(Transpose(x, perm=CHANNELS_LAST), z), Transpose(Mul(x, Reshape(z, shape=[-1, 1, 1])), perm=CHANNELS_LAST)
     )
-    return [*(part(i, count) for count in (2, 3) for i in range(count)), halves]
 
 
-def _pad_rules() -> list[Rule]:
-    """Pads of images: none, twice the same, and those that a mean counts."""
-    both = ["list", *(["+", ["get", "?p", i], ["get", "?q", i]] for i in range(8))]
-    image = {"x": {"shape": ["n", "c", "h", "w"]}}
-    filled = {"constant_value": "?v"}
-    pool = {"kernel_shape": "?w", "strides": "?s", "count_include_pad": 1}
-    around = ["list", *(["+", ["get", "?p", i], ["get", "?q", j]] for i, j in enumerate((2, 3, 6, 7)))]
-    return [
-        declare(
-            "drop-empty-pad",
-            _FAMILY,
-            [["Pad", {"pads": "?p", **filled}, "x"]],
-            ["x"],
-            image,
-            attributes={"?p": ["choice", [0] * 8, [0] * 7 + [1]], "?v": ["choice", 0.0, 1.0]},
-        ),
-        declare(
-            "compose-pads",
-            _FAMILY,
-            [["Pad", {"pads": "?q", **filled}, ["Pad", {"pads": "?p", **filled}, "x"]]],
-            [["Pad", {"pads": both, **filled}, "x"]],
-            image,
-            attributes={"?p": ["integers", 0, 1, 8], "?q": ["integers", 0, 1, 8], "?v": ["choice", 0.0, 1.0]},
-        ),
-        declare(
-            "pad-into-average",
-            _FAMILY,
-            [["AveragePool", {"pads": "?p", **pool}, ["Pad", {"pads": "?q"}, "x"]]],
-            [["AveragePool", {"pads": around, **pool}, "x"]],
-            image,
-            attributes={
-                "?w": ["integers", 2, 3, 2],
-                "?s": ["integers", 1, 2, 2],
-                "?p": ["choice", [0] * 4, [1, 0, 0, 0]],
-                "?q": ["choice", [0, 0, 1, 1, 0, 0, 1, 1], [0, 0, 0, 1, 0, 0, 1, 0]],
-            },
-            where=[["==", ["get", "?q", i], 0] for i in (0, 1, 4, 5)],
-        ),
-    ]
+@rule("mul-before-channels-first")
+def mul_before_channels_first(x: FourAxes, z: PerFirst) -> Rewrite:
+    """Channels come back to the front, and each is multiplied by a constant."""
+    return Rewrite(
+        Mul(Transpose(x, perm=CHANNELS_FIRST), z), Transpose(Mul(x, Reshape(z, shape=[-1])), perm=CHANNELS_FIRST)
+    )
 
 
-def movement_rules() -> list[Rule]:
-    """All of them, without certificates."""
-    return [
-        *_relabelling_rules(),
-        *_elementwise_rules(),
-        *_channel_rules(),
-        *_axis_rules(),
-        *_part_rules(),
-        *_pad_rules(),
-    ]
+@rule("sub-before-channels-last")
+def sub_before_channels_last(x: FourAxes, z: PerLast) -> Rewrite:
+    """Channels go to the end, and a constant is taken from each."""
+    return Rewrite(
+        Sub(Transpose(x, perm=CHANNELS_LAST), z), Transpose(Sub(x, Reshape(z, shape=[-1, 1, 1])), perm=CHANNELS_LAST)
+    )
 
 
-def false_movement_controls() -> list[Rule]:
-    """Movements that do not pass, each well typed where it is wrong."""
-    square = {"x": {"shape": ["n", "n"]}, "z": {"shape": ["n", "n"]}}
-    row = {"shape": ["n"]}
+@rule("sub-before-channels-first")
+def sub_before_channels_first(x: FourAxes, z: PerFirst) -> Rewrite:
+    """Channels come back to the front, and a constant is taken from each."""
+    return Rewrite(
+        Sub(Transpose(x, perm=CHANNELS_FIRST), z), Transpose(Sub(x, Reshape(z, shape=[-1])), perm=CHANNELS_FIRST)
+    )
 
-    def control(name: str, source: Any, target: Any, variables: Any, **rest: Any) -> Rule:
-        return declare(name, "control", [source], [target], variables, **rest)
 
-    return [
-        control("softmax-keeps-its-axis", ["Softmax", _turn("x")], _turn(["Softmax", "x"]), square, attributes=_TURN),
-        control(
-            "constant-is-not-turned",
-            ["Add", _turn("x", [1, 0]), "z"],
-            _turn(["Add", "x", "z"], [1, 0]),
-            square,
-        ),
-        control(
-            "norm-of-another-axis",
-            ["LayerNormalization", _turn("x", [1, 0]), "g"],
-            _turn(["LayerNormalization", "x", "g"], [1, 0]),
-            {"x": square["x"], "g": row},
-        ),
-        control(
-            "transpose-is-a-reshape",
-            _turn("x", [1, 0]),
-            ["Reshape", {"shape": ["list", ["dim", "x", 1], ["dim", "x", 0]]}, "x"],
-            {"x": {"shape": ["m", "n"]}},
-        ),
-        control(
-            "row-is-added-to-columns",
-            ["Add", _turn("x", [1, 0]), "g"],
-            _turn(["Add", "x", "g"], [1, 0]),
-            {"x": square["x"], "g": row},
-        ),
-        control(
-            "parts-of-a-split-are-equal",
-            ["@", 1, ["Split", {"axis": _LAST, "split": [2, 2]}, "x"]],
-            ["Slice", {"axes": [_LAST], "starts": [0], "ends": [2], "steps": [1]}, "x"],
-            {"x": {"shape": ["m", 4]}},
-        ),
-        control(
-            "a-mean-counts-what-lies-around",
-            [
-                "AveragePool",
-                {"kernel_shape": [2, 2], "strides": [1, 1], "pads": [0, 0, 0, 0], "count_include_pad": 0},
-                ["Pad", {"pads": [0, 0, 1, 1, 0, 0, 1, 1]}, "x"],
-            ],
-            [
-                "AveragePool",
-                {"kernel_shape": [2, 2], "strides": [1, 1], "pads": [1, 1, 1, 1], "count_include_pad": 0},
-                "x",
-            ],
-            {"x": {"shape": ["n", "c", "h", "w"]}},
-        ),
-    ]
+@rule("sub-before-channels-last-from-right")
+def sub_before_channels_last_from_right(x: FourAxes, z: PerLast) -> Rewrite:
+    """Channels go to the end, and are taken from a constant."""
+    return Rewrite(
+        Sub(z, Transpose(x, perm=CHANNELS_LAST)), Transpose(Sub(Reshape(z, shape=[-1, 1, 1]), x), perm=CHANNELS_LAST)
+    )
+
+
+@rule("sub-before-channels-first-from-right")
+def sub_before_channels_first_from_right(x: FourAxes, z: PerFirst) -> Rewrite:
+    """Channels come back to the front, and are taken from a constant."""
+    return Rewrite(
+        Sub(z, Transpose(x, perm=CHANNELS_FIRST)), Transpose(Sub(Reshape(z, shape=[-1]), x), perm=CHANNELS_FIRST)
+    )
+
+
+@rule("div-before-channels-last")
+def div_before_channels_last(x: FourAxes, z: PerLast) -> Rewrite:
+    """Channels go to the end, and each is divided by a constant."""
+    return Rewrite(
+        Div(Transpose(x, perm=CHANNELS_LAST), z), Transpose(Div(x, Reshape(z, shape=[-1, 1, 1])), perm=CHANNELS_LAST)
+    )
+
+
+@rule("div-before-channels-first")
+def div_before_channels_first(x: FourAxes, z: PerFirst) -> Rewrite:
+    """Channels come back to the front, and each is divided by a constant."""
+    return Rewrite(
+        Div(Transpose(x, perm=CHANNELS_FIRST), z), Transpose(Div(x, Reshape(z, shape=[-1])), perm=CHANNELS_FIRST)
+    )
+
+
+@rule("div-before-channels-last-from-right")
+def div_before_channels_last_from_right(x: FourAxes, z: PerLast) -> Rewrite:
+    """Channels go to the end, and divide a constant."""
+    return Rewrite(
+        Div(z, Transpose(x, perm=CHANNELS_LAST)), Transpose(Div(Reshape(z, shape=[-1, 1, 1]), x), perm=CHANNELS_LAST)
+    )
+
+
+@rule("div-before-channels-first-from-right")
+def div_before_channels_first_from_right(x: FourAxes, z: PerFirst) -> Rewrite:
+    """Channels come back to the front, and divide a constant."""
+    return Rewrite(
+        Div(z, Transpose(x, perm=CHANNELS_FIRST)), Transpose(Div(Reshape(z, shape=[-1]), x), perm=CHANNELS_FIRST)
+    )
+
+
+def _before(p: Value, axis: Value) -> Value:
+    """The axis that a transpose brings to this place, counted from the end."""
+    return p[axis] - p.length
+
+
+@rule("softmax-before-transpose")
+def softmax_before_transpose(x: Tensor, p: Permutation, a: Axis) -> Rewrite:
+    """A softmax looks along one axis, which a transpose takes elsewhere."""
+    return Rewrite(Softmax(Transpose(x, perm=p), axis=a), Transpose(Softmax(x, axis=_before(p, a)), perm=p))
+
+
+@false_control("softmax-keeps-its-axis", of="softmax-before-transpose")
+def softmax_keeps_its_axis(x: Square, p: Permutation) -> Rewrite:
+    """False: the axis of a softmax goes along with the transpose."""
+    return Rewrite(Softmax(Transpose(x, perm=p)), Transpose(Softmax(x), perm=p))
+
+
+OneAxis = Annotated[Attribute, Choice([-1], [-2], [-3])]
+TwoAxes = Annotated[Attribute, Choice([-2, -1], [-3, -2], [-3, -1])]
+
+
+@rule("reducesum-of-1-before-transpose")
+def reducesum_of_1_before_transpose(x: Tensor, p: Permutation, r: OneAxis) -> Rewrite:
+    """The sum along one axis, which a transpose takes elsewhere."""
+    return Rewrite(
+        ReduceSum(Transpose(x, perm=p), axes=r, keepdims=1),
+        Transpose(ReduceSum(x, axes=ints(_before(p, r[0])), keepdims=1), perm=p),
+        where=[r.length == 1],
+    )
+
+
+@rule("reducesum-of-2-before-transpose")
+def reducesum_of_2_before_transpose(x: Tensor, p: Permutation, r: TwoAxes) -> Rewrite:
+    """The sum along two axes, which a transpose takes elsewhere."""
+    return Rewrite(
+        ReduceSum(Transpose(x, perm=p), axes=r, keepdims=1),
+        Transpose(ReduceSum(x, axes=ints(_before(p, r[0]), _before(p, r[1])), keepdims=1), perm=p),
+        where=[r.length == 2],
+    )
+
+
+@rule("reducemean-of-1-before-transpose")
+def reducemean_of_1_before_transpose(x: Tensor, p: Permutation, r: OneAxis) -> Rewrite:
+    """The mean along one axis, which a transpose takes elsewhere."""
+    return Rewrite(
+        ReduceMean(Transpose(x, perm=p), axes=r, keepdims=1),
+        Transpose(ReduceMean(x, axes=ints(_before(p, r[0])), keepdims=1), perm=p),
+        where=[r.length == 1],
+    )
+
+
+@rule("reducemean-of-2-before-transpose")
+def reducemean_of_2_before_transpose(x: Tensor, p: Permutation, r: TwoAxes) -> Rewrite:
+    """The mean along two axes, which a transpose takes elsewhere."""
+    return Rewrite(
+        ReduceMean(Transpose(x, perm=p), axes=r, keepdims=1),
+        Transpose(ReduceMean(x, axes=ints(_before(p, r[0]), _before(p, r[1])), keepdims=1), perm=p),
+        where=[r.length == 2],
+    )
+
+
+@rule("layer-norm-before-transpose")
+def layer_norm_before_transpose(x: Rows, g: Row, p: Permutation, e: Factor) -> Rewrite:
+    """A normalisation of rows, where the last axis stays the last."""
+    return Rewrite(
+        LayerNormalization(Transpose(x, perm=p), g, epsilon=e),
+        Transpose(LayerNormalization(x, g, epsilon=e), perm=p),
+        where=[p[-1] == p.length - 1],
+    )
+
+
+@rule("layer-norm-with-shift-before-transpose")
+def layer_norm_with_shift_before_transpose(x: Rows, g: Row, c: Row, p: Permutation, e: Factor) -> Rewrite:
+    """A normalisation of rows with a shift, where the last axis stays the last."""
+    return Rewrite(
+        LayerNormalization(Transpose(x, perm=p), g, c, epsilon=e),
+        Transpose(LayerNormalization(x, g, c, epsilon=e), perm=p),
+        where=[p[-1] == p.length - 1],
+    )
+
+
+@false_control("norm-of-another-axis", of="layer-norm-before-transpose")
+def norm_of_another_axis(x: Square, g: Row) -> Rewrite:
+    """False: the last axis does not stay the last."""
+    return Rewrite(LayerNormalization(Transpose(x, perm=[1, 0]), g), Transpose(LayerNormalization(x, g), perm=[1, 0]))
+
+
+@rule("transpose-of-ones-to-reshape")
+def transpose_of_ones_to_reshape(x: Tensor, p: Permutation) -> Rewrite:
+    """Axes of length one move past others without moving an element."""
+    return Rewrite(
+        Transpose(x, perm=p),
+        Reshape(x, shape=x.shape.permuted(p)),
+        where=[x.shape.is_static(), x.shape.keeps_order(p), ~p.is_identity()],
+    )
+
+
+@false_control("transpose-is-a-reshape", of="transpose-of-ones-to-reshape")
+def transpose_is_a_reshape(x: Annotated[Tensor, Shape("m n")]) -> Rewrite:
+    """False: only the types are alike."""
+    return Rewrite(Transpose(x, perm=[1, 0]), Reshape(x, shape=ints(x.dim(1), x.dim(0))))
+
+
+def _part_as_slice(x: Tensor, axis: Value, sizes: Value, part: int) -> tuple[Tensor, Tensor]:
+    """A part of a split, and the slice from the sum of the sizes before it."""
+    before = [sizes[j] for j in range(part)]
+    slice_ = Slice(
+        x, axes=ints(axis), starts=ints(total(0, *before)), ends=ints(total(0, *before, sizes[part])), steps=[1]
+    )
+    return Split(x, axis=axis, split=sizes)[part], slice_
+
+
+@rules({"part-0-of-2-to-slice": 0, "part-1-of-2-to-slice": 1})
+def part_of_two_to_slice(
+    part: int, x: Tensor, k: Axis, s: Annotated[Attribute, Partition("x", axis="k", parts=2)]
+) -> Rewrite:
+    """A part of a split into two is a slice, which knows how to move."""
+    return Rewrite(*_part_as_slice(x, k, s, part), where=[s.length == 2])
+
+
+@rules({"part-0-of-3-to-slice": 0, "part-1-of-3-to-slice": 1, "part-2-of-3-to-slice": 2})
+def part_of_three_to_slice(
+    part: int, x: Tensor, k: Axis, s: Annotated[Attribute, Partition("x", axis="k", parts=3)]
+) -> Rewrite:
+    """A part of a split into three is a slice, which knows how to move."""
+    return Rewrite(*_part_as_slice(x, k, s, part), where=[s.length == 3])
+
+
+@false_control("parts-of-a-split-are-equal", of="part-1-of-2-to-slice")
+def parts_of_a_split_are_equal(x: Annotated[Tensor, Shape("m 4")]) -> Rewrite:
+    """False: the second part is not the first."""
+    return Rewrite(Split(x, axis=LAST, split=[2, 2])[1], Slice(x, axes=[LAST], starts=[0], ends=[2], steps=[1]))
+
+
+_LENGTH = _X.dim(attribute("a", "ints")[0])
+
+
+@rule("slices-to-split")
+def slices_to_split(
+    x: Tensor,
+    a: OneAxis,
+    b: Annotated[Attribute, Choice([1], [2])],
+    e: Annotated[Attribute, Choice([_LENGTH], [TO_THE_END])],
+) -> Rewrite:
+    """Slices end to end as one split."""
+    length, cut, end = x.dim(a[0]), b[0], e[0]
+    parts = Split(x, axis=a[0], split=ints(cut, length - cut))
+    return Rewrite(
+        [Slice(x, axes=a, starts=[0], ends=b, steps=[1]), Slice(x, axes=a, starts=b, ends=e, steps=[1])],
+        [parts[0], parts[1]],
+        where=[a.length == 1, cut >= 0, cut <= length, length <= end],
+    )
+
+
+@rule("drop-empty-pad")
+def drop_empty_pad(
+    x: Image,
+    p: Annotated[Attribute, Choice([0] * 8, [0] * 7 + [1])],
+    v: Annotated[Attribute, Choice(0.0, 1.0)],
+) -> Rewrite:
+    """A pad of no width, which the types tell, does nothing."""
+    return Rewrite(Pad(x, pads=p, constant_value=v), x)
+
+
+@rule("compose-pads")
+def compose_pads(
+    x: Image,
+    p: Annotated[Attribute, Integers(0, 1, count=8)],
+    q: Annotated[Attribute, Integers(0, 1, count=8)],
+    v: Annotated[Attribute, Choice(0.0, 1.0)],
+) -> Rewrite:
+    """Two pads by the same number are one."""
+    both = ints(*(p[i] + q[i] for i in range(8)))
+    return Rewrite(Pad(Pad(x, pads=p, constant_value=v), pads=q, constant_value=v), Pad(x, pads=both, constant_value=v))
+
+
+@rule("pad-into-average")
+def pad_into_average(
+    x: Image,
+    w: Annotated[Attribute, Integers(2, 3, count=2)],
+    s: Strides,
+    p: Annotated[Attribute, Choice([0] * 4, [1, 0, 0, 0])],
+    q: Annotated[Attribute, Choice([0, 0, 1, 1, 0, 0, 1, 1], [0, 0, 0, 1, 0, 0, 1, 0])],
+) -> Rewrite:
+    """Zeros around an image that a mean counts are pads of its window."""
+    pool = {"kernel_shape": w, "strides": s, "count_include_pad": 1}
+    around = ints(*(p[i] + q[j] for i, j in enumerate((2, 3, 6, 7))))
+    return Rewrite(
+        AveragePool(Pad(x, pads=q), **pool, pads=p),
+        AveragePool(x, **pool, pads=around),
+        where=[q[i] == 0 for i in (0, 1, 4, 5)],
+    )
+
+
+@false_control("a-mean-counts-what-lies-around", of="pad-into-average")
+def a_mean_counts_what_lies_around(x: Image) -> Rewrite:
+    """False: this mean counts only what lies within the image."""
+    pool = {"kernel_shape": [2, 2], "strides": [1, 1], "count_include_pad": 0}
+    return Rewrite(
+        AveragePool(Pad(x, pads=[0, 0, 1, 1, 0, 0, 1, 1]), **pool, pads=[0, 0, 0, 0]),
+        AveragePool(x, **pool, pads=[1, 1, 1, 1]),
+    )

@@ -1,145 +1,143 @@
-"""Declared rules of padding: zeros around filters or images pass whatever keeps zero at zero.
+"""Padding: zeros around filters or images pass whatever keeps zero at zero.
 
-They undo what enlarging filters does (TASO, section 2), or bring the zeros to where they are done with.
+These rules undo what enlarging filters does (TASO, section 2), or bring the zeros to where they are done with. An
+example is `pad-before-relu`.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated
 
-from rlflow.rules.rule import Rule, declare
+from rlflow.rules.dsl import (
+    Attribute,
+    Attributes,
+    Choice,
+    Condition,
+    GroupsOf,
+    Integers,
+    OperatorConstructor,
+    Rewrite,
+    Shape,
+    Tensor,
+    Together,
+    Value,
+    false_control,
+    ints,
+    rule,
+    rules,
+)
+from rlflow.rules.dsl.operators import Add, AveragePool, Concat, Conv, Exp, Mul, Pad, Relu
+from rlflow.rules.dsl.vocabulary import CHANNELS, IMAGES, LAST, Filters, Image, OnOff, Scalar
 
-_FAMILY = "convolution"
-_BATCH, _CHANNELS = -4, -3
-_IMAGE = {"shape": ["n", "c", "h", "w"]}
-_OTHER = {"shape": ["m", "k", "p", "q"]}
-_PADS = {"?p": ["integers", 0, 2, 8]}
-_AROUND = {
-    "?p": [
-        "choice",
-        [0, 0, 1, 1, 0, 0, 1, 1],
-        [0, 0, 0, 1, 0, 0, 1, 0],
-        [0, 0, 1, 0, 0, 0, 0, 1],
-        [1, 0, 1, 0, 0, 1, 0, 1],
-    ]
-}
-_WITHIN_IMAGES = [["==", ["get", "?p", i], 0] for i in (0, 1, 4, 5)]
-"""Nothing is put around axes 0 and 1."""
+FAMILY = "convolution"
 
-
-def _pad(x: Any, pads: Any = "?p") -> Any:
-    return ["Pad", {"pads": pads}, x]
-
-
-def _both(rule: Rule, reverse: str) -> list[Rule]:
-    return [rule, rule.reversed(reverse)]
-
-
-def _nothing() -> list[Rule]:
-    """Pads of no width, means of a single point, and two pads as one."""
-    points = {"kernel_shape": [1, 1], "strides": [1, 1], "pads": [0] * 4, "count_include_pad": "?i"}
-    return [
-        *(
-            declare(f"drop-empty-pad-{rank}", _FAMILY, [_pad("x", [0] * (2 * rank))], ["x"], {"x": {"shape": [*axes]}})
-            for rank, axes in ((2, "mk"), (4, "nchw"))
-        ),
-        declare(
-            "drop-mean-of-points",
-            _FAMILY,
-            [["AveragePool", points, "x"]],
-            ["x"],
-            {"x": _IMAGE},
-            attributes={"?i": ["choice", 0, 1]},
-        ),
-    ]
+Pads = Annotated[Attribute, Integers(0, 2, count=8)]
+Around = Choice([0, 0, 1, 1, 0, 0, 1, 1], [0, 0, 0, 1, 0, 0, 1, 0], [0, 0, 1, 0, 0, 0, 0, 1], [1, 0, 1, 0, 0, 1, 0, 1])
+PadsAround = Annotated[Attribute, Around]
 
 
-def _elementwise() -> list[Rule]:
-    relu = declare(
-        "pad-before-relu", _FAMILY, [_pad(["Relu", "x"])], [["Relu", _pad("x")]], {"x": _IMAGE}, attributes=_PADS
+def _within_images(pads: Value) -> list[Condition]:
+    """Nothing is put around axes 0 and 1."""
+    return [pads[i] == 0 for i in (0, 1, 4, 5)]
+
+
+@rule("drop-empty-pad-2")
+def drop_empty_pad_2(x: Annotated[Tensor, Shape("m k")]) -> Rewrite:
+    """A pad of no width around a matrix does nothing."""
+    return Rewrite(Pad(x, pads=[0] * 4), x)
+
+
+@rule("drop-empty-pad-4")
+def drop_empty_pad_4(x: Image) -> Rewrite:
+    """A pad of no width around an image does nothing."""
+    return Rewrite(Pad(x, pads=[0] * 8), x)
+
+
+@rule("drop-mean-of-points")
+def drop_mean_of_points(x: Image, i: OnOff) -> Rewrite:
+    """The mean of a single point is the point."""
+    return Rewrite(AveragePool(x, kernel_shape=[1, 1], strides=[1, 1], pads=[0] * 4, count_include_pad=i), x)
+
+
+@rule("pad-before-relu", "pad-after-relu")
+def pad_before_relu(x: Image, p: Pads) -> Rewrite:
+    """The positive part of zero is zero."""
+    return Rewrite(Pad(Relu(x), pads=p), Relu(Pad(x, pads=p)))
+
+
+@rules({("pad-before-add", "pad-after-add"): Add, ("pad-before-mul", "pad-after-mul"): Mul})
+def pad_before_two(op: OperatorConstructor, x: Image, y: Image, p: Pads) -> Rewrite:
+    """Zeros around a sum or a product are zeros around both operands."""
+    return Rewrite(Pad(op(x, y), pads=p), op(Pad(x, pads=p), Pad(y, pads=p)))
+
+
+@rule("pad-before-scale", "pad-after-scale")
+def pad_before_scale(x: Image, s: Scalar, p: Pads) -> Rewrite:
+    """A factor keeps zero at zero."""
+    return Rewrite(Pad(Mul(x, s), pads=p), Mul(Pad(x, pads=p), s))
+
+
+@false_control("pad-passes-exp", of="pad-before-relu")
+def pad_passes_exp(x: Image) -> Rewrite:
+    """False: the exponential of zero is one."""
+    around = [0, 0, 1, 1, 0, 0, 1, 1]
+    return Rewrite(Pad(Exp(x), pads=around), Exp(Pad(x, pads=around)))
+
+
+@false_control("pad-passes-shift", of="pad-before-scale")
+def pad_passes_shift(x: Image, s: Scalar) -> Rewrite:
+    """False: a shift moves zero."""
+    around = [0, 0, 1, 1, 0, 0, 1, 1]
+    return Rewrite(Pad(Add(x, s), pads=around), Add(Pad(x, pads=around), s))
+
+
+@rule("pad-of-image-parts", "pad-of-image-whole")
+def pad_of_image_parts(x: Image, y: Annotated[Tensor, Shape("m c h w")], p: PadsAround) -> Rewrite:
+    """Zeros around the windows of a batch's parts, or of all of them."""
+    return Rewrite(
+        Pad(Concat(x, y, axis=IMAGES), pads=p),
+        Concat(Pad(x, pads=p), Pad(y, pads=p), axis=IMAGES),
+        where=_within_images(p),
     )
-    pairs = [
-        declare(
-            f"pad-before-{op.lower()}",
-            _FAMILY,
-            [_pad([op, "x", "y"])],
-            [[op, _pad("x"), _pad("y")]],
-            {"x": _IMAGE, "y": _IMAGE},
-            attributes=_PADS,
-        )
-        for op in ("Add", "Mul")
-    ]
-    scale = declare(
-        "pad-before-scale",
-        _FAMILY,
-        [_pad(["Mul", "x", "s"])],
-        [["Mul", _pad("x"), "s"]],
-        {"x": _IMAGE, "s": {"shape": []}},
-        attributes=_PADS,
+
+
+@rule("pad-of-channel-parts", "pad-of-channel-whole")
+def pad_of_channel_parts(x: Image, y: Annotated[Tensor, Shape("n e h w")], p: PadsAround) -> Rewrite:
+    """Zeros around the windows of some channels, or of all of them."""
+    return Rewrite(
+        Pad(Concat(x, y, axis=CHANNELS), pads=p),
+        Concat(Pad(x, pads=p), Pad(y, pads=p), axis=CHANNELS),
+        where=_within_images(p),
     )
-    return [new for rule in (relu, *pairs, scale) for new in _both(rule, rule.name.replace("before", "after"))]
 
 
-def _joined() -> list[Rule]:
-    """Around the windows of parts, or of all of them."""
-    parts = [
-        declare(
-            f"pad-of-{name}-parts",
-            _FAMILY,
-            [_pad(["Concat", {"axis": axis}, "x", "y"])],
-            [["Concat", {"axis": axis}, _pad("x"), _pad("y")]],
-            {"x": _IMAGE, "y": {"shape": [new if old == joined else old for old in "nchw"]}},
-            attributes=_AROUND,
-            where=_WITHIN_IMAGES,
-        )
-        for name, axis, joined, new in (("image", _BATCH, "n", "m"), ("channel", _CHANNELS, "c", "e"))
-    ]
-    return [new for rule in parts for new in _both(rule, rule.name.replace("parts", "whole"))]
+@false_control("pad-between-parts", of="pad-of-channel-parts")
+def pad_between_parts(x: Image, y: Image) -> Rewrite:
+    """False: zeros come to lie between the parts."""
+    right, left = [0, 0, 1, 0, 0, 0, 1, 1], [0, 0, 1, 1, 0, 0, 1, 0]
+    return Rewrite(
+        Pad(Concat(x, y, axis=LAST), pads=[0, 0, 1, 1, 0, 0, 1, 1]),
+        Concat(Pad(x, pads=right), Pad(y, pads=left), axis=LAST),
+    )
 
 
-def _filters() -> Rule:
+LooseWindow = Annotated[
+    Attributes,
+    Together(
+        strides=("s", Integers(1, 2, count=2)),
+        pads=("a", Integers(1, 3, count=4)),
+        group=("g", GroupsOf("x", "f")),
+    ),
+]
+
+
+@rule("shrink-filters")
+def shrink_filters(x: Image, f: Filters, window: LooseWindow, p: PadsAround) -> Rewrite:
     """The inverse of enlarging: without their zeros, filters need that much less around the image."""
-    less = ["list", *(["+", ["get", "?a", i], ["*", -1, ["get", "?p", j]]] for i, j in enumerate((2, 3, 6, 7)))]
-    window = {"strides": "?s", "dilations": [1, 1], "group": "?g"}
-    return declare(
-        "shrink-filters",
-        _FAMILY,
-        [["Conv", {**window, "pads": "?a"}, "x", _pad("f")]],
-        [["Conv", {**window, "pads": less}, "x", "f"]],
-        {"x": _IMAGE, "f": _OTHER},
-        attributes={
-            "?s": ["integers", 1, 2, 2],
-            "?a": ["integers", 1, 3, 4],
-            "?g": ["groups", "x", "f"],
-            **_AROUND,
-        },
-        where=_WITHIN_IMAGES,
+    pads = window["pads"]
+    less = ints(*(pads[i] - p[j] for i, j in enumerate((2, 3, 6, 7))))
+    return Rewrite(
+        Conv(x, Pad(f, pads=p), **window, dilations=[1, 1]),
+        Conv(x, f, **{**window, "pads": less}, dilations=[1, 1]),
+        where=_within_images(p),
     )
-
-
-def padding_rules() -> list[Rule]:
-    """All of them, without certificates."""
-    return [*_nothing(), *_elementwise(), *_joined(), _filters()]
-
-
-def false_padding_controls() -> list[Rule]:
-    """What does not keep zero at zero, and zeros that come to lie between the parts."""
-    around, left, right = ([0, 0, 1, *(begin, 0, 0, 1), end] for begin, end in ((1, 1), (1, 0), (0, 1)))
-    joint = {"axis": -1}
-    return [
-        declare("pad-passes-exp", "control", [_pad(["Exp", "x"], around)], [["Exp", _pad("x", around)]], {"x": _IMAGE}),
-        declare(
-            "pad-passes-shift",
-            "control",
-            [_pad(["Add", "x", "s"], around)],
-            [["Add", _pad("x", around), "s"]],
-            {"x": _IMAGE, "s": {"shape": []}},
-        ),
-        declare(
-            "pad-between-parts",
-            "control",
-            [_pad(["Concat", joint, "x", "y"], around)],
-            [["Concat", joint, _pad("x", right), _pad("y", left)]],
-            {"x": _IMAGE, "y": _IMAGE},
-        ),
-    ]

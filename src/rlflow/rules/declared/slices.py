@@ -1,178 +1,281 @@
-"""Declared rules of slices, where the sizes along their axis tell: of Gemm, of joins, of heads and of other slices."""
+"""Slices where the lengths along their axis tell: of Gemm, of joins, of heads and of other slices.
+
+An example is `slice-before-shorter-slice`: of two slices from the front, the one that ends first counts.
+"""
 
 from __future__ import annotations
 
-from dataclasses import replace
-from typing import Any
+from typing import Annotated
 
-from rlflow.rules.declared.reading import BEGIN, END, EXTENT, EXTENTS, SLICE, TO_THE_END
-from rlflow.rules.rule import Rule, declare
+from rlflow.rules.declared.slice_pushdown import along, is_single
+from rlflow.rules.dsl import (
+    Attribute,
+    Attributes,
+    Choice,
+    Condition,
+    Operand,
+    Rewrite,
+    Shape,
+    Tensor,
+    Together,
+    Uniform,
+    Value,
+    attribute,
+    false_control,
+    ints,
+    join,
+    rule,
+    tensor,
+)
+from rlflow.rules.dsl.operators import Concat, Gather, Gemm, Reshape, Slice, Squeeze
+from rlflow.rules.dsl.vocabulary import (
+    LAST,
+    ROWS,
+    AnySlice,
+    Axis,
+    Extent,
+    Literal,
+)
+from rlflow.rules.expression import TO_THE_END
 
-_FAMILY = "reading"
-_LAST = -1
-_ROWS = -2
+FAMILY = "reading"
+
+GemmFactors = Annotated[
+    Attributes,
+    Together(alpha=("alpha", Uniform()), beta=("beta", Uniform()), transB=("turned", Choice(0, 1))),
+]
+Left = Annotated[Tensor, Shape("m k")]
+Right = Annotated[Tensor, Shape("l n")]
+Addend = Annotated[Tensor, Shape("o")]
 
 
-def _gemm_rules() -> list[Rule]:
-    """Rows of the left matrix; columns of the right one, however it is stored, and of what is added."""
-    factors = {"alpha": "?alpha", "beta": "?beta", "transB": "?turned"}
-    kinds = {"?alpha": ["uniform"], "?beta": ["uniform"], "?turned": ["choice", 0, 1]}
-    operands = {"x": {"shape": ["m", "k"]}, "w": {"shape": ["l", "n"]}, "c": {"shape": ["o"]}}
-    right = ["+", _LAST, ["*", -1, "?turned"]]
+@rule("slice-before-gemm")
+def slice_before_gemm(x: Left, w: Right, extent: Extent, factors: GemmFactors) -> Rewrite:
+    """Rows of a Gemm are made of rows of the left matrix."""
+    return Rewrite(
+        Slice(Gemm(x, w, **factors), axes=[ROWS], **extent), Gemm(Slice(x, axes=[ROWS], **extent), w, **factors)
+    )
+
+
+@rule("slice-before-gemm-of-columns")
+def slice_before_gemm_of_columns(x: Left, w: Right, extent: Extent, factors: GemmFactors) -> Rewrite:
+    """Columns of a Gemm are made of columns of the right matrix, however it is stored."""
+    columns = Slice(w, axes=ints(LAST - factors["transB"]), **extent)
+    return Rewrite(Slice(Gemm(x, w, **factors), axes=[LAST], **extent), Gemm(x, columns, **factors))
+
+
+@rule("slice-before-gemm-with-bias")
+def slice_before_gemm_with_bias(x: Left, w: Right, c: Addend, extent: Extent, factors: GemmFactors) -> Rewrite:
+    """Rows of a Gemm with bias are made of rows of the left matrix and the whole bias."""
+    return Rewrite(
+        Slice(Gemm(x, w, c, **factors), axes=[ROWS], **extent), Gemm(Slice(x, axes=[ROWS], **extent), w, c, **factors)
+    )
+
+
+@rule("slice-before-gemm-of-columns-with-bias")
+def slice_before_gemm_of_columns_with_bias(
+    x: Left, w: Right, c: Addend, extent: Extent, factors: GemmFactors
+) -> Rewrite:
+    """Columns of a Gemm with bias are made of columns of the right matrix and of the bias."""
+    columns = Slice(w, axes=ints(LAST - factors["transB"]), **extent)
+    return Rewrite(
+        Slice(Gemm(x, w, c, **factors), axes=[LAST], **extent),
+        Gemm(x, columns, Slice(c, axes=[LAST], **extent), **factors),
+        where=[c.dim(0) != 1],
+    )
+
+
+def _is_forward(starts: Value, ends: Value, steps: Value) -> list[Condition]:
+    """A slice from the front, element by element."""
+    return [starts[0] >= 0, ends[0] >= 0, steps == [1]]
+
+
+_AXIS = attribute("axis", "ints")[0]
+_LENGTH = tensor("x").dim(_AXIS)
+SameAxis = Annotated[Attribute, Choice(_AXIS)]
+
+
+@rule("slice-before-first-of-2-joined")
+def slice_before_first_of_2_joined(x: Tensor, y: Tensor, part: AnySlice, j: SameAxis) -> Rewrite:
+    """A slice of a join of two that lies within the first part."""
+    return Rewrite(
+        Slice(Concat(x, y, axis=j), **part),
+        Slice(x, **part),
+        where=[
+            is_single(part),
+            along(part) == j,
+            *_is_forward(part["starts"], part["ends"], part["steps"]),
+            part["ends"][0] <= x.dim(along(part)),
+        ],
+    )
+
+
+@rule("slice-before-first-of-3-joined")
+def slice_before_first_of_3_joined(x: Tensor, y: Tensor, z: Tensor, part: AnySlice, j: SameAxis) -> Rewrite:
+    """A slice of a join of three that lies within the first part."""
+    return Rewrite(
+        Slice(Concat(x, y, z, axis=j), **part),
+        Slice(x, **part),
+        where=[
+            is_single(part),
+            along(part) == j,
+            *_is_forward(part["starts"], part["ends"], part["steps"]),
+            part["ends"][0] <= x.dim(along(part)),
+        ],
+    )
+
+
+BehindFirst = Annotated[
+    Attributes,
+    Together(
+        axes=("axis", Choice([-1], [-2], [-3], [-4])),
+        starts=("b", Choice([_LENGTH], [_LENGTH + 1])),
+        ends=("e", Choice([_LENGTH + 2], [TO_THE_END])),
+        steps=("t", Choice([1], [1], [2], [-1])),
+    ),
+]
+
+
+@rule("slice-before-second-of-2-joined")
+def slice_before_second_of_2_joined(x: Tensor, y: Tensor, part: BehindFirst, j: SameAxis) -> Rewrite:
+    """A slice of a join of two that lies within the second part."""
+    length, start, end = x.dim(along(part)), part["starts"][0], part["ends"][0]
+    moved = {**part, "starts": ints(start - length), "ends": ints(end - length)}
+    return Rewrite(
+        Slice(Concat(x, y, axis=j), **part),
+        Slice(y, **moved),
+        where=[
+            is_single(part),
+            along(part) == j,
+            *_is_forward(part["starts"], part["ends"], part["steps"]),
+            length <= start,
+            length <= end,
+        ],
+    )
+
+
+_X = tensor("x")
+_FIRST, _SECOND = _X.dim(0), _X.dim(1)
+_WIDTH = _X.dim(2) * _X.dim(3)
+_HEADS = ([2, -1], [-1, 3])
+Joined = Annotated[
+    Attribute,
+    Choice([0, 0, LAST], [0, _SECOND, LAST], [_FIRST, _SECOND, _WIDTH], [LAST, _SECOND, _WIDTH]),
+]
+Parted = Annotated[
+    Attribute,
+    Choice(*([a, b, *heads] for a in (0, _FIRST) for b in (0, _SECOND) for heads in _HEADS)),
+]
+
+
+def _keeps_first_two(shape: Value, x: Tensor) -> list[Condition]:
+    return [shape[0].is_in([0, LAST, x.dim(0)]), shape[1].is_in([0, x.dim(1)])]
+
+
+@rule("slice-before-heads-joined")
+def slice_before_heads_joined(x: Annotated[Tensor, Shape("b t h d")], extent: Extent, r: Joined) -> Rewrite:
+    """The last two axes joined (attention's heads), where an axis before them is read."""
+    return Rewrite(
+        Slice(Reshape(x, shape=r), axes=[ROWS], **extent),
+        Reshape(Slice(x, axes=[-3], **extent), shape=[0, 0, LAST]),
+        where=[r.length == 3, *_keeps_first_two(r, x), r[2].is_in([LAST, x.dim(2) * x.dim(3)])],
+    )
+
+
+@rule("slice-before-heads-parted")
+def slice_before_heads_parted(x: Annotated[Tensor, Shape("b t c")], extent: Extent, r: Parted) -> Rewrite:
+    """The last axis taken apart, where an axis before it is read."""
+    return Rewrite(
+        Slice(Reshape(x, shape=r), axes=[-3], **extent),
+        Reshape(Slice(x, axes=[ROWS], **extent), shape=ints(0, 0, r[2], r[3])),
+        where=[r.length == 4, *_keeps_first_two(r, x), r[2] != 0],
+    )
+
+
+InnerExtent = Annotated[
+    Attributes,
+    Together(
+        starts=("c", Choice([0], [0], [1], [-1], [-2])),
+        ends=("f", Choice([1], [2], [3], [-1], [TO_THE_END])),
+        steps=("u", Choice([1], [1], [2], [-1])),
+    ),
+]
+OtherAxis = Annotated[Attribute, Choice([-1], [-2], [-3])]
+FromFirst = Annotated[
+    Attributes, Together(starts=("b", Choice([0])), ends=("e", Choice([1], [2])), steps=("t", Choice([1])))
+]
+
+
+def _both_forward(part: AnySlice, inner: InnerExtent) -> list[Condition]:
     return [
-        rule
-        for more in ((), ("c",))
-        for shapes in [{name: operands[name] for name in ("x", "w", *more)}]
-        for suffix in ["-with-bias" if more else ""]
-        for rule in (
-            SLICE.before(
-                f"gemm{suffix}",
-                ["Gemm", factors, "x", "w", *more],
-                ["Gemm", factors, SLICE("x", _ROWS), "w", *more],
-                shapes,
-                axis=_ROWS,
-                attributes=kinds,
-            ),
-            SLICE.before(
-                f"gemm-of-columns{suffix}",
-                ["Gemm", factors, "x", "w", *more],
-                ["Gemm", factors, "x", SLICE("w", right), *(SLICE(c, _LAST) for c in more)],
-                shapes,
-                axis=_LAST,
-                attributes=kinds,
-                where=[["!=", ["dim", c, 0], 1] for c in more],
-            ),
-        )
+        *_is_forward(part["starts"], part["ends"], part["steps"]),
+        *_is_forward(inner["starts"], inner["ends"], inner["steps"]),
     ]
 
 
-def _forward(name: str, begin: str = "?b", end: str = "?e") -> list[Any]:
-    """Conditions: a slice from the front, element by element."""
-    return [["<=", 0, ["get", begin, 0]], ["<=", 0, ["get", end, 0]], ["==", name, [1]]]
+def _once(x: Operand, part: AnySlice, start: Value, end: Value) -> Tensor:
+    return Slice(x, axes=part["axes"], starts=ints(start), ends=ints(end), steps=[1])
 
 
-def _joined_rules() -> list[Rule]:
-    """A slice of a join along its own axis that lies within one part."""
-    along = ["dim", "x", SLICE.axis]
-    kinds = {"?j": ["choice", SLICE.axis]}
-    behind = {"?b": ["choice", [along], [["+", along, 1]]], "?e": ["choice", [["+", along, 2]], [TO_THE_END]]}
-    within = [["==", SLICE.axis, "?j"], *_forward("?t")]
-    moved = {k: ["list", ["+", at, ["*", -1, along]]] for k, at in (("starts", BEGIN), ("ends", END))}
-    return [
-        *(
-            SLICE.before(
-                f"first-of-{len(parts)}-joined",
-                ["Concat", {"axis": "?j"}, *parts],
-                SLICE("x"),
-                attributes=kinds,
-                where=[*within, ["<=", END, along]],
-            )
-            for parts in ("xy", "xyz")
-        ),
-        SLICE.before(
-            "second-of-2-joined",
-            ["Concat", {"axis": "?j"}, "x", "y"],
-            ["Slice", {"axes": "?axis", **moved, "steps": "?t"}, "y"],
-            attributes={**kinds, **behind},
-            where=[*within, ["<=", along, BEGIN], ["<=", along, END]],
-        ),
-    ]
+@rule("slice-before-shorter-slice")
+def slice_before_shorter_slice(x: Tensor, part: AnySlice, inner: InnerExtent) -> Rewrite:
+    """A slice of a slice along one axis is one slice, which ends where the outer one does."""
+    start, stop = inner["starts"][0] + part["starts"][0], inner["starts"][0] + part["ends"][0]
+    return Rewrite(
+        Slice(Slice(x, axes=part["axes"], **inner), **part),
+        _once(x, part, start, stop),
+        where=[is_single(part), *_both_forward(part, inner), stop <= inner["ends"][0]],
+    )
 
 
-def _reshape_rules() -> list[Rule]:
-    """The last axis taken apart, or the last two joined (attention's heads), where an axis before them is read."""
-    heads = {"x": {"shape": ["b", "t", "h", "d"]}}
-    flat = {"x": {"shape": ["b", "t", "c"]}}
-    first, second = (["dim", "x", i] for i in (0, 1))
-    width = ["*", ["dim", "x", 2], ["dim", "x", 3]]
-    kept = [["in", ["get", "?r", 0], [0, _LAST, first]], ["in", ["get", "?r", 1], [0, second]]]
-
-    def reshape(shape: Any, x: Any) -> Any:
-        return ["Reshape", {"shape": shape}, x]
-
-    return [
-        SLICE.before(
-            "heads-joined",
-            reshape("?r", "x"),
-            reshape([0, 0, _LAST], SLICE("x", -3)),
-            heads,
-            axis=_ROWS,
-            attributes={
-                "?r": ["choice", [0, 0, _LAST], [0, second, _LAST], [first, second, width], [_LAST, second, width]]
-            },
-            where=[["==", ["length", "?r"], 3], *kept, ["in", ["get", "?r", 2], [_LAST, width]]],
-        ),
-        SLICE.before(
-            "heads-parted",
-            reshape("?r", "x"),
-            reshape(["list", 0, 0, ["get", "?r", 2], ["get", "?r", 3]], SLICE("x", _ROWS)),
-            flat,
-            axis=-3,
-            attributes={
-                "?r": ["choice", *([a, b, *c] for a in (0, first) for b in (0, second) for c in ([2, -1], [-1, 3]))]
-            },
-            where=[["==", ["length", "?r"], 4], *kept, ["!=", ["get", "?r", 2], 0]],
-        ),
-    ]
+@rule("slice-before-longer-slice")
+def slice_before_longer_slice(x: Tensor, part: AnySlice, inner: InnerExtent) -> Rewrite:
+    """A slice of a slice along one axis is one slice, which ends where the inner one does."""
+    start, stop = inner["starts"][0] + part["starts"][0], inner["starts"][0] + part["ends"][0]
+    return Rewrite(
+        Slice(Slice(x, axes=part["axes"], **inner), **part),
+        _once(x, part, start, inner["ends"][0]),
+        where=[is_single(part), *_both_forward(part, inner), inner["ends"][0] < stop],
+    )
 
 
-def _nested_rules() -> list[Rule]:
-    """A slice of a slice, along one axis or along two; and a slice that is all there is."""
-    inner = {"starts": "?c", "ends": "?f", "steps": "?u"}
-    kinds = {name: EXTENTS[of] for name, of in (("?c", "?b"), ("?f", "?e"), ("?u", "?t"))}
-    start = ["+", ["get", "?c", 0], BEGIN]
-    stop = ["+", ["get", "?c", 0], END]
-    limit = ["get", "?f", 0]
-    forward = [*_forward("?t"), *_forward("?u", "?c", "?f")]
-    sliced = ["Slice", {"axes": "?axis", **inner}, "x"]
-
-    def once(end: Any) -> Any:
-        return ["Slice", {"axes": "?axis", "starts": ["list", start], "ends": ["list", end], "steps": [1]}, "x"]
-
-    whole = [["==", "?b", [0]], ["==", "?t", [1]], ["<=", ["dim", "x", SLICE.axis], END]]
-    joined = {"axes": ["join", "?axis", "?k"]}
-    joined |= {k: ["join", a, b] for k, a, b in zip(inner, EXTENT.values(), inner.values(), strict=True)}
-    return [
-        SLICE.before("shorter-slice", sliced, once(stop), attributes=kinds, where=[*forward, ["<=", stop, limit]]),
-        SLICE.before("longer-slice", sliced, once(limit), attributes=kinds, where=[*forward, ["<", limit, stop]]),
-        SLICE.before(
-            "slice-of-other-axis",
-            ["Slice", {"axes": "?k", **inner}, "x"],
-            ["Slice", joined, "x"],
-            attributes={"?k": ["choice", *([a] for a in (-1, -2, -3))], **kinds},
-            where=[["==", ["length", "?k"], 1], ["!=", "?axis", "?k"]],
-        ),
-        replace(SLICE.before("all", "x", "x", where=whole), name="drop-whole-slice"),
-    ]
+@rule("slice-before-slice-of-other-axis")
+def slice_before_slice_of_other_axis(x: Tensor, part: AnySlice, k: OtherAxis, inner: InnerExtent) -> Rewrite:
+    """Slices along two axes are one slice."""
+    both = {name: join(part[name], inner[name]) for name in inner}
+    return Rewrite(
+        Slice(Slice(x, axes=k, **inner), **part),
+        Slice(x, axes=join(part["axes"], k), **both),
+        where=[is_single(part), k.length == 1, part["axes"] != k],
+    )
 
 
-def _single_rules() -> list[Rule]:
+@rule("drop-whole-slice")
+def drop_whole_slice(x: Tensor, part: AnySlice) -> Rewrite:
+    """A slice of all there is does nothing."""
+    return Rewrite(
+        Slice(x, **part),
+        x,
+        where=[is_single(part), part["starts"] == [0], part["steps"] == [1], x.dim(along(part)) <= part["ends"][0]],
+    )
+
+
+@false_control("a-slice-of-a-slice-starts-over", of="slice-before-shorter-slice")
+def a_slice_of_a_slice_starts_over(x: Tensor, extent: FromFirst) -> Rewrite:
+    """False: the outer slice counts from where the inner one begins."""
+    inner = Slice(x, axes=[LAST], starts=[1], ends=[3], steps=[1])
+    return Rewrite(Slice(inner, axes=[LAST], **extent), Slice(x, axes=[LAST], **extent))
+
+
+@rule("gather-of-one-to-slice")
+def gather_of_one_to_slice(x: Tensor, i: Literal, axis: Axis) -> Rewrite:
     """An element along an axis as a slice of one, which the other rules know how to move."""
-    at = ["value", "i"]
-    return [
-        declare(
-            f"gather-of-{name}-to-slice",
-            _FAMILY,
-            [["Gather", {"axis": "?axis"}, "x", "i"]],
-            [
-                [
-                    "Squeeze",
-                    {"axes": ["list", "?axis"]},
-                    [
-                        "Slice",
-                        {"axes": ["list", "?axis"], "starts": ["list", at], "ends": ["list", end], "steps": [1]},
-                        "x",
-                    ],
-                ]
-            ],
-            {"i": {"shape": [], "literal": True}},
-            attributes={"?axis": ["axis", "x"]},
-            where=[[relation, at, -1]],
-        )
-        for name, relation, end in (("one", "!=", ["+", at, 1]), ("last", "==", TO_THE_END))
-    ]
+    one = Slice(x, axes=ints(axis), starts=ints(i.index), ends=ints(i.index + 1), steps=[1])
+    return Rewrite(Gather(x, i, axis=axis), Squeeze(one, axes=ints(axis)), where=[i.index != -1])
 
 
-def slice_rules() -> list[Rule]:
-    """All of them, without certificates."""
-    return [*_gemm_rules(), *_joined_rules(), *_reshape_rules(), *_nested_rules(), *_single_rules()]
+@rule("gather-of-last-to-slice")
+def gather_of_last_to_slice(x: Tensor, i: Literal, axis: Axis) -> Rewrite:
+    """The last element along an axis as a slice of one."""
+    one = Slice(x, axes=ints(axis), starts=ints(i.index), ends=ints(TO_THE_END), steps=[1])
+    return Rewrite(Gather(x, i, axis=axis), Squeeze(one, axes=ints(axis)), where=[i.index == -1])

@@ -131,6 +131,7 @@ class EGraph:
             self._congruent = True
             classes: dict[ENode, ClassId] = {}
             for node, member in self._classes.items():
+                # Nodes that have become the same node unite their classes, and need another round.
                 self.unite(classes.setdefault(self._canonical(node), member), member)
             self._classes = classes
 

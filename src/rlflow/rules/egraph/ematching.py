@@ -119,6 +119,7 @@ class _Step(NamedTuple):
             return
         for children in _orders(node.children) if self.commutative else (node.children,):
             extended = classes + children
+            # `for ... else` instead of `all(...)`: this is the inner loop of saturation.
             for one, other in self.equal:
                 if extended[one] != extended[other]:
                     break
@@ -131,7 +132,7 @@ class _Step(NamedTuple):
         for name, value, number in self.attributes:
             if name not in present:
                 return None
-            if number == len(values):
+            if number == len(values):  # the first occurrence of the variable binds it
                 values = (*values, present[name])
             elif present[name] != (value if number is None else values[number]):
                 return None

@@ -21,6 +21,7 @@ def apply(graph: Graph, match: Match) -> Graph:
     added: dict[int, Node] = {}
     places: list[int] = []
 
+    # Planned nodes come operands first, so that `places` already has those that a node reads.
     def placed(operand: Operand) -> Ref:
         return match.bindings[operand] if isinstance(operand, str) else Ref(places[operand.node], operand.index)
 

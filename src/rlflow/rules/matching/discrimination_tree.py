@@ -208,7 +208,7 @@ class DiscriminationTree:
         for number, (variant, written) in enumerate(variants):
             for length in range(len(written.tests) + 1):
                 path = written.tests[:length]
-                if path not in places:
+                if path not in places:  # sources that begin alike share their places
                     places[path] = places[path[:-1]].extend(path[-1])
                 places[path].depth = max(places[path].depth, variant.depth)
             places[written.tests].ends.append(number)
@@ -220,7 +220,7 @@ class DiscriminationTree:
         while stack:
             state = stack.pop()
             place, ahead = state.place, state.ahead
-            if place.depth <= deeper_than:
+            if place.depth <= deeper_than:  # nothing from here on is deep enough
                 continue
             if ahead is None:
                 found.extend(Occurrence(variant, *state[2:]) for variant in place.ends)
@@ -307,7 +307,7 @@ def _bound(
         if present is None:
             return None
         if isinstance(value, _Slot):
-            if value.number == len(slots):
+            if value.number == len(slots):  # the first occurrence of the variable binds it
                 slots = (*slots, present)
                 continue
             value = slots[value.number]

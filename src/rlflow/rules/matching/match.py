@@ -78,6 +78,7 @@ class Matcher:
             match = self._completed(graph, occurrence)
             if match is not None:
                 rule = self._rules[occurrence.variant]
+                # Two variants of one rule may match in the same way, as Add(x, y) does on equal operands.
                 key = (rule, match.roots, frozenset(match.bindings.items()))
                 if key not in seen:
                     seen.add(key)
@@ -128,7 +129,7 @@ class Matcher:
             tuple(map(graph.type_of, roots)),
         )
         if here not in self._replacements:
-            if len(self._replacements) >= _MAX_REMEMBERED:
+            if len(self._replacements) >= _MAX_REMEMBERED:  # bounds the memory of long searches
                 self._replacements.clear()
             self._replacements[here] = self._drawn_up(here)
         return self._replacements[here]

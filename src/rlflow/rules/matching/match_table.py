@@ -91,6 +91,7 @@ class MatchTables:
     ) -> MatchTable:
         """Drop the matches at removed roots, those that reach as deep as the change, and joint ones at stale roots."""
         rules_at, single, joint = table.rules_at.mutate(), _Draft(table.single), _Draft(table.joint)
+        # A removed root counts as at distance -1: all its matches go.
         for root, distance in {**dict.fromkeys(removed, -1), **near}.items():
             rules = rules_at.pop(root, ())
             for rule in rules:

@@ -59,7 +59,7 @@ def replacement(
     """
     if not admitted(rule, scope.types, constant):
         return None
-    if not all(holds(condition, scope) for condition in (*rule.where, *rule.worth)):
+    if not all(holds(condition, scope) for condition in (*rule.where, *rule.profitable_if)):
         return None
 
     draft = _Draft(scope, constant)
@@ -96,7 +96,7 @@ class _Draft:
         """Plan the nodes of a term, operands first, and return where its value is."""
         if isinstance(term, Variable):
             return term.name
-        if term.node not in self.numbers:
+        if term.node not in self.numbers:  # outputs of one application share its node
             inputs = tuple(map(self.place, term.arguments))
             attributes = {name: evaluate(pattern.thaw(value), self.scope) for name, value in term.attributes}
             types = registry.infer(term.op, attributes, list(map(self.type_of, inputs)))

@@ -17,8 +17,7 @@ from rlflow.ir.node import AttributeValue
 from rlflow.ir.tensor_type import TensorType
 from rlflow.ops.registry import OPERATORS
 from rlflow.rules import pattern
-from rlflow.rules.declared.reading import TO_THE_END
-from rlflow.rules.expression import Expression, Scope, Unproven, evaluate
+from rlflow.rules.expression import TO_THE_END, Expression, Scope, Unproven, evaluate
 from rlflow.rules.pattern import Apply, Term, Variable
 from rlflow.rules.rule import Rule, VariableSpec
 from rlflow.rules.verification.sampler import Sampler
@@ -65,7 +64,7 @@ class _Slot(NamedTuple):
 
 
 def _slots(*terms: Term) -> list[_Slot]:
-    """In the order of their operators, operands first."""
+    """List the attribute groups of all applications, in the order of the operators, operands first."""
     nodes = dict.fromkeys(t.node for term in terms for t in pattern.subterms(term) if isinstance(t, Apply))
     return [
         _Slot(node, kind, names, tuple(dict(node.attributes)[name] for name in names))
@@ -75,12 +74,12 @@ def _slots(*terms: Term) -> list[_Slot]:
 
 
 def is_tied(rule: Rule) -> bool:
-    """Whether the rule has a size of the example that it was found at, though its templates admit others."""
+    """Return True if the rule has a size of the example that it was found at, though its templates admit others."""
     return any(map(_is_tied, _slots(*rule.source, *rule.target)))
 
 
 def _is_tied(slot: _Slot) -> bool:
-    """Where a size stands, that is: -1 and 0 in a reshape are none."""
+    """Return True where a size stands: -1 and 0 in a reshape are none."""
     written = [
         (name, value)
         for name, value in zip(slot.names, slot.value, strict=True)
@@ -186,7 +185,9 @@ def _by_typing(candidates: Sequence[Rule]) -> Sequence[Rule]:
 
 
 def _may_share(one: _Slot, other: _Slot) -> bool:
-    """Whether two slots may have one variable: of equal values, and sizes and permutations not one after the other."""
+    """Return True if two slots may share a variable: values are equal, and sizes and permutations do not follow
+    each other.
+    """
     inside = one.kind not in _AXES and one.node in (t for t in pattern.subterms(other.node) if isinstance(t, Apply))
     return (one.kind, one.value) == (other.kind, other.value) and not inside
 
@@ -217,7 +218,7 @@ class _Opening:
         return Scope(self.types, self.values)
 
     def of_kind(self, *kinds: str) -> list[tuple[Any, ...]]:
-        """What the source writes in the slots of these kinds."""
+        """Return what the source writes in the slots of these kinds."""
         return list(dict.fromkeys(names for slot, names in self.written.items() if slot.kind in kinds))
 
     @property
@@ -245,7 +246,7 @@ class _Opening:
         return next((axis for axis in self.axes if _value(axis, self.scope) == single), None)
 
     def _drawn(self, slot: _Slot, before: Sequence[str]) -> Any:
-        """How the next variable of a slot is drawn."""
+        """Say how the next variable of a slot is drawn."""
         same = self._equal_axis(slot)
         if same is not None:
             return ["choice", same if slot.kind == "axis" else ["list", same]]
@@ -255,7 +256,9 @@ class _Opening:
         return self._partition(slot.node, operands) if slot.kind == "partition" else [slot.kind, *operands]
 
     def _partition(self, split: Apply, operands: Sequence[str]) -> Any:
-        """Of a variable that has, at the example, the dimension that is split; else the sizes of what is joined."""
+        """Draw parts of a variable that has, at the example, the dimension that is split; else sizes of what is
+        joined.
+        """
         place, sizes = (dict(split.attributes)[name] for name in ("axis", "split"))
         axis = next((names[0] for slot, names in self.written.items() if slot[:2] == (split, "axis")), place)
         shapes = {name: self.types[name].shape or () for name in operands}
@@ -264,7 +267,7 @@ class _Opening:
         return ["sizes", axis, *operands[: len(sizes)]] if name is None else ["partition", name, axis, len(sizes)]
 
     def _demanded(self, slot: _Slot, variable: str) -> list[Expression]:
-        """Of an axis, that it is the one that was seen to be equal; of lists, that they are as long as they were."""
+        """Demand that an axis is the one that was seen to be equal, and that lists are as long as they were."""
         same = self._equal_axis(slot)
         equal = [] if same is None else [["==", variable if slot.kind == "axis" else ["get", variable, 0], same]]
         if slot.kind in ("axes", "partition"):
@@ -300,14 +303,14 @@ def _rewritten(term: Term, written: Mapping[_Slot, tuple[Any, ...]]) -> Term:
 
 
 def _copied(slot: _Slot, opening: _Opening) -> list[tuple[Any, ...]]:
-    """What the source writes where it had the same, or what stays as it is."""
+    """Return the target's options that copy what the source writes where it had the same, or stay as they are."""
     if slot.kind not in opening.kinds:
         return [slot.value]
     return [written for written in opening.of_kind(slot.kind) if _values(written, opening.scope) == slot.value]
 
 
 def _computed(slot: _Slot, opening: _Opening) -> list[tuple[Any, ...]]:
-    """Besides that, what is computed from it."""
+    """Return these options, and those that are computed from what the source writes."""
     if slot.kind not in opening.kinds:
         return [slot.value]
     parts = (_expressions(slot.kind, *part, opening) for part in zip(slot.names, slot.value, strict=True))
@@ -327,7 +330,7 @@ def _value(expression: Expression, scope: Scope) -> Any:
 
 
 def _expressions(kind: str, name: str, value: Any, opening: _Opening) -> Iterator[Expression]:
-    """Those that give the value of this attribute, the simplest first."""
+    """Yield expressions that give the value of this attribute, the simplest first."""
     if kind == "permutation":
         candidates = _turns(opening)
     elif kind in _AXES:

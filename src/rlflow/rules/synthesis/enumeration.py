@@ -234,6 +234,7 @@ class _Search:
             for i in self.by_size[left]:
                 yield from ((i, j) for j in self.by_size[size - 1 - left] if i <= j or not one_order)
 
+        # Operands that share operators: `i` has all of them, and the other operand is a part of it or a further output.
         for i in self.by_size[size - 1] if size > 1 else ():
             for j in sorted(self.entries[i].operators):
                 yield (min(i, j), max(i, j))
@@ -258,7 +259,7 @@ class _Search:
         constant, idle = self.trials.constant(value), self.trials.idle(value)
         for number, (combination, digest) in enumerate(zip(block, self.trials.digests(value), strict=True)):
             if constant[number]:
-                continue
+                continue  # as x - x is: nothing is gained by calling it anything else
             operands = [self.entries[i] for i in combination]
             term = choice.over([operand.term for operand in operands])
             known = self.classes.get((tensor_type, digest))

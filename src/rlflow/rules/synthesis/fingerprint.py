@@ -43,6 +43,7 @@ class Trials:
 
     def leaf(self, number: int, value: FieldArray) -> FieldArray:
         """Return the values of a variable at all points, from independent ones for each point (points, *shape)."""
+        # Beyond the independent points all share one value, except for the point at which this variable differs.
         rows = np.arange(len(self.seeds))
         rows[self.independent :] = self.independent
         if self.variables:

@@ -153,7 +153,7 @@ def _sorted_instances(
             differs = exact_difference(case, rng, config)
             (bad if differs else good).append(instance)
         if number == _MINING_DRAWS // 4 and not good:
-            break
+            break  # a rule that never holds needs no condition
     return good, bad, untyped
 
 
@@ -210,6 +210,7 @@ def _widened(rule: Rule, certifier: Certifier, dimensions: Mapping[str, int]) ->
     for widen in _WIDENINGS:
         groups = widen(replace(widest, certificate=None), dimensions)
         widest = next(filter(None, map(certifier.first, groups)), widest)
+
     for name in pattern.variables(*widest.source):
         widest = _of_any_rank(widest, name, certifier) or widest
     return widest

@@ -35,7 +35,6 @@ from rlflow.ir.tensor_type import TensorType
 from rlflow.ops.registry import having
 from rlflow.rules import pattern
 from rlflow.rules.declared import catalogue
-from rlflow.rules.declared.joins import join_rules
 from rlflow.rules.library import Library, read_rule
 from rlflow.rules.pattern import Apply, Term
 from rlflow.rules.rule import Rule, VariableSpec
@@ -251,8 +250,9 @@ class LibraryReport:
 
 
 def declared_rules(families: Sequence[str]) -> list[Rule]:
-    """Return the declared rules that belong to no family, and those of these families."""
-    return [*catalogue.curated_rules(), *(join_rules() if JOIN.name in families else [])]
+    """Return the declared rules, but for those of a family that is not among these."""
+    rules = catalogue.declared_rules()
+    return rules if JOIN.name in families else [rule for rule in rules if rule.family != JOIN.name]
 
 
 def build_library(
@@ -278,12 +278,10 @@ def build_library(
 
     reports = {c.family.name: found.result() for c, found in zip(config.families, enumerated, strict=True)}
     new_rules = _new_rules([report.rules for report in reports.values()], config.verification.seed)
-    rules: dict[str, Rule] = {}
-    for rule in (*certified_rules, *new_rules):
-        rules.setdefault(rule.id.removeprefix(f"{rule.family}-"), rule)
+    library = Library(tuple(certified_rules)).extended(Library(tuple(new_rules)))
 
     cpu_s = process_time() - start + sum(report.cpu_s for report in reports.values())
-    return Library(tuple(rules.values())), LibraryReport(len(declared), reports, refused, cpu_s)
+    return library, LibraryReport(len(declared), reports, refused, cpu_s)
 
 
 def resumed(config: GeneratorConfig, folder: Path) -> GenerationReport:
@@ -309,7 +307,7 @@ def _certified(
     for rule in rules:
         done.append(certified(rule, verification))
         on_rule(len(done))
-    write_checkpoint(path, [rule.to_json() for rule in done])
+    write_checkpoint(path, [rule.record() for rule in done])
     return done
 
 

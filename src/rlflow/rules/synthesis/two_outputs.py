@@ -71,6 +71,7 @@ def in_two_outputs(rule: Rule, config: VerificationConfig) -> Rule | None:
 
     split = pattern.freeze({"axis": axis, "split": ["list", *sizes]}.items())
     halves = tuple(Apply("Split", tuple(sorted(split)), rule.target, output) for output in range(2))
+    # Variables that only one part reads: constants cannot depend on the other part.
     loose = {name: replace(rule.spec(name), constant=True) for name in pattern.variables(*parts) if name not in shared}
     made = with_short_names(
         replace(rule, source=tuple(parts), target=halves, variables={**rule.variables, **loose}, certificate=None)

@@ -83,6 +83,7 @@ class ConstantAnalysis:
             if _RELU.op in graph.nodes_by_operator and self._result(_RELU, [value]).mark == value.mark:
                 yield Match((owner,), (owner,), Target(((_RELU, graph.type_of(owner)),), (1,)))
 
+        # The identity counts as a function of its class, so that others may equal it.
         for owner, function in self._functions(graph, nodes, values):
             argument = function.argument
             first.setdefault((argument, self._point(graph.type_of(argument)).mark), argument)

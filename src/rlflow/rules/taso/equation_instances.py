@@ -189,6 +189,7 @@ def _part(output: int) -> _Meaning:
         half, rest = divmod(whole.shape[axis], 2)
         if axis not in whole.joints and rest:
             raise TypeInferenceError(f"{whole.type} has no halves along axis {axis}")
+        # A split undoes the concatenation that its operand carries along the axis; without one it halves.
         sizes = whole.joints.get(axis, (half, half))
         joints = {i: joint for i, joint in whole.joints.items() if i != axis}
         split = _applied("Split", {"axis": axis - len(whole.shape), "split": sizes}, operands, joints)
@@ -214,6 +215,7 @@ def _convolution(numbers: tuple[int, ...], operands: list[Concrete]) -> Concrete
         "group": group,
     }
 
+    # Images joined along the batch give results joined there; filters joined along outputs give joined channels.
     joints = {axis: o.joints[0] for axis, o in enumerate(operands) if 0 in o.joints}
     result = _applied("Conv", window, operands, joints)
     result = replace(result, groups=result.groups | {group})

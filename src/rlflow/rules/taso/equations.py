@@ -147,7 +147,7 @@ def _formula(tokens: list[str]) -> Formula:
     """Read a formula off the end of `tokens`, by recursive descent."""
     name = tokens.pop() if tokens else ""
     if not name or not (name[0].isalpha() or name[0] == "_"):
-        raise InputError(f"{name!r} stands where an operator or a variable should")
+        raise InputError(f"expected an operator or a variable, found {name or 'nothing'!r}")
     if not tokens or tokens[-1] != "(":
         return Call(name) if _ARITY.get(name) == (0, 0) else Name(_variable(name))
     if name not in _ARITY:
@@ -164,7 +164,7 @@ def _formula(tokens: list[str]) -> Formula:
         if tokens and tokens[-1] == ",":
             tokens.pop()
     if not tokens:
-        raise InputError(f"{name} is not closed")
+        raise InputError(f"{name} lacks its closing parenthesis")
     tokens.pop()
 
     if (len(numbers), len(operands)) != _ARITY[name]:
@@ -174,11 +174,11 @@ def _formula(tokens: list[str]) -> Formula:
         codes = _CODES.get(name, {}).get(place)
         is_wrong = number not in codes if codes else number < 1 and name not in _OF_AXES
         if is_wrong:
-            raise InputError(f"{name}: {number} is not understood, number {place + 1} is {codes or 'at least 1'}")
+            raise InputError(f"{name}: number {place + 1} is {number}, expected {codes or 'at least 1'}")
     return Call(name, tuple(numbers), tuple(operands))
 
 
 def _variable(name: str) -> str:
     if name in _ARITY:
-        raise InputError(f"{name} stands without its operands")
+        raise InputError(f"{name} is an operator and needs its operands in parentheses")
     return name

@@ -9,7 +9,7 @@ from functools import cache
 from typing import Any
 
 from rlflow.rules.egraph.saturation import CompiledRule
-from rlflow.rules.rule import Rule, declare
+from rlflow.rules.rule import Rule, rule_from_json
 from rlflow.rules.verification.verify import VerificationConfig, certified
 
 
@@ -32,7 +32,9 @@ def _parts_of_wholes() -> list[Rule]:
     whole = ["Concat", {"axis": "?k"}, _part(0, "x"), _part(1, "x")]
     two = [["==", ["length", "?s"], 2]]
     return [
-        declare(f"part-{i}-of-whole", "lemma", [_part(i, "x")], [_part(i, whole)], attributes=_TWO_PARTS, where=two)
+        rule_from_json(
+            f"part-{i}-of-whole", "lemma", [_part(i, "x")], [_part(i, whole)], attributes=_TWO_PARTS, where=two
+        )
         for i in (0, 1)
     ]
 
@@ -41,7 +43,7 @@ def _parts_of_parts() -> list[Rule]:
     """Declare that Splits along two different axes can be exchanged."""
     attributes = {**_TWO_PARTS, "?l": ["axis", "x"], "?t": ["partition", "x", "?l", 2]}
     return [
-        declare(
+        rule_from_json(
             f"part-{j}-of-part-{i}",
             "lemma",
             [_part(j, _part(i, "x"), "?l", "?t")],
@@ -58,7 +60,9 @@ def _relu_of_product() -> list[Rule]:
     """Declare that Relu passes a factor that is never negative: the result of another Relu, or a square."""
     square = ["Mul", "y", "y"]
     rules = [
-        declare(f"relu-of-{name}-product", "lemma", [["Relu", ["Mul", "x", factor]]], [["Mul", ["Relu", "x"], factor]])
+        rule_from_json(
+            f"relu-of-{name}-product", "lemma", [["Relu", ["Mul", "x", factor]]], [["Mul", ["Relu", "x"], factor]]
+        )
         for name, factor in (("relu", ["Relu", "y"]), ("square", square))
     ]
     return [*rules, *(rule.reversed(f"{rule.name}-reversed") for rule in rules)]
@@ -67,7 +71,7 @@ def _relu_of_product() -> list[Rule]:
 def _repeated_channels() -> Rule:
     """Declare that a convolution in two groups that read the same image is one without groups."""
     window = {"strides": "?s", "pads": "?p", "dilations": "?d"}
-    return declare(
+    return rule_from_json(
         "convolution-of-repeated-channels",
         "lemma",
         [["Conv", {**window, "group": 2}, ["Concat", {"axis": -3}, "x", "x"], "f"]],

@@ -267,6 +267,7 @@ def draw_cases(rule: Equations, rng: np.random.Generator, wanted: int, attempts:
             continue
 
         case = Case(types, pairs)
+        # Constants are named by their shapes, which depend on `width` as well.
         key = (*types.values(), *case.constants)
         if key not in cases and all(one.type == other.type for one, other in pairs):
             cases[key], left = case, min(attempts, _PATIENCE)

@@ -92,6 +92,7 @@ class Sampler:
 
     def sides(self, instance: Instance) -> Sides | None:
         """Plan both sides; None if the target is not typed as the source is, where the matcher refuses the rule."""
+        # `draw` has planned most sources already.
         planned = self._sources.get((instance.key, True)) if self._repeats else None
         source = planned or self._source.plan(instance)
         target = plan_or_none(self._target, instance)

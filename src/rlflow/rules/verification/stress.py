@@ -74,4 +74,4 @@ def _drawn(sampler: Sampler, random: Random, wanted: int) -> Iterator[Sides]:
             yield case
         if found == wanted:
             return
-    raise RuleError(f"rule {sampler.rule.id}: the target is well typed at only {found} of {wanted} wanted instances")
+    raise RuleError(f"rule {sampler.rule.id}: the target is well typed at only {found} drawn instances, not {wanted}")

@@ -23,9 +23,10 @@ from rlflow.onnx_io.standalone import standalone_model
 from rlflow.ops.domain import Array
 from rlflow.ops.field import FieldArray, FieldDomain, NoExponentError, undefined
 from rlflow.ops.float_batch import FloatBatch, FloatBatchDomain
-from rlflow.rules.certificate import METHOD, SEMANTICS, Certificate, digest
+from rlflow.rules.certificate import METHOD, Certificate, digest
 from rlflow.rules.plan import Instance, Plan, run_plan
 from rlflow.rules.rule import Rule
+from rlflow.rules.semantics import semantics
 from rlflow.rules.verification.sampler import Sampler, draws_permutations
 from rlflow.rules.verification.sides import Sides, as_graph
 from rlflow.runtime.session import open_session
@@ -36,13 +37,13 @@ _ROUNDINGS = 1000
 _DRAWS_PER_SHAPE = 2
 _UNCONDITIONAL_DRAWS = 12
 _LEAST_COMPARED = 0.25
-"""Where the target is seldom well typed, it may be so at degenerate shapes alone, which prove nothing. Nor does an
-equality of outputs without elements."""
+"""The least share of drawn instances at which both sides must have been compared. A target that is seldom well typed
+may be so at degenerate shapes alone, which prove nothing; nor does an equality of outputs without elements."""
 
 
 @dataclass(frozen=True)
 class VerificationConfig:
-    """How much is drawn. `min_elements` is per shape, over all its trials. Rules with permutations or slices are
+    """The amount of testing. `min_elements` is per shape, over all its trials. Rules with permutations or slices are
     tested at `turned` times as many shapes.
     """
 
@@ -56,7 +57,7 @@ class VerificationConfig:
 
 @dataclass(frozen=True)
 class Refutation:
-    """Why a rule is not accepted: a counter-example that can be evaluated again."""
+    """The reason why a rule is not accepted, with a counter-example that can be evaluated again."""
 
     reason: str
     instance: Instance | None
@@ -70,7 +71,7 @@ class Refutation:
 
 
 def verify(rule: Rule, config: VerificationConfig) -> Certificate | Refutation:
-    """A certificate, or the counter-example that refutes the rule."""
+    """Return a certificate, or the counter-example that refutes the rule."""
     rng, random = np.random.default_rng(config.seed), Random(config.seed)
     sampler = Sampler(rule)
     compared = _compared(sampler, config, random, rng)
@@ -89,11 +90,11 @@ def verify(rule: Rule, config: VerificationConfig) -> Certificate | Refutation:
         method=METHOD,
         trials=config.trials,
         shapes=len(compared),
-        refuted_without_condition=_refuted_without_condition(sampler, config, random, rng),
+        refuted_without_condition=_refuted_without_condition(sampler, config, random),
         float_cases=len(cases),
-        max_relative_error=float(f"{max(filter(is_rounding, errors), default=0.0):.3e}"),
-        semantics=SEMANTICS,
+        semantics=semantics(rule),
         digest="",
+        max_relative_error=max(filter(is_rounding, errors), default=0.0),
     )
     return replace(certificate, digest=digest(rule, certificate))
 
@@ -101,7 +102,7 @@ def verify(rule: Rule, config: VerificationConfig) -> Certificate | Refutation:
 def _compared(
     sampler: Sampler, config: VerificationConfig, random: Random, rng: np.random.Generator
 ) -> list[Sides] | Refutation:
-    """Different instances at which both sides agree exactly, or the first at which they do not."""
+    """Return distinct instances at which both sides agree exactly, or the first at which they do not."""
     seen: set[Any] = set()
     compared: list[Sides] = []
     wanted = config.shapes * (config.turned if draws_permutations(sampler.rule) else 1)
@@ -131,7 +132,7 @@ def _size(case: Sides) -> int:
 
 
 def certified(rule: Rule, config: VerificationConfig) -> Rule:
-    """The rule with its certificate; `RuleError` with the counter-example if it is refuted."""
+    """Return the rule with its certificate; `RuleError` with the counter-example if it is refuted."""
     outcome = verify(rule, config)
     if isinstance(outcome, Refutation):
         raise RuleError(f"rule {rule.id} ({rule.name}) is refuted: {outcome}")
@@ -139,7 +140,7 @@ def certified(rule: Rule, config: VerificationConfig) -> Rule:
 
 
 def exact_difference(case: Sides, rng: np.random.Generator, config: VerificationConfig) -> str:
-    """Empty if both sides agree in every trial, else in what they do not."""
+    """Describe how the sides differ over the field; empty if they agree in every trial."""
     elements = sum(kind.elements for kind in case.source.types)
     trials = max(config.trials, -(-config.min_elements // max(1, elements)))
     domain = FieldDomain(rng.integers(1 << 62) + np.arange(trials))
@@ -165,7 +166,7 @@ def _differ_in(domain: FieldDomain, case: Sides, draw: Callable[[tuple[int, ...]
 def _field_values(
     domain: FieldDomain, instance: Instance, draw: Callable[[tuple[int, ...]], FieldArray]
 ) -> list[Array]:
-    """Of each variable; the numbers of all are drawn at once."""
+    """The values of the variables, in order; the numbers of all of them are drawn at once."""
     drawn = draw((sum(kind.elements for kind in instance.types.values()),))
     values: list[Array] = []
     start = 0
@@ -182,7 +183,7 @@ def _field_values(
 
 
 def _shaped(where: slice, shape: tuple[int, ...], vectors: np.ndarray) -> np.ndarray:
-    """These elements of each vector of a batch, in this shape."""
+    """A slice of each vector of a batch, reshaped."""
     return vectors[:, where].reshape(len(vectors), *shape)
 
 
@@ -191,7 +192,7 @@ def _filled(domain: FieldDomain, number: float, shape: tuple[int, ...]) -> Field
 
 
 def differ(a: FieldArray, b: FieldArray) -> str:
-    """Empty if the arrays are equal in every trial, else in what they are not."""
+    """Describe how the arrays differ; empty if they are equal in every trial."""
     if a.undefined is None and b.undefined is None:
         return "" if (a.residue == b.residue).all() else _VALUES_DIFFER
     if (undefined(a) != undefined(b)).any():
@@ -204,8 +205,8 @@ _VALUES_DIFFER = "the sides have different values"
 
 
 def float_errors(cases: Sequence[Sides], rng: np.random.Generator) -> list[float]:
-    """For each case the largest difference of the two sides in ONNX Runtime over the largest reference value; infinity
-    if the sides are undefined at different points.
+    """The relative error of each case: the largest difference of the two sides, as ONNX Runtime computes them, over the
+    largest value of the source. Infinity if the sides are undefined at different points.
     """
     if not cases:
         return []
@@ -217,17 +218,17 @@ def float_errors(cases: Sequence[Sides], rng: np.random.Generator) -> list[float
 
 
 def is_rounding(error: float) -> bool:
-    """Whether a relative difference may come of rounding alone."""
+    """Return whether a relative difference may come from rounding alone."""
     return error <= _ROUNDINGS * float(np.finfo(np.float32).eps)
 
 
 _AGAIN = 8
-"""Other numbers for an instance at which the sides differed by more than rounding."""
+"""The number of further draws for an instance at which the sides differed by more than rounding."""
 
 
 def differs_in_floats(case: Sides, rng: np.random.Generator) -> bool:
-    """Whether a difference beyond rounding was no accident of the numbers: most others differ too, or the target is the
-    less accurate side."""
+    """Return whether a difference beyond rounding is systematic: most other draws differ too, or the target is the less
+    accurate side."""
     again = float_errors([case] * _AGAIN, rng)
     return sum(not is_rounding(error) for error in again) > _AGAIN // 2 or loses_precision(case, rng)
 
@@ -243,13 +244,13 @@ def _worst(source: Sequence[np.ndarray], target: Sequence[np.ndarray]) -> float:
 
 
 _SPECIAL = (0.0, 1.0, -1.0, 30.0, -100.0, 100.0)
-"""Numbers of models in use at which functions have poles, or leave the range of float32 (exp of 100)."""
+"""Numbers that occur in models and at which functions have poles or overflow float32 (exp of 100)."""
 
 _SPECIAL_DRAWS = 8
 
 
 def leaves_domain(case: Sides, rng: np.random.Generator) -> bool:
-    """Whether the target has no finite value, in float32, somewhere where the source has one: a / a is not 1 at 0, and
+    """Return whether the target is not finite, in float32, at a point where the source is: a / a is not 1 at 0, and
     exp(a + b) not exp(a) exp(b) where one of these is infinite.
     """
     values = _float_batches(case.instance, lambda shape: rng.choice(_SPECIAL, (_SPECIAL_DRAWS, *shape)))
@@ -260,12 +261,13 @@ def leaves_domain(case: Sides, rng: np.random.Generator) -> bool:
 _MAGNITUDES = (1e-5, 1.0, 1e5)
 _MAGNITUDE_DRAWS = 16
 _LOST = 10.0
-"""The target may be so many times less accurate than the source."""
+"""How many times less accurate than the source the target may be."""
 
 
 def loses_precision(case: Sides, rng: np.random.Generator) -> bool:
-    """Whether the target, in float32, is far from where the source is near what float64 gives: a + (b - a) is not b
-    where a is much larger. In each draw each tensor has a magnitude of its own.
+    """Return whether the target, in float32, is far from the float64 value where the source is near.
+
+    As a + (b - a) is not b where a is much larger. In each draw each tensor has a magnitude of its own.
     """
 
     def drawn(shape: tuple[int, ...]) -> np.ndarray:
@@ -280,14 +282,14 @@ def loses_precision(case: Sides, rng: np.random.Generator) -> bool:
 
 
 def _is_lost(exact: np.ndarray, source: np.ndarray, target: np.ndarray) -> bool:
-    """Whether that is so in any of the draws (draws, ...)."""
+    """Return whether the target has lost precision in any of the draws (draws, ...)."""
     finite = np.isfinite(exact) & np.isfinite(source)
     allowed = np.maximum(_ROUNDINGS * float(np.finfo(np.float32).eps), _LOST * _errors(source, exact, finite))
     return not (_errors(target, exact, finite) <= allowed).all()
 
 
 def _errors(values: np.ndarray, reference: np.ndarray, where: np.ndarray) -> np.ndarray:
-    """Of each draw (draws, ...), the largest difference over the largest value of the reference, (draws,)."""
+    """The relative error of each draw: the largest difference over the largest value of the reference, (draws,)."""
     axes = tuple(range(1, values.ndim))
     with np.errstate(invalid="ignore"):
         differences = np.abs(values - reference).max(axes, where=where, initial=0.0)
@@ -296,13 +298,15 @@ def _errors(values: np.ndarray, reference: np.ndarray, where: np.ndarray) -> np.
 
 
 def _float_values(instance: Instance, drawn: Callable[[tuple[int, ...]], np.ndarray]) -> list[np.ndarray]:
-    """Of each variable, in float32 but for indices."""
+    """The values of the variables, in order: float32, except for indices."""
     given = ((name, instance.given(name)) for name in instance.types)
     return [drawn(instance.shape(name)).astype(np.float32) if value is None else value for name, value in given]
 
 
 def _float_batches(instance: Instance, drawn: Callable[[tuple[int, ...]], np.ndarray]) -> list[Array]:
-    """Of each variable, (draws, *shape) in float32, but for indices; a literal is the same in all draws."""
+    """The values of the variables, in order: (draws, *shape) in float32, except for indices. A literal is the same in
+    all draws.
+    """
     return [
         instance.indices[name]
         if name in instance.indices
@@ -322,12 +326,15 @@ def _run(graph: Graph, feeds: dict[str, np.ndarray]) -> list[np.ndarray]:
     return list(session.run(None, {k: v for k, v in feeds.items() if k in wanted}))
 
 
-def _refuted_without_condition(
-    sampler: Sampler, config: VerificationConfig, random: Random, rng: np.random.Generator
-) -> int:
-    """At how many of the drawn shapes the rule would be wrong if its condition were dropped: why it is there."""
+def _refuted_without_condition(sampler: Sampler, config: VerificationConfig, random: Random) -> int:
+    """Count the drawn shapes at which the rule would be wrong without its condition, which is why it has one.
+
+    The values come from a generator of their own: how many numbers the float checks draw depends on the machine, and
+    a certificate must not.
+    """
     if not sampler.rule.where:
         return 0
+    rng = np.random.default_rng((config.seed, 1))
     drawn = (sampler.sides(sampler.draw(random, respect_condition=False)) for _ in range(_UNCONDITIONAL_DRAWS))
     return sum(exact_difference(case, rng, config) != "" for case in drawn if case is not None)
 

@@ -107,6 +107,7 @@ def time_fragment(
     inputs = draw_inputs(model, np.random.default_rng(seed), sizes)
 
     fastest = _fastest(fused, inputs, threads, repetitions, time_cap_s)
+    # Views that were taken off cost a launch each; entering and leaving the runtime is the model's cost, not theirs.
     ns = fastest.ns + views * launch_ns(threads) - run_overhead_ns(threads)
     return FragmentTiming(max(0.0, ns) / 1e6, fastest.probe_ns / 1e6)
 

@@ -50,7 +50,7 @@ def compare_latency(
         for name in np.roll(names, -done).tolist():
             session = open_session(models[name], setting, threads)
             times[name].append(_median_run_ms(session, inputs, runs_per_round))
-            del session
+            del session  # before the next one is opened, so that memory holds one
         if on_round is not None:
             on_round(done + 1)
     return {name: np.array(values) for name, values in times.items()}

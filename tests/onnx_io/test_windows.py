@@ -105,7 +105,7 @@ def test_a_pool_of_an_old_opset_is_rewritten(model: Build, opset: int) -> None:
     before = model(nodes, [X], [floats("y", *[None] * 4)], opset=opset)
     rule = next(rule for rule in load().rules if rule.name == "maxpool-of-channel-parts")
     graph = from_onnx(before)
-    rewriter = Rewriter([replace(rule, worth=())])
+    rewriter = Rewriter([replace(rule, profitable_if=())])
     after = to_onnx(rewriter.apply(graph, rewriter.matches(graph)[0][0]))
     check_model(after)
     pools = [node for node in after.graph.node if node.op_type == "MaxPool"]
