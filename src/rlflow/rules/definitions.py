@@ -35,7 +35,7 @@ _IGNORED = frozenset({"annotation", "returns", "ctx", "kind", "type_comment"})
 
 
 class Name(NamedTuple):
-    """What a module calls a definition; a member of a class is `Class.member`."""
+    """The name of a definition in its module; a member of a class is `Class.member`."""
 
     module: str
     definition: str
@@ -187,7 +187,7 @@ def _arguments(function: _Function) -> Iterator[str]:
 
 
 def _holds(function: _Function, code: CodeType) -> bool:
-    """Whether an instruction of the code lies in the body; true of all where the code tells no columns."""
+    """Return True if an instruction of the code lies in the body, or if the code records no columns."""
     places = [(line, column) for line, _, column, end in code.co_positions() if line and column is not None and end]
     body = function.body if isinstance(function, ast.Lambda) else function
     first, last = (body.lineno, body.col_offset), (body.end_lineno or 0, body.end_col_offset or 0)
@@ -210,7 +210,7 @@ def forget() -> None:
 
 @cache
 def _text_of(name: str) -> str | None:
-    """Of this package without importing the module; of any other where it was imported from."""
+    """Find the file: in this package without importing the module, in any other by its import."""
     package, *parts = name.split(".")
     if package != PACKAGE:
         return inspect.getsource(sys.modules[name])
