@@ -24,7 +24,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Registry(Generic[T]):
-    """A table of names to choose from; `noun` is the word for one of them in an error, `group` names the entry points."""
+    """A table of names to choose from; `noun` is the word for one in an error, `group` names the entry points."""
 
     noun: str
     group: str

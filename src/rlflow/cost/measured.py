@@ -51,7 +51,7 @@ _PARTITIONS = {"as_written": (node_by_node, updated_node_by_node), "deployed": (
 class PricingConfig:
     """The settings by which a fragment is timed.
 
-    It is timed again, at most `attempts` times, while the machine is `slow_pace` times slower than it was when the first
+    It is timed again, at most `attempts` times, while the machine is `slow_pace` times slower than when the first
     price of the list was taken.
     """
 
