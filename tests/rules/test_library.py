@@ -1,6 +1,8 @@
 """A library that was tampered with does not load, and the message names the rule."""
 
 import json
+import subprocess
+import sys
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
