@@ -7,9 +7,7 @@ import pytest
 from support.onnx_models import save
 
 from rlflow import schemas
-from rlflow.cli.arguments import parse_budget
 from rlflow.equivalence.compare import compare
-from rlflow.errors import InputError
 
 
 def interface(path):
@@ -118,14 +116,3 @@ def test_a_read_only_file_system_is_refused(rlflow, tmp_path):
     code, _, err = rlflow("optimise", source, "-o", "/proc/out.onnx")
     assert code == 2
     assert "/proc cannot be written to" in err
-
-
-@pytest.mark.parametrize(("text", "seconds"), [("60s", 60), ("500ms", 0.5), ("1.5m", 90), ("2", 2), ("1h", 3600)])
-def test_budgets(text, seconds):
-    assert parse_budget(text) == pytest.approx(seconds)
-
-
-@pytest.mark.parametrize("text", ["", "s", "-1s", "1 day", "nan", "1e9999s", "0"])
-def test_impossible_budgets(text):
-    with pytest.raises(InputError, match="is not a budget"):
-        parse_budget(text)
