@@ -116,3 +116,53 @@ def test_a_read_only_file_system_is_refused(rlflow, tmp_path):
     code, _, err = rlflow("optimise", source, "-o", "/proc/out.onnx")
     assert code == 2
     assert "/proc cannot be written to" in err
+
+
+OWN = """
+from rlflow.rules.dsl import Rewrite, Tensor, rule
+from rlflow.rules.dsl.operators import Add, Mul, Relu, Tanh
+
+
+@rule("half-of-the-double")
+def half_of_the_double(x: Tensor) -> Rewrite:
+    return Rewrite(Mul(Add(x, x), 0.5), x)
+"""
+FALSE = (
+    OWN
+    + """
+
+@rule("relu-of-tanh")
+def relu_of_tanh(x: Tensor) -> Rewrite:
+    return Rewrite(Relu(Tanh(x)), Tanh(x))
+"""
+)
+DOUBLE = """
+    <ir_version: 8, opset_import: ["" : 17]>
+    double (float[64, 64] x) => (float[64, 64] y) <float half = {0.5}> { a = Add(x, x)  b = Mul(a, half)  y = Tanh(b) }
+"""
+
+
+def test_own_rules_are_verified_and_used_besides_the_shipped_ones(rlflow, tmp_path):
+    """Not vacuous: without the file there is nothing to rewrite; with it, its rule is what was applied."""
+    source, target, own = tmp_path / "in.onnx", tmp_path / "out.onnx", tmp_path / "own.py"
+    onnx.save(onnx.parser.parse_model(DOUBLE), source)
+    own.write_text(OWN)
+    options = ("--method", "greedy", "--cost-model", "analytic", "--budget", "5s", "--json")
+    applied = []
+    for more in ((), ("--rules", own)):
+        code, out, err = rlflow("optimise", source, "-o", target, *options, *more)
+        assert code == 0, err
+        applied.append([step["rule"] for step in json.loads(out)["steps"]])
+    assert applied[0] == []
+    assert [rule.partition("-")[0] for rule in applied[1]] == ["user"]
+
+
+def test_a_false_rule_is_refused_before_the_work(rlflow, tmp_path):
+    source, target, own = save(tmp_path / "in.onnx", "tiny_chain"), tmp_path / "out.onnx", tmp_path / "own.py"
+    own.write_text(FALSE)
+    code, out, err = rlflow("optimise", source, "-o", target, "--rules", own)
+    assert (code, out) == (1, "")
+    line = FALSE.splitlines().index('@rule("relu-of-tanh")') + 1
+    assert f"{own}:{line}: " in err
+    assert "is refuted" in err
+    assert not target.exists()

@@ -116,3 +116,59 @@ def test_rules_recall_tells_what_becomes_of_each_equation(rlflow, tmp_path):
     code, _, err = rlflow("rules", "recall", path)
     assert code == 2
     assert "line 1" in err
+
+
+OWN = """
+from rlflow.rules.dsl import Rewrite, Tensor, false_control, rule
+from rlflow.rules.dsl.operators import Relu, Tanh
+
+
+@rule("relu-twice")
+def relu_twice(x: Tensor) -> Rewrite:
+    return Rewrite(Relu(Relu(x)), Relu(x))
+
+
+@false_control("relu-of-tanh", of="relu-twice")
+def relu_of_tanh(x: Tensor) -> Rewrite:
+    return Rewrite(Relu(Tanh(x)), Tanh(x))
+"""
+
+
+def test_own_rules_are_verified_and_written(rlflow, tmp_path):
+    own, written = tmp_path / "own.py", tmp_path / "own.jsonl"
+    own.write_text(OWN)
+    code, out, err = rlflow("rules", "verify", own, "-o", written)
+    assert code == 0, err
+    assert "relu-twice" in out
+    assert "1 rules verified; 1 false controls refused." in out
+    code, out, _ = rlflow("rules", "show", "relu-twice", "--library", written)
+    assert code == 0
+    assert f"declared at {own}:6" in out
+    assert "def relu_twice(x: Tensor) -> Rewrite:" in out
+    schemas.validate("rules_verify", json.loads(rlflow("rules", "verify", own, "--json")[1]))
+
+
+def test_refuted_rules_are_told_with_their_lines(rlflow, tmp_path):
+    """Both of them, not the first alone; and a true one that is called a false control."""
+    own, written = tmp_path / "own.py", tmp_path / "own.jsonl"
+    false = OWN.replace("Rewrite(Relu(Relu(x)), Relu(x))", "Rewrite(Relu(Relu(x)), x)")
+    own.write_text(false.replace("Rewrite(Relu(Tanh(x)), Tanh(x))", "Rewrite(Relu(Relu(Tanh(x))), Relu(Tanh(x)))"))
+    code, out, err = rlflow("rules", "verify", own, "-o", written)
+    assert (code, out) == (1, "")
+    assert f"{own}:6: " in err
+    assert "(relu-twice) is refuted" in err
+    assert f"{own}:11: false control 'relu-of-tanh' is true" in err
+    assert not written.exists()
+
+
+def test_output_is_for_own_rules_alone(rlflow, tmp_path):
+    code, _, err = rlflow("rules", "verify", "-o", tmp_path / "x.jsonl")
+    assert code == 2
+    assert "--output is for rules of your own" in err
+
+
+def test_a_declared_rule_is_shown_with_its_place_and_its_text(rlflow):
+    code, out, _ = rlflow("rules", "show", "slice-before-softmax")
+    assert code == 0
+    assert "declared at declared/slice_pushdown.py:" in out
+    assert '@rule("slice-before-softmax")\ndef slice_before_softmax(' in out

@@ -18,6 +18,8 @@ from rlflow.onnx_io.saving import check_writable
 from rlflow.optimise import DEFAULT_BUDGET_S, DEFAULT_COST_MODEL, DEFAULT_METHOD, DEFAULT_SETTING
 from rlflow.optimise import optimise as optimise_model
 from rlflow.optimise.methods import METHODS
+from rlflow.rules.library import load as load_library
+from rlflow.rules.user_rules import load_rules
 from rlflow.runtime.hardware import fingerprint
 
 _TRAINED = "rlflow"
@@ -37,7 +39,9 @@ def optimise(
     cost_model: Annotated[
         str, typer.Option(help=f"How the search prices a graph: one of {', '.join(COST_MODELS.names())}.")
     ] = DEFAULT_COST_MODEL,
-    rules: Annotated[Path | None, typer.Option(help="A library of rules, instead of the shipped one.")] = None,
+    rules: Annotated[
+        Path | None, typer.Option(help="Rules of your own, besides the shipped ones: a .py or a .jsonl.")
+    ] = None,
     disable: Annotated[list[str] | None, typer.Option(help="A rule not to use, by id or name; repeatable.")] = None,
     shape: Annotated[
         list[str] | None,
@@ -67,7 +71,7 @@ def optimise(
             model,
             method=method,
             options=options,
-            library=rules,
+            library=None if rules is None else load_library().extended(load_rules(rules)),
             disabled=disable or (),
             cost_model=cost_model,
             prices=_price_cache(),
