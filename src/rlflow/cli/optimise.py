@@ -37,7 +37,12 @@ def optimise(
     cost_model: Annotated[
         str, typer.Option(help=f"How the search prices a graph: one of {', '.join(COST_MODELS.names())}.")
     ] = DEFAULT_COST_MODEL,
-    rules: Annotated[Path | None, typer.Option(help="A library of rules, instead of the shipped one.")] = None,
+    rules: Annotated[
+        Path | None,
+        typer.Option(
+            help="Rules to use instead of the shipped ones: a library (.jsonl), or a file that declares them (.py)."
+        ),
+    ] = None,
     disable: Annotated[list[str] | None, typer.Option(help="A rule not to use, by id or name; repeatable.")] = None,
     shape: Annotated[
         list[str] | None,
