@@ -5,7 +5,8 @@
 
 No rule is trusted, whoever wrote it: when the file is read, each is verified at drawn shapes, exactly over a finite
 field and in ONNX Runtime, and a false one is refused with its file, its line and a counter-example. A false control
-says what must be refused. In RLFlow itself a rule is a declaration in `rules/declared/`; docs/rules.md has the language.
+says what must be refused. In RLFlow itself a rule is a declaration in `rules/declared/`; docs/rules.md has the
+language.
 """
 
 from pathlib import Path
