@@ -33,3 +33,31 @@ def test_a_file_must_be_there_and_declare_something(tmp_path: Path) -> None:
     (tmp_path / "rules.txt").write_text("x = 1\n")
     with pytest.raises(InputError, match=r"must end in \.py"):
         read_declarations(tmp_path / "rules.txt")
+
+
+UNKNOWN_ATTRIBUTE = """from rlflow.rules.dsl import Rewrite, Tensor, rule
+from rlflow.rules.dsl.operators import Relu, Softmax
+
+
+@rule("softmax-of-relu")
+def softmax_of_relu(x: Tensor) -> Rewrite:
+    return Rewrite(Softmax(Relu(x), axes=1), x)
+"""
+UNKNOWN_OPERATOR = """from rlflow.rules.dsl import Rewrite, Tensor, rule
+
+from rlflow.rules.dsl.operators import Rellu
+"""
+
+
+@pytest.mark.parametrize(("text", "line"), [(UNKNOWN_ATTRIBUTE, 7), (UNKNOWN_OPERATOR, 3), ("\nx = (1\n", 2)])
+@pytest.mark.parametrize("relative", [True, False])
+def test_an_error_names_the_file_as_it_was_given_and_the_line_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str, line: int, relative: bool
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    path = Path("own.py") if relative else tmp_path / "own.py"
+    path.write_text(text)
+    with pytest.raises(RuleError) as error:
+        read_declarations(path)
+    assert str(error.value).startswith(f"{path}:{line}: ")
+    assert str(error.value).count("own.py") == 1

@@ -19,7 +19,7 @@ def read_declarations(path: Path) -> tuple[Declaration, ...]:
     if not path.is_file():
         raise InputError(f"there is no file of rules {path}")
     spec = util.spec_from_file_location(f"rules_of_{path.stem}", path)
-    if spec is None or spec.loader is None:
+    if spec is None or spec.loader is None or spec.origin is None:
         raise InputError(f"{path} is no file of rules: its name must end in .py")
 
     module = util.module_from_spec(spec)
@@ -28,11 +28,11 @@ def read_declarations(path: Path) -> tuple[Declaration, ...]:
     except SyntaxError as error:
         raise RuleError(f"{path}:{error.lineno}: {error.msg}") from None
     except RLFlowError as error:
-        if str(error).startswith(f"{path}:"):
-            raise
-        raise RuleError(f"{path}:{_line_of(error, path)}: {error}") from None
+        text = str(error).replace(f"{spec.origin}:", f"{path}:")  # as the caller calls the file
+        is_placed = text.startswith(f"{path}:")
+        raise RuleError(text if is_placed else f"{path}:{_line_of(error, spec.origin)}: {text}") from None
     except Exception as error:
-        raise RuleError(f"{path}:{_line_of(error, path)}: {type(error).__name__}: {error}") from error
+        raise RuleError(f"{path}:{_line_of(error, spec.origin)}: {type(error).__name__}: {error}") from error
 
     found = declarations(vars(module))
     if not found:
@@ -40,10 +40,10 @@ def read_declarations(path: Path) -> tuple[Declaration, ...]:
     return found
 
 
-def _line_of(error: Exception, path: Path) -> int:
+def _line_of(error: Exception, file: str) -> int:
     """The last line of the file that was running when the error came."""
     frames = traceback.extract_tb(error.__traceback__)
-    return next((f.lineno for f in reversed(frames) if f.filename == str(path) and f.lineno), 1)
+    return next((f.lineno for f in reversed(frames) if f.filename == file and f.lineno), 1)
 
 
 def declaration_text(place: str) -> str | None:
