@@ -1,12 +1,12 @@
-"""Rules of your own: Relu(Relu(x)) is Relu(x), and a mistake about it that must be refused.
-
-No rule is trusted, whoever wrote it: `load_rules` verifies what a file declares at drawn shapes, exactly over a finite
-field and in ONNX Runtime, and refuses what is wrong with file, line and a counter-example. So do
+"""Rules of your own, in a file: Relu(Relu(x)) is Relu(x), and a mistake that is easily made.
 
     rlflow rules verify own_rules.py
     rlflow optimise model.onnx -o faster.onnx --rules own_rules.py
 
-docs/rules.md teaches the language. In RLFlow itself a rule is such a declaration in `rules/declared/`.
+No rule is trusted, whoever wrote it: when the file is read, each is verified at drawn shapes, exactly over a finite
+field and in ONNX Runtime, and a false one is refused with its file, its line and a counter-example. A false control
+says what must be refused. In RLFlow itself a rule is a declaration in `rules/declared/`; docs/rules.md has the
+language.
 """
 
 from pathlib import Path
@@ -16,28 +16,25 @@ from onnx import parser
 import rlflow
 from rlflow.rules.dsl import Rewrite, Tensor, false_control, rule
 from rlflow.rules.dsl.operators import Relu, Tanh
-from rlflow.rules.user_rules import load_rules
-
-
-@rule("relu-twice")
-def relu_twice(x: Tensor) -> Rewrite:
-    """The second Relu does nothing."""
-    return Rewrite(Relu(Relu(x)), Relu(x))
-
-
-@false_control("relu-of-tanh", of="relu-twice")
-def relu_of_tanh(x: Tensor) -> Rewrite:
-    """False: a hyperbolic tangent has both signs."""
-    return Rewrite(Relu(Tanh(x)), Tanh(x))
-
 
 MODEL = parser.parse_model("""
     <ir_version: 8, opset_import: ["" : 17]>
     twice (float[64, 64] x) => (float[64, 64] y) { a = Relu(x)  b = Relu(a)  y = Tanh(b) }
 """)
 
+
+@rule("own-relu-twice")
+def relu_twice(x: Tensor) -> Rewrite:
+    """What is not negative stays as it is."""
+    return Rewrite(Relu(Relu(x)), Relu(x))
+
+
+@false_control("own-relu-of-tanh", of="own-relu-twice")
+def relu_of_tanh(x: Tensor) -> Rewrite:
+    """The hyperbolic tangent of a negative number is negative."""
+    return Rewrite(Relu(Tanh(x)), Tanh(x))
+
+
 if __name__ == "__main__":
-    library = load_rules(Path(__file__))
-    print("\n".join(f"{rule.name}: {rule.equation()}" for rule in library.rules))
-    optimised = rlflow.optimise(MODEL, library=library, method="greedy", cost_model="analytic")
+    optimised = rlflow.optimise(MODEL, library=Path(__file__), method="greedy", cost_model="analytic")
     print(optimised.report.summary())

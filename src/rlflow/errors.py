@@ -8,7 +8,7 @@ class RLFlowError(Exception):
 
 
 class InputError(RLFlowError):
-    """What the user gave cannot be used: a missing file, an unknown name, an impossible budget."""
+    """Input that cannot be used: a missing file, an unknown name, an impossible budget."""
 
     exit_code = 2
 

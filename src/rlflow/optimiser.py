@@ -1,4 +1,4 @@
-"""What every method of optimising a graph takes and gives: searches, the trained policy, and whatever comes next."""
+"""The interface of every method of optimising a graph: searches, the trained policy, and whatever comes next."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ OnProgress = Callable[[float, str], None]
 
 @dataclass(frozen=True)
 class Budget:
-    """When to stop at the latest; None is no limit. An expansion looks at all rewrites of one graph."""
+    """A limit on time and on expansions; None is no limit. An expansion looks at all rewrites of one graph."""
 
     time_s: float | None = None
     expansions: int | None = None
@@ -116,7 +116,7 @@ class Workspace:
         return self.is_out_of_time or (self.budget.expansions is not None and expansions >= self.budget.expansions)
 
     def fraction(self, expansions: int) -> float:
-        """How much of the budget is used."""
+        """The fraction of the budget that is used."""
         of_time = self.elapsed_s / self.budget.time_s if self.budget.time_s else 0.0
         of_expansions = expansions / self.budget.expansions if self.budget.expansions else 0.0
         return min(1.0, max(of_time, of_expansions))

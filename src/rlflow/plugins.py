@@ -1,4 +1,4 @@
-"""What is chosen by name: methods, cost models, models of the zoo; ours, and those of other packages.
+"""Registries of what is chosen by name: methods, cost models and zoo models, ours and those of other packages.
 
 Ours stand in a table of import strings, `"greedy": "rlflow.search.greedy:Greedy"`, so that to list the names imports
 none of them, and what only one of them needs is imported when that one is chosen. Another package announces its own as
@@ -24,7 +24,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Registry(Generic[T]):
-    """What can be chosen by name. `noun` is what an error calls one of them, `group` that of the entry points."""
+    """A table of names to choose from; `noun` is the word for one in an error, `group` names the entry points."""
 
     noun: str
     group: str

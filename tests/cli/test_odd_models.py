@@ -8,7 +8,6 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 from rlflow import schemas
-from rlflow.cli.arguments import parse_shape
 from rlflow.equivalence.compare import compare
 from rlflow.errors import InputError
 from rlflow.ir.structural_hash import structural_hash
@@ -93,16 +92,6 @@ def test_a_model_of_open_sizes_is_optimised_at_the_shape_that_is_named(optimised
 def test_impossible_shapes(optimised, shapes, message):
     with pytest.raises(InputError, match=message):
         optimised(model(SCALED, x=("n", 16)), shapes=shapes)
-
-
-@pytest.mark.parametrize("text", ["x", "=1x2", "x=", "x=1x", "x=-1", "x=axb"])
-def test_shapes_that_are_none(text):
-    with pytest.raises(InputError, match="is not a shape"):
-        parse_shape(text)
-
-
-def test_shapes_are_read_from_the_end():
-    assert parse_shape("a=b=2x3") == ("a=b", (2, 3))
 
 
 def test_weights_among_the_inputs_are_not_the_interface(optimised):

@@ -4,12 +4,11 @@ import json
 
 import onnx
 import pytest
+from onnx import TensorProto, helper
 from support.onnx_models import save
 
 from rlflow import schemas
-from rlflow.cli.arguments import parse_budget
 from rlflow.equivalence.compare import compare
-from rlflow.errors import InputError
 
 
 def interface(path):
@@ -53,6 +52,23 @@ def test_what_cannot_be_improved_comes_back_byte_for_byte(rlflow, tmp_path):
     assert target.stat().st_mode == source.stat().st_mode, "as open to others as any new file, which the source is"
 
 
+def test_rules_and_a_cost_model_of_ones_own_choice(rlflow, repository, tmp_path):
+    """Rules that a file declares, verified first; and prices that are counted, so that none is kept."""
+    nodes = [
+        helper.make_node(op, [x], [y]) for op, x, y in (("Relu", "x", "a"), ("Relu", "a", "b"), ("Tanh", "b", "y"))
+    ]
+    ends = [helper.make_tensor_value_info(name, TensorProto.FLOAT, [64, 64]) for name in ("x", "y")]
+    graph = helper.make_graph(nodes, "twice", ends[:1], ends[1:])
+    source, rules = tmp_path / "in.onnx", repository / "examples/own_rules.py"
+    onnx.save(helper.make_model(graph, ir_version=8, opset_imports=[helper.make_opsetid("", 17)]), source)
+    options = ("--rules", rules, "--cost-model", "analytic", "--method", "greedy")
+    code, out, err = rlflow("optimise", source, "-o", tmp_path / "out.onnx", *options, "--json")
+    assert code == 0, err
+    (step,) = json.loads(out)["steps"]
+    assert step["rule"].startswith("user-")
+    assert not list(tmp_path.rglob("prices*"))
+
+
 def damaged(tmp_path, kind):
     path = tmp_path / "in.onnx"
     match kind:
@@ -84,6 +100,9 @@ def test_bad_models_are_refused_in_one_sentence(rlflow, tmp_path, kind):
     ("options", "sentence"),
     [
         (["--method", "magic"], "there is no method 'magic': choose one of"),
+        (["--cost-model", "magic"], "there is no cost model 'magic': choose one of"),
+        (["--policy", "data"], "--policy is for --method rlflow alone, not for backtracking"),
+        (["--rules", "rules.txt"], "rules.txt"),
         (["--setting", "fast"], "there is no setting 'fast': choose one of"),
         (["--budget", "-5s"], "'-5s' is not a budget"),
         (["--budget", "soon"], "'soon' is not a budget"),
@@ -118,17 +137,6 @@ def test_a_read_only_file_system_is_refused(rlflow, tmp_path):
     code, _, err = rlflow("optimise", source, "-o", "/proc/out.onnx")
     assert code == 2
     assert "/proc cannot be written to" in err
-
-
-@pytest.mark.parametrize(("text", "seconds"), [("60s", 60), ("500ms", 0.5), ("1.5m", 90), ("2", 2), ("1h", 3600)])
-def test_budgets(text, seconds):
-    assert parse_budget(text) == pytest.approx(seconds)
-
-
-@pytest.mark.parametrize("text", ["", "s", "-1s", "1 day", "nan", "1e9999s", "0"])
-def test_impossible_budgets(text):
-    with pytest.raises(InputError, match="is not a budget"):
-        parse_budget(text)
 
 
 OWN = """

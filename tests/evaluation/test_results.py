@@ -26,7 +26,7 @@ def folder(documents, tmp_path):
 
 def test_a_folder_of_sound_results_has_no_problem(folder, documents):
     assert check_results(folder) == []
-    assert len(list(folder.rglob("*.json"))) == len(PUBLISHED) == 14
+    assert len(list(folder.rglob("*.json"))) == len(PUBLISHED) >= 14
     assert read_results(path_of(folder, "evaluate")) == documents["evaluate"]
 
 

@@ -12,59 +12,15 @@ from onnx import helper
 from support.conformance.damage import EXPORTED, fate_of
 from support.conformance.guarded_process import GuardedProcess
 from support.onnx_models import Build, build_model, floats
+from support.refusals import TINY, assert_one_sentence, loads_or_says_why, unknown_operator
 
-from rlflow import zoo
 from rlflow.errors import GraphError, InputError, ModelFormatError, RLFlowError
-from rlflow.ir import validate
-from rlflow.onnx_io import check_model, exporter, from_onnx, load_model, save_model, to_onnx
-
-TINY = zoo.build("tiny_chain").SerializeToString()
+from rlflow.onnx_io import check_model, exporter, from_onnx, save_model, to_onnx
 
 
 @pytest.fixture(scope="module")
 def scratch(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("scratch")
-
-
-def _one_sentence(error: RLFlowError, path: Path) -> None:
-    message = str(error)
-    assert error.exit_code == 2
-    assert str(path) in message
-    assert "\n" not in message
-    assert len(message) < 400
-
-
-@pytest.mark.parametrize(
-    ("content", "words"),
-    [
-        (None, "there is no file"),
-        (b"", "holds no graph or names no opset"),
-        (b"This is a text file.\nWith two lines.\n", "is not an ONNX model"),
-        (b"{}", "is not an ONNX model"),
-        (np.random.default_rng(0).bytes(200), "is not a"),
-    ],
-)
-@pytest.mark.parametrize("suffix", [".onnx", ".json", ".txt", ".onnxtxt", ".pbtxt"])
-def test_files_that_are_no_models(tmp_path: Path, content: bytes | None, words: str, suffix: str) -> None:
-    path = tmp_path / f"model{suffix}"
-    if content is not None:
-        path.write_bytes(content)
-    with pytest.raises(InputError, match=words) as caught:
-        from_onnx(path)
-    _one_sentence(caught.value, path)
-    assert isinstance(caught.value, ModelFormatError) == (content is not None)
-
-
-def test_a_folder(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="is a folder, not an ONNX file") as caught:
-        load_model(tmp_path)
-    _one_sentence(caught.value, tmp_path)
-
-
-def test_a_path_below_a_file(tmp_path: Path) -> None:
-    (tmp_path / "file").write_text("x")
-    with pytest.raises(InputError, match="there is no file"):
-        load_model(tmp_path / "file" / "model.onnx")
 
 
 def test_external_weights_that_are_missing(model: Build, tmp_path: Path) -> None:
@@ -79,7 +35,7 @@ def test_external_weights_that_are_missing(model: Build, tmp_path: Path) -> None
     (tmp_path / "w.bin").unlink()
     with pytest.raises(ModelFormatError, match=r"is not a valid ONNX model: .*w\.bin") as caught:
         from_onnx(path)
-    _one_sentence(caught.value, path)
+    assert_one_sentence(caught.value, path)
 
 
 def _external(folder: Path, **entries: str) -> Path:
@@ -118,7 +74,7 @@ def test_external_weights_that_are_not_what_they_should_be(tmp_path: Path, entri
     path = _external(tmp_path, **entries)
     with pytest.raises(ModelFormatError, match=words) as caught:
         from_onnx(path)
-    _one_sentence(caught.value, path)
+    assert_one_sentence(caught.value, path)
 
 
 def test_a_name_as_long_as_the_file(tmp_path: Path) -> None:
@@ -128,7 +84,7 @@ def test_a_name_as_long_as_the_file(tmp_path: Path) -> None:
     path.write_bytes(model.SerializeToString())
     with pytest.raises(ModelFormatError, match=r"is not a valid ONNX model: .*xxx \.\.\.$") as caught:
         from_onnx(path)
-    _one_sentence(caught.value, path)
+    assert_one_sentence(caught.value, path)
 
 
 def test_a_vector_longer_than_the_memory(tmp_path: Path) -> None:
@@ -160,43 +116,6 @@ def test_a_shape_of_numbers_that_are_no_integers(dtype: type) -> None:
     assert to_onnx(from_onnx(before)).graph.node == before.graph.node
 
 
-def _no_opset(model: onnx.ModelProto) -> None:
-    del model.opset_import[:]
-
-
-def _no_graph(model: onnx.ModelProto) -> None:
-    model.ClearField("graph")
-
-
-def _unknown_operator(model: onnx.ModelProto) -> None:
-    model.graph.node[0].op_type = "NoSuchOperator"
-
-
-def _reads_nothing(model: onnx.ModelProto) -> None:
-    model.graph.node[0].input[0] = "nowhere"
-
-
-def _computes_nothing(model: onnx.ModelProto) -> None:
-    model.graph.output[0].name = "nowhere"
-
-
-def _two_of_a_name(model: onnx.ModelProto) -> None:
-    model.graph.node.add().CopyFrom(model.graph.node[0])
-
-
-def _wrong_attribute(model: onnx.ModelProto) -> None:
-    model.graph.node[0].attribute.append(helper.make_attribute("perm", "text"))
-
-
-def _short_weight(model: onnx.ModelProto) -> None:
-    model.graph.initializer[0].raw_data = b"\0\0"
-
-
-def _text_for_an_axis(model: onnx.ModelProto) -> None:
-    node = helper.make_node("Softmax", [model.graph.node[0].input[0]], ["s"], axis="last")
-    model.graph.node.insert(0, node)
-
-
 def _replaced(old: bytes, new: bytes) -> bytes:
     assert TINY.count(old) >= 1
     assert len(old) == len(new)
@@ -210,7 +129,7 @@ def test_names_that_are_no_text(tmp_path: Path) -> None:
     path.write_bytes(_replaced(name, b"\xff" * len(name)))
     with pytest.raises(ModelFormatError, match="is not UTF-8") as caught:
         from_onnx(path)
-    _one_sentence(caught.value, path)
+    assert_one_sentence(caught.value, path)
 
 
 def test_a_weight_that_is_too_long(model: Build) -> None:
@@ -230,7 +149,7 @@ def test_a_weight_that_is_too_long_for_what_reads_it_only_as_it_runs(tmp_path: P
     path.write_bytes(model.SerializeToString())
     with pytest.raises(ModelFormatError, match="its data has a size of") as caught:
         from_onnx(path)
-    _one_sentence(caught.value, path)
+    assert_one_sentence(caught.value, path)
 
 
 def test_an_element_type_that_does_not_exist() -> None:
@@ -241,59 +160,13 @@ def test_an_element_type_that_does_not_exist() -> None:
         from_onnx(model)
 
 
-@pytest.mark.parametrize(
-    "damage",
-    [
-        _no_opset,
-        _no_graph,
-        _unknown_operator,
-        _reads_nothing,
-        _computes_nothing,
-        _two_of_a_name,
-        _wrong_attribute,
-        _short_weight,
-        _text_for_an_axis,
-    ],
-)
-@pytest.mark.parametrize("in_memory", [False, True])
-def test_invalid_models(tmp_path: Path, damage, in_memory: bool) -> None:  # type: ignore[no-untyped-def]
-    model = onnx.ModelProto.FromString(TINY)
-    from_onnx(model)
-    damage(model)
-    path = tmp_path / "model.onnx"
-    path.write_bytes(model.SerializeToString())
-    with pytest.raises(ModelFormatError) as caught:
-        from_onnx(model if in_memory else path)
-    assert "\n" not in str(caught.value)
-    if not in_memory:
-        _one_sentence(caught.value, path)
-
-
-def _loads_or_says_why(path: Path) -> bool:
-    reason = None
-    try:
-        validate(from_onnx(path))
-    except ModelFormatError as error:
-        reason = str(error)
-    assert reason is None or ("\n" not in reason and str(path) in reason)
-    return reason is None
-
-
-@settings(max_examples=200, deadline=None)
-@given(cut=st.integers(0, len(TINY) - 1))
-def test_truncated_files(scratch: Path, cut: int) -> None:
-    path = scratch / "truncated.onnx"
-    path.write_bytes(TINY[:cut])
-    assert not _loads_or_says_why(path)
-
-
 @settings(max_examples=300, deadline=None)
 @given(place=st.integers(0, len(TINY) - 1), value=st.integers(0, 255), length=st.integers(1, 3))
 def test_mutated_files(scratch: Path, place: int, value: int, length: int) -> None:
     """A changed byte may leave the model valid (a weight's digit); if not, the reason is given."""
     path = scratch / "mutated.onnx"
     path.write_bytes(TINY[:place] + bytes([value]) * length + TINY[place + length :])
-    _loads_or_says_why(path)
+    loads_or_says_why(path)
 
 
 @pytest.mark.parametrize(
@@ -361,6 +234,6 @@ def test_a_constant_expression_that_has_no_value() -> None:
 
 def test_check_model_names_the_reason() -> None:
     model = onnx.ModelProto.FromString(TINY)
-    _unknown_operator(model)
+    unknown_operator(model)
     with pytest.raises(GraphError, match=r"not valid ONNX: .*NoSuchOperator"):
         check_model(model)

@@ -5,7 +5,7 @@ import onnx
 import pytest
 from onnx import TensorProto, helper
 from support.kernels import only_exact_arithmetic_is_folded
-from support.onnx_models import Build, Survives, floats
+from support.onnx_models import Build, Survives, floats, twice
 from support.zoo_names import SMALL, ZOO
 
 from rlflow import zoo
@@ -35,21 +35,6 @@ def test_all_zoo_models_but_one_must_survive_bit_for_bit() -> None:
     graphs = {name: from_onnx(zoo.build(name, **SMALL.get(name, {}))) for name in ZOO}
     inexact = [name for name, graph in graphs.items() if not only_exact_arithmetic_is_folded(graph)]
     assert inexact == ["transformer_transducer"]  # projects its table of distances, a MatMul of two weights
-
-
-def test_documentation_metadata_and_producer_are_kept(model: Build, survives: Survives) -> None:
-    before = model([helper.make_node("Relu", ["x"], ["y"])], [floats("x", 2, 3)], [floats("y", 2, 3)], doc_string="G")
-    before.doc_string, before.producer_name, before.model_version, before.domain = "M", "someone", 7, "example.org"
-    before.graph.input[0].doc_string = "an input"
-    helper.set_model_props(before, {"author": "A", "licence": "L"})
-    before.graph.metadata_props.add(key="k", value="v")
-    after = survives(before)
-    for field in ("doc_string", "producer_name", "model_version", "domain"):
-        assert getattr(after, field) == getattr(before, field)
-    assert list(after.metadata_props) == list(before.metadata_props)
-    assert after.graph.doc_string == "G"
-    assert after.graph.name == "graph"
-    assert list(after.graph.metadata_props) == list(before.graph.metadata_props)
 
 
 def test_a_default_that_a_caller_may_override_is_no_constant(model: Build, survives: Survives) -> None:
@@ -147,43 +132,6 @@ def test_a_constant_expression_as_output_is_folded(model: Build, survives: Survi
     assert [n.op_type for n in after.graph.node] == ["Add"]
 
 
-def test_defaults_of_inputs_can_still_be_overridden(model: Build, survives: Survives) -> None:
-    nodes = [helper.make_node("Neg", ["w"], ["c"]), helper.make_node("Add", ["x", "c"], ["y"])]
-    before = model(nodes, [floats("x", 2), floats("w", 2)], [floats("y", 2)], weights={"w": np.ones(2, np.float32)})
-    after = survives(before)
-    feeds = {"x": np.zeros(2, np.float32), "w": np.full(2, 5, np.float32)}
-    assert run(open_session(after, "as_written"), feeds)["y"].tolist() == [-5, -5]
-    assert run(open_session(after, "as_written"), {"x": feeds["x"]})["y"].tolist() == [-1, -1]
-
-
-def test_before_format_version_4_weights_stay_declared(model: Build) -> None:
-    nodes = [helper.make_node("Reshape", ["x", "s"], ["r"]), helper.make_node("Add", ["r", "w"], ["y"])]
-    declared = helper.make_tensor_value_info("s", TensorProto.INT64, [2])
-    before = model(
-        nodes,
-        [floats("w", 2), floats("x", 2, 3), declared],
-        [floats("y", 3, 2)],
-        weights={"s": np.array([3, 2]), "w": np.ones(2, np.float32)},
-        ir_version=3,
-        opset=8,
-    )
-    graph = from_onnx(before)
-    assert [graph.nodes[i].names[0] for i in graph.inputs] == ["x"]
-    after = to_onnx(graph)
-    onnx.checker.check_model(after)
-    assert {i.name for i in after.graph.input} == {"x", *(t.name for t in after.graph.initializer)}
-    expected, actual = (run(open_session(m, "as_written"), {"x": X}) for m in (before, after))
-    assert np.array_equal(expected["y"], actual["y"])
-
-
-def test_unused_inputs_stay_and_unused_weights_go(model: Build, survives: Survives) -> None:
-    nodes = [helper.make_node("Neg", ["x"], ["y"]), helper.make_node("Exp", ["x"], ["dead"])]
-    before = model(nodes, [floats("x", 2), floats("unused", 3)], [floats("y", 2)], weights={"w": np.ones(2)})
-    after = survives(before)
-    assert not after.graph.initializer
-    assert [n.op_type for n in after.graph.node] == ["Neg"]
-
-
 def test_optional_operands_and_results_stay_absent(model: Build, survives: Survives) -> None:
     draw = np.random.default_rng(0).standard_normal
     nodes = [
@@ -222,27 +170,9 @@ def test_custom_domains_are_carried_verbatim(model: Build, survives: Survives) -
     assert after.graph.node[0] == node
 
 
-def _twice(name: str) -> onnx.FunctionProto:
-    return helper.make_function(
-        "local" if name != "Relu" else "",
-        name,
-        ["a"],
-        ["b"],
-        [helper.make_node("Add", ["a", "a"], ["b"])],
-        [helper.make_opsetid("", 17)],
-    )
-
-
-def test_local_functions_are_kept(model: Build, survives: Survives) -> None:
-    nodes = [helper.make_node("Twice", ["x"], ["t"], domain="local"), helper.make_node("Neg", ["t"], ["y"])]
-    before = model(nodes, [floats("x", 2)], [floats("y", 2)], domains=["local"], functions=[_twice("Twice")])
-    after = survives(before)
-    assert list(after.functions) == list(before.functions)
-
-
 def test_a_local_function_that_redefines_an_operator_is_opaque(model: Build) -> None:
     nodes = [helper.make_node("Relu", ["x"], ["y"])]
-    before = model(nodes, [floats("x", 2)], [floats("y", 2)], functions=[_twice("Relu")])
+    before = model(nodes, [floats("x", 2)], [floats("y", 2)], functions=[twice("Relu")])
     graph = from_onnx(before)
     assert [graph.nodes[i].is_opaque for i in graph.order] == [True]
 

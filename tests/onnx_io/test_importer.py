@@ -133,13 +133,6 @@ def test_reshape_of_empty_tensors(
     survives(before, {"x": np.zeros(shape, np.float32)})
 
 
-def test_reshape_to_a_computed_shape(model: Build, survives: Survives) -> None:
-    nodes = [helper.make_node("Shape", ["z"], ["s"]), helper.make_node("Reshape", ["x", "s"], ["y"])]
-    before = model(nodes, [floats("x", 6), floats("z", 2, 3)], [floats("y", 2, 3)])
-    assert _operators(before) == ["Reshape"]
-    survives(before)
-
-
 def test_squeeze_without_axes(model: Build, survives: Survives) -> None:
     before = model([helper.make_node("Squeeze", ["x"], ["y"])], [floats("x", 1, 3, 1)], [floats("y", 3)])
     survives(before)
@@ -164,29 +157,6 @@ def test_reductions_with_empty_axes_attribute(model: Build, survives: Survives, 
     node.attribute.append(onnx.AttributeProto(name="axes", type=onnx.AttributeProto.INTS))
     before = model([node], [floats("x", 2, 3, 4)], [floats("y", 1, 1, 1)], opset=11)
     survives(before, {"x": X})
-
-
-@pytest.mark.parametrize("opset", OPSETS)
-def test_scalars(model: Build, survives: Survives, opset: int) -> None:
-    """A permutation of no axes and a reduction over none: attributes that are empty lists."""
-    nodes = [
-        helper.make_node("Transpose", ["x"], ["t"]),
-        helper.make_node("ReduceSum", ["t"], ["r"], keepdims=0),
-        helper.make_node("Add", ["r", "w"], ["y"]),
-    ]
-    before = model(nodes, [floats("x")], [floats("y")], weights={"w": np.float32(2)}, opset=opset)
-    assert _operators(before) == ["Transpose", "ReduceSum", "Add"]
-    survives(before, {"x": np.array(3, np.float32)})
-
-
-def test_a_folded_scalar_stays_a_scalar(model: Build, survives: Survives) -> None:
-    nodes = [
-        helper.make_node("Neg", ["w"], ["limit"]),
-        helper.make_node("Range", ["zero", "limit", "one"], ["r"]),
-        helper.make_node("Add", ["x", "r"], ["y"]),
-    ]
-    weights = {"w": np.float32(-3), "zero": np.float32(0), "one": np.float32(1)}
-    survives(model(nodes, [floats("x", 3)], [floats("y", 3)], weights=weights))
 
 
 @pytest.mark.parametrize("opset", [10, 11, 13, 21])
@@ -327,28 +297,3 @@ def test_concat_with_an_empty_tensor(model: Build, survives: Survives) -> None:
     graph = from_onnx(before)
     assert [str(graph.type_of(r)) for r in graph.outputs] == ["float32[3]"]
     survives(before)
-
-
-@pytest.mark.parametrize("value", ["float", "int", "floats", "ints", "tensor", "string", "strings", "sparse"])
-def test_constant_nodes_of_every_attribute(model: Build, survives: Survives, value: str) -> None:
-    sparse = helper.make_sparse_tensor(
-        helper.make_tensor("v", TensorProto.FLOAT, [1], [5.0]),
-        helper.make_tensor("i", TensorProto.INT64, [1], [1]),
-        [3],
-    )
-    given: dict[str, Any] = {
-        "float": {"value_float": 1.5},
-        "int": {"value_int": 3},
-        "floats": {"value_floats": [1.0, 2.0]},
-        "ints": {"value_ints": [1, 2]},
-        "tensor": {"value": onnx.numpy_helper.from_array(np.arange(3, dtype=np.float32))},
-        "string": {"value_string": "a"},
-        "strings": {"value_strings": ["a", "b"]},
-        "sparse": {"sparse_value": sparse},
-    }[value]
-    nodes = [helper.make_node("Constant", [], ["c"], **given), helper.make_node("Identity", ["c"], ["y"])]
-    kind = {"int": TensorProto.INT64, "ints": TensorProto.INT64, "string": TensorProto.STRING}
-    kind["strings"] = TensorProto.STRING
-    shape = [] if value in ("float", "int", "string") else [None]
-    output = helper.make_tensor_value_info("y", kind.get(value, TensorProto.FLOAT), shape)
-    survives(model(nodes, [floats("x", 1)], [output]), {"x": np.zeros(1, np.float32)})

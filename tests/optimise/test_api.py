@@ -8,8 +8,8 @@ from typing import Any
 import onnx
 import pytest
 from onnx import ModelProto
-from optimise import test_pipeline, test_specialise
 from support.onnx_models import with_drawn_weights
+from support.texts import LAYERS, SUMMED, filled
 
 import rlflow
 from rlflow import zoo
@@ -92,7 +92,7 @@ def test_an_optimiser_that_is_ready_takes_no_other_rules(small: Library, argumen
 
 def test_an_optimised_model_is_saved_and_runs(small: Library, tmp_path: Path) -> None:
     """Of products so large that one of them is faster than three."""
-    found = optimise(test_pipeline.filled(test_pipeline.LAYERS), gate=rlflow.GateConfig(), cost_model="measured")
+    found = optimise(filled(LAYERS), gate=rlflow.GateConfig(), cost_model="measured")
     assert found.written == "optimised"
     assert found.report.output is None
     found.save(tmp_path / "out.onnx")
@@ -168,7 +168,6 @@ def counts(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
 
 
 SHAPES = {"x": (256, 64), "z": (256, 64)}
-SUMMED = test_specialise.SUMMED
 WALKS: dict[str, tuple[Callable[[], ModelProto], dict[str, Any], Counter[str]]] = {
     "a fixed model": (lambda: zoo.build("tiny_chain"), {}, Counter(read=1, checked=1, imported=1)),
     "two graphs, of dynamic and of named sizes": (
@@ -177,7 +176,7 @@ WALKS: dict[str, tuple[Callable[[], ModelProto], dict[str, Any], Counter[str]]] 
         Counter(read=1, checked=1, imported=2, replayed=1),
     ),
     "a model, its two branches, and the model around the new branches": (
-        lambda: test_pipeline.filled(test_pipeline.LAYERS),
+        lambda: filled(LAYERS),
         {},
         Counter(read=1, checked=1, imported=4),
     ),

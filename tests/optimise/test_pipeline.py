@@ -9,6 +9,7 @@ import onnx
 import pytest
 from onnx import GraphProto, ModelProto, numpy_helper
 from support.onnx_models import with_drawn_weights
+from support.texts import LAYERS, filled
 from support.wrong_rule import WRONG
 
 import rlflow
@@ -32,17 +33,6 @@ from rlflow.search.greedy import Greedy
 
 LIBRARY = rule_library.load()
 GATE = GateConfig(rounds=3, runs_per_round=2)
-LAYERS = """
-    <ir_version: 8, opset_import: ["" : 17]>
-    layers (bool c, float[64, 128] x) => (float[64, 128] y)
-    <float[128, 128] w, float[128, 128] v> {
-        y = If (c) <
-            then_branch = then () => (float[64, 128] t) { t1 = MatMul(x, w)  t = MatMul(t1, v) },
-            else_branch = else () => (float[64, 128] e) { e1 = MatMul(x, v)  e2 = MatMul(e1, w)  e = Relu(e2) }
-        >
-    }
-"""
-"""All of the model is in the branches, which capture its weights: x w v = x (w v)."""
 NESTED = """
     <ir_version: 8, opset_import: ["" : 17]>
     nested (float[64, 128] x) => (float[64, 128] y)
@@ -150,15 +140,6 @@ def pipeline(library: Library = LIBRARY, cost: AnalyticCost | None = None, **dim
     cost = cost or AnalyticCost()
     method = Recorded(Greedy(library, Rewriter(library.rules), cost))
     return Pipeline(method, cost, library, "as_written", replace(GATE, dimensions=dimensions), dimensions)
-
-
-def filled(text: str) -> ModelProto:
-    """With weights that neither enlarge what they multiply nor make it small."""
-    model = with_drawn_weights(text)
-    for tensor in model.graph.initializer:
-        if len(tensor.dims) == 2:
-            tensor.CopyFrom(numpy_helper.from_array(numpy_helper.to_array(tensor) / np.float32(12), tensor.name))
-    return model
 
 
 def subgraphs_of(graph: GraphProto) -> dict[str, GraphProto]:

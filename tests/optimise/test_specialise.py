@@ -8,6 +8,7 @@ import onnx
 import pytest
 from onnx import parser
 from support.onnx_models import with_drawn_weights
+from support.texts import SUMMED
 
 import rlflow
 from rlflow import schemas
@@ -43,16 +44,6 @@ NORMALISED = """
     }
 """
 """A LayerNormalization in an opset that has none, as exporters write it."""
-SUMMED = """
-    <ir_version: 8, opset_import: ["" : 17]>
-    summed (float[n, 64] x, float[m, 64] z) => (float[rows, 64] y)
-    <float[64, 64] w> {
-        a = MatMul(x, w)
-        b = MatMul(z, w)
-        y = Add(a, b)
-    }
-"""
-"""x w + z w = (x + z) w saves a product; with one row in x and many in z, it is another sum."""
 
 
 def optimised(model: onnx.ModelProto | Path, **settings: object) -> Optimised:

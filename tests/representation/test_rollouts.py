@@ -97,7 +97,7 @@ def test_inconsistent_episodes_are_refused(rollouts: Rollouts) -> None:
         replace(rollouts, episodes=(replace(first, counts=first.counts + 9),))
     with pytest.raises(InputError, match="outside the vocabulary"):
         replace(rollouts, vocabulary=replace(VOCABULARY, operators=VOCABULARY.operators[:2]))
-    with pytest.raises(InputError, match="has not the 1 features"):
+    with pytest.raises(InputError, match="does not have the 1 features"):
         replace(rollouts, vocabulary=replace(VOCABULARY, features=("rank",)))
     with pytest.raises(InputError, match="rule ids"):
         replace(rollouts, rule_ids=("merge", "merge"))

@@ -8,9 +8,9 @@ from datetime import date
 from pathlib import Path
 
 import pytest
-from conftest import REPOSITORY
 from hypothesis import given
 from hypothesis import strategies as st
+from support.repository import REPOSITORY
 from support.rotating_sample import sample, turn
 
 from rlflow.rules.library import Library, load

@@ -16,7 +16,7 @@ NAMES = [name for name in schemas.names() if name not in ("optimise", "rules_sho
 
 def test_every_schema_has_a_document_here(documents):
     assert set(NAMES) == set(documents)
-    assert len(NAMES) == 22
+    assert len(NAMES) >= 22
 
 
 @pytest.mark.parametrize("path", sorted(files("rlflow.schemas").iterdir(), key=str), ids=lambda path: path.name)

@@ -12,8 +12,8 @@ from rlflow import schemas
 
 # Where the documents of a schema are put together, and the library's own reports that are part of them. Of a stage that
 # is the script of its name, unless it is told here.
-PIPELINES = Path(__file__).parents[2] / "pipelines"
-WRITERS = {path.stem: [f"pipelines/{path.name}"] for path in PIPELINES.glob("*.py")} | {
+PIPELINES = {path.stem: path for path in (Path(__file__).parents[2] / "pipelines").glob("*.py")}
+WRITERS = {name: [f"pipelines/{name}.py"] for name in schemas.names() if name in PIPELINES} | {
     "bench": ["benchmarks"],
     "collect_rollouts": ["pipelines/collect_rollouts.py", "src/rlflow/agents"],
     "conformance": ["tests/support/conformance", "tests/onnx_io/test_conformance.py"],

@@ -1,4 +1,4 @@
-"""What a graph costs, and what a cost model is."""
+"""The cost of a graph, and the interface of a cost model."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class CostModel(Protocol):
 
 @dataclass(frozen=True)
 class CostContext:
-    """What is known where a cost model is made by its name; a cost model uses of it what it needs.
+    """The facts from which a cost model is made by its name; each uses those that it needs.
 
     `setting` is how the model will run, `dimensions` are the sizes of its dynamic dimensions by symbol, `prices` is the
     file of a price list, and `settings` are numbers of the cost model's own.

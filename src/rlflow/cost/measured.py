@@ -49,8 +49,11 @@ _PARTITIONS = {"as_written": (node_by_node, updated_node_by_node), "deployed": (
 
 @dataclass(frozen=True)
 class PricingConfig:
-    """How a fragment is timed: again, up to so many `attempts`, while the machine is `slow_pace` times slower than when
-    the first price of the list was taken."""
+    """The settings by which a fragment is timed.
+
+    It is timed again, at most `attempts` times, while the machine is `slow_pace` times slower than when the first
+    price of the list was taken.
+    """
 
     repetitions: int = 12
     time_cap_s: float = 2.0

@@ -204,7 +204,7 @@ class SubstitutionEnv(gymnasium.Env[Observation, np.ndarray]):
 
     @property
     def vocabulary(self) -> Vocabulary:
-        """What the numbers of `op` and `features` mean."""
+        """The names behind the numbers of `op` and `features`."""
         return self._featuriser.vocabulary
 
     def graph_arrays(self) -> GraphArrays:

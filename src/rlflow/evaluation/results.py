@@ -94,7 +94,7 @@ def _problems(path: Path) -> Iterator[str]:
 
 
 def _inconsistencies(name: str, document: Any) -> Iterator[str]:
-    """What a schema cannot say."""
+    """Check the properties of a document that no schema can express."""
     yield from _unordered_intervals(document, "")
     if name == "evaluate":
         for graph, methods in document.items():

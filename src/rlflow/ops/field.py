@@ -264,7 +264,7 @@ def _inverses(modulus: int) -> np.ndarray:
 
 @cache
 def _squares() -> np.ndarray:
-    """Which elements of Z_p are squares of others than 0: the even powers of a primitive root."""
+    """Mark the elements of Z_p that are squares of others than 0: the even powers of a primitive root."""
     table = np.zeros(P, dtype=bool)
     table[_powers(_ROOTS[P], P - 1)[::2]] = True
     return table

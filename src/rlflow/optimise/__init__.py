@@ -59,8 +59,8 @@ def optimise(
     `method` is a name (`rlflow.optimise.methods`), a factory that takes a library, a rewriter and a cost model, or an
     `Optimiser` that is ready. `options` are keyword arguments of the factory, such as `alpha` of "backtracking".
 
-    `library` holds the rules: the shipped one, a `Library`, or the path of a library file or of a Python file that
-    declares rules (docs/rules.md) and is verified first. `disabled` are ids or names of rules that are not used.
+    `library` holds the rules: the shipped one, a `Library`, or the path of a library file (.jsonl) or of a file that
+    declares rules (.py), which are verified first. `disabled` are ids or names of rules that are not used.
 
     `cost_model` is a name (`rlflow.cost.models`) or an object. "measured" times what a graph is made of on this
     machine as `pricing` says, and keeps what it measured in the file `prices`, if one is given.

@@ -23,8 +23,9 @@ from rlflow.runtime.timing.statistics import beyond_noise, ratio
 
 @dataclass(frozen=True)
 class GateConfig:
-    """How a result is checked and timed: on `draws` inputs, in `rounds` of fresh sessions with so many runs in each.
+    """The settings by which a result is checked and timed.
 
+    It is compared on `draws` inputs, and timed in `rounds` of fresh sessions with `runs_per_round` runs each.
     `dimensions` are the sizes of dynamic dimensions, by symbol; `limits` bind the processes in which a model runs for
     the first time.
     """

@@ -45,7 +45,7 @@ class Step:
 
 @dataclass(frozen=True)
 class SubgraphReport:
-    """What was tried in a subgraph, which is an attribute of a node; the node goes by its name or its first output.
+    """The attempt on a subgraph, which is an attribute of a node; the node goes by its name or its first output.
 
     The figures are those of an `OptimisationReport`, for the subgraph by itself. `left_because` says why it was left
     unchanged, and is "" where it was changed, by `steps` of its own or in subgraphs inside it alone.

@@ -1,4 +1,4 @@
-"""What a search may assume of a model beyond what the model says: sizes that its user names, and a newer opset.
+"""Assumptions that a search may make of a model: dimensions that its user names, and a newer opset.
 
 The search sees the graph under all of these assumptions, and finds more. What is delivered assumes no more than its
 rewrites need: a trajectory that can also be taken on the graph of dynamic sizes leaves them dynamic.

@@ -23,7 +23,7 @@ _UNBOUND = ("certificate", "declared_at")
 
 @dataclass(frozen=True)
 class Certificate:
-    """What the verifier did and found (`rules/verification/verify.py`).
+    """The record of a verification that found no fault (`rules/verification/verify.py`).
 
     `semantics` are the digests of what it rests on (`rules/semantics.py`); `digest` binds it to one rule and to its own
     content. `max_relative_error` is what the floats of this machine differed by: it is told, but never written, so that

@@ -21,7 +21,7 @@ import ast
 import inspect
 import sys
 from collections.abc import Collection, Iterable, Iterator
-from functools import cache, cached_property
+from functools import cache
 from hashlib import sha256
 from importlib import resources
 from types import CodeType
@@ -30,11 +30,12 @@ from typing import NamedTuple
 from rlflow.errors import RuleError
 
 PACKAGE = "rlflow"
+_Function = ast.FunctionDef | ast.Lambda
 _IGNORED = frozenset({"annotation", "returns", "ctx", "kind", "type_comment"})
 
 
 class Name(NamedTuple):
-    """What a module calls a definition; a member of a class is `Class.member`."""
+    """The name of a definition in its module; a member of a class is `Class.member`."""
 
     module: str
     definition: str
@@ -83,6 +84,7 @@ class Module:
         self._statements: dict[str, list[ast.stmt]] = {}
         self._body = ast.parse(text).body
         self._found: dict[str, list[Definition]] = {}
+        self._functions: dict[ast.stmt, list[_Function]] = {}
         for statement in self._body:
             self._read(statement)
 
@@ -98,19 +100,19 @@ class Module:
         It is known by its first line and its arguments, and lambdas that share both by their columns.
         """
         line, arguments = code.co_firstlineno, code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
-        found = self._functions.get((line, arguments), [])
+        around = next(statement for statement in reversed(self._body) if _first_line(statement) <= line)
+        if isinstance(around, ast.FunctionDef) and _first_line(around) == line:
+            return self.definitions(around.name)
+        found = [node for node in self._functions_in(around) if _first_line(node) == line]
+        found = [node for node in found if tuple(_arguments(node)) == arguments]
         if len(found) > 1:
             found = [node for node in found if _holds(node, code)]
         return [self._definition(node) for node in found]
 
-    @cached_property
-    def _functions(self) -> dict[tuple[int, tuple[str, ...]], list[ast.FunctionDef | ast.Lambda]]:
-        """By their first line and their arguments."""
-        found: dict[tuple[int, tuple[str, ...]], list[ast.FunctionDef | ast.Lambda]] = {}
-        for node in (node for statement in self._body for node in ast.walk(statement)):
-            if isinstance(node, ast.FunctionDef | ast.Lambda):
-                found.setdefault((_first_line(node), tuple(_arguments(node))), []).append(node)
-        return found
+    def _functions_in(self, statement: ast.stmt) -> list[_Function]:
+        if statement not in self._functions:
+            self._functions[statement] = [node for node in ast.walk(statement) if isinstance(node, _Function)]
+        return self._functions[statement]
 
     def _read(self, statement: ast.stmt) -> None:
         match statement:
@@ -179,13 +181,13 @@ def _first_line(node: ast.AST) -> int:
     return min(part.lineno for part in (node, *getattr(node, "decorator_list", ())))  # type: ignore[attr-defined]
 
 
-def _arguments(function: ast.FunctionDef | ast.Lambda) -> Iterator[str]:
+def _arguments(function: _Function) -> Iterator[str]:
     arguments = function.args
     return (a.arg for a in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs))
 
 
-def _holds(function: ast.FunctionDef | ast.Lambda, code: CodeType) -> bool:
-    """Whether an instruction of the code lies in the body; true of all where the code tells no columns."""
+def _holds(function: _Function, code: CodeType) -> bool:
+    """Return True if an instruction of the code lies in the body, or if the code records no columns."""
     places = [(line, column) for line, _, column, end in code.co_positions() if line and column is not None and end]
     body = function.body if isinstance(function, ast.Lambda) else function
     first, last = (body.lineno, body.col_offset), (body.end_lineno or 0, body.end_col_offset or 0)
@@ -201,9 +203,14 @@ def module(name: str) -> Module:
     return Module(name, text)
 
 
+def forget() -> None:
+    """Give back the syntax trees, a hundred thousand objects: whoever has digests needs them no more."""
+    module.cache_clear()
+
+
 @cache
 def _text_of(name: str) -> str | None:
-    """Of this package without importing the module; of any other where it was imported from."""
+    """Find the file: in this package without importing the module, in any other by its import."""
     package, *parts = name.split(".")
     if package != PACKAGE:
         return inspect.getsource(sys.modules[name])

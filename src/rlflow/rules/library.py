@@ -13,6 +13,7 @@ from typing import Any
 
 from rlflow.atomic_file import written_whole
 from rlflow.errors import InputError, RuleError
+from rlflow.rules import definitions
 from rlflow.rules.certificate import Certificate, check_certificate
 from rlflow.rules.rule import Rule, rule_from_json
 
@@ -99,6 +100,7 @@ def load(path: Path | None = None) -> Library:
     library = read(path or SHIPPED)
     for rule in library.rules:
         check_certificate(rule)
+    definitions.forget()
     return library
 
 

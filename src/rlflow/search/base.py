@@ -1,4 +1,4 @@
-"""What all searches share: the rules that they rewrite with and the prices that they go by."""
+"""The parts that all searches share: the rules that they rewrite with and the prices that they go by."""
 
 from __future__ import annotations
 

@@ -45,7 +45,7 @@ class SelectionConfig:
 
 @dataclass(frozen=True)
 class Choice:
-    """Why a rule is in the set, all in percent of the start's runtime.
+    """The reasons for which a rule is in the set, all in percent of the start's runtime.
 
     `uses`: steps on the ways to the searches' best graphs that saved something; `gain_percent` what these saved
     together; `effect_percent` the largest saving or loss of a single rewrite of the original graph; `matches` there.
@@ -172,7 +172,7 @@ _LONGEST_CIRCLE = 3  # turning Add(a, Add(b, c)) round takes three rewrites
 
 
 def _undoes_itself(graph: Graph, rule: Rule) -> bool:
-    """Whether the rule, applied again and again where it was applied first, leads back."""
+    """Return True if the rule, applied again and again at the place where it was applied first, leads back."""
     rewriter, before = Rewriter((rule,)), _skeleton(graph)
     reached = [rewriter.apply(graph, match) for match in rewriter.matches(graph)[0][:1]]
     for _ in range(_LONGEST_CIRCLE - 1):
@@ -183,7 +183,7 @@ def _undoes_itself(graph: Graph, rule: Rule) -> bool:
 
 
 def _is_fresh(graph: Graph, match: Match) -> bool:
-    """Whether the match takes a node that the graph's last rewrite made."""
+    """Return True if the match takes a node that the graph's last rewrite made."""
     return graph.edit is not None and not set(match.nodes).isdisjoint(graph.edit.change.added)
 
 

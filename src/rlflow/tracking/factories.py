@@ -1,4 +1,4 @@
-"""What several stages work with, from their sections of the configuration: graph, rules, prices."""
+"""Objects that several stages work with, made from their sections of the configuration: graph, rules, prices."""
 
 from collections.abc import Mapping
 from pathlib import Path

@@ -21,7 +21,7 @@ Settings = Mapping[str, object]
 
 @dataclass(frozen=True, slots=True)
 class ZooEntry:
-    """What can be built under a name: its family, one sentence, and the settings with their defaults.
+    """A model that can be built by name: its family, one sentence, and the settings with their defaults.
 
     `small` are settings at which the model has every kind of layer and is built in tenths of a second.
     """
