@@ -76,7 +76,7 @@ def test_pictures(rlflow, chain, suffix) -> None:
         (["missing.onnx"], "missing.onnx"),
         (["missing.txt"], "name a file that `rlflow show --text` printed"),
         (["chain.onnx", "--after", "missing.onnx"], "missing.onnx"),
-        (["chain.onnx", "-o", "picture.bmp"], "picture.bmp names no kind of picture"),
+        (["chain.onnx", "-o", "picture.bmp"], "picture.bmp does not name a picture format"),
     ],
 )
 def test_what_cannot_be_shown_is_refused_in_one_sentence(rlflow, chain, monkeypatch, arguments, sentence) -> None:
