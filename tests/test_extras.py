@@ -4,6 +4,7 @@ import ast
 import sys
 import tomllib
 from collections.abc import Iterator
+from functools import cache
 from importlib.metadata import packages_distributions
 from pathlib import Path
 
@@ -27,8 +28,12 @@ def declared() -> dict[str, set[str]]:
     return {extra: {canonicalize_name(Requirement(line).name) for line in lines} for extra, lines in wanted.items()}
 
 
+installed = cache(packages_distributions)
+"""Reading what every installed distribution brings takes a second."""
+
+
 def distributions_of(module: str) -> set[str]:
-    return {canonicalize_name(name) for name in packages_distributions().get(BROUGHT_ALONG.get(module, module), ())}
+    return {canonicalize_name(name) for name in installed().get(BROUGHT_ALONG.get(module, module), ())}
 
 
 def imported_modules() -> Iterator[tuple[Path, str]]:
@@ -46,7 +51,7 @@ def test_every_module_that_the_library_imports_is_declared() -> None:
     third_party = {(p, m) for p, m in imported_modules() if m not in sys.stdlib_module_names and m != "rlflow"}
     assert {module for _, module in third_party} > {"numpy", "torch", "mlflow", "matplotlib"}
     wanted = declared()
-    for path, module in third_party:
+    for path, module in sorted(third_party):
         extra = next((extra for extra, modules in EXTRAS.items() if module in modules), "")
         assert distributions_of(module) & wanted[extra], f"{path} imports {module}, which no dependency brings"
 

@@ -25,23 +25,25 @@ _DRAWS = 4
 """Inputs at which models are compared again that differed at one: numbers may cancel by accident."""
 
 
+def unconditional(rules: Sequence[Rule]) -> Rewriter:
+    """The rules without their conditions of profit: what is drawn is small."""
+    return Rewriter([replace(rule, profitable_if=()) for rule in rules])
+
+
 @dataclass
 class Tally:
-    """What has been rewritten, how often by each rule, and what was found to differ.
+    """The rewrites done, how often by each rule, and the differences found.
 
-    Whether a rule is worth trying is not asked: what is drawn is small.
+    `rewriter` is `unconditional(rules)`, which takes a second to compile for all rules.
     """
 
     rules: Sequence[Rule]
-    rewriter: Rewriter = field(init=False)
+    rewriter: Rewriter
     uses: Counter[int] = field(default_factory=Counter)
     models: int = 0
     informative: int = 0
     largest_error: float = 0.0
     differences: list[str] = field(default_factory=list)
-
-    def __post_init__(self) -> None:
-        self.rewriter = Rewriter([replace(rule, profitable_if=()) for rule in self.rules])
 
     def next_action(self, graph: Graph, rng: np.random.Generator, first: int | None) -> tuple[int, Match] | None:
         """A match of this rule, or else of the one that has had fewest turns among those that match."""

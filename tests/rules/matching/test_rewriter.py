@@ -9,12 +9,14 @@ from hypothesis import strategies as st
 from immutables import Map
 from support.rewrites import graph_of
 from support.strategies import graphs, source
-from support.walks import LIBRARY, add, leaf, walk
+from support.walks import LIBRARY, REWRITER, add, leaf, walk
 
 from rlflow.ir import Graph, Node, Ref, structural_hash
 from rlflow.rules.library import Library
 from rlflow.rules.matching.match import Match
 from rlflow.rules.matching.rewriter import Rewriter
+
+OTHER_REWRITER = Rewriter(LIBRARY.rules)
 
 
 def by_position(graph: Graph, rewriter: Rewriter) -> list[list[tuple[int, ...]]]:
@@ -35,7 +37,7 @@ def by_position(graph: Graph, rewriter: Rewriter) -> list[list[tuple[int, ...]]]
 def test_order_of_matches_depends_on_neither_names_nor_history(graph: Graph, seed: int) -> None:
     """Nor does what they lead to: an action means the same wherever the graph comes from."""
     rng = np.random.default_rng(seed)
-    rewriter, other = Rewriter(LIBRARY.rules), Rewriter(LIBRARY.rules)
+    rewriter, other = REWRITER, OTHER_REWRITER
     end = walk(graph, rewriter, rng, 4)
     same = rebuilt(end, rng)
     assert by_position(end, rewriter) == by_position(same, other)
