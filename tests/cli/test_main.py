@@ -59,3 +59,14 @@ def test_an_unknown_command_is_refused(rlflow) -> None:
     code, out, err = rlflow("optimize")
     assert (code, out) == (2, "")
     assert "optimize" in err
+
+
+def test_an_interrupt_is_one_sentence(rlflow, monkeypatch) -> None:
+    """Typer makes an exit of an interrupt before `main` sees it."""
+
+    def interrupted(*_, **__):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("rlflow.zoo.build", interrupted)
+    code, out, err = rlflow("zoo", "build", "mlp", "-o", "mlp.onnx")
+    assert (code, out, err) == (130, "", "rlflow: interrupted; no file was left half written\n")

@@ -18,6 +18,8 @@ def read_declarations(path: Path) -> tuple[Declaration, ...]:
     """
     if not path.is_file():
         raise InputError(f"there is no file of rules {path}")
+    if path.suffix == ".jsonl":
+        raise InputError(f"{path} is a library of rules, not a Python file that declares some: name it by --library")
     spec = util.spec_from_file_location(f"rules_of_{path.stem}", path)
     if spec is None or spec.loader is None:
         raise InputError(f"{path} is no file of rules: its name must end in .py")
@@ -26,13 +28,13 @@ def read_declarations(path: Path) -> tuple[Declaration, ...]:
     try:
         spec.loader.exec_module(module)
     except SyntaxError as error:
-        raise RuleError(f"{path}:{error.lineno}: {error.msg}") from None
+        raise RuleError(f"{path}:{error.lineno or 1}: {error.msg}") from None
     except RLFlowError as error:
-        if str(error).startswith(f"{path}:"):
-            raise
-        raise RuleError(f"{path}:{_line_of(error, path)}: {error}") from None
-    except Exception as error:
-        raise RuleError(f"{path}:{_line_of(error, path)}: {type(error).__name__}: {error}") from error
+        told = str(error).removeprefix(f"{spec.origin}:")  # a rule's error begins with its place already
+        place = path if told != str(error) else f"{path}:{_line_of(error, spec.origin)}"
+        raise RuleError(f"{place}:{'' if place is path else ' '}{told}") from None
+    except (Exception, SystemExit) as error:
+        raise RuleError(f"{path}:{_line_of(error, spec.origin)}: {type(error).__name__}: {error}") from error
 
     found = declarations(vars(module))
     if not found:
@@ -40,10 +42,10 @@ def read_declarations(path: Path) -> tuple[Declaration, ...]:
     return found
 
 
-def _line_of(error: Exception, path: Path) -> int:
-    """The last line of the file that was running when the error came."""
+def _line_of(error: BaseException, origin: str | None) -> int:
+    """The last line of the file that was running when the error came; Python knows the file by its absolute path."""
     frames = traceback.extract_tb(error.__traceback__)
-    return next((f.lineno for f in reversed(frames) if f.filename == str(path) and f.lineno), 1)
+    return next((f.lineno for f in reversed(frames) if f.filename == origin and f.lineno), 1)
 
 
 def declaration_text(place: str) -> str | None:
