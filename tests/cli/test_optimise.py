@@ -52,8 +52,8 @@ def test_what_cannot_be_improved_comes_back_byte_for_byte(rlflow, tmp_path):
     assert target.stat().st_mode == source.stat().st_mode, "as open to others as any new file, which the source is"
 
 
-def test_rules_and_a_cost_model_of_ones_own_choice(rlflow, repository, tmp_path):
-    """Rules that a file declares, verified first; and prices that are counted, so that none is kept."""
+def test_a_rule_that_is_shipped_too_counts_once_and_computed_prices_are_not_kept(rlflow, repository, tmp_path):
+    """The library says the same as the file: its own rule is applied. The analytic cost model measures nothing."""
     nodes = [
         helper.make_node(op, [x], [y]) for op, x, y in (("Relu", "x", "a"), ("Relu", "a", "b"), ("Tanh", "b", "y"))
     ]
@@ -65,7 +65,7 @@ def test_rules_and_a_cost_model_of_ones_own_choice(rlflow, repository, tmp_path)
     code, out, err = rlflow("optimise", source, "-o", tmp_path / "out.onnx", *options, "--json")
     assert code == 0, err
     (step,) = json.loads(out)["steps"]
-    assert step["rule"].startswith("user-")
+    assert step["rule"].startswith("algebra-")
     assert not list(tmp_path.rglob("prices*"))
 
 

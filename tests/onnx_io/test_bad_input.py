@@ -15,7 +15,7 @@ from support.onnx_models import Build, build_model, floats
 from support.refusals import TINY, assert_one_sentence, loads_or_says_why, unknown_operator
 
 from rlflow.errors import GraphError, InputError, ModelFormatError, RLFlowError
-from rlflow.onnx_io import check_model, exporter, from_onnx, save_model, to_onnx
+from rlflow.onnx_io import check_model, from_onnx, save_model, saving, to_onnx
 
 
 @pytest.fixture(scope="module")
@@ -191,7 +191,7 @@ def test_a_folder_is_not_overwritten(tmp_path: Path) -> None:
 def test_what_is_no_file_is_not_replaced(tmp_path: Path) -> None:
     """As -o /dev/null would be, for whoever may write there."""
     os.mkfifo(path := tmp_path / "pipe")
-    with pytest.raises(InputError, match="is no file"):
+    with pytest.raises(InputError, match="is not a regular file"):
         save_model(onnx.ModelProto.FromString(TINY), path)
     assert path.is_fifo()
 
@@ -208,8 +208,8 @@ def test_a_write_that_fails_leaves_what_was_there(
     path = tmp_path / "out.onnx"
     path.write_bytes(b"precious")
     if beside:
-        monkeypatch.setattr(exporter, "_PROTOBUF_LIMIT_BYTES", 1)
-    monkeypatch.setattr(exporter.onnx, "save_model", full)
+        monkeypatch.setattr(saving, "_PROTOBUF_LIMIT_BYTES", 1)
+    monkeypatch.setattr(saving.onnx, "save_model", full)
     with pytest.raises(RLFlowError, match="could not be written: No space left on device"):
         save_model(onnx.ModelProto.FromString(TINY), path)
     assert path.read_bytes() == b"precious"

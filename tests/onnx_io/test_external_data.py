@@ -11,7 +11,7 @@ from support.onnx_models import Build, Survives, floats
 
 from rlflow.errors import ModelFormatError
 from rlflow.ir import structural_hash
-from rlflow.onnx_io import check_model, exporter, external_data, from_onnx, load_model, save_model, to_onnx
+from rlflow.onnx_io import check_model, external_data, from_onnx, load_model, save_model, saving, to_onnx
 from rlflow.onnx_io.payload import InitializerPayload
 from rlflow.runtime.session import open_session, run
 
@@ -102,7 +102,7 @@ def test_beyond_the_limit_of_one_file_weights_go_beside(
     """With the limit lowered, as two gigabytes take minutes; the caller's model must keep its weights."""
     inline, _ = _external(model, tmp_path / "here")
     before = inline.SerializeToString(deterministic=True)
-    monkeypatch.setattr(exporter, "_PROTOBUF_LIMIT_BYTES", 4096)
+    monkeypatch.setattr(saving, "_PROTOBUF_LIMIT_BYTES", 4096)
     path = tmp_path / "large.onnx"
     save_model(inline, path)
     assert inline.SerializeToString(deterministic=True) == before
@@ -138,7 +138,7 @@ def test_load_model_leaves_external_data_outside(model: Build, tmp_path: Path) -
 def nothing_fits(monkeypatch: pytest.MonkeyPatch) -> None:
     """As if any two weights were more than a protobuf message takes, as two gigabytes take minutes."""
     monkeypatch.setattr(external_data, "MESSAGE_LIMIT_BYTES", 4096)
-    monkeypatch.setattr(exporter, "_PROTOBUF_LIMIT_BYTES", 4096)
+    monkeypatch.setattr(saving, "_PROTOBUF_LIMIT_BYTES", 4096)
 
 
 @pytest.mark.usefixtures("nothing_fits")

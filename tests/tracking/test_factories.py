@@ -39,7 +39,7 @@ def test_the_file_of_a_model_is_its_own_or_is_written(tmp_path: Path) -> None:
 
 def test_an_unknown_cost_model_is_refused_with_the_known_ones() -> None:
     assert isinstance(cost_model_of({"kind": "analytic"}), AnalyticCost)
-    with pytest.raises(InputError, match="no cost model 'guessed'; choose"):
+    with pytest.raises(InputError, match="no cost model 'guessed': choose"):
         cost_model_of({"kind": "guessed"})
 
 

@@ -60,7 +60,7 @@ def verified(path: Path, config: VerificationConfig, on_rule: OnRule | None = No
         try:
             rules.append(certified(rule, config))
         except RuleError as error:
-            faults.append(f"{rule.declared_at}: {error}")
+            faults.append(str(error))
     if faults:
         raise RuleError("\n".join(faults))
     return Library(tuple(rules)), len(declared) - len(rules)

@@ -135,7 +135,8 @@ def certified(rule: Rule, config: VerificationConfig) -> Rule:
     """Return the rule with its certificate; `RuleError` with the counter-example if it is refuted."""
     outcome = verify(rule, config)
     if isinstance(outcome, Refutation):
-        raise RuleError(f"rule {rule.id} ({rule.name}) is refuted: {outcome}")
+        place = f"{rule.declared_at}: " if rule.declared_at else ""
+        raise RuleError(f"{place}rule {rule.id} ({rule.name}) is refuted: {outcome}")
     return replace(rule, certificate=outcome)
 
 
