@@ -15,7 +15,7 @@ from typing import Any
 import typer
 from typer.core import TyperCommand, TyperGroup
 
-from rlflow.errors import RLFlowError
+from rlflow.errors import InputError, RLFlowError
 
 _INTERRUPTED = 130
 
@@ -91,6 +91,11 @@ def main() -> None:
     except RLFlowError as error:
         typer.echo(f"rlflow: {error}", err=True)
         sys.exit(error.exit_code)
+    except OSError as error:
+        if error.filename is None:
+            raise
+        typer.echo(f"rlflow: {error.filename2 or error.filename}: {error.strerror}: name another file", err=True)
+        sys.exit(InputError.exit_code)
     except SystemExit as stop:  # Typer turns an interrupt into this
         if stop.code == _INTERRUPTED:
             typer.echo("rlflow: interrupted; no file was left half written", err=True)
