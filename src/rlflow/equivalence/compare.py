@@ -104,7 +104,7 @@ def compare(
     on `threads` threads.
 
     An optimised model that does not load or run is not equivalent. Raises `RLFlowError` for an original that does not,
-    and `InputError` when `draws` is below 1.
+    and `InputError` when `draws` is below 1 or `seed` below 0.
     """
     structure = structure_of(original)
     tolerance = tolerance_of(structure)

@@ -142,7 +142,7 @@ class OptimisationReport:
         return "\n".join(lines)
 
     def _findings(self) -> Iterator[str]:
-        """What the search found and how that was checked; nothing of a model that could not be judged."""
+        """The search's findings and how they were checked; of a model that was not rewritten, the search alone."""
         tried = f"{self.real_interactions} {'rewrite' if self.real_interactions == 1 else 'rewrites'} tried"
         method = f"Method {self.method}: {_steps_words(self.steps)} in {self.optimisation_s:.1f} s, {tried}."
         if self.latency:
