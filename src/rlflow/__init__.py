@@ -41,6 +41,8 @@ if TYPE_CHECKING:
     from rlflow.optimiser import Budget, OptimisationResult, Optimiser
     from rlflow.rules.library import Library
     from rlflow.rules.library import load as load_library
+    from rlflow.rules.matching.rewriter import Rewriter
+    from rlflow.rules.user_rules import load_rules
     from rlflow.runtime.isolation import Limits
 
 __all__ = [
@@ -64,11 +66,13 @@ __all__ = [
     "PricingConfig",
     "RLFlowError",
     "ReplayError",
+    "Rewriter",
     "RuleError",
     "TypeInferenceError",
     "equivalence",
     "from_onnx",
     "load_library",
+    "load_rules",
     "optimise",
     "save_model",
     "to_onnx",
@@ -86,8 +90,10 @@ _HOMES = {
     "Optimised": "rlflow.optimise.api:Optimised",
     "Optimiser": "rlflow.optimiser:Optimiser",
     "PricingConfig": "rlflow.cost.measured:PricingConfig",
+    "Rewriter": "rlflow.rules.matching.rewriter:Rewriter",
     "from_onnx": "rlflow.onnx_io:from_onnx",
     "load_library": "rlflow.rules.library:load",
+    "load_rules": "rlflow.rules.user_rules:load_rules",
     "save_model": "rlflow.onnx_io:save_model",
     "to_onnx": "rlflow.onnx_io:to_onnx",
 }

@@ -1,4 +1,14 @@
-"""The interface of every method of optimising a graph: searches, the trained policy, and whatever comes next."""
+"""The interface of every method of optimising a graph, and the bookkeeping that the methods share.
+
+A method (`Optimiser`) takes a graph and a `Budget` and gives an `OptimisationResult`: the cheapest graph that it met,
+and the steps that lead there. Inside, a `Workspace` carries the steps out, prices them and counts them:
+
+    work = Workspace.begin(graph, rewriter, cost_model, library.hash, budget)
+    child = work.step(work.start, Location(rule=3, index=0))        # a State: graph, price and how it was reached
+    return work.result(child)
+
+The invariant: a result's trajectory replays from the graph that the method was given to the graph that it returns.
+"""
 
 from __future__ import annotations
 

@@ -48,7 +48,7 @@ def test_names_and_objects_come_to_the_same(small: Library, tmp_path: Path) -> N
         optimise(model, library=small),
         optimise(model, library=tmp_path / "small.jsonl"),
         optimise(model, library=str(tmp_path / "small.jsonl"), method=Greedy, cost_model=cost_model),
-        optimise(model, method=ready),
+        optimise(model, method=ready, cost_model=cost_model),
     ]
     hashes = {tuple(step.hash for step in found.result.trajectory.steps) for found in results}
     assert len(hashes) == 1
@@ -87,11 +87,14 @@ def test_what_cannot_be_used_is_refused_in_a_sentence(settings: dict[str, Any], 
         optimise(zoo.build("tiny_chain"), **settings)
 
 
-@pytest.mark.parametrize("argument", [{"library": LIBRARY}, {"disabled": ["a"]}, {"options": {"alpha": 1.1}}])
-def test_an_optimiser_that_is_ready_takes_no_other_rules(small: Library, argument: dict[str, Any]) -> None:
+@pytest.mark.parametrize(
+    "argument", [{"library": LIBRARY}, {"disabled": ["a"]}, {"options": {"alpha": 1.1}}, {"cost_model": "analytic"}]
+)
+def test_an_optimiser_that_is_ready_takes_no_other_rules_or_prices(small: Library, argument: dict[str, Any]) -> None:
     ready = Greedy(small, Rewriter(small.rules), AnalyticCost())
-    with pytest.raises(InputError, match="has no effect on an optimiser that is ready"):
-        optimise(zoo.build("tiny_chain"), method=ready, **argument)
+    (name,) = argument
+    with pytest.raises(InputError, match=f"{name}= has no effect on an optimiser that is ready"):
+        optimise(zoo.build("tiny_chain"), **({"method": ready, "cost_model": AnalyticCost()} | argument))
 
 
 def test_an_optimised_model_is_saved_and_runs(small: Library, tmp_path: Path) -> None:

@@ -26,12 +26,12 @@ from support.strategies import source, weight
 
 
 def each_of(rules: Sequence[Rule]) -> pytest.MarkDecorator:
-    """A test for each rule of a library. There are hundreds: one in six is among the fast tests, another among the slow
-    ones, and all others are left to `make test-rules`.
+    """A test for each rule of a library. There are hundreds: one in 24 is among the fast tests, two more are among the
+    slow ones, and all others are left to `make test-rules`.
     """
-    marks = {0: [], 3: [pytest.mark.slow]}
+    marks = {0: [], 8: [pytest.mark.slow], 16: [pytest.mark.slow]}
     return pytest.mark.parametrize(
-        "rule", [pytest.param(r, id=r.id, marks=marks.get(i % 6, pytest.mark.exhaustive)) for i, r in enumerate(rules)]
+        "rule", [pytest.param(r, id=r.id, marks=marks.get(i % 24, pytest.mark.exhaustive)) for i, r in enumerate(rules)]
     )
 
 

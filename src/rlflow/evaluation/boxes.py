@@ -104,8 +104,8 @@ def _operand_names(graph: Graph, node: Node) -> Iterator[str | None]:
 
 
 def _type(node: Node) -> str:
-    kind = node.types[0]
-    return "" if kind is None else str(kind)
+    tensor_type = node.types[0]
+    return "" if tensor_type is None else str(tensor_type)
 
 
 def _quoted(text: str) -> str:

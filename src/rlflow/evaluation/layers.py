@@ -67,7 +67,8 @@ def _without_values(graph: Graph, region: Region) -> Graph:
 
 
 def _emptied(node: Node) -> Node:
-    (kind, *_) = node.types
-    if node.op != WEIGHT or kind is None or not kind.is_float or kind.elements <= _STEERING_ELEMENTS:
+    (tensor_type, *_) = node.types
+    is_data = tensor_type is not None and tensor_type.is_float and tensor_type.elements > _STEERING_ELEMENTS
+    if node.op != WEIGHT or not is_data:
         return node
     return Node(WEIGHT, (), {}, node.types, node.names, True, _AnyValues())

@@ -48,10 +48,10 @@ def _layers(layers: list[Layer]) -> Iterator[str]:
 def _weight_bytes(graph: Graph) -> int:
     """Bytes of the weights, each counted once, however many nodes hold it."""
     weights = {
-        node.payload.digest: kind.nbytes
+        node.payload.digest: tensor_type.nbytes
         for node in graph.nodes.values()
-        for kind in node.types
-        if node.op == WEIGHT and node.payload is not None and kind is not None
+        for tensor_type in node.types
+        if node.op == WEIGHT and node.payload is not None and tensor_type is not None
     }
     return sum(weights.values())
 

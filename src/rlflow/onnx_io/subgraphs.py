@@ -116,8 +116,8 @@ class _Surroundings:
         formal = _FORMAL_TYPES[node.op_type](self, node, subgraph)
         captured = list(dict.fromkeys(free_names(subgraph)))
         read = {name: self.type_of(name) for name in captured if name not in self.constants}
-        for name, kind in (*zip((value.name for value in subgraph.input), formal, strict=True), *read.items()):
-            alone.graph.input.add(name=name).type.CopyFrom(_without_symbols(kind, self.symbols))
+        for name, value_type in (*zip((value.name for value in subgraph.input), formal, strict=True), *read.items()):
+            alone.graph.input.add(name=name).type.CopyFrom(_without_symbols(value_type, self.symbols))
         for name in captured:
             if name in self.constants:
                 constant = alone.graph.initializer.add()
@@ -154,7 +154,7 @@ class _Surroundings:
         types = [self.type_of(name) for name in scan.input]
         slices = attributes["num_scan_inputs"]
         axes = attributes.get("scan_input_axes", [0] * slices)
-        sliced = [_slice(kind, axis) for kind, axis in zip(types[-slices:], axes, strict=True)]
+        sliced = [_slice(value_type, axis) for value_type, axis in zip(types[-slices:], axes, strict=True)]
         return [*types[:-slices], *sliced]
 
     def mapped(self, node: NodeProto, subgraph: GraphProto) -> list[TypeProto]:
@@ -168,8 +168,8 @@ class _Surroundings:
             alone.graph.output.add(name=output.name)
         types = _types(with_types(alone).graph)
         for place, output in enumerate(subgraph.output):
-            kind = types.get(output.name)
-            known, symbols = (kind, self.symbols) if kind is not None else (output.type, set[str]())
+            value_type = types.get(output.name)
+            known, symbols = (value_type, self.symbols) if value_type is not None else (output.type, set[str]())
             alone.graph.output[place].type.CopyFrom(_without_symbols(known, symbols))
 
 
@@ -254,10 +254,14 @@ def _types(graph: GraphProto) -> dict[str, TypeProto]:
     """Return the types of values by name, except tensors of unknown rank or element type."""
     types = {value.name: value.type for value in values_of(graph) if value.type.WhichOneof("value")}
     return {
-        name: kind
-        for name, kind in types.items()
-        if not kind.HasField("tensor_type") or (kind.tensor_type.elem_type and kind.tensor_type.HasField("shape"))
+        name: value_type
+        for name, value_type in types.items()
+        if not value_type.HasField("tensor_type") or _has_rank(value_type.tensor_type)
     }
+
+
+def _has_rank(tensor_type: TypeProto.Tensor) -> bool:
+    return bool(tensor_type.elem_type) and tensor_type.HasField("shape")
 
 
 def _constants(model: ModelProto) -> dict[str, TensorProto]:
@@ -283,21 +287,21 @@ def _counter(declared: ValueInfoProto, element_type: int) -> TypeProto:
     return helper.make_tensor_type_proto(element_type, [1] if vector else [])
 
 
-def _slice(kind: TypeProto, axis: int) -> TypeProto:
+def _slice(value_type: TypeProto, axis: int) -> TypeProto:
     """Remove an axis from a type; `GraphError` if it has no such axis."""
-    dimensions = list(kind.tensor_type.shape.dim)
+    dimensions = list(value_type.tensor_type.shape.dim)
     if not -len(dimensions) <= axis < len(dimensions):
         raise GraphError(f"a value of {len(dimensions)} dimensions has no axis {axis} to scan")
     del dimensions[axis]
-    sliced = helper.make_tensor_type_proto(kind.tensor_type.elem_type, [])
+    sliced = helper.make_tensor_type_proto(value_type.tensor_type.elem_type, [])
     sliced.tensor_type.shape.dim.extend(dimensions)
     return sliced
 
 
-def _without_symbols(kind: TypeProto, kept: Set[str]) -> TypeProto:
+def _without_symbols(value_type: TypeProto, kept: Set[str]) -> TypeProto:
     """Remove all symbols from a type except those that are `kept`."""
     plain = TypeProto()
-    plain.CopyFrom(kind)
+    plain.CopyFrom(value_type)
     for dimension in plain.tensor_type.shape.dim if plain.HasField("tensor_type") else ():
         if dimension.dim_param not in kept:
             dimension.ClearField("dim_param")

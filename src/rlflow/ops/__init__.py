@@ -9,5 +9,6 @@ An operator has types (`infer`), a meaning over floats and over a finite field (
 `domain.py` and `field.py`), a form in ONNX (`onnx_form.py`), and traits (`traits.py`), among them what its operands are
 for (`use.py`). `registry.py` has all operators by name; `carried.py` has the traits of those that are only carried.
 
-The invariant: no module outside of this package tells operators apart by their names.
+The invariant: no module outside of this package tells operators apart by their names, but for the few that
+`tests/ops/test_traits.py` lists with a reason.
 """

@@ -1,4 +1,10 @@
-"""Operators that move elements and compute nothing."""
+"""Operators that move elements and compute nothing: Transpose, Reshape, Concat, Split, Slice, Gather, Pad and others.
+
+An operator of this family says where each element of its result comes from (`Domain.structural`), so that one
+definition serves floats and the finite field alike. Shapes, axes and bounds that ONNX gives as constant inputs are
+attributes here: the `OnnxForm` of an operator reads them from inputs or attributes, as its opset has them, and its
+`_complete_...` function turns omitted and negative ones into what they stand for.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,9 @@
-"""Elementwise operators. An elementary function counts as one floating-point operation an element."""
+"""Elementwise operators: each element of the result is computed from the elements in its place, after broadcasting.
+
+Most are one line that names a method of `Domain`: `_binary("Add", ...)`, `_unary("Relu", ...)`, with what shape
+inference, pricing and drawn inputs must know of it as traits. An elementary function counts as one floating-point
+operation an element.
+"""
 
 from __future__ import annotations
 

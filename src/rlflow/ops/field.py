@@ -1,4 +1,16 @@
-"""The exact domain: integers modulo a prime, in which equality can be decided (Schwartz-Zippel)."""
+"""The exact domain: integers modulo a prime, in which equality can be decided.
+
+Two expressions of +, x and / that are equal as rational functions are equal modulo P too. Two that are not agree at a
+random point with probability at most degree / P (Schwartz and Zippel), so that a few random points decide:
+
+    domain = FieldDomain(seeds=[1, 2, 3])                    # three trials at once
+    a, b = domain.draw((2, 2), rng), domain.draw((2, 2), rng)
+    domain.add(a, b)                                         # FieldArray: residues (3, 2, 2)
+
+What is no rational function is modelled: exp as a power, whose exponent is a second residue modulo Q; the sign by the
+quadratic character; any other function of one element as a random one. What holds for any such function holds for
+them; a rule that needs more is refused, though it may be true.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""Sliding windows, which convolutions and pools share: where they lie in an image and what they see of it."""
+"""Sliding windows, which convolutions and pools share: where they lie in an image and what they see of it.
+
+window = Window.of(attributes, kernel=(3, 3), operator="MaxPool")     # strides, dilations and pads are checked
+window.places((28, "w"), "MaxPool")                                   # windows on each axis; sizes may be symbols
+"""
 
 from __future__ import annotations
 

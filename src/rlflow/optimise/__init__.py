@@ -57,7 +57,8 @@ def optimise(
     """Return a model with the same interface, and the same outputs within rounding, that runs faster; or the original.
 
     `method` is a name (`rlflow.optimise.methods`), a factory that takes a library, a rewriter and a cost model, or an
-    `Optimiser` that is ready. `options` are keyword arguments of the factory, such as `alpha` of "backtracking".
+    `Optimiser` that is ready: that one searches with the rules and prices that it was made with, and to name others
+    is an error. `options` are keyword arguments of the factory, such as `alpha` of "backtracking".
 
     `library` holds the rules: the shipped one, a `Library`, or the path of a library file (.jsonl) or of a file that
     declares rules (.py), which are verified first. `disabled` are ids or names of rules that are not used.

@@ -19,6 +19,7 @@ from rlflow.cost.work_ratios import work_ratios
 from rlflow.equivalence.compare import EquivalenceReport
 from rlflow.errors import InputError, PriceError
 from rlflow.onnx_io import save_model
+from rlflow.optimise import DEFAULT_COST_MODEL
 from rlflow.optimise.gate import GateConfig, is_faster
 from rlflow.optimise.methods import METHODS
 from rlflow.optimise.pipeline import NOTHING_FOUND, Pipeline, PipelineResult
@@ -97,8 +98,15 @@ def optimise_model(
 
     ready = _ready(factory)
     if ready is not None:
+        chosen = cost_model if isinstance(cost_model, str) and cost_model != DEFAULT_COST_MODEL else None
         _refuse_what_it_brings(
-            ready.name, options=options, library=library, disabled=disabled, pricing=pricing, prices=prices
+            ready.name,
+            options=options,
+            library=library,
+            disabled=disabled,
+            cost_model=chosen,
+            pricing=pricing,
+            prices=prices,
         )
         optimiser = ready
         rules = Library(ready.rewriter.rules)

@@ -1,4 +1,11 @@
-"""The gate before the exit: no model leaves that computes something else, and none is called faster that is not."""
+"""The gate before the exit: no model leaves that computes something else, and none is called faster that is not.
+
+    judgeable(original)      may anything be compared with it? it runs here, and its outputs can be told apart
+    check(derivation)        the candidate is equivalent, or an error names the step and rule that are wrong
+    time_models(models)      both are timed in alternating fresh sessions; `is_faster` asks for more than noise
+
+The invariant: a model that nobody has run yet is run in another process first.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""The report of one optimisation: for a person (`summary`) and for a program (`to_json`, schema `optimise`)."""
+"""The report of one optimisation: for a person (`summary`) and for a program (`to_json`, schema `optimise`).
+
+optimised.report.summary()     a few sentences: what was written and why, latency, cost, equivalence, steps
+optimised.report.to_json()     the same figures and more, checked against the schema before it is returned
+"""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence

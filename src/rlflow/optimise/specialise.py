@@ -79,9 +79,10 @@ class Assumptions:
         shapes = {}
         for identifier in self.pinned.inputs:
             node = self.pinned.nodes[identifier]
-            (kind,) = node.types
-            if kind is not None and kind.shape is not None and node.types != self.as_it_is.nodes[identifier].types:
-                shapes[node.names[0]] = kind.shape
+            (tensor_type,) = node.types
+            is_named = node.types != self.as_it_is.nodes[identifier].types
+            if is_named and tensor_type is not None and tensor_type.shape is not None:
+                shapes[node.names[0]] = tensor_type.shape
         return shapes
 
     def settled(self, result: OptimisationResult, rewriter: Rewriter) -> Settled:

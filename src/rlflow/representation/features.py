@@ -146,29 +146,29 @@ def _own_features(graph: Graph, node: Node, is_known: bool) -> tuple[float, ...]
     What only the operator's definition tells is left out where the vocabulary does not know it, as for opaque nodes.
     """
     operands = [(graph.nodes[r.node], graph.type_of(r)) for r in node.inputs if r is not None]
-    kinds = [kind for _, kind in operands]
-    constants = [kind for operand, kind in operands if operand.constant and kind is not None]
+    types = [tensor_type for _, tensor_type in operands]
+    constants = [tensor_type for operand, tensor_type in operands if operand.constant and tensor_type is not None]
     result = node.types[0] if node.types else None
     return (
         _log(result.elements if result else 0),
         _COUNT_SCALE * ((result.rank if result else 0) or 0),
         _log(_last_dimension(result)),
-        _log(registry.flops(node, kinds) if is_known else 0),
-        _log(registry.bytes_moved(node, kinds) if is_known else _bytes_touched(node, kinds)),
-        _log(sum(kind.elements for kind in constants)),
+        _log(registry.flops(node, types) if is_known else 0),
+        _log(registry.bytes_moved(node, types) if is_known else _bytes_touched(node, types)),
+        _log(sum(tensor_type.elements for tensor_type in constants)),
         _COUNT_SCALE * len(operands),
         _COUNT_SCALE * len(constants),
     )
 
 
 def _bytes_touched(node: Node, operands: Iterable[TensorType | None]) -> int:
-    return sum(kind.nbytes for kind in (*operands, *node.types) if kind is not None)
+    return sum(tensor_type.nbytes for tensor_type in (*operands, *node.types) if tensor_type is not None)
 
 
 def _log(value: int) -> float:
     return _LOG_SCALE * math.log2(1 + value)
 
 
-def _last_dimension(kind: TensorType | None) -> int:
-    last = kind.shape[-1] if kind is not None and kind.shape else 0
+def _last_dimension(tensor_type: TensorType | None) -> int:
+    last = tensor_type.shape[-1] if tensor_type is not None and tensor_type.shape else 0
     return last if isinstance(last, int) else 0

@@ -103,18 +103,18 @@ def _number(value: Any) -> int:
     return value
 
 
-def _dim(kind: TensorType, index: int) -> Any:
-    if kind.shape is None or not -len(kind.shape) <= index < len(kind.shape):
+def _dim(tensor_type: TensorType, index: int) -> Any:
+    if tensor_type.shape is None or not -len(tensor_type.shape) <= index < len(tensor_type.shape):
         raise Unproven
-    if kind.shape[index] is None:
+    if tensor_type.shape[index] is None:
         raise Unproven
-    return kind.shape[index]
+    return tensor_type.shape[index]
 
 
-def _shape(kind: TensorType) -> tuple[Any, ...]:
-    if kind.shape is None:
+def _shape(tensor_type: TensorType) -> tuple[Any, ...]:
+    if tensor_type.shape is None:
         raise Unproven
-    return tuple(kind.shape)
+    return tuple(tensor_type.shape)
 
 
 def _compose(first: tuple[int, ...], second: tuple[int, ...]) -> tuple[int, ...]:
@@ -151,9 +151,9 @@ def _inverse(perm: tuple[int, ...]) -> tuple[int, ...]:
 VARIABLE_FUNCTIONS: dict[str, Callable[..., Any]] = {
     "dim": _dim,
     "shape": _shape,
-    "rank": lambda kind: len(_shape(kind)),
-    "elements": lambda kind: prod(_number(d) for d in _shape(kind)),
-    "float": lambda kind: kind.is_float,
+    "rank": lambda tensor_type: len(_shape(tensor_type)),
+    "elements": lambda tensor_type: prod(_number(d) for d in _shape(tensor_type)),
+    "float": lambda tensor_type: tensor_type.is_float,
 }
 
 FUNCTIONS: dict[str, Callable[..., Any]] = {

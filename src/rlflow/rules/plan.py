@@ -40,7 +40,7 @@ class Instance:
     @property
     def key(self) -> Hashable:
         """Equal for instances of one rule that have the same shapes and attributes."""
-        return *(kind.shape for kind in self.types.values()), *self.attributes.values()
+        return *(tensor_type.shape for tensor_type in self.types.values()), *self.attributes.values()
 
     def shape(self, name: str) -> tuple[int, ...]:
         return tuple(d for d in self.types[name].shape or () if isinstance(d, int))
@@ -108,7 +108,7 @@ class Layout:
     def plan(self, instance: Instance) -> Plan:
         """`TypeInferenceError` if a term is not well typed, `Unproven` if an attribute cannot be computed."""
         scope = instance.scope
-        types: list[tuple[TensorType, ...]] = [(kind,) for kind in instance.types.values()]
+        types: list[tuple[TensorType, ...]] = [(tensor_type,) for tensor_type in instance.types.values()]
         steps = []
         for op, attributes, computed, inputs in self.applications:
             if computed:

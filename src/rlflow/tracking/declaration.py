@@ -38,11 +38,6 @@ def read_declaration(name: str, root: Path) -> StageDeclaration:
     )
 
 
-def stage_names(root: Path) -> tuple[str, ...]:
-    """The names of all stages of `root`/dvc.yaml, in its order."""
-    return tuple(_stages(root))
-
-
 def _stages(root: Path) -> dict[str, Any]:
     path = root / "dvc.yaml"
     if not path.is_file():

@@ -21,7 +21,7 @@ def read_declarations(path: Path) -> tuple[Declaration, ...]:
     if path.suffix == ".jsonl":
         raise InputError(f"{path} is a library of rules, not a Python file that declares some: name it by --library")
     spec = util.spec_from_file_location(f"rules_of_{path.stem}", path)
-    if spec is None or spec.loader is None:
+    if spec is None or spec.loader is None or spec.origin is None:
         raise InputError(f"{path} is no file of rules: its name must end in .py")
 
     module = util.module_from_spec(spec)
@@ -30,9 +30,9 @@ def read_declarations(path: Path) -> tuple[Declaration, ...]:
     except SyntaxError as error:
         raise RuleError(f"{path}:{error.lineno or 1}: {error.msg}") from None
     except RLFlowError as error:
-        told = str(error).removeprefix(f"{spec.origin}:")  # a rule's error begins with its place already
-        place = path if told != str(error) else f"{path}:{_line_of(error, spec.origin)}"
-        raise RuleError(f"{place}:{'' if place is path else ' '}{told}") from None
+        text = str(error).replace(f"{spec.origin}:", f"{path}:")  # as the caller calls the file
+        is_placed = text.startswith(f"{path}:")
+        raise RuleError(text if is_placed else f"{path}:{_line_of(error, spec.origin)}: {text}") from None
     except (Exception, SystemExit) as error:
         raise RuleError(f"{path}:{_line_of(error, spec.origin)}: {type(error).__name__}: {error}") from error
 
@@ -42,10 +42,10 @@ def read_declarations(path: Path) -> tuple[Declaration, ...]:
     return found
 
 
-def _line_of(error: BaseException, origin: str | None) -> int:
-    """The last line of the file that was running when the error came; Python knows the file by its absolute path."""
+def _line_of(error: BaseException, file: str) -> int:
+    """The last line of the file that was running when the error came."""
     frames = traceback.extract_tb(error.__traceback__)
-    return next((f.lineno for f in reversed(frames) if f.filename == origin and f.lineno), 1)
+    return next((f.lineno for f in reversed(frames) if f.filename == file and f.lineno), 1)
 
 
 def declaration_text(place: str) -> str | None:

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from rlflow.rules.expression import TO_THE_END
 from rlflow.rules.synthesis.enumeration import Leaf, OperatorChoice
 
 
@@ -93,8 +94,6 @@ CONVOLUTION = Family(
     {"p": 2, "q": 3, "n": 4, "c": 5, "h": 6, "w": 7, "m": 8},
 )
 
-_TO_THE_END = 2**31 - 1
-
 
 def _slice(axis: int, start: int, end: int) -> OperatorChoice:
     return OperatorChoice("Slice", 1, {"axes": (axis,), "starts": (start,), "ends": (end,), "steps": (1,)}, min_rank=2)
@@ -112,9 +111,9 @@ MOVEMENT = Family(
             for sizes in ((2, 2), (4, 4))
             for output in (0, 1)
         ),
-        *(_slice(-1, *bounds) for bounds in ((0, 2), (1, 3), (2, _TO_THE_END))),
-        *(_slice(-2, *bounds) for bounds in ((0, 2), (0, _TO_THE_END), (1, 2), (1, _TO_THE_END))),
-        *(_slice(-2, *bounds) for bounds in ((1, 3), (2, _TO_THE_END))),
+        *(_slice(-1, *bounds) for bounds in ((0, 2), (1, 3), (2, TO_THE_END))),
+        *(_slice(-2, *bounds) for bounds in ((0, 2), (0, TO_THE_END), (1, 2), (1, TO_THE_END))),
+        *(_slice(-2, *bounds) for bounds in ((1, 3), (2, TO_THE_END))),
         *(OperatorChoice("Gather", 1, {"axis": axis}, min_rank=2, selector="i") for axis in (-1, -2)),
         OperatorChoice("Reshape", 1, {"shape": (0, -1)}),
     ),

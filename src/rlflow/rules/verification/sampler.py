@@ -28,7 +28,7 @@ from rlflow.ir.node import AttributeValue
 from rlflow.ir.tensor_type import TensorType
 from rlflow.ops.registry import having
 from rlflow.rules import pattern
-from rlflow.rules.expression import Scope, Unproven, evaluate, holds
+from rlflow.rules.expression import TO_THE_END, Scope, Unproven, evaluate, holds
 from rlflow.rules.plan import Instance, Plan, layout, output_type, plan_or_none
 from rlflow.rules.rule import Rule
 from rlflow.rules.verification.sides import Sides
@@ -51,12 +51,11 @@ _LEADING = (0, 1, 2)
 _PERMUTED_LEADING = (0, 1, 2, 2, 2)
 _GROUPS = (1, 2, 2, 3, 4)
 _CHANNELS_PER_GROUP = (1, 2)
-_TO_THE_END = 2**31 - 1
 EXTENTS = (
     *((end, start, 1) for end, start in ((1, 0), (2, 0), (2, 1), (3, 1), (3, 2), (-1, 0), (-1, -2), (-1, -3))),
-    *((_TO_THE_END, start, 1) for start in (0, 1, 2, -1, -2)),
-    *((_TO_THE_END, 0, 2), (_TO_THE_END, 1, 2), (3, 0, 2), (0, 2, -1), (-_TO_THE_END, 1, -1), (-_TO_THE_END, -1, -2)),
-    *[(-_TO_THE_END, -1, -1)] * 4,
+    *((TO_THE_END, start, 1) for start in (0, 1, 2, -1, -2)),
+    *((TO_THE_END, 0, 2), (TO_THE_END, 1, 2), (3, 0, 2), (0, 2, -1), (-TO_THE_END, 1, -1), (-TO_THE_END, -1, -2)),
+    *[(-TO_THE_END, -1, -1)] * 4,
 )
 """End, start and step of slices along one axis. Reversing all of an axis is frequent, since no type shows it."""
 

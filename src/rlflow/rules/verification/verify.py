@@ -65,7 +65,7 @@ class Refutation:
     def __str__(self) -> str:
         if self.instance is None:
             return self.reason
-        shapes = {name: list(kind.shape or ()) for name, kind in self.instance.types.items()}
+        shapes = {name: list(tensor_type.shape or ()) for name, tensor_type in self.instance.types.items()}
         attributes = f", attributes {dict(self.instance.attributes)}" if self.instance.attributes else ""
         return f"{self.reason} at shapes {shapes}{attributes}"
 
@@ -114,7 +114,7 @@ def _compared(
             continue
         seen.add(instance.key)
         case = sampler.sides(instance)
-        if case is None or not any(kind.elements for kind in case.source.types):
+        if case is None or not any(tensor_type.elements for tensor_type in case.source.types):
             continue  # of no elements, all is alike
         reason = exact_difference(case, rng, config)
         if reason:
@@ -128,7 +128,7 @@ def _compared(
 
 
 def _size(case: Sides) -> int:
-    return sum(kind.elements for kind in case.instance.types.values())
+    return sum(tensor_type.elements for tensor_type in case.instance.types.values())
 
 
 def certified(rule: Rule, config: VerificationConfig) -> Rule:
@@ -143,7 +143,7 @@ def certified(rule: Rule, config: VerificationConfig) -> Rule:
 
 def exact_difference(case: Sides, rng: np.random.Generator, config: VerificationConfig) -> str:
     """Describe how the sides differ over the field; empty if they agree in every trial."""
-    elements = sum(kind.elements for kind in case.source.types)
+    elements = sum(tensor_type.elements for tensor_type in case.source.types)
     trials = max(config.trials, -(-config.min_elements // max(1, elements)))
     domain = FieldDomain(rng.integers(1 << 62) + np.arange(trials))
     reason = ""
@@ -169,11 +169,11 @@ def _field_values(
     domain: FieldDomain, instance: Instance, draw: Callable[[tuple[int, ...]], FieldArray]
 ) -> list[Array]:
     """The values of the variables, in order; the numbers of all of them are drawn at once."""
-    drawn = draw((sum(kind.elements for kind in instance.types.values()),))
+    drawn = draw((sum(tensor_type.elements for tensor_type in instance.types.values()),))
     values: list[Array] = []
     start = 0
-    for name, kind in instance.types.items():
-        end = start + kind.elements
+    for name, tensor_type in instance.types.items():
+        end = start + tensor_type.elements
         if name in instance.indices:
             values.append(instance.indices[name])
         elif name in instance.literals:
