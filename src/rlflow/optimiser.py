@@ -38,8 +38,10 @@ class Budget:
     expansions: int | None = None
 
     def __post_init__(self) -> None:
-        if (self.time_s is not None and not self.time_s > 0) or (self.expansions is not None and self.expansions < 1):
-            raise InputError(f"a budget must be positive, not {self.time_s} s and {self.expansions} expansions")
+        if self.time_s is not None and not self.time_s > 0:
+            raise InputError(f"a budget must be positive, not {self.time_s} s")
+        if self.expansions is not None and self.expansions < 1:
+            raise InputError(f"a budget must be positive, not {self.expansions} expansions")
 
 
 @dataclass(frozen=True)

@@ -76,7 +76,12 @@ def test_pictures(rlflow, chain, suffix) -> None:
         (["missing.onnx"], "missing.onnx"),
         (["missing.txt"], "name a file that `rlflow show --text` printed"),
         (["chain.onnx", "--after", "missing.onnx"], "missing.onnx"),
-        (["chain.onnx", "-o", "picture.bmp"], "picture.bmp does not name a picture format"),
+        (
+            ["chain.onnx", "-o", "picture.bmp"],
+            "picture.bmp does not name a picture format: let it end in one of .svg, .png, .pdf, .dot",
+        ),
+        (["chain.onnx", "-o", "none/picture.dot"], "there is no folder none: create it first"),
+        (["chain.onnx", "--text", "--after", "chain.onnx"], "--text prints one model"),
     ],
 )
 def test_what_cannot_be_shown_is_refused_in_one_sentence(rlflow, chain, monkeypatch, arguments, sentence) -> None:

@@ -21,7 +21,7 @@ SAYS = {
     "own_method.py": "Method first-improvement: 3 substitutions",
     "own_operator.py": "Softsign is known: 96 FLOPs",
     "own_rules.py": "Method greedy: 1 substitution",
-    "own_zoo_model.py": "Checked: equivalent",
+    "own_zoo_model.py": "Method greedy: ",
 }
 """What each program prints, among other things."""
 SHOWN = re.compile(r"^`examples/(\S+)`:\n\n```\w+\n(.*?)^```$", re.MULTILINE | re.DOTALL)

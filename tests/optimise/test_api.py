@@ -75,7 +75,11 @@ def test_options_reach_the_method(small: Library) -> None:
         ({"library": "missing.jsonl"}, "missing.jsonl"),
         ({"disabled": ["no-such-rule"]}, "the library has no rule 'no-such-rule'"),
         ({"shapes": {"z": (1,)}}, "no input 'z'"),
-        ({"budget_s": -1.0}, "a budget must be positive"),
+        ({"disabled": "merge-3-linears"}, "disabled is the text 'merge-3-linears': give a list"),
+        ({"cost_model": AnalyticCost}, "AnalyticCost'> prices no graphs: give a name or an object"),
+        ({"cost_model": "measured", "prices": "."}, "the price list . cannot be read"),
+        ({"gate": rlflow.GateConfig(seed=-1)}, "the seed is -1: give a whole number of 0 or more"),
+        ({"budget_s": -1.0}, "a budget must be positive, not -1.0 s$"),
     ],
 )
 def test_what_cannot_be_used_is_refused_in_a_sentence(settings: dict[str, Any], says: str) -> None:

@@ -121,3 +121,13 @@ def test_the_summary_says_what_was_done_in_bodies():
     }
     assert [body["left_because"] for body in others] == ["nothing was found"] * 2
     assert "subgraphs" not in REPORT.summary()
+
+
+def test_nothing_is_called_checked_that_was_not() -> None:
+    """A model that could not be judged is only compared with itself, if at all."""
+    unjudged = dataclasses.replace(REPORT, latency={}, steps=(), written="original", reason="it could not be tried")
+    assert "Checked" in REPORT.summary()
+    assert unjudged.summary() == (
+        "Wrote faster.onnx: the original model (it could not be tried).\n"
+        "Method rlflow: no substitution in 12.3 s, 250 rewrites tried."
+    )

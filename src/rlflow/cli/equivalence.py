@@ -37,8 +37,6 @@ def equivalence(
 
     Exit code 0 if they are equivalent, 1 if they differ or no input could tell, 2 if the input cannot be used.
     """
-    if seed < 0:
-        raise InputError(f"the seed is {seed}: give a whole number of 0 or more")
     shapes = dict(parse_shape(text) for text in shape or ())
     given = None if inputs is None else [_read(inputs)]
     report = equivalence_of(original, candidate, draws=draws, seed=seed, shapes=shapes, inputs=given)

@@ -15,7 +15,9 @@ from typing import Any
 import typer
 from typer.core import TyperCommand, TyperGroup
 
-from rlflow.errors import RLFlowError
+from rlflow.errors import InputError, RLFlowError
+
+_INTERRUPTED = 130
 
 
 @dataclass(frozen=True)
@@ -59,7 +61,7 @@ def _load(name: str) -> Any:
     """Return the command `name` of `COMMANDS`, ready to run; its module is imported now."""
     entry = COMMANDS[name]
     found = getattr(import_module(entry.module), entry.attribute)
-    holder = typer.Typer(add_completion=False)
+    holder = typer.Typer(add_completion=False, rich_markup_mode="markdown")
     if isinstance(found, typer.Typer):
         holder.add_typer(found, name=name, help=entry.summary)
     else:
@@ -89,6 +91,12 @@ def main() -> None:
     except RLFlowError as error:
         typer.echo(f"rlflow: {error}", err=True)
         sys.exit(error.exit_code)
-    except KeyboardInterrupt:
-        typer.echo("rlflow: interrupted; nothing was written", err=True)
-        sys.exit(130)
+    except OSError as error:
+        if error.filename is None:
+            raise
+        typer.echo(f"rlflow: {error.filename2 or error.filename}: {error.strerror}: name another file", err=True)
+        sys.exit(InputError.exit_code)
+    except SystemExit as stop:  # Typer turns an interrupt into this
+        if stop.code == _INTERRUPTED:
+            typer.echo("rlflow: interrupted; no file was left half written", err=True)
+        raise

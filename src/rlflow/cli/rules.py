@@ -72,7 +72,7 @@ def verify_rules(
         Path | None, typer.Option("--output", "-o", help="Write the rules of FILE with their certificates: a .jsonl.")
     ] = None,
     library: LibraryFile = None,
-    seed: Annotated[int, typer.Option(help="Draws other instances than the certificates' own.")] = 1,
+    seed: Annotated[int, typer.Option(min=0, help="Draws other instances than the certificates' own.")] = 1,
     instances: Annotated[
         int | None,
         typer.Option(
@@ -177,7 +177,7 @@ def generate(
             help="NAME=N: a family of rules, with sides of up to N operators; may be repeated. By default as shipped."
         ),
     ] = None,
-    seed: Annotated[int, typer.Option(help="The same seed gives the same library.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, help="The same seed gives the same library.")] = 0,
     as_json: AsJson = False,
 ) -> None:
     """Enumerate rules, verify them and the declared ones, and write all with their certificates."""
@@ -239,7 +239,7 @@ def recall_rules(
         Path, typer.Argument(help="Another rule set's equations, in TASO's notation, one rule a line.")
     ],
     library: LibraryFile = None,
-    seed: Annotated[int, typer.Option(help="Of the shapes and values at which equations are tried.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, help="Draws other shapes and values at which equations are tried.")] = 0,
     as_json: AsJson = False,
 ) -> None:
     """Compare this library with another rule set: equations that it has, derives, refutes, or lacks."""

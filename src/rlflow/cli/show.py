@@ -14,6 +14,9 @@ from rlflow.evaluation.model_summary import summary
 from rlflow.ir.graph import Graph
 from rlflow.ir.text import from_text, to_text
 from rlflow.onnx_io import from_onnx
+from rlflow.onnx_io.saving import check_writable
+
+_PICTURES = (".svg", ".png", ".pdf", ".dot")
 
 
 def show(
@@ -30,13 +33,17 @@ def show(
     A `.dot` file needs nothing else installed, the other pictures the extra `plots`. What --text prints holds the whole
     graph and no weights: where a model cannot be passed on, this can, and `rlflow show` reads it.
     """
+    if text and (after or output):
+        raise InputError("--text prints one model: leave out --after and --output")
+    if output is not None:
+        _check_picture(output)
     graph = _read(model)
     optimised = None if after is None else _read(after)
     if output is not None:
         _draw(graph, optimised, output)
         typer.echo(f"Wrote {output}.")
     elif text:
-        typer.echo(to_text(optimised or graph), nl=False)
+        typer.echo(to_text(graph), nl=False)
     else:
         typer.echo(summary(graph, optimised))
 
@@ -49,6 +56,13 @@ def _read(path: Path) -> Graph:
         return from_text(path.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError, GraphError) as error:
         raise InputError(f"cannot read {path} ({error}): name a file that `rlflow show --text` printed") from None
+
+
+def _check_picture(output: Path) -> None:
+    """`InputError` where no picture can be written, before a model is read."""
+    if output.suffix not in _PICTURES:
+        raise InputError(f"{output} does not name a picture format: let it end in one of {', '.join(_PICTURES)}")
+    check_writable(output)
 
 
 def _draw(graph: Graph, after: Graph | None, output: Path) -> None:

@@ -67,6 +67,8 @@ def load(path: Path, hardware: str) -> PriceList:
         found, machine, probe_ms = content["hardware"], content["machine"], content["probe_ms"]
     except FileNotFoundError:
         raise PriceError(f"there is no price list {path}: run the stage that takes the prices first") from None
+    except OSError as error:
+        raise PriceError(f"the price list {path} cannot be read: {error.strerror}") from None
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise PriceError(f"{path} is not a price list ({error}): delete it, and it will be measured again") from None
     if found != hardware:

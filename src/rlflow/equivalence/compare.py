@@ -104,7 +104,7 @@ def compare(
     on `threads` threads.
 
     An optimised model that does not load or run is not equivalent. Raises `RLFlowError` for an original that does not,
-    and `InputError` when `draws` is below 1.
+    and `InputError` when `draws` is below 1 or `seed` below 0.
     """
     structure = structure_of(original)
     tolerance = tolerance_of(structure)
@@ -184,6 +184,8 @@ def _reference_runs(
     """Draw inputs and run the original on them, with the first sizes of dynamic dimensions at which it runs."""
     if draws < 1:
         raise InputError(f"draws is {draws}; equivalence needs at least 1 drawn input")
+    if seed < 0:
+        raise InputError(f"the seed is {seed}: give a whole number of 0 or more")
     free = [name for name in symbolic_dimensions(structure) if name not in named]
     distinct = {name: size for size, name in enumerate(free, start=DEFAULT_DIMENSION)}
     attempts = [(distinct, DEFAULT_DIMENSION)] + [(dict.fromkeys(free, size), size) for size in _FALLBACK_SIZES]

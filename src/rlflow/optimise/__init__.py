@@ -71,7 +71,7 @@ def optimise(
 
     `shapes` are those of inputs, by name, with which a model of dynamic dimensions is run: what is faster at one size
     may be slower at another, and some rewrites are right at one size alone. The search sees these sizes and, where the
-    model can safely be raised to it, a newer opset. The result keeps its dimensions dynamic and its opset unless a
+    model can safely be upgraded to it, a newer opset. The result keeps its dimensions dynamic and its opset unless a
     rewrite needs more: then its inputs declare the sizes, at which alone it runs, or it has the first opset that will
     do, and the report says so.
 

@@ -89,6 +89,8 @@ def optimise_model(
     """Carry out `rlflow.optimise`."""
     if setting not in SETTINGS:
         raise InputError(f"there is no setting {setting!r}: choose one of {', '.join(SETTINGS)}")
+    if isinstance(disabled, str):
+        raise InputError(f"disabled is the text {disabled!r}: give a list of ids or names of rules")
     factory = METHODS.get(method) if isinstance(method, str) else method
     source = Source.of(model)
     dimensions = dimensions_of(source.model, shapes)
@@ -175,6 +177,8 @@ def _cost_model(
     prices: Path | None,
     pricing: PricingConfig | None,
 ) -> CostModel:
+    if isinstance(given, type) or not (isinstance(given, str) or hasattr(given, "runtime_ms")):
+        raise InputError(f"the cost model {given!r} prices no graphs: give a name or an object with `runtime_ms`")
     if not isinstance(given, str):
         return given
     known_prices = prices if prices is not None and prices.exists() else None

@@ -68,7 +68,8 @@ def judged(original: ModelProto | Path, config: GateConfig) -> tuple[Equivalence
     if dynamic:
         wanted = " ".join(", ".join(dynamic).split())  # a name may be of several lines
         return unknown, (
-            f"its dimensions {wanted} are dynamic: name the shapes that you run it with, as in --shape x=1x128"
+            f"its dimensions {wanted} are dynamic: name the shapes that you run it with, as in --shape x=1x128 "
+            'or shapes={"x": (1, 128)}'
         )
     try:
         own = _tried(original, original, config)

@@ -140,16 +140,24 @@ class OptimisationReport:
             f"{result}: the {self.written} model ({self.reason}).",
             *(self._conditions() if self.written == "optimised" else ()),
             *(_latency_words(setting, self.latency[setting]) for setting in _SETTING_WORDS if setting in self.latency),
-            f"Predicted cost {self.cost_before_ms:.3f} ms -> {self.cost_after_ms:.3f} ms "
-            f"({self.improvement_percent:+.1f} %), nodes {self.nodes_before} -> {self.nodes_after}, "
-            f"FLOPs ratio {self.flops_ratio:.3f}, launches ratio {self.launches_ratio:.3f}, "
-            f"peak memory ratio {self.peak_memory_ratio:.3f}.",
-            f"Checked: {self.equivalence.summary}.",
-            f"Method {self.method}: {_steps_words(self.steps)} in {self.optimisation_s:.1f} s, "
-            f"{self.real_interactions} rewrites tried.",
+            *self._findings(),
             *_subgraphs_words(self.subgraphs),
         ]
         return "\n".join(lines)
+
+    def _findings(self) -> Iterator[str]:
+        """The search's findings and how they were checked; of a model that was not rewritten, the search alone."""
+        tried = f"{self.real_interactions} {'rewrite' if self.real_interactions == 1 else 'rewrites'} tried"
+        method = f"Method {self.method}: {_steps_words(self.steps)} in {self.optimisation_s:.1f} s, {tried}."
+        if self.latency:
+            yield (
+                f"Predicted cost {self.cost_before_ms:.3f} ms -> {self.cost_after_ms:.3f} ms "
+                f"({self.improvement_percent:+.1f} %), nodes {self.nodes_before} -> {self.nodes_after}, "
+                f"FLOPs ratio {self.flops_ratio:.3f}, launches ratio {self.launches_ratio:.3f}, "
+                f"peak memory ratio {self.peak_memory_ratio:.3f}."
+            )
+            yield f"Checked: {self.equivalence.summary}."
+        yield method
 
     def _conditions(self) -> Iterator[str]:
         """A sentence for each thing that the written model requires and the original does not."""

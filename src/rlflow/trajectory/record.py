@@ -75,7 +75,7 @@ def load(path: Path) -> list[Trajectory]:
     try:
         lines = path.read_text().splitlines()
     except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"{path} cannot be read: {error}") from None
+        raise InputError(f"{path} cannot be read: {getattr(error, 'strerror', error)}") from None
     trajectories = []
     for number, line in enumerate(lines, start=1):
         try:

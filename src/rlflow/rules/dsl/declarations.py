@@ -103,6 +103,8 @@ def rule(
     The family is by default what the module calls FAMILY, and "user" where it does not. `opset` is the first opset in
     which the rule holds, where that is later than its operators.
     """
+    if not isinstance(name, str):
+        raise RuleError('a rule needs a name: write @rule("name")')
 
     def declared(function: Callable[..., Rewrite]) -> Declaration:
         return _declare(function, {name: ()}, {name: reverse}, family, opset)
@@ -254,6 +256,8 @@ def _rule(name: str, family: str, opset: int, rewrite: object, parameters: _Para
     bound = {*tensors, *pattern.attribute_variables(*rewrite.source)}
     domains = {symbol: domain for symbol, domain in parameters.domains.items() if symbol in bound}
     _check_bound(rewrite, domains, bound)
+    if rewrite.source == rewrite.target:
+        raise RuleError("both sides are the same: the rule would change nothing")
     return Rule(
         name=name,
         family=family,

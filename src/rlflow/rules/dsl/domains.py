@@ -22,8 +22,8 @@ from rlflow.rules.pattern import Variable
 
 @dataclass(frozen=True)
 class Shape:
-    """Dimensions by name or number, apart by blanks: equal names are equal lengths. A first name "...b" stands for any
-    number of axes; no text at all is a scalar.
+    """Dimensions by name or number, separated by blanks: equal names are equal lengths. A first name "...b" stands for
+    any number of axes; no text at all is a scalar.
     """
 
     dimensions: str

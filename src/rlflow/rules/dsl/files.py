@@ -18,6 +18,8 @@ def read_declarations(path: Path) -> tuple[Declaration, ...]:
     """
     if not path.is_file():
         raise InputError(f"there is no file of rules {path}")
+    if path.suffix == ".jsonl":
+        raise InputError(f"{path} is a library of rules, not a Python file that declares some: name it by --library")
     spec = util.spec_from_file_location(f"rules_of_{path.stem}", path)
     if spec is None or spec.loader is None or spec.origin is None:
         raise InputError(f"{path} is no file of rules: its name must end in .py")
@@ -26,12 +28,12 @@ def read_declarations(path: Path) -> tuple[Declaration, ...]:
     try:
         spec.loader.exec_module(module)
     except SyntaxError as error:
-        raise RuleError(f"{path}:{error.lineno}: {error.msg}") from None
+        raise RuleError(f"{path}:{error.lineno or 1}: {error.msg}") from None
     except RLFlowError as error:
         text = str(error).replace(f"{spec.origin}:", f"{path}:")  # as the caller calls the file
         is_placed = text.startswith(f"{path}:")
         raise RuleError(text if is_placed else f"{path}:{_line_of(error, spec.origin)}: {text}") from None
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         raise RuleError(f"{path}:{_line_of(error, spec.origin)}: {type(error).__name__}: {error}") from error
 
     found = declarations(vars(module))
@@ -40,7 +42,7 @@ def read_declarations(path: Path) -> tuple[Declaration, ...]:
     return found
 
 
-def _line_of(error: Exception, file: str) -> int:
+def _line_of(error: BaseException, file: str) -> int:
     """The last line of the file that was running when the error came."""
     frames = traceback.extract_tb(error.__traceback__)
     return next((f.lineno for f in reversed(frames) if f.filename == file and f.lineno), 1)

@@ -96,7 +96,9 @@ def split(x: Operand, axis: int | Value, *sizes: int | Value) -> list[Tensor]:
     return [whole[i] for i in range(len(sizes))]
 
 
-def __getattr__(name: str) -> OperatorConstructor:
+def __getattr__(name: str) -> Any:
+    if name == "__all__":
+        return [*(known for known in OPERATORS if known.isidentifier()), "constructor", "split"]
     if name.startswith("__"):
         raise AttributeError(name)
     return constructor(name)

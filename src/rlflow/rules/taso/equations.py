@@ -76,7 +76,7 @@ def read_equations(path: Path) -> list[Equations]:
     try:
         lines = path.read_text(encoding="utf-8-sig").splitlines()
     except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"{path} cannot be read: {error}") from None
+        raise InputError(f"{path} cannot be read: {getattr(error, 'strerror', error)}") from None
 
     rules: list[Equations] = []
     for place, line in enumerate(lines, start=1):

@@ -136,7 +136,8 @@ def certified(rule: Rule, config: VerificationConfig) -> Rule:
     outcome = verify(rule, config)
     if isinstance(outcome, Refutation):
         place = f"{rule.declared_at}: " if rule.declared_at else ""
-        raise RuleError(f"{place}rule {rule.id} ({rule.name}) is refuted: {outcome}")
+        field = "; compared over a finite field, which has no order" if outcome.reason == _VALUES_DIFFER else ""
+        raise RuleError(f"{place}rule {rule.id} ({rule.name}) is refuted: {outcome}{field}")
     return replace(rule, certificate=outcome)
 
 
