@@ -21,6 +21,8 @@ from rlflow.rules.matching.rewriter import Rewriter
 from rlflow.runtime.isolation import Limits
 from rlflow.trajectory.record import Trajectory
 
+pytestmark = pytest.mark.slow
+
 LIMITS = Limits(longest_s=5.0, most_memory_bytes=2**32)
 
 

@@ -72,6 +72,7 @@ def test_an_interrupt_is_one_sentence(rlflow, monkeypatch) -> None:
     assert (code, out, err) == (130, "", "rlflow: interrupted; no file was left half written\n")
 
 
+@pytest.mark.slow
 def test_a_place_that_cannot_be_used_is_refused_in_a_sentence(rlflow, tmp_path) -> None:
     """Also where only the system says so: a folder for a file, a file for a folder."""
     (tmp_path / "file").touch()

@@ -17,6 +17,8 @@ from rlflow.rules import library
 from rlflow.trajectory import record
 from rlflow.trajectory.record import Trajectory
 
+pytestmark = pytest.mark.slow
+
 FLOAT = TensorProto.FLOAT
 WEIGHT = numpy_helper.from_array(np.random.default_rng(0).standard_normal((16, 16), np.float32), "w")
 SCALE = numpy_helper.from_array(np.float32(2.0), "s")

@@ -3,12 +3,15 @@
 import json
 
 import onnx
+import pytest
 from support.onnx_models import save
 from support.recording import FOLDER as RECORDED
 from support.recording import MODELS
 
 from rlflow import schemas
 from rlflow.equivalence.compare import compare
+
+pytestmark = pytest.mark.slow
 
 
 def test_a_recorded_trajectory_replays_to_the_same_model(rlflow, tmp_path):

@@ -22,6 +22,8 @@ from rlflow.rules import library as rule_library
 from rlflow.rules.library import Library
 from rlflow.trajectory import record
 
+pytestmark = pytest.mark.slow
+
 WIDTH = 256
 
 

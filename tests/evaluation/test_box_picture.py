@@ -9,6 +9,8 @@ from rlflow.evaluation.box_picture import draw
 from rlflow.evaluation.boxes import COLOURS, Box, model_panels
 from rlflow.evaluation.figures import save
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.mark.parametrize("seed", range(3))
 def test_all_boxes_are_drawn_in_their_colours_and_all_edges(seed) -> None:

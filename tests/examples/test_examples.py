@@ -14,6 +14,8 @@ from rlflow import zoo
 from rlflow.cost.models import COST_MODELS
 from rlflow.optimise.methods import METHODS
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).parents[2]
 EXAMPLES = ROOT / "examples"
 SAYS = {

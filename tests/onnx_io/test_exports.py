@@ -25,6 +25,8 @@ from rlflow.ir.tensor_type import TensorType
 from rlflow.onnx_io import from_onnx
 from rlflow.rules.library import load
 
+pytestmark = pytest.mark.slow
+
 ARCHITECTURES = {a.name: a for a in (*classics.ARCHITECTURES, *from_transformers.ARCHITECTURES)}
 TRIED = 5
 """One model in so many is optimised: most of the time goes into pricing."""

@@ -24,6 +24,8 @@ from rlflow.rules.library import Library
 from rlflow.rules.matching.rewriter import Rewriter
 from rlflow.search.greedy import Greedy
 
+pytestmark = pytest.mark.slow
+
 LIBRARY = rlflow.load_library()
 GATE = rlflow.GateConfig(draws=1, rounds=2, runs_per_round=1)
 FAST: dict[str, Any] = {"budget_s": 5.0, "gate": GATE, "setting": "as_written"}

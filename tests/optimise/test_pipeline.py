@@ -31,6 +31,8 @@ from rlflow.rules.rule import rule_from_json
 from rlflow.runtime.inputs import draw_inputs
 from rlflow.search.greedy import Greedy
 
+pytestmark = pytest.mark.slow
+
 LIBRARY = rule_library.load()
 GATE = GateConfig(rounds=3, runs_per_round=2)
 NESTED = """

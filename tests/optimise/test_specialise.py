@@ -28,6 +28,8 @@ from rlflow.runtime.session import open_session, run
 from rlflow.search.greedy import Greedy
 from rlflow.trajectory import record
 
+pytestmark = pytest.mark.slow
+
 NORMALISED = """
     <ir_version: 6, opset_import: ["" : 11], producer_name: "a tool", metadata_props: ["key": "value"]>
     normalised (float[n, 256, 32] x, float[n, 256, 32] unused) => (float[n, 256, 32] y)
@@ -47,7 +49,9 @@ NORMALISED = """
 
 
 def optimised(model: onnx.ModelProto | Path, **settings: object) -> Optimised:
-    return rlflow.optimise(model, method="greedy", budget_s=20.0, setting="as_written", **settings)
+    return rlflow.optimise(
+        model, method="greedy", cost_model="analytic", budget_s=20.0, setting="as_written", **settings
+    )
 
 
 def operators(model: onnx.ModelProto) -> list[str]:

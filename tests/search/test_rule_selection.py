@@ -11,6 +11,8 @@ from rlflow.rules.library import Library
 from rlflow.rules.matching.rewriter import Rewriter
 from rlflow.search.rule_selection import RuleSet, SelectionConfig, select_rules
 
+pytestmark = pytest.mark.slow
+
 # a time limit that nothing here comes near: a clock must not decide
 QUICK = SelectionConfig(size=6, backtracking_expansions=3, random_rewrites=30, random_searches=2, time_limit_s=600)
 

@@ -5,6 +5,8 @@ import pytest
 from rlflow.errors import InputError
 from rlflow.tracking.stage import Stage
 
+pytestmark = pytest.mark.slow
+
 
 def test_section_that_is_not_declared_cannot_be_read(start):
     def first(stage: Stage) -> None:

@@ -6,6 +6,8 @@ import pytest
 from rlflow.tracking.run import flatten, numbers, open_child, open_run
 from rlflow.tracking.store import Store, open_store
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def store(store_root: Path):

@@ -8,6 +8,8 @@ import pytest
 from rlflow import zoo
 from rlflow.onnx_io import from_onnx, to_onnx
 
+pytestmark = pytest.mark.slow
+
 PARAMETERS = {
     "inception_v3": 23_834_568,
     "resnet18": 11_689_512,

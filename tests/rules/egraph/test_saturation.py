@@ -25,6 +25,8 @@ from rlflow.rules.taso import recall
 from rlflow.rules.taso.equations import parse_line
 from rlflow.rules.verification.verify import VerificationConfig, certified, differ
 
+pytestmark = pytest.mark.slow
+
 TYPES = {name: TensorType("float32", (2, 2)) for name in "abcdwxyz"}
 CHAINS = [
     ["MatMul", ["MatMul", ["MatMul", "a", "b"], "c"], "d"],

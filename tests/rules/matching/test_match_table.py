@@ -21,6 +21,7 @@ def random_weight(nodes: list[Node], *shape: int) -> Ref:
     return leaf(nodes, weight(rng.standard_normal(shape).astype(np.float32), f"w{len(nodes)}"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(3))
 def test_incremental_matching_is_matching_on_bert(bert: Graph, library: Library, seed: int) -> None:
     rng = np.random.default_rng(seed)

@@ -5,6 +5,7 @@ from dataclasses import replace
 from random import Random
 from typing import Any
 
+import pytest
 from support.movement import CONFIG, SHAPES, cut, found
 
 from rlflow.rules import pattern
@@ -17,6 +18,8 @@ from rlflow.rules.synthesis.generate import GenerationReport
 from rlflow.rules.synthesis.prune import KnownRules
 from rlflow.rules.verification.sampler import EXTENTS, Sampler
 from rlflow.rules.verification.verify import Certificate, verify
+
+pytestmark = pytest.mark.slow
 
 TO_THE_END = 2**31 - 1
 

@@ -28,6 +28,8 @@ from rlflow.rules.synthesis.generate import (
 )
 from rlflow.rules.verification.verify import VerificationConfig, certified, verify
 
+pytestmark = pytest.mark.slow
+
 ALGEBRA_2 = GeneratorConfig(FAMILIES["algebra"], max_operators=2)
 
 

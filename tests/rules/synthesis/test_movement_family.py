@@ -18,6 +18,8 @@ from rlflow.rules.synthesis.prune import KnownRules
 from rlflow.rules.synthesis.two_outputs import of_both_parts
 from rlflow.rules.verification.verify import Certificate, certified, verify
 
+pytestmark = pytest.mark.slow
+
 
 def equations(report: GenerationReport) -> set[str]:
     return {rule.equation() for rule in report.rules}

@@ -17,6 +17,8 @@ from rlflow.rules.taso.recall import (
 )
 from rlflow.rules.verification.verify import VerificationConfig, certified
 
+pytestmark = pytest.mark.slow
+
 CONFIG = RecallConfig(shapes=12, attempts=4000)
 
 

@@ -8,6 +8,8 @@ from rlflow.rules.rule import rule_from_json
 from rlflow.rules.verification.stress import StressReport, stress
 from rlflow.rules.verification.verify import Refutation
 
+pytestmark = pytest.mark.slow
+
 PRODUCT = {"a": {"shape": ["m", "k"]}, "b": {"shape": ["k", "n"]}}
 
 

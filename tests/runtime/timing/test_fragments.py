@@ -9,6 +9,8 @@ from rlflow.runtime.session import SETTINGS
 from rlflow.runtime.timing import fragments
 from rlflow.runtime.timing.fragments import MINIMUM_REPETITIONS, run_overhead_ns, time_fragment
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def make_matmul(make_model):
