@@ -7,7 +7,8 @@
 - `float64_check` decides where float32 is inconclusive, on models that `float64` has widened.
 
 Inputs are drawn by `rlflow.runtime.inputs`, such as the operators that read them are made for.
-Importing this package loads neither numpy nor ONNX Runtime; calling `equivalence` does.
+Importing this package loads neither numpy nor ONNX Runtime; calling `equivalence` does. `rlflow.equivalence` is the
+function, which hides the package of its name: import modules as in `from rlflow.equivalence import compare`.
 """
 
 from __future__ import annotations

@@ -10,7 +10,8 @@ In the order in which a model meets them:
 - `diagnose` finds the wrong step of a result that differs, and `reproducer` writes what shows it;
 - `report` is what the user reads.
 
-Importing this package loads neither numpy nor ONNX Runtime; calling `optimise` does.
+Importing this package loads neither numpy nor ONNX Runtime; calling `optimise` does. `rlflow.optimise` is the function,
+which hides the package of its name: import modules as in `from rlflow.optimise import gate`.
 """
 
 from __future__ import annotations
