@@ -84,6 +84,14 @@ def test_the_summary_hides_neither_a_loss_nor_an_empty_hand():
     assert "and 3 more" in dataclasses.replace(REPORT, steps=many).summary()
 
 
+def test_the_summary_calls_rules_by_their_names():
+    """A name is what `rlflow rules show` and a search of the code find; the document has both."""
+    report = dataclasses.replace(REPORT, rule_names={"sum": "add-up", "merge": "merge-2-matmuls"})
+    assert "3 substitutions (add-up x2, merge-2-matmuls x1)" in report.summary()
+    assert report.to_json()["rule_names"]["sum"] == "add-up"
+    assert report.to_json()["steps"][0]["rule"] == "sum"
+
+
 def test_the_summary_says_what_the_model_asks_for_that_the_original_does_not():
     pinned, raised = ("merge", "merge"), ("sum",)
     conditions = {"pinned": {"ids": (1, 128)}, "pinned_for": pinned, "opset_after": 17, "raised_for": raised}

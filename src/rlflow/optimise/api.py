@@ -29,6 +29,7 @@ from rlflow.optimiser import OnProgress, OptimisationResult, Optimiser
 from rlflow.rules import library as rule_library
 from rlflow.rules.library import Library
 from rlflow.rules.matching.rewriter import Rewriter
+from rlflow.rules.rule import Rule
 from rlflow.rules.user_rules import load_rules
 from rlflow.runtime.hardware import fingerprint
 from rlflow.runtime.inputs import dimensions_of
@@ -144,7 +145,7 @@ def optimise_model(
         budget_s=budget_s,
         threads=gate.threads,
         seed=gate.seed,
-        **_figures(made, pricer),
+        **_figures(made, pricer, optimiser.rewriter.rules),
     )
     result = replace(made.result, best=made.settled.last, trajectory=made.settled.trajectory)
     best = made.candidate if faster else source.model
@@ -210,10 +211,12 @@ def _keep_prices(cost_model: CostModel, path: Path) -> None:
         _LOGGER.warning("the prices could not be kept in %s (%s)", path, error)
 
 
-def _figures(made: PipelineResult, cost_model: CostModel) -> dict[str, Any]:
-    """The part of the report on what the search did and on what the result assumes."""
+def _figures(made: PipelineResult, cost_model: CostModel, rules: Sequence[Rule]) -> dict[str, Any]:
+    """The part of the report on what the search did with these rules and on what the result assumes."""
     result, header = made.result, made.assumptions.as_it_is.header
     ratios = {} if made.unjudgeable else work_ratios(cost_model, made.assumptions.searched, result.best)
+    steps = (*made.steps, *(step for subgraph in made.inside for step in subgraph.steps))
+    mentioned = {step.rule for step in steps}
     return {
         "nodes_before": len(made.assumptions.as_it_is.order),
         "nodes_after": len(made.settled.last.order),
@@ -228,6 +231,7 @@ def _figures(made: PipelineResult, cost_model: CostModel) -> dict[str, Any]:
         "opset_after": made.settled.last.header.opset,
         "raised_for": made.settled.raised_for,
         "subgraphs": made.inside,
+        "rule_names": {rule.id: rule.name for rule in rules if rule.id in mentioned},
         **ratios,
     }
 

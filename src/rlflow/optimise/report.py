@@ -84,6 +84,7 @@ class OptimisationReport:
     of the steps that need them; likewise `raised_for`, where `opset_after` is not `opset_before`.
 
     Nodes, costs, ratios, steps and time are those of the main graph, around its `subgraphs` as they became.
+    `rule_names` holds the name of each rule that the report mentions by its id.
     """
 
     input: str
@@ -113,6 +114,7 @@ class OptimisationReport:
     pinned_for: tuple[str, ...] = ()
     raised_for: tuple[str, ...] = ()
     subgraphs: tuple[SubgraphReport, ...] = ()
+    rule_names: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def improvement_percent(self) -> float:
@@ -129,6 +131,7 @@ class OptimisationReport:
         document["steps"] = [vars(step) for step in self.steps]
         document["pinned"] = {name: list(shape) for name, shape in self.pinned.items()}
         document |= {"pinned_for": list(self.pinned_for), "raised_for": list(self.raised_for)}
+        document["rule_names"] = dict(self.rule_names)
         document["subgraphs"] = [subgraph.to_json() for subgraph in self.subgraphs]
         schemas.validate("optimise", document)
         return document
@@ -141,14 +144,15 @@ class OptimisationReport:
             *(self._conditions() if self.written == "optimised" else ()),
             *(_latency_words(setting, self.latency[setting]) for setting in _SETTING_WORDS if setting in self.latency),
             *self._findings(),
-            *_subgraphs_words(self.subgraphs),
+            *_subgraphs_words(self.subgraphs, self.rule_names),
         ]
         return "\n".join(lines)
 
     def _findings(self) -> Iterator[str]:
         """The search's findings and how they were checked; of a model that was not rewritten, the search alone."""
         tried = f"{self.real_interactions} {'rewrite' if self.real_interactions == 1 else 'rewrites'} tried"
-        method = f"Method {self.method}: {_steps_words(self.steps)} in {self.optimisation_s:.1f} s, {tried}."
+        steps = _steps_words(self.steps, self.rule_names)
+        method = f"Method {self.method}: {steps} in {self.optimisation_s:.1f} s, {tried}."
         if self.latency:
             yield (
                 f"Predicted cost {self.cost_before_ms:.3f} ms -> {self.cost_after_ms:.3f} ms "
@@ -163,10 +167,10 @@ class OptimisationReport:
         """A sentence for each thing that the written model requires and the original does not."""
         if self.pinned:
             shapes = ", ".join(f"{name}={_shape_text(shape)}" for name, shape in self.pinned.items())
-            yield f"It accepts only {shapes}, which {_rules_words(self.pinned_for)} requires."
+            yield f"It accepts only {shapes}, which {_rules_words(self.pinned_for, self.rule_names)} requires."
         if self.opset_after != self.opset_before:
             opsets = f"opset {self.opset_after} instead of {self.opset_before}"
-            yield f"It uses {opsets}, which {_rules_words(self.raised_for)} requires."
+            yield f"It uses {opsets}, which {_rules_words(self.raised_for, self.rule_names)} requires."
 
 
 def _shape_text(shape: tuple[Dimension, ...]) -> str:
@@ -209,26 +213,26 @@ def _latency_words(setting: Setting, change: LatencyChange) -> str:
     )
 
 
-def _steps_words(steps: tuple[Step, ...]) -> str:
+def _steps_words(steps: tuple[Step, ...], names: Mapping[str, str]) -> str:
     if not steps:
         return "no substitution"
     noun = "substitution" if len(steps) == 1 else "substitutions"
-    return f"{len(steps)} {noun} ({_rules_words([step.rule for step in steps])})"
+    return f"{len(steps)} {noun} ({_rules_words([step.rule for step in steps], names)})"
 
 
-def _subgraphs_words(subgraphs: Sequence[SubgraphReport]) -> Iterator[str]:
+def _subgraphs_words(subgraphs: Sequence[SubgraphReport], names: Mapping[str, str]) -> Iterator[str]:
     """A sentence on each subgraph that was changed, and one on all others."""
     for subgraph in subgraphs:
         if subgraph.steps:
             costs = f"predicted cost {subgraph.cost_before_ms:.3f} ms -> {subgraph.cost_after_ms:.3f} ms"
-            yield f"In {subgraph.place}: {_steps_words(subgraph.steps)}, {costs}."
+            yield f"In {subgraph.place}: {_steps_words(subgraph.steps, names)}, {costs}."
     left = Counter(subgraph.left_because for subgraph in subgraphs if subgraph.left_because)
     if left:
         reasons = "; ".join(f"{reason} (x{count})" for reason, count in left.most_common(_MOST_REASONS))
         yield f"Other subgraphs are unchanged: {reasons}."
 
 
-def _rules_words(rules: Sequence[str]) -> str:
-    counts = Counter(rules)
+def _rules_words(rules: Sequence[str], names: Mapping[str, str]) -> str:
+    counts = Counter(names.get(rule, rule) for rule in rules)
     shown = ", ".join(f"{rule} x{count}" for rule, count in counts.most_common(_MOST_RULES))
     return shown + (f" and {len(counts) - _MOST_RULES} more" if len(counts) > _MOST_RULES else "")
