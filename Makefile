@@ -37,7 +37,7 @@ repro: setup ## the whole experiment: dvc repro; then what came out beside what 
 	python pipelines/your_results.py
 
 test: setup ## all tests but those of every single rule and those that want a quiet machine
-	pytest -n 2 --durations=15 -m 'not timing and not exhaustive and not fuzz'
+	pytest -n 2 --dist worksteal --durations=15 -m 'not timing and not exhaustive and not fuzz'
 
 test-other-processor: setup ## what computes with floats, by the kernels of another processor
 	$(OLD_PROCESSOR) pytest -n 2 --durations=15 -m 'not slow and not timing and not exhaustive and not fuzz' $(NUMERIC_TESTS)
