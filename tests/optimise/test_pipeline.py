@@ -303,4 +303,4 @@ def test_optimise_reports_what_was_done_inside() -> None:
         ("then_branch", 1),
         ("else_branch", 1),
     ]
-    assert "In the then_branch of y: 1 substitution (linear-9c80c0e8a252 x1)" in optimised.report.summary()
+    assert "In the then_branch of y: 1 substitution (associate-weights x1)" in optimised.report.summary()
