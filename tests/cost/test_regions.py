@@ -148,9 +148,7 @@ def test_padding_is_priced_with_the_window_that_takes_it_in(window):
         {"p": np.array([0, 0, 1, 1, 0, 0, 1, 1]), **({"f": weight(4, 4, 3, 3)} if window == "Conv" else {})},
     )
     whole = operators(fused_model(to_onnx(g)))
-    if (
-        window == "MaxPool"
-    ):  # up to ONNX Runtime 1.31 it took zeros in as well, which is wrong where all else is negative
+    if window == "MaxPool":  # ONNX Runtime up to 1.31 takes zeros in, wrongly; later ones do not
         del whole["Pad"]
     assert whole == {"Relu": 1, window: 1, "GlobalAveragePool": 1}
     assert fused_by_regions(g, {}) == operators(fused_model(to_onnx(g)))
