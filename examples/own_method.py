@@ -16,7 +16,7 @@ import rlflow
 from rlflow import zoo
 from rlflow.ir.graph import Graph
 from rlflow.optimiser import Budget, OnProgress, OptimisationResult
-from rlflow.search.base import Search, children
+from rlflow.search.base import Search
 
 
 @dataclass(frozen=True)
@@ -32,10 +32,10 @@ class FirstImprovement(Search):
         while not work.is_spent(expansions):
             expansions += 1
             enough = state.runtime_ms * (1 - self.least_gain)
-            better = next((child for child in children(work, state) if child.runtime_ms < enough), None)
+            better = next((option for option in work.options(state) if option.runtime_ms < enough), None)
             if better is None:
                 break
-            state = better
+            state = work.take(state, better)
         return work.result(state)
 
 

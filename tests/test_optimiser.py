@@ -8,7 +8,7 @@ from rlflow import zoo
 from rlflow.cost.analytic import AnalyticCost
 from rlflow.errors import InputError
 from rlflow.onnx_io import from_onnx
-from rlflow.optimiser import Budget, OptimisationResult, State, Workspace
+from rlflow.optimiser import Budget, Effort, OptimisationResult, State, Workspace
 from rlflow.rules import library as rule_library
 from rlflow.rules.matching.rewriter import Location, Rewriter
 from rlflow.trajectory.record import Trajectory
@@ -66,7 +66,7 @@ def test_a_result_follows_from_the_way(workspace):
     for _ in range(3):
         states.append(workspace.step(states[-1], workspace.actions(states[-1])[0]))
     result = workspace.result(states[-1])
-    assert result.interactions == 3
+    assert result.effort.rewrites == 3
     assert result.best is states[-1].graph
     assert [s.hash for s in result.trajectory.steps] == [s.hash for s in states[1:]]
     assert [s.runtime_ms for s in result.trajectory.steps] == [s.runtime_ms for s in states[1:]]
@@ -79,5 +79,5 @@ def test_a_result_follows_from_the_way(workspace):
 
 def test_a_model_that_costs_nothing_improves_by_nothing():
     graph = from_onnx(zoo.build("tiny_scale"))
-    result = OptimisationResult(graph, 0.0, 0.0, Trajectory("h", 0.0, "analytic", "l", ()), 0.1, 0)
+    result = OptimisationResult(graph, 0.0, 0.0, Trajectory("h", 0.0, "analytic", "l", ()), 0.1, Effort())
     assert result.improvement_percent == 0.0

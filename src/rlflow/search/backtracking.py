@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from rlflow.ir.graph import Graph
 from rlflow.optimiser import Budget, OnProgress, OptimisationResult
-from rlflow.search.base import Search, children
+from rlflow.search.base import Search
 
 
 @dataclass(frozen=True)
@@ -34,8 +34,11 @@ class Backtracking(Search):
             if runtime_ms > self.alpha * best.runtime_ms:
                 break
             expansions += 1
-            for child in children(work, state):
-                if child.hash in seen or child.runtime_ms >= self.alpha * best.runtime_ms:
+            for option in work.options(state):
+                if option.runtime_ms >= self.alpha * best.runtime_ms:
+                    continue
+                child = work.take(state, option)
+                if child.hash in seen:
                     continue
                 seen.add(child.hash)
                 serial += 1

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 from rlflow.cost.base import CostModel
 from rlflow.ir.graph import Graph
-from rlflow.optimiser import Budget, State, Workspace
+from rlflow.optimiser import Budget, Workspace
 from rlflow.rules.library import Library
-from rlflow.rules.matching.rewriter import Location, Rewriter
+from rlflow.rules.matching.rewriter import Rewriter
 
 
 @dataclass(frozen=True)
@@ -22,12 +21,3 @@ class Search:
 
     def begin(self, graph: Graph, budget: Budget) -> Workspace:
         return Workspace.begin(graph, self.rewriter, self.cost_model, self.library.hash, budget)
-
-
-def children(work: Workspace, state: State) -> Iterator[State]:
-    """Every graph that is one rewrite away, priced, until the time is over."""
-    for rule, matches in enumerate(work.rewriter.matches(state.graph)):
-        for location, match in enumerate(matches):
-            if work.is_out_of_time:
-                return
-            yield work.reached(state, Location(rule, location), work.rewriter.apply(state.graph, match))

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from rlflow.ir.graph import Graph
 from rlflow.optimiser import Budget, OnProgress, OptimisationResult
-from rlflow.search.base import Search, children
+from rlflow.search.base import Search
 
 NOISE_FREE_GAIN = 1e-9  # relative; below it lies only the rounding of sums of prices
 
@@ -23,10 +23,10 @@ class Greedy(Search):
         expansions = 0
         while not work.is_spent(expansions):
             expansions += 1
-            best = min(children(work, state), key=lambda s: s.runtime_ms, default=state)
-            if best.runtime_ms >= state.runtime_ms * (1 - NOISE_FREE_GAIN):
+            best = min(work.options(state), key=lambda option: option.runtime_ms, default=None)
+            if best is None or best.runtime_ms >= state.runtime_ms * (1 - NOISE_FREE_GAIN):
                 break
-            state = best
+            state = work.take(state, best)
             if on_progress:
                 on_progress(work.fraction(expansions), f"{state.runtime_ms:.3f} ms after {expansions} rewrites")
         return work.result(state)

@@ -31,7 +31,7 @@ class RandomSearch(Search):
         rng = np.random.default_rng(self.seed)
         work = self.begin(graph, budget)
         best = state = work.start
-        while not work.is_spent(work.interactions):
+        while not work.is_spent(work.effort.rewrites):
             counts = work.rewriter.matches(state.graph).counts
             valid = [rule for rule, count in enumerate(counts) if count]
             if not valid and not state.depth:
@@ -42,6 +42,6 @@ class RandomSearch(Search):
             rule = valid[int(rng.integers(len(valid)))]
             state = work.step(state, Location(rule, int(rng.integers(counts[rule]))))
             best = min(best, state, key=lambda s: s.runtime_ms)
-            if on_progress and work.interactions % 10 == 0:
-                on_progress(work.fraction(work.interactions), f"{best.runtime_ms:.3f} ms")
+            if on_progress and work.effort.rewrites % 10 == 0:
+                on_progress(work.fraction(work.effort.rewrites), f"{best.runtime_ms:.3f} ms")
         return work.result(best)
