@@ -11,9 +11,10 @@ import hashlib
 import json
 import logging
 import shutil
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from functools import partial
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
@@ -25,18 +26,20 @@ from omegaconf import DictConfig, OmegaConf
 from rlflow.atomic_file import written_whole
 from rlflow.cli.progress import progress_bar
 from rlflow.errors import PriceError, RLFlowError
-from rlflow.evaluation import figures, tables
+from rlflow.evaluation import figures
 from rlflow.evaluation.headroom import Cell, Key, Row, run_cell, with_rows
 from rlflow.evaluation.results import read_results, write_results
+from rlflow.evaluation.tables import headroom_table
 from rlflow.optimiser import Budget
 from rlflow.runtime.isolation import Limits, call_isolated
-from rlflow.tracking.factories import cost_factory_of, model_file_of
+from rlflow.tracking.factories import cost_context_of, cost_model_of, model_file_of
 from rlflow.tracking.provenance import source_tags
 from rlflow.tracking.run import numbers, open_run
 from rlflow.tracking.store import main_root, open_store
 
 RESULTS = Path("data/results/headroom")
 GRACE_S = 600.0  # beyond the time of a search: reading and comparing models, and steps that cannot be cut short
+MEASURED = "measured"
 
 log = logging.getLogger(__name__)
 
@@ -47,8 +50,11 @@ def headroom(config: DictConfig) -> None:
     overrides = HydraConfig.get().overrides.task
     folder = main_root() / ".checkpoints" / "headroom"
     tags = {"stage": "headroom", **source_tags(Path.cwd(), overrides)}
-    with open_run(open_store(), "headroom", parameters=settings, tags=tags) as run, progress_bar("headroom") as on_progress:
-        cells = _cells(settings, overrides, folder, on_progress)
+    with (
+        open_run(open_store(), "headroom", parameters=settings, tags=tags) as run,
+        progress_bar("headroom") as on_progress,
+    ):
+        cells = _cells(settings, partial(_option, overrides), folder)
         rows: dict[Key, Row] = {}
         for key, row in _rows(cells, settings["processes"], folder):
             rows[key] = row
@@ -62,29 +68,115 @@ def headroom(config: DictConfig) -> None:
     shutil.rmtree(folder)
 
 
-def _cells(settings: Any, overrides: list[str], folder: Path, on_progress: OnProgress) -> dict[Key, Cell]:
-    """The searches of the study, those of one cost after those of another; graphs are written to files."""
-    option = partial(_option, overrides)
+def _option(overrides: list[str], group: str, name: str) -> Any:
+    """One option of a group of conf/, with what it takes from elsewhere in the configuration."""
+    return OmegaConf.to_container(compose("headroom", [*overrides, f"+{group}={name}"]), resolve=True)[group]
+
+
+def _cells(settings: Any, option: Any, folder: Path) -> dict[Key, Cell]:
+    """The searches of the study, those of one cost after those of another; the graphs are written to files."""
     searches = {name: option("search", name) for name in settings["methods"]}
-    costs = {name: option("cost", name) for name, graphs in settings["graphs"].items() if graphs}
-    models: dict[str, Path] = {}
     cells = {}
-    for cost, section in costs.items():
-        prices = _prices(section, settings, folder)
-        if section["kind"] == "measured" and prices is None:
+    for cost, graphs in settings["graphs"].items():
+        section = option("cost", cost)
+        prices = _price_list(section, Path(settings["prices"]), folder) if section["kind"] == MEASURED else None
+        if section["kind"] == MEASURED and prices is None:
             continue
-        for graph in settings["graphs"][cost]:
-            models[graph] = models.get(graph) or _model(option("graph", graph), folder)
+        kind, context = cost_context_of(section, prices)
+        for graph in graphs:
+            model = _model(option("graph", graph), folder)
             for method, search in searches.items():
+                time_s = settings["time_s"].get(graph, settings["time_s"]["default"])
+                expansions = settings["expansions"].get(method, search["expansions"])
                 cells[graph, cost, method] = Cell(
-                    model=models[graph],
+                    model=model,
                     method=search["method"],
                     options=search["options"],
-                    budget=_budget(graph, method, search, settings),
-                    cost_model=cost_factory_of(section, prices),
-                    prices=prices,
+                    budget=Budget(time_s, expansions),
+                    cost_model=kind,
+                    context=context,
                     evaluations=tuple(settings["evaluations"]),
                     draws=settings["draws"],
                     seed=settings["seed"],
                 )
     return cells
+
+
+def _model(graph: Any, folder: Path) -> Path:
+    """The graph's file, made in a process of its own, since large models leave much memory behind."""
+    place = folder / "models" / f"{graph['name']}-{_digest(graph)}.onnx"
+    if not place.exists():
+        place.parent.mkdir(parents=True, exist_ok=True)
+        return call_isolated(Limits(), model_file_of, graph, place)
+    return place
+
+
+def _price_list(cost: Any, published: Path, folder: Path) -> Path | None:
+    """A copy of the price list, to which what is missing is added; None where there is none of this machine."""
+    kept = folder / f"prices-{_digest(cost)}.json"
+    if not kept.exists():
+        try:
+            cost_model_of(cost, published)
+        except PriceError as error:
+            log.warning("no measured costs: %s", error)
+            return None
+        shutil.copy(published, kept)
+    return kept
+
+
+def _rows(cells: dict[Key, Cell], processes: int, folder: Path) -> Iterator[tuple[Key, Row]]:
+    """The rows as they come. Cells that measure run one at a time, since another would disturb the prices."""
+    source = _source()
+    for measures, group in groupby(cells.items(), lambda item: item[1].cost_model == MEASURED):
+        with ThreadPoolExecutor(1 if measures else processes) as pool:
+            futures = {
+                pool.submit(_row, cell, folder / f"{'-'.join(key)}-{_digest([repr(cell), source])}.json"): key
+                for key, cell in group
+            }
+            try:
+                for future in as_completed(futures):
+                    if row := future.result():
+                        yield futures[future], row
+            finally:
+                pool.shutdown(cancel_futures=True)
+
+
+def _row(cell: Cell, kept: Path) -> Row | None:
+    """The cell's row, kept in a file; None if its process failed, which must not cost the others theirs."""
+    if not kept.exists():
+        try:
+            row = call_isolated(Limits(longest_s=(cell.budget.time_s or 0.0) + GRACE_S), run_cell, cell)
+        except Exception as error:
+            log.error("%s has no result: %s: %s", kept.stem, type(error).__name__, error)
+            return None
+        with written_whole(kept) as draft:
+            draft.write_text(json.dumps(row))
+    kept_row: Row = json.loads(kept.read_text())
+    return kept_row
+
+
+def _publish(rows: dict[Key, Row]) -> None:
+    """Write metrics, table and picture."""
+    path = RESULTS / "metrics.json"
+    document = with_rows(read_results(path) if path.exists() else {}, rows)
+    RESULTS.mkdir(parents=True, exist_ok=True)
+    write_results(path, document)
+    (RESULTS / "table.md").write_text(headroom_table(document))
+    figures.save(figures.improvement(document), RESULTS / "improvement.png")
+
+
+def _source() -> str:
+    """A digest of the library's code and rules: a search of other code is another search."""
+    digest = hashlib.sha256()
+    for file in sorted(Path("src/rlflow").rglob("*")):
+        if file.suffix in (".py", ".jsonl"):
+            digest.update(file.read_bytes())
+    return digest.hexdigest()
+
+
+def _digest(content: Any) -> str:
+    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:16]
+
+
+if __name__ == "__main__":
+    headroom()

@@ -12,13 +12,14 @@ original.
 """
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from rlflow.cost.base import CostModel
+from rlflow.cost.base import CostContext
 from rlflow.cost.measured import MeasuredCost
+from rlflow.cost.models import COST_MODELS
 from rlflow.equivalence.compare import compare
 from rlflow.evaluation.comparison import ORIGINAL
 from rlflow.onnx_io import from_onnx, to_onnx
@@ -41,16 +42,16 @@ Document = dict[str, dict[str, dict[str, Row]]]
 class Cell:
     """One search, as it is handed to its process.
 
-    `model` is the graph's file. `cost_model` makes what prices graphs there; prices that it measures are kept in the
-    file `prices`. `evaluations` are the efforts at which the improvement so far is told.
+    `model` is the graph's file. `cost_model` is a name (`rlflow.cost.models`); prices that it measures go to the file
+    of its context. `evaluations` are the efforts at which the improvement so far is told.
     """
 
     model: Path
     method: str
     options: Mapping[str, Any]
     budget: Budget
-    cost_model: Callable[[], CostModel]
-    prices: Path
+    cost_model: str
+    context: CostContext
     evaluations: tuple[int, ...]
     draws: int
     seed: int
@@ -58,13 +59,13 @@ class Cell:
 
 def run_cell(cell: Cell) -> Row:
     """Search with all rules of the library, replay what was found, and compare it with the original."""
-    graph, rules, cost_model = from_onnx(cell.model), library.load(), cell.cost_model()
+    graph, rules, cost_model = from_onnx(cell.model), library.load(), COST_MODELS.get(cell.cost_model)(cell.context)
     rewriter = Rewriter(rules.rules)
     method = METHODS.get(cell.method)(rules, rewriter, cost_model, **cell.options)
     result = method.optimise(graph, cell.budget)
     memory_mb = _peak_memory_mb()
-    if isinstance(cost_model, MeasuredCost):
-        cost_model.price_list.save(cell.prices)
+    if isinstance(cost_model, MeasuredCost) and cell.context.prices:
+        cost_model.price_list.save(cell.context.prices)
 
     *_, replayed = replay(graph, result.trajectory, rewriter)
     report = compare(cell.model, to_onnx(replayed), draws=cell.draws, seed=cell.seed)

@@ -1,7 +1,6 @@
 """Objects that several stages work with, made from their sections of the configuration: graph, rules, prices."""
 
-from collections.abc import Callable, Mapping
-from functools import partial
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -42,14 +41,15 @@ def model_file_of(graph: Section, place: Path) -> Path:
 
 def cost_model_of(cost: Section, prices: Path | None = None) -> CostModel:
     """Make the cost model of section `cost`; what is missing from the prices of a file is measured."""
-    return cost_factory_of(cost, prices)()
+    kind, context = cost_context_of(cost, prices)
+    return COST_MODELS.get(kind)(context)
 
 
-def cost_factory_of(cost: Section, prices: Path | None = None) -> Callable[[], CostModel]:
-    """Return what makes that cost model, in this process or, pickled, in another one."""
+def cost_context_of(cost: Section, prices: Path | None = None) -> tuple[str, CostContext]:
+    """Return the kind of that cost model, and what it is made from."""
     settings = dict(cost)
     kind, setting = settings.pop("kind"), settings.pop("setting", "deployed")
-    return partial(COST_MODELS.get(kind), CostContext(setting, prices=prices, settings=settings))
+    return kind, CostContext(setting, prices=prices, settings=settings)
 
 
 def save_prices(cost_model: CostModel, path: Path) -> None:
