@@ -137,12 +137,17 @@ class Option(NamedTuple):
 
 @dataclass
 class Workspace:
-    """One optimisation: rewriting and pricing, with the effort, the milestones and the clock."""
+    """One optimisation: rewriting and pricing, with the effort, the milestones and the clock.
+
+    Searches that follow each other share one. `budget` is that of the search that runs; its time counts from the begin,
+    and so do its expansions.
+    """
 
     evaluator: Evaluator
     library_hash: str
     start: State
     budget: Budget
+    expansions: int = 0
     milestones: list[Milestone] = field(default_factory=list)
     started: float = field(default_factory=time.perf_counter)
 
@@ -173,27 +178,35 @@ class Workspace:
     def is_out_of_time(self) -> bool:
         return self.budget.time_s is not None and self.elapsed_s >= self.budget.time_s
 
-    def is_spent(self, expansions: int) -> bool:
-        return self.is_out_of_time or (self.budget.expansions is not None and expansions >= self.budget.expansions)
+    @property
+    def is_spent(self) -> bool:
+        limit = self.budget.expansions
+        return self.is_out_of_time or (limit is not None and self.expansions >= limit)
 
-    def fraction(self, expansions: int) -> float:
+    @property
+    def fraction(self) -> float:
         """The fraction of the budget that is used."""
         of_time = self.elapsed_s / self.budget.time_s if self.budget.time_s else 0.0
-        of_expansions = expansions / self.budget.expansions if self.budget.expansions else 0.0
+        of_expansions = self.expansions / self.budget.expansions if self.budget.expansions else 0.0
         return min(1.0, max(of_time, of_expansions))
 
     def actions(self, state: State) -> list[Location]:
         counts = self.rewriter.matches(state.graph).counts
         return [Location(rule, i) for rule, count in enumerate(counts) for i in range(count)]
 
-    def options(self, state: State) -> Iterator[Option]:
-        """Yield every rewrite of a graph, in the order of rules and locations, until the time is over."""
+    def options(self, state: State, wanted: Callable[[Match], bool] = lambda match: True) -> Iterator[Option]:
+        """Yield every wanted rewrite of a graph, in the order of rules and locations, until the time is over.
+
+        Each call is an expansion; what is not wanted is not priced.
+        """
+        self.expansions += 1
         for rule, matches in enumerate(self.rewriter.matches(state.graph)):
             for location, match in enumerate(matches):
                 if self.is_out_of_time:
                     return
-                runtime_ms = self.evaluator.runtime_after_ms(state.graph, match)
-                yield Option(Location(rule, location), match, runtime_ms)
+                if wanted(match):
+                    runtime_ms = self.evaluator.runtime_after_ms(state.graph, match)
+                    yield Option(Location(rule, location), match, runtime_ms)
 
     def take(self, state: State, option: Option) -> State:
         """Carry out a rewrite whose price is known."""

@@ -5,8 +5,7 @@ from __future__ import annotations
 import heapq
 from dataclasses import dataclass
 
-from rlflow.ir.graph import Graph
-from rlflow.optimiser import Budget, OnProgress, OptimisationResult
+from rlflow.optimiser import OnProgress, State, Workspace
 from rlflow.search.base import Search
 
 
@@ -22,18 +21,15 @@ class Backtracking(Search):
     queue_limit: int = 2000
     name: str = "backtracking"
 
-    def optimise(self, graph: Graph, budget: Budget, on_progress: OnProgress | None = None) -> OptimisationResult:
-        work = self.begin(graph, budget)
-        best = work.start
+    def improve(self, work: Workspace, state: State, on_progress: OnProgress | None = None) -> State:
+        best = state
         seen = {best.hash}
         serial = 0
         queue = [(best.runtime_ms, serial, best)]
-        expansions = 0
-        while queue and not work.is_spent(expansions):
+        while queue and not work.is_spent:
             runtime_ms, _, state = heapq.heappop(queue)
             if runtime_ms > self.alpha * best.runtime_ms:
                 break
-            expansions += 1
             for option in work.options(state):
                 if option.runtime_ms >= self.alpha * best.runtime_ms:
                     continue
@@ -47,5 +43,5 @@ class Backtracking(Search):
             if len(queue) > 2 * self.queue_limit:
                 queue = heapq.nsmallest(self.queue_limit, queue)
             if on_progress:
-                on_progress(work.fraction(expansions), f"best {best.runtime_ms:.3f} ms, {len(queue)} graphs waiting")
-        return work.result(best)
+                on_progress(work.fraction, f"best {best.runtime_ms:.3f} ms, {len(queue)} graphs waiting")
+        return best
