@@ -11,34 +11,31 @@ import hashlib
 import json
 import logging
 import shutil
-from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor, as_completed
+from collections.abc import Callable, Iterator
 from functools import partial
-from itertools import groupby
 from pathlib import Path
 from typing import Any
 
 import hydra
-from hydra import compose
 from hydra.core.hydra_config import HydraConfig
 from omegaconf import DictConfig, OmegaConf
 
-from rlflow.atomic_file import written_whole
 from rlflow.cli.progress import progress_bar
 from rlflow.errors import PriceError, RLFlowError
 from rlflow.evaluation import figures
-from rlflow.evaluation.headroom import Cell, Key, Row, run_cell, with_rows
+from rlflow.evaluation.cell_pool import rows
+from rlflow.evaluation.headroom import Cell, Key, Row, with_rows
 from rlflow.evaluation.results import read_results, write_results
 from rlflow.evaluation.tables import headroom_table
 from rlflow.optimiser import Budget
 from rlflow.runtime.isolation import Limits, call_isolated
 from rlflow.tracking.factories import cost_context_of, cost_model_of, model_file_of
-from rlflow.tracking.provenance import source_tags
+from rlflow.tracking.options import option
+from rlflow.tracking.provenance import code_digest, source_tags
 from rlflow.tracking.run import numbers, open_run
 from rlflow.tracking.store import main_root, open_store
 
 RESULTS = Path("data/results/headroom")
-GRACE_S = 600.0  # beyond the time of a search: reading and comparing models, and steps that cannot be cut short
 MEASURED = "measured"
 
 log = logging.getLogger(__name__)
@@ -54,37 +51,34 @@ def headroom(config: DictConfig) -> None:
         open_run(open_store(), "headroom", parameters=settings, tags=tags) as run,
         progress_bar("headroom") as on_progress,
     ):
-        cells = _cells(settings, partial(_option, overrides), folder)
-        rows: dict[Key, Row] = {}
+        cells = _cells(settings, partial(option, "headroom", overrides), folder)
+        found: dict[Key, Row] = {}
         for key, row in _rows(cells, settings["processes"], folder):
-            rows[key] = row
+            found[key] = row
             run.log(0, numbers({"/".join(key): row}))
-            on_progress(len(rows) / len(cells), f"{' '.join(key)}: {row['improvement_percent']:.2f} %")
+            on_progress(len(found) / len(cells), f"{' '.join(key)}: {row['improvement_percent']:.2f} %")
 
-        _publish({key: rows[key] for key in cells if key in rows})
+        _publish({key: found[key] for key in cells if key in found})
         run.artifact(RESULTS)
-        if missing := [" ".join(key) for key in cells if key not in rows]:
+        if missing := [" ".join(key) for key in cells if key not in found]:
             raise RLFlowError(f"without a result, to be tried again by the next run: {', '.join(missing)}")
     shutil.rmtree(folder)
 
 
-def _option(overrides: list[str], group: str, name: str) -> Any:
-    """One option of a group of conf/, with what it takes from elsewhere in the configuration."""
-    return OmegaConf.to_container(compose("headroom", [*overrides, f"+{group}={name}"]), resolve=True)[group]
-
-
-def _cells(settings: Any, option: Any, folder: Path) -> dict[Key, Cell]:
+def _cells(settings: Any, option_of: Callable[[str, str], Any], folder: Path) -> dict[Key, Cell]:
     """The searches of the study, those of one cost after those of another; the graphs are written to files."""
-    searches = {name: option("search", name) for name in settings["methods"]}
+    searches = {name: option_of("search", name) for name in settings["methods"]}
     cells = {}
     for cost, graphs in settings["graphs"].items():
-        section = option("cost", cost)
+        if not graphs:
+            continue
+        section = option_of("cost", cost)
         prices = _price_list(section, Path(settings["prices"]), folder) if section["kind"] == MEASURED else None
         if section["kind"] == MEASURED and prices is None:
             continue
         kind, context = cost_context_of(section, prices)
         for graph in graphs:
-            model = _model(option("graph", graph), folder)
+            model = _model(option_of("graph", graph), folder)
             for method, search in searches.items():
                 time_s = settings["time_s"].get(graph, settings["time_s"]["default"])
                 expansions = settings["expansions"].get(method, search["expansions"])
@@ -126,33 +120,10 @@ def _price_list(cost: Any, published: Path, folder: Path) -> Path | None:
 
 def _rows(cells: dict[Key, Cell], processes: int, folder: Path) -> Iterator[tuple[Key, Row]]:
     """The rows as they come. Cells that measure run one at a time, since another would disturb the prices."""
-    source = _source()
-    for measures, group in groupby(cells.items(), lambda item: item[1].cost_model == MEASURED):
-        with ThreadPoolExecutor(1 if measures else processes) as pool:
-            futures = {
-                pool.submit(_row, cell, folder / f"{'-'.join(key)}-{_digest([repr(cell), source])}.json"): key
-                for key, cell in group
-            }
-            try:
-                for future in as_completed(futures):
-                    if row := future.result():
-                        yield futures[future], row
-            finally:
-                pool.shutdown(cancel_futures=True)
-
-
-def _row(cell: Cell, kept: Path) -> Row | None:
-    """The cell's row, kept in a file; None if its process failed, which must not cost the others theirs."""
-    if not kept.exists():
-        try:
-            row = call_isolated(Limits(longest_s=(cell.budget.time_s or 0.0) + GRACE_S), run_cell, cell)
-        except Exception as error:
-            log.error("%s has no result: %s: %s", kept.stem, type(error).__name__, error)
-            return None
-        with written_whole(kept) as draft:
-            draft.write_text(json.dumps(row))
-    kept_row: Row = json.loads(kept.read_text())
-    return kept_row
+    source = code_digest(Path.cwd())
+    for measures in (False, True):
+        part = {key: cell for key, cell in cells.items() if (cell.cost_model == MEASURED) == measures}
+        yield from rows(part, processes=1 if measures else processes, folder=folder / "rows", source=source)
 
 
 def _publish(rows: dict[Key, Row]) -> None:
@@ -163,15 +134,6 @@ def _publish(rows: dict[Key, Row]) -> None:
     write_results(path, document)
     (RESULTS / "table.md").write_text(headroom_table(document))
     figures.save(figures.improvement(document), RESULTS / "improvement.png")
-
-
-def _source() -> str:
-    """A digest of the library's code and rules: a search of other code is another search."""
-    digest = hashlib.sha256()
-    for file in sorted(Path("src/rlflow").rglob("*")):
-        if file.suffix in (".py", ".jsonl"):
-            digest.update(file.read_bytes())
-    return digest.hexdigest()
 
 
 def _digest(content: Any) -> str:

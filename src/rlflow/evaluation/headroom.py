@@ -3,9 +3,9 @@
     row = call_isolated(limits, run_cell, cell)          one search, in a process of its own
     document = with_rows(published, {("bert", "analytic", "greedy"): row})
 
-A cell is one method on one graph at one cost. Its process is its own, so that its peak memory is, too. One run gives the
-improvement at every number of evaluations, read off its milestones: with milestones of 5 % after 40 evaluations and 6 %
-after 500, the row says 5 % at 100 and 6 % at 1000.
+A cell is one method on one graph at one cost. Its process is its own, so that its peak memory is, too. One run gives
+the improvement at every number of evaluations, read off its milestones: with milestones of 5 % after 40 evaluations and
+6 % after 500, the row says 5 % at 100 and 6 % at 1000.
 
 The invariant: a row's result has been replayed from its trajectory, and what was replayed is what was compared with the
 original.
@@ -31,6 +31,7 @@ from rlflow.trajectory.replay import replay
 
 TIE_POINTS = 0.005
 """Percentage points by which results may differ and still be called the same: they are read with two decimals."""
+_DECIMALS = 4
 
 Row = dict[str, Any]
 Key = tuple[str, str, str]
@@ -72,29 +73,28 @@ def run_cell(cell: Cell) -> Row:
     return figures(result, cell.evaluations) | {
         "memory_mb": memory_mb,
         "equivalent": report.equivalent,
-        "draws": report.draws,
-        "max_relative_error": report.max_relative_error if math.isfinite(report.max_relative_error) else None,
+        "draws": report.non_vacuous_draws,
+        "max_relative_error": _finite(report.max_relative_error),
     }
 
 
 def figures(result: OptimisationResult, evaluations: tuple[int, ...]) -> Row:
     """The figures of a search; what only a method with a bound can say is None for the others."""
     effort, optimality = result.effort, result.optimality
-    gap_percent = optimality.gap_percent if optimality and math.isfinite(optimality.gap_percent) else None
     return {
         "cost_before_ms": result.start_ms,
         "cost_after_ms": result.best_ms,
-        "improvement_percent": result.improvement_percent,
+        "improvement_percent": round(result.improvement_percent, _DECIMALS),
         "steps": len(result.trajectory.steps),
         "evaluations": effort.rewrites,
         "prices_asked": effort.prices_asked,
         "prices_measured": effort.prices_measured,
-        "wall_time_s": result.wall_time_s,
-        "rewriting_s": effort.rewriting_s,
-        "pricing_s": effort.pricing_s,
-        "measuring_s": effort.measuring_s,
+        "wall_time_s": round(result.wall_time_s, _DECIMALS),
+        "rewriting_s": round(effort.rewriting_s, _DECIMALS),
+        "pricing_s": round(effort.pricing_s, _DECIMALS),
+        "measuring_s": round(effort.measuring_s, _DECIMALS),
         "proven": optimality.proven if optimality else None,
-        "gap_percent": gap_percent,
+        "gap_percent": _finite(optimality.gap_percent) if optimality else None,
         "limited_by": optimality.limited_by if optimality else None,
         "at": {str(most): _at(result, most) for most in evaluations},
     }
@@ -123,10 +123,15 @@ def _at(result: OptimisationResult, most: int) -> dict[str, float]:
         return {"improvement_percent": 0.0, "prices_measured": 0, "wall_time_s": 0.0}
     best, start_ms = reached[-1], result.start_ms
     return {
-        "improvement_percent": 100.0 * (start_ms - best.runtime_ms) / start_ms if start_ms else 0.0,
+        "improvement_percent": round(100.0 * (start_ms - best.runtime_ms) / start_ms if start_ms else 0.0, _DECIMALS),
         "prices_measured": best.prices_measured,
-        "wall_time_s": best.wall_time_s,
+        "wall_time_s": round(best.wall_time_s, _DECIMALS),
     }
+
+
+def _finite(value: float) -> float | None:
+    """The value, or None in place of one that JSON does not know."""
+    return value if math.isfinite(value) else None
 
 
 def _entries(document: Document) -> list[tuple[str, str, str, Row]]:
@@ -149,8 +154,7 @@ def _marked(methods: dict[str, Row]) -> dict[str, Row]:
     """The rows of one graph and cost with `best_known`; what computes something else is never the best."""
     best = max(row["improvement_percent"] for row in methods.values() if row["equivalent"])
     return {
-        method: row
-        | {"best_known": bool(row["equivalent"]) and row["improvement_percent"] >= best - TIE_POINTS}
+        method: row | {"best_known": bool(row["equivalent"]) and row["improvement_percent"] >= best - TIE_POINTS}
         for method, row in methods.items()
     }
 
