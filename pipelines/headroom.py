@@ -1,0 +1,144 @@
+"""Find how much each method saves on each graph, at each cost, and for what effort.
+
+    python pipelines/headroom.py                                             conf/headroom.yaml as it is
+    python pipelines/headroom.py 'graphs.analytic=[bert]' 'graphs.gpu=[]' 'methods=[greedy]'         a part of it
+
+The rows go to data/results/headroom/metrics.json, in place of older ones of the same graph, cost and method. A search
+that has ended is kept until all have, so that a study which was killed goes on where it was.
+"""
+
+import hashlib
+import json
+import logging
+import shutil
+from collections.abc import Callable, Iterator
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import hydra
+from hydra.core.hydra_config import HydraConfig
+from omegaconf import DictConfig, OmegaConf
+
+from rlflow.cli.progress import progress_bar
+from rlflow.errors import PriceError, RLFlowError
+from rlflow.evaluation import figures
+from rlflow.evaluation.cell_pool import rows
+from rlflow.evaluation.headroom import Cell, Key, Row, with_rows
+from rlflow.evaluation.results import read_results, write_results
+from rlflow.evaluation.tables import headroom_table
+from rlflow.optimiser import Budget
+from rlflow.runtime.isolation import Limits, call_isolated
+from rlflow.tracking.factories import cost_context_of, cost_model_of, model_file_of
+from rlflow.tracking.options import option
+from rlflow.tracking.provenance import code_digest, source_tags
+from rlflow.tracking.run import numbers, open_run
+from rlflow.tracking.store import main_root, open_store
+
+RESULTS = Path("data/results/headroom")
+MEASURED = "measured"
+
+log = logging.getLogger(__name__)
+
+
+@hydra.main(version_base="1.3", config_path="../conf", config_name="headroom")
+def headroom(config: DictConfig) -> None:
+    settings: Any = OmegaConf.to_container(config, resolve=True)
+    overrides = HydraConfig.get().overrides.task
+    folder = main_root() / ".checkpoints" / "headroom"
+    tags = {"stage": "headroom", **source_tags(Path.cwd(), overrides)}
+    with (
+        open_run(open_store(), "headroom", parameters=settings, tags=tags) as run,
+        progress_bar("headroom") as on_progress,
+    ):
+        cells = _cells(settings, partial(option, "headroom", overrides), folder)
+        found: dict[Key, Row] = {}
+        for key, row in _rows(cells, settings["processes"], folder):
+            found[key] = row
+            run.log(0, numbers({"/".join(key): row}))
+            on_progress(len(found) / len(cells), f"{' '.join(key)}: {row['improvement_percent']:.2f} %")
+
+        _publish({key: found[key] for key in cells if key in found})
+        run.artifact(RESULTS)
+        if missing := [" ".join(key) for key in cells if key not in found]:
+            raise RLFlowError(f"without a result, to be tried again by the next run: {', '.join(missing)}")
+    shutil.rmtree(folder)
+
+
+def _cells(settings: Any, option_of: Callable[[str, str], Any], folder: Path) -> dict[Key, Cell]:
+    """The searches of the study, those of one cost after those of another; the graphs are written to files."""
+    searches = {name: option_of("search", name) for name in settings["methods"]}
+    cells = {}
+    for cost, graphs in settings["graphs"].items():
+        if not graphs:
+            continue
+        section = option_of("cost", cost)
+        prices = _price_list(section, Path(settings["prices"]), folder) if section["kind"] == MEASURED else None
+        if section["kind"] == MEASURED and prices is None:
+            continue
+        kind, context = cost_context_of(section, prices)
+        for graph in graphs:
+            model = _model(option_of("graph", graph), folder)
+            for method, search in searches.items():
+                time_s = settings["time_s"].get(graph, settings["time_s"]["default"])
+                expansions = settings["expansions"].get(method, search["expansions"])
+                cells[graph, cost, method] = Cell(
+                    model=model,
+                    method=search["method"],
+                    options=search["options"],
+                    budget=Budget(time_s, expansions),
+                    cost_model=kind,
+                    context=context,
+                    evaluations=tuple(settings["evaluations"]),
+                    draws=settings["draws"],
+                    seed=settings["seed"],
+                )
+    return cells
+
+
+def _model(graph: Any, folder: Path) -> Path:
+    """The graph's file, made in a process of its own, since large models leave much memory behind."""
+    place = folder / "models" / f"{graph['name']}-{_digest(graph)}.onnx"
+    if not place.exists():
+        place.parent.mkdir(parents=True, exist_ok=True)
+        return call_isolated(Limits(), model_file_of, graph, place)
+    return place
+
+
+def _price_list(cost: Any, published: Path, folder: Path) -> Path | None:
+    """A copy of the price list, to which what is missing is added; None where there is none of this machine."""
+    kept = folder / f"prices-{_digest(cost)}.json"
+    if not kept.exists():
+        try:
+            cost_model_of(cost, published)
+        except PriceError as error:
+            log.warning("no measured costs: %s", error)
+            return None
+        shutil.copy(published, kept)
+    return kept
+
+
+def _rows(cells: dict[Key, Cell], processes: int, folder: Path) -> Iterator[tuple[Key, Row]]:
+    """The rows as they come. Cells that measure run one at a time, since another would disturb the prices."""
+    source = code_digest(Path.cwd())
+    for measures in (False, True):
+        part = {key: cell for key, cell in cells.items() if (cell.cost_model == MEASURED) == measures}
+        yield from rows(part, processes=1 if measures else processes, folder=folder / "rows", source=source)
+
+
+def _publish(rows: dict[Key, Row]) -> None:
+    """Write metrics, table and picture."""
+    path = RESULTS / "metrics.json"
+    document = with_rows(read_results(path) if path.exists() else {}, rows)
+    RESULTS.mkdir(parents=True, exist_ok=True)
+    write_results(path, document)
+    (RESULTS / "table.md").write_text(headroom_table(document))
+    figures.save(figures.improvement(document), RESULTS / "improvement.png")
+
+
+def _digest(content: Any) -> str:
+    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:16]
+
+
+if __name__ == "__main__":
+    headroom()
