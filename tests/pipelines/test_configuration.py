@@ -1,7 +1,7 @@
 """conf/: everything composes, params.yaml is what it composes to, and its numbers are those that the library takes."""
 
 import shutil
-from dataclasses import fields
+from dataclasses import asdict, fields
 from functools import cache
 from pathlib import Path
 
@@ -11,6 +11,7 @@ from omegaconf import DictConfig, OmegaConf
 from rlflow import zoo
 from rlflow.agents.collection import CollectionConfig
 from rlflow.agents.config import ControllerConfig
+from rlflow.cost.analytic import AnalyticConfig, GpuConfig
 from rlflow.cost.measured import PricingConfig
 from rlflow.environments import EnvironmentConfig, RewardConfig
 from rlflow.errors import InputError
@@ -105,6 +106,13 @@ def test_every_reward_is_one_that_the_environment_knows(option: str):
 def test_pricing_is_all_in_conf(option: str):
     written = set(compose(option).cost) - {"kind", "setting"}
     assert written == {entry.name for entry in fields(PricingConfig)}
+
+
+@pytest.mark.parametrize(("option", "kind"), [("analytic", AnalyticConfig), ("gpu", GpuConfig)])
+def test_a_roofline_is_the_same_here_and_on_the_command_line(option: str, kind: type):
+    """`rlflow optimise --cost-model gpu` takes the defaults of the dataclass."""
+    settings = OmegaConf.to_container(compose(f"cost={option}").cost)
+    assert settings == {"kind": option} | asdict(kind())
 
 
 def test_temperature_reaches_the_dream_and_no_other_stage():
