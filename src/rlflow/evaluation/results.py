@@ -101,9 +101,10 @@ def _inconsistencies(name: str, document: Any) -> Iterator[str]:
             for method, result in methods.items():
                 yield from _improvement_problem(f"/{graph}/{method}", result)
     if name == "curves":
-        for curve, points in document.items():
-            if len(points["step"]) != len(points["value"]):
-                yield f"at /{curve}: {len(points['step'])} steps but {len(points['value'])} values"
+        for graph, curves in document.items():
+            for curve, points in curves.items():
+                if len(points["step"]) != len(points["value"]):
+                    yield f"at /{graph}/{curve}: {len(points['step'])} steps but {len(points['value'])} values"
 
 
 def _unordered_intervals(document: Any, path: str) -> Iterator[str]:
