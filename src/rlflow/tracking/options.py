@@ -15,6 +15,6 @@ def option(program: str, overrides: Sequence[str], group: str, name: str) -> dic
 
     program: the configuration's name. overrides: those that the program was started with.
     """
-    composed = OmegaConf.to_container(compose(program, [*overrides, f"+{group}={name}"]), resolve=True)
-    section: dict[str, Any] = composed[group]  # type: ignore[index, call-overload]
+    composed: Any = OmegaConf.to_container(compose(program, [*overrides, f"+{group}={name}"]), resolve=True)
+    section: dict[str, Any] = composed[group]
     return section
