@@ -2,8 +2,8 @@
 
     python pipelines/headroom_latency.py
 
-The machine should be quiet: other work widens the intervals, and the control, the original against itself, shows it. The
-figures go to data/results/headroom/latency.json. What was searched is kept until all graphs are timed.
+The machine should be quiet: other work widens the intervals, and the control, the original against itself, shows it.
+The figures go to data/results/headroom/latency.json. What was searched is kept until all graphs are timed.
 """
 
 import os
@@ -30,10 +30,10 @@ from rlflow.rules.matching.rewriter import Rewriter
 from rlflow.runtime.session import SETTINGS
 from rlflow.runtime.timing.statistics import ratio
 from rlflow.tracking.factories import cost_model_of, model_file_of
-from rlflow.tracking.options import option
-from rlflow.tracking.provenance import code_digest, source_tags
+from rlflow.tracking.provenance import source_tags
 from rlflow.tracking.run import numbers, open_run
-from rlflow.tracking.store import main_root, open_store
+from rlflow.tracking.store import open_store
+from rlflow.tracking.study import checkpoint_of, option
 
 RESULTS = Path("data/results/headroom/latency.json")
 GREEDY, SATURATION = "greedy", "equality_saturation"
@@ -44,7 +44,7 @@ def headroom_latency(config: DictConfig) -> None:
     settings: Any = OmegaConf.to_container(config, resolve=True)
     overrides = HydraConfig.get().overrides.task
     option_of = partial(option, "headroom", overrides)
-    folder = main_root() / ".checkpoints" / "headroom_latency" / code_digest(Path.cwd())[:16]
+    folder = checkpoint_of("headroom_latency", settings)
     gate = GateConfig(**settings["latency"]["gate"], seed=settings["seed"])
     contenders = _contenders(settings["latency"], option_of)
 
@@ -77,9 +77,9 @@ def _timed(
     graph: Any, contenders: dict[str, Contender], gate: GateConfig, folder: Path, on_progress: OnProgress
 ) -> dict[str, Any]:
     """The latencies of one graph by setting; the folder keeps its models and what was found."""
+    folder.mkdir(exist_ok=True)
     original = folder / "original.onnx"
     if not original.exists():
-        folder.mkdir(parents=True, exist_ok=True)
         model_file_of(graph, original)
     outcomes = {
         name: compete(contender, from_onnx(original), original, folder, gate, folder, on_progress)

@@ -82,6 +82,7 @@ def test_only_these_keys_are_optional(documents, name):
     optional = {
         "equivalence": {"float64"},
         "evaluate": graphs | methods | effort | {"steps", "distinct_rules"},
+        "headroom": {"analytic", "gpu", "greedy", "equality_saturation", "10", "100"},
         "rule_study": {"foreign.txt"},
         "rules_applied": graphs | {"untouched", "rlflow", "greedy", "merge", "sum", "never", "cancel"},
         "rules_generate": {"algebra"},

@@ -1,12 +1,11 @@
 """Running the cells of a study: each in a process of its own, a few at a time, none of them twice.
 
-    for key, row in rows(cells, processes=2, folder=Path("kept"), source="9f3a..."):
+    for key, row in rows(cells, processes=2, folder=Path("kept")):
 
-A row is kept in a file as soon as there is one. When the study is started again after it was killed, rows of the same
-cell and the same code are read instead of made. A cell whose process fails has no row, and costs the others nothing.
+A row is kept in a file as soon as there is one, and read from there when a study that was killed is started again. A
+cell whose process fails has no row, and costs the others nothing.
 """
 
-import hashlib
 import json
 import logging
 from collections.abc import Iterator, Mapping
@@ -23,14 +22,10 @@ GRACE_S = 600.0
 log = logging.getLogger(__name__)
 
 
-def rows(cells: Mapping[Key, Cell], *, processes: int, folder: Path, source: str) -> Iterator[tuple[Key, Row]]:
-    """Yield the rows as they come, kept ones among them.
-
-    folder: where rows are kept. source: a digest of the code, without which an older version's rows would be taken.
-    """
-    folder.mkdir(parents=True, exist_ok=True)
+def rows(cells: Mapping[Key, Cell], *, processes: int, folder: Path) -> Iterator[tuple[Key, Row]]:
+    """Yield the rows as they come, those first that the folder has from the same cells and the same code."""
     with ThreadPoolExecutor(processes) as pool:
-        futures = {pool.submit(_row, cell, folder / _file_name(key, cell, source)): key for key, cell in cells.items()}
+        futures = {pool.submit(_row, cell, folder / f"{'-'.join(key)}.json"): key for key, cell in cells.items()}
         try:
             for future in as_completed(futures):
                 row = future.result()
@@ -52,8 +47,3 @@ def _row(cell: Cell, kept: Path) -> Row | None:
             draft.write_text(json.dumps(row))
     content: Row = json.loads(kept.read_text())
     return content
-
-
-def _file_name(key: Key, cell: Cell, source: str) -> str:
-    digest = hashlib.sha256(f"{cell!r} {source}".encode()).hexdigest()
-    return f"{'-'.join(key)}-{digest[:16]}.json"

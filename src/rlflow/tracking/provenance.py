@@ -37,15 +37,6 @@ def changed(root: Path, *paths: str) -> list[str]:
     return (_git(root, "diff", "--name-only", "HEAD", "--", *paths) or "").splitlines()
 
 
-def code_digest(root: Path) -> str:
-    """A digest of the library's code and rules below `root`, committed or not."""
-    digest = hashlib.sha256()
-    for file in sorted((root / "src/rlflow").rglob("*")):
-        if file.suffix in (".py", ".jsonl"):
-            digest.update(str(file.relative_to(root)).encode() + file.read_bytes())
-    return digest.hexdigest()
-
-
 def process_tag() -> str:
     """A tag of this process: host, id and start time, since ids are used again."""
     return f"{socket.gethostname()} {os.getpid()} {psutil.Process().create_time():.2f}"
