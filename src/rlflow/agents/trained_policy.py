@@ -24,7 +24,7 @@ def trained_policy(
     horizon: int = 150,
     seed: int = 0,
 ) -> PolicyOptimiser:
-    """Make an optimiser of a policy in `folder`, which holds `world_models` and `policies` by the graph of the training.
+    """Make an optimiser of a policy in `folder`, which holds `world_models` and `policies` by the graph of training.
 
     trained_on: the name of that graph; None: the first by name. The policy acts with those of its rules that `library`
     has, so its rewriter is its own. An episode has `horizon` rewrites at most. `InputError` if there is no such policy.
