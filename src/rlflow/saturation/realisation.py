@@ -16,8 +16,7 @@ Invariant: rewriting never takes a value out of its class.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from functools import cached_property
+from dataclasses import dataclass
 
 from immutables import Map
 

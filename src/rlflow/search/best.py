@@ -1,12 +1,9 @@
 """A portfolio: several searches under one budget, each from the best state so far.
 
-No search is the best on every graph. Equality saturation finds what needs many steps that pay together, chains the
-steps that its price guard refuses, iterated search what is left, if there is time.
-
-    members              share of the budget
-    equality_saturation  0.6     a minute of 100 s left over goes to those that follow
-    chains               0.3
-    iterated             0.1
+No search is the best on every graph. Equality saturation finds what needs many steps that pay only together, chains the
+steps that its price guard refuses, iterated search something of what is left, if there is time. Of a budget of 100 s,
+with shares of 0.6, 0.3 and 0.1, equality saturation may spend 60 s; if it ends after 20, chains may spend 60 of the
+other 80, and iterated search the rest.
 
 Invariant: the price never rises from one member to the next, and the way from the original stays one trajectory, which
 is why all members rewrite with the same rewriter.
