@@ -247,6 +247,7 @@ class Workspace:
             self.evaluator.cost_model.name,
             self.library_hash,
             tuple(steps),
+            matching=self.rewriter.matching,
         )
         return OptimisationResult(
             best=best.graph,

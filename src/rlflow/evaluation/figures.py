@@ -65,32 +65,29 @@ def latency_ratios(metrics: Metrics) -> Figure:
     return figure
 
 
-def training_curves(curves: Mapping[str, Mapping[str, Any]]) -> Figure:
-    """One panel per curve, in the order of `curves` (schema `curves`)."""
-    figure = _figure(columns=len(curves))
-    panels = np.atleast_1d(figure.subplots(1, len(curves)))
-    for axes, (name, curve) in zip(panels, curves.items(), strict=True):
-        axes.plot(curve["step"], curve["value"])
-        axes.set(title=name, xlabel=curve["step_name"], ylabel=curve["unit"])
+def training_curves(curves: Mapping[str, Mapping[str, Mapping[str, Any]]]) -> Figure:
+    """One row of panels per graph and one panel per curve, in the order of `curves` (schema `curves`)."""
+    columns = max(map(len, curves.values()))
+    figure = _figure(columns, rows=len(curves))
+    for row, (graph, drawn) in enumerate(curves.items()):
+        for column, (name, curve) in enumerate(drawn.items()):
+            axes = figure.add_subplot(len(curves), columns, row * columns + column + 1)
+            axes.plot(curve["step"], curve["value"])
+            axes.set(title=f"{graph}: {name}", xlabel=curve["step_name"], ylabel=curve["unit"])
     return figure
 
 
-def temperature_sweep(metrics: Mapping[str, Any]) -> Figure:
+def temperature_sweep(metrics: Mapping[str, Mapping[str, Any]]) -> Figure:
     """Scores in the dream and in the real environment by temperature, and the random agent's real score.
 
-    `metrics` follows schema `temperature_sweep` (the paper's Table 3).
+    `metrics` follows schema `temperature_sweep` (the paper's Table 3); each graph has a panel.
     """
-    figure = _figure(columns=1)
-    axes = figure.subplots()
-    points = sorted(metrics["points"], key=lambda point: point["temperature"])
-    temperatures = [point["temperature"] for point in points]
-    for world in ("dream", "real"):
-        scores = np.array([point[f"{world}_score_percent"] for point in points])
-        intervals = np.array([point.get(f"{world}_score_percent_ci95", [np.nan, np.nan]) for point in points])
-        axes.errorbar(temperatures, scores, yerr=_arms(scores, intervals), marker="o", capsize=3, label=world)
-    axes.axhline(metrics["random_score_percent"], color="grey", linestyle="--", label="real, random agent")
-    axes.set(xlabel="temperature", ylabel="improvement, %")
-    axes.legend()
+    figure = _figure(columns=len(metrics))
+    panels = figure.subplots(1, len(metrics), squeeze=False)[0]
+    for axes, (graph, sweep) in zip(panels, metrics.items(), strict=True):
+        _scores_by_temperature(axes, sweep)
+        axes.set(title=graph, xlabel="temperature", ylabel="improvement, %")
+        axes.legend()
     return figure
 
 
@@ -174,6 +171,16 @@ def rule_counts(rules_applied: Mapping[str, Mapping[str, Mapping[str, int]]], me
     return dict(sorted(rows.items(), key=lambda row: -sum(row[1])))
 
 
+def _scores_by_temperature(axes: Axes, sweep: Mapping[str, Any]) -> None:
+    points = sorted(sweep["points"], key=lambda point: point["temperature"])
+    temperatures = [point["temperature"] for point in points]
+    for world in ("dream", "real"):
+        scores = np.array([point[f"{world}_score_percent"] for point in points])
+        intervals = np.array([point.get(f"{world}_score_percent_ci95", [np.nan, np.nan]) for point in points])
+        axes.errorbar(temperatures, scores, yerr=_arms(scores, intervals), marker="o", capsize=3, label=world)
+    axes.axhline(sweep["random_score_percent"], color="grey", linestyle="--", label="real, random agent")
+
+
 def _ratio_bars(axes: Axes, metrics: Metrics, key: str) -> None:
     compared = methods_of(metrics)
     width = 0.8 / len(compared)
@@ -207,6 +214,6 @@ def _arms(values: np.ndarray, intervals: np.ndarray) -> np.ndarray:
     return np.stack([values - intervals[:, 0], intervals[:, 1] - values]).clip(min=0)
 
 
-def _figure(columns: int) -> Figure:
+def _figure(columns: int, rows: int = 1) -> Figure:
     width, height = _PANEL_INCHES
-    return Figure(figsize=(width * columns, height), layout="constrained")
+    return Figure(figsize=(width * columns, height * rows), layout="constrained")

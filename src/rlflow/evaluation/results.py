@@ -108,9 +108,10 @@ def _inconsistencies(name: str, document: Any) -> Iterator[str]:
                 if not any(result["best_known"] for result in methods.values()):
                     yield f"at /{graph}/{cost}: no method is marked as the best known"
     if name == "curves":
-        for curve, points in document.items():
-            if len(points["step"]) != len(points["value"]):
-                yield f"at /{curve}: {len(points['step'])} steps but {len(points['value'])} values"
+        for graph, curves in document.items():
+            for curve, points in curves.items():
+                if len(points["step"]) != len(points["value"]):
+                    yield f"at /{graph}/{curve}: {len(points['step'])} steps but {len(points['value'])} values"
 
 
 def _unordered_intervals(document: Any, path: str) -> Iterator[str]:

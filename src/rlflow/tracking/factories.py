@@ -1,6 +1,7 @@
 """Objects that several stages work with, made from their sections of the configuration: graph, rules, prices."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from rlflow.onnx_io import from_onnx, save_model
 from rlflow.rules import library
 from rlflow.rules.library import Library
 from rlflow.search.rule_selection import RuleSet
+from rlflow.tracking.stage import Stage
 
 Section = Mapping[str, Any]
 
@@ -52,12 +54,22 @@ def cost_context_of(cost: Section, prices: Path | None = None) -> tuple[str, Cos
     return kind, CostContext(setting, prices=prices, settings=settings)
 
 
+def priced(stage: Stage, start: Path | None = None) -> tuple[CostModel, Callable[[], None]]:
+    """The cost model of a stage, and a function that keeps its prices among the checkpoints.
+
+    It begins with the prices that a killed process has kept, or else with those of the file `start`.
+    """
+    kept = stage.checkpoint / "prices.json"
+    cost_model = cost_model_of(stage.settings["cost"], kept if kept.exists() else start)
+    return cost_model, partial(save_prices, cost_model, kept)
+
+
 def save_prices(cost_model: CostModel, path: Path) -> None:
     """All prices that the model knows; a model that measures nothing leaves an empty list."""
     listed = cost_model.price_list if isinstance(cost_model, MeasuredCost) else empty_price_list(threads=1)
     listed.save(path)
 
 
-def agent_rules(folder: Path) -> Library:
-    """The rules that agents act with, as generate_rules chose them."""
-    return RuleSet.load(folder / "rule_set.json").rules(library.load(folder / "library.jsonl"))
+def agent_rules(folder: Path, graph: str) -> Library:
+    """The rules that agents act with on that graph, as generate_rules chose them."""
+    return RuleSet.load(folder / graph / "rule_set.json").rules(library.load(folder / "library.jsonl"))
