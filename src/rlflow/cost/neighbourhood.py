@@ -17,6 +17,7 @@ from __future__ import annotations
 import marshal
 from collections.abc import Collection, Hashable, Mapping
 from itertools import count
+from typing import Any
 
 from rlflow.cost.fragment import from_outside, is_literal
 from rlflow.cost.regions import traits_from_afar
@@ -75,23 +76,23 @@ class _Text:
         self.inside = len(nodes)
         self.outside: dict[Ref, int] = {}
 
-    def of_nodes(self) -> Hashable:
+    def of_nodes(self) -> tuple[Any, ...]:
         graph, places = self.graph, list(self.places)[: self.inside]
         return tuple((*self._of_node(graph.nodes[i]), *self._reading(i)) for i in places)
 
-    def of_added(self) -> Hashable:
+    def of_added(self) -> tuple[Any, ...]:
         added = self.edit.added
         return tuple(self._of_node(added[i]) for i in list(self.places)[self.inside :])
 
-    def of_substitution(self) -> Hashable:
+    def of_substitution(self) -> tuple[Any, ...]:
         return tuple(
             (self._of_operand(None, old), self._of_operand(None, new)) for old, new in self.edit.substitution.items()
         )
 
-    def _of_node(self, node: Node) -> tuple[Hashable, ...]:
+    def _of_node(self, node: Node) -> tuple[Any, ...]:
         return node.signature, *(None if ref is None else self._of_operand(node, ref) for ref in node.inputs)
 
-    def _of_operand(self, reader: Node | None, ref: Ref) -> Hashable:
+    def _of_operand(self, reader: Node | None, ref: Ref) -> tuple[int, ...]:
         """Write a value by its place in the list, one from outside by its number among those and by its traits."""
         place = self.places.get(ref.node)
         if place is not None:
@@ -109,7 +110,7 @@ class _Text:
         tensor_type = self.edit.added[ref.node].types[ref.index]
         return _history(self.graph, self.edit.added, ref) if is_literal(tensor_type) else tensor_type
 
-    def _reading(self, identifier: int) -> tuple[Hashable, ...]:
+    def _reading(self, identifier: int) -> tuple[Any, ...]:
         """Write down who reads a node from outside the list: how many (up to two), and which of its outputs."""
         nodes, places = self.graph.nodes, self.places
         outside = [c for c in self.graph.consumers[identifier] if c not in places]
