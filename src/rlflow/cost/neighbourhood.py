@@ -20,7 +20,7 @@ from itertools import count
 from typing import Any
 
 from rlflow.cost.fragment import from_outside, is_literal
-from rlflow.cost.regions import traits_from_afar
+from rlflow.cost.regions import SUMS, traits_from_afar
 from rlflow.ir.graph import Graph
 from rlflow.ir.node import Node, Ref
 from rlflow.ir.preview import Preview
@@ -77,8 +77,8 @@ class _Text:
         self.outside: dict[Ref, int] = {}
 
     def of_nodes(self) -> tuple[Any, ...]:
-        graph, places = self.graph, list(self.places)[: self.inside]
-        return tuple((*self._of_node(graph.nodes[i]), *self._reading(i)) for i in places)
+        nodes = [(i, self.graph.nodes[i]) for i in list(self.places)[: self.inside]]
+        return tuple((*self._of_node(node), *self._reading(i, node)) for i, node in nodes)
 
     def of_added(self) -> tuple[Any, ...]:
         added = self.edit.added
@@ -110,15 +110,14 @@ class _Text:
         tensor_type = self.edit.added[ref.node].types[ref.index]
         return _history(self.graph, self.edit.added, ref) if is_literal(tensor_type) else tensor_type
 
-    def _reading(self, identifier: int) -> tuple[Any, ...]:
-        """Write down who reads a node from outside the list: how many (up to two), and which of its outputs."""
+    def _reading(self, identifier: int, node: Node) -> tuple[Any, ...]:
+        """Write down which results of a node are read from outside, and of a sum how many readers it has there."""
         nodes, places = self.graph.nodes, self.places
         outside = [c for c in self.graph.consumers[identifier] if c not in places]
         read = {ref.index for c in outside for ref in nodes[c].inputs if ref is not None and ref.node == identifier}
         if identifier in self.graph.output_nodes:
-            results = tuple(ref.index for ref in self.graph.outputs if ref.node == identifier)
-            return min(len(outside), 2), tuple(sorted(read)), results
-        return min(len(outside), 2), tuple(sorted(read))
+            read.update(ref.index for ref in self.graph.outputs if ref.node == identifier)
+        return min(len(outside), 2) if node.op in SUMS else 0, tuple(sorted(read))
 
 
 def _history(graph: Graph, added: Mapping[int, Node], ref: Ref) -> Hashable:

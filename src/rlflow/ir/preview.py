@@ -24,7 +24,7 @@ class Preview:
 
     - `removed`: nodes that would go, `idle` those to add that nobody would read.
     - `touched`: nodes that would stay and be touched, as `Change` says;
-      `readers` are those with other operands.
+      `readers` are those with other operands, and `gained` names for each value's node those that would newly read it.
     """
 
     added: Mapping[int, Node]
@@ -33,6 +33,7 @@ class Preview:
     idle: set[int]
     touched: set[int]
     readers: set[int]
+    gained: Mapping[int, set[int]]
 
 
 def preview(graph: Graph, added: Mapping[int, Node], substitution: Mapping[Ref, Ref]) -> Preview:
@@ -65,6 +66,7 @@ def preview(graph: Graph, added: Mapping[int, Node], substitution: Mapping[Ref, 
         idle={i for i in gone if i in added},
         touched=touched,
         readers={i for i in readers if i in touched},
+        gained={i: made - gone for i, made in gained.items()},
     )
 
 

@@ -2,13 +2,14 @@
 
 Greedy search ends in the first valley. A kick, a few random rewrites of which each touches what the last one made,
 leads out of it; greedy search from there ends in a valley near by, which is gone on from if it is no dearer, and
-sometimes if it is, as simulated annealing does (Lourenço, Martin and Stützle 2003; Kirkpatrick, Gelatt and Vecchi 1983).
+sometimes if it is, as simulated annealing does (Lourenço, Martin and Stützle 2003; Kirkpatrick and others 1983).
 
 The invariant: what is returned is the cheapest of all valleys, whichever the search went on from.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from math import exp
 
@@ -16,7 +17,8 @@ import numpy as np
 
 from rlflow.errors import InputError
 from rlflow.optimiser import OnProgress, State, Workspace
-from rlflow.rules.matching.rewriter import Location
+from rlflow.rules.matching.match import Match
+from rlflow.rules.matching.rewriter import Location, Matches
 from rlflow.search.base import Search
 from rlflow.search.greedy import descend, enough_ms
 from rlflow.search.locality import touches_last_change
@@ -26,8 +28,7 @@ from rlflow.search.locality import touches_last_change
 class Iterated(Search):
     """Ends after `stall` kicks in a row without a cheaper graph, or with the budget.
 
-    - `kick_steps`: a kick has from 1 to so many rewrites. A rule is drawn, then one of its matches; half of the kicks
-      begin at the last change, the others anywhere.
+    - `kick_steps`: a kick has from 1 to so many rewrites, the first anywhere. A rule is drawn, then one of its matches.
     - `temperature_percent`: a valley that is dearer by so many percent of the best price is gone on from with
       probability 1/e, one that is twice as much dearer with that squared; at 0 none is.
 
@@ -65,19 +66,13 @@ class Iterated(Search):
 
     def _kicked(self, work: Workspace, state: State, rng: np.random.Generator) -> State:
         """Return the state after a kick, which ends early where no rewrite touches the last one."""
-        anywhere = rng.random() < 0.5
         for step in range(int(rng.integers(self.kick_steps)) + 1):
-            near = None if anywhere and not step else touches_last_change(state)
-            matches = work.rewriter.matches(state.graph)
-            found = {
-                rule: [place for place, match in enumerate(of_rule) if near is None or near(match)]
-                for rule, of_rule in enumerate(matches)
-            }
-            rules = [rule for rule, places in found.items() if places]
-            if not rules:
+            wanted = touches_last_change(state) if step else _any_match
+            places = _places(work.rewriter.matches(state.graph), wanted)
+            if not places:
                 break
-            rule = rules[int(rng.integers(len(rules)))]
-            state = work.step(state, Location(rule, found[rule][int(rng.integers(len(found[rule])))]))
+            rule = list(places)[int(rng.integers(len(places)))]
+            state = work.step(state, Location(rule, places[rule][int(rng.integers(len(places[rule])))]))
             work.expansions += 1
         return state
 
@@ -86,3 +81,13 @@ class Iterated(Search):
         if dearer_percent <= 0:
             return 1.0
         return exp(-dearer_percent / self.temperature_percent) if self.temperature_percent else 0.0
+
+
+def _any_match(match: Match) -> bool:
+    return True
+
+
+def _places(matches: Matches, wanted: Callable[[Match], bool]) -> dict[int, list[int]]:
+    """Return the numbers of the wanted matches of each rule that has some."""
+    places = {rule: [i for i, match in enumerate(found) if wanted(match)] for rule, found in enumerate(matches)}
+    return {rule: found for rule, found in places.items() if found}
