@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 
 from rlflow.evaluation.figures import (
+    improvement,
     latency_ratios,
     rule_counts,
     rule_heat_map,
@@ -43,6 +44,23 @@ def test_curves_are_the_stored_points():
         np.testing.assert_array_equal(axes.lines[0].get_xydata().T, [curve["step"], curve["value"]])
     rows = [axes.get_subplotspec().rowspan.start for axes in figure.axes]
     assert rows == [0, 1, 1]
+
+
+def test_improvements_are_the_stored_ones_up_to_the_end_of_the_search(documents):
+    """A panel for each cost; a budget beyond the end (100 evaluations of a search that took 30) is not drawn."""
+    documents["headroom"]["bert"]["gpu"]["greedy"]["evaluations"] = 30
+    figure = improvement(documents["headroom"])
+    assert [axes.get_title() for axes in figure.axes] == ["bert, analytic", "bert, gpu"]
+    greedy, end, saturation, _ = figure.axes[0].lines
+    np.testing.assert_array_equal(greedy.get_xydata(), [[10, 4.0], [100, 9.5], [137, 10.0]])
+    np.testing.assert_array_equal(end.get_xydata(), [[137, 10.0]])
+    np.testing.assert_array_equal(saturation.get_xydata()[-1], [4000, 20.0])
+    np.testing.assert_array_equal(figure.axes[1].lines[0].get_xydata(), [[10, 4.0], [30, 10.0]])
+    (legend,) = figure.legends
+    colours = {
+        text.get_text(): line.get_color() for text, line in zip(legend.texts, legend.legend_handles, strict=True)
+    }
+    assert colours == {"greedy": greedy.get_color(), "equality_saturation": saturation.get_color()}
 
 
 def test_steps_are_drawn_by_size_beside_proportional_ones():

@@ -11,10 +11,12 @@ def path_of(folder: Path, name: str) -> Path:
     """Where the results file of schema `name` lies."""
     if name in STAGES:
         return folder / name / "metrics.json"
+    if name == "headroom_latency":
+        return folder / "headroom" / "latency.json"
     return folder / {"curves": "fit_world_model", "rules_applied": "evaluate"}.get(name, "") / f"{name}.json"
 
 
-PUBLISHED = [*STAGES, "bench", "conformance", "curves", "exports", "fuzz", "rules_applied"]
+PUBLISHED = [*STAGES, "headroom_latency", "bench", "conformance", "curves", "exports", "fuzz", "rules_applied"]
 
 
 @pytest.fixture
@@ -73,6 +75,16 @@ def test_figures_that_contradict_each_other_are_problems(folder, documents):
     assert "at /bert/random/latency_ratio_deployed_ci95: the low end 1.2 lies above the high end 1.1" in problems
     assert "at /bert/loss: 3 steps but 2 values" in problems
     assert len(problems.splitlines()) == 3
+
+
+def test_a_table_of_searches_without_a_best_or_with_a_wrong_saving_is_a_problem(folder, documents):
+    headroom = documents["headroom"]
+    headroom["bert"]["gpu"]["greedy"]["best_known"] = False
+    headroom["bert"]["analytic"]["greedy"]["improvement_percent"] += 1
+    path_of(folder, "headroom").write_text(json.dumps(headroom))
+    wrong, unmarked = check_results(folder)
+    assert "at /bert/analytic/greedy/improvement_percent: 11.00, but the costs give 10.00" in wrong
+    assert "at /bert/gpu: no method is marked as the best known" in unmarked
 
 
 def test_a_refused_document_leaves_the_file_as_it_was(folder, documents):

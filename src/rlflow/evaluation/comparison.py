@@ -25,7 +25,7 @@ from rlflow.ir.graph import Graph
 from rlflow.onnx_io import check_model, save_model, to_onnx
 from rlflow.optimise.diagnose import Derivation
 from rlflow.optimise.gate import GateConfig, check
-from rlflow.optimiser import Budget, OnProgress, OptimisationResult, Optimiser
+from rlflow.optimiser import Budget, Effort, OnProgress, OptimisationResult, Optimiser
 from rlflow.runtime.session import SETTINGS, Setting
 from rlflow.runtime.timing.latency import compare_latency
 from rlflow.runtime.timing.statistics import Ratio, ratio
@@ -63,7 +63,7 @@ class Timing:
     def ratio(self, setting: Setting, name: str) -> Ratio:
         """The original's latency over that of `name`; for the original itself, over its second timing."""
         times = self.times_ms[setting]
-        return ratio(times[ORIGINAL], times[_again(name)])
+        return ratio(times[ORIGINAL], times[again(name)])
 
     def median_ms(self, setting: Setting, name: str) -> float:
         """The median latency over all rounds."""
@@ -109,7 +109,7 @@ def compete(
 
 def time_all(original: Path, outcomes: Mapping[str, Outcome], config: GateConfig, on_progress: OnProgress) -> Timing:
     """Time all models in alternating fresh sessions, in both settings."""
-    models = {ORIGINAL: original, _again(ORIGINAL): original}
+    models = {ORIGINAL: original, again(ORIGINAL): original}
     models |= {name: outcome.model for name, outcome in outcomes.items()}
 
     def on_round(setting: Setting, done: int) -> None:
@@ -145,7 +145,7 @@ def original_row(
         **_evidence(report),
         "optimisation_s": 0.0,
         "training_s": 0.0,
-        "real_interactions": 0,
+        **Effort().to_json(),
         "seeds": [config.seed],
         "steps": 0,
         "distinct_rules": 0,
@@ -165,14 +165,15 @@ def row(graph: Graph, outcome: Outcome, cost_model: CostModel, timing: Timing) -
         **_evidence(outcome.equivalence),
         "optimisation_s": result.wall_time_s,
         "training_s": contender.training_s,
-        "real_interactions": contender.training_interactions + result.interactions,
+        **(Effort(rewrites=contender.training_interactions) + result.effort).to_json(),
         "seeds": list(contender.seeds),
         "steps": len(steps),
         "distinct_rules": len({step.rule for step in steps}),
     }
 
 
-def _again(name: str) -> str:
+def again(name: str) -> str:
+    """The name under which the second timing of the original is kept; any other model was timed once."""
     return f"{name} again" if name == ORIGINAL else name
 
 

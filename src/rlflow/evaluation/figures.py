@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from rlflow.errors import InputError
+from rlflow.evaluation.comparison import ORIGINAL
 from rlflow.evaluation.tables import Metrics, methods_of
 from rlflow.extras import needs
 from rlflow.runtime.session import SETTINGS
@@ -23,6 +24,7 @@ from rlflow.runtime.timing.statistics import NOISE
 with needs("plots", "a picture"):
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+    from matplotlib.lines import Line2D
 
 _TITLES = {
     "as_written": "as written (ORT optimisation off)",
@@ -30,6 +32,8 @@ _TITLES = {
 }
 _STEP_BY_SIZE = re.compile(r"real step by size, .*?(\d+) nodes")
 _PANEL_INCHES = (5.0, 3.4)
+_SMALL_PANEL_INCHES = 3.0
+_PANELS_IN_A_ROW = 5
 _CELL_INCHES = 0.45
 _CHARACTER_INCHES = 0.08
 _DOTS_PER_INCH = 150
@@ -84,6 +88,34 @@ def temperature_sweep(metrics: Mapping[str, Mapping[str, Any]]) -> Figure:
         _scores_by_temperature(axes, sweep)
         axes.set(title=graph, xlabel="temperature", ylabel="improvement, %")
         axes.legend()
+    return figure
+
+
+def improvement(metrics: Mapping[str, Mapping[str, Mapping[str, Mapping[str, Any]]]]) -> Figure:
+    """What each method had saved after so many evaluations, one panel per graph and cost.
+
+    `metrics` follows schema `headroom`. A dot ends the line of a method where its search ended.
+    """
+    places = [(f"{graph}, {cost}", methods) for graph, costs in metrics.items() for cost, methods in costs.items()]
+    compared = dict.fromkeys(method for _, methods in places for method in methods if method != ORIGINAL)
+    colours = {method: f"C{number}" for number, method in enumerate(compared)}
+    columns = min(_PANELS_IN_A_ROW, len(places))
+    lines = -(-len(places) // columns)
+
+    figure = Figure(figsize=(_SMALL_PANEL_INCHES * columns, _SMALL_PANEL_INCHES * 0.8 * lines), layout="constrained")
+    panels = figure.subplots(lines, columns, squeeze=False).flatten()
+    for axes, (title, methods) in zip(panels, places, strict=False):
+        for method in [method for method in compared if method in methods]:
+            _saving_line(axes, methods[method], colours[method])
+        axes.set_title(title, fontsize="small")
+        axes.set_xscale("log")
+        axes.tick_params(labelsize="small")
+    for axes in panels[len(places) :]:
+        axes.set_axis_off()
+    figure.supxlabel("evaluations")
+    figure.supylabel("improvement, %")
+    handles = [Line2D([], [], color=colour, label=method) for method, colour in colours.items()]
+    figure.legend(handles=handles, loc="outside upper center", ncols=len(handles) or 1)
     return figure
 
 
@@ -165,6 +197,16 @@ def _ratio_bars(axes: Axes, metrics: Metrics, key: str) -> None:
     axes.axhspan(1 - NOISE, 1 + NOISE, color="grey", alpha=0.25)
     axes.axhline(1, color="black", linewidth=0.8)
     axes.set_xticks(range(len(metrics)), list(metrics), rotation=20)
+
+
+def _saving_line(axes: Axes, row: Mapping[str, Any], colour: str) -> None:
+    """The improvement by evaluations, up to where the search ended."""
+    during = {int(most): reached["improvement_percent"] for most, reached in row["at"].items()}
+    during = {most: percent for most, percent in during.items() if most < row["evaluations"]}
+    end = (max(row["evaluations"], 1), row["improvement_percent"])
+    evaluations, percent = zip(*during.items(), end, strict=False)
+    axes.step(evaluations, percent, where="post", color=colour, linewidth=1)
+    axes.plot(*end, marker="o", markersize=4, color=colour)
 
 
 def _arms(values: np.ndarray, intervals: np.ndarray) -> np.ndarray:

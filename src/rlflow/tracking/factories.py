@@ -43,9 +43,15 @@ def model_file_of(graph: Section, place: Path) -> Path:
 
 def cost_model_of(cost: Section, prices: Path | None = None) -> CostModel:
     """Make the cost model of section `cost`; what is missing from the prices of a file is measured."""
+    kind, context = cost_context_of(cost, prices)
+    return COST_MODELS.get(kind)(context)
+
+
+def cost_context_of(cost: Section, prices: Path | None = None) -> tuple[str, CostContext]:
+    """Return the kind of that cost model, and what it is made from."""
     settings = dict(cost)
     kind, setting = settings.pop("kind"), settings.pop("setting", "deployed")
-    return COST_MODELS.get(kind)(CostContext(setting, prices=prices, settings=settings))
+    return kind, CostContext(setting, prices=prices, settings=settings)
 
 
 def priced(stage: Stage, start: Path | None = None) -> tuple[CostModel, Callable[[], None]]:
