@@ -62,7 +62,8 @@ class AnalyticCost:
             return [self._node_ms(graph, i) for i in graph.order]
         change = graph.edit.change
         made = [self._node_ms(graph, i) for i in change.added if runs(graph.nodes[i])]
-        return [*before, *made, *(-self._node_ms(parent, i) for i in change.removed if runs(parent.nodes[i]))]
+        gone = (i for i in change.removed if i in parent.nodes and runs(parent.nodes[i]))
+        return [*before, *made, *(-self._node_ms(parent, i) for i in gone)]
 
     def surroundings(self, graph: Graph, edit: Preview) -> Surroundings:
         """Write down which nodes come and go: an edit keeps the types of all values, and with them all other prices."""

@@ -36,11 +36,14 @@ def _playing(parts: Fusion) -> frozenset[str]:
 VIEWS = registry.having(lambda traits: traits.view)
 """Operators that only relabel memory."""
 
+SUMS = _playing(Fusion.SUM)
+"""Operators that join each other only where nobody else reads the first."""
+
 _TRANSPOSES = _playing(Fusion.TRANSPOSE)
 _PADS, _PADDED = _playing(Fusion.PAD), _playing(Fusion.PADDED)
 _PRODUCTS = _playing(Fusion.PRODUCT)
 _POINTWISE = _playing(Fusion.POINTWISE)
-_SUMS, _SCALES = _playing(Fusion.SUM), _playing(Fusion.SCALE)
+_SCALES = _playing(Fusion.SCALE)
 _GATES, _GATED = _playing(Fusion.GATE), _playing(Fusion.GATED)
 _REDUCTIONS = _playing(Fusion.REDUCTION)
 _NORMALISATIONS, _NORMALISED = _playing(Fusion.NORMALISATION), _playing(Fusion.NORMALISED)
@@ -88,8 +91,8 @@ def concerned(partition: Partition, graph: Graph, edit: Preview) -> set[int]:
     """Return the nodes of all regions whose extent or whose price an edit may change."""
     near = edit.removed | edit.touched
     for identifier in edit.touched:
-        if graph.nodes[identifier].op in _SUMS:  # the number of its readers decides whether it joins other sums
-            near.update(c for c in graph.consumers[identifier] if graph.nodes[c].op in _SUMS)
+        if graph.nodes[identifier].op in SUMS:  # the number of its readers decides whether it joins other sums
+            near.update(c for c in graph.consumers[identifier] if graph.nodes[c].op in SUMS)
     near.update(rescaled(graph, edit.readers))
     return {i for identifier in near for i in partition.region_of.get(identifier, ())}
 
@@ -100,9 +103,9 @@ def rescaled(graph: Graph, changed: Iterable[int]) -> Iterator[int]:
     nodes, consumers = graph.nodes, graph.consumers
     for identifier in changed:
         op = nodes[identifier].op
-        if op not in _SUMS and op not in _GATED and op not in _SCALES:
+        if op not in SUMS and op not in _GATED and op not in _SCALES:
             continue
-        near = (identifier, *(consumers[identifier] if op in _SUMS else ()))
+        near = (identifier, *(consumers[identifier] if op in SUMS else ()))
         gated = [i for i in near if nodes[i].op in _GATED]
         behind = (identifier, *(c for i in gated for c in consumers[i]))
         scales = [i for i in behind if nodes[i].op in _SCALES]
@@ -113,10 +116,10 @@ def rescaled(graph: Graph, changed: Iterable[int]) -> Iterator[int]:
 
 def traits_from_afar(graph: Graph, reader: Node, operand: Node) -> int:
     """Return what `_may_fuse` sees in an operand of a node beside its type, as bits: 0 for most."""
-    if reader.op not in _SUMS and reader.op not in _GATED and reader.op not in _SCALES:
+    if reader.op not in SUMS and reader.op not in _GATED and reader.op not in _SCALES:
         return 0
     is_gate = operand.op in _GATES
-    has_gate = operand.op in _SUMS and any(graph.nodes[s].op in _GATES for s in operand.sources)
+    has_gate = operand.op in SUMS and any(graph.nodes[s].op in _GATES for s in operand.sources)
     return is_gate + 2 * has_gate + 4 * _comes_from_gelu(graph, operand)
 
 
@@ -198,7 +201,7 @@ def _may_fuse(graph: Graph, producer: int, consumer: int) -> bool:
 def _stays_local(graph: Graph, producer: int, consumer: int) -> bool:
     """Return False for what runs through the whole model: a residual stream, or a mask that every layer adds."""
     first, second = graph.nodes[producer], graph.nodes[consumer]
-    if first.op in _SUMS and second.op in _SUMS and len(graph.consumers[producer]) > 1:
+    if first.op in SUMS and second.op in SUMS and len(graph.consumers[producer]) > 1:
         return False
     given, made = first.types[0], second.types[0]
     if given is None or made is None or given.shape is None or made.shape is None:
@@ -230,5 +233,5 @@ def _comes_from_gelu(graph: Graph, node: Node) -> bool:
     if node.op not in _GATED:
         return False
     near = [graph.nodes[s] for s in node.sources]
-    far = [graph.nodes[s] for operand in near if operand.op in _SUMS for s in operand.sources]
+    far = [graph.nodes[s] for operand in near if operand.op in SUMS for s in operand.sources]
     return any(operand.op in _GATES for operand in far)
