@@ -15,7 +15,7 @@ Each chosen application is paid for once, however many of its outputs are read, 
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from math import fsum, isfinite
@@ -101,6 +101,14 @@ class Problem:
         """Return the operands of a choice that have to be made, each once."""
         return tuple(c for c in dict.fromkeys(self.choices[number].operands) if c not in self.given)
 
+    def readers(self, choices: Iterable[int]) -> Mapping[Class, Sequence[int]]:
+        """Return those of the choices that read each class."""
+        readers: dict[Class, list[int]] = {}
+        for number in choices:
+            for operand in self.reads(number):
+                readers.setdefault(operand, []).append(number)
+        return readers
+
     def price_ms(self, choices: Iterable[int]) -> float:
         """Return the price of these applications, each paid for once; rounded once, whatever their order."""
         return fsum(self.choices[number].price_ms for number in sorted(set(choices)))
@@ -110,11 +118,8 @@ class Problem:
 
         Operands come before their readers, so that a choice that needs its own outcome makes nothing.
         """
-        readers: dict[Class, list[int]] = {}
         waiting = {number: len(self.reads(number)) for number in choices}
-        for number in choices:
-            for operand in self.reads(number):
-                readers.setdefault(operand, []).append(number)
+        readers = self.readers(choices)
         ready = [number for number in reversed(sorted(waiting)) if not waiting[number]]
         derived: dict[Class, int] = {}
         while ready:
