@@ -5,12 +5,16 @@ The roofline model (Williams et al., 2009). For tests, for CI and for machines o
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import fsum
 
 from rlflow.cost.base import Cost, CostContext
-from rlflow.cost.work import WorkCounter
+from rlflow.cost.work import NodeWork, WorkCounter
 from rlflow.ir.graph import Graph
+from rlflow.ir.node import Node
+from rlflow.ir.tensor_type import TensorType
+from rlflow.ops import registry
 
 
 @dataclass(frozen=True)
@@ -44,8 +48,14 @@ class AnalyticCost:
             work.load_time_flops,
         )
 
+    def node_ms(self, node: Node, operands: Sequence[TensorType | None]) -> float:
+        """Price one node on operands of these types: `runtime_ms` is the sum over the nodes that run."""
+        return self._work_ms(NodeWork(registry.flops(node, operands), registry.bytes_moved(node, operands)))
+
     def _node_ms(self, graph: Graph, identifier: int) -> float:
-        work = self._work.node(graph, identifier)
+        return self._work_ms(self._work.node(graph, identifier))
+
+    def _work_ms(self, work: NodeWork) -> float:
         arithmetic_ms = work.flops / self.config.gflops_per_s / 1e6
         traffic_ms = work.bytes_moved / self.config.gbytes_per_s / 1e6
         return max(arithmetic_ms, traffic_ms) + self.config.launch_us / 1e3
