@@ -161,7 +161,12 @@ class Workspace:
             if state.action is not None
         ]
         trajectory = Trajectory(
-            self.start.hash, self.start.runtime_ms, self.cost_model.name, self.library_hash, tuple(steps)
+            self.start.hash,
+            self.start.runtime_ms,
+            self.cost_model.name,
+            self.library_hash,
+            tuple(steps),
+            matching=self.rewriter.matching,
         )
         return OptimisationResult(
             best.graph, best.runtime_ms, self.start.runtime_ms, trajectory, self.elapsed_s, self.interactions

@@ -18,7 +18,7 @@ from rlflow.optimise.gate import GateConfig, check, judgeable
 from rlflow.optimise.source import Source
 from rlflow.optimise.specialise import Assumptions
 from rlflow.rules import library as rule_library
-from rlflow.rules.matching.rewriter import Rewriter
+from rlflow.rules.matching.sharing import rewriter_of
 from rlflow.runtime.inputs import dimensions_of
 from rlflow.trajectory import record
 from rlflow.trajectory.replay import replay as replay_trajectory
@@ -55,7 +55,7 @@ def replay(
     chosen = recorded[number - 1]
     library = rule_library.load(rules)
     names = {r.id: r.name for r in library.rules}
-    rewriter = Rewriter(library.rules)
+    rewriter = rewriter_of(chosen.matching, library.rules)
     source = Source.of(model)
     sizes = dimensions_of(source.model, dict(parse_shape(text) for text in shape or ()))
     graph = Assumptions(source.model, sizes, library.rules).start_of(chosen, rewriter)

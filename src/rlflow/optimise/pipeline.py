@@ -120,7 +120,10 @@ class Pipeline:
 
     def _nothing_done(self, graph: Graph) -> OptimisationResult:
         """The result of no search at all, for a model of which no candidate could be judged."""
-        no_steps = Trajectory(structural_hash(graph), 0.0, self.cost_model.name, self.library.hash, ())
+        matching = self.method.rewriter.matching
+        no_steps = Trajectory(
+            structural_hash(graph), 0.0, self.cost_model.name, self.library.hash, (), matching=matching
+        )
         return OptimisationResult(graph, 0.0, 0.0, no_steps, wall_time_s=0.0, interactions=0)
 
     def _with_subgraphs(

@@ -1,1 +1,1 @@
-"""Equality saturation over whole models: all rewrites of a model at once, and the cheapest graph among them."""
+"""Equality saturation of whole models: their e-graph, its exploration by rules, and what is taken out of it again."""

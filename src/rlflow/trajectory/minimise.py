@@ -14,8 +14,8 @@ steps the end is right or the others cannot be taken.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cache
 
 from rlflow.errors import ReplayError
@@ -69,7 +69,7 @@ def minimise(graph: Graph, trajectory: Trajectory, rewriter: Rewriter, is_wrong:
     kept = () if fails(()) else _ddmin(every, fails)
     shortest = again(kept)
     assert shortest is not None
-    return Trajectory(trajectory.start_hash, 0.0, _NOT_PRICED, trajectory.library, shortest.steps, trajectory.seed)
+    return replace(trajectory, start_runtime_ms=0.0, cost_model=_NOT_PRICED, steps=shortest.steps)
 
 
 def _ddmin(items: tuple[int, ...], fails: Callable[[tuple[int, ...]], bool]) -> tuple[int, ...]:
@@ -150,24 +150,40 @@ class _Walk:
             for index in range(len(child.nodes[node].types)):
                 identities[Ref(node, index)] = frozenset({(number, place, index)})
 
-        # What is read in a root's stead has the root's names too.
-        for root in match.roots:
-            substitute = _substitute(self.graph, child, root)
-            if substitute is not None:
-                known = identities.get(substitute, self.identity(substitute))
-                identities[substitute] = known | self.identity(root)
+        # What is read in a value's stead has that value's names too.
+        for value, substitute in _substitutes(self.graph, child, match):
+            known = identities.get(substitute, self.identity(substitute))
+            identities[substitute] = known | self.identity(value)
 
         step = Step(match.rule.id, matches.index(match), structural_hash(child), 0.0, 0.0)
         return _Walk(child, self.rewriter, (*self.steps, step), identities, self.first_new)
 
 
-def _substitute(parent: Graph, child: Graph, root: Ref) -> Ref | None:
-    """The value that is read in `child` where `root` was read in `parent`; None if nothing is."""
-    if root in parent.outputs:
-        return child.outputs[parent.outputs.index(root)]
-    for reader in parent.consumers[root.node]:
-        if reader in child.nodes and root in parent.nodes[reader].inputs:
-            return child.nodes[reader].inputs[parent.nodes[reader].inputs.index(root)]
+def _substitutes(parent: Graph, child: Graph, match: Match) -> Iterator[tuple[Ref, Ref]]:
+    """Yield the match's roots and the values that are gone, each with the one that is read in `child` in its place.
+
+    Those nearest to the outputs come first: a reader, too, may have been merged with another node.
+    """
+    removed = child.edit.change.removed if child.edit else ()
+    gone = {Ref(node, index) for node in removed for index in range(len(parent.nodes[node].types))}.union(match.roots)
+    position = parent.positions()
+    read_instead: dict[Ref, Ref] = {}
+    for value in sorted(gone, key=lambda ref: (-position[ref.node], ref)):
+        substitute = _substitute(parent, child, value, read_instead)
+        if substitute is not None:
+            yield value, substitute
+            if value.node not in match.nodes:
+                read_instead[value] = substitute
+
+
+def _substitute(parent: Graph, child: Graph, value: Ref, merged: Mapping[Ref, Ref]) -> Ref | None:
+    """Return the value that is read in `child` where `value` was read in `parent`; None if nothing is."""
+    if value in parent.outputs:
+        return child.outputs[parent.outputs.index(value)]
+    for reader in parent.consumers[value.node]:
+        now = reader if reader in child.nodes else merged.get(Ref(reader), Ref(-1)).node
+        if now in child.nodes and value in parent.nodes[reader].inputs:
+            return child.nodes[now].inputs[parent.nodes[reader].inputs.index(value)]
     return None
 
 

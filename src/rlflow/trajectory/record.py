@@ -29,6 +29,7 @@ class Trajectory:
 
     `library` is the hash of the rules that could be chosen. Replaying needs those of the steps and no others: a
     location is counted among the matches of its own rule, whatever rules there are besides and in whatever order.
+    `matching` is that of the rewriter that counted them (`rules.matching.sharing.rewriter_of` makes it).
     """
 
     start_hash: str
@@ -37,6 +38,7 @@ class Trajectory:
     library: str
     steps: tuple[Step, ...]
     seed: int | None = None
+    matching: str = "private"
 
     def to_json(self) -> str:
         return json.dumps(asdict(self))

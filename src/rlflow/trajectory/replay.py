@@ -17,6 +17,11 @@ def replay(graph: Graph, trajectory: Trajectory, rewriter: Rewriter) -> Iterator
 
     `ReplayError` naming the step if the graph, the rules or a hash are not what was recorded.
     """
+    if trajectory.matching != rewriter.matching:
+        raise ReplayError(
+            f"the trajectory was recorded with {trajectory.matching} matching and cannot be replayed with "
+            f"{rewriter.matching} matching: make its rewriter with rewriter_of({trajectory.matching!r}, rules)"
+        )
     found = structural_hash(graph)
     if found != trajectory.start_hash:
         raise ReplayError(f"the trajectory starts from graph {trajectory.start_hash}, but this model is graph {found}")

@@ -28,28 +28,34 @@ class Transfer:
     refused: tuple[str, ...]
 
 
-def transferred(start: Graph, trajectory: Trajectory, onto: Graph, rewriter: Rewriter) -> Transfer:
+def transferred(
+    start: Graph, trajectory: Trajectory, onto: Graph, rewriter: Rewriter, taker: Rewriter | None = None
+) -> Transfer:
     """Take the steps of a trajectory from `start` on `onto`, whose nodes have the same numbers as in `start`.
 
     A step is the same if it applies the same rule, replaces the same values and binds the same values. Every step goes
     through the rewriter, so what is taken is right for `onto`, whatever graph it was found on. The prices are those of
     the trajectory. `ReplayError` if it does not start from `start`.
+
+    `taker` is the rewriter that takes the steps, where it is not the one that they were recorded with: a trajectory of
+    private matching becomes one of sharing matching on the same graph.
     """
+    taker = taker or rewriter
     steps, refused = [], list[str]()
     graph = onto
     walk = zip(pairwise(replay(start, trajectory, rewriter)), trajectory.steps, strict=True)
     for number, ((before, after), step) in enumerate(walk, start=1):
         wanted = recorded_match(before, rewriter, step, number)
-        place = _same_place(graph, wanted, rewriter)
+        place = _same_place(graph, wanted, taker)
         if place is None:
             refused.append(step.rule)
             # Later steps name nodes by number, so the numbers that this step would have used stay unused.
             graph = replace(graph, next_id=max(graph.next_id, after.next_id))
             continue
 
-        graph = rewriter.apply(graph, rewriter.matches(graph)[place.rule][place.location])
+        graph = taker.apply(graph, taker.matches(graph)[place.rule][place.location])
         steps.append(replace(step, location=place.location, hash=structural_hash(graph)))
-    moved = replace(trajectory, start_hash=structural_hash(onto), steps=tuple(steps))
+    moved = replace(trajectory, start_hash=structural_hash(onto), steps=tuple(steps), matching=taker.matching)
     return Transfer(graph, moved, tuple(refused))
 
 

@@ -22,6 +22,7 @@ from typing import Any, NamedTuple
 from rlflow.errors import RuleError
 from rlflow.ir.tensor_type import TensorType
 from rlflow.ops import registry
+from rlflow.rules.egraph.union_find import UnionFind
 from rlflow.rules.pattern import Term, Variable
 
 ClassId = int
@@ -44,7 +45,7 @@ def _inferred(
     return registry.infer(op, dict(attributes), operands)
 
 
-class EGraph:
+class EGraph(UnionFind):
     """Terms over variables of the given types.
 
     `unite` leaves congruence for later, and `nodes_by_operator` (operator -> class -> its e-nodes) as it was; `rebuild`
@@ -52,11 +53,11 @@ class EGraph:
     """
 
     def __init__(self, variables: Mapping[str, TensorType]) -> None:
+        super().__init__()
         self.nodes_by_operator: Mapping[str, Mapping[ClassId, list[ENode]]] = {}
         self._variables = variables
         self._leaves: dict[str, ClassId] = {}
         self._classes: dict[ENode, ClassId] = {}
-        self._parents: list[ClassId] = []
         self._types: list[TensorType] = []
         self._congruent = True
 
@@ -71,13 +72,6 @@ class EGraph:
         twin._parents, twin._types = list(self._parents), list(self._types)
         twin.nodes_by_operator = self.nodes_by_operator
         return twin
-
-    def find(self, member: ClassId) -> ClassId:
-        """Return the class that this one has become part of."""
-        parents = self._parents
-        while parents[member] != member:
-            parents[member] = member = parents[parents[member]]  # halves the path, so that later searches are shorter
-        return member
 
     def type_of(self, member: ClassId) -> TensorType:
         return self._types[member]
@@ -118,7 +112,7 @@ class EGraph:
             return
         if self._types[one] != self._types[other]:
             raise RuleError(f"values of types {self._types[one]} and {self._types[other]} cannot be equal")
-        self._parents[other] = one
+        self.join(one, other)
         self._congruent = False
 
     def rebuild(self) -> bool:
@@ -142,9 +136,8 @@ class EGraph:
         return changed
 
     def _new_class(self, tensor_type: TensorType) -> ClassId:
-        self._parents.append(len(self._parents))
         self._types.append(tensor_type)
-        return self._parents[-1]
+        return self.extend()
 
     def _canonical(self, node: ENode) -> ENode:
         children = tuple(map(self.find, node.children))

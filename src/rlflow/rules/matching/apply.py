@@ -9,7 +9,12 @@ from rlflow.rules.matching.replacement import Operand, PlannedNode
 
 
 def apply(graph: Graph, match: Match) -> Graph:
-    """Return a new graph with the match applied, which shares all other nodes with `graph`, where it was found.
+    """Return a new graph with the match applied, which shares all other nodes with `graph`, where it was found."""
+    return graph.replace(*edit_of(graph, match))
+
+
+def edit_of(graph: Graph, match: Match) -> tuple[dict[int, Node], dict[Ref, Ref]]:
+    """Return the nodes that the match adds, and what is read in place of each of its roots, as `Graph.replace` takes it.
 
     A planned node that the graph already has is not made again, so that what two rewrites both need is computed once.
     The target's outputs take the names of the source's.
@@ -35,7 +40,7 @@ def apply(graph: Graph, match: Match) -> Graph:
         places.append(identifier)
 
     outputs = map(placed, match.replacement.outputs)
-    return graph.replace(added, dict(zip(match.roots, outputs, strict=True)))
+    return added, dict(zip(match.roots, outputs, strict=True))
 
 
 def _present(graph: Graph, planned: PlannedNode, inputs: tuple[Ref, ...], roots: set[int]) -> int | None:

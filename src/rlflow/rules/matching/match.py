@@ -1,14 +1,14 @@
 """The places in a graph at which rules apply.
 
-The discrimination tree finds occurrences of sources. One becomes a match if nobody outside reads a value inside, and if
-the rule's target can be typed in its place. A match carries that typed target, so that every match that is listed can
+The discrimination tree finds occurrences of sources. One becomes a match if the rewriter admits it (`Admission`: the
+plain one wants that nobody outside reads a value inside), and if the rule's target can be typed in its place. A match carries that typed target, so that every match that is listed can
 be applied. Layers are alike: a target is drawn up once for all places with the same circumstances (types, attributes,
 which operands are constant), on which alone it depends.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -48,14 +48,18 @@ class _Circumstances(NamedTuple):
     results: tuple[TensorType | None, ...]
 
 
+Admission = Callable[[Graph, Mapping[int, object], Sequence[int]], bool]
+"""Tells if an occurrence may become a match, from the graph, its nodes, and those of them that are inner and run."""
+
 _MAX_REMEMBERED = 200_000
 
 
 class Matcher:
     """Finds matches of all variants at once, and remembers their replacements by their circumstances."""
 
-    def __init__(self, variants: Sequence[tuple[int, Variant]]) -> None:
+    def __init__(self, variants: Sequence[tuple[int, Variant]], admits: Admission) -> None:
         """Index `variants`, each given with the index of its rule."""
+        self._admits = admits
         self._rules = [rule for rule, _ in variants]
         self._variants = [variant for _, variant in variants]
         self._outlines = list(map(outline, self._variants))
@@ -85,7 +89,7 @@ class Matcher:
                     yield rule, match
 
     def _completed(self, graph: Graph, occurrence: Occurrence) -> Match | None:
-        """Return the match of an occurrence, None if others read its inside or nothing can replace it."""
+        """Return the match of an occurrence, None if it is not admitted or nothing can replace it."""
         variant, written = self._variants[occurrence.variant], self._outlines[occurrence.variant]
         inside = dict.fromkeys(occurrence.nodes)
         roots = tuple(
@@ -95,7 +99,7 @@ class Matcher:
 
         running = dict.fromkeys(root.node for root in roots)
         inner = sorted(n for n in inside if n not in running and not graph.nodes[n].constant)
-        if not _private(graph, inside, inner) or any(r.index >= len(graph.nodes[r.node].types) for r in roots):
+        if not self._admits(graph, inside, inner) or any(r.index >= len(graph.nodes[r.node].types) for r in roots):
             return None
 
         bindings = dict(zip(variant.variables, occurrence.values, strict=True))
@@ -144,7 +148,7 @@ class Matcher:
         return replacement(variant.rule, scope, dict(zip(variant.variables, here.constant, strict=True)), here.results)
 
 
-def _private(graph: Graph, inside: Mapping[int, object], inner: Sequence[int]) -> bool:
+def is_private(graph: Graph, inside: Mapping[int, object], inner: Sequence[int]) -> bool:
     """Return True if nobody outside reads an inner value, which the rewrite would then compute twice."""
     outputs, consumers = graph.output_nodes, graph.consumers
     return all(i not in outputs and all(c in inside for c in consumers[i]) for i in inner)

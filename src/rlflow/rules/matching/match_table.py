@@ -23,7 +23,7 @@ from immutables import Map, MapMutation
 
 from rlflow.ir.graph import Change, Graph
 from rlflow.rules.matching.discrimination_tree import climb, descend
-from rlflow.rules.matching.match import Match, Matcher
+from rlflow.rules.matching.match import Admission, Match, Matcher
 from rlflow.rules.matching.variants import Variant, compile_variants
 from rlflow.rules.rule import Rule
 
@@ -51,11 +51,11 @@ class MatchTable:
 class MatchTables:
     """Makes, updates and reads the match tables of a list of rules."""
 
-    def __init__(self, rules: Sequence[Rule]) -> None:
+    def __init__(self, rules: Sequence[Rule], admits: Admission) -> None:
         variants = [(index, variant) for index, rule in enumerate(rules) for variant in compile_variants(rule)]
         joint = [(index, variant) for index, variant in variants if len(variant.roots) > 1]
-        self._single = Matcher([(index, variant) for index, variant in variants if len(variant.roots) == 1])
-        self._joint = Matcher(joint)
+        self._single = Matcher([(index, variant) for index, variant in variants if len(variant.roots) == 1], admits)
+        self._joint = Matcher(joint, admits)
         self._depth = {index: variant.depth for index, variant in variants}
         self._largest_depth = max(self._depth.values(), default=0)
         self._roots = {index: len(variant.roots) for index, variant in joint}

@@ -8,14 +8,14 @@ child = rewriter.apply(graph, matches[3][0])
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property
-from typing import NamedTuple, overload
+from typing import ClassVar, NamedTuple, overload
 from weakref import WeakKeyDictionary
 
 from rlflow.ir.graph import Graph
 from rlflow.rules.matching.apply import apply
-from rlflow.rules.matching.match import Match
+from rlflow.rules.matching.match import Match, is_private
 from rlflow.rules.matching.match_table import MatchTable, MatchTables
 from rlflow.rules.rule import Rule
 
@@ -65,9 +65,12 @@ class Rewriter:
     where the rewrite can have changed something. The matches of a graph are remembered as long as the graph lives.
     """
 
+    matching: ClassVar[str] = "private"
+    """The name by which trajectories say how their locations were counted."""
+
     def __init__(self, rules: Sequence[Rule]) -> None:
         self.rules = tuple(rules)
-        self._tables = MatchTables(self.rules)
+        self._tables = MatchTables(self.rules, self._admits)
         self._known: WeakKeyDictionary[Graph, MatchTable] = WeakKeyDictionary()
         self._parents: WeakKeyDictionary[Graph, MatchTable] = WeakKeyDictionary()
 
@@ -77,9 +80,15 @@ class Rewriter:
 
     def apply(self, graph: Graph, match: Match) -> Graph:
         """Return the rewritten graph; `match` must come from `matches(graph)`."""
-        child = apply(graph, match)
+        child = self._rewritten(graph, match)
         self._parents[child] = self._table(graph)
         return child
+
+    def _admits(self, graph: Graph, inside: Mapping[int, object], inner: Sequence[int]) -> bool:
+        return is_private(graph, inside, inner)
+
+    def _rewritten(self, graph: Graph, match: Match) -> Graph:
+        return apply(graph, match)
 
     def _table(self, graph: Graph) -> MatchTable:
         """Return the matches of the graph; when first asked for, they are updated from its parent's or found anew."""
