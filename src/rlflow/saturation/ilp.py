@@ -121,10 +121,13 @@ class _Extraction:
         """Solve the integer program once: keep the solution, or return the program with its loops forbidden."""
         from scipy.optimize import milp
 
+        if self.left_s <= 0:
+            self.limited_by = "time"
+            return program
         integrality = np.zeros(program.width)
         integrality[: len(program.kept)] = 1
         options = {
-            "time_limit": max(self.left_s, 0.01),
+            "time_limit": self.left_s,
             "node_limit": max(self.limits.nodes - self.nodes, 1),
             "mip_rel_gap": self.limits.relative_gap,
         }

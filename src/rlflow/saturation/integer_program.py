@@ -61,8 +61,13 @@ class IntegerProgram:
 
     @cached_property
     def makers(self) -> Mapping[Class, Sequence[int]]:
-        made = dict.fromkeys(c for n in self.kept for c in self.problem.choices[n].made if c not in self.problem.given)
-        return {c: [n for n in self.problem.makers[c] if n in self.x] for c in made}
+        """The choices that make each class, without those that read it."""
+        makers: dict[Class, list[int]] = {}
+        for number in self.kept:
+            for current in self.problem.choices[number].made:
+                if current not in self.problem.given and current not in self.problem.reads(number):
+                    makers.setdefault(current, []).append(number)
+        return makers
 
     @cached_property
     def y(self) -> Mapping[Class, int]:

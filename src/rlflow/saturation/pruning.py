@@ -1,6 +1,6 @@
 """Choices that no cheapest solution needs, left out before the integer program is written.
 
-- what can never be made: a choice that reads its own output, or an operand that nothing can make;
+- what is of no use: a choice that reads all that it makes, or an operand that nothing can make;
 - what is dominated: another choice makes as much from no more operands, and is no dearer;
 - what is too dear: the cheapest chain of choices from a root down through it costs more than a known solution;
 - what no root leads to.
@@ -21,7 +21,7 @@ TOLERANCE = 1e-9
 def pruned(problem: Problem, at_most_ms: float = inf) -> list[int]:
     """Return the choices, in their order, among which there is a cheapest solution if one costs up to `at_most_ms`."""
     kept: Sequence[int] = range(len(problem.choices))
-    kept = [n for n in kept if not set(problem.reads(n)) & set(problem.choices[n].made)]
+    kept = [n for n in kept if not set(problem.choices[n].made) <= set(problem.reads(n))]
     kept = _undominated(problem, _possible(problem, kept))
     if at_most_ms < inf:
         kept = _affordable(problem, kept, at_most_ms * (1 + TOLERANCE))
