@@ -34,6 +34,17 @@ class Cost:
         return asdict(self)
 
 
+@dataclass(frozen=True, slots=True)
+class Measuring:
+    """The prices that a cost model has measured on the runtime so far, and the seconds that this took."""
+
+    prices: int = 0
+    seconds: float = 0.0
+
+
+_NOTHING_MEASURED = Measuring()
+
+
 class CostModel(Protocol):
     """A price for every graph; the same graph always gets the same cost."""
 
@@ -43,6 +54,11 @@ class CostModel(Protocol):
     def runtime_ms(self, graph: Graph) -> float: ...
 
     def cost(self, graph: Graph) -> Cost: ...
+
+
+def measuring_of(cost_model: CostModel) -> Measuring:
+    """Return what a cost model has measured so far; one that has no attribute `measuring` measures nothing."""
+    return getattr(cost_model, "measuring", _NOTHING_MEASURED)
 
 
 @dataclass(frozen=True)

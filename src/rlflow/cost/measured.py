@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import logging
 import math
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from weakref import WeakKeyDictionary
@@ -19,7 +20,7 @@ from immutables import Map
 
 from rlflow.cost import price_list
 from rlflow.cost.analytic import AnalyticConfig
-from rlflow.cost.base import Cost, CostContext
+from rlflow.cost.base import Cost, CostContext, Measuring
 from rlflow.cost.fragment import Fragment, describe, extract, leaves
 from rlflow.cost.price_list import Price, PriceList
 from rlflow.cost.regions import (
@@ -95,6 +96,7 @@ class MeasuredCost:
         self._sizes = "".join(f"@{name}={size}" for name, size in sorted(self.dimensions.items()))
         self.price_list = price_list
         self.pricing = pricing
+        self.measuring = Measuring()
         self._work = WorkCounter()
         self._pricings: WeakKeyDictionary[Graph, _Pricing] = WeakKeyDictionary()
         self._remembered: dict[tuple[object, ...], float] = {}
@@ -161,7 +163,10 @@ class MeasuredCost:
                 raise PriceError(
                     f"the price list has no {self.setting} price for {fragment.description}: let a pricing run add it"
                 )
+            started = time.perf_counter()
             price = self._measured(graph, fragment, self.pricing)
+            measured_s = time.perf_counter() - started
+            self.measuring = Measuring(self.measuring.prices + 1, self.measuring.seconds + measured_s)
             self.price_list.add(self.setting, signature, price)
         return price.ms
 
