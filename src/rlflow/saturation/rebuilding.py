@@ -73,6 +73,10 @@ class ModelProblem:
                 return self.choice_of.get(self.egraph.application(member))
         return None
 
+    def chosen(self, solution: Solution) -> dict[ClassId, ENodeId]:
+        """Return the application that a solution chose for each class that it needs."""
+        return {current: self.applications[number] for current, number in solution.chosen.items()}
+
     def graph(self, solution: Solution, original: Graph) -> Graph:
         """Return the graph of a solution, with the interface and header of the graph that the e-graph began with."""
         draft = _Draft(self.egraph, original)
