@@ -210,13 +210,14 @@ class Workspace:
                     yield Option(Location(rule, location), match, runtime_ms)
 
     def take(self, state: State, option: Option) -> State:
-        """Carry out a rewrite whose price is known."""
-        graph = self.evaluator.rewritten(state.graph, option.match)
-        return self._note(State(graph, option.runtime_ms, state, option.action))
+        """Carry out a rewrite that was priced."""
+        return self._reached(state, option.action, option.match)
 
     def step(self, state: State, action: Location) -> State:
         """Carry out one rewrite and price it."""
-        match = self.rewriter.matches(state.graph)[action.rule][action.location]
+        return self._reached(state, action, self.rewriter.matches(state.graph)[action.rule][action.location])
+
+    def _reached(self, state: State, action: Location, match: Match) -> State:
         graph = self.evaluator.rewritten(state.graph, match)
         return self._note(State(graph, self.evaluator.runtime_ms(graph), state, action))
 
@@ -239,7 +240,7 @@ class Workspace:
                     wall_time_s=passed_s + reached.wall_time_s,
                 )
                 self.milestones.append(later)
-        self.evaluator.effort += result.effort
+        self.evaluator.count(result.effort)
 
     def result(self, best: State) -> OptimisationResult:
         """Return the result whose best graph is `best`, with the way that leads there."""

@@ -17,13 +17,14 @@ from rlflow.ir import Graph, Header, Node, Ref, TensorType, make_graph, structur
 from rlflow.onnx_io import from_onnx
 from rlflow.saturation import greedy_extraction, ilp
 from rlflow.saturation.model_egraph import ModelEGraph
+from rlflow.saturation.prices import NodePrices
 from rlflow.saturation.rebuilding import ModelProblem
 
 COST = AnalyticCost()
 
 
 def _problem(egraph: ModelEGraph) -> ModelProblem:
-    return ModelProblem.of(egraph, COST.node_ms)
+    return ModelProblem.of(egraph, NodePrices(COST, Header(17)))
 
 
 @pytest.mark.parametrize("name", ["tiny_merge", "tiny_chain", "tiny_transpose", "nasrnn", "squeezenet1_1"])

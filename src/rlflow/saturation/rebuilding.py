@@ -1,6 +1,6 @@
 """The e-graph of a model as a problem of extraction, and a solution of that problem as a model again.
 
-    extraction = ModelProblem.of(egraph, AnalyticCost().node_ms)
+    extraction = ModelProblem.of(egraph, NodePrices(AnalyticCost(), original.header))
     solution = ilp.extract(extraction.problem)
     graph = extraction.graph(solution, original)
 
@@ -12,21 +12,17 @@ Invariant: where a price is a sum over nodes, the graph costs what the solution 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
 from rlflow.ir.depth_first import depth_first
 from rlflow.ir.graph import Graph, make_graph
 from rlflow.ir.node import INPUT, Node, Ref
-from rlflow.ir.tensor_type import TensorType
 from rlflow.ops import registry
 from rlflow.saturation.model_egraph import ClassId, ENodeId, ModelEGraph
+from rlflow.saturation.prices import NodePrice
 from rlflow.saturation.problem import Choice, Problem, Solution
-
-NodePrice = Callable[[Node, Sequence[TensorType | None]], float]
-"""The price in ms of one node on operands of the given types."""
-
 
 @dataclass(frozen=True)
 class ModelProblem:

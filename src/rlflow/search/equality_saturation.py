@@ -134,7 +134,7 @@ class EqualitySaturation(Search):
         deadline = None if share_s is None else started + share_s
         exploration = explore(egraph, matcher, self.exploration, deadline)
         rewriting_s = time.perf_counter() - started
-        work.evaluator.effort += Effort(rewrites=len(egraph.uses) - uses, rewriting_s=rewriting_s)
+        work.evaluator.count(Effort(rewrites=len(egraph.uses) - uses, rewriting_s=rewriting_s))
         return exploration
 
     def _extracted(self, work: Workspace, extraction: ModelProblem, incumbent: Solution | None) -> Solution | None:
