@@ -118,17 +118,35 @@ class RememberedChanges:
             if len(self._changes_ms) >= _MAX_REMEMBERED:
                 self._changes_ms.clear()
             self._changes_ms[key] = change_ms
-        return _Known(change_ms, tuple({*nodes, *_read(edit, match)}))
+        return _Known(change_ms, tuple({*nodes, *_read(graph, edit, match)}))
 
 
-def _read(edit: Preview, match: Match) -> set[int]:
-    """Return the nodes on which the edit itself depends.
+def _read(graph: Graph, edit: Preview, match: Match) -> set[int]:
+    """Return the nodes, constants apart, on which it depends what the edit is.
 
     If it found a node that it would have added otherwise, then perhaps among several, and it took the first in the
-    graph's order, which is a matter of the whole graph.
+    graph's order, which is a matter of the whole graph. With constants it makes no difference if they are found.
     """
     bound = {ref.node for ref in match.bindings.values()}
     used = {source for node in edit.added.values() for source in node.sources}
     used.update(ref.node for ref in edit.substitution.values())
-    found = used - bound - edit.added.keys()
-    return {*edit.removed, *edit.touched, *match.nodes, *bound, *used, *((_EVERYWHERE,) if found else ())}
+    used -= edit.added.keys()
+    everywhere = (_EVERYWHERE,) if _chose(graph, used - bound, bound) else ()
+    varying = {i for i in bound | used if not graph.nodes[i].constant}
+    return {*edit.removed, *edit.touched, *match.nodes, *varying, *everywhere}
+
+
+def _chose(graph: Graph, found: set[int], bound: set[int]) -> bool:
+    """Return True if there were several nodes to find, at one of these or at those that they read."""
+    nodes = graph.nodes
+    while found:
+        identifier = found.pop()
+        node = nodes[identifier]
+        if node.constant:
+            continue
+        for reader in graph.consumers[node.sources[0]] if node.sources else ():
+            other = nodes[reader]
+            if reader != identifier and other.signature == node.signature and other.inputs == node.inputs:
+                return True
+        found.update(source for source in node.sources if source not in bound)
+    return False
