@@ -40,7 +40,7 @@ def walk(graph: Graph, rewriter: Rewriter, rng: np.random.Generator, steps: int)
         validate(graph)
         anew = replace(graph, edit=None)
         assert (graph.order, structural_hash(graph)) == (anew.order, structural_hash(anew))
-        fresh = Rewriter(rewriter.rules)
+        fresh = type(rewriter)(rewriter.rules)
         matches = rewriter.matches(graph)
         assert matches.counts == tuple(map(len, matches))
         incremental = [[identity(m) for m in group] for group in matches]

@@ -236,6 +236,12 @@ class ModelEGraph:
             self._known[key] = first
         return first
 
+    def known(self, node: Node, operands: Sequence[ClassId]) -> ENodeId | None:
+        """Return the application of a node to these classes, None if there is none or it is congruent to no other."""
+        key = _key(node, tuple(map(self._classes.find, operands)))
+        first = None if key is None else self._known.get(key)
+        return None if first is None else self._aliases.find(first)
+
     def use(
         self,
         rule: Rule,

@@ -37,9 +37,10 @@ class SharingRewriter(Rewriter):
     def _admits(self, graph: Graph, inside: Mapping[int, object], inner: Sequence[int]) -> bool:
         return True
 
-    def _rewritten(self, graph: Graph, match: Match) -> Graph:
+    def edit(self, graph: Graph, match: Match) -> tuple[dict[int, Node], dict[Ref, Ref]]:
+        """Return the nodes that `apply` adds, and what is read in place of each value that it replaces."""
         added, substitution = edit_of(graph, match)
-        return graph.replace(added, _Merging(graph, added, substitution).completed())
+        return added, _Merging(graph, added, substitution).completed()
 
 
 _KINDS: Mapping[str, type[Rewriter]] = {kind.matching: kind for kind in (Rewriter, SharingRewriter)}
