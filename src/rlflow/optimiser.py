@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import pairwise
 from typing import NamedTuple, Protocol
@@ -155,6 +155,7 @@ class Workspace:
     budget: Budget
     expansions: int = 0
     milestones: list[Milestone] = field(default_factory=list)
+    optimality: Optimality | None = None
     started: float = field(default_factory=time.perf_counter)
 
     @classmethod
@@ -231,35 +232,53 @@ class Workspace:
             self.milestones.append(Milestone(effort.rewrites, effort.prices_measured, self.elapsed_s, state.runtime_ms))
         return state
 
-    def result(self, best: State, optimality: Optimality | None = None) -> OptimisationResult:
+    def join(self, result: OptimisationResult) -> None:
+        """Count the effort and the milestones of another search from the same start, which has just ended, as ours."""
+        before, passed_s = self.effort, self.elapsed_s - result.wall_time_s
+        for reached in result.milestones:
+            if reached.runtime_ms < self.milestones[-1].runtime_ms:
+                later = replace(
+                    reached,
+                    evaluations=before.rewrites + reached.evaluations,
+                    prices_measured=before.prices_measured + reached.prices_measured,
+                    wall_time_s=passed_s + reached.wall_time_s,
+                )
+                self.milestones.append(later)
+        self.evaluator.count(result.effort)
+
+    def result(self, best: State) -> OptimisationResult:
         """Return the result whose best graph is `best`, with the way that leads there."""
-        path = best.path()
+        return OptimisationResult(
+            best=best.graph,
+            best_ms=best.runtime_ms,
+            start_ms=self.start.runtime_ms,
+            trajectory=self.trajectory(self.start, best),
+            wall_time_s=self.elapsed_s,
+            effort=self.effort,
+            milestones=tuple(self.milestones),
+            optimality=self.optimality,
+        )
+
+    def trajectory(self, start: State, end: State) -> Trajectory:
+        """Return the way from a state to one that was reached from it."""
+        path = end.path()
+        path = path[path.index(start) :]
         steps = [
             Step(
                 rule=self.rewriter.rules[state.action.rule].id,
                 location=state.action.location,
                 hash=state.hash,
                 runtime_ms=state.runtime_ms,
-                reward=100.0 * (before.runtime_ms - state.runtime_ms) / (self.start.runtime_ms or 1.0),
+                reward=100.0 * (before.runtime_ms - state.runtime_ms) / (start.runtime_ms or 1.0),
             )
             for before, state in pairwise(path)
             if state.action is not None
         ]
-        trajectory = Trajectory(
-            self.start.hash,
-            self.start.runtime_ms,
+        return Trajectory(
+            start.hash,
+            start.runtime_ms,
             self.evaluator.cost_model.name,
             self.library_hash,
             tuple(steps),
             matching=self.rewriter.matching,
-        )
-        return OptimisationResult(
-            best=best.graph,
-            best_ms=best.runtime_ms,
-            start_ms=self.start.runtime_ms,
-            trajectory=trajectory,
-            wall_time_s=self.elapsed_s,
-            effort=self.effort,
-            milestones=tuple(self.milestones),
-            optimality=optimality,
         )

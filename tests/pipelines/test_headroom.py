@@ -60,3 +60,18 @@ def test_a_tiny_study(repository: Path, store_root: Path, command: Callable):
     assert list(metrics["tiny_merge"]["analytic"]) == ["original", "greedy", "random"]
     assert metrics["tiny_merge"]["analytic"]["greedy"]["improvement_percent"] > 10
     assert not list((store_root / ".checkpoints/headroom").iterdir()), "nothing to go on from"
+
+
+@pytest.mark.slow
+def test_a_tiny_timing(repository: Path, store_root: Path, command: Callable):
+    """Of microseconds, which prove no more than that the figures are there and belong together."""
+    program = ("python", str(repository / "pipelines/headroom_latency.py"))
+    settings = ("latency.graphs=[tiny_merge]", "latency.gate.rounds=3", "latency.time_s=5.0")
+    command(*program, *settings, cwd=store_root)
+    assert check_results(store_root / "data/results") == []
+    timed = json.loads((store_root / "data/results/headroom/latency.json").read_text())
+    assert list(timed) == ["tiny_merge"]
+    for figures in timed["tiny_merge"].values():
+        product = figures["original_over_greedy"]["value"] * figures["greedy_over_equality_saturation"]["value"]
+        assert product == pytest.approx(figures["original_over_equality_saturation"]["value"], rel=0.5)
+        assert figures["rounds"] == 3

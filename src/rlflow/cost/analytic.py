@@ -29,7 +29,7 @@ class AnalyticConfig:
 
 @dataclass(frozen=True)
 class GpuConfig(AnalyticConfig):
-    """A machine on which most nodes take no longer than their launch, as on a GPU; no GPU was measured for it."""
+    """A machine on which launches take much of the time, as on a GPU; no GPU was measured for it."""
 
     gflops_per_s: float = 10_000.0
     gbytes_per_s: float = 500.0

@@ -49,6 +49,10 @@ class Evaluator:
         """The effort so far."""
         return self._work + Effort(prices_asked=self._prices_asked, pricing_s=self._pricing_s)
 
+    def count(self, effort: Effort) -> None:
+        """Add effort that was made elsewhere on behalf of the same search."""
+        self._work += effort
+
     def rewritten(self, graph: Graph, match: Match) -> Graph:
         """Carry out a rewrite, unless it was carried out just now to be priced."""
         child = self._carried_out.pop((graph, match), None)

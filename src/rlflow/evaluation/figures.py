@@ -92,7 +92,7 @@ def temperature_sweep(metrics: Mapping[str, Mapping[str, Any]]) -> Figure:
 
 
 def improvement(metrics: Mapping[str, Mapping[str, Mapping[str, Mapping[str, Any]]]]) -> Figure:
-    """What each method had saved after so many evaluations, one panel per graph and cost.
+    """Lines of what each method had saved after so many evaluations, one panel per graph and cost.
 
     `metrics` follows schema `headroom`. A dot ends the line of a method where its search ended.
     """
