@@ -133,7 +133,7 @@ def _contenders(stage: Stage, rules: Library, cost_model: CostModel, policy: Pol
     contenders = {}
     for name, given in stage.settings["evaluation"]["methods"].items():
         method = METHODS.get(given["method"])(rules, policy.rewriter, cost_model, **given["options"])
-        contenders[name] = Contender(method, _budget(given), (stage.seed,))
+        contenders[name] = Contender(method, _budget(given), (stage.seed,), alias=name)
 
     stages = ("collect_rollouts", "fit_world_model", "train_controller")
     rollouts, fit, training = (_metrics(stage, name)[stage.graph] for name in stages)

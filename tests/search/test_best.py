@@ -6,8 +6,10 @@ from support.searches import PORTFOLIO, make
 from rlflow.cost.analytic import AnalyticConfig, AnalyticCost
 from rlflow.errors import InputError
 from rlflow.optimiser import Budget
+from rlflow.rules.matching.sharing import SharingRewriter
 from rlflow.search.base import Search
-from rlflow.search.best import Best, Member
+from rlflow.search.best import MEMBERS, Best, Member
+from rlflow.trajectory.replay import replay
 
 
 class Watching(Search):
@@ -78,6 +80,16 @@ def test_the_effort_is_that_of_all(shipped, bert):
     assert whole.effort.prices_asked > alone.effort.prices_asked
     assert whole.milestones[1].runtime_ms == alone.milestones[1].runtime_ms
     assert whole.best_ms <= alone.best_ms
+
+
+def test_all_members_rewrite_as_equality_saturation_does(shipped, tiny):
+    """Its rewriter finds more matches than the plain one, so that one trajectory leads through all members."""
+    best = make("best", shipped, members=MEMBERS)
+    assert isinstance(best.rewriter, SharingRewriter)
+    found = best.optimise(tiny("tiny_merge"), Budget(expansions=200))
+    assert found.best_ms < found.start_ms
+    *_, last = replay(tiny("tiny_merge"), found.trajectory, best.rewriter)
+    assert AnalyticCost().runtime_ms(last) == found.best_ms
 
 
 @pytest.mark.parametrize(

@@ -337,7 +337,11 @@ class _Realiser:
             return place
         pairs = zip(place.graph.nodes[one.node].inputs, place.graph.nodes[other.node].inputs, strict=True)
         for first, second in pairs:
-            if first is None or second is None or self.class_of(place, place.value(first)) != self.class_of(place, place.value(second)):
+            if (
+                first is None
+                or second is None
+                or self.class_of(place, place.value(first)) != self.class_of(place, place.value(second))
+            ):
                 return None
             after = self.same(place, first, second, depth, busy)
             if after is None:
