@@ -1,6 +1,5 @@
 """conf/: everything composes, params.yaml is what it composes to, and its numbers are those that the library takes."""
 
-import inspect
 import shutil
 from dataclasses import asdict, fields
 from functools import cache
@@ -80,12 +79,8 @@ def test_every_search_is_a_method_with_its_defaults(option: str):
     section: Any = OmegaConf.to_container(with_option(option), resolve=True)["evaluation"]["methods"]["another"]
     assert section.keys() == {"method", "options", "time_s", "expansions"}
     assert section["method"] == option.removeprefix("search=")
-    rules = library.load().select([])
-    configured, plain = (
-        METHODS.get(section["method"])(rules, Rewriter(()), AnalyticCost(), **options)
-        for options in (section["options"], {})
-    )
-    assert set(section["options"]) <= set(inspect.signature(METHODS.get(section["method"])).parameters)
+    factory, shared = METHODS.get(section["method"]), (library.load().select([]), Rewriter(()), AnalyticCost())
+    configured, plain = (factory(*shared, **options) for options in (section["options"], {}))
     of_the_experiment = {"rewriter", "cost_model", "seed", "episode_steps"}
     for entry in {entry.name for entry in fields(configured)} - of_the_experiment:
         assert _comparable(getattr(configured, entry)) == _comparable(getattr(plain, entry))
