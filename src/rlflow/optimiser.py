@@ -205,7 +205,7 @@ class Workspace:
         Each call is an expansion; what is not wanted is not priced.
         """
         self.expansions += 1
-        for rule, matches in enumerate(self.rewriter.matches(state.graph)):
+        for rule, matches in self.rewriter.matches(state.graph).found():
             for location, match in enumerate(matches):
                 if self.is_out_of_time:
                     return
