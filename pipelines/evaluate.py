@@ -36,8 +36,6 @@ from rlflow.trajectory import record
 from rlflow.world_model.model import WorldModel
 
 RESULTS = "data/results/evaluate"
-
-
 Applied = dict[str, dict[str, int]]  # method -> rule -> times on the way to the method's graph
 
 

@@ -74,7 +74,7 @@ def _choose(stage: Stage, library: Library, cost_model: CostModel, keep_prices: 
     if chosen.choices:
         return chosen
     log.warning("no rule of the library helps %s: agents are given rules that they can only decline", stage.graph)
-    idle = (Choice(r.id, r.name, 0, 0.0, 0.0, 0) for r in library.rules[: selection.size])
+    idle = (Choice(r.id, r.name, 0, 0.0, 0.0, 0, 0) for r in library.rules[: selection.size])
     return RuleSet(library.hash, tuple(idle))
 
 

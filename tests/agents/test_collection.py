@@ -94,6 +94,15 @@ def test_an_interrupted_collection_goes_on(collected: Collection, tmp_path: Path
     assert same(resumed, collected)
 
 
+def test_a_collection_that_is_complete_is_not_played_again(collected: Collection, tmp_path: Path):
+    """Its stage may be killed later, while it works on another graph."""
+    collect(new_env(), CONFIG, seed=3, checkpoint=tmp_path)
+    numbers: list[int] = []
+    again = collect(new_env(), CONFIG, seed=3, checkpoint=tmp_path, on_episode=lambda n, episode: numbers.append(n))
+    assert numbers == []
+    assert same(again, collected)
+
+
 def test_a_checkpoint_that_cannot_be_read_is_not_continued(
     collected: Collection, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ):

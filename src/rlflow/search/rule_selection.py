@@ -1,6 +1,7 @@
 """Choosing the rules that an agent acts with: those that searches over the whole library really used.
 
-Hundreds of rules of which most never help would drown an agent; which ones help is measured, not guessed.
+Hundreds of rules of which most never help would drown an agent; which ones help is measured, not guessed. Where single
+rewrites save nothing but chains of them do, a chain is worth nothing without all of its rules, so these come on top.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ import zlib
 from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
+from itertools import dropwhile
 from pathlib import Path
 
 from rlflow.atomic_file import written_whole
@@ -25,21 +27,23 @@ from rlflow.rules.matching.match import Match
 from rlflow.rules.matching.rewriter import Rewriter
 from rlflow.rules.rule import Rule
 from rlflow.search.backtracking import Backtracking
+from rlflow.search.chains import Chains
 from rlflow.search.greedy import Greedy
 from rlflow.search.random import RandomSearch
 
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2
 
 
 @dataclass(frozen=True)
 class SelectionConfig:
-    """`size` rules at most; the budgets of the searches that vote; what a step must save to count as a use."""
+    """`size` rules at most, and those of chains; the budgets of the searches; what a step must save to count as a use."""
 
     size: int = 14
     least_gain_percent: float = 0.005
     backtracking_expansions: int = 30
     random_rewrites: int = 300
     random_searches: int = 3
+    chain_expansions: int = 300
     time_limit_s: float = 60.0
     seed: int = 0
 
@@ -49,7 +53,8 @@ class Choice:
     """The reasons for which a rule is in the set, all in percent of the start's runtime.
 
     `uses`: steps on the ways to the searches' best graphs that saved something; `gain_percent` what these saved
-    together; `effect_percent` the largest saving or loss of a single rewrite of the original graph; `matches` there.
+    together; `effect_percent` the largest saving or loss of a single rewrite of the original graph; `matches` there;
+    `chained`: steps of the chains by which a search went on where single rewrites saved nothing any more.
     """
 
     id: str
@@ -58,6 +63,7 @@ class Choice:
     gain_percent: float
     effect_percent: float
     matches: int
+    chained: int
 
 
 @dataclass(frozen=True)
@@ -107,9 +113,10 @@ def select_rules(
 ) -> RuleSet:
     """The rules that the searches used, by uses and gain, then those that change the price of the graph most.
 
-    A rule that was never used and changes no price cannot help and is left out. A rule that undoes itself when it is
-    repeated is left out too, and of two rules that undo each other one is chosen, preferably one that matches the graph
-    as it is: an agent that may walk in circles learns to, as soon as its world model thinks that a circle pays.
+    Rules of chains that saved something are chosen beyond `size`. A rule that was never used and changes no price
+    cannot help and is left out. A rule that undoes itself when it is repeated is left out too, and of two rules that
+    undo each other one is chosen, preferably one that matches the graph as it is: an agent that may walk in circles
+    learns to, as soon as its world model thinks that a circle pays.
     """
     rewriter = Rewriter(library.rules)
     uses: Counter[str] = Counter()
@@ -117,27 +124,31 @@ def select_rules(
     searches = _searches(library, rewriter, cost_model, config)
     for number, (search, budget) in enumerate(searches):
         if on_progress:
-            on_progress(number / len(searches), f"choosing rules by {search.name} search")
+            on_progress(number / (len(searches) + 1), f"choosing rules by {search.name} search")
         result: OptimisationResult = search.optimise(graph, budget)
         for step in result.trajectory.steps:
             if step.reward >= config.least_gain_percent:
                 uses[step.rule] += 1
                 gains[step.rule] += step.reward
+    if on_progress:
+        on_progress(len(searches) / (len(searches) + 1), "choosing rules by chains")
+    chained = _chained(Chains(library, rewriter, cost_model), graph, config)
     effects = _effects(graph, rewriter, cost_model)
     matches = dict(zip((r.id for r in library.rules), rewriter.matches(graph).counts, strict=True))
     choices = [
-        Choice(r.id, r.name, uses[r.id], round(gains[r.id], 4), round(effects[r.id], 4), matches[r.id])
+        Choice(r.id, r.name, uses[r.id], round(gains[r.id], 4), round(effects[r.id], 4), matches[r.id], chained[r.id])
         for r in library.rules
-        if (uses[r.id] or abs(effects[r.id]) >= config.least_gain_percent) and not _undoes_itself(graph, r)
+        if (uses[r.id] or chained[r.id] or abs(effects[r.id]) >= config.least_gain_percent)
+        and not _undoes_itself(graph, r)
     ]
     choices.sort(key=lambda c: (-c.uses, -c.gain_percent, -abs(c.effect_percent), -c.matches, c.id))
     undone = _undoing_rules(graph, rewriter)
     kept: list[Choice] = []
-    for choice in sorted(choices, key=lambda c: c.matches == 0):
+    for choice in sorted(choices, key=lambda c: (c.chained == 0, c.matches == 0)):
         if not any(frozenset((choice.id, other.id)) in undone for other in kept):
             kept.append(choice)
-    chosen = sorted(kept, key=choices.index)[: config.size]
-    return RuleSet(library.hash, tuple(chosen))
+    ranked = sorted(kept, key=choices.index)
+    return RuleSet(library.hash, tuple(c for rank, c in enumerate(ranked) if rank < config.size or c.chained))
 
 
 _TRIED_MATCHES = 3
@@ -210,10 +221,22 @@ def _skeleton(graph: Graph) -> int:
     return hash(tuple(map(value, graph.outputs)))
 
 
+def _chained(search: Chains, graph: Graph, config: SelectionConfig) -> Counter[str]:
+    """Rule -> steps of the search from its first chain on: before that, each rewrite saves something by itself."""
+    budget = Budget(time_s=_share_s(config), expansions=config.chain_expansions)
+    steps = search.optimise(graph, budget).trajectory.steps
+    return Counter(step.rule for step in dropwhile(lambda step: step.reward > 0.0, steps))
+
+
+def _share_s(config: SelectionConfig) -> float:
+    """The time of one search."""
+    return config.time_limit_s / (3 + config.random_searches)
+
+
 def _searches(
     library: Library, rewriter: Rewriter, cost_model: CostModel, config: SelectionConfig
 ) -> Sequence[tuple[Optimiser, Budget]]:
-    share_s = config.time_limit_s / (2 + config.random_searches)
+    share_s = _share_s(config)
     rewrites = Budget(time_s=share_s, expansions=config.random_rewrites)
     return [
         (Greedy(library, rewriter, cost_model), Budget(time_s=share_s)),

@@ -97,8 +97,8 @@ class Stage:
         settings = Settings(self.settings)
         if "graph" in settings:
             settings["graph"] = self.settings[section]
-        checkpoint = self.checkpoint / self.graphs[section]
-        checkpoint.mkdir(exist_ok=True)
+        checkpoint = self.checkpoint / "graphs" / self.graphs[section]
+        checkpoint.mkdir(parents=True, exist_ok=True)
         return replace(self, settings=settings, graphs={"graph": self.graphs[section]}, checkpoint=checkpoint)
 
     def input(self, path: str) -> Path:
