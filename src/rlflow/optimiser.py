@@ -197,13 +197,12 @@ class Workspace:
 
     def take(self, state: State, option: Option) -> State:
         """Carry out a rewrite that was priced."""
-        return self._reached(state, option.action, option.match)
+        graph = self.evaluator.rewritten(state.graph, option.match)
+        return self._note(State(graph, self.evaluator.confirmed_ms(graph), state, option.action))
 
     def step(self, state: State, action: Location) -> State:
         """Carry out one rewrite and price it."""
-        return self._reached(state, action, self.rewriter.matches(state.graph)[action.rule][action.location])
-
-    def _reached(self, state: State, action: Location, match: Match) -> State:
+        match = self.rewriter.matches(state.graph)[action.rule][action.location]
         graph = self.evaluator.rewritten(state.graph, match)
         return self._note(State(graph, self.evaluator.runtime_ms(graph), state, action))
 
