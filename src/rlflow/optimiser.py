@@ -60,7 +60,7 @@ class Milestone:
 
 @dataclass(frozen=True)
 class Optimality:
-    """How close the last extraction from an e-graph is to the cheapest graph that the e-graph holds.
+    """The distance of the last extraction from the cheapest graph that the e-graph holds.
 
     `bound_ms` is a proven lower bound, and `limited_by` what ended the e-graph's growth: "nodes", "time", "iterations",
     or "" if it was saturated.
