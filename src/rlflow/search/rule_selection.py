@@ -222,10 +222,10 @@ def _skeleton(graph: Graph) -> int:
 
 
 def _chained(search: Chains, graph: Graph, config: SelectionConfig) -> Counter[str]:
-    """Rule -> steps of the search from its first chain on: before that, each rewrite saves something by itself."""
+    """Rule -> steps of the search from its first chain on; before that each step counts as a use."""
     budget = Budget(time_s=_share_s(config), expansions=config.chain_expansions)
     steps = search.optimise(graph, budget).trajectory.steps
-    return Counter(step.rule for step in dropwhile(lambda step: step.reward > 0.0, steps))
+    return Counter(step.rule for step in dropwhile(lambda step: step.reward >= config.least_gain_percent, steps))
 
 
 def _share_s(config: SelectionConfig) -> float:
