@@ -36,7 +36,7 @@ FORMAT_VERSION = 2
 
 @dataclass(frozen=True)
 class SelectionConfig:
-    """`size` rules at most, and those of chains; the budgets of the searches; what a step must save to count as a use."""
+    """`size` rules at most besides those of chains; the budgets of the searches; what a step must save to be a use."""
 
     size: int = 14
     least_gain_percent: float = 0.005
