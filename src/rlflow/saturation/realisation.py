@@ -36,6 +36,7 @@ class Realisation:
     steps: tuple[tuple[Location, Graph], ...]
     last: Graph
     missing: tuple[ENodeId, ...]
+    place: object = None
 
 
 @dataclass(frozen=True)
@@ -139,7 +140,7 @@ class _Realiser:
             else:
                 place = after
         missing = {self.egraph.application(self.wanted[m]) for m in failed}
-        return Realisation(place.steps, place.graph, tuple(sorted(missing)))
+        return Realisation(place.steps, place.graph, tuple(sorted(missing)), place)
 
     def values(self, place: _Place) -> Iterator[Ref]:
         """Yield all values that run and are read, readers before operands."""
@@ -245,6 +246,12 @@ class _Realiser:
             place = after
         found = self.match_of(place, [place.value(a) for a in anchors], use)
         if found is None:
+            after = self.unified(place, anchors, use, inner, depth, busy)
+            if after is None:
+                return None
+            place = after
+            found = self.match_of(place, [place.value(a) for a in anchors], use)
+        if found is None:
             self.log.append(f"no match for {use.rule.id} although prepared")
             return None
         return self.taken(place, *found)
@@ -278,6 +285,66 @@ class _Realiser:
                 return None
             place = after
         return place
+
+    def unified(
+        self,
+        place: _Place,
+        anchors: Sequence[Ref],
+        use: Use,
+        inner: Sequence[ENodeId],
+        depth: int,
+        busy: frozenset[tuple[ENodeId, ENodeId]],
+    ) -> _Place | None:
+        """Make values of one variable that are in several forms the same."""
+        variables = {self.egraph.find(c) for c in use.variables.values()}
+        firsts: dict[ClassId, Ref] = {}
+        for ref in self.inside(place, [place.value(a) for a in anchors], inner):
+            ref = place.value(ref)
+            member = self.class_of(place, ref)
+            if member not in variables or place.graph.nodes[ref.node].constant:
+                continue
+            first = place.value(firsts.setdefault(member, ref))
+            if ref != first:
+                after = self.same(place, first, ref, depth, busy)
+                if after is None:
+                    return None
+                place = after
+        return place
+
+    def inside(self, place: _Place, values: Sequence[Ref], inner: Sequence[ENodeId]) -> Iterator[Ref]:
+        """Yield the operands of the applications that a use matched below these values."""
+        for value in values:
+            for ref in place.graph.nodes[value.node].inputs:
+                if ref is not None:
+                    yield ref
+                    if place.applications[ref.node] in inner:
+                        yield from self.inside(place, [ref], inner)
+
+    def same(
+        self, place: _Place, one: Ref, other: Ref, depth: int, busy: frozenset[tuple[ENodeId, ENodeId]]
+    ) -> _Place | None:
+        """Make two values of a class one."""
+        one, other = place.value(one), place.value(other)
+        if one == other:
+            return place
+        after = self.become(place, other, self.member(place, one), depth, busy)
+        if after is None:
+            after = self.become(place, one, self.member(place, other), depth, busy)
+        if after is None:
+            return None
+        place = after
+        one, other = place.value(one), place.value(other)
+        if one == other:
+            return place
+        pairs = zip(place.graph.nodes[one.node].inputs, place.graph.nodes[other.node].inputs, strict=True)
+        for first, second in pairs:
+            if first is None or second is None or self.class_of(place, place.value(first)) != self.class_of(place, place.value(second)):
+                return None
+            after = self.same(place, first, second, depth, busy)
+            if after is None:
+                return None
+            place = after
+        return place if place.value(one) == place.value(other) else None
 
     def match_of(self, place: _Place, anchors: Sequence[Ref], use: Use) -> tuple[Location, Match] | None:
         """Return the match that is this use, with its location."""
