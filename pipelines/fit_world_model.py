@@ -4,13 +4,14 @@ from typing import Any
 
 from rlflow.evaluation import figures
 from rlflow.evaluation.results import Figure, write_results
-from rlflow.representation.rollouts import Rollouts
+from rlflow.representation.rollouts import Episode, Rollouts
 from rlflow.tracking.curves import Curves
 from rlflow.tracking.stage import Stage, pipeline_stage
 from rlflow.world_model import trainer
 from rlflow.world_model.config import DreamConfig, WorldModelConfig
 from rlflow.world_model.dataset import split_episodes
 from rlflow.world_model.diagnostics import latent_spread, open_loop
+from rlflow.world_model.model import WorldModel
 from rlflow.world_model.termination import termination_accuracy
 
 RESULTS = "data/results/fit_world_model"
@@ -29,50 +30,69 @@ TARGETS = {
 
 @pipeline_stage
 def fit_world_model(stage: Stage) -> None:
-    rollouts = Rollouts.load(stage.input("data/rollouts"))
+    fits = stage.each_graph(_fit)
+    metrics = {graph: found for graph, (found, _) in fits.items()}
+    curves = {graph: course for graph, (_, course) in fits.items()}
+    write_results(stage.metrics, metrics)
+    write_results(stage.output(f"{RESULTS}/curves.json"), curves)
+    figure = stage.output(f"{RESULTS}/curves.png")
+    figures.save(figures.training_curves({graph: _losses(course) for graph, course in curves.items()}), figure)
+    stage.run.artifact(figure)
+    stage.report(metrics)
+
+
+def _fit(stage: Stage) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Fit a world model to the rollouts of one graph; returns its figures and its curves."""
+    rollouts = Rollouts.load(stage.input(f"data/rollouts/{stage.graph}"))
     config = WorldModelConfig(**stage.settings["world_model"])
     stopwatch, curves = stage.stopwatch, Curves(stage.checkpoint / "curves.json", "epoch", CURVES)
     epochs = config.encoder_epochs + config.epochs
-    with stage.progress("epochs") as on_progress:
+    with stage.progress(f"{stage.graph}, epochs") as on_progress:
 
         def on_epoch(epoch: int, metrics: dict[str, float]) -> None:
             curves.add(epoch, metrics)
             stopwatch.tick()
-            stage.run.log(epoch, metrics)
+            stage.log(epoch, metrics)
             on_progress((epoch + 1) / epochs, str(epoch + 1))
 
         model = trainer.fit_world_model(
             rollouts, config, seed=stage.seed, checkpoint=stage.checkpoint / "fit.pt", on_epoch=on_epoch
         )
     training_s = stopwatch.tick()
-    model.save(stage.output("data/world_models"))
+    model.save(stage.output(f"data/world_models/{stage.graph}"))
+    stage.log(epochs, latent_spread(model, rollouts.graphs))
 
     training, held_out = split_episodes(len(rollouts.episodes), config.held_out_fraction, stage.seed)
-    episodes = [rollouts.episodes[i] for i in held_out or training]
-    horizons = open_loop(model, rollouts, episodes, DreamConfig(num_envs=1), seed=stage.seed)
-    accuracy, majority, cases = termination_accuracy(model, rollouts, episodes)
-    nearest = horizons[min(horizons)]
     metrics = {
         "training_episodes": len(training),
         "held_out_episodes": len(held_out),
         "parameters": sum(weight.numel() for weight in model.parameters()),
         "epochs": epochs,
         "losses": {name: curve["value"][-1] for name, curve in curves.to_json().items()},
+        **_trust(model, rollouts, [rollouts.episodes[i] for i in held_out or training], stage.seed),
+        "training_s": training_s,
+        "seed": stage.seed,
+    }
+    return metrics, curves.to_json()
+
+
+def _trust(model: WorldModel, rollouts: Rollouts, episodes: list[Episode], seed: int) -> dict[str, Any]:
+    """How far the dream can be trusted in these episodes."""
+    horizons = open_loop(model, rollouts, episodes, DreamConfig(num_envs=1), seed=seed)
+    accuracy, majority, cases = termination_accuracy(model, rollouts, episodes)
+    nearest = horizons[min(horizons)]
+    return {
         "open_loop": [row for horizon, errors in horizons.items() for row in _open_loop_rows(horizon, errors)],
         "rule_mask_accuracy": Figure(
             nearest["rule_mask"], nearest["rule_mask_majority"], "majority", int(nearest["cases"])
         ).to_json(),
         "terminated_accuracy": Figure(accuracy, majority, "majority", cases).to_json(),
-        "training_s": training_s,
-        "seed": stage.seed,
     }
-    write_results(stage.metrics, metrics)
-    write_results(stage.output(f"{RESULTS}/curves.json"), curves.to_json())
-    figure = stage.output(f"{RESULTS}/curves.png")
-    drawn = {name: curve for name, curve in curves.to_json().items() if name.endswith("/loss")}
-    figures.save(figures.training_curves(drawn), figure)
-    stage.run.artifact(figure)
-    stage.report(metrics | latent_spread(model, rollouts.graphs))
+
+
+def _losses(curves: dict[str, Any]) -> dict[str, Any]:
+    """The curves that are drawn."""
+    return {name: curve for name, curve in curves.items() if name.endswith("/loss")}
 
 
 def _open_loop_rows(horizon: int, errors: dict[str, float]) -> list[dict[str, Any]]:

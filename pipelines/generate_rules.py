@@ -2,8 +2,11 @@
 
 import logging
 import time
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
+from rlflow.cost.base import CostModel
 from rlflow.evaluation.results import Figure, write_results
 from rlflow.rules.library import Library
 from rlflow.rules.synthesis.generate import (
@@ -15,7 +18,7 @@ from rlflow.rules.synthesis.generate import (
 )
 from rlflow.rules.verification.verify import VerificationConfig
 from rlflow.search.rule_selection import Choice, RuleSet, SelectionConfig, select_rules
-from rlflow.tracking.factories import cost_model_of, save_prices, selection_graph_of
+from rlflow.tracking.factories import priced, save_prices, selection_graph_of
 from rlflow.tracking.stage import Stage, pipeline_stage
 
 log = logging.getLogger(__name__)
@@ -35,34 +38,44 @@ def generate_rules(stage: Stage) -> None:
             on_progress=lambda done, total: on_progress(done / total, f"{done} of {total}"),
         )
     generation_s = time.perf_counter() - started
+    library.save(stage.output("data/rules/library.jsonl"))
 
-    prices = stage.checkpoint / "prices.json"
-    cost_model = cost_model_of(stage.settings["cost"], prices if prices.exists() else None)
-    selection = SelectionConfig(**settings["selection"], seed=stage.seed)
-    with stage.progress("choosing rules") as on_progress:
-
-        def on_search(fraction: float, text: str) -> None:
-            save_prices(cost_model, prices)
-            on_progress(fraction, text)
-
-        chosen = select_rules(library, selection_graph_of(stage.settings["graph"]), cost_model, selection, on_search)
-
-    if not chosen.choices:
-        log.warning("no rule of the library helps %s: agents are given rules that they can only decline", stage.graph)
-        idle = (Choice(r.id, r.name, 0, 0.0, 0.0, 0) for r in library.rules[: selection.size])
-        chosen = RuleSet(library.hash, tuple(idle))
-
-    folder = stage.output("data/rules")
-    folder.mkdir()
-    library.save(folder / "library.jsonl")
-    chosen.save(folder / "rule_set.json")
-    save_prices(cost_model, folder / "prices.json")
+    cost_model, keep_prices = priced(stage)
+    chosen = stage.each_graph(partial(_choose, library=library, cost_model=cost_model, keep_prices=keep_prices))
+    for graph, rules in chosen.items():
+        rules.save(stage.output(f"data/rules/{graph}/rule_set.json"))
+        stage.run.artifact(stage.output(f"data/rules/{graph}"))
+    save_prices(cost_model, stage.output("data/rules/prices.json"))
 
     metrics = _metrics(library, report, config) | {"generation_s": generation_s, "seed": stage.seed}
-    metrics["library"] = {"rules": len(library.rules), "selected": len(chosen.choices), "hash": library.hash}
+    selected = {graph: len(rules.choices) for graph, rules in chosen.items()}
+    metrics["library"] = {"rules": len(library.rules), "selected": selected, "hash": library.hash}
     write_results(stage.metrics, metrics)
     stage.report(metrics)
-    stage.run.artifact(folder / "rule_set.json")
+
+
+def _choose(stage: Stage, library: Library, cost_model: CostModel, keep_prices: Callable[[], None]) -> RuleSet:
+    """The rules that agents act with on one graph."""
+    kept = stage.checkpoint / "rule_set.json"
+    selection = SelectionConfig(**stage.settings["rules"]["selection"], seed=stage.seed)
+    if not kept.exists():
+        with stage.progress(f"{stage.graph}, choosing rules") as on_progress:
+
+            def on_search(fraction: float, text: str) -> None:
+                keep_prices()
+                on_progress(fraction, text)
+
+            graph = selection_graph_of(stage.settings["graph"])
+            chosen = select_rules(library, graph, cost_model, selection, on_search)
+        keep_prices()
+        chosen.save(kept)
+
+    chosen = RuleSet.load(kept)
+    if chosen.choices:
+        return chosen
+    log.warning("no rule of the library helps %s: agents are given rules that they can only decline", stage.graph)
+    idle = (Choice(r.id, r.name, 0, 0.0, 0.0, 0) for r in library.rules[: selection.size])
+    return RuleSet(library.hash, tuple(idle))
 
 
 def _metrics(library: Library, report: LibraryReport, config: LibraryConfig) -> dict[str, Any]:

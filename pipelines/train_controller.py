@@ -1,15 +1,20 @@
 """Train the policy inside the dream, then score it on the real graph."""
 
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
 from rlflow.agents.config import ControllerConfig
 from rlflow.agents.dream_training import mean_improvement_percent, train_in_dream
 from rlflow.agents.policy_optimiser import judge_on
+from rlflow.cost.base import CostModel
 from rlflow.environments import EnvironmentConfig
 from rlflow.evaluation import figures
 from rlflow.evaluation.results import Figure, write_results
 from rlflow.representation.rollouts import Rollouts
 from rlflow.rules.matching.rewriter import Rewriter
 from rlflow.tracking.curves import Curves
-from rlflow.tracking.factories import agent_rules, cost_model_of, graph_of, save_prices
+from rlflow.tracking.factories import agent_rules, graph_of, priced, save_prices
 from rlflow.tracking.stage import Stage, pipeline_stage
 from rlflow.world_model.config import DreamConfig
 from rlflow.world_model.model import WorldModel
@@ -25,24 +30,39 @@ CURVES = {
 
 @pipeline_stage
 def train_controller(stage: Stage) -> None:
-    settings = stage.settings
-    model = WorldModel.load(stage.input("data/world_models"))
-    rollouts = Rollouts.load(stage.input("data/rollouts"))
-    dream = DreamConfig(**settings["controller"]["dream"])
-    config = ControllerConfig(**settings["controller"]["ppo"])
-    rules = agent_rules(stage.input("data/rules"))
-    cost_model = cost_model_of(settings["cost"], stage.input("data/rollouts/prices.json"))
-    environment = EnvironmentConfig(**settings["environment"])
-    judge = judge_on(graph_of(settings["graph"]), rules, Rewriter(rules.rules), cost_model, model, environment)
+    cost_model, keep_prices = priced(stage, stage.input("data/rollouts/prices.json"))
+    trained = stage.each_graph(partial(_train, cost_model=cost_model, keep_prices=keep_prices))
+    metrics = {graph: found for graph, (found, _) in trained.items()}
+    curves = {graph: course for graph, (_, course) in trained.items()}
+    save_prices(cost_model, stage.output("data/prices/train_controller.json"))
+    write_results(stage.metrics, metrics)
+    write_results(stage.output(f"{RESULTS}/curves.json"), curves)
+    figure = stage.output(f"{RESULTS}/curves.png")
+    figures.save(figures.training_curves(curves), figure)
+    stage.run.artifact(figure)
+    stage.report(metrics)
+
+
+def _train(
+    stage: Stage, cost_model: CostModel, keep_prices: Callable[[], None]
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Train in the dream of one graph; returns the figures of the training and its curves."""
+    model = WorldModel.load(stage.input(f"data/world_models/{stage.graph}"))
+    rollouts = Rollouts.load(stage.input(f"data/rollouts/{stage.graph}"))
+    dream = DreamConfig(**stage.settings["controller"]["dream"])
+    config = ControllerConfig(**stage.settings["controller"]["ppo"])
+    rules = agent_rules(stage.input("data/rules"), stage.graph)
+    environment = EnvironmentConfig(**stage.settings["environment"])
+    judge = judge_on(graph_of(stage.settings["graph"]), rules, Rewriter(rules.rules), cost_model, model, environment)
 
     stopwatch, curves = stage.stopwatch, Curves(stage.checkpoint / "curves.json", "update", CURVES)
     updates = -(-config.total_steps // (dream.num_envs * config.steps_per_update))
-    with stage.progress("updates") as on_progress:
+    with stage.progress(f"{stage.graph}, updates") as on_progress:
 
         def on_update(update: int, metrics: dict[str, float]) -> None:
             curves.add(update, metrics)
             stopwatch.tick()
-            stage.run.log(update, metrics)
+            stage.log(update, metrics)
             on_progress(update / updates, f"{metrics.get('return_percent', 0.0):.1f} %")
 
         training = train_in_dream(
@@ -56,10 +76,10 @@ def train_controller(stage: Stage) -> None:
             judge=judge,
         )
     training_s = stopwatch.tick()
+    keep_prices()
 
-    training.controller.save(stage.output("data/policies"))
+    training.controller.save(stage.output(f"data/policies/{stage.graph}"))
     alone = judge(training.controller)
-    save_prices(cost_model, stage.output("data/prices/train_controller.json"))
     steps = updates * dream.num_envs * config.steps_per_update
     random = mean_improvement_percent(rollouts.episodes)
     metrics = {
@@ -75,12 +95,7 @@ def train_controller(stage: Stage) -> None:
         "training_s": training_s,
         "seed": stage.seed,
     }
-    write_results(stage.metrics, metrics)
-    write_results(stage.output(f"{RESULTS}/curves.json"), curves.to_json())
-    figure = stage.output(f"{RESULTS}/curves.png")
-    figures.save(figures.training_curves(curves.to_json()), figure)
-    stage.run.artifact(figure)
-    stage.report(metrics)
+    return metrics, curves.to_json()
 
 
 if __name__ == "__main__":

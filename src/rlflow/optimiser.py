@@ -47,6 +47,12 @@ class Budget:
         if self.expansions is not None and self.expansions < 1:
             raise InputError(f"a budget must be positive, not {self.expansions} expansions")
 
+    def fraction(self, elapsed_s: float, expansions: int) -> float:
+        """Return the fraction of the budget that is used after so much time and so many expansions, 1 at most."""
+        of_time = elapsed_s / self.time_s if self.time_s else 0.0
+        of_expansions = expansions / self.expansions if self.expansions else 0.0
+        return min(1.0, max(of_time, of_expansions))
+
 
 @dataclass(frozen=True)
 class Milestone:
@@ -187,9 +193,7 @@ class Workspace:
     @property
     def fraction(self) -> float:
         """The fraction of the budget that is used."""
-        of_time = self.elapsed_s / self.budget.time_s if self.budget.time_s else 0.0
-        of_expansions = self.expansions / self.budget.expansions if self.budget.expansions else 0.0
-        return min(1.0, max(of_time, of_expansions))
+        return self.budget.fraction(self.elapsed_s, self.expansions)
 
     def actions(self, state: State) -> list[Location]:
         counts = self.rewriter.matches(state.graph).counts

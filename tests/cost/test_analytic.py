@@ -3,8 +3,12 @@
 import pytest
 from support.cost_graphs import F32, K, M, N
 
-from rlflow.cost.analytic import AnalyticConfig, AnalyticCost
+from rlflow import zoo
+from rlflow.cost.analytic import AnalyticConfig, AnalyticCost, GpuConfig
+from rlflow.cost.base import CostContext
+from rlflow.cost.models import COST_MODELS
 from rlflow.cost.work import WorkCounter
+from rlflow.onnx_io import from_onnx
 
 
 def test_the_analytic_runtime_is_the_roofline(linear):
@@ -34,3 +38,21 @@ def test_a_cost_carries_all_figures(linear):
         "launches": 3,
         "load_time_flops": work.load_time_flops,
     }
+
+
+def test_the_gpu_profile_is_bound_by_launches():
+    """On a layer of BERT-Base they take almost half of the time; on the default machine a twentieth at most."""
+    layer = from_onnx(zoo.build("bert", layers=1, vocabulary=64))
+    shares = {}
+    for name, config in {"gpu": GpuConfig(), "analytic": AnalyticConfig()}.items():
+        launches_ms = len(layer.order) * config.launch_us / 1e3
+        shares[name] = launches_ms / COST_MODELS.get(name)(CostContext()).runtime_ms(layer)
+    assert shares["gpu"] > 0.4
+    assert shares["analytic"] < 0.05
+
+
+def test_prices_of_two_machines_have_two_names():
+    """A trajectory keeps the name. Settings change the machine and not the name."""
+    own = COST_MODELS.get("gpu")(CostContext(settings={"launch_us": 7.0}))
+    assert own.config == GpuConfig(launch_us=7.0)
+    assert [own.name, AnalyticCost().name] == ["gpu", "analytic"]

@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 
 from rlflow.evaluation.figures import (
+    improvement,
     latency_ratios,
     rule_counts,
     rule_heat_map,
@@ -28,19 +29,38 @@ def test_bars_are_the_stored_ratios_and_arms_the_stored_intervals(evaluation):
 
 
 def test_curves_are_the_stored_points():
-    curves = {
-        "loss": {"unit": "nats", "step_name": "epoch", "step": [0, 1, 2], "value": [3.0, 2.0, 1.5]},
-        "reward": {"unit": "%", "step_name": "update", "step": [0, 10], "value": [0.0, 4.0]},
-    }
+    """One graph has a curve fewer than the other; its row ends early."""
+    loss = {"unit": "nats", "step_name": "epoch", "step": [0, 1, 2], "value": [3.0, 2.0, 1.5]}
+    reward = {"unit": "%", "step_name": "update", "step": [0, 10], "value": [0.0, 4.0]}
+    curves = {"bert": {"loss": loss}, "tiny": {"loss": loss | {"value": [1.0, 2.0, 3.0]}, "reward": reward}}
     figure = training_curves(curves)
-    for axes, (name, curve) in zip(figure.axes, curves.items(), strict=True):
+    stored = [(graph, name, curve) for graph, drawn in curves.items() for name, curve in drawn.items()]
+    for axes, (graph, name, curve) in zip(figure.axes, stored, strict=True):
         assert (axes.get_title(), axes.get_xlabel(), axes.get_ylabel()) == (
-            name,
+            f"{graph}: {name}",
             curve["step_name"],
             curve["unit"],
         )
         np.testing.assert_array_equal(axes.lines[0].get_xydata().T, [curve["step"], curve["value"]])
-    assert len(training_curves({"loss": curves["loss"]}).axes) == 1
+    rows = [axes.get_subplotspec().rowspan.start for axes in figure.axes]
+    assert rows == [0, 1, 1]
+
+
+def test_improvements_are_the_stored_ones_up_to_the_end_of_the_search(documents):
+    """A panel for each cost; a budget beyond the end (100 evaluations of a search that took 30) is not drawn."""
+    documents["headroom"]["bert"]["gpu"]["greedy"]["evaluations"] = 30
+    figure = improvement(documents["headroom"])
+    assert [axes.get_title() for axes in figure.axes] == ["bert, analytic", "bert, gpu"]
+    greedy, end, saturation, _ = figure.axes[0].lines
+    np.testing.assert_array_equal(greedy.get_xydata(), [[10, 4.0], [100, 9.5], [137, 10.0]])
+    np.testing.assert_array_equal(end.get_xydata(), [[137, 10.0]])
+    np.testing.assert_array_equal(saturation.get_xydata()[-1], [4000, 20.0])
+    np.testing.assert_array_equal(figure.axes[1].lines[0].get_xydata(), [[10, 4.0], [30, 10.0]])
+    (legend,) = figure.legends
+    colours = {
+        text.get_text(): line.get_color() for text, line in zip(legend.texts, legend.legend_handles, strict=True)
+    }
+    assert colours == {"greedy": greedy.get_color(), "equality_saturation": saturation.get_color()}
 
 
 def test_steps_are_drawn_by_size_beside_proportional_ones():
@@ -55,7 +75,9 @@ def test_steps_are_drawn_by_size_beside_proportional_ones():
 
 
 def test_the_sweep_is_drawn_by_rising_temperature_with_its_baseline(sweep):
-    axes = temperature_sweep(sweep).axes[0]
+    panels = temperature_sweep(sweep | {"tiny": sweep["bert"]}).axes
+    assert [panel.get_title() for panel in panels] == ["bert", "tiny"]
+    axes = panels[0]
     points = {container.get_label(): container.lines[0].get_xydata() for container in axes.containers}
     np.testing.assert_array_equal(points["dream"], [[0.5, 9.0], [1.5, 5.0]])
     np.testing.assert_array_equal(points["real"], [[0.5, 3.0], [1.5, 7.0]])

@@ -11,10 +11,12 @@ def path_of(folder: Path, name: str) -> Path:
     """Where the results file of schema `name` lies."""
     if name in STAGES:
         return folder / name / "metrics.json"
+    if name == "headroom_latency":
+        return folder / "headroom" / "latency.json"
     return folder / {"curves": "fit_world_model", "rules_applied": "evaluate"}.get(name, "") / f"{name}.json"
 
 
-PUBLISHED = [*STAGES, "bench", "conformance", "curves", "exports", "fuzz", "rules_applied"]
+PUBLISHED = [*STAGES, "headroom_latency", "bench", "conformance", "curves", "exports", "fuzz", "rules_applied"]
 
 
 @pytest.fixture
@@ -65,14 +67,24 @@ def test_figures_that_contradict_each_other_are_problems(folder, documents):
     evaluation, curves = documents["evaluate"], documents["curves"]
     evaluation["bert"]["greedy"]["improvement_percent"] += 1
     evaluation["bert"]["random"]["latency_ratio_deployed_ci95"] = [1.2, 1.1]
-    curves["loss"]["step"] = [0, 1, 2]
+    curves["bert"]["loss"]["step"] = [0, 1, 2]
     path_of(folder, "evaluate").write_text(json.dumps(evaluation))
     path_of(folder, "curves").write_text(json.dumps(curves))
     problems = "\n".join(check_results(folder))
     assert "at /bert/greedy/improvement_percent: 9.00, but the costs give 8.00" in problems
     assert "at /bert/random/latency_ratio_deployed_ci95: the low end 1.2 lies above the high end 1.1" in problems
-    assert "at /loss: 3 steps but 2 values" in problems
+    assert "at /bert/loss: 3 steps but 2 values" in problems
     assert len(problems.splitlines()) == 3
+
+
+def test_a_table_of_searches_without_a_best_or_with_a_wrong_saving_is_a_problem(folder, documents):
+    headroom = documents["headroom"]
+    headroom["bert"]["gpu"]["greedy"]["best_known"] = False
+    headroom["bert"]["analytic"]["greedy"]["improvement_percent"] += 1
+    path_of(folder, "headroom").write_text(json.dumps(headroom))
+    wrong, unmarked = check_results(folder)
+    assert "at /bert/analytic/greedy/improvement_percent: 11.00, but the costs give 10.00" in wrong
+    assert "at /bert/gpu: no method is marked as the best known" in unmarked
 
 
 def test_a_refused_document_leaves_the_file_as_it_was(folder, documents):
@@ -101,8 +113,8 @@ def test_files_find_their_schema_by_place_and_name():
 
 def test_a_figure_becomes_what_the_schemas_call_a_figure(documents, tmp_path):
     document = documents["train_controller"]
-    document["real_score_percent"] = Figure(3.0, 1.0, "random", cases=8).to_json()
+    document["bert"]["real_score_percent"] = Figure(3.0, 1.0, "random", cases=8).to_json()
     write_results(tmp_path / "train_controller" / "metrics.json", document)
-    document["real_score_percent"] = Figure(3.0, 1.0, "luck", cases=8).to_json()
+    document["bert"]["real_score_percent"] = Figure(3.0, 1.0, "luck", cases=8).to_json()
     with pytest.raises(RLFlowError, match="'luck' is not one of"):
         write_results(tmp_path / "train_controller" / "metrics.json", document)

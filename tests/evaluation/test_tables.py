@@ -1,4 +1,4 @@
-from rlflow.evaluation.tables import markdown_table, methods_of, side_by_side
+from rlflow.evaluation.tables import headroom_table, markdown_table, methods_of, side_by_side
 
 METHODS = ("original", "random", "greedy", "backtracking", "rlflow")
 
@@ -37,3 +37,13 @@ def test_own_figures_stand_beside_the_published_ones_of_the_same_row(evaluation)
     by_name = {tuple(row[:2]): row[2:] for row in rows[1:]}
     assert by_name["bert", "greedy"][2:] == ["7.25", "8.00"]
     assert by_name["tiny", "greedy"][0] == "none"
+
+
+def test_the_table_of_the_headroom_marks_the_best_and_says_what_limited_it(documents):
+    documents["headroom"]["bert"]["gpu"]["greedy"]["equivalent"] = False
+    documents["headroom"]["bert"]["analytic"]["greedy"]["proven"] = True
+    lines = headroom_table(documents["headroom"]).splitlines()
+    cells = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines if line.startswith("|")]
+    assert cells[0] == ["graph", "cost", "original", "greedy", "equality_saturation"]
+    assert cells[2] == ["bert", "analytic", "0.00", "10.00 *proven*", "**20.00** *nodes*"]
+    assert cells[3] == ["bert", "gpu", "0.00", "**10.00** *differs*", ""]

@@ -1,7 +1,7 @@
 """conf/: everything composes, params.yaml is what it composes to, and its numbers are those that the library takes."""
 
 import shutil
-from dataclasses import fields
+from dataclasses import asdict, fields
 from functools import cache
 from pathlib import Path
 
@@ -11,6 +11,7 @@ from omegaconf import DictConfig, OmegaConf
 from rlflow import zoo
 from rlflow.agents.collection import CollectionConfig
 from rlflow.agents.config import ControllerConfig
+from rlflow.cost.analytic import AnalyticConfig, GpuConfig
 from rlflow.cost.measured import PricingConfig
 from rlflow.environments import EnvironmentConfig, RewardConfig
 from rlflow.errors import InputError
@@ -19,7 +20,7 @@ from rlflow.rules.synthesis.families import SHIPPED
 from rlflow.rules.verification.verify import VerificationConfig
 from rlflow.search.rule_selection import SelectionConfig
 from rlflow.tracking import composition
-from rlflow.tracking.composition import complete_graph, compose_configuration
+from rlflow.tracking.composition import complete_graphs, compose_configuration, graph_names
 from rlflow.world_model.config import DreamConfig, WorldModelConfig
 
 CONF = Path(__file__).parents[2] / "conf"
@@ -66,7 +67,7 @@ def test_every_model_of_the_zoo_of_a_published_architecture_is_a_graph():
 
 
 def test_params_yaml_is_what_conf_composes_to(repository: Path):
-    composed = OmegaConf.to_yaml(complete_graph(compose()), resolve=True)
+    composed = OmegaConf.to_yaml(complete_graphs(compose()), resolve=True)
     assert (repository / "params.yaml").read_text() == composed, "run `python -m rlflow.tracking.composition`"
 
 
@@ -107,6 +108,13 @@ def test_pricing_is_all_in_conf(option: str):
     assert written == {entry.name for entry in fields(PricingConfig)}
 
 
+@pytest.mark.parametrize(("option", "kind"), [("analytic", AnalyticConfig), ("gpu", GpuConfig)])
+def test_a_roofline_is_the_same_here_and_on_the_command_line(option: str, kind: type):
+    """`rlflow optimise --cost-model gpu` takes the defaults of the dataclass."""
+    settings = OmegaConf.to_container(compose(f"cost={option}").cost)
+    assert settings == {"kind": option} | asdict(kind())
+
+
 def test_temperature_reaches_the_dream_and_no_other_stage():
     """The issue's multirun varies it; it must not run the world model again."""
     plain = [OmegaConf.to_container(compose(f"temperature={t}"), resolve=True) for t in (0.5, 1.0)]
@@ -114,20 +122,69 @@ def test_temperature_reaches_the_dream_and_no_other_stage():
     assert changed == {"temperature", "controller"}
 
 
+@pytest.mark.parametrize(
+    ("overrides", "names"),
+    [
+        ([], ["bert", "t5_last_token"]),
+        (["graph=vit"], ["vit"]),
+        (["experiment=two_layers"], ["bert_two_layers"]),
+        (["experiment=smoke"], ["bert_tiny", "t5_tiny"]),
+        (["graph=vit", "graph@second_graph=gpt2"], ["vit", "gpt2"]),
+        (["graph@second_graph=gpt2"], ["bert", "gpt2"]),
+        (["~graph@second_graph"], ["bert"]),
+    ],
+)
+def test_a_second_graph_comes_with_bert_alone(overrides: list[str], names: list[str]):
+    """Whoever chooses another graph wants that one, and no second that takes as long again."""
+    assert list(graph_names(compose(*overrides)).values()) == names
+
+
+def test_a_model_of_ones_own_comes_alone(tmp_path: Path):
+    model = tmp_path / "my.onnx"
+    model.write_bytes(b"a model")
+    assert graph_names(complete_graphs(compose("graph=file", f"graph.path={model}"))) == {"graph": "my"}
+
+
+def test_every_graph_beside_another_belongs_to_one():
+    beside = {file.stem for file in (CONF / "graph/beside").glob("*.yaml")}
+    assert {f"graph={name}" for name in beside} <= set(ZOO_GRAPHS)
+    assert beside == {"bert"}
+
+
 def test_graph_from_a_file_is_known_by_its_content(tmp_path: Path):
     model = tmp_path / "my.onnx"
     model.write_bytes(b"first")
     config = compose("graph=file", f"graph.path={model}")
-    first = complete_graph(config).graph
+    first = complete_graphs(config).graph
     assert (first.name, len(first.sha256)) == ("my", 64)
-    assert complete_graph(config).graph == first
+    assert complete_graphs(config).graph == first
     model.write_bytes(b"second")
-    assert complete_graph(config).graph.sha256 != first.sha256
+    assert complete_graphs(config).graph.sha256 != first.sha256
+
+
+def test_two_files_are_both_known_by_their_content(tmp_path: Path):
+    for name in ("my", "other"):
+        (tmp_path / f"{name}.onnx").write_text(name)
+    overrides = [f"graph.path={tmp_path}/my.onnx", f"second_graph.path={tmp_path}/other.onnx"]
+    config = complete_graphs(compose("graph=file", "graph@second_graph=file", *overrides))
+    assert graph_names(config) == {"graph": "my", "second_graph": "other"}
+    assert config.graph.sha256 != config.second_graph.sha256
+
+
+def test_two_graphs_of_one_name_are_refused():
+    """Their results would lie in one folder."""
+    with pytest.raises(InputError, match=r"both named bert; set second_graph\.name to another name"):
+        complete_graphs(compose("graph=bert", "graph@second_graph=bert"))
+
+
+def test_a_second_graph_that_is_given_as_a_value_is_refused():
+    with pytest.raises(InputError, match="choose a graph by graph@second_graph=gpt2"):
+        graph_names(OmegaConf.create({"graph": {"kind": "zoo", "name": "vit"}, "second_graph": "gpt2"}))
 
 
 def test_graph_from_a_file_that_is_not_there_is_refused():
     with pytest.raises(InputError, match=r"graph\.path: nowhere\.onnx does not exist; give the path"):
-        complete_graph(compose("graph=file", "graph.path=nowhere.onnx"))
+        complete_graphs(compose("graph=file", "graph.path=nowhere.onnx"))
 
 
 def test_overrides_of_an_experiment_survive_the_config_stage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):

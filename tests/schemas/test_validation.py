@@ -82,6 +82,7 @@ def test_only_these_keys_are_optional(documents, name):
     optional = {
         "equivalence": {"float64"},
         "evaluate": graphs | methods | effort | {"steps", "distinct_rules"},
+        "headroom": {"analytic", "gpu", "greedy", "equality_saturation", "10", "100"},
         "rule_study": {"foreign.txt"},
         "rules_applied": graphs | {"untouched", "rlflow", "greedy", "merge", "sum", "never", "cancel"},
         "rules_generate": {"algebra"},
@@ -131,12 +132,12 @@ def test_evaluate_refuses(evaluation, path, value, message):
 
 def test_a_figure_without_its_baseline_or_without_cases_is_refused(documents):
     document = documents["train_controller"]
-    del document["real_score_percent"]["baseline"]
-    document["dream_score_percent"]["cases"] = 0
+    del document["bert"]["real_score_percent"]["baseline"]
+    document["bert"]["dream_score_percent"]["cases"] = 0
     with pytest.raises(RLFlowError) as caught:
         schemas.validate("train_controller", document)
-    assert "at /real_score_percent: 'baseline' is a required property" in str(caught.value)
-    assert "at /dream_score_percent/cases: 0 is less than the minimum of 1" in str(caught.value)
+    assert "at /bert/real_score_percent: 'baseline' is a required property" in str(caught.value)
+    assert "at /bert/dream_score_percent/cases: 0 is less than the minimum of 1" in str(caught.value)
 
 
 def test_unknown_schemas_are_refused_with_the_known_ones():

@@ -6,7 +6,7 @@ import pytest
 from omegaconf import OmegaConf
 from support.stages import CONFIG
 
-from rlflow.errors import RLFlowError
+from rlflow.errors import InputError, RLFlowError
 from rlflow.tracking.stage import Stage, run_stage
 from rlflow.tracking.store import open_store
 
@@ -81,6 +81,80 @@ def test_checkpoint_belongs_to_settings_inputs_and_code(project: Path, store_roo
     script = project / "pipelines/second.py"
     script.write_text(script.read_text() + "\n")
     assert run() not in (reference, changed_input)
+
+
+TWO_GRAPHS = {"second_graph": {"kind": "zoo", "name": "large", "path": "conf/graph/large.yaml"}}
+
+
+def first_by_graph(stage: Stage) -> None:
+    """Writes what each graph's work saw."""
+
+    def work(on_graph: Stage) -> dict[str, str]:
+        on_graph.log(0, {"loss": 1.0})
+        seen = {"section": on_graph.settings["graph"]["name"], "checkpoint": str(on_graph.checkpoint)}
+        on_graph.output(f"data/first/{on_graph.graph}").write_text("done")
+        return seen
+
+    stage.metrics.write_text(json.dumps(stage.each_graph(work)))
+
+
+first_by_graph.__name__ = "first"
+
+
+def test_work_by_graph_sees_one_graph_after_another(project: Path, store_root: Path):
+    declare_second_graph(project)
+    config = OmegaConf.merge(CONFIG, TWO_GRAPHS)
+    run_stage(first_by_graph, config, root=project, output_root=project, overrides=[])
+    seen = json.loads((project / "data/results/first/metrics.json").read_text())
+    assert list(seen) == ["small", "large"]
+    assert all(graph == found["section"] == Path(found["checkpoint"]).name for graph, found in seen.items())
+    assert sorted(path.name for path in (project / "data/first").iterdir()) == ["large", "small"]
+    (run,) = open_store(store_root).client.search_runs(["1"])
+    assert run.info.run_name == "first/small+large/7"
+    assert set(run.data.metrics) == {"small/loss", "large/loss"}
+
+
+def test_an_experiment_on_one_graph_has_that_one(start, project: Path):
+    start(first_by_graph)
+    assert list(json.loads((project / "data/results/first/metrics.json").read_text())) == ["small"]
+
+
+def test_an_undeclared_second_graph_is_refused(project: Path, store_root: Path):
+    """DVC would not notice that another one was chosen."""
+    config = OmegaConf.merge(CONFIG, TWO_GRAPHS)
+    with pytest.raises(InputError, match="section second_graph is read but not declared"):
+        run_stage(first_by_graph, config, root=project, output_root=project, overrides=[])
+
+
+def test_a_stage_that_failed_at_the_second_graph_finds_the_checkpoints_of_the_first(project: Path, store_root: Path):
+    declare_second_graph(project)
+    worked: list[str] = []
+
+    def first(stage: Stage) -> None:
+        def work(on_graph: Stage) -> None:
+            done = on_graph.checkpoint / "done.txt"
+            if not done.exists():
+                worked.append(on_graph.graph)
+                if worked == ["small", "large"]:
+                    raise RLFlowError("in the middle of the second graph")
+                done.write_text("")
+
+        stage.each_graph(work)
+        stage.output("data/first").mkdir()
+        stage.metrics.write_text("{}")
+
+    config = OmegaConf.merge(CONFIG, TWO_GRAPHS)
+    with pytest.raises(RLFlowError, match="in the middle of the second graph"):
+        run_stage(first, config, root=project, output_root=project, overrides=[])
+    run_stage(first, config, root=project, output_root=project, overrides=[])
+    assert worked == ["small", "large", "large"]
+
+
+def declare_second_graph(project: Path) -> None:
+    declarations = project / "dvc.yaml"
+    declarations.write_text(
+        declarations.read_text().replace("[seed, graph, first]", "[seed, graph, second_graph, first]")
+    )
 
 
 @pytest.mark.slow

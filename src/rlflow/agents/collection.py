@@ -128,6 +128,9 @@ def collect(
         if checkpoint is not None and time.monotonic() - saved >= CHECKPOINT_INTERVAL_S:
             collection.save(checkpoint, env)
             saved = time.monotonic()
+
+    if checkpoint is not None:
+        collection.save(checkpoint, env)
     return collection
 
 

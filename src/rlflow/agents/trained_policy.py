@@ -1,4 +1,4 @@
-"""The method "rlflow": the trained policy that `dvc repro` leaves behind, from its folder."""
+"""The method "rlflow": a trained policy that `dvc repro` leaves behind, from its folder."""
 
 from __future__ import annotations
 
@@ -20,18 +20,23 @@ def trained_policy(
     cost_model: CostModel,
     *,
     folder: Path | str = Path("data"),
+    trained_on: str | None = None,
     horizon: int = 150,
     seed: int = 0,
 ) -> PolicyOptimiser:
-    """Make an optimiser of the policy in `folder`, which holds `world_models` and `policies`.
+    """Make an optimiser of a policy in `folder`, which holds `world_models` and `policies` by the graph of training.
 
-    It acts with those of its rules that `library` has, so its rewriter is its own. An episode has `horizon` rewrites at
-    most. `InputError` if there is no trained policy.
+    trained_on: the name of that graph; None: the first by name. The policy acts with those of its rules that `library`
+    has, so its rewriter is its own. An episode has `horizon` rewrites at most. `InputError` if there is no such policy.
     """
     folder = Path(folder)
+    trained = sorted(path.name for path in folder.glob("policies/*/"))
+    if trained and trained_on not in (None, *trained):
+        raise InputError(f"no policy in {folder} was trained on {trained_on}: choose from {', '.join(trained)}")
+    graph = trained_on or next(iter(trained), "")
     try:
-        world_model = WorldModel.load(folder / "world_models")
-        controller = Controller.load(folder / "policies")
+        world_model = WorldModel.load(folder / "world_models" / graph)
+        controller = Controller.load(folder / "policies" / graph)
     except InputError as error:
         raise InputError(
             f"no trained policy in {folder} ({error}): train one with `dvc repro`, name its folder with --policy, or "

@@ -6,7 +6,7 @@ import dataclasses
 import json
 import os
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -50,7 +50,11 @@ def optimise(
             "unless a rewrite needs these sizes; then the result accepts no others, and the report says so."
         ),
     ] = None,
-    policy: Annotated[Path | None, typer.Option(help="Folder of the trained policy, for --method rlflow.")] = None,
+    policy: Annotated[Path | None, typer.Option(help="Folder of trained policies, for --method rlflow.")] = None,
+    trained_on: Annotated[
+        str | None,
+        typer.Option(help="The graph on which the policy was trained, for --method rlflow; else the first by name."),
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the report as JSON.")] = False,
 ) -> None:
     """Write a faster model that computes the same, checked against the original and timed beside it.
@@ -60,11 +64,11 @@ def optimise(
     what shows the difference goes to the folder OUTPUT.reproducer. Exit code 0 if a model was written, 2 if the input
     cannot be used, 1 on any other failure.
     """
-    if policy is not None and method != _TRAINED:
-        raise InputError(f"--policy is for --method {_TRAINED} alone, not for {method}")
+    options = {key: value for key, value in (("folder", policy), ("trained_on", trained_on)) if value is not None}
+    if options and method != _TRAINED:
+        raise InputError(f"--policy and --trained-on are for --method {_TRAINED} alone, not for {method}")
     budget_s = parse_budget(budget)
     shapes = dict(parse_shape(text) for text in shape or ())
-    options: dict[str, Any] = {} if policy is None else {"folder": policy}
     check_writable(output)
     with progress_bar(model.name) as on_progress:
         optimised = optimise_model(

@@ -27,13 +27,21 @@ class AnalyticConfig:
     launch_us: float = 2.0
 
 
+@dataclass(frozen=True)
+class GpuConfig(AnalyticConfig):
+    """A machine on which most nodes take no longer than their launch, as on a GPU; no GPU was measured for it."""
+
+    gflops_per_s: float = 10_000.0
+    gbytes_per_s: float = 500.0
+    launch_us: float = 5.0
+
+
 class AnalyticCost:
-    """Prices by counting; weights count as traffic."""
+    """Prices by counting; weights count as traffic. `name` tells one machine's prices from another's."""
 
-    name = "analytic"
-
-    def __init__(self, config: AnalyticConfig | None = None) -> None:
+    def __init__(self, config: AnalyticConfig | None = None, name: str = "analytic") -> None:
         self.config = config or AnalyticConfig()
+        self.name = name
         self._work = WorkCounter()
         self._sums: WeakKeyDictionary[Graph, Exact] = WeakKeyDictionary()
 
@@ -54,7 +62,8 @@ class AnalyticCost:
             return [self._node_ms(graph, i) for i in graph.order]
         change = graph.edit.change
         made = [self._node_ms(graph, i) for i in change.added if runs(graph.nodes[i])]
-        return [*before, *made, *(-self._node_ms(parent, i) for i in change.removed if runs(parent.nodes[i]))]
+        gone = (i for i in change.removed if i in parent.nodes and runs(parent.nodes[i]))
+        return [*before, *made, *(-self._node_ms(parent, i) for i in gone)]
 
     def surroundings(self, graph: Graph, edit: Preview) -> Surroundings:
         """Write down which nodes come and go: an edit keeps the types of all values, and with them all other prices."""
@@ -95,3 +104,8 @@ class AnalyticCost:
 def analytic(context: CostContext) -> AnalyticCost:
     """Make the cost model "analytic"; its settings are those of `AnalyticConfig`."""
     return AnalyticCost(context.configure(AnalyticConfig))
+
+
+def gpu(context: CostContext) -> AnalyticCost:
+    """Make the cost model "gpu", the same roofline on another machine; its settings are those of `GpuConfig`."""
+    return AnalyticCost(context.configure(GpuConfig), name="gpu")

@@ -24,7 +24,8 @@ from rlflow.ir.graph import Graph
 from rlflow.rules.matching.match import Match
 from rlflow.rules.matching.rewriter import Rewriter
 
-_MAX_REMEMBERED = 20_000  # graphs are kept alive by it
+_MAX_REMEMBERED = 20_000  # prices, each of which keeps a graph alive that it starts from
+_MAX_KEPT = 64  # graphs
 
 T = TypeVar("T")
 
@@ -37,6 +38,7 @@ class Evaluator:
         self.cost_model = cost_model
         model = local(cost_model)
         self._changes = None if model is None else RememberedChanges(model, rewriter)
+        self._carried_out: OrderedDict[tuple[Graph, Match], Graph] = OrderedDict()
         self._whole_ms: OrderedDict[tuple[Graph, Match], float] = OrderedDict()
         self._work = Effort()
         self._prices_asked = 0
@@ -52,10 +54,12 @@ class Evaluator:
         self._work += effort
 
     def rewritten(self, graph: Graph, match: Match) -> Graph:
-        """Carry out a rewrite."""
-        started = time.perf_counter()
-        child = self.rewriter.apply(graph, match)
-        self._work += Effort(rewrites=1, rewriting_s=time.perf_counter() - started)
+        """Carry out a rewrite, unless it was carried out just now to be priced."""
+        child = self._carried_out.pop((graph, match), None)
+        if child is None:
+            started = time.perf_counter()
+            child = self.rewriter.apply(graph, match)
+            self._work += Effort(rewrites=1, rewriting_s=time.perf_counter() - started)
         return child
 
     def runtime_ms(self, graph: Graph) -> float:
@@ -71,16 +75,20 @@ class Evaluator:
         changes = self._changes
         if changes is None:
             return self._timed(lambda: self._whole(graph, match))
-        return self._timed(lambda: changes.runtime_after_ms(graph, match, self._carried_out))
+        return self._timed(lambda: changes.runtime_after_ms(graph, match, self._tried))
 
-    def _carried_out(self, graph: Graph, match: Match, price: Callable[[Graph], T]) -> T:
-        return self._asked(price, self.rewritten(graph, match))
+    def _tried(self, graph: Graph, match: Match, price: Callable[[Graph], T]) -> T:
+        """Carry out a rewrite, price what comes of it, and keep that for a moment: it may be taken."""
+        child = self._carried_out[graph, match] = self.rewritten(graph, match)
+        if len(self._carried_out) > _MAX_KEPT:
+            self._carried_out.popitem(last=False)
+        return self._asked(price, child)
 
     def _whole(self, graph: Graph, match: Match) -> float:
         """Return the price that the cost model gives to the whole graph after a rewrite."""
         known = self._whole_ms.get((graph, match))
         if known is None:
-            known = self._whole_ms[graph, match] = self._carried_out(graph, match, self.cost_model.runtime_ms)
+            known = self._whole_ms[graph, match] = self._tried(graph, match, self.cost_model.runtime_ms)
             if len(self._whole_ms) > _MAX_REMEMBERED:
                 self._whole_ms.popitem(last=False)
         return known

@@ -30,9 +30,9 @@ from rlflow.cost.regions import (
     Partition,
     Region,
     concerned,
+    disturbed,
     node_by_node,
     partition,
-    rescaled,
     updated,
     updated_node_by_node,
 )
@@ -125,12 +125,14 @@ class MeasuredCost:
 
     def surroundings(self, graph: Graph, edit: Preview) -> Surroundings:
         """Write down the regions that the edit may change."""
-        nodes = concerned(self._pricing(graph).partition, graph, edit)
-        return Surroundings(self._neighbourhoods.written(graph, edit, nodes), nodes)
+        cut = self._pricing(graph).partition
+        nodes = concerned(cut, graph, edit)
+        nearby = (i for identifier in edit.touched for i in cut.region_of[identifier])
+        return Surroundings(self._neighbourhoods.written(graph, edit, nodes), nodes.union(nearby))
 
     def disturbed(self, graph: Graph) -> set[int]:
-        """Return the nodes that may be fused differently although they were not changed themselves."""
-        return set(rescaled(graph, graph.edit.change.touched)) if graph.edit else set()
+        """Return the nodes that may be fused differently although the edit did not touch them."""
+        return set(disturbed(graph, graph.edit.change)) if graph.edit else set()
 
     def cost(self, graph: Graph) -> Cost:
         """`PriceError` if a price is missing and may not be measured."""

@@ -15,5 +15,6 @@ COST_MODELS: Registry[CostModelFactory] = Registry(
     built_in={
         "measured": "rlflow.cost.measured:measured",
         "analytic": "rlflow.cost.analytic:analytic",
+        "gpu": "rlflow.cost.analytic:gpu",
     },
 )

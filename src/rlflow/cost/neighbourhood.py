@@ -17,9 +17,10 @@ from __future__ import annotations
 import marshal
 from collections.abc import Collection, Hashable, Mapping
 from itertools import count
+from typing import Any
 
 from rlflow.cost.fragment import from_outside, is_literal
-from rlflow.cost.regions import traits_from_afar
+from rlflow.cost.regions import SUMS, traits_from_afar
 from rlflow.ir.graph import Graph
 from rlflow.ir.node import Node, Ref
 from rlflow.ir.preview import Preview
@@ -75,23 +76,23 @@ class _Text:
         self.inside = len(nodes)
         self.outside: dict[Ref, int] = {}
 
-    def of_nodes(self) -> Hashable:
-        graph, places = self.graph, list(self.places)[: self.inside]
-        return tuple((*self._of_node(graph.nodes[i]), *self._reading(i)) for i in places)
+    def of_nodes(self) -> tuple[Any, ...]:
+        nodes = [(i, self.graph.nodes[i]) for i in list(self.places)[: self.inside]]
+        return tuple((*self._of_node(node), *self._reading(i, node)) for i, node in nodes)
 
-    def of_added(self) -> Hashable:
+    def of_added(self) -> tuple[Any, ...]:
         added = self.edit.added
         return tuple(self._of_node(added[i]) for i in list(self.places)[self.inside :])
 
-    def of_substitution(self) -> Hashable:
+    def of_substitution(self) -> tuple[Any, ...]:
         return tuple(
             (self._of_operand(None, old), self._of_operand(None, new)) for old, new in self.edit.substitution.items()
         )
 
-    def _of_node(self, node: Node) -> tuple[Hashable, ...]:
+    def _of_node(self, node: Node) -> tuple[Any, ...]:
         return node.signature, *(None if ref is None else self._of_operand(node, ref) for ref in node.inputs)
 
-    def _of_operand(self, reader: Node | None, ref: Ref) -> Hashable:
+    def _of_operand(self, reader: Node | None, ref: Ref) -> tuple[int, ...]:
         """Write a value by its place in the list, one from outside by its number among those and by its traits."""
         place = self.places.get(ref.node)
         if place is not None:
@@ -109,15 +110,14 @@ class _Text:
         tensor_type = self.edit.added[ref.node].types[ref.index]
         return _history(self.graph, self.edit.added, ref) if is_literal(tensor_type) else tensor_type
 
-    def _reading(self, identifier: int) -> tuple[Hashable, ...]:
-        """Write down who reads a node from outside the list: how many (up to two), and which of its outputs."""
+    def _reading(self, identifier: int, node: Node) -> tuple[Any, ...]:
+        """Write down which results of a node are read from outside, and of a sum how many readers it has there."""
         nodes, places = self.graph.nodes, self.places
         outside = [c for c in self.graph.consumers[identifier] if c not in places]
         read = {ref.index for c in outside for ref in nodes[c].inputs if ref is not None and ref.node == identifier}
         if identifier in self.graph.output_nodes:
-            results = tuple(ref.index for ref in self.graph.outputs if ref.node == identifier)
-            return min(len(outside), 2), tuple(sorted(read)), results
-        return min(len(outside), 2), tuple(sorted(read))
+            read.update(ref.index for ref in self.graph.outputs if ref.node == identifier)
+        return min(len(outside), 2) if node.op in SUMS else 0, tuple(sorted(read))
 
 
 def _history(graph: Graph, added: Mapping[int, Node], ref: Ref) -> Hashable:

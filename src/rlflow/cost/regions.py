@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from immutables import Map
 
 from rlflow.ir.graph import Change, Graph
-from rlflow.ir.node import Node
+from rlflow.ir.node import Node, Ref
 from rlflow.ir.preview import Preview
 from rlflow.ops import registry
 from rlflow.ops.traits import Fusion
@@ -36,11 +36,14 @@ def _playing(parts: Fusion) -> frozenset[str]:
 VIEWS = registry.having(lambda traits: traits.view)
 """Operators that only relabel memory."""
 
+SUMS = _playing(Fusion.SUM)
+"""Operators that join each other only where nobody else reads the first."""
+
 _TRANSPOSES = _playing(Fusion.TRANSPOSE)
 _PADS, _PADDED = _playing(Fusion.PAD), _playing(Fusion.PADDED)
 _PRODUCTS = _playing(Fusion.PRODUCT)
 _POINTWISE = _playing(Fusion.POINTWISE)
-_SUMS, _SCALES = _playing(Fusion.SUM), _playing(Fusion.SCALE)
+_SCALES = _playing(Fusion.SCALE)
 _GATES, _GATED = _playing(Fusion.GATE), _playing(Fusion.GATED)
 _REDUCTIONS = _playing(Fusion.REDUCTION)
 _NORMALISATIONS, _NORMALISED = _playing(Fusion.NORMALISATION), _playing(Fusion.NORMALISED)
@@ -86,23 +89,56 @@ def updated(parent: Partition, graph: Graph, change: Change) -> Partition:
 
 def concerned(partition: Partition, graph: Graph, edit: Preview) -> set[int]:
     """Return the nodes of all regions whose extent or whose price an edit may change."""
-    near = edit.removed | edit.touched
-    for identifier in edit.touched:
-        if graph.nodes[identifier].op in _SUMS:  # the number of its readers decides whether it joins other sums
-            near.update(c for c in graph.consumers[identifier] if graph.nodes[c].op in _SUMS)
-    near.update(rescaled(graph, edit.readers))
-    return {i for identifier in near for i in partition.region_of.get(identifier, ())}
+    near = edit.removed | edit.readers
+    for identifier in edit.touched - edit.readers:
+        if not _is_read_as_before(partition, graph, edit, identifier):
+            near.update((identifier, *_sums_after(graph, identifier)))
+    near.update(_rescaled(graph, edit.readers))
+    return {i for identifier in near for i in partition.region_of[identifier]}
 
 
-def rescaled(graph: Graph, changed: Iterable[int]) -> Iterator[int]:
+def _is_read_as_before(partition: Partition, graph: Graph, edit: Preview, identifier: int) -> bool:
+    """Return True if an edit changes a node's readers and yet neither the extent nor the price of its region.
+
+    Its value leaves the region before and after, as many read it as fusing depends on, and none of the new ones may be
+    fused with it.
+    """
+    node, before = graph.nodes[identifier], graph.consumers[identifier]
+    if len(node.types) > 1 or Ref(identifier) in edit.substitution:
+        return False
+    new = edit.gained.get(identifier, set())
+    kept = [c for c in before if c not in edit.removed]
+    region, is_output = partition.region_of[identifier], identifier in graph.output_nodes
+    left_before = is_output or any(c not in region for c in before)
+    leaves_after = is_output or bool(new) or any(c not in region for c in kept)
+    if not (left_before and leaves_after) or (len(before) > 1) != (len(new.union(kept)) > 1):
+        return False
+    return not any(_may_fuse(graph, identifier, edit.added.get(c) or graph.nodes[c]) for c in new)
+
+
+def disturbed(graph: Graph, change: Change) -> Iterator[int]:
+    """List the nodes that may be fused differently after a change although it did not touch them."""
+    yield from _rescaled(graph, change.touched)
+    for identifier in change.touched:
+        yield from _sums_after(graph, identifier)
+
+
+def _sums_after(graph: Graph, identifier: int) -> list[int]:
+    """Return the sums that may join a node, if it is a sum: the number of its readers decides whether they do."""
+    if graph.nodes[identifier].op not in SUMS:
+        return []
+    return [c for c in graph.consumers[identifier] if graph.nodes[c].op in SUMS]
+
+
+def _rescaled(graph: Graph, changed: Iterable[int]) -> Iterator[int]:
     """List the nodes that `_scales_a_tensor` may answer differently for, now that these have other operands, and those
     that ask it."""
     nodes, consumers = graph.nodes, graph.consumers
     for identifier in changed:
         op = nodes[identifier].op
-        if op not in _SUMS and op not in _GATED and op not in _SCALES:
+        if op not in SUMS and op not in _GATED and op not in _SCALES:
             continue
-        near = (identifier, *(consumers[identifier] if op in _SUMS else ()))
+        near = (identifier, *(consumers[identifier] if op in SUMS else ()))
         gated = [i for i in near if nodes[i].op in _GATED]
         behind = (identifier, *(c for i in gated for c in consumers[i]))
         scales = [i for i in behind if nodes[i].op in _SCALES]
@@ -113,10 +149,10 @@ def rescaled(graph: Graph, changed: Iterable[int]) -> Iterator[int]:
 
 def traits_from_afar(graph: Graph, reader: Node, operand: Node) -> int:
     """Return what `_may_fuse` sees in an operand of a node beside its type, as bits: 0 for most."""
-    if reader.op not in _SUMS and reader.op not in _GATED and reader.op not in _SCALES:
+    if reader.op not in SUMS and reader.op not in _GATED and reader.op not in _SCALES:
         return 0
     is_gate = operand.op in _GATES
-    has_gate = operand.op in _SUMS and any(graph.nodes[s].op in _GATES for s in operand.sources)
+    has_gate = operand.op in SUMS and any(graph.nodes[s].op in _GATES for s in operand.sources)
     return is_gate + 2 * has_gate + 4 * _comes_from_gelu(graph, operand)
 
 
@@ -169,7 +205,7 @@ def _grouped(graph: Graph, ordered: Sequence[int]) -> dict[int, Region]:
 
     for identifier in ordered:
         for source in graph.nodes[identifier].sources:
-            if source in rank and _may_fuse(graph, source, identifier):
+            if source in rank and _may_fuse(graph, source, graph.nodes[identifier]):
                 first, second = sorted((root(source), root(identifier)), key=rank.__getitem__)
                 parent[second] = first
     members: dict[int, list[int]] = {}
@@ -178,8 +214,8 @@ def _grouped(graph: Graph, ordered: Sequence[int]) -> dict[int, Region]:
     return {i: region for region in map(tuple, members.values()) for i in region}
 
 
-def _may_fuse(graph: Graph, producer: int, consumer: int) -> bool:
-    first, second = graph.nodes[producer], graph.nodes[consumer]
+def _may_fuse(graph: Graph, producer: int, second: Node) -> bool:
+    first = graph.nodes[producer]
     if second.op in VIEWS or second.op in _TRANSPOSES:
         return first.op == second.op or (first.op in VIEWS and second.op in VIEWS)
     if first.op in _PADS and second.op in _PADDED:
@@ -190,15 +226,15 @@ def _may_fuse(graph: Graph, producer: int, consumer: int) -> bool:
         return first.op in _NORMALISED
     if second.op in _REDUCTIONS:
         return first.op in _POINTWISE
-    if second.op not in _POINTWISE or not _stays_local(graph, producer, consumer):
+    if second.op not in _POINTWISE or not _stays_local(graph, producer, second):
         return False
     return first.op in _BEFORE_POINTWISE
 
 
-def _stays_local(graph: Graph, producer: int, consumer: int) -> bool:
+def _stays_local(graph: Graph, producer: int, second: Node) -> bool:
     """Return False for what runs through the whole model: a residual stream, or a mask that every layer adds."""
-    first, second = graph.nodes[producer], graph.nodes[consumer]
-    if first.op in _SUMS and second.op in _SUMS and len(graph.consumers[producer]) > 1:
+    first = graph.nodes[producer]
+    if first.op in SUMS and second.op in SUMS and len(graph.consumers[producer]) > 1:
         return False
     given, made = first.types[0], second.types[0]
     if given is None or made is None or given.shape is None or made.shape is None:
@@ -230,5 +266,5 @@ def _comes_from_gelu(graph: Graph, node: Node) -> bool:
     if node.op not in _GATED:
         return False
     near = [graph.nodes[s] for s in node.sources]
-    far = [graph.nodes[s] for operand in near if operand.op in _SUMS for s in operand.sources]
+    far = [graph.nodes[s] for operand in near if operand.op in SUMS for s in operand.sources]
     return any(operand.op in _GATES for operand in far)

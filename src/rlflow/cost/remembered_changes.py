@@ -92,19 +92,17 @@ class RememberedChanges:
             if parent is None or before is None:
                 outlook = _Outlook(exact_ms)
             else:
-                outlook = _Outlook(exact_ms, before.known, self._disturbed(graph, parent))
+                outlook = _Outlook(exact_ms, before.known, self._disturbed(graph))
             self._outlooks[graph] = outlook
             if len(self._outlooks) > _MAX_GRAPHS:
                 self._outlooks.popitem(last=False)
         return outlook
 
-    def _disturbed(self, graph: Graph, parent: Graph) -> Set[int]:
+    def _disturbed(self, graph: Graph) -> Set[int]:
         """Return the nodes around which the graph differs from its parent."""
         nodes = {_EVERYWHERE, *self._cost_model.disturbed(graph)}
         if graph.edit is not None:
             nodes.update(graph.edit.change.removed, graph.edit.change.touched)
-        if graph.outputs != parent.outputs:
-            nodes.update(ref.node for ref in set(graph.outputs).symmetric_difference(parent.outputs))
         return nodes
 
     def _looked_up(self, graph: Graph, match: Match, outlook: _Outlook, carry_out: CarryOut) -> _Known:

@@ -238,7 +238,7 @@ class SubstitutionEnv(gymnasium.Env[Observation, np.ndarray]):
             library=self.library.hash,
             steps=steps,
             seed=self._seed,
-            matching=self._rewriter.matching,
+            matching=self.evaluator.rewriter.matching,
         )
 
     def render(self) -> str | None:  # type: ignore[override]

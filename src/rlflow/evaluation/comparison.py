@@ -63,7 +63,7 @@ class Timing:
     def ratio(self, setting: Setting, name: str) -> Ratio:
         """The original's latency over that of `name`; for the original itself, over its second timing."""
         times = self.times_ms[setting]
-        return ratio(times[ORIGINAL], times[_again(name)])
+        return ratio(times[ORIGINAL], times[again(name)])
 
     def median_ms(self, setting: Setting, name: str) -> float:
         """The median latency over all rounds."""
@@ -109,7 +109,7 @@ def compete(
 
 def time_all(original: Path, outcomes: Mapping[str, Outcome], config: GateConfig, on_progress: OnProgress) -> Timing:
     """Time all models in alternating fresh sessions, in both settings."""
-    models = {ORIGINAL: original, _again(ORIGINAL): original}
+    models = {ORIGINAL: original, again(ORIGINAL): original}
     models |= {name: outcome.model for name, outcome in outcomes.items()}
 
     def on_round(setting: Setting, done: int) -> None:
@@ -172,7 +172,8 @@ def row(graph: Graph, outcome: Outcome, cost_model: CostModel, timing: Timing) -
     }
 
 
-def _again(name: str) -> str:
+def again(name: str) -> str:
+    """The name under which the second timing of the original is kept; any other model was timed once."""
     return f"{name} again" if name == ORIGINAL else name
 
 

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from rlflow.errors import InputError
+from rlflow.evaluation.comparison import ORIGINAL
 from rlflow.evaluation.tables import Metrics, methods_of
 from rlflow.extras import needs
 from rlflow.runtime.session import SETTINGS
@@ -23,6 +24,7 @@ from rlflow.runtime.timing.statistics import NOISE
 with needs("plots", "a picture"):
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+    from matplotlib.lines import Line2D
 
 _TITLES = {
     "as_written": "as written (ORT optimisation off)",
@@ -30,6 +32,8 @@ _TITLES = {
 }
 _STEP_BY_SIZE = re.compile(r"real step by size, .*?(\d+) nodes")
 _PANEL_INCHES = (5.0, 3.4)
+_SMALL_PANEL_INCHES = 3.0
+_PANELS_IN_A_ROW = 5
 _CELL_INCHES = 0.45
 _CHARACTER_INCHES = 0.08
 _DOTS_PER_INCH = 150
@@ -61,32 +65,57 @@ def latency_ratios(metrics: Metrics) -> Figure:
     return figure
 
 
-def training_curves(curves: Mapping[str, Mapping[str, Any]]) -> Figure:
-    """One panel per curve, in the order of `curves` (schema `curves`)."""
-    figure = _figure(columns=len(curves))
-    panels = np.atleast_1d(figure.subplots(1, len(curves)))
-    for axes, (name, curve) in zip(panels, curves.items(), strict=True):
-        axes.plot(curve["step"], curve["value"])
-        axes.set(title=name, xlabel=curve["step_name"], ylabel=curve["unit"])
+def training_curves(curves: Mapping[str, Mapping[str, Mapping[str, Any]]]) -> Figure:
+    """One row of panels per graph and one panel per curve, in the order of `curves` (schema `curves`)."""
+    columns = max(map(len, curves.values()))
+    figure = _figure(columns, rows=len(curves))
+    for row, (graph, drawn) in enumerate(curves.items()):
+        for column, (name, curve) in enumerate(drawn.items()):
+            axes = figure.add_subplot(len(curves), columns, row * columns + column + 1)
+            axes.plot(curve["step"], curve["value"])
+            axes.set(title=f"{graph}: {name}", xlabel=curve["step_name"], ylabel=curve["unit"])
     return figure
 
 
-def temperature_sweep(metrics: Mapping[str, Any]) -> Figure:
+def temperature_sweep(metrics: Mapping[str, Mapping[str, Any]]) -> Figure:
     """Scores in the dream and in the real environment by temperature, and the random agent's real score.
 
-    `metrics` follows schema `temperature_sweep` (the paper's Table 3).
+    `metrics` follows schema `temperature_sweep` (the paper's Table 3); each graph has a panel.
     """
-    figure = _figure(columns=1)
-    axes = figure.subplots()
-    points = sorted(metrics["points"], key=lambda point: point["temperature"])
-    temperatures = [point["temperature"] for point in points]
-    for world in ("dream", "real"):
-        scores = np.array([point[f"{world}_score_percent"] for point in points])
-        intervals = np.array([point.get(f"{world}_score_percent_ci95", [np.nan, np.nan]) for point in points])
-        axes.errorbar(temperatures, scores, yerr=_arms(scores, intervals), marker="o", capsize=3, label=world)
-    axes.axhline(metrics["random_score_percent"], color="grey", linestyle="--", label="real, random agent")
-    axes.set(xlabel="temperature", ylabel="improvement, %")
-    axes.legend()
+    figure = _figure(columns=len(metrics))
+    panels = figure.subplots(1, len(metrics), squeeze=False)[0]
+    for axes, (graph, sweep) in zip(panels, metrics.items(), strict=True):
+        _scores_by_temperature(axes, sweep)
+        axes.set(title=graph, xlabel="temperature", ylabel="improvement, %")
+        axes.legend()
+    return figure
+
+
+def improvement(metrics: Mapping[str, Mapping[str, Mapping[str, Mapping[str, Any]]]]) -> Figure:
+    """What each method had saved after so many evaluations, one panel per graph and cost.
+
+    `metrics` follows schema `headroom`. A dot ends the line of a method where its search ended.
+    """
+    places = [(f"{graph}, {cost}", methods) for graph, costs in metrics.items() for cost, methods in costs.items()]
+    compared = dict.fromkeys(method for _, methods in places for method in methods if method != ORIGINAL)
+    colours = {method: f"C{number}" for number, method in enumerate(compared)}
+    columns = min(_PANELS_IN_A_ROW, len(places))
+    lines = -(-len(places) // columns)
+
+    figure = Figure(figsize=(_SMALL_PANEL_INCHES * columns, _SMALL_PANEL_INCHES * 0.8 * lines), layout="constrained")
+    panels = figure.subplots(lines, columns, squeeze=False).flatten()
+    for axes, (title, methods) in zip(panels, places, strict=False):
+        for method in [method for method in compared if method in methods]:
+            _saving_line(axes, methods[method], colours[method])
+        axes.set_title(title, fontsize="small")
+        axes.set_xscale("log")
+        axes.tick_params(labelsize="small")
+    for axes in panels[len(places) :]:
+        axes.set_axis_off()
+    figure.supxlabel("evaluations")
+    figure.supylabel("improvement, %")
+    handles = [Line2D([], [], color=colour, label=method) for method, colour in colours.items()]
+    figure.legend(handles=handles, loc="outside upper center", ncols=len(handles) or 1)
     return figure
 
 
@@ -142,6 +171,16 @@ def rule_counts(rules_applied: Mapping[str, Mapping[str, Mapping[str, int]]], me
     return dict(sorted(rows.items(), key=lambda row: -sum(row[1])))
 
 
+def _scores_by_temperature(axes: Axes, sweep: Mapping[str, Any]) -> None:
+    points = sorted(sweep["points"], key=lambda point: point["temperature"])
+    temperatures = [point["temperature"] for point in points]
+    for world in ("dream", "real"):
+        scores = np.array([point[f"{world}_score_percent"] for point in points])
+        intervals = np.array([point.get(f"{world}_score_percent_ci95", [np.nan, np.nan]) for point in points])
+        axes.errorbar(temperatures, scores, yerr=_arms(scores, intervals), marker="o", capsize=3, label=world)
+    axes.axhline(sweep["random_score_percent"], color="grey", linestyle="--", label="real, random agent")
+
+
 def _ratio_bars(axes: Axes, metrics: Metrics, key: str) -> None:
     compared = methods_of(metrics)
     width = 0.8 / len(compared)
@@ -160,11 +199,21 @@ def _ratio_bars(axes: Axes, metrics: Metrics, key: str) -> None:
     axes.set_xticks(range(len(metrics)), list(metrics), rotation=20)
 
 
+def _saving_line(axes: Axes, row: Mapping[str, Any], colour: str) -> None:
+    """The improvement by evaluations, up to where the search ended."""
+    during = {int(most): reached["improvement_percent"] for most, reached in row["at"].items()}
+    during = {most: percent for most, percent in during.items() if most < row["evaluations"]}
+    end = (max(row["evaluations"], 1), row["improvement_percent"])
+    evaluations, percent = zip(*during.items(), end, strict=False)
+    axes.step(evaluations, percent, where="post", color=colour, linewidth=1)
+    axes.plot(*end, marker="o", markersize=4, color=colour)
+
+
 def _arms(values: np.ndarray, intervals: np.ndarray) -> np.ndarray:
     """Error bars (2, n) below and above `values` (n,) for `intervals` (n, 2)."""
     return np.stack([values - intervals[:, 0], intervals[:, 1] - values]).clip(min=0)
 
 
-def _figure(columns: int) -> Figure:
+def _figure(columns: int, rows: int = 1) -> Figure:
     width, height = _PANEL_INCHES
-    return Figure(figsize=(width * columns, height), layout="constrained")
+    return Figure(figsize=(width * columns, height * rows), layout="constrained")

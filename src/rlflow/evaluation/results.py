@@ -13,7 +13,7 @@ from rlflow.errors import InputError, RLFlowError
 STAGES = tuple(name for name in schemas.names() if schemas.schema(name)["title"] == f"data/results/{name}/metrics.json")
 """Stages and studies: those that have a schema for their metrics."""
 _SCHEMA_BY_FILE = {name: name for name in ("bench", "conformance", "curves", "exports", "fuzz", "rules_applied")}
-_SCHEMA_BY_FILE["big_model"] = "bench"
+_SCHEMA_BY_FILE |= {"big_model": "bench", "latency": "headroom_latency"}
 # Published numbers are rounded; percentages agree with the costs beside them to this many points.
 _PERCENT_POINTS = 0.05
 
@@ -100,10 +100,18 @@ def _inconsistencies(name: str, document: Any) -> Iterator[str]:
         for graph, methods in document.items():
             for method, result in methods.items():
                 yield from _improvement_problem(f"/{graph}/{method}", result)
+    if name == "headroom":
+        for graph, costs in document.items():
+            for cost, methods in costs.items():
+                for method, result in methods.items():
+                    yield from _improvement_problem(f"/{graph}/{cost}/{method}", result)
+                if not any(result["best_known"] for result in methods.values()):
+                    yield f"at /{graph}/{cost}: no method is marked as the best known"
     if name == "curves":
-        for curve, points in document.items():
-            if len(points["step"]) != len(points["value"]):
-                yield f"at /{curve}: {len(points['step'])} steps but {len(points['value'])} values"
+        for graph, curves in document.items():
+            for curve, points in curves.items():
+                if len(points["step"]) != len(points["value"]):
+                    yield f"at /{graph}/{curve}: {len(points['step'])} steps but {len(points['value'])} values"
 
 
 def _unordered_intervals(document: Any, path: str) -> Iterator[str]:

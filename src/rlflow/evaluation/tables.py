@@ -1,6 +1,7 @@
-"""The table of the evaluation: the paper's Figures 6 and 7 and its Table 2 in one.
+"""Tables of results, each made from a results document and from nothing else.
 
-It is made from data/results/evaluate/metrics.json and from nothing else.
+That of the evaluation is the paper's Figures 6 and 7 and its Table 2 in one; that of the headroom has a row for each
+graph and cost, and a column for each method.
 """
 
 from collections.abc import Callable, Mapping
@@ -47,6 +48,31 @@ def markdown_table(metrics: Metrics) -> str:
         rows.append([graph, method, *cells])
     alignment = [":--", ":--", *("--:" for _ in _COLUMNS)]
     return "".join("| " + " | ".join(row) + " |\n" for row in [header, alignment, *rows])
+
+
+_LEGEND = """
+Savings of the predicted runtime in percent, the best known in bold. *proven*: nothing in the method's e-graph is
+cheaper. *nodes*, *time*, *iterations*: the limit at which the e-graph stopped growing. *differs*: the outputs do.
+"""
+
+
+def headroom_table(metrics: Mapping[str, Mapping[str, Metrics]]) -> str:
+    """A Markdown table of what every method saves, with its legend; `metrics` follows schema `headroom`."""
+    by_place = {(graph, cost): methods for graph, costs in metrics.items() for cost, methods in costs.items()}
+    compared = list(dict.fromkeys(method for methods in by_place.values() for method in methods))
+    rows = [["graph", "cost", *compared], [":--", ":--", *("--:" for _ in compared)]]
+    for (graph, cost), methods in by_place.items():
+        cells = [_saving(methods[method]) if method in methods else "" for method in compared]
+        rows.append([graph, cost, *cells])
+    return "".join("| " + " | ".join(row) + " |\n" for row in rows) + _LEGEND
+
+
+def _saving(row: Mapping[str, Any]) -> str:
+    saving = f"{row['improvement_percent']:.2f}"
+    remarks = ["proven"] if row["proven"] else []
+    remarks += [row["limited_by"]] if row["limited_by"] else []
+    remarks += [] if row["equivalent"] else ["differs"]
+    return " ".join([f"**{saving}**" if row["best_known"] else saving, *(f"*{remark}*" for remark in remarks)])
 
 
 def side_by_side(published: Metrics, own: Metrics) -> str:

@@ -53,7 +53,10 @@ class Header:
 
 @dataclass(frozen=True)
 class Change:
-    """The nodes that an edit concerned: `touched` ones are alive and got other operands or other consumers."""
+    """The nodes that an edit concerned.
+
+    `touched` ones are alive and got other operands or other consumers, or the graph's outputs are others of theirs.
+    """
 
     added: tuple[int, ...]
     removed: tuple[int, ...]
@@ -170,6 +173,9 @@ class Graph:
             draft.redirect(old, new)
 
         outputs = tuple(substitution.get(ref, ref) for ref in self.outputs)
+        for old, new in substitution.items():
+            if old in self.outputs:
+                draft.touched.update((old.node, new.node))
         removed = draft.sweep({ref.node for ref in substitution}, {ref.node for ref in outputs})
         touched = frozenset(i for i in draft.touched if i in draft.nodes)
         change = Change(tuple(i for i in added if i in draft.nodes), tuple(removed), touched)

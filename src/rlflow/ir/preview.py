@@ -23,7 +23,8 @@ class Preview:
     """An edit that was not made: what `Graph.replace` takes, and the running nodes that it would concern.
 
     - `removed`: nodes that would go, `idle` those to add that nobody would read.
-    - `touched`: nodes that would stay and get other operands or readers; `readers` are those with other operands.
+    - `touched`: nodes that would stay and be touched, as `Change` says;
+      `readers` are those with other operands, and `gained` names for each value's node those that would newly read it.
     """
 
     added: Mapping[int, Node]
@@ -32,6 +33,7 @@ class Preview:
     idle: set[int]
     touched: set[int]
     readers: set[int]
+    gained: Mapping[int, set[int]]
 
 
 def preview(graph: Graph, added: Mapping[int, Node], substitution: Mapping[Ref, Ref]) -> Preview:
@@ -49,11 +51,11 @@ def preview(graph: Graph, added: Mapping[int, Node], substitution: Mapping[Ref, 
         for source in node.sources:
             gained.setdefault(source, set()).add(identifier)
 
-    leaving = {substitution.get(ref, ref).node for ref in graph.outputs} if replaced & graph.output_nodes else None
-    outputs = graph.output_nodes if leaving is None else leaving
+    given = [substitution[ref] for ref in graph.outputs if ref in substitution]
+    outputs = {substitution.get(ref, ref).node for ref in graph.outputs} if given else graph.output_nodes
     gone = _swept(graph, added, substitution, replaced, gained, outputs)
 
-    touched = {reader for reader in readers if reader not in gone} | replaced | gained.keys()
+    touched = readers | replaced | gained.keys() | {ref.node for ref in given}
     for identifier in gone:
         touched.update((added.get(identifier) or nodes[identifier]).sources)
     touched = {i for i in touched if i not in gone and i not in added and runs(nodes[i])}
@@ -64,6 +66,7 @@ def preview(graph: Graph, added: Mapping[int, Node], substitution: Mapping[Ref, 
         idle={i for i in gone if i in added},
         touched=touched,
         readers={i for i in readers if i in touched},
+        gained={i: made - gone for i, made in gained.items()},
     )
 
 
@@ -105,5 +108,5 @@ def _swept(
             continue
         gone.add(identifier)
         stack.extend(node.sources)
-        stack.extend(substitution[ref].node for ref in node.inputs if ref in substitution)
+        stack.extend(substitution[ref].node for ref in node.inputs if ref is not None and ref in substitution)
     return gone

@@ -21,6 +21,11 @@ METHODS: Registry[MethodFactory] = Registry(
     group="rlflow.methods",
     built_in={
         "rlflow": "rlflow.agents.trained_policy:trained_policy",
+        "best": "rlflow.search.best:best",
+        "equality_saturation": "rlflow.search.equality_saturation:equality_saturation",
+        "tensat": "rlflow.search.equality_saturation:tensat",
+        "chains": "rlflow.search.chains:Chains",
+        "iterated": "rlflow.search.iterated:Iterated",
         "backtracking": "rlflow.search.backtracking:Backtracking",
         "greedy": "rlflow.search.greedy:Greedy",
         "random": "rlflow.search.random:RandomSearch",

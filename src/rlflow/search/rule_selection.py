@@ -14,6 +14,7 @@ from pathlib import Path
 
 from rlflow.atomic_file import written_whole
 from rlflow.cost.base import CostModel
+from rlflow.cost.evaluator import Evaluator
 from rlflow.errors import InputError
 from rlflow.ir.graph import Graph
 from rlflow.ir.node import Ref
@@ -144,10 +145,11 @@ _TRIED_MATCHES = 3
 
 def _effects(graph: Graph, rewriter: Rewriter, cost_model: CostModel) -> dict[str, float]:
     """Rule -> the largest saving (or loss, below 0) of one rewrite, among its first matches."""
-    start_ms = cost_model.runtime_ms(graph)
+    evaluator = Evaluator(rewriter, cost_model)
+    start_ms = evaluator.runtime_ms(graph)
     effects = {}
     for rule, matches in zip(rewriter.rules, rewriter.matches(graph), strict=True):
-        after_ms = [cost_model.runtime_ms(rewriter.apply(graph, m)) for m in matches[:_TRIED_MATCHES]]
+        after_ms = [evaluator.runtime_after_ms(graph, match) for match in matches[:_TRIED_MATCHES]]
         savings = [100.0 * (start_ms - ms) / (start_ms or 1.0) for ms in after_ms]
         effects[rule.id] = max(savings, key=abs, default=0.0)
     return effects

@@ -18,6 +18,7 @@ from rlflow.atomic_file import written_whole
 from rlflow.errors import InputError
 
 PARAMETERS = Path("params.yaml")
+SLOTS = ("graph", "second_graph")
 
 
 def main(overrides: Sequence[str]) -> None:
@@ -25,35 +26,50 @@ def main(overrides: Sequence[str]) -> None:
     config = _composed_by_dvc() if not overrides else None
     if not config:
         config = compose_configuration(overrides)
-    text = OmegaConf.to_yaml(complete_graph(config), resolve=True)
+    text = OmegaConf.to_yaml(complete_graphs(config), resolve=True)
 
     with written_whole(PARAMETERS) as draft:
         draft.write_text(text)
 
 
 def compose_configuration(overrides: Sequence[str] = (), folder: Path = Path("conf")) -> DictConfig:
-    """The configuration of conf/config.yaml under `overrides`, without the hash of a graph's file."""
+    """The configuration of conf/config.yaml under `overrides`, without the hashes of graphs' files."""
     with initialize_config_dir(str(folder.resolve()), version_base="1.3"):
         return compose("config", overrides=list(overrides))
 
 
-def complete_graph(config: DictConfig) -> DictConfig:
-    """The configuration with the name and the sha256 of its graph's file; as it is if the graph is from the zoo.
+def graph_names(config: DictConfig) -> dict[str, str]:
+    """The names of the experiment's graphs by their section: `graph` and, unless it is empty, `second_graph`."""
+    sections = {slot: config[slot] for slot in SLOTS if slot in config}
+    for slot, section in sections.items():
+        if not isinstance(section, DictConfig):
+            raise InputError(f"{slot} is {section!r}, but must be settings; choose a graph by graph@{slot}={section}")
+    return {slot: str(section.name) for slot, section in sections.items() if section.kind != "none"}
 
-    Raises InputError if the file does not exist.
+
+def complete_graphs(config: DictConfig) -> DictConfig:
+    """The configuration with the name and the sha256 of each graph that is a file.
+
+    Raises InputError if such a file does not exist, or if two graphs have one name.
     """
-    if config.graph.kind != "file":
-        return config
+    files = [slot for slot in graph_names(config) if config[slot].kind == "file"]
+    merged = OmegaConf.merge(config, {slot: _identity(slot, config[slot]) for slot in files})
+    assert isinstance(merged, DictConfig)
 
-    path = Path(config.graph.path)
+    names = list(graph_names(merged).values())
+    if len(set(names)) < len(names):
+        raise InputError(f"graph and second_graph are both named {names[0]}; set second_graph.name to another name")
+    return merged
+
+
+def _identity(slot: str, graph: DictConfig) -> dict[str, str]:
+    """The name and the sha256 of a graph's file."""
+    path = Path(graph.path)
     if not path.is_file():
-        raise InputError(f"graph.path: {path} does not exist; give the path of an ONNX file, graph.path=my.onnx")
+        raise InputError(f"{slot}.path: {path} does not exist; give the path of an ONNX file, {slot}.path=my.onnx")
     with path.open("rb") as file:
         digest = hashlib.file_digest(file, "sha256").hexdigest()
-    completion = {"graph": {"name": config.graph.name or path.stem, "sha256": digest}}
-    merged = OmegaConf.merge(config, completion)
-    assert isinstance(merged, DictConfig)
-    return merged
+    return {"name": graph.name or path.stem, "sha256": digest}
 
 
 def _composed_by_dvc() -> DictConfig | None:

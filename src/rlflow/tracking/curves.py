@@ -34,5 +34,5 @@ class Curves:
             draft.write_text(json.dumps(self._curves))
 
     def to_json(self) -> dict[str, Any]:
-        """The curves in the form of schema `curves`; those without a point are left out."""
+        """The curves in the form in which schema `curves` has those of a graph; ones without a point are left out."""
         return {name: curve for name, curve in self._curves.items() if curve["step"]}

@@ -1,6 +1,7 @@
 """Objects that several stages work with, made from their sections of the configuration: graph, rules, prices."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from rlflow.onnx_io import from_onnx, save_model
 from rlflow.rules import library
 from rlflow.rules.library import Library
 from rlflow.search.rule_selection import RuleSet
+from rlflow.tracking.stage import Stage
 
 Section = Mapping[str, Any]
 
@@ -41,9 +43,25 @@ def model_file_of(graph: Section, place: Path) -> Path:
 
 def cost_model_of(cost: Section, prices: Path | None = None) -> CostModel:
     """Make the cost model of section `cost`; what is missing from the prices of a file is measured."""
+    kind, context = cost_context_of(cost, prices)
+    return COST_MODELS.get(kind)(context)
+
+
+def cost_context_of(cost: Section, prices: Path | None = None) -> tuple[str, CostContext]:
+    """Return the kind of that cost model, and what it is made from."""
     settings = dict(cost)
     kind, setting = settings.pop("kind"), settings.pop("setting", "deployed")
-    return COST_MODELS.get(kind)(CostContext(setting, prices=prices, settings=settings))
+    return kind, CostContext(setting, prices=prices, settings=settings)
+
+
+def priced(stage: Stage, start: Path | None = None) -> tuple[CostModel, Callable[[], None]]:
+    """The cost model of a stage, and a function that keeps its prices among the checkpoints.
+
+    It begins with the prices that a killed process has kept, or else with those of the file `start`.
+    """
+    kept = stage.checkpoint / "prices.json"
+    cost_model = cost_model_of(stage.settings["cost"], kept if kept.exists() else start)
+    return cost_model, partial(save_prices, cost_model, kept)
 
 
 def save_prices(cost_model: CostModel, path: Path) -> None:
@@ -52,6 +70,6 @@ def save_prices(cost_model: CostModel, path: Path) -> None:
     listed.save(path)
 
 
-def agent_rules(folder: Path) -> Library:
-    """The rules that agents act with, as generate_rules chose them."""
-    return RuleSet.load(folder / "rule_set.json").rules(library.load(folder / "library.jsonl"))
+def agent_rules(folder: Path, graph: str) -> Library:
+    """The rules that agents act with on that graph, as generate_rules chose them."""
+    return RuleSet.load(folder / graph / "rule_set.json").rules(library.load(folder / "library.jsonl"))

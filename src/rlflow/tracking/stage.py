@@ -9,6 +9,10 @@
 dvc.yaml is the only list of what a stage reads and writes. A `Stage` hands out the declared sections of the
 configuration, the declared inputs and the declared outputs; anything else is an error.
 
+An experiment may be on two graphs. What a stage does for each of them is a function of a `Stage` too:
+
+    metrics = stage.each_graph(_fit)       # {"bert": _fit(stage on bert), ...}
+
 The invariant: outputs appear all at once, when the function has returned. A stage that fails or is killed leaves the
 old ones, and goes on from its checkpoint when it is started again.
 """
@@ -18,12 +22,12 @@ import hashlib
 import json
 import os
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import hydra
 from hydra.core.hydra_config import HydraConfig
@@ -34,13 +38,15 @@ from rich.progress import Progress
 
 from rlflow.errors import InputError, RLFlowError
 from rlflow.optimiser import OnProgress
-from rlflow.tracking.composition import complete_graph
+from rlflow.tracking.composition import complete_graphs, graph_names
 from rlflow.tracking.declaration import StageDeclaration, read_declaration
 from rlflow.tracking.provenance import source_tags
 from rlflow.tracking.run import Run, numbers, open_run
 from rlflow.tracking.stopwatch import Stopwatch
 from rlflow.tracking.store import main_root, open_store
 from rlflow.tracking.sweep import PARENT_VARIABLE
+
+T = TypeVar("T")
 
 
 class Settings(dict[str, Any]):
@@ -54,13 +60,14 @@ class Settings(dict[str, Any]):
 class Stage:
     """A stage while it runs.
 
-    graph: the graph's name. root: the repository's root, where inputs are. checkpoint: a folder that outlives the
-    process until the stage has ended well; it is the same for the same settings, inputs and code.
+    graphs: the names of the graphs by their sections. root: the repository's root, where inputs are. checkpoint: a
+    folder that outlives the process until the stage has ended well; it is the same for the same settings, inputs and
+    code.
     """
 
     declaration: StageDeclaration
     settings: Settings
-    graph: str
+    graphs: Mapping[str, str]
     root: Path
     staging: Path
     checkpoint: Path
@@ -71,6 +78,28 @@ class Stage:
         """The seed of everything that the stage draws."""
         seed: int = self.settings["seed"]
         return seed
+
+    @property
+    def graph(self) -> str:
+        """The name of the graph that section `graph` describes."""
+        return self.graphs["graph"]
+
+    def each_graph(self, work: Callable[["Stage"], T]) -> dict[str, T]:
+        """Call `work` for one graph after another; its results by the graph's name.
+
+        `work` is given the stage as it is for an experiment on that graph alone: with its section under "graph", and
+        with a folder of checkpoints of its own. Inputs and outputs are those of the whole stage.
+        """
+        return {name: work(self._on(section)) for section, name in self.graphs.items()}
+
+    def _on(self, section: str) -> "Stage":
+        """The stage on the graph of that section."""
+        settings = Settings(self.settings)
+        if "graph" in settings:
+            settings["graph"] = self.settings[section]
+        checkpoint = self.checkpoint / self.graphs[section]
+        checkpoint.mkdir(exist_ok=True)
+        return replace(self, settings=settings, graphs={"graph": self.graphs[section]}, checkpoint=checkpoint)
 
     def input(self, path: str) -> Path:
         """The path of a declared dependency, or of a file inside one."""
@@ -102,6 +131,10 @@ class Stage:
     def metrics(self) -> Path:
         """The path at which to write data/results/<stage>/metrics.json."""
         return self.output(f"data/results/{self.declaration.name}/metrics.json")
+
+    def log(self, step: int, figures: Mapping[str, float]) -> None:
+        """Record figures of the graph at a step in MLflow, whose charts are grouped by the graph's name."""
+        self.run.log(step, {f"{self.graph}/{name}": value for name, value in figures.items()})
 
     def report(self, figures: dict[str, Any]) -> None:
         """Record in MLflow all numbers among nested figures."""
@@ -142,7 +175,8 @@ def run_stage(
 ) -> None:
     """Run `function` with what its stage declares, and publish its outputs below `output_root` if it succeeds."""
     declaration = read_declaration(function.__name__, root)
-    config = complete_graph(config)
+    config = complete_graphs(config)
+    graphs = graph_names(config)
     everything: Any = OmegaConf.to_container(config, resolve=True)
     settings = Settings({section: everything[section] for section in declaration.sections})
 
@@ -154,14 +188,14 @@ def run_stage(
 
     tags = {
         "stage": declaration.name,
-        "graph": str(config.graph.name),
+        "graph": " ".join(graphs.values()),
         "mlflow.source.name": f"pipelines/{declaration.name}.py",
         **source_tags(root, overrides),
     }
-    name = f"{declaration.name}/{config.graph.name}/{config.seed}"
+    name = f"{declaration.name}/{'+'.join(graphs.values())}/{config.seed}"
     parent = os.environ.get(PARENT_VARIABLE)
     with open_run(open_store(), name, parameters=settings, tags=tags, parent_id=parent) as run:
-        function(Stage(declaration, settings, str(config.graph.name), root, staging, checkpoint, run))
+        function(Stage(declaration, settings, graphs, root, staging, checkpoint, run))
         _publish(declaration, staging, output_root)
     shutil.rmtree(checkpoint)
 

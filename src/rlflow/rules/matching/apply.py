@@ -9,7 +9,7 @@ from rlflow.rules.matching.replacement import Operand, PlannedNode
 
 
 def edit_of(graph: Graph, match: Match) -> tuple[dict[int, Node], dict[Ref, Ref]]:
-    """Return the nodes that the match adds, and what is read in place of each of its roots, as `Graph.replace` takes it.
+    """Return the nodes that the match adds, and what is read in place of its roots, as `Graph.replace` takes it.
 
     A planned node that the graph already has is not made again, so that what two rewrites both need is computed once.
     The target's outputs take the names of the source's.

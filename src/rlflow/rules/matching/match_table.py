@@ -68,7 +68,9 @@ class MatchTables:
 
     def updated(self, table: MatchTable, graph: Graph, change: Change) -> MatchTable:
         """Return the table of a graph, from the `table` of the graph before the `change`."""
-        near = _distances(graph, change.touched, self._largest_depth)
+        # Weights that many layers share got other readers, which no match asks for of what is constant.
+        running = {identifier for identifier in change.touched if not graph.nodes[identifier].constant}
+        near = _distances(graph, running, self._largest_depth)
         dirty = change.touched.union(change.removed)
 
         # First roots of joint matches to look for again: of matches with a changed node, and of any that a changed node
@@ -137,6 +139,8 @@ class MatchTables:
 
         A symmetric rule has one match for the same nodes, with the roots in the graph's order.
         """
+        if rule not in table.joint and rule not in table.single:
+            return ()
         position = graph.positions()
         if rule not in self._roots:
             single = table.single.get(rule, _NOWHERE)

@@ -1,0 +1,155 @@
+"""Find how much each method saves on each graph, at each cost, and for what effort.
+
+    python pipelines/headroom.py                                             conf/headroom.yaml as it is
+    python pipelines/headroom.py 'graphs.analytic=[bert]' 'graphs.gpu=[]' 'methods=[greedy]'         a part of it
+
+The rows go to data/results/headroom/metrics.json, in place of older ones of the same graph, cost and method. A search
+that has ended is kept until all have, so that a study which was killed goes on where it was.
+"""
+
+import logging
+import shutil
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import hydra
+from hydra.core.hydra_config import HydraConfig
+from omegaconf import DictConfig, OmegaConf
+
+from rlflow.cli.progress import progress_bar
+from rlflow.cost.base import CostContext
+from rlflow.errors import PriceError, RLFlowError
+from rlflow.evaluation import figures
+from rlflow.evaluation.cell_pool import rows
+from rlflow.evaluation.headroom import Cell, Key, Row, with_rows
+from rlflow.evaluation.results import read_results, write_results
+from rlflow.evaluation.tables import headroom_table
+from rlflow.optimiser import Budget
+from rlflow.runtime.isolation import Limits, call_isolated
+from rlflow.tracking.factories import cost_context_of, cost_model_of, model_file_of
+from rlflow.tracking.provenance import source_tags
+from rlflow.tracking.run import numbers, open_run
+from rlflow.tracking.store import open_store
+from rlflow.tracking.study import checkpoint_of, option
+
+RESULTS = Path("data/results/headroom")
+MEASURED = "measured"
+OptionOf = Callable[[str, str], Any]  # of a group and a name: the section
+
+log = logging.getLogger(__name__)
+
+
+@hydra.main(version_base="1.3", config_path="../conf", config_name="headroom")
+def headroom(config: DictConfig) -> None:
+    settings: Any = OmegaConf.to_container(config, resolve=True)
+    overrides = HydraConfig.get().overrides.task
+    folder = checkpoint_of("headroom", settings)
+    tags = {"stage": "headroom", **source_tags(Path.cwd(), overrides)}
+    with (
+        open_run(open_store(), "headroom", parameters=settings, tags=tags) as run,
+        progress_bar("headroom") as on_progress,
+    ):
+        cells = _cells(settings, partial(option, "headroom", overrides), folder)
+        found: dict[Key, Row] = {}
+        for key, row in _rows(cells, settings["processes"], folder):
+            found[key] = row
+            run.log(0, numbers({"/".join(key): row}))
+            on_progress(len(found) / len(cells), f"{' '.join(key)}: {row['improvement_percent']:.2f} %")
+
+        _publish({key: found[key] for key in cells if key in found})
+        run.artifact(RESULTS)
+        if missing := [" ".join(key) for key in cells if key not in found]:
+            raise RLFlowError(f"without a result, to be tried again by the next run: {', '.join(missing)}")
+    shutil.rmtree(folder)
+
+
+def _cells(settings: Any, option_of: OptionOf, folder: Path) -> dict[Key, Cell]:
+    """The searches of the study, those of one cost after those of another."""
+    searches = {name: option_of("search", name) for name in settings["methods"]}
+    costs = _costs(settings, option_of, folder)
+    graphs = [graph for cost in costs for graph in settings["graphs"][cost]]
+    models = _models(graphs, settings["processes"], option_of, folder)
+    return {
+        (graph, cost, method): Cell(
+            model=models[graph],
+            method=search["method"],
+            options=search["options"],
+            budget=_budget(graph, method, search, settings),
+            cost_model=kind,
+            context=context,
+            evaluations=tuple(settings["evaluations"]),
+            draws=settings["draws"],
+            seed=settings["seed"],
+        )
+        for cost, (kind, context) in costs.items()
+        for graph in settings["graphs"][cost]
+        for method, search in searches.items()
+    }
+
+
+def _costs(settings: Any, option_of: OptionOf, folder: Path) -> dict[str, tuple[str, CostContext]]:
+    """The costs, by their options' names, that have graphs and can be had here."""
+    costs = {}
+    for cost in [cost for cost, graphs in settings["graphs"].items() if graphs]:
+        section = option_of("cost", cost)
+        prices = None
+        if section["kind"] == MEASURED:
+            prices = _price_list(section, Path(settings["prices"]), folder / f"prices-{cost}.json")
+            if prices is None:
+                continue
+        costs[cost] = cost_context_of(section, prices)
+    return costs
+
+
+def _models(graphs: Iterable[str], processes: int, option_of: OptionOf, folder: Path) -> dict[str, Path]:
+    """The graphs' files, each made in a process of its own, since a large model would leave much memory behind."""
+    sections = {graph: option_of("graph", graph) for graph in dict.fromkeys(graphs)}
+
+    def write(graph: str) -> Path:
+        place = folder / f"{graph}.onnx"
+        return place if place.exists() else call_isolated(Limits(), model_file_of, sections[graph], place)
+
+    with ThreadPoolExecutor(processes) as pool:
+        return dict(zip(sections, pool.map(write, sections), strict=True))
+
+
+def _budget(graph: str, method: str, search: Any, settings: Any) -> Budget:
+    """The graph's time, and the search's own expansions where the study does not set them."""
+    time_s = settings["time_s"].get(graph, settings["time_s"]["default"])
+    return Budget(time_s, settings["expansions"].get(method, search["expansions"]))
+
+
+def _price_list(cost: Any, published: Path, kept: Path) -> Path | None:
+    """A copy of the price list, to which what is missing is added; None where there is none of this machine."""
+    if not kept.exists():
+        try:
+            cost_model_of(cost, published)
+        except PriceError as error:
+            log.warning("no measured costs: %s", error)
+            return None
+        shutil.copy(published, kept)
+    return kept
+
+
+def _rows(cells: dict[Key, Cell], processes: int, folder: Path) -> Iterator[tuple[Key, Row]]:
+    """The rows as they come. Cells that measure run one at a time, since another would disturb the prices."""
+    for measures in (False, True):
+        part = {key: cell for key, cell in cells.items() if (cell.cost_model == MEASURED) == measures}
+        yield from rows(part, processes=1 if measures else processes, folder=folder)
+
+
+def _publish(found: dict[Key, Row]) -> None:
+    """Write metrics, table and picture."""
+    path = RESULTS / "metrics.json"
+    document = with_rows(read_results(path) if path.exists() else {}, found)
+    RESULTS.mkdir(parents=True, exist_ok=True)
+    write_results(path, document)
+    (RESULTS / "table.md").write_text(headroom_table(document))
+    figures.save(figures.improvement(document), RESULTS / "improvement.png")
+
+
+if __name__ == "__main__":
+    headroom()

@@ -1,0 +1,108 @@
+"""Time the graphs that greedy search and equality saturation find against each other and against the original.
+
+    python pipelines/headroom_latency.py
+
+The machine should be quiet: other work widens the intervals, and the control, the original against itself, shows it.
+The figures go to data/results/headroom/latency.json. What was searched is kept until all graphs are timed.
+"""
+
+import os
+import shutil
+from collections.abc import Callable, Mapping
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import hydra
+import numpy as np
+from hydra.core.hydra_config import HydraConfig
+from omegaconf import DictConfig, OmegaConf
+
+from rlflow.cli.progress import progress_bar
+from rlflow.evaluation.comparison import ORIGINAL, Contender, again, compete, time_all
+from rlflow.evaluation.results import write_results
+from rlflow.onnx_io import from_onnx
+from rlflow.optimise.gate import GateConfig
+from rlflow.optimise.methods import METHODS
+from rlflow.optimiser import Budget, OnProgress
+from rlflow.rules import library
+from rlflow.rules.matching.rewriter import Rewriter
+from rlflow.runtime.session import SETTINGS
+from rlflow.runtime.timing.statistics import ratio
+from rlflow.tracking.factories import cost_model_of, model_file_of
+from rlflow.tracking.provenance import source_tags
+from rlflow.tracking.run import numbers, open_run
+from rlflow.tracking.store import open_store
+from rlflow.tracking.study import checkpoint_of, option
+
+RESULTS = Path("data/results/headroom/latency.json")
+GREEDY, SATURATION = "greedy", "equality_saturation"
+
+
+@hydra.main(version_base="1.3", config_path="../conf", config_name="headroom")
+def headroom_latency(config: DictConfig) -> None:
+    settings: Any = OmegaConf.to_container(config, resolve=True)
+    overrides = HydraConfig.get().overrides.task
+    option_of = partial(option, "headroom", overrides)
+    folder = checkpoint_of("headroom_latency", settings)
+    gate = GateConfig(**settings["latency"]["gate"], seed=settings["seed"])
+    contenders = _contenders(settings["latency"], option_of)
+
+    tags = {"stage": "headroom_latency", **source_tags(Path.cwd(), overrides)}
+    results: dict[str, Any] = {}
+    with open_run(open_store(), "headroom_latency", parameters=settings["latency"], tags=tags) as run:
+        for name in settings["latency"]["graphs"]:
+            with progress_bar(name) as on_progress:
+                results[name] = _timed(option_of("graph", name), contenders, gate, folder / name, on_progress)
+            run.log(0, numbers({name: results[name]}))
+        RESULTS.parent.mkdir(parents=True, exist_ok=True)
+        write_results(RESULTS, results)
+        run.artifact(RESULTS)
+    shutil.rmtree(folder)
+
+
+def _contenders(settings: Any, option_of: Callable[[str, str], Any]) -> dict[str, Contender]:
+    """The two searches, with all rules."""
+    rules, cost_model = library.load(), cost_model_of(option_of("cost", settings["cost"]))
+    rewriter = Rewriter(rules.rules)
+    contenders = {}
+    for name in (GREEDY, SATURATION):
+        search = option_of("search", name)
+        method = METHODS.get(search["method"])(rules, rewriter, cost_model, **search["options"])
+        contenders[name] = Contender(method, Budget(settings["time_s"], search["expansions"]))
+    return contenders
+
+
+def _timed(
+    graph: Any, contenders: dict[str, Contender], gate: GateConfig, folder: Path, on_progress: OnProgress
+) -> dict[str, Any]:
+    """The latencies of one graph by setting; the folder keeps its models and what was found."""
+    folder.mkdir(exist_ok=True)
+    original = folder / "original.onnx"
+    if not original.exists():
+        model_file_of(graph, original)
+    outcomes = {
+        name: compete(contender, from_onnx(original), original, folder, gate, folder, on_progress)
+        for name, contender in contenders.items()
+    }
+    before = os.getloadavg()[0]
+    timing = time_all(original, outcomes, gate, on_progress)
+    context = {"rounds": gate.rounds, "runs_per_round": gate.runs_per_round, "load": [before, os.getloadavg()[0]]}
+    return {setting: _figures(timing.times_ms[setting]) | context for setting in SETTINGS}
+
+
+def _figures(times_ms: Mapping[str, np.ndarray]) -> dict[str, Any]:
+    """Medians, and ratios of what was measured in the same round; the original's two timings are the control."""
+    pairs = {
+        "original_over_original": (ORIGINAL, again(ORIGINAL)),
+        "original_over_greedy": (ORIGINAL, GREEDY),
+        "original_over_equality_saturation": (ORIGINAL, SATURATION),
+        "greedy_over_equality_saturation": (GREEDY, SATURATION),
+    }
+    ratios = {name: ratio(times_ms[one], times_ms[other]) for name, (one, other) in pairs.items()}
+    medians = {f"{name}_ms": float(np.median(times_ms[name])) for name in (ORIGINAL, GREEDY, SATURATION)}
+    return {name: {"value": found.value, "ci95": found.ci95} for name, found in ratios.items()} | medians
+
+
+if __name__ == "__main__":
+    headroom_latency()

@@ -1,0 +1,118 @@
+"""A portfolio: several searches under one budget, each from the best state so far.
+
+No search is the best on every graph. Equality saturation finds what needs many steps that pay together, chains the
+steps that its price guard refuses, iterated search what is left, if there is time.
+
+    members              share of the budget
+    equality_saturation  0.6     a minute of 100 s left over goes to those that follow
+    chains               0.3
+    iterated             0.1
+
+Invariant: the price never rises from one member to the next, and the way from the original stays one trajectory, which
+is why all members rewrite with the same rewriter.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from rlflow.cost.base import CostModel
+from rlflow.errors import InputError
+from rlflow.optimiser import Budget, OnProgress, State, Workspace
+from rlflow.rules.library import Library
+from rlflow.rules.matching.rewriter import Rewriter
+from rlflow.search.backtracking import Backtracking
+from rlflow.search.base import Search
+from rlflow.search.chains import Chains
+from rlflow.search.greedy import Greedy
+from rlflow.search.iterated import Iterated
+from rlflow.search.random import RandomSearch
+
+
+class Member(NamedTuple):
+    """A search of a portfolio, and its share of the budget, in proportion to the other members' shares."""
+
+    search: Search
+    share: float
+
+
+@dataclass(frozen=True)
+class Best(Search):
+    """Runs its members one after another.
+
+    Each may spend its share of what is left of the budget, among those that have not run yet; so what one leaves over
+    goes to the others, and the last may spend all of it. Without a budget each runs until it ends by itself.
+    """
+
+    members: tuple[Member, ...]
+    name: str = "best"
+
+    def __post_init__(self) -> None:
+        if not self.members:
+            raise InputError("a portfolio needs at least one search")
+        for search, share in self.members:
+            if not share > 0:
+                raise InputError(f"a share of the budget must be positive, not {share} of {type(search).__name__}")
+
+    def improve(self, work: Workspace, state: State, on_progress: OnProgress | None = None) -> State:
+        total, shares = work.budget, [member.share for member in self.members]
+        for number, (search, share) in enumerate(self.members):
+            if work.is_spent:
+                break
+            work.budget = _part(work, total, share / sum(shares[number:]))
+            state = search.improve(work, state, on_progress and _overall(on_progress, work, total))
+            work.budget = total
+        return state
+
+
+def _part(work: Workspace, total: Budget, part: float) -> Budget:
+    """Return the budget that ends when this part of what is left of the total is spent."""
+    time_s, expansions = total.time_s, total.expansions
+    if time_s is not None:
+        time_s = work.elapsed_s + max(0.0, part * (time_s - work.elapsed_s))
+    if expansions is not None:
+        expansions = work.expansions + max(1, round(part * (expansions - work.expansions)))
+    return Budget(time_s, expansions)
+
+
+def _overall(on_progress: OnProgress, work: Workspace, total: Budget) -> OnProgress:
+    """Return what a member calls with its progress, for one that shows that of the whole."""
+    return lambda _, text: on_progress(total.fraction(work.elapsed_s, work.expansions), text)
+
+
+SEARCHES: Mapping[str, Callable[..., Search]] = {
+    "greedy": Greedy,
+    "backtracking": Backtracking,
+    "chains": Chains,
+    "iterated": Iterated,
+    "random": RandomSearch,
+}
+"""The searches that a portfolio may have, by name."""
+
+MEMBERS: Mapping[str, Mapping[str, Any]] = {
+    "greedy": {"share": 0.1, "options": {}},
+    "chains": {"share": 0.6, "options": {}},
+    "iterated": {"share": 0.3, "options": {"seed": 0}},
+}
+
+
+def best(
+    library: Library,
+    rewriter: Rewriter,
+    cost_model: CostModel,
+    *,
+    members: Mapping[str, Mapping[str, Any]] = MEMBERS,
+) -> Best:
+    """Make the method from its members, in their order: name -> {"share": of the budget, "options": of the search}.
+
+    `InputError` for a search that there is not.
+    """
+    made = []
+    for name, member in members.items():
+        if name not in SEARCHES:
+            raise InputError(f"a portfolio has no search {name!r}: choose among {', '.join(SEARCHES)}")
+        search = SEARCHES[name](library, rewriter, cost_model, **member.get("options", {}))
+        made.append(Member(search, member["share"]))
+    return Best(library, rewriter, cost_model, tuple(made))

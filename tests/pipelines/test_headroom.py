@@ -1,0 +1,62 @@
+"""The headroom study: everything that its configuration names exists, and a tiny study runs from end to end."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from hydra import compose, initialize_config_dir
+from omegaconf import DictConfig
+
+from rlflow.evaluation.results import check_results
+from rlflow.optimise.gate import GateConfig
+
+TINY = ("graphs.analytic=[tiny_merge]", "graphs.gpu=[]", "graphs.fused=[tiny_merge]", "methods=[greedy,random]")
+
+
+@pytest.fixture(scope="module")
+def config(repository: Path) -> DictConfig:
+    with initialize_config_dir(str(repository / "conf"), version_base="1.3"):
+        return compose("headroom")
+
+
+def options(repository: Path, group: str) -> set[str]:
+    return {file.stem for file in (repository / "conf" / group).glob("*.yaml")}
+
+
+def test_whatever_is_named_is_there(config: DictConfig, repository: Path):
+    graphs = {graph for named in config.graphs.values() for graph in named}
+    assert graphs | set(config.latency.graphs) <= options(repository, "graph")
+    assert {*config.graphs, config.latency.cost} <= options(repository, "cost")
+    assert {*config.methods} <= options(repository, "search")
+    assert {*config.time_s} - {"default"} <= graphs
+    assert {*config.expansions} <= {*config.methods}
+
+
+def test_the_graphs_are_those_on_which_searches_are_compared(config: DictConfig):
+    """The six of the paper's Table 1, others that have been searched before, and heads that read one token."""
+    compared = set(config.graphs.analytic)
+    assert compared >= {"bert", "vit", "inception_v3", "resnet18", "resnet50", "squeezenet1_1"}
+    assert compared >= {"nasrnn", "resnext50", "nasnet_a", "transformer_transducer"}
+    assert len([graph for graph in compared if "_token" in graph]) == 8
+    assert set(config.graphs.gpu) < compared
+
+
+def test_the_timing_has_every_setting_of_its_dataclass(config: DictConfig):
+    assert GateConfig(**config.latency.gate).rounds == config.latency.gate.rounds
+    assert set(config.latency.gate) == {"draws", "rounds", "runs_per_round", "threads"}
+
+
+@pytest.mark.slow
+def test_a_tiny_study(repository: Path, store_root: Path, command: Callable):
+    """Two cells, and a cost that is left out, since there is no price list."""
+    program = ("python", str(repository / "pipelines/headroom.py"), *TINY)
+    command(*program, cwd=store_root)
+    results = store_root / "data/results"
+    assert check_results(results) == []
+    assert {path.name for path in (results / "headroom").iterdir()} == {"metrics.json", "table.md", "improvement.png"}
+    metrics = json.loads((results / "headroom/metrics.json").read_text())
+    assert list(metrics["tiny_merge"]) == ["analytic"]
+    assert list(metrics["tiny_merge"]["analytic"]) == ["original", "greedy", "random"]
+    assert metrics["tiny_merge"]["analytic"]["greedy"]["improvement_percent"] > 10
+    assert not list((store_root / ".checkpoints/headroom").iterdir()), "nothing to go on from"
