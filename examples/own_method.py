@@ -14,29 +14,25 @@ from dataclasses import dataclass
 
 import rlflow
 from rlflow import zoo
-from rlflow.ir.graph import Graph
-from rlflow.optimiser import Budget, OnProgress, OptimisationResult
-from rlflow.search.base import Search, children
+from rlflow.optimiser import OnProgress, State, Workspace
+from rlflow.search.base import Search
 
 
 @dataclass(frozen=True)
 class FirstImprovement(Search):
-    """`Search` brings the library, the rewriter and the cost model; `begin` counts time and prices."""
+    """`Search` brings the library, the rewriter and the cost model; the workspace counts time and prices."""
 
     least_gain: float = 1e-9
     name: str = "first-improvement"
 
-    def optimise(self, graph: Graph, budget: Budget, on_progress: OnProgress | None = None) -> OptimisationResult:
-        work = self.begin(graph, budget)
-        state, expansions = work.start, 0
-        while not work.is_spent(expansions):
-            expansions += 1
+    def improve(self, work: Workspace, state: State, on_progress: OnProgress | None = None) -> State:
+        while not work.is_spent:
             enough = state.runtime_ms * (1 - self.least_gain)
-            better = next((child for child in children(work, state) if child.runtime_ms < enough), None)
+            better = next((option for option in work.options(state) if option.runtime_ms < enough), None)
             if better is None:
                 break
-            state = better
-        return work.result(state)
+            state = work.take(state, better)
+        return state
 
 
 if __name__ == "__main__":

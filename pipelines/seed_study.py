@@ -130,7 +130,7 @@ def _learned(
         "rules_that_fire": rollouts.num_rules_applied,
         "rollout_steps": rollouts.num_steps,
         "trial_steps": training.real_interactions,
-        "policy_steps": found.interactions,
+        "policy_steps": found.effort.rewrites,
         "training_s": training_s,
     }
 

@@ -8,7 +8,7 @@ from rlflow import zoo
 from rlflow.cost.analytic import AnalyticCost
 from rlflow.errors import InputError
 from rlflow.onnx_io import from_onnx
-from rlflow.optimiser import Budget, OptimisationResult, State, Workspace
+from rlflow.optimiser import Budget, Effort, OptimisationResult, State, Workspace
 from rlflow.rules import library as rule_library
 from rlflow.rules.matching.rewriter import Location, Rewriter
 from rlflow.trajectory.record import Trajectory
@@ -33,19 +33,21 @@ def test_a_budget_that_is_not_a_number_is_refused():
 
 
 def test_a_budget_of_expansions_is_spent_by_expansions_alone(workspace):
-    assert [workspace.is_spent(n) for n in (0, 3, 4, 5)] == [False, False, True, True]
-    assert [workspace.fraction(n) for n in (0, 1, 4, 9)] == [0.0, 0.25, 1.0, 1.0]
+    spent = {}
+    for workspace.expansions in (0, 1, 3, 4, 9):
+        spent[workspace.expansions] = (workspace.is_spent, workspace.fraction)
+    assert spent == {0: (False, 0.0), 1: (False, 0.25), 3: (False, 0.75), 4: (True, 1.0), 9: (True, 1.0)}
 
 
 def test_a_budget_of_time_is_spent_by_the_clock(workspace):
     workspace.budget = Budget(time_s=100.0)
     assert not workspace.is_out_of_time
     workspace.started -= 50
-    assert workspace.fraction(0) == pytest.approx(0.5, abs=0.05)
+    assert workspace.fraction == pytest.approx(0.5, abs=0.05)
     workspace.started -= 51
     assert workspace.is_out_of_time
-    assert workspace.is_spent(0)
-    assert workspace.fraction(0) == 1.0
+    assert workspace.is_spent
+    assert workspace.fraction == 1.0
 
 
 def test_a_way_may_be_longer_than_the_stack_is_deep():
@@ -66,7 +68,7 @@ def test_a_result_follows_from_the_way(workspace):
     for _ in range(3):
         states.append(workspace.step(states[-1], workspace.actions(states[-1])[0]))
     result = workspace.result(states[-1])
-    assert result.interactions == 3
+    assert result.effort.rewrites == 3
     assert result.best is states[-1].graph
     assert [s.hash for s in result.trajectory.steps] == [s.hash for s in states[1:]]
     assert [s.runtime_ms for s in result.trajectory.steps] == [s.runtime_ms for s in states[1:]]
@@ -79,5 +81,5 @@ def test_a_result_follows_from_the_way(workspace):
 
 def test_a_model_that_costs_nothing_improves_by_nothing():
     graph = from_onnx(zoo.build("tiny_scale"))
-    result = OptimisationResult(graph, 0.0, 0.0, Trajectory("h", 0.0, "analytic", "l", ()), 0.1, 0)
+    result = OptimisationResult(graph, 0.0, 0.0, Trajectory("h", 0.0, "analytic", "l", ()), 0.1, Effort())
     assert result.improvement_percent == 0.0

@@ -1,10 +1,11 @@
 """The interface of every method of optimising a graph, and the bookkeeping that the methods share.
 
 A method (`Optimiser`) takes a graph and a `Budget` and gives an `OptimisationResult`: the cheapest graph that it met,
-and the steps that lead there. Inside, a `Workspace` carries the steps out, prices them and counts them:
+and the steps that lead there. Inside, a `Workspace` prices rewrites, carries them out and counts the effort:
 
     work = Workspace.begin(graph, rewriter, cost_model, library.hash, budget)
-    child = work.step(work.start, Location(rule=3, index=0))        # a State: graph, price and how it was reached
+    cheapest = min(work.options(work.start), key=lambda option: option.runtime_ms)
+    child = work.take(work.start, cheapest)                         # a State: graph, price and how it was reached
     return work.result(child)
 
 The invariant: a result's trajectory replays from the graph that the method was given to the graph that it returns.
@@ -13,16 +14,19 @@ The invariant: a result's trajectory replays from the graph that the method was 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import pairwise
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from rlflow.cost.base import CostModel
+from rlflow.cost.effort import Effort as Effort
+from rlflow.cost.evaluator import Evaluator
 from rlflow.errors import InputError
 from rlflow.ir.graph import Graph
 from rlflow.ir.structural_hash import structural_hash
+from rlflow.rules.matching.match import Match
 from rlflow.rules.matching.rewriter import Location, Rewriter
 from rlflow.trajectory.record import Step, Trajectory
 
@@ -45,15 +49,41 @@ class Budget:
 
 
 @dataclass(frozen=True)
+class Milestone:
+    """The effort after which a graph became the cheapest so far; the first is the start, after none."""
+
+    evaluations: int
+    prices_measured: int
+    wall_time_s: float
+    runtime_ms: float
+
+
+@dataclass(frozen=True)
+class Optimality:
+    """How close the last extraction from an e-graph is to the cheapest graph that the e-graph holds.
+
+    `bound_ms` is a proven lower bound, and `limited_by` what ended the e-graph's growth: "nodes", "time", "iterations",
+    or "" if it was saturated.
+    """
+
+    proven: bool
+    bound_ms: float
+    gap_percent: float
+    limited_by: str
+
+
+@dataclass(frozen=True)
 class OptimisationResult:
-    """`best` is the cheapest graph met, not the last. `interactions` counts rewrites carried out and priced."""
+    """`best` is the cheapest graph met, not the last. `optimality` is known of methods that solve for it."""
 
     best: Graph
     best_ms: float
     start_ms: float
     trajectory: Trajectory
     wall_time_s: float
-    interactions: int
+    effort: Effort
+    milestones: tuple[Milestone, ...] = ()
+    optimality: Optimality | None = None
 
     @property
     def improvement_percent(self) -> float:
@@ -97,24 +127,49 @@ class State:
         return len(self.path()) - 1
 
 
+class Option(NamedTuple):
+    """A rewrite, and the exact price of the graph after it."""
+
+    action: Location
+    match: Match
+    runtime_ms: float
+
+
 @dataclass
 class Workspace:
-    """One optimisation: rewriting and pricing, with the count of interactions and the clock."""
+    """One optimisation: rewriting and pricing, with the effort, the milestones and the clock.
 
-    rewriter: Rewriter
-    cost_model: CostModel
+    Searches that follow each other share one. `budget` is that of the search that runs; its time counts from the begin,
+    and so do its expansions.
+    """
+
+    evaluator: Evaluator
     library_hash: str
     start: State
     budget: Budget
-    interactions: int = 0
+    expansions: int = 0
+    milestones: list[Milestone] = field(default_factory=list)
+    optimality: Optimality | None = None
     started: float = field(default_factory=time.perf_counter)
 
     @classmethod
     def begin(
         cls, graph: Graph, rewriter: Rewriter, cost_model: CostModel, library_hash: str, budget: Budget
     ) -> Workspace:
-        start = State(graph, cost_model.runtime_ms(graph))
-        return cls(rewriter, cost_model, library_hash, start, budget)
+        """Price the graph, which is the first milestone."""
+        started, evaluator = time.perf_counter(), Evaluator(rewriter, cost_model)
+        work = cls(evaluator, library_hash, State(graph, evaluator.runtime_ms(graph)), budget, started=started)
+        work._note(work.start)
+        return work
+
+    @property
+    def rewriter(self) -> Rewriter:
+        return self.evaluator.rewriter
+
+    @property
+    def effort(self) -> Effort:
+        """The effort so far."""
+        return self.evaluator.effort
 
     @property
     def elapsed_s(self) -> float:
@@ -124,50 +179,102 @@ class Workspace:
     def is_out_of_time(self) -> bool:
         return self.budget.time_s is not None and self.elapsed_s >= self.budget.time_s
 
-    def is_spent(self, expansions: int) -> bool:
-        return self.is_out_of_time or (self.budget.expansions is not None and expansions >= self.budget.expansions)
+    @property
+    def is_spent(self) -> bool:
+        limit = self.budget.expansions
+        return self.is_out_of_time or (limit is not None and self.expansions >= limit)
 
-    def fraction(self, expansions: int) -> float:
+    @property
+    def fraction(self) -> float:
         """The fraction of the budget that is used."""
         of_time = self.elapsed_s / self.budget.time_s if self.budget.time_s else 0.0
-        of_expansions = expansions / self.budget.expansions if self.budget.expansions else 0.0
+        of_expansions = self.expansions / self.budget.expansions if self.budget.expansions else 0.0
         return min(1.0, max(of_time, of_expansions))
 
     def actions(self, state: State) -> list[Location]:
         counts = self.rewriter.matches(state.graph).counts
         return [Location(rule, i) for rule, count in enumerate(counts) for i in range(count)]
 
+    def options(self, state: State, wanted: Callable[[Match], bool] = lambda match: True) -> Iterator[Option]:
+        """Yield every wanted rewrite of a graph, in the order of rules and locations, until the time is over.
+
+        Each call is an expansion; what is not wanted is not priced.
+        """
+        self.expansions += 1
+        for rule, matches in enumerate(self.rewriter.matches(state.graph)):
+            for location, match in enumerate(matches):
+                if self.is_out_of_time:
+                    return
+                if wanted(match):
+                    runtime_ms = self.evaluator.runtime_after_ms(state.graph, match)
+                    yield Option(Location(rule, location), match, runtime_ms)
+
+    def take(self, state: State, option: Option) -> State:
+        """Carry out a rewrite that was priced."""
+        return self._reached(state, option.action, option.match)
+
     def step(self, state: State, action: Location) -> State:
         """Carry out one rewrite and price it."""
-        match = self.rewriter.matches(state.graph)[action.rule][action.location]
-        return self.reached(state, action, self.rewriter.apply(state.graph, match))
+        return self._reached(state, action, self.rewriter.matches(state.graph)[action.rule][action.location])
 
-    def reached(self, state: State, action: Location, graph: Graph) -> State:
-        """Price a graph that was reached from another by one action, and count the interaction."""
-        self.interactions += 1
-        return State(graph, self.cost_model.runtime_ms(graph), state, action)
+    def _reached(self, state: State, action: Location, match: Match) -> State:
+        graph = self.evaluator.rewritten(state.graph, match)
+        return self._note(State(graph, self.evaluator.runtime_ms(graph), state, action))
+
+    def _note(self, state: State) -> State:
+        """Note a state as a milestone if it is the cheapest so far."""
+        if not self.milestones or state.runtime_ms < self.milestones[-1].runtime_ms:
+            effort = self.effort
+            self.milestones.append(Milestone(effort.rewrites, effort.prices_measured, self.elapsed_s, state.runtime_ms))
+        return state
+
+    def join(self, result: OptimisationResult) -> None:
+        """Count the effort and the milestones of another search from the same start, which has just ended, as ours."""
+        before, passed_s = self.effort, self.elapsed_s - result.wall_time_s
+        for reached in result.milestones:
+            if reached.runtime_ms < self.milestones[-1].runtime_ms:
+                later = replace(
+                    reached,
+                    evaluations=before.rewrites + reached.evaluations,
+                    prices_measured=before.prices_measured + reached.prices_measured,
+                    wall_time_s=passed_s + reached.wall_time_s,
+                )
+                self.milestones.append(later)
+        self.evaluator.count(result.effort)
 
     def result(self, best: State) -> OptimisationResult:
-        path = best.path()
+        """Return the result whose best graph is `best`, with the way that leads there."""
+        return OptimisationResult(
+            best=best.graph,
+            best_ms=best.runtime_ms,
+            start_ms=self.start.runtime_ms,
+            trajectory=self.trajectory(self.start, best),
+            wall_time_s=self.elapsed_s,
+            effort=self.effort,
+            milestones=tuple(self.milestones),
+            optimality=self.optimality,
+        )
+
+    def trajectory(self, start: State, end: State) -> Trajectory:
+        """Return the way from a state to one that was reached from it."""
+        path = end.path()
+        path = path[path.index(start) :]
         steps = [
             Step(
                 rule=self.rewriter.rules[state.action.rule].id,
                 location=state.action.location,
                 hash=state.hash,
                 runtime_ms=state.runtime_ms,
-                reward=100.0 * (before.runtime_ms - state.runtime_ms) / (self.start.runtime_ms or 1.0),
+                reward=100.0 * (before.runtime_ms - state.runtime_ms) / (start.runtime_ms or 1.0),
             )
             for before, state in pairwise(path)
             if state.action is not None
         ]
-        trajectory = Trajectory(
-            self.start.hash,
-            self.start.runtime_ms,
-            self.cost_model.name,
+        return Trajectory(
+            start.hash,
+            start.runtime_ms,
+            self.evaluator.cost_model.name,
             self.library_hash,
             tuple(steps),
             matching=self.rewriter.matching,
-        )
-        return OptimisationResult(
-            best.graph, best.runtime_ms, self.start.runtime_ms, trajectory, self.elapsed_s, self.interactions
         )

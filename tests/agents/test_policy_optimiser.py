@@ -113,9 +113,9 @@ def test_the_trajectory_leads_to_the_best_graph(rules, bert):
 def test_the_same_seed_gives_the_same_result_and_another_seed_another(rules, bert):
     first, second = (optimiser(rules, seed=1).optimise(bert, Budget()) for _ in range(2))
     assert first.trajectory == second.trajectory
-    assert first.interactions == second.interactions
+    assert first.effort.rewrites == second.effort.rewrites
     others = [optimiser(rules, seed=s).optimise(bert, Budget()) for s in range(6)]
-    assert len({(r.trajectory.steps, r.interactions) for r in others}) > 1
+    assert len({(r.trajectory.steps, r.effort.rewrites) for r in others}) > 1
 
 
 def test_one_optimiser_may_be_used_again(rules, bert):
@@ -127,13 +127,13 @@ def test_without_sampling_there_is_one_greedy_episode(rules, bert):
     """No seed matters then."""
     results = [optimiser(rules, seed=s, sampled_episodes=0).optimise(bert, Budget()) for s in (0, 1)]
     assert results[0].trajectory == results[1].trajectory
-    assert results[0].interactions == results[1].interactions <= 12
+    assert results[0].effort.rewrites == results[1].effort.rewrites <= 12
 
 
 def test_more_episodes_are_never_worse(rules, bert):
     few, many = (optimiser(rules, sampled_episodes=n).optimise(bert, Budget()) for n in (0, 5))
     assert many.best_ms <= few.best_ms
-    assert many.interactions > few.interactions
+    assert many.effort.rewrites > few.effort.rewrites
 
 
 def test_interactions_are_the_rewrites_and_expansions_the_episodes(rules, bert, monkeypatch):
@@ -144,7 +144,7 @@ def test_interactions_are_the_rewrites_and_expansions_the_episodes(rules, bert, 
     search = replace(optimiser(rules), rewriter=rewriter)
     seen = []
     result = search.optimise(bert, Budget(expansions=2), lambda fraction, text: seen.append(fraction))
-    assert result.interactions == len(applied) > 0
+    assert result.effort.rewrites == len(applied) > 0
     assert len(seen) == 2
     assert len(optimiser(rules).optimise(bert, Budget(time_s=1e-9)).trajectory.steps) == 0
 
@@ -173,7 +173,7 @@ def test_a_rule_that_is_switched_off_is_masked(rules, bert):
     off = next(iter(sorted(used)))
     without = rules.without([off])
     result = optimiser(without, trained_on=rules, sampled_episodes=5).optimise(bert, Budget())
-    assert result.interactions > 0
+    assert result.effort.rewrites > 0
     assert off not in {s.rule for s in result.trajectory.steps}
     *_, last = replay(bert, result.trajectory, Rewriter(without.rules))
     assert structural_hash(last) == structural_hash(result.best)
@@ -205,7 +205,7 @@ def test_a_saved_agent_acts_the_same_after_an_operator_is_added(rules, bert, tmp
     after = replace(optimiser(rules, sampled_episodes=2), world_model=loaded, controller=Controller.load(tmp_path))
     again = after.optimise(bert, Budget())
     assert again.trajectory == result.trajectory
-    assert (again.best_ms, again.interactions) == (result.best_ms, result.interactions)
+    assert (again.best_ms, again.effort.rewrites) == (result.best_ms, result.effort.rewrites)
     assert len(result.trajectory.steps) > 1
 
 
@@ -248,7 +248,7 @@ def test_a_graph_without_matches_is_returned_as_it_is(rules):
     graph = from_onnx(zoo.optimum("tiny_transpose"))
     result = optimiser(rules).optimise(graph, Budget())
     assert result.best is graph
-    assert result.interactions == 0
+    assert result.effort.rewrites == 0
 
 
 class ArbitraryCost(AnalyticCost):
@@ -294,4 +294,4 @@ def test_candidates_come_on_top_of_the_controller_alone(rules, bert):
             for n in (1, LOCATIONS)
         )
         assert helped.best_ms <= alone.best_ms
-        assert helped.interactions > alone.interactions > 0
+        assert helped.effort.rewrites > alone.effort.rewrites > 0

@@ -55,12 +55,13 @@ def test_a_result_that_is_read_again_is_the_same(greedy, graph, tmp_path: Path):
     write_result(tmp_path / "new" / "greedy.json", result)
     again = read_result(tmp_path / "new" / "greedy.json", graph, greedy.rewriter)
     assert structural_hash(again.best) == structural_hash(result.best) != structural_hash(graph)
-    assert (again.trajectory, again.best_ms, again.start_ms, again.wall_time_s, again.interactions) == (
+    assert (again.trajectory, again.best_ms, again.start_ms, again.wall_time_s, again.effort, again.milestones) == (
         result.trajectory,
         result.best_ms,
         result.start_ms,
         result.wall_time_s,
-        result.interactions,
+        result.effort,
+        result.milestones,
     )
 
 

@@ -6,6 +6,7 @@ from rlflow import schemas
 from rlflow.equivalence.compare import EquivalenceReport
 from rlflow.errors import RLFlowError
 from rlflow.optimise.report import LatencyChange, OptimisationReport, Step, SubgraphReport
+from rlflow.optimiser import Effort
 from rlflow.runtime.timing.statistics import Ratio
 
 EQUIVALENCE = EquivalenceReport(
@@ -37,7 +38,7 @@ REPORT = OptimisationReport(
     equivalence=EQUIVALENCE,
     steps=(Step("sum", 0, 119.0), Step("sum", 1, 112.0), Step("merge", 0, 108.0)),
     optimisation_s=12.34,
-    real_interactions=250,
+    effort=Effort(rewrites=250, prices_asked=700, prices_measured=4, measuring_s=1.5),
     budget_s=None,
     threads=1,
     hardware="0123456789ab",
@@ -71,7 +72,9 @@ def test_the_summary_says_what_was_written_how_fast_and_how_checked():
     assert "121.000 ms -> 120.500 ms, no difference beyond noise" in summary
     assert "120.000 ms -> 108.000 ms (+10.0 %), nodes 400 -> 390" in summary
     assert "largest relative error 7.0e-07, tolerance 2.0e-05 (3 of 3 draws informative)" in summary
-    assert "Method rlflow: 3 substitutions (sum x2, merge x1) in 12.3 s, 250 rewrites tried." in summary
+    assert (
+        "Method rlflow: 3 substitutions (sum x2, merge x1) in 12.3 s, 250 rewrites carried out, 700 priced." in summary
+    )
 
 
 def test_the_summary_hides_neither_a_loss_nor_an_empty_hand():
@@ -106,7 +109,9 @@ def test_the_summary_says_what_the_model_asks_for_that_the_original_does_not():
 
 
 def test_the_summary_says_what_was_done_in_bodies():
-    done = SubgraphReport("choice", "then_branch", "", (Step("sum", 0, 1.5), Step("sum", 1, 1.0)), 2.0, 1.0, 0.5, 7)
+    done = SubgraphReport(
+        "choice", "then_branch", "", (Step("sum", 0, 1.5), Step("sum", 1, 1.0)), 2.0, 1.0, 0.5, Effort(7, 9)
+    )
     left = [
         SubgraphReport("choice", "else_branch", "nothing was found"),
         SubgraphReport("loop", "body", "nothing was found"),
@@ -125,6 +130,11 @@ def test_the_summary_says_what_was_done_in_bodies():
         "cost_after_ms": 1.0,
         "optimisation_s": 0.5,
         "real_interactions": 7,
+        "prices_asked": 9,
+        "prices_measured": 0,
+        "rewriting_s": 0.0,
+        "pricing_s": 0.0,
+        "measuring_s": 0.0,
         "pinned_for": [],
     }
     assert [body["left_because"] for body in others] == ["nothing was found"] * 2
@@ -137,5 +147,5 @@ def test_nothing_is_called_checked_that_was_not() -> None:
     assert "Checked" in REPORT.summary()
     assert unjudged.summary() == (
         "Wrote faster.onnx: the original model (it could not be tried).\n"
-        "Method rlflow: no substitution in 12.3 s, 250 rewrites tried."
+        "Method rlflow: no substitution in 12.3 s, 250 rewrites carried out, 700 priced."
     )

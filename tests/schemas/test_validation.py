@@ -78,9 +78,10 @@ def droppable(name: str, document: Any) -> set[str]:
 @pytest.mark.parametrize("name", NAMES)
 def test_only_these_keys_are_optional(documents, name):
     graphs, methods = {"bert", "tiny"}, {"random", "greedy", "backtracking", "rlflow"}
+    effort = {"prices_asked", "prices_measured", "rewriting_s", "pricing_s", "measuring_s"}
     optional = {
         "equivalence": {"float64"},
-        "evaluate": graphs | methods | {"steps", "distinct_rules"},
+        "evaluate": graphs | methods | effort | {"steps", "distinct_rules"},
         "rule_study": {"foreign.txt"},
         "rules_applied": graphs | {"untouched", "rlflow", "greedy", "merge", "sum", "never", "cancel"},
         "rules_generate": {"algebra"},

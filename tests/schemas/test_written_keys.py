@@ -23,7 +23,7 @@ WRITERS = {name: [f"pipelines/{name}.py"] for name in schemas.names() if name in
     "exports": ["tests/support/exports", "tests/onnx_io/test_exports.py"],
     "fit_world_model": ["pipelines/fit_world_model.py", "src/rlflow/world_model"],
     "fuzz": ["tests/support/fuzzing.py", "tests/properties/test_fuzz.py"],
-    "optimise": ["src/rlflow/optimise"],
+    "optimise": ["src/rlflow/optimise", "src/rlflow/cost/effort.py"],
     "replay": ["src/rlflow/cli/replay.py", "src/rlflow/trajectory"],
     "rule_study": ["benchmarks/rules.py", "src/rlflow/rules"],
     "rules_applied": ["pipelines/evaluate.py"],

@@ -32,19 +32,19 @@ def test_a_known_optimum_is_reached(shipped, tiny, method, name):
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_interactions_are_the_rewrites_carried_out(shipped, bert, method):
+def test_rewrites_are_counted_when_they_are_carried_out(shipped, bert, method):
     search = make(method, shipped)
     result = search.optimise(bert, Budget(expansions=5))
-    assert result.interactions == search.rewriter.applied > 0
+    assert result.effort.rewrites == search.rewriter.applied > 0
 
 
 def test_expansions_are_counted_as_they_are_defined(shipped, bert):
     """Random: rewrites. Greedy and backtracking: graphs whose neighbours are all looked at."""
     neighbours = sum(map(len, Rewriter(shipped.rules).matches(bert)))
-    assert make("random", shipped).optimise(bert, Budget(expansions=7)).interactions == 7
+    assert make("random", shipped).optimise(bert, Budget(expansions=7)).effort.rewrites == 7
     for method in ("greedy", "backtracking"):
-        assert make(method, shipped).optimise(bert, Budget(expansions=1)).interactions == neighbours
-        assert make(method, shipped).optimise(bert, Budget(expansions=2)).interactions > neighbours
+        assert make(method, shipped).optimise(bert, Budget(expansions=1)).effort.prices_asked == 1 + neighbours
+        assert make(method, shipped).optimise(bert, Budget(expansions=2)).effort.prices_asked > 1 + neighbours
     assert len(make("greedy", shipped).optimise(bert, Budget(expansions=3)).trajectory.steps) == 3
 
 
@@ -68,7 +68,7 @@ def test_a_budget_of_time_is_kept_within_an_expansion(shipped, bert, monkeypatch
     monkeypatch.setattr(Workspace, "elapsed_s", property(lambda workspace: 0.01 * cost_model.priced))
     result = make(method, shipped, cost_model).optimise(bert, Budget(time_s=0.1))
     assert 0.1 <= result.wall_time_s < 0.12
-    assert 1 < result.interactions < 12
+    assert 1 < result.effort.prices_asked <= 12
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -76,7 +76,7 @@ def test_the_same_seed_gives_the_same_result(shipped, bert, method):
     first, second = (make(method, shipped).optimise(bert, Budget(expansions=15)) for _ in range(2))
     assert first.trajectory == second.trajectory
     assert structural_hash(first.best) == structural_hash(second.best)
-    assert first.interactions == second.interactions
+    assert (first.effort.rewrites, first.effort.prices_asked) == (second.effort.rewrites, second.effort.prices_asked)
 
 
 class Watched(AnalyticCost):
@@ -131,7 +131,7 @@ def test_nothing_to_rewrite_returns_the_graph(shipped, bert, method):
     nothing = shipped.select([])
     result = make(method, nothing).optimise(bert, Budget(expansions=5))
     assert result.best is bert
-    assert (result.interactions, result.improvement_percent) == (0, 0.0)
+    assert (result.effort.rewrites, result.improvement_percent) == (0, 0.0)
 
 
 @pytest.mark.parametrize("method", METHODS)

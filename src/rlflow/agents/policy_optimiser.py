@@ -23,7 +23,7 @@ from rlflow.cost.base import CostModel
 from rlflow.environments.substitution_env import EnvironmentConfig, SubstitutionEnv
 from rlflow.errors import InputError
 from rlflow.ir.graph import Graph
-from rlflow.optimiser import Budget, OnProgress, OptimisationResult
+from rlflow.optimiser import Budget, Milestone, OnProgress, OptimisationResult
 from rlflow.rules.library import Library
 from rlflow.rules.matching.rewriter import Rewriter
 from rlflow.trajectory.record import Trajectory
@@ -53,7 +53,7 @@ class PolicyOptimiser:
     In the first episode the controller acts alone. In all others, with `candidates` above 1, it only proposes: that
     many of its likeliest rewrites are tried on the real graph, and the cheapest is taken if it saves anything. If none
     does, the controller's own action is taken, which may be a loss for a later gain, or the end. A dream has no graph
-    in which to tell locations apart; here there is one. Every try counts as an interaction.
+    in which to tell locations apart; here there is one.
     """
 
     library: Library
@@ -89,20 +89,29 @@ class PolicyOptimiser:
         env.reset(options=_HERE)
         start_ms = env.cost.runtime_ms
         best = _Best(graph, start_ms, env.trajectory())
+        milestones = [_milestone(env, started, best)]
 
-        interactions = 0
         episodes = self._episodes(generator)[: budget.expansions]
         for done, (source, candidates) in enumerate(episodes, start=1):
             if budget.time_s is not None and time.perf_counter() - started >= budget.time_s:
                 break
-            found, steps = self._episode(env, source, candidates)
-            interactions += steps
-            best = min(best, found, key=lambda b: b.runtime_ms)
+            found = self._episode(env, source, candidates)
+            if found.runtime_ms < best.runtime_ms:
+                best = found
+                milestones.append(_milestone(env, started, best))
             if on_progress:
                 on_progress(done / len(episodes), f"best {best.runtime_ms:.3f} ms after {done} episodes")
 
         wall_time_s = time.perf_counter() - started
-        return OptimisationResult(best.graph, best.runtime_ms, start_ms, best.trajectory, wall_time_s, interactions)
+        return OptimisationResult(
+            best=best.graph,
+            best_ms=best.runtime_ms,
+            start_ms=start_ms,
+            trajectory=best.trajectory,
+            wall_time_s=wall_time_s,
+            effort=env.evaluator.effort,
+            milestones=tuple(milestones),
+        )
 
     @cached_property
     def _alignment(self) -> RuleAlignment:
@@ -116,15 +125,14 @@ class PolicyOptimiser:
             likeliest.append((None, self.candidates))
         return likeliest + [(generator, self.candidates)] * self.sampled_episodes
 
-    def _episode(self, env: SubstitutionEnv, generator: torch.Generator | None, candidates: int) -> tuple[_Best, int]:
-        """Play one episode; returns its best graph and its interactions. With a generator, actions are drawn."""
+    def _episode(self, env: SubstitutionEnv, generator: torch.Generator | None, candidates: int) -> _Best:
+        """Play one episode; returns its best graph. With a generator, actions are drawn."""
         env.reset(options=_HERE)
         alignment = self._alignment
         layout = latent_state.layout_of(self.world_model)
         state = latent_state.begin(self.world_model, env.graph_arrays(), alignment.counts(env.counts()), 100.0)
 
         best = _Best(env.graph, env.cost.runtime_ms, env.trajectory())
-        steps = tries = 0
         ended = False
         while not ended:
             observation = state.observation(layout)
@@ -134,21 +142,19 @@ class PolicyOptimiser:
             if candidates > 1:
                 proposed = self.controller.likeliest_rewrites(observation, candidates, generator)
                 action = self._cheapest(env, alignment, proposed) or action
-                tries += len(proposed)
 
             _, _, terminated, truncated, _ = env.step(alignment.action(*action))
             ended = terminated or truncated
             if terminated:
                 break
 
-            steps += 1
             if env.cost.runtime_ms < best.runtime_ms:
                 best = _Best(env.graph, env.cost.runtime_ms, env.trajectory())
 
             percent = 100.0 * env.cost.runtime_ms / env.start_cost.runtime_ms
             counts = alignment.counts(env.counts())
             state = latent_state.advance(self.world_model, state, action, env.graph_arrays(), counts, percent)
-        return best, steps + tries
+        return best
 
     def _cheapest(
         self, env: SubstitutionEnv, alignment: RuleAlignment, rewrites: list[tuple[int, int]]
@@ -161,13 +167,18 @@ class PolicyOptimiser:
 
         def runtime_ms(rewrite: tuple[int, int]) -> float:
             rule, location = alignment.action(*rewrite)
-            return self.cost_model.runtime_ms(self.rewriter.apply(env.graph, matches[rule][location]))
+            return env.evaluator.runtime_after_ms(env.graph, matches[rule][location])
 
         costs = {rewrite: runtime_ms(rewrite) for rewrite in rewrites}
         cheapest = min(costs, key=costs.__getitem__, default=None)
         if cheapest is None or costs[cheapest] >= env.cost.runtime_ms:
             return None
         return cheapest
+
+
+def _milestone(env: SubstitutionEnv, started: float, best: _Best) -> Milestone:
+    effort, wall_time_s = env.evaluator.effort, time.perf_counter() - started
+    return Milestone(effort.rewrites, effort.prices_measured, wall_time_s, best.runtime_ms)
 
 
 def judge_on(
@@ -185,6 +196,6 @@ def judge_on(
             library, rewriter, cost_model, world_model, controller, environment, sampled_episodes=0, candidates=1
         )
         result = alone.optimise(graph, Budget())
-        return Trial(result.improvement_percent, result.interactions)
+        return Trial(result.improvement_percent, result.effort.rewrites)
 
     return judge

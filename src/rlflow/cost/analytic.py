@@ -5,12 +5,17 @@ The roofline model (Williams et al., 2009). For tests, for CI and for machines o
 
 from __future__ import annotations
 
+from collections.abc import Hashable, Iterable
 from dataclasses import dataclass
 from math import fsum
+from weakref import WeakKeyDictionary
 
-from rlflow.cost.base import Cost, CostContext
+from rlflow.cost.base import Cost, CostContext, Surroundings
+from rlflow.cost.exact_sum import Exact, exact
 from rlflow.cost.work import WorkCounter
 from rlflow.ir.graph import Graph
+from rlflow.ir.node import Node, Ref
+from rlflow.ir.preview import Preview, runs
 
 
 @dataclass(frozen=True)
@@ -30,9 +35,45 @@ class AnalyticCost:
     def __init__(self, config: AnalyticConfig | None = None) -> None:
         self.config = config or AnalyticConfig()
         self._work = WorkCounter()
+        self._sums: WeakKeyDictionary[Graph, Exact] = WeakKeyDictionary()
 
     def runtime_ms(self, graph: Graph) -> float:
-        return fsum(self._node_ms(graph, i) for i in graph.order)
+        return fsum(self.exact_ms(graph))
+
+    def exact_ms(self, graph: Graph) -> Exact:
+        """Return the sum over all nodes that run, from the parent's where that is known."""
+        known = self._sums.get(graph)
+        if known is None:
+            known = self._sums[graph] = exact(self._terms_ms(graph))
+        return known
+
+    def _terms_ms(self, graph: Graph) -> list[float]:
+        parent = graph.edit.parent() if graph.edit else None
+        before = self._sums.get(parent) if parent is not None else None
+        if parent is None or before is None or graph.edit is None:
+            return [self._node_ms(graph, i) for i in graph.order]
+        change = graph.edit.change
+        made = [self._node_ms(graph, i) for i in change.added if runs(graph.nodes[i])]
+        return [*before, *made, *(-self._node_ms(parent, i) for i in change.removed if runs(parent.nodes[i]))]
+
+    def surroundings(self, graph: Graph, edit: Preview) -> Surroundings:
+        """Write down which nodes come and go: an edit keeps the types of all values, and with them all other prices."""
+
+        def described(nodes: Iterable[Node]) -> Hashable:
+            return tuple(sorted((node.signature, *map(type_of, node.inputs)) for node in nodes))
+
+        def type_of(ref: Ref | None) -> str:
+            if ref is None:
+                return ""
+            return str((edit.added.get(ref.node) or graph.nodes[ref.node]).types[ref.index])
+
+        made = (node for i, node in edit.added.items() if i not in edit.idle and runs(node))
+        gone = (graph.nodes[i] for i in edit.removed)
+        return Surroundings((described(made), described(gone)), edit.removed)
+
+    def disturbed(self, graph: Graph) -> tuple[int, ...]:
+        """Return no node: all that counts is which nodes come and go."""
+        return ()
 
     def cost(self, graph: Graph) -> Cost:
         work = self._work.graph(graph)

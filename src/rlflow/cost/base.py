@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Hashable, Mapping
 from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar, runtime_checkable
 
+from rlflow.cost.exact_sum import Exact
 from rlflow.errors import InputError
 from rlflow.ir.graph import Graph
+from rlflow.ir.preview import Preview
 
 if TYPE_CHECKING:
     from rlflow.runtime.session import Setting
@@ -34,6 +36,17 @@ class Cost:
         return asdict(self)
 
 
+@dataclass(frozen=True, slots=True)
+class Measuring:
+    """The prices that a cost model has measured on the runtime so far, and the seconds that this took."""
+
+    prices: int = 0
+    seconds: float = 0.0
+
+
+_NOTHING_MEASURED = Measuring()
+
+
 class CostModel(Protocol):
     """A price for every graph; the same graph always gets the same cost."""
 
@@ -43,6 +56,53 @@ class CostModel(Protocol):
     def runtime_ms(self, graph: Graph) -> float: ...
 
     def cost(self, graph: Graph) -> Cost: ...
+
+
+class Surroundings(NamedTuple):
+    """Everything in a graph on which the price of an edit depends.
+
+    `key` is equal for edits that change the price by the same, and `nodes` are those of which it tells.
+    """
+
+    key: Hashable
+    nodes: Collection[int]
+
+
+@runtime_checkable
+class LocalCostModel(CostModel, Protocol):
+    """A cost model that is a sum over parts of a graph, so that an edit changes the price by what lies around it.
+
+    A search asks such a model for the price of an edit once for all places that look alike. A class that inherits these
+    methods and overrides `runtime_ms` without them is not taken for local: see `local`.
+    """
+
+    def exact_ms(self, graph: Graph) -> Exact:
+        """Return the sum that `runtime_ms` rounds."""
+        ...
+
+    def surroundings(self, graph: Graph, edit: Preview) -> Surroundings:
+        """Write down what the price of the edit depends on."""
+        ...
+
+    def disturbed(self, graph: Graph) -> Collection[int]:
+        """Return the nodes of the graph, beside those that its last edit changed, whose surroundings that changed."""
+        ...
+
+
+def local(cost_model: CostModel) -> LocalCostModel | None:
+    """Return the cost model if the price of an edit can be told from what lies around it, else None."""
+    if isinstance(cost_model, LocalCostModel):
+        for kind in type(cost_model).__mro__:
+            if "surroundings" in vars(kind):
+                return cost_model
+            if "runtime_ms" in vars(kind):
+                return None
+    return None
+
+
+def measuring_of(cost_model: CostModel) -> Measuring:
+    """Return what a cost model has measured so far; one that has no attribute `measuring` measures nothing."""
+    return getattr(cost_model, "measuring", _NOTHING_MEASURED)
 
 
 @dataclass(frozen=True)

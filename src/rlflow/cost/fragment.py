@@ -18,6 +18,7 @@ import numpy as np
 
 from rlflow.ir.graph import Graph, make_graph
 from rlflow.ir.node import INPUT, WEIGHT, Node, Ref
+from rlflow.ir.tensor_type import TensorType
 from rlflow.ops.domain import FloatDomain
 from rlflow.ops.reference import evaluate_value
 from rlflow.ops.registry import OPERATORS
@@ -80,7 +81,7 @@ def _operand(graph: Graph, ref: Ref | None, digests: Mapping[int, str], reads: M
         return "-"
     if ref.node in digests:
         return f"{digests[ref.node]}.{ref.index}"
-    return f"{_outside(graph, ref)} x{reads[ref]}"
+    return f"{from_outside(graph, ref)} x{reads[ref]}"
 
 
 def _digest(text: str) -> str:
@@ -91,13 +92,19 @@ def _in_words(graph: Graph, identifiers: Sequence[int]) -> str:
     return ", ".join(f"{graph.nodes[i].op} {graph.nodes[i].types[0]}" for i in identifiers)
 
 
-def _outside(graph: Graph, ref: Ref) -> str:
+def from_outside(graph: Graph, ref: Ref) -> str:
+    """Describe an operand from outside: a value or a weight by its type, a small constant by its values as well."""
     node, tensor_type = graph.nodes[ref.node], graph.type_of(ref)
     if not node.constant:
         return f"in {tensor_type}"
-    if tensor_type is not None and tensor_type.is_static and tensor_type.elements <= _LITERAL_ELEMENTS:
+    if is_literal(tensor_type):
         return f"literal {tensor_type} {literal(graph, ref)}"
     return f"weight {tensor_type}"
+
+
+def is_literal(tensor_type: TensorType | None) -> bool:
+    """Return True if a constant of this type is so small that its values count."""
+    return tensor_type is not None and tensor_type.is_static and tensor_type.elements <= _LITERAL_ELEMENTS
 
 
 def literal(graph: Graph, ref: Ref) -> list[float]:
@@ -150,7 +157,7 @@ def _leaf(graph: Graph, ref: Ref, name: str) -> Node:
 
     assert tensor_type is not None
     shape = tuple(d for d in tensor_type.shape or () if isinstance(d, int))
-    if tensor_type.elements <= _LITERAL_ELEMENTS:
+    if is_literal(tensor_type):
         values = np.asarray(literal(graph, ref), dtype=tensor_type.dtype).reshape(shape)
         return Node(WEIGHT, (), {}, (tensor_type,), (name,), True, _Literal(values))
     return Node(WEIGHT, (), {}, (tensor_type,), (name,), True, _Drawn(name, tensor_type.dtype, shape))

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import logging
 import math
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from weakref import WeakKeyDictionary
@@ -19,15 +20,19 @@ from immutables import Map
 
 from rlflow.cost import price_list
 from rlflow.cost.analytic import AnalyticConfig
-from rlflow.cost.base import Cost, CostContext
+from rlflow.cost.base import Cost, CostContext, Measuring, Surroundings
+from rlflow.cost.exact_sum import Exact, exact
 from rlflow.cost.fragment import Fragment, describe, extract, leaves
+from rlflow.cost.neighbourhood import Neighbourhoods
 from rlflow.cost.price_list import Price, PriceList
 from rlflow.cost.regions import (
     VIEWS,
     Partition,
     Region,
+    concerned,
     node_by_node,
     partition,
+    rescaled,
     updated,
     updated_node_by_node,
 )
@@ -35,6 +40,7 @@ from rlflow.cost.work import WorkCounter
 from rlflow.errors import PriceError, RLFlowError
 from rlflow.ir.graph import Graph
 from rlflow.ir.node import Ref
+from rlflow.ir.preview import Preview
 from rlflow.onnx_io.standalone import standalone_model
 from rlflow.runtime.hardware import fingerprint
 from rlflow.runtime.session import Setting
@@ -71,10 +77,11 @@ def empty_price_list(threads: int) -> PriceList:
 
 @dataclass(frozen=True)
 class _Pricing:
-    """A graph's regions, and of each by its first node the price."""
+    """A graph's regions, of each by its first node the price, and the sum."""
 
     partition: Partition
     ms: Map[int, float]
+    exact_ms: Exact
 
 
 class MeasuredCost:
@@ -95,7 +102,9 @@ class MeasuredCost:
         self._sizes = "".join(f"@{name}={size}" for name, size in sorted(self.dimensions.items()))
         self.price_list = price_list
         self.pricing = pricing
+        self.measuring = Measuring()
         self._work = WorkCounter()
+        self._neighbourhoods = Neighbourhoods()
         self._pricings: WeakKeyDictionary[Graph, _Pricing] = WeakKeyDictionary()
         self._remembered: dict[tuple[object, ...], float] = {}
 
@@ -108,7 +117,20 @@ class MeasuredCost:
 
         The sum is exact and rounded once, so that it does not depend on the history of the graph.
         """
-        return math.fsum(self._pricing(graph).ms.values())
+        return math.fsum(self.exact_ms(graph))
+
+    def exact_ms(self, graph: Graph) -> Exact:
+        """Return the sum over all regions."""
+        return self._pricing(graph).exact_ms
+
+    def surroundings(self, graph: Graph, edit: Preview) -> Surroundings:
+        """Write down the regions that the edit may change."""
+        nodes = concerned(self._pricing(graph).partition, graph, edit)
+        return Surroundings(self._neighbourhoods.written(graph, edit, nodes), nodes)
+
+    def disturbed(self, graph: Graph) -> set[int]:
+        """Return the nodes that may be fused differently although they were not changed themselves."""
+        return set(rescaled(graph, graph.edit.change.touched)) if graph.edit else set()
 
     def cost(self, graph: Graph) -> Cost:
         """`PriceError` if a price is missing and may not be measured."""
@@ -129,10 +151,11 @@ class MeasuredCost:
             before = self._pricings.get(parent) if parent is not None else None
             cut = self._partition(graph, before.partition if before else None)
             ms = (before.ms if before else Map[int, float]()).mutate()
-            for region in cut.gone:
-                del ms[region[0]]
-            ms.update((region[0], self._fragment_ms(graph, region)) for region in cut.made)
-            known = self._pricings[graph] = _Pricing(cut, ms.finish())
+            gone = [ms.pop(region[0]) for region in cut.gone]
+            made = {region[0]: self._fragment_ms(graph, region) for region in cut.made}
+            ms.update(made)
+            total = exact((*(before.exact_ms if before else ()), *made.values(), *(-price for price in gone)))
+            known = self._pricings[graph] = _Pricing(cut, ms.finish(), total)
         return known
 
     def _partition(self, graph: Graph, before: Partition | None) -> Partition:
@@ -161,7 +184,10 @@ class MeasuredCost:
                 raise PriceError(
                     f"the price list has no {self.setting} price for {fragment.description}: let a pricing run add it"
                 )
+            started = time.perf_counter()
             price = self._measured(graph, fragment, self.pricing)
+            measured_s = time.perf_counter() - started
+            self.measuring = Measuring(self.measuring.prices + 1, self.measuring.seconds + measured_s)
             self.price_list.add(self.setting, signature, price)
         return price.ms
 

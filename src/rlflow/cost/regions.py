@@ -23,6 +23,7 @@ from immutables import Map
 
 from rlflow.ir.graph import Change, Graph
 from rlflow.ir.node import Node
+from rlflow.ir.preview import Preview
 from rlflow.ops import registry
 from rlflow.ops.traits import Fusion
 
@@ -81,6 +82,42 @@ def updated(parent: Partition, graph: Graph, change: Change) -> Partition:
     }
     again = {i for region in affected for i in region} | near
     return _with(parent, affected, _grouped(graph, _in_order(graph, again)))
+
+
+def concerned(partition: Partition, graph: Graph, edit: Preview) -> set[int]:
+    """Return the nodes of all regions whose extent or whose price an edit may change."""
+    near = edit.removed | edit.touched
+    for identifier in edit.touched:
+        if graph.nodes[identifier].op in _SUMS:  # the number of its readers decides whether it joins other sums
+            near.update(c for c in graph.consumers[identifier] if graph.nodes[c].op in _SUMS)
+    near.update(rescaled(graph, edit.readers))
+    return {i for identifier in near for i in partition.region_of.get(identifier, ())}
+
+
+def rescaled(graph: Graph, changed: Iterable[int]) -> Iterator[int]:
+    """List the nodes that `_scales_a_tensor` may answer differently for, now that these have other operands, and those
+    that ask it."""
+    nodes, consumers = graph.nodes, graph.consumers
+    for identifier in changed:
+        op = nodes[identifier].op
+        if op not in _SUMS and op not in _GATED and op not in _SCALES:
+            continue
+        near = (identifier, *(consumers[identifier] if op in _SUMS else ()))
+        gated = [i for i in near if nodes[i].op in _GATED]
+        behind = (identifier, *(c for i in gated for c in consumers[i]))
+        scales = [i for i in behind if nodes[i].op in _SCALES]
+        yield from gated
+        yield from scales
+        yield from (c for i in scales for c in consumers[i] if nodes[c].op in _PRODUCTS)
+
+
+def traits_from_afar(graph: Graph, reader: Node, operand: Node) -> int:
+    """Return what `_may_fuse` sees in an operand of a node beside its type, as bits: 0 for most."""
+    if reader.op not in _SUMS and reader.op not in _GATED and reader.op not in _SCALES:
+        return 0
+    is_gate = operand.op in _GATES
+    has_gate = operand.op in _SUMS and any(graph.nodes[s].op in _GATES for s in operand.sources)
+    return is_gate + 2 * has_gate + 4 * _comes_from_gelu(graph, operand)
 
 
 def node_by_node(graph: Graph) -> Partition:

@@ -24,6 +24,7 @@ import numpy as np
 from gymnasium import spaces
 
 from rlflow.cost.base import Cost, CostModel
+from rlflow.cost.evaluator import Evaluator
 from rlflow.environments.rewards import RewardConfig, Transition, reward
 from rlflow.errors import InputError
 from rlflow.ir.graph import Graph
@@ -121,8 +122,7 @@ class SubstitutionEnv(gymnasium.Env[Observation, np.ndarray]):
         self.render_mode = render_mode
         self.actions = ActionSpace(len(library.rules), self.config.max_locations)
         self._origin = graph
-        self._rewriter = rewriter or Rewriter(library.rules)
-        self._cost_model = cost_model
+        self.evaluator = Evaluator(rewriter or Rewriter(library.rules), cost_model)
         self._featuriser = Featuriser(vocabulary)
 
         nodes = len(graph.order) + len(graph.inputs)
@@ -154,7 +154,7 @@ class SubstitutionEnv(gymnasium.Env[Observation, np.ndarray]):
             if not choices:
                 break
             match = choices[int(self.np_random.integers(len(choices)))]
-            state = self._look(self._rewriter.apply(state.graph, match))
+            state = self._look(self.evaluator.rewritten(state.graph, match))
 
         self._state = self._start = state
         self._taken = []
@@ -174,7 +174,7 @@ class SubstitutionEnv(gymnasium.Env[Observation, np.ndarray]):
         truncated = not terminated and self._num_steps + 1 >= self.config.max_steps
 
         if valid and not terminated:
-            self._state = self._look(self._rewriter.apply(before.graph, before.matches[rule][location]))
+            self._state = self._look(self.evaluator.rewritten(before.graph, before.matches[rule][location]))
 
         if valid:
             transition = Transition(start.cost, before.cost, self._now.cost, terminated or truncated)
@@ -234,7 +234,7 @@ class SubstitutionEnv(gymnasium.Env[Observation, np.ndarray]):
         return Trajectory(
             start_hash=start.hash,
             start_runtime_ms=start.cost.runtime_ms,
-            cost_model=self._cost_model.name,
+            cost_model=self.evaluator.cost_model.name,
             library=self.library.hash,
             steps=steps,
             seed=self._seed,
@@ -270,11 +270,11 @@ class SubstitutionEnv(gymnasium.Env[Observation, np.ndarray]):
 
     def _look(self, graph: Graph) -> _State:
         """Price a graph and find its matches."""
-        matches = self._rewriter.matches(graph)
+        matches = self.evaluator.rewriter.matches(graph)
         found = np.array(matches.counts, dtype=np.int64)
         counts = np.minimum(found, self.actions.max_locations)
         beyond = int((found - counts).sum())
-        return _State(graph, self._cost_model.cost(graph), matches, counts, beyond)
+        return _State(graph, self.evaluator.cost(graph), matches, counts, beyond)
 
     def _info(self) -> dict[str, Any]:
         state = self._now

@@ -25,7 +25,7 @@ from rlflow.ir.graph import Graph
 from rlflow.onnx_io import check_model, save_model, to_onnx
 from rlflow.optimise.diagnose import Derivation
 from rlflow.optimise.gate import GateConfig, check
-from rlflow.optimiser import Budget, OnProgress, OptimisationResult, Optimiser
+from rlflow.optimiser import Budget, Effort, OnProgress, OptimisationResult, Optimiser
 from rlflow.runtime.session import SETTINGS, Setting
 from rlflow.runtime.timing.latency import compare_latency
 from rlflow.runtime.timing.statistics import Ratio, ratio
@@ -145,7 +145,7 @@ def original_row(
         **_evidence(report),
         "optimisation_s": 0.0,
         "training_s": 0.0,
-        "real_interactions": 0,
+        **Effort().to_json(),
         "seeds": [config.seed],
         "steps": 0,
         "distinct_rules": 0,
@@ -165,7 +165,7 @@ def row(graph: Graph, outcome: Outcome, cost_model: CostModel, timing: Timing) -
         **_evidence(outcome.equivalence),
         "optimisation_s": result.wall_time_s,
         "training_s": contender.training_s,
-        "real_interactions": contender.training_interactions + result.interactions,
+        **(Effort(rewrites=contender.training_interactions) + result.effort).to_json(),
         "seeds": list(contender.seeds),
         "steps": len(steps),
         "distinct_rules": len({step.rule for step in steps}),

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 import logging
+from dataclasses import asdict
 from pathlib import Path
 
 from rlflow.atomic_file import written_whole
 from rlflow.errors import RLFlowError
 from rlflow.ir.graph import Graph
-from rlflow.optimiser import OptimisationResult
+from rlflow.optimiser import Effort, Milestone, Optimality, OptimisationResult
 from rlflow.rules.matching.rewriter import Rewriter
 from rlflow.trajectory.record import Trajectory
 from rlflow.trajectory.replay import replay
@@ -24,7 +25,9 @@ def write_result(path: Path, result: OptimisationResult) -> None:
         "best_ms": result.best_ms,
         "start_ms": result.start_ms,
         "wall_time_s": result.wall_time_s,
-        "interactions": result.interactions,
+        "effort": result.effort.to_json(),
+        "milestones": [asdict(milestone) for milestone in result.milestones],
+        "optimality": None if result.optimality is None else asdict(result.optimality),
     }
     with written_whole(path) as draft:
         draft.write_text(json.dumps(content) + "\n")
@@ -38,8 +41,13 @@ def read_result(path: Path, graph: Graph, rewriter: Rewriter) -> OptimisationRes
         content = json.loads(path.read_text())
         trajectory = Trajectory.from_json(content["trajectory"])
         *_, best = replay(graph, trajectory, rewriter)
-        figures = {name: content[name] for name in ("best_ms", "start_ms", "wall_time_s", "interactions")}
+        figures = {name: content[name] for name in ("best_ms", "start_ms", "wall_time_s")}
+        effort = Effort.from_json(content["effort"])
+        milestones = tuple(Milestone(**milestone) for milestone in content["milestones"])
+        optimality = None if content["optimality"] is None else Optimality(**content["optimality"])
     except (OSError, ValueError, KeyError, TypeError, RLFlowError) as error:
         log.warning("%s cannot be used (%s); searching again", path, error)
         return None
-    return OptimisationResult(best=best, trajectory=trajectory, **figures)
+    return OptimisationResult(
+        best=best, trajectory=trajectory, effort=effort, milestones=milestones, optimality=optimality, **figures
+    )

@@ -224,7 +224,7 @@ def _figures(made: PipelineResult, cost_model: CostModel, rules: Sequence[Rule])
         "cost_after_ms": result.best_ms,
         "steps": made.steps,
         "optimisation_s": result.wall_time_s,
-        "real_interactions": result.interactions,
+        "effort": result.effort,
         "pinned": made.pinned,
         "pinned_for": made.pinned_for,
         "opset_before": header.opset,

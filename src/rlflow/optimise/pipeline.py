@@ -27,7 +27,7 @@ from rlflow.optimise.diagnose import Derivation
 from rlflow.optimise.gate import GateConfig, check, is_slower, judgeable, latency_changes, time_models
 from rlflow.optimise.report import LatencyChange, Step, SubgraphReport
 from rlflow.optimise.specialise import Assumptions, Settled
-from rlflow.optimiser import Budget, OnProgress, OptimisationResult, Optimiser
+from rlflow.optimiser import Budget, Effort, OnProgress, OptimisationResult, Optimiser
 from rlflow.rules.library import Library
 from rlflow.runtime.inputs import symbolic_dimensions
 from rlflow.runtime.session import Setting
@@ -124,7 +124,7 @@ class Pipeline:
         no_steps = Trajectory(
             structural_hash(graph), 0.0, self.cost_model.name, self.library.hash, (), matching=matching
         )
-        return OptimisationResult(graph, 0.0, 0.0, no_steps, wall_time_s=0.0, interactions=0)
+        return OptimisationResult(graph, 0.0, 0.0, no_steps, wall_time_s=0.0, effort=Effort())
 
     def _with_subgraphs(
         self, model: ModelProto, budget_s: float | None
@@ -156,7 +156,7 @@ class Pipeline:
         except RLFlowError as error:
             return subgraph.model, [replace(about, left_because=str(error))]
 
-        about = replace(about, optimisation_s=made.result.wall_time_s, real_interactions=made.result.interactions)
+        about = replace(about, optimisation_s=made.result.wall_time_s, effort=made.result.effort)
         if not made.latency:
             return subgraph.model, [replace(about, left_because=made.unjudgeable or NOTHING_FOUND)]
         if is_slower(made.latency, self.setting):

@@ -13,6 +13,7 @@ from typing import Any, Literal
 from rlflow import schemas
 from rlflow.equivalence.compare import EquivalenceReport
 from rlflow.ir.tensor_type import Dimension
+from rlflow.optimiser import Effort
 from rlflow.runtime.session import Setting
 from rlflow.runtime.timing.statistics import Ratio, beyond_noise
 
@@ -25,7 +26,7 @@ _MOST_REASONS = 3
 _PLAIN_FIELDS = (
     "input output method written reason nodes_before nodes_after cost_before_ms cost_after_ms "
     "improvement_percent  flops_ratio launches_ratio peak_memory_ratio optimisation_s "
-    "real_interactions budget_s threads hardware seed opset_before opset_after "
+    "budget_s threads hardware seed opset_before opset_after "
 ).split()
 
 
@@ -62,7 +63,7 @@ class SubgraphReport:
     cost_before_ms: float = 0.0
     cost_after_ms: float = 0.0
     optimisation_s: float = 0.0
-    real_interactions: int = 0
+    effort: Effort = field(default_factory=Effort)
     pinned_for: tuple[str, ...] = ()
 
     @property
@@ -70,7 +71,9 @@ class SubgraphReport:
         return f"the {self.attribute} of {self.node}"
 
     def to_json(self) -> dict[str, Any]:
-        return vars(self) | {"steps": [vars(step) for step in self.steps], "pinned_for": list(self.pinned_for)}
+        own = {name: value for name, value in vars(self).items() if name != "effort"}
+        lists = {"steps": [vars(step) for step in self.steps], "pinned_for": list(self.pinned_for)}
+        return own | lists | self.effort.to_json()
 
 
 @dataclass(frozen=True)
@@ -100,7 +103,7 @@ class OptimisationReport:
     equivalence: EquivalenceReport
     steps: tuple[Step, ...]
     optimisation_s: float
-    real_interactions: int
+    effort: Effort
     budget_s: float | None
     threads: int
     hardware: str
@@ -126,6 +129,7 @@ class OptimisationReport:
     def to_json(self) -> dict[str, Any]:
         """Return the document of schema `optimise`. `RLFlowError` when a figure breaks the schema."""
         document = {"rlflow_version": version("rlflow")} | {name: getattr(self, name) for name in _PLAIN_FIELDS}
+        document |= self.effort.to_json()
         document["latency"] = {setting: _latency_json(change) for setting, change in self.latency.items()}
         document["equivalence"] = _equivalence_json(self.equivalence)
         document["steps"] = [vars(step) for step in self.steps]
@@ -150,7 +154,8 @@ class OptimisationReport:
 
     def _findings(self) -> Iterator[str]:
         """The search's findings and how they were checked; of a model that was not rewritten, the search alone."""
-        tried = f"{self.real_interactions} {'rewrite' if self.real_interactions == 1 else 'rewrites'} tried"
+        rewrites, prices = self.effort.rewrites, self.effort.prices_asked
+        tried = f"{rewrites} {'rewrite' if rewrites == 1 else 'rewrites'} carried out, {prices} priced"
         steps = _steps_words(self.steps, self.rule_names)
         method = f"Method {self.method}: {steps} in {self.optimisation_s:.1f} s, {tried}."
         if self.latency:

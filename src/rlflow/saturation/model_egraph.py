@@ -105,7 +105,7 @@ class _Classes(UnionFind):
 
 
 class ModelEGraph:
-    """An e-graph that begins with the values of a model; `class_of` finds their classes, as they were at the start.
+    """An e-graph that begins with the values of a model; `class_of` has their e-nodes, which stand for their classes.
 
     `unite` leaves congruence for later; `rebuild` catches up. `uses` has every use of a rule, in the order of time.
     `filtered` has the applications that do not count any more: they are members of no class.
@@ -131,30 +131,23 @@ class ModelEGraph:
     def from_graph(cls, graph: Graph) -> ModelEGraph:
         """Make an e-graph of all values of a graph; weights of the same content become one."""
         egraph = cls()
-        egraph.class_of = egraph.add_graph(graph)
-        egraph._outputs = tuple(egraph.class_of[ref] for ref in graph.outputs)
-        return egraph
-
-    def add_graph(self, graph: Graph) -> dict[Ref, ClassId]:
-        """Add all nodes of a graph, operands first, and return the class of each value.
-
-        Its inputs are taken for those of the graph that this one began with, in their order.
-        """
-        classes = {
-            Ref(identifier): self._input(graph.nodes[identifier], place)
-            for place, identifier in enumerate(graph.inputs)
-        }
+        for identifier in graph.inputs:
+            egraph._take(graph, identifier)
         roots = [ref.node for ref in graph.outputs]
         for identifier in depth_first(roots, lambda i: graph.nodes[i].sources, graph.next_id).nodes:
-            if Ref(identifier) not in classes:
-                node = graph.nodes[identifier]
-                first = self.insert(node, [classes[ref] for ref in node.inputs if ref is not None])
-                classes |= {Ref(identifier, place): self.find(first + place) for place in range(len(node.types))}
-        return classes
+            if Ref(identifier) not in egraph.class_of:
+                egraph._take(graph, identifier)
+        egraph._outputs = tuple(egraph.class_of[ref] for ref in graph.outputs)
+        return egraph
 
     def __len__(self) -> int:
         """Count the e-nodes, leaves included; those that have become one by congruence count once."""
         return self._size
+
+    @property
+    def next_number(self) -> ENodeId:
+        """The number of the next e-node."""
+        return len(self._nodes)
 
     @property
     def outputs(self) -> tuple[ClassId, ...]:
@@ -191,9 +184,9 @@ class ModelEGraph:
         """Return all classes that have a member, in the order of their numbers."""
         return [name for name, members in enumerate(self._classes.members) if members]
 
-    def applications(self) -> Iterator[ENodeId]:
-        """Yield all applications that count, in the order of their numbers."""
-        for number, first in enumerate(self._firsts):
+    def applications(self, since: ENodeId = 0) -> Iterator[ENodeId]:
+        """Yield all applications that count, from this number on, in ascending order."""
+        for number, first in enumerate(self._firsts[since:], start=since):
             if number == first == self._aliases.find(first) and number not in self.filtered:
                 yield number
 
@@ -305,11 +298,11 @@ class ModelEGraph:
         self.filtered.add(application)
         self._withdraw(application)
 
-    def _input(self, node: Node, place: int) -> ClassId:
-        """Return the class of the input at this place, a new one for the graph with which this one begins."""
-        if place < len(self._nodes) and self._nodes[place].op == node.op:
-            return self.find(place)
-        return self._append(node, ())
+    def _take(self, graph: Graph, identifier: int) -> None:
+        """Add a node of a graph whose operands have been added."""
+        node = graph.nodes[identifier]
+        first = self.insert(node, [self.class_of[ref] for ref in node.inputs if ref is not None])
+        self.class_of |= {Ref(identifier, place): first + place for place in range(len(node.types))}
 
     def _append(self, node: Node, children: tuple[ClassId, ...]) -> ENodeId:
         """Add an application, each output in a class of its own."""

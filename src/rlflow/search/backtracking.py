@@ -5,9 +5,8 @@ from __future__ import annotations
 import heapq
 from dataclasses import dataclass
 
-from rlflow.ir.graph import Graph
-from rlflow.optimiser import Budget, OnProgress, OptimisationResult
-from rlflow.search.base import Search, children
+from rlflow.optimiser import OnProgress, State, Workspace
+from rlflow.search.base import Search
 
 
 @dataclass(frozen=True)
@@ -22,20 +21,20 @@ class Backtracking(Search):
     queue_limit: int = 2000
     name: str = "backtracking"
 
-    def optimise(self, graph: Graph, budget: Budget, on_progress: OnProgress | None = None) -> OptimisationResult:
-        work = self.begin(graph, budget)
-        best = work.start
+    def improve(self, work: Workspace, state: State, on_progress: OnProgress | None = None) -> State:
+        best = state
         seen = {best.hash}
         serial = 0
         queue = [(best.runtime_ms, serial, best)]
-        expansions = 0
-        while queue and not work.is_spent(expansions):
+        while queue and not work.is_spent:
             runtime_ms, _, state = heapq.heappop(queue)
             if runtime_ms > self.alpha * best.runtime_ms:
                 break
-            expansions += 1
-            for child in children(work, state):
-                if child.hash in seen or child.runtime_ms >= self.alpha * best.runtime_ms:
+            for option in work.options(state):
+                if option.runtime_ms >= self.alpha * best.runtime_ms:
+                    continue
+                child = work.take(state, option)
+                if child.hash in seen:
                     continue
                 seen.add(child.hash)
                 serial += 1
@@ -44,5 +43,5 @@ class Backtracking(Search):
             if len(queue) > 2 * self.queue_limit:
                 queue = heapq.nsmallest(self.queue_limit, queue)
             if on_progress:
-                on_progress(work.fraction(expansions), f"best {best.runtime_ms:.3f} ms, {len(queue)} graphs waiting")
-        return work.result(best)
+                on_progress(work.fraction, f"best {best.runtime_ms:.3f} ms, {len(queue)} graphs waiting")
+        return best

@@ -1,19 +1,28 @@
-"""The parts that all searches share: the rules that they rewrite with and the prices that they go by."""
+"""The parts that all searches share: the rules that they rewrite with, the prices that they go by, and how they follow
+each other.
+
+A search is one function, `improve`: it goes on from a state in a workspace. So one search goes on from what another has
+found, under one budget, and the way from the original to the result stays one trajectory:
+
+    work = greedy.begin(graph, Budget(time_s=60))
+    found = chains.improve(work, greedy.improve(work, work.start))
+    result = work.result(found)
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 
 from rlflow.cost.base import CostModel
 from rlflow.ir.graph import Graph
-from rlflow.optimiser import Budget, State, Workspace
+from rlflow.optimiser import Budget, OnProgress, OptimisationResult, State, Workspace
 from rlflow.rules.library import Library
-from rlflow.rules.matching.rewriter import Location, Rewriter
+from rlflow.rules.matching.rewriter import Rewriter
 
 
 @dataclass(frozen=True)
-class Search:
+class Search(ABC):
     """The same library, rewriter and cost model serve every method, so that their results compare."""
 
     library: Library
@@ -23,11 +32,10 @@ class Search:
     def begin(self, graph: Graph, budget: Budget) -> Workspace:
         return Workspace.begin(graph, self.rewriter, self.cost_model, self.library.hash, budget)
 
+    @abstractmethod
+    def improve(self, work: Workspace, state: State, on_progress: OnProgress | None = None) -> State:
+        """Return the cheapest state met from this one on, at worst the state itself, within the workspace's budget."""
 
-def children(work: Workspace, state: State) -> Iterator[State]:
-    """Every graph that is one rewrite away, priced, until the time is over."""
-    for rule, matches in enumerate(work.rewriter.matches(state.graph)):
-        for location, match in enumerate(matches):
-            if work.is_out_of_time:
-                return
-            yield work.reached(state, Location(rule, location), work.rewriter.apply(state.graph, match))
+    def optimise(self, graph: Graph, budget: Budget, on_progress: OnProgress | None = None) -> OptimisationResult:
+        work = self.begin(graph, budget)
+        return work.result(self.improve(work, work.start, on_progress))

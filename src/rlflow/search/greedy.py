@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from rlflow.ir.graph import Graph
-from rlflow.optimiser import Budget, OnProgress, OptimisationResult
-from rlflow.search.base import Search, children
+from rlflow.optimiser import OnProgress, State, Workspace
+from rlflow.search.base import Search
 
 NOISE_FREE_GAIN = 1e-9  # relative; below it lies only the rounding of sums of prices
 
@@ -17,16 +16,22 @@ class Greedy(Search):
 
     name: str = "greedy"
 
-    def optimise(self, graph: Graph, budget: Budget, on_progress: OnProgress | None = None) -> OptimisationResult:
-        work = self.begin(graph, budget)
-        state = work.start
-        expansions = 0
-        while not work.is_spent(expansions):
-            expansions += 1
-            best = min(children(work, state), key=lambda s: s.runtime_ms, default=state)
-            if best.runtime_ms >= state.runtime_ms * (1 - NOISE_FREE_GAIN):
-                break
-            state = best
-            if on_progress:
-                on_progress(work.fraction(expansions), f"{state.runtime_ms:.3f} ms after {expansions} rewrites")
-        return work.result(state)
+    def improve(self, work: Workspace, state: State, on_progress: OnProgress | None = None) -> State:
+        return descend(work, state, on_progress)
+
+
+def descend(work: Workspace, state: State, on_progress: OnProgress | None = None) -> State:
+    """Take the rewrite that saves most, again and again, until none saves anything or the budget is spent."""
+    while not work.is_spent:
+        best = min(work.options(state), key=lambda option: option.runtime_ms, default=None)
+        if best is None or best.runtime_ms >= enough_ms(state):
+            break
+        state = work.take(state, best)
+        if on_progress:
+            on_progress(work.fraction, f"{state.runtime_ms:.3f} ms after {state.depth} rewrites")
+    return state
+
+
+def enough_ms(state: State) -> float:
+    """Return the price below which a graph is cheaper than this one beyond rounding."""
+    return state.runtime_ms * (1 - NOISE_FREE_GAIN)

@@ -7,8 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from rlflow.errors import InputError
-from rlflow.ir.graph import Graph
-from rlflow.optimiser import Budget, OnProgress, OptimisationResult
+from rlflow.optimiser import OnProgress, State, Workspace
 from rlflow.rules.matching.rewriter import Location
 from rlflow.search.base import Search
 
@@ -24,24 +23,26 @@ class RandomSearch(Search):
     seed: int = 0
     name: str = "random"
 
-    def optimise(self, graph: Graph, budget: Budget, on_progress: OnProgress | None = None) -> OptimisationResult:
+    def improve(self, work: Workspace, state: State, on_progress: OnProgress | None = None) -> State:
         """`InputError` without a budget: nothing else would end it."""
-        if budget.time_s is None and budget.expansions is None:
+        if work.budget.time_s is None and work.budget.expansions is None:
             raise InputError("random search needs a budget: give a time or a number of rewrites")
         rng = np.random.default_rng(self.seed)
-        work = self.begin(graph, budget)
-        best = state = work.start
-        while not work.is_spent(work.interactions):
+        best = start = state
+        steps = 0
+        while not work.is_spent:
             counts = work.rewriter.matches(state.graph).counts
             valid = [rule for rule, count in enumerate(counts) if count]
-            if not valid and not state.depth:
+            if not valid and not steps:
                 break
-            if not valid or state.depth >= self.episode_steps:
-                state = work.start
+            if not valid or steps >= self.episode_steps:
+                state, steps = start, 0
                 continue
             rule = valid[int(rng.integers(len(valid)))]
             state = work.step(state, Location(rule, int(rng.integers(counts[rule]))))
+            steps += 1
+            work.expansions += 1
             best = min(best, state, key=lambda s: s.runtime_ms)
-            if on_progress and work.interactions % 10 == 0:
-                on_progress(work.fraction(work.interactions), f"{best.runtime_ms:.3f} ms")
-        return work.result(best)
+            if on_progress and work.expansions % 10 == 0:
+                on_progress(work.fraction, f"{best.runtime_ms:.3f} ms")
+        return best

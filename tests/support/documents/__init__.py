@@ -55,5 +55,10 @@ def result(cost_after_ms: float = 10.0, ratio: float = 1.0, **others: Any) -> di
         "optimisation_s": 12.3,
         "training_s": 0.0,
         "real_interactions": 300,
+        "prices_asked": 900,
+        "prices_measured": 0,
+        "rewriting_s": 0.2,
+        "pricing_s": 0.4,
+        "measuring_s": 0.0,
         "seeds": [0],
     } | others

@@ -1,4 +1,4 @@
-"""Applying a match: the graph with a rule's source replaced by its target."""
+"""The edit by which a match is applied: a rule's source replaced by its target."""
 
 from __future__ import annotations
 
@@ -6,11 +6,6 @@ from rlflow.ir.graph import Graph
 from rlflow.ir.node import Node, Ref
 from rlflow.rules.matching.match import Match
 from rlflow.rules.matching.replacement import Operand, PlannedNode
-
-
-def apply(graph: Graph, match: Match) -> Graph:
-    """Return a new graph with the match applied, which shares all other nodes with `graph`, where it was found."""
-    return graph.replace(*edit_of(graph, match))
 
 
 def edit_of(graph: Graph, match: Match) -> tuple[dict[int, Node], dict[Ref, Ref]]:

@@ -27,7 +27,7 @@ import numpy as np
 
 from rlflow.errors import GraphError
 from rlflow.ir.graph import Graph
-from rlflow.ir.node import AttributeValue, Node, Ref
+from rlflow.ir.node import Attributes, AttributeValue, Node, Ref
 from rlflow.ir.tensor_type import TensorType
 from rlflow.ops.domain import FloatDomain
 from rlflow.ops.reference import evaluate_value
@@ -37,19 +37,19 @@ from rlflow.rules.pattern import Apply, Term, Variable
 from rlflow.rules.plan import Instance, plan_of, run_plan
 
 
-class _Slot(NamedTuple):
+class Slot(NamedTuple):
     """An attribute variable, by its number."""
 
     number: int
 
 
-class _Bind(NamedTuple):
+class Bind(NamedTuple):
     """The test that binds a value to a variable, or compares it if the variable is bound."""
 
     variable: int
 
 
-class _Enter(NamedTuple):
+class Enter(NamedTuple):
     """The test that a value is an output of an application, whose operands are tested next.
 
     If the operator is commutative and one of its two operands is a number, `number_at` is the place of the number.
@@ -62,20 +62,20 @@ class _Enter(NamedTuple):
     number_at: int | None
 
 
-class _Again(NamedTuple):
+class Again(NamedTuple):
     """The test that a value is an output of an application that was entered before."""
 
     application: int
     output: int
 
 
-class _Number(NamedTuple):
+class Number(NamedTuple):
     """The test that a value is a stored scalar: this number, or the value of the attribute variable."""
 
-    value: float | _Slot
+    value: float | Slot
 
 
-class _Climb(NamedTuple):
+class Climb(NamedTuple):
     """The test that a further root, none of those before, is reached from a variable through consumers on this path."""
 
     variable: int
@@ -83,7 +83,7 @@ class _Climb(NamedTuple):
     roots: tuple[int, ...]
 
 
-_Test = _Bind | _Enter | _Again | _Number | _Climb
+Test = Bind | Enter | Again | Number | Climb
 
 
 class Occurrence(NamedTuple):
@@ -105,7 +105,7 @@ class Outline(NamedTuple):
     `slots` are its attribute variables in the order of their numbers, `roots` the application of each output.
     """
 
-    tests: tuple[_Test, ...]
+    tests: tuple[Test, ...]
     slots: tuple[str, ...]
     roots: tuple[int, ...]
 
@@ -114,31 +114,31 @@ def outline(variant: Variant) -> Outline:
     """Write out a variant's source as tests."""
     variables = {name: i for i, name in enumerate(variant.variables)}
     applications: dict[Apply, int] = {}
-    slots: dict[str, _Slot] = {}
+    slots: dict[str, Slot] = {}
 
     def slotted(value: Any) -> Any:
         is_variable = isinstance(value, str) and value.startswith("?")
-        return slots.setdefault(value, _Slot(len(slots))) if is_variable else value
+        return slots.setdefault(value, Slot(len(slots))) if is_variable else value
 
-    def tests(term: Term) -> Iterator[_Test]:
+    def tests(term: Term) -> Iterator[Test]:
         if isinstance(term, Variable):
-            yield _Bind(variables[term.name])
+            yield Bind(variables[term.name])
         elif not pattern.variables(term):
-            yield _Number(slotted(_number(term)))  # a term without variables is a number
+            yield Number(slotted(_number(term)))  # a term without variables is a number
         elif term.node in applications:
-            yield _Again(applications[term.node], term.output)
+            yield Again(applications[term.node], term.output)
         else:
             applications[term.node] = len(applications)
             attributes = tuple((name, slotted(value)) for name, value in term.attributes)
-            yield _Enter(term.op, term.output, len(term.arguments), attributes, number_at(term))
+            yield Enter(term.op, term.output, len(term.arguments), attributes, number_at(term))
             for argument in term.arguments:
                 yield from tests(argument)
 
-    written: list[_Test] = []
+    written: list[Test] = []
     for place, root in enumerate(variant.roots):
         if place:
             roots = tuple(applications[r] for r in variant.roots[:place])
-            written.append(_Climb(variables[variant.anchor], variant.ascents[place], roots))
+            written.append(Climb(variables[variant.anchor], variant.ascents[place], roots))
         written += tests(root)
     return Outline(tuple(written), tuple(slots), tuple(applications[s.node] for s in variant.source))
 
@@ -153,7 +153,7 @@ def _number(term: Apply) -> float | str:
 
 
 @dataclass(slots=True)
-class _Place:
+class Place:
     """A point in the tree: the tests that may come next, by their type, and the variants that end here.
 
     `depth` is that of the deepest variant from here on.
@@ -161,20 +161,20 @@ class _Place:
 
     depth: int = 0
     ends: list[int] = field(default_factory=list)
-    variables: list[tuple[int, _Place]] = field(default_factory=list)
-    operators: dict[str, list[tuple[_Enter, _Place]]] = field(default_factory=lambda: defaultdict(list))
-    others: list[tuple[_Again | _Number, _Place]] = field(default_factory=list)
-    climbs: list[tuple[_Climb, _Place]] = field(default_factory=list)
+    variables: list[tuple[int, Place]] = field(default_factory=list)
+    operators: dict[str, list[tuple[Enter, Place]]] = field(default_factory=lambda: defaultdict(list))
+    others: list[tuple[Again | Number, Place]] = field(default_factory=list)
+    climbs: list[tuple[Climb, Place]] = field(default_factory=list)
 
-    def extend(self, test: _Test) -> _Place:
+    def extend(self, test: Test) -> Place:
         """Add a new point behind this test."""
-        place = _Place()
+        place = Place()
         match test:
-            case _Bind(variable):
+            case Bind(variable):
                 self.variables.append((variable, place))
-            case _Enter(op):
+            case Enter(op):
                 self.operators[op].append((test, place))
-            case _Climb():
+            case Climb():
                 self.climbs.append((test, place))
             case _:
                 self.others.append((test, place))
@@ -192,26 +192,32 @@ class _Ahead(NamedTuple):
 class _State(NamedTuple):
     """The state of a walk: its point in the tree, the values ahead, and everything bound so far."""
 
-    place: _Place
+    place: Place
     ahead: _Ahead | None
     values: tuple[Ref, ...] = ()
     nodes: tuple[int, ...] = ()
     slots: tuple[AttributeValue, ...] = ()
 
 
+def planted(sources: Iterable[tuple[int, int, Outline]]) -> Place:
+    """Return the first point of a tree of sources, each given by its number, its depth and its outline."""
+    start = Place()
+    places: dict[tuple[Test, ...], Place] = {(): start}
+    for number, depth, written in sources:
+        for length in range(len(written.tests) + 1):
+            path = written.tests[:length]
+            if path not in places:  # sources that begin alike share their places
+                places[path] = places[path[:-1]].extend(path[-1])
+            places[path].depth = max(places[path].depth, depth)
+        places[written.tests].ends.append(number)
+    return start
+
+
 class DiscriminationTree:
     """The tree of some variants, each known by its number."""
 
     def __init__(self, variants: Iterable[tuple[Variant, Outline]]) -> None:
-        self._start = _Place()
-        places: dict[tuple[_Test, ...], _Place] = {(): self._start}
-        for number, (variant, written) in enumerate(variants):
-            for length in range(len(written.tests) + 1):
-                path = written.tests[:length]
-                if path not in places:  # sources that begin alike share their places
-                    places[path] = places[path[:-1]].extend(path[-1])
-                places[path].depth = max(places[path].depth, variant.depth)
-            places[written.tests].ends.append(number)
+        self._start = planted((number, variant.depth, written) for number, (variant, written) in enumerate(variants))
 
     def occurrences(self, graph: Graph, root: int, deeper_than: int = -1) -> list[Occurrence]:
         """Return the occurrences with their first root at this node, of variants deeper than this, by their numbers."""
@@ -246,16 +252,14 @@ def _as_variable(state: _State, ahead: _Ahead) -> Iterator[_State]:
             yield _State(further, ahead.rest, values, nodes, slots)
 
 
-def _entered(
-    graph: Graph, operators: Iterable[tuple[_Enter, _Place]], state: _State, ahead: _Ahead
-) -> Iterator[_State]:
+def _entered(graph: Graph, operators: Iterable[tuple[Enter, Place]], state: _State, ahead: _Ahead) -> Iterator[_State]:
     """Pass the value ahead as an output of one of these operators; its operands then come first."""
     value, _, rest = ahead
     node = graph.nodes[value.node]
     for enter, further in operators:
         if enter.output != value.index or enter.arity != len(node.inputs):
             continue
-        slots = _bound(enter.attributes, node, state.slots)
+        slots = bound(enter.attributes, node.attributes, state.slots)
         operands = _operands(graph, node, enter.number_at)
         if slots is not None and operands is not None:
             yield _State(further, _in_front(operands, node, rest), state.values, (*state.nodes, value.node), slots)
@@ -265,7 +269,7 @@ def _as_known(graph: Graph, state: _State, ahead: _Ahead) -> Iterator[_State]:
     """Pass the value ahead as a number, or as an application that was entered before."""
     place, _, values, nodes, slots = state
     for test, further in place.others:
-        if isinstance(test, _Number):
+        if isinstance(test, Number):
             numbered = _as_number(graph, test.value, ahead, slots)
             if numbered is not None:
                 yield _State(further, ahead.rest, values, nodes, numbered)
@@ -298,20 +302,20 @@ def _operands(graph: Graph, node: Node, number_at: int | None) -> tuple[Ref, ...
     return operands
 
 
-def _bound(
-    wanted: tuple[tuple[str, Any], ...], node: Node, slots: tuple[AttributeValue, ...]
+def bound(
+    wanted: tuple[tuple[str, Any], ...], present: Attributes, slots: tuple[AttributeValue, ...]
 ) -> tuple[AttributeValue, ...] | None:
-    """Return the attribute variables with those of this node, None if the node has other attributes."""
+    """Return the attribute variables with those of a node's attributes, None if the node has other attributes."""
     for name, value in wanted:
-        present = node.attributes.get(name)
-        if present is None:
+        found = present.get(name)
+        if found is None:
             return None
-        if isinstance(value, _Slot):
+        if isinstance(value, Slot):
             if value.number == len(slots):  # the first occurrence of the variable binds it
-                slots = (*slots, present)
+                slots = (*slots, found)
                 continue
             value = slots[value.number]
-        if value != present:
+        if value != found:
             return None
     return slots
 
@@ -323,25 +327,35 @@ _ROUNDING = float(np.finfo(np.float32).eps)
 
 
 def _as_number(
-    graph: Graph, wanted: float | _Slot, ahead: _Ahead, slots: tuple[AttributeValue, ...]
+    graph: Graph, wanted: float | Slot, ahead: _Ahead, slots: tuple[AttributeValue, ...]
 ) -> tuple[AttributeValue, ...] | None:
-    """Return the attribute variables if the value is the wanted number up to a rounding, else None.
-
-    A number of shape (1,) counts only if its reader has another operand of at least one axis: otherwise it would add an
-    axis to the result, which the scalar of the rule does not.
-    """
+    """Return the attribute variables if the value is the wanted number up to a rounding, else None."""
     value, reader, _ = ahead
-    tensor_type = graph.type_of(value)
-    if reader is None or not graph.nodes[value.node].constant or tensor_type not in (_SCALAR, _ROW_OF_ONE):
+    if reader is None or not graph.nodes[value.node].constant:
         return None
     others = (graph.type_of(r) for r in reader.inputs if r is not None and r != value)
-    if tensor_type == _ROW_OF_ONE and not any(other is not None and other.rank for other in others):
+    if not may_be_number(graph.type_of(value), others):
         return None
-
     present = stored_number(graph, value)
-    if present is None:
-        return None
-    if not isinstance(wanted, _Slot):
+    return None if present is None else numbered(present, wanted, slots)
+
+
+def may_be_number(tensor_type: TensorType | None, others: Iterable[TensorType | None]) -> bool:
+    """Return True if a constant of this type can be what a rule calls a number; `others` are read beside it.
+
+    One of shape (1,) counts only if its reader has another operand of at least one axis: otherwise it would add an axis
+    to the result, which the scalar of the rule does not.
+    """
+    if tensor_type == _ROW_OF_ONE:
+        return any(other is not None and other.rank for other in others)
+    return tensor_type == _SCALAR
+
+
+def numbered(
+    present: float, wanted: float | Slot, slots: tuple[AttributeValue, ...]
+) -> tuple[AttributeValue, ...] | None:
+    """Return the attribute variables if the number is the wanted one up to a rounding, else None."""
+    if not isinstance(wanted, Slot):
         return slots if abs(present - wanted) <= _ROUNDING * abs(wanted) else None
     if wanted.number == len(slots):
         return (*slots, present)

@@ -16,7 +16,13 @@ from rlflow.ir.graph import Graph
 from rlflow.ir.node import WEIGHT, AttributeValue, Ref
 from rlflow.ir.tensor_type import TensorType
 from rlflow.rules.expression import Scope
-from rlflow.rules.matching.discrimination_tree import DiscriminationTree, Occurrence, outline, stored_number
+from rlflow.rules.matching.discrimination_tree import (
+    DiscriminationTree,
+    Occurrence,
+    Outline,
+    outline,
+    stored_number,
+)
 from rlflow.rules.matching.replacement import Replacement, replacement
 from rlflow.rules.matching.variants import Variant
 from rlflow.rules.rule import Rule
@@ -24,16 +30,21 @@ from rlflow.rules.rule import Rule
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Match:
-    """A place at which `rule` applies; `nodes` are the matched nodes that run, roots first."""
+    """A place at which `rule` applies.
+
+    `nodes` are the matched nodes that run, roots first; `source` are those that the applications of the rule's source
+    matched, constants included, in the order in which a walk down from its outputs meets them.
+    """
 
     rule: Rule
     roots: tuple[Ref, ...]
     bindings: Mapping[str, Ref]
     nodes: tuple[int, ...]
+    source: tuple[int, ...]
     replacement: Replacement
 
 
-class _Circumstances(NamedTuple):
+class Circumstances(NamedTuple):
     """Everything that the replacement of a variant's source depends on.
 
     `types` and `constant` are in the order of its variables, `attributes` of its attribute variables, `literals` of its
@@ -63,11 +74,8 @@ class Matcher:
         self._rules = [rule for rule, _ in variants]
         self._variants = [variant for _, variant in variants]
         self._outlines = list(map(outline, self._variants))
-        self._literals = [
-            tuple(v for v in variant.variables if variant.rule.spec(v).literal) for variant in self._variants
-        ]
         self._tree = DiscriminationTree(zip(self._variants, self._outlines, strict=True))
-        self._replacements: dict[_Circumstances, Replacement | None] = {}
+        self._replacements: dict[Circumstances, Replacement | None] = {}
 
     def at(self, graph: Graph, root: int, deeper_than: int = -1) -> Iterator[tuple[int, Match]]:
         """Yield (rule index, match) for all matches whose first root is this node.
@@ -106,7 +114,7 @@ class Matcher:
         replaced_by = self._replacement(graph, occurrence, bindings, roots)
         if replaced_by is None or not graph.header.offers(variant.rule.versions):
             return None
-        return Match(variant.rule, roots, bindings, (*running, *inner), replaced_by)
+        return Match(variant.rule, roots, bindings, (*running, *inner), occurrence.nodes, replaced_by)
 
     def _replacement(
         self, graph: Graph, occurrence: Occurrence, bindings: Mapping[str, Ref], roots: tuple[Ref, ...]
@@ -118,13 +126,13 @@ class Matcher:
             if tensor_type is None:
                 return None
             types.append(tensor_type)
-        for name in self._literals[occurrence.variant]:
+        for name in self._variants[occurrence.variant].literals:
             number = _literal(graph, bindings[name])
             if number is None:
                 return None
             literals.append(number)
 
-        here = _Circumstances(
+        here = Circumstances(
             occurrence.variant,
             tuple(types),
             tuple(graph.nodes[ref.node].constant for ref in occurrence.values),
@@ -135,17 +143,18 @@ class Matcher:
         if here not in self._replacements:
             if len(self._replacements) >= _MAX_REMEMBERED:  # bounds the memory of long searches
                 self._replacements.clear()
-            self._replacements[here] = self._drawn_up(here)
+            self._replacements[here] = drawn_up(self._variants[here.variant], self._outlines[here.variant], here)
         return self._replacements[here]
 
-    def _drawn_up(self, here: _Circumstances) -> Replacement | None:
-        variant = self._variants[here.variant]
-        scope = Scope(
-            dict(zip(variant.variables, here.types, strict=True)),
-            dict(zip(self._outlines[here.variant].slots, here.attributes, strict=True)),
-            dict(zip(self._literals[here.variant], here.literals, strict=True)),
-        )
-        return replacement(variant.rule, scope, dict(zip(variant.variables, here.constant, strict=True)), here.results)
+
+def drawn_up(variant: Variant, written: Outline, here: Circumstances) -> Replacement | None:
+    """Return what replaces a variant's source, of which `written` is the outline, in these circumstances."""
+    scope = Scope(
+        dict(zip(variant.variables, here.types, strict=True)),
+        dict(zip(written.slots, here.attributes, strict=True)),
+        dict(zip(variant.literals, here.literals, strict=True)),
+    )
+    return replacement(variant.rule, scope, dict(zip(variant.variables, here.constant, strict=True)), here.results)
 
 
 def is_private(graph: Graph, inside: Mapping[int, object], inner: Sequence[int]) -> bool:

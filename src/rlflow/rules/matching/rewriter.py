@@ -14,7 +14,8 @@ from typing import ClassVar, NamedTuple, overload
 from weakref import WeakKeyDictionary
 
 from rlflow.ir.graph import Graph
-from rlflow.rules.matching.apply import apply
+from rlflow.ir.node import Node, Ref
+from rlflow.rules.matching.apply import edit_of
 from rlflow.rules.matching.match import Match, is_private
 from rlflow.rules.matching.match_table import MatchTable, MatchTables
 from rlflow.rules.rule import Rule
@@ -80,15 +81,16 @@ class Rewriter:
 
     def apply(self, graph: Graph, match: Match) -> Graph:
         """Return the rewritten graph; `match` must come from `matches(graph)`."""
-        child = self._rewritten(graph, match)
+        child = graph.replace(*self.edit(graph, match))
         self._parents[child] = self._table(graph)
         return child
 
+    def edit(self, graph: Graph, match: Match) -> tuple[dict[int, Node], dict[Ref, Ref]]:
+        """Return the edit by which `apply` rewrites, as `Graph.replace` takes it."""
+        return edit_of(graph, match)
+
     def _admits(self, graph: Graph, inside: Mapping[int, object], inner: Sequence[int]) -> bool:
         return is_private(graph, inside, inner)
-
-    def _rewritten(self, graph: Graph, match: Match) -> Graph:
-        return apply(graph, match)
 
     def _table(self, graph: Graph) -> MatchTable:
         """Return the matches of the graph; when first asked for, they are updated from its parent's or found anew."""

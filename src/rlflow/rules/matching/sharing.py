@@ -42,9 +42,6 @@ class SharingRewriter(Rewriter):
         added, substitution = edit_of(graph, match)
         return added, _Merging(graph, added, substitution).completed()
 
-    def _rewritten(self, graph: Graph, match: Match) -> Graph:
-        return graph.replace(*self.edit(graph, match))
-
 
 _KINDS: Mapping[str, type[Rewriter]] = {kind.matching: kind for kind in (Rewriter, SharingRewriter)}
 

@@ -41,6 +41,11 @@ class Variant:
         return pattern.variables(*self.source)
 
     @cached_property
+    def literals(self) -> tuple[str, ...]:
+        """The variables whose numbers the rule may use."""
+        return tuple(name for name in self.variables if self.rule.spec(name).literal)
+
+    @cached_property
     def anchor(self) -> str:
         """A variable that every root reads, through whose consumers the other roots are found from one."""
         shared = set.intersection(*(set(pattern.variables(s)) for s in self.source))

@@ -1,0 +1,105 @@
+"""The one place at which methods carry out rewrites and ask for prices, so that all of it is counted alike.
+
+    evaluator = Evaluator(rewriter, cost_model)
+    child_ms = evaluator.runtime_after_ms(graph, match)      # mostly without carrying the rewrite out
+    child = evaluator.rewritten(graph, match)
+    evaluator.effort                                         # Effort(rewrites=1, prices_asked=1, ...)
+
+The invariant: the price of a rewrite is, to the bit, what the cost model says of the graph after it. With a cost model
+that is a sum over parts of the graph, the change by a rewrite is remembered wherever it looks the same
+(`cost/remembered_changes.py`); with any other, each rewrite of a graph is carried out once to be priced.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import OrderedDict
+from collections.abc import Callable
+from typing import TypeVar
+
+from rlflow.cost.base import Cost, CostModel, local, measuring_of
+from rlflow.cost.effort import Effort
+from rlflow.cost.remembered_changes import RememberedChanges
+from rlflow.ir.graph import Graph
+from rlflow.rules.matching.match import Match
+from rlflow.rules.matching.rewriter import Rewriter
+
+_MAX_REMEMBERED = 20_000  # graphs are kept alive by it
+
+T = TypeVar("T")
+
+
+class Evaluator:
+    """Carries out rewrites and prices them, and counts the effort."""
+
+    def __init__(self, rewriter: Rewriter, cost_model: CostModel) -> None:
+        self.rewriter = rewriter
+        self.cost_model = cost_model
+        model = local(cost_model)
+        self._changes = None if model is None else RememberedChanges(model, rewriter)
+        self._whole_ms: OrderedDict[tuple[Graph, Match], float] = OrderedDict()
+        self._work = Effort()
+        self._prices_asked = 0
+        self._pricing_s = 0.0
+
+    @property
+    def effort(self) -> Effort:
+        """The effort so far."""
+        return self._work + Effort(prices_asked=self._prices_asked, pricing_s=self._pricing_s)
+
+    def count(self, effort: Effort) -> None:
+        """Add effort that was made elsewhere on behalf of the same search."""
+        self._work += effort
+
+    def rewritten(self, graph: Graph, match: Match) -> Graph:
+        """Carry out a rewrite."""
+        started = time.perf_counter()
+        child = self.rewriter.apply(graph, match)
+        self._work += Effort(rewrites=1, rewriting_s=time.perf_counter() - started)
+        return child
+
+    def runtime_ms(self, graph: Graph) -> float:
+        """Ask for the price of a graph."""
+        return self._timed(lambda: self._asked(self.cost_model.runtime_ms, graph))
+
+    def cost(self, graph: Graph) -> Cost:
+        """Ask for the price of a graph with all that belongs to it."""
+        return self._timed(lambda: self._asked(self.cost_model.cost, graph))
+
+    def runtime_after_ms(self, graph: Graph, match: Match) -> float:
+        """Ask for the price of a graph after a rewrite."""
+        changes = self._changes
+        if changes is None:
+            return self._timed(lambda: self._whole(graph, match))
+        return self._timed(lambda: changes.runtime_after_ms(graph, match, self._carried_out))
+
+    def _carried_out(self, graph: Graph, match: Match, price: Callable[[Graph], T]) -> T:
+        return self._asked(price, self.rewritten(graph, match))
+
+    def _whole(self, graph: Graph, match: Match) -> float:
+        """Return the price that the cost model gives to the whole graph after a rewrite."""
+        known = self._whole_ms.get((graph, match))
+        if known is None:
+            known = self._whole_ms[graph, match] = self._carried_out(graph, match, self.cost_model.runtime_ms)
+            if len(self._whole_ms) > _MAX_REMEMBERED:
+                self._whole_ms.popitem(last=False)
+        return known
+
+    def _timed(self, ask: Callable[[], T]) -> T:
+        """Count a price, and as pricing all time but that of rewrites and measurements."""
+        started, other_s = time.perf_counter(), self._work.rewriting_s + self._work.measuring_s
+        price = ask()
+        other_s -= self._work.rewriting_s + self._work.measuring_s
+        self._pricing_s += time.perf_counter() - started + other_s
+        self._prices_asked += 1
+        return price
+
+    def _asked(self, question: Callable[[Graph], T], graph: Graph) -> T:
+        """Put a question to the cost model, and count what it measures to answer."""
+        before = measuring_of(self.cost_model)
+        answer = question(graph)
+        after = measuring_of(self.cost_model)
+        if after != before:
+            prices, seconds = after.prices - before.prices, after.seconds - before.seconds
+            self._work += Effort(prices_measured=prices, measuring_s=seconds)
+        return answer

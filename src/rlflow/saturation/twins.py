@@ -1,0 +1,36 @@
+"""Twins: applications that are equal and differ in nothing but constants, of which one is enough.
+
+Where merging x v and x w into x [v w] and parting them again has given x v once more, but as the product with a slice of
+[v w], the two take the same time, and whatever can be done with one can be done with the other. Rules are not used on
+constants, so that nothing says v and that slice were the same; left alone, such products would be merged with each
+other without end.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable
+
+from rlflow.saturation.model_egraph import ClassId, ENodeId, ModelEGraph
+
+
+def filter_twins(egraph: ModelEGraph, changed: Iterable[ClassId]) -> None:
+    """Filter the twins among the members of these classes: of each set, the one that was added first stays."""
+    for value in changed:
+        if egraph.is_constant(value):
+            continue
+        seen = set()
+        for member in tuple(egraph.members(value)):
+            key = _but_for_constants(egraph, member)
+            if key in seen:
+                egraph.filter(egraph.application(member))
+            seen.add(key)
+
+
+def _but_for_constants(egraph: ModelEGraph, member: ENodeId) -> Hashable:
+    """Return what twins have in common; nobody else has it if there are no constants among the operands."""
+    node, _, children = egraph.node(member)
+    outputs = tuple(map(egraph.find, egraph.outputs_of(egraph.application(member))))
+    if node.is_opaque or not any(map(egraph.is_constant, children)):
+        return member
+    operands = tuple(str(egraph.type_of(c)) if egraph.is_constant(c) else c for c in children)
+    return node.signature, operands, outputs

@@ -1,0 +1,203 @@
+"""Equality saturation: an e-graph of the whole model, explored by rules, and the cheapest graph that it holds.
+
+Other searches go from graph to graph and see one rewrite at a time. An e-graph holds all rewritten graphs at once, so
+that steps that pay only together need not be found one after another. A round of the search is
+
+    seed        the graph so far, and what greedy search made of it, are in the e-graph from the start
+    explore     rules add equal values, the shipped ones first, enumerated ones around the optimum in a later round
+    extract     the cheapest graph, by an integer program, with a proof or a bound
+    realise     the same graph again, rewrite by rewrite
+    descend     greedy search from there
+
+and the next round begins from what came out, until nothing is gained.
+
+Invariant: every state is reached by rewrites from the state before it; the e-graph only says which. A result is
+therefore a trajectory like any other, and never dearer than greedy search's.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from typing import Any, TypeVar
+
+from rlflow.cost.analytic import AnalyticCost
+from rlflow.cost.base import CostModel
+from rlflow.cost.effort import Effort
+from rlflow.errors import InputError
+from rlflow.ir.graph import Graph
+from rlflow.optimiser import Budget, OnProgress, Optimality, State, Workspace
+from rlflow.rules.library import Library
+from rlflow.rules.matching.rewriter import Location, Rewriter
+from rlflow.rules.matching.sharing import SharingRewriter
+from rlflow.rules.rule import Rule
+from rlflow.saturation import greedy_extraction, ilp
+from rlflow.saturation.alternatives import alternatives
+from rlflow.saturation.exploration import Exploration, ExplorationConfig, explore
+from rlflow.saturation.matching import EMatcher
+from rlflow.saturation.model_egraph import ModelEGraph
+from rlflow.saturation.prices import NodePrice, NodePrices
+from rlflow.saturation.problem import Solution
+from rlflow.saturation.realisation import realise
+from rlflow.saturation.rebuilding import ModelProblem
+from rlflow.saturation.seeding import replay_into
+from rlflow.search.base import Search
+from rlflow.search.greedy import Greedy, descend, enough_ms
+from rlflow.trajectory.transfer import transferred
+
+T = TypeVar("T")
+
+EXTRACTIONS = ("ilp", "greedy")
+
+
+@dataclass(frozen=True)
+class EqualitySaturation(Search):
+    """At most `rounds` rounds, each with an e-graph of its own; `seed` is the search that goes first, if any.
+
+    Of each e-graph, the best graph and up to `solutions` - 1 others are priced by the cost model, the others drawn with
+    `random_seed`. `rewriter` must share, since graphs that come out of an e-graph do.
+    """
+
+    rewriter: SharingRewriter
+    seed: Search | None = None
+    exploration: ExplorationConfig = ExplorationConfig()
+    extraction: str = "ilp"
+    limits: ilp.Limits = ilp.Limits()
+    rounds: int = 2
+    solutions: int = 1
+    random_seed: int = 0
+    name: str = "equality_saturation"
+
+    def __post_init__(self) -> None:
+        if self.extraction not in EXTRACTIONS:
+            raise InputError(f"there is no extraction {self.extraction!r}: choose among {', '.join(EXTRACTIONS)}")
+        if self.rounds < 1 or self.solutions < 1:
+            raise InputError(f"rounds and solutions must be positive, not {self.rounds} and {self.solutions}")
+
+    def improve(self, work: Workspace, state: State, on_progress: OnProgress | None = None) -> State:
+        best, start = self._seeded(work, state), state
+        for number in range(self.rounds):
+            if work.is_spent:
+                break
+            rules = self.rewriter.rules if number else [rule for rule in self.rewriter.rules if rule.is_declared]
+            found = self._round(work, start, best, rules)
+            if on_progress:
+                on_progress(work.fraction, f"{found.runtime_ms:.3f} ms after {number + 1} rounds")
+            if found.runtime_ms >= enough_ms(best) and number:
+                break
+            start = best = min(best, found, key=lambda s: s.runtime_ms)
+        return best
+
+    def _seeded(self, work: Workspace, state: State) -> State:
+        """Return what the seeding search makes of a state, its steps taken again by the rewriter that shares."""
+        if self.seed is None:
+            return state
+        result = self.seed.optimise(state.graph, Budget(_share(work, _SEEDING), work.budget.expansions))
+        work.join(result)
+        moved = transferred(state.graph, result.trajectory, state.graph, self.seed.rewriter, self.rewriter)
+        numbers = {rule.id: number for number, rule in enumerate(self.rewriter.rules)}
+        for step in moved.trajectory.steps:
+            state = work.step(state, Location(numbers[step.rule], step.location))
+        return descend(work, state) if moved.refused else state
+
+    def _round(self, work: Workspace, start: State, best: State, rules: Sequence[Rule]) -> State:
+        """Return the cheapest state that an e-graph of `start` leads to, into which the way to `best` is replayed."""
+        price, egraph = self._prices(start), ModelEGraph.from_graph(start.graph)
+        classes = replay_into(egraph, start.graph, work.trajectory(start, best), self.rewriter)
+        exploration = self._explored(work, egraph, EMatcher(rules, start.graph.header, price))
+        extraction = ModelProblem.of(egraph, price)
+        solution = self._extracted(work, extraction, extraction.solution(best.graph, classes, "seed"))
+        if solution is None:
+            return best
+        work.optimality = self._optimality(exploration, solution)
+        solution = self._cheapest(work, extraction, solution, start.graph)
+        state = start
+        for location, _ in realise(start.graph, egraph, extraction.chosen(solution), self.rewriter).steps:
+            state = work.step(state, location)
+        return descend(work, min(state.path(), key=lambda s: s.runtime_ms))
+
+    def _prices(self, start: State) -> NodePrice:
+        """Return the prices of nodes by which an e-graph is explored and solved.
+
+        Prices that do not add up over nodes are replaced by analytic ones, in proportion: the start costs as much.
+        """
+        analytic, header = AnalyticCost(), start.graph.header
+        if isinstance(self.cost_model, AnalyticCost):
+            return NodePrices(self.cost_model, header)
+        price, scale = NodePrices(analytic, header), start.runtime_ms / (analytic.runtime_ms(start.graph) or 1.0)
+        return lambda node, operands: scale * price(node, operands)
+
+    def _explored(self, work: Workspace, egraph: ModelEGraph, matcher: EMatcher) -> Exploration:
+        started, uses = time.perf_counter(), len(egraph.uses)
+        share_s = _share(work, _EXPLORING)
+        deadline = None if share_s is None else started + share_s
+        exploration = explore(egraph, matcher, self.exploration, deadline)
+        rewriting_s = time.perf_counter() - started
+        work.evaluator.count(Effort(rewrites=len(egraph.uses) - uses, rewriting_s=rewriting_s))
+        return exploration
+
+    def _extracted(self, work: Workspace, extraction: ModelProblem, incumbent: Solution | None) -> Solution | None:
+        if self.extraction == "greedy":
+            return greedy_extraction.extract(extraction.problem)
+        return ilp.extract(extraction.problem, incumbent, self._limits(work))
+
+    def _limits(self, work: Workspace) -> ilp.Limits:
+        share_s = _share(work, _SOLVING)
+        return self.limits if share_s is None else replace(self.limits, time_s=min(self.limits.time_s, share_s))
+
+    def _optimality(self, exploration: Exploration, solution: Solution) -> Optimality:
+        """Tell what is proven of a solution; nothing is, if prices do not add up over nodes."""
+        limited_by = exploration.limited_by or solution.limited_by
+        if not isinstance(self.cost_model, AnalyticCost):
+            return Optimality(proven=False, bound_ms=0.0, gap_percent=100.0, limited_by=limited_by)
+        return Optimality(solution.proven, solution.bound_ms, solution.gap_percent, limited_by)
+
+    def _cheapest(self, work: Workspace, extraction: ModelProblem, best: Solution, original: Graph) -> Solution:
+        """Return the solution whose graph is the cheapest by the cost model, the best one or an alternative."""
+        others = alternatives(extraction.problem, best, self.solutions - 1, self._limits(work), self.random_seed)
+        if not others:
+            return best
+        return min((best, *others), key=lambda s: work.evaluator.runtime_ms(extraction.graph(s, original)))
+
+
+_SEEDING, _EXPLORING, _SOLVING = 0.4, 0.3, 0.5
+"""Parts of the time that is left which one stage may take, if the budget is a time."""
+
+
+def _share(work: Workspace, part: float) -> float | None:
+    """Return the seconds of a part of the time that is left; None if there is no limit."""
+    return None if work.budget.time_s is None else max(1e-3, part * (work.budget.time_s - work.elapsed_s))
+
+
+def equality_saturation(
+    library: Library,
+    rewriter: Rewriter,
+    cost_model: CostModel,
+    *,
+    seeded: bool = True,
+    exploration: Mapping[str, Any] | None = None,
+    limits: Mapping[str, Any] | None = None,
+    **options: Any,
+) -> EqualitySaturation:
+    """Make the method: `exploration` and `limits` are settings of `ExplorationConfig` and `ilp.Limits`.
+
+    `seeded` lets greedy search go first. `InputError` for settings that there are not.
+    """
+    return EqualitySaturation(
+        library,
+        SharingRewriter(rewriter.rules),
+        cost_model,
+        seed=Greedy(library, rewriter, cost_model) if seeded else None,
+        exploration=_configured(ExplorationConfig, exploration),
+        limits=_configured(ilp.Limits, limits),
+        **options,
+    )
+
+
+def _configured(kind: type[T], settings: Mapping[str, Any] | None) -> T:
+    known = [entry.name for entry in fields(kind)]  # type: ignore[arg-type]
+    for name in settings or {}:
+        if name not in known:
+            raise InputError(f"equality saturation has no setting {name!r}: choose among {', '.join(known)}")
+    return kind(**(settings or {}))
