@@ -25,7 +25,7 @@ from itertools import chain
 
 from rlflow.saturation.cycles import CycleFilter, break_cycles
 from rlflow.saturation.matching import EMatch, EMatcher
-from rlflow.saturation.model_egraph import ClassId, ENodeId, ModelEGraph
+from rlflow.saturation.model_egraph import ClassId, ENodeId, ModelEGraph, Use
 from rlflow.saturation.twins import filter_twins
 
 _MS_PER_US = 1e-3
@@ -112,6 +112,7 @@ class _Run:
     uses: Counter[str] = field(default_factory=Counter)
     nodes_by_pass: list[int] = field(default_factory=list)
     waiting: dict[object, EMatch] = field(default_factory=dict)
+    joins: dict[ENodeId, int] = field(default_factory=dict)
     limited_by: str = ""
 
     def complete(self) -> None:
@@ -131,7 +132,7 @@ class _Run:
     def _paying(self, found: Iterable[EMatch]) -> list[EMatch]:
         """Return the matches that pay, those of rules with several roots included; let dearer ones wait."""
         if self.rounds < self.config.multi_root_rounds:
-            found = chain(found, self.matcher.joint(self.egraph))
+            found = chain(found, self.matcher.joint(self.egraph, self._joinable()))
         slack_us, paying = self.config.slack_us, []
         for match in found:
             if slack_us is None or match.extra_ms <= 0:
@@ -141,6 +142,10 @@ class _Run:
             if self._is_late():
                 break
         return paying
+
+    def _joinable(self) -> list[ENodeId]:
+        """Return the applications that rules with several roots have not led to too often already."""
+        return [a for a in self.egraph.applications() if self.joins.get(a, 0) < self.config.multi_root_rounds]
 
     def _cheapest(self) -> list[EMatch]:
         """Take the cheapest matches of each rule out of those that wait."""
@@ -159,8 +164,9 @@ class _Run:
         for match in matches:
             if self._is_over():
                 break
+            fresh = egraph.next_number
             if (cycle_filter is None or cycle_filter.admits(egraph, match)) and match.applied(egraph):
-                self.uses[match.rule.id] += 1
+                self._count(egraph.uses[-1], fresh)
         changed = egraph.rebuild()
         filter_twins(egraph, changed)
         if cycle_filter is not None:
@@ -171,6 +177,13 @@ class _Run:
         if len(self.nodes_by_pass) >= self.config.max_passes:
             self.limited_by = self.limited_by or "passes"
         return changed, first_new
+
+    def _count(self, use: Use, fresh: ENodeId) -> None:
+        """Count a use; applications from `fresh` on are its own."""
+        self.uses[use.rule.id] += 1
+        joins = max(self.joins.get(application, 0) for application in use.source) + (len(use.roots) > 1)
+        if joins:
+            self.joins |= {application: joins for application in use.made if application >= fresh}
 
     def _is_over(self) -> bool:
         if len(self.egraph) >= self.config.max_nodes:

@@ -92,12 +92,12 @@ class EMatcher:
         alive = sorted(root for root in roots if root not in egraph.filtered)
         return self._at(egraph, self._single, {root: roots[root] for root in alive})
 
-    def joint(self, egraph: ModelEGraph) -> Iterator[EMatch]:
-        """Yield all matches of rules with several roots; sets of roots that look alike once, in ascending order."""
-        return self._at(egraph, self._joint, dict.fromkeys(egraph.applications(), -1))
+    def joint(self, egraph: ModelEGraph, roots: Iterable[ENodeId]) -> Iterator[EMatch]:
+        """Yield the matches of rules with several roots, all among these; a set of roots that look alike only once."""
+        return self._at(egraph, self._joint, dict.fromkeys(roots, -1))
 
     def _at(self, egraph: ModelEGraph, tree: Place, roots: Mapping[ENodeId, int]) -> Iterator[EMatch]:
-        walk = Walk(egraph)
+        walk = Walk(egraph, roots)
         occurrences = (walk.occurrences(tree, root, deeper_than) for root, deeper_than in roots.items())
         for occurrence in chain.from_iterable(occurrences):
             match = self._completed(egraph, occurrence)
