@@ -1,7 +1,8 @@
 """The exploration of an e-graph by rules: which matches are used, in which order, and for how long.
 
 An e-graph of a whole model is never saturated by all rules: it would outgrow every limit first. Here a price decides.
-A match *pays* if its target's own nodes take no longer than those of its source. The schedule alternates
+A match *pays* if its target's own nodes take less time than those of its source, or as much without being the same
+operators in another order. The schedule alternates
 
     passes      use every match that pays, until nothing new comes of it
     wide pass   use, of those that take up to `slack_us` longer, the cheapest `per_rule` of each rule, once
@@ -135,7 +136,7 @@ class _Run:
             found = chain(found, self.matcher.joint(self.egraph, self._joinable()))
         slack_us, paying = self.config.slack_us, []
         for match in found:
-            if slack_us is None or match.extra_ms <= 0:
+            if slack_us is None or match.pays:
                 paying.append(match)
             elif match.extra_ms <= slack_us * _MS_PER_US:
                 self.waiting[match.rule.id, match.roots, match.source, tuple(match.variables.values())] = match
