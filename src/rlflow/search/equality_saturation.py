@@ -17,8 +17,9 @@ therefore a trajectory like any other, and never dearer than greedy search's.
 
 from __future__ import annotations
 
+import logging
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any, TypeVar
 
@@ -34,7 +35,7 @@ from rlflow.rules.matching.sharing import SharingRewriter
 from rlflow.rules.rule import Rule
 from rlflow.saturation import greedy_extraction, ilp
 from rlflow.saturation.alternatives import alternatives
-from rlflow.saturation.exploration import Exploration, ExplorationConfig, explore
+from rlflow.saturation.exploration import TENSAT, Exploration, ExplorationConfig, explore
 from rlflow.saturation.matching import EMatcher
 from rlflow.saturation.model_egraph import ModelEGraph
 from rlflow.saturation.prices import NodePrice, NodePrices
@@ -43,8 +44,11 @@ from rlflow.saturation.realisation import realise
 from rlflow.saturation.rebuilding import ModelProblem
 from rlflow.saturation.seeding import replay_into
 from rlflow.search.base import Search
+from rlflow.search.chains import Chains
 from rlflow.search.greedy import Greedy, descend, enough_ms
 from rlflow.trajectory.transfer import transferred
+
+logger = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
@@ -53,18 +57,20 @@ EXTRACTIONS = ("ilp", "greedy")
 
 @dataclass(frozen=True)
 class EqualitySaturation(Search):
-    """At most `rounds` rounds, each with an e-graph of its own; `seed` is the search that goes first, if any.
+    """At most `rounds` rounds, each with an e-graph of its own, the first from the shipped rules if `declared_first`.
 
-    Of each e-graph, the best graph and up to `solutions` - 1 others are priced by the cost model, the others drawn with
-    `random_seed`. `rewriter` must share, since graphs that come out of an e-graph do.
+    `seed` is the search that goes first, and `after` the one that goes on from what a round realised, if any. Of each
+    e-graph, the best graph and up to `solutions` - 1 others are priced by the cost model, drawn with `random_seed`.
+    `rewriter` must share (`rules.matching.sharing`), since graphs that come out of an e-graph do.
     """
 
-    rewriter: SharingRewriter
     seed: Search | None = None
+    after: Search | None = None
     exploration: ExplorationConfig = ExplorationConfig()
     extraction: str = "ilp"
     limits: ilp.Limits = ilp.Limits()
     rounds: int = 2
+    declared_first: bool = True
     solutions: int = 1
     random_seed: int = 0
     name: str = "equality_saturation"
@@ -80,11 +86,12 @@ class EqualitySaturation(Search):
         for number in range(self.rounds):
             if work.is_spent:
                 break
-            rules = self.rewriter.rules if number else [rule for rule in self.rewriter.rules if rule.is_declared]
+            is_first = number == 0 and self.declared_first
+            rules = [rule for rule in self.rewriter.rules if rule.is_declared or not is_first]
             found = self._round(work, start, best, rules)
             if on_progress:
                 on_progress(work.fraction, f"{found.runtime_ms:.3f} ms after {number + 1} rounds")
-            if found.runtime_ms >= enough_ms(best) and number:
+            if found.runtime_ms >= enough_ms(best) and not is_first:
                 break
             start = best = min(best, found, key=lambda s: s.runtime_ms)
         return best
@@ -95,8 +102,8 @@ class EqualitySaturation(Search):
             return state
         result = self.seed.optimise(state.graph, Budget(_share(work, _SEEDING), work.budget.expansions))
         work.join(result)
-        moved = transferred(state.graph, result.trajectory, state.graph, self.seed.rewriter, self.rewriter)
-        numbers = {rule.id: number for number, rule in enumerate(self.rewriter.rules)}
+        moved = transferred(state.graph, result.trajectory, state.graph, self.seed.rewriter, work.rewriter)
+        numbers = {rule.id: number for number, rule in enumerate(work.rewriter.rules)}
         for step in moved.trajectory.steps:
             state = work.step(state, Location(numbers[step.rule], step.location))
         return descend(work, state) if moved.refused else state
@@ -104,7 +111,7 @@ class EqualitySaturation(Search):
     def _round(self, work: Workspace, start: State, best: State, rules: Sequence[Rule]) -> State:
         """Return the cheapest state that an e-graph of `start` leads to, into which the way to `best` is replayed."""
         price, egraph = self._prices(start), ModelEGraph.from_graph(start.graph)
-        classes = replay_into(egraph, start.graph, work.trajectory(start, best), self.rewriter)
+        classes = replay_into(egraph, start.graph, work.trajectory(start, best), work.rewriter)
         exploration = self._explored(work, egraph, EMatcher(rules, start.graph.header, price))
         extraction = ModelProblem.of(egraph, price)
         solution = self._extracted(work, extraction, extraction.solution(best.graph, classes, "seed"))
@@ -112,10 +119,23 @@ class EqualitySaturation(Search):
             return best
         work.optimality = self._optimality(exploration, solution)
         solution = self._cheapest(work, extraction, solution, start.graph)
+        realisation = realise(start.graph, egraph, extraction.chosen(solution), _sharing(work.rewriter))
         state = start
-        for location, _ in realise(start.graph, egraph, extraction.chosen(solution), self.rewriter).steps:
+        for location, _ in realisation.steps:
             state = work.step(state, location)
-        return descend(work, min(state.path(), key=lambda s: s.runtime_ms))
+        realised = min(state.path(), key=lambda s: s.runtime_ms)
+        found = realised if self.after is None else self.after.improve(work, realised)
+        logger.info(
+            "%d e-nodes (%s); extracted %.4f ms, bound %.4f; realised %.4f, %d missing; in the end %.4f",
+            exploration.nodes,
+            exploration.limited_by or "saturated",
+            solution.objective_ms,
+            solution.bound_ms,
+            realised.runtime_ms,
+            len(realisation.missing),
+            found.runtime_ms,
+        )
+        return found
 
     def _prices(self, start: State) -> NodePrice:
         """Return the prices of nodes by which an e-graph is explored and solved.
@@ -170,29 +190,57 @@ def _share(work: Workspace, part: float) -> float | None:
     return None if work.budget.time_s is None else max(1e-3, part * (work.budget.time_s - work.elapsed_s))
 
 
+def _sharing(rewriter: Rewriter) -> SharingRewriter:
+    if not isinstance(rewriter, SharingRewriter):
+        raise InputError(
+            f"equality saturation cannot go on in a workspace of {rewriter.matching} matching: give it a SharingRewriter"
+        )
+    return rewriter
+
+
+AFTER: Mapping[str, Callable[..., Search]] = {"greedy": Greedy, "chains": Chains}
+"""The searches that may go on from what a round found, by name."""
+
+
 def equality_saturation(
     library: Library,
     rewriter: Rewriter,
     cost_model: CostModel,
     *,
     seeded: bool = True,
+    after: str | None = "greedy",
     exploration: Mapping[str, Any] | None = None,
     limits: Mapping[str, Any] | None = None,
     **options: Any,
 ) -> EqualitySaturation:
     """Make the method: `exploration` and `limits` are settings of `ExplorationConfig` and `ilp.Limits`.
 
-    `seeded` lets greedy search go first. `InputError` for settings that there are not.
+    `seeded` lets greedy search go first, and `after` names the search that ends each round. `InputError` for what there
+    is not.
     """
+    if after is not None and after not in AFTER:
+        raise InputError(f"no search {after!r} goes on after equality saturation: choose among {', '.join(AFTER)}")
+    sharing = rewriter if isinstance(rewriter, SharingRewriter) else SharingRewriter(rewriter.rules)
+    private = Rewriter(rewriter.rules) if isinstance(rewriter, SharingRewriter) else rewriter
     return EqualitySaturation(
         library,
-        SharingRewriter(rewriter.rules),
+        sharing,
         cost_model,
-        seed=Greedy(library, rewriter, cost_model) if seeded else None,
+        seed=Greedy(library, private, cost_model) if seeded else None,
+        after=None if after is None else AFTER[after](library, sharing, cost_model),
         exploration=_configured(ExplorationConfig, exploration),
         limits=_configured(ilp.Limits, limits),
         **options,
     )
+
+
+def tensat(library: Library, rewriter: Rewriter, cost_model: CostModel, **options: Any) -> EqualitySaturation:
+    """Make the method with the settings of Tensat (Yang et al., MLSys 2021), to compare with.
+
+    No greedy search before or after it, all rules at once, no price guard, and an e-graph without cycles.
+    """
+    own = {"seeded": False, "after": None, "rounds": 1, "declared_first": False, "exploration": vars(TENSAT)}
+    return equality_saturation(library, rewriter, cost_model, **{**own, "name": "tensat", **options})
 
 
 def _configured(kind: type[T], settings: Mapping[str, Any] | None) -> T:
