@@ -13,7 +13,7 @@ Invariant: where a price is a sum over nodes, the graph costs what the solution 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 from rlflow.ir.depth_first import depth_first
@@ -41,6 +41,16 @@ class ModelProblem:
         applications = tuple(a for a in egraph.applications() if not read.isdisjoint(_made(egraph, a)))
         choices = tuple(_choice(egraph, application, read, node_ms) for application in applications)
         return cls(egraph, Problem(choices, egraph.outputs, given), applications)
+
+    def without(self, applications: Collection[ENodeId]) -> ModelProblem:
+        """Return the problem in which these applications cannot be chosen."""
+        kept = [number for number, application in enumerate(self.applications) if application not in applications]
+        choices = tuple(self.problem.choices[number] for number in kept)
+        return replace(
+            self,
+            problem=replace(self.problem, choices=choices),
+            applications=tuple(self.applications[number] for number in kept),
+        )
 
     @cached_property
     def choice_of(self) -> Mapping[ENodeId, int]:
