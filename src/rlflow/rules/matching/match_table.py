@@ -137,6 +137,8 @@ class MatchTables:
 
         A symmetric rule has one match for the same nodes, with the roots in the graph's order.
         """
+        if rule not in table.single and rule not in table.joint:
+            return ()
         position = graph.positions()
         if rule not in self._roots:
             single = table.single.get(rule, _NOWHERE)
