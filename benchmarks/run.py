@@ -1,5 +1,6 @@
 """All benchmarks, to data/results/bench.json and bench.png: `make bench`. Wants a quiet machine: trust ratios alone."""
 
+import argparse
 import json
 import subprocess
 import sys
@@ -15,7 +16,7 @@ PROMISED = {"dream_steps_per_s": 5000.0, "ppo_steps_per_s": 1500.0}
 
 
 def output_of(script: str) -> Any:
-    """What a benchmark prints."""
+    """Run a benchmark of this folder and return the JSON that it prints."""
     done = subprocess.run([sys.executable, str(HERE / script)], check=True, stdout=subprocess.PIPE, text=True)
     return json.loads(done.stdout)
 
@@ -83,6 +84,7 @@ def start_up_rows() -> list[dict[str, Any]]:
 
 
 def main() -> None:
+    argparse.ArgumentParser(description=__doc__).parse_args()  # --help explains, and does not run for minutes
     rows = [*output_of("step_speed.py"), *graph_rows(), *dream_rows(), *start_up_rows()]
     write_results(RESULT, rows)
     save(step_growth(rows), RESULT.with_suffix(".png"))

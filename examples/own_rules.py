@@ -25,7 +25,7 @@ MODEL = parser.parse_model("""
 
 @rule("own-relu-twice")
 def relu_twice(x: Tensor) -> Rewrite:
-    """What is not negative stays as it is."""
+    """A value that is not negative stays as it is."""
     return Rewrite(Relu(Relu(x)), Relu(x))
 
 
