@@ -26,6 +26,19 @@ def test_the_analytic_runtime_is_the_roofline(linear):
     assert runtime_ms(3, 2, 7.0) == pytest.approx(mixed, rel=1e-12)
 
 
+def test_a_price_does_not_depend_on_the_way_to_the_graph(bert):
+    """To the bit, although only what each rewrite changed is priced again; the price does change."""
+    model, graph, rng = AnalyticCost(), bert(), np.random.default_rng(0)
+    prices = [model.runtime_ms(graph)]
+    for _ in range(40):
+        found = [match for matches in REWRITER.matches(graph) for match in matches]
+        parent = graph
+        graph = REWRITER.apply(parent, found[int(rng.integers(len(found)))])
+        prices.append(model.runtime_ms(graph))
+        assert prices[-1] == AnalyticCost().runtime_ms(replace(graph, edit=None))
+    assert len(set(prices)) > 10
+
+
 def test_a_cost_carries_all_figures(linear):
     model = AnalyticCost()
     cost = model.cost(linear)
@@ -38,16 +51,3 @@ def test_a_cost_carries_all_figures(linear):
         "launches": 3,
         "load_time_flops": work.load_time_flops,
     }
-
-
-def test_a_price_does_not_depend_on_the_way_to_the_graph(bert):
-    """To the bit, although only what each rewrite changed is priced again; the price does change."""
-    model, graph, rng = AnalyticCost(), bert(), np.random.default_rng(0)
-    prices = [model.runtime_ms(graph)]
-    for _ in range(40):
-        found = [match for matches in REWRITER.matches(graph) for match in matches]
-        parent = graph
-        graph = REWRITER.apply(parent, found[int(rng.integers(len(found)))])
-        prices.append(model.runtime_ms(graph))
-        assert prices[-1] == AnalyticCost().runtime_ms(replace(graph, edit=None))
-    assert len(set(prices)) > 10

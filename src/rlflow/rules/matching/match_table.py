@@ -137,7 +137,7 @@ class MatchTables:
 
         A symmetric rule has one match for the same nodes, with the roots in the graph's order.
         """
-        if rule not in table.single and rule not in table.joint:
+        if rule not in table.joint and rule not in table.single:
             return ()
         position = graph.positions()
         if rule not in self._roots:
