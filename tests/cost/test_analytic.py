@@ -1,7 +1,11 @@
 """The analytic cost is the roofline, and carries all figures of a cost."""
 
+from dataclasses import replace
+
+import numpy as np
 import pytest
 from support.cost_graphs import F32, K, M, N
+from support.walks import REWRITER
 
 from rlflow import zoo
 from rlflow.cost.analytic import AnalyticConfig, AnalyticCost, GpuConfig
@@ -24,6 +28,19 @@ def test_the_analytic_runtime_is_the_roofline(linear):
     assert runtime_ms(1e12, 1e12, 5.0) == pytest.approx(3 * 5e-3, rel=1e-6)
     mixed = sum(max(f / 3 / 1e6, b / 2 / 1e6) + 7e-3 for f, b in zip(flops, moved, strict=True))
     assert runtime_ms(3, 2, 7.0) == pytest.approx(mixed, rel=1e-12)
+
+
+def test_a_price_does_not_depend_on_the_way_to_the_graph(bert):
+    """To the bit, although only what each rewrite changed is priced again; the price does change."""
+    model, graph, rng = AnalyticCost(), bert(), np.random.default_rng(0)
+    prices = [model.runtime_ms(graph)]
+    for _ in range(40):
+        found = [match for matches in REWRITER.matches(graph) for match in matches]
+        parent = graph
+        graph = REWRITER.apply(parent, found[int(rng.integers(len(found)))])
+        prices.append(model.runtime_ms(graph))
+        assert prices[-1] == AnalyticCost().runtime_ms(replace(graph, edit=None))
+    assert len(set(prices)) > 10
 
 
 def test_a_cost_carries_all_figures(linear):

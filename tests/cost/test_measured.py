@@ -220,3 +220,19 @@ def test_equal_layers_cost_the_same(bert):
     two, four, six = (model.runtime_ms(bert(layers=n)) for n in (2, 4, 6))
     assert six - four == pytest.approx(four - two, rel=1e-9)
     assert four > two
+
+
+def test_an_output_that_is_given_away_is_priced_again():
+    """A Split of which an output of the graph was taken is another fragment, although no operand has changed."""
+    g = graph(
+        [("MatMul", "x v", "a"), ("MatMul", "x w", "b"), ("Concat", "a b", "c", {"axis": 1}), ("Split", "c s", "p q")],
+        {"x": (4, 8)},
+        {"p": (4, 2), "q": (4, 3)},
+        {"v": weight(8, 2), "w": weight(8, 3), "s": np.array([2, 3])},
+    )
+    places = {g.nodes[i].names[0]: i for i in g.order}
+    model = drawn_prices()
+    before = model.runtime_ms(g)
+    child = g.replace({}, {Ref(places["p"], 0): Ref(places["a"])})
+    assert child.edit.change.touched == {places["p"], places["a"]}
+    assert model.runtime_ms(child) == drawn_prices().runtime_ms(child) != before
