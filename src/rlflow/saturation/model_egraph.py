@@ -107,8 +107,8 @@ class _Classes(UnionFind):
 class ModelEGraph:
     """An e-graph that begins with the values of a model; `class_of` has their e-nodes, which stand for their classes.
 
-    `unite` leaves congruence for later; `rebuild` catches up. `uses` has every use of a rule that brought anything new, in the order of time; `idle_uses` has the others, which
-    are ways from one e-node to another all the same.
+    `unite` leaves congruence for later; `rebuild` catches up. `uses` has every use of a rule that brought anything new,
+    in the order of time; `idle_uses` has the others, which are ways from one e-node to another all the same.
     `filtered` has the applications that do not count any more: they are members of no class.
     """
 
