@@ -1,7 +1,8 @@
 """The exploration of an e-graph by rules: which matches are used, in which order, and for how long.
 
 An e-graph of a whole model is never saturated by all rules: it would outgrow every limit first. Here a price decides.
-A match *pays* if its target's own nodes take no longer than those of its source. The schedule alternates
+A match *pays* if its target's own nodes take less time than those of its source, or as much without being the same
+operators in another order. The schedule alternates
 
     passes      use every match that pays, until nothing new comes of it
     wide pass   use, of those that take up to `slack_us` longer, the cheapest `per_rule` of each rule, once
@@ -25,7 +26,7 @@ from itertools import chain
 
 from rlflow.saturation.cycles import CycleFilter, break_cycles
 from rlflow.saturation.matching import EMatch, EMatcher
-from rlflow.saturation.model_egraph import ClassId, ENodeId, ModelEGraph
+from rlflow.saturation.model_egraph import ClassId, ENodeId, ModelEGraph, Use
 from rlflow.saturation.twins import filter_twins
 
 _MS_PER_US = 1e-3
@@ -112,6 +113,7 @@ class _Run:
     uses: Counter[str] = field(default_factory=Counter)
     nodes_by_pass: list[int] = field(default_factory=list)
     waiting: dict[object, EMatch] = field(default_factory=dict)
+    joins: dict[ENodeId, int] = field(default_factory=dict)
     limited_by: str = ""
 
     def complete(self) -> None:
@@ -131,16 +133,20 @@ class _Run:
     def _paying(self, found: Iterable[EMatch]) -> list[EMatch]:
         """Return the matches that pay, those of rules with several roots included; let dearer ones wait."""
         if self.rounds < self.config.multi_root_rounds:
-            found = chain(found, self.matcher.joint(self.egraph))
+            found = chain(found, self.matcher.joint(self.egraph, self._joinable()))
         slack_us, paying = self.config.slack_us, []
         for match in found:
-            if slack_us is None or match.extra_ms <= 0:
+            if slack_us is None or match.pays:
                 paying.append(match)
             elif match.extra_ms <= slack_us * _MS_PER_US:
                 self.waiting[match.rule.id, match.roots, match.source, tuple(match.variables.values())] = match
             if self._is_late():
                 break
         return paying
+
+    def _joinable(self) -> list[ENodeId]:
+        """Return the applications that rules with several roots have not led to too often already."""
+        return [a for a in self.egraph.applications() if self.joins.get(a, 0) < self.config.multi_root_rounds]
 
     def _cheapest(self) -> list[EMatch]:
         """Take the cheapest matches of each rule out of those that wait."""
@@ -159,8 +165,9 @@ class _Run:
         for match in matches:
             if self._is_over():
                 break
+            fresh = egraph.next_number
             if (cycle_filter is None or cycle_filter.admits(egraph, match)) and match.applied(egraph):
-                self.uses[match.rule.id] += 1
+                self._count(egraph.uses[-1], fresh)
         changed = egraph.rebuild()
         filter_twins(egraph, changed)
         if cycle_filter is not None:
@@ -171,6 +178,13 @@ class _Run:
         if len(self.nodes_by_pass) >= self.config.max_passes:
             self.limited_by = self.limited_by or "passes"
         return changed, first_new
+
+    def _count(self, use: Use, fresh: ENodeId) -> None:
+        """Count a use; applications from `fresh` on are its own."""
+        self.uses[use.rule.id] += 1
+        joins = max(self.joins.get(application, 0) for application in use.source) + (len(use.roots) > 1)
+        if joins:
+            self.joins |= {application: joins for application in use.made if application >= fresh}
 
     def _is_over(self) -> bool:
         if len(self.egraph) >= self.config.max_nodes:

@@ -5,12 +5,13 @@ x of a choice is 1 if the application is in the graph, y of a class if the class
     minimise    sum of price * x
     subject to  y = 1                                           for every root
                 y <= sum of x of the choices that make it       (equal, if each of them makes nothing else)
-                sum of x of the choices that make only c and read k  <=  y of k
-                y of k <= sum of x of the choices that make a class of S and read none,     for k in a set of classes S
+                sum of x of the choices that make only c and need k  <=  y of k
+                y of k <= sum of x of the choices that make a class of S and need none,     for k in a set of classes S
 
-The last rows forbid that the classes of S are made from each other alone (the loop formulas of Lin and Zhao, 2004).
-There is one for every S: those of two classes that read each other are part of the rows before; others are written
-once a solution breaks them.
+A choice needs its operands, and their landmarks (`saturation/landmarks.py`), without which the relaxation is worth
+little. The last rows forbid that the classes of S are made from each other alone (the loop formulas of Lin and Zhao,
+2004). There is one for every S: those of two classes are part of the rows before, others are written once a solution
+breaks them.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from rlflow.saturation.landmarks import Landmarks
 from rlflow.saturation.problem import Class, Problem
 
 _BROKEN = 1e-5  # a row that is broken by less is left to the solver's own tolerance
@@ -68,6 +70,10 @@ class IntegerProgram:
                 if current not in self.problem.given and current not in self.problem.reads(number):
                     makers.setdefault(current, []).append(number)
         return makers
+
+    @cached_property
+    def landmarks(self) -> Landmarks:
+        return Landmarks(self.problem, self.makers)
 
     @cached_property
     def y(self) -> Mapping[Class, int]:
@@ -117,10 +123,13 @@ class IntegerProgram:
         yield self._compared(makers, current, 0.0, 0.0 if exact else inf)
         if alone and not exact:
             yield self._compared(alone, current, -inf, 0.0)
-        for operand, readers in self.problem.readers(alone).items():
-            # If the operand reads the class in its turn, one of the two is made without the other.
-            back = [n for n in self._making_alone(operand) if current in self.problem.reads(n)]
-            yield self._compared([*readers, *back], operand, -inf, 0.0)
+        for needed, group in self.landmarks.nearest(alone):
+            # If choices of that class need this one in their turn, one of the two is made without the other.
+            back = self.landmarks.needing(self._making_alone(needed), current)
+            yield self._compared([*group, *back], needed, -inf, 0.0)
+        for needed, group in self.landmarks.nearest(makers) if not exact else ():
+            if len(group) == len(makers):
+                yield Row({self.y[current]: 1.0, self.y[needed]: -1.0}, -inf, 0.0)
 
     def _making_alone(self, current: Class) -> list[int]:
         """Return the choices that make this class and nothing else: a cheapest solution has at most one of them."""
@@ -134,9 +143,9 @@ class IntegerProgram:
         return self._compared(self._from_outside(loop.classes), loop.needed, 0.0, inf)
 
     def _from_outside(self, classes: frozenset[Class]) -> list[int]:
-        """Return the choices that make one of the classes and read none of them."""
+        """Return the choices that make one of the classes and need none of them."""
         makers = sorted({n for c in classes for n in self.makers.get(c, ())})
-        return [n for n in makers if classes.isdisjoint(self.problem.reads(n))]
+        return [n for n in makers if classes.isdisjoint(self.landmarks.of_choice(n))]
 
     def broken_loops(self, values: np.ndarray, support: Sequence[int], within: Iterable[Class]) -> list[Loop]:
         """Return the loops among classes that the choices in `support` make from each other and that `values` break."""

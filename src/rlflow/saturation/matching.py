@@ -18,6 +18,7 @@ from typing import NamedTuple
 from rlflow.ir.graph import Header
 from rlflow.ir.node import Node, Ref
 from rlflow.ir.tensor_type import TensorType
+from rlflow.rules import pattern
 from rlflow.rules.matching.discrimination_tree import Place, outline, planted
 from rlflow.rules.matching.match import Circumstances, drawn_up
 from rlflow.rules.matching.replacement import Operand, Replacement
@@ -34,6 +35,7 @@ class EMatch(NamedTuple):
     """A place in an e-graph at which a rule applies; the fields are those of a `Use`.
 
     `extra_ms` is what the target's nodes take beyond those of the source, if each had to be computed for it alone.
+    A match `reorders` if both sides are the same operators, as those of associativity and commutativity are.
     """
 
     rule: Rule
@@ -42,6 +44,12 @@ class EMatch(NamedTuple):
     variables: Mapping[str, ClassId]
     target: Target
     extra_ms: float
+    reorders: bool
+
+    @property
+    def pays(self) -> bool:
+        """Return True if the target takes less time, or as much and does not merely reorder."""
+        return self.extra_ms < 0 or (self.extra_ms == 0 and not self.reorders)
 
     def applied(self, egraph: ModelEGraph) -> bool:
         """Use the rule here, return True if that brought anything new."""
@@ -49,11 +57,12 @@ class EMatch(NamedTuple):
 
 
 class _Priced(NamedTuple):
-    """A target, what its running nodes take, and whether it has constant nodes."""
+    """A target, what its running nodes take, whether it has constant nodes, and if it has the source's operators."""
 
     target: Target
     runtime_ms: float
     has_constants: bool
+    reorders: bool
 
 
 class EMatcher:
@@ -92,12 +101,12 @@ class EMatcher:
         alive = sorted(root for root in roots if root not in egraph.filtered)
         return self._at(egraph, self._single, {root: roots[root] for root in alive})
 
-    def joint(self, egraph: ModelEGraph) -> Iterator[EMatch]:
-        """Yield all matches of rules with several roots; sets of roots that look alike once, in ascending order."""
-        return self._at(egraph, self._joint, dict.fromkeys(egraph.applications(), -1))
+    def joint(self, egraph: ModelEGraph, roots: Iterable[ENodeId]) -> Iterator[EMatch]:
+        """Yield the matches of rules with several roots, all among these; a set of roots that look alike only once."""
+        return self._at(egraph, self._joint, dict.fromkeys(roots, -1))
 
     def _at(self, egraph: ModelEGraph, tree: Place, roots: Mapping[ENodeId, int]) -> Iterator[EMatch]:
-        walk = Walk(egraph)
+        walk = Walk(egraph, roots)
         occurrences = (walk.occurrences(tree, root, deeper_than) for root, deeper_than in roots.items())
         for occurrence in chain.from_iterable(occurrences):
             match = self._completed(egraph, occurrence)
@@ -120,7 +129,8 @@ class EMatcher:
         if priced.has_constants and _constant_depth(egraph, priced.target, occurrence.variables) > MAX_CONSTANT_DEPTH:
             return None
         extra_ms = priced.runtime_ms - self._source_ms(egraph, occurrence.applications)
-        return EMatch(variant.rule, occurrence.applications, roots, variables, priced.target, extra_ms)
+        source, target = occurrence.applications, priced.target
+        return EMatch(variant.rule, source, roots, variables, target, extra_ms, priced.reorders)
 
     def _target(self, egraph: ModelEGraph, occurrence: Occurrence, roots: Sequence[ENodeId]) -> _Priced | None:
         """Return the target at this place, from memory if there was one in the same circumstances."""
@@ -163,7 +173,9 @@ class EMatcher:
             if not node.constant:
                 runtimes_ms.append(self._price(node, [types[r.node][r.index] for r in node.inputs if r is not None]))
             types.append(node.types)
-        return _Priced(target, fsum(runtimes_ms), any(node.constant for node in target.nodes))
+        operators = sorted(node.op for node in target.nodes)
+        reorders = operators == sorted(application.op for application in pattern.operators(*variant.source))
+        return _Priced(target, fsum(runtimes_ms), any(node.constant for node in target.nodes), reorders)
 
     def _source_ms(self, egraph: ModelEGraph, applications: Sequence[ENodeId]) -> float:
         """Return what the running nodes of an occurrence take."""

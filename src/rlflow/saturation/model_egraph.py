@@ -381,7 +381,7 @@ class ModelEGraph:
         if not node.constant or len(node.types) > 1 or not _is_number(node.types[0]):
             return None
         if node.op == WEIGHT:
-            return float(node.payload.array().item())  # type: ignore[union-attr]
+            return node.payload.array().item()  # type: ignore[union-attr, no-any-return]
         operands = [_filled(self.type_of(child), self.number(child)) for child in children]
         if node.is_opaque or any(operand is None for operand in operands):
             return None
@@ -389,7 +389,7 @@ class ModelEGraph:
             (value,) = registry.OPERATORS[node.op].evaluate(FloatDomain(), node.attributes, operands)
         except (IndexError, TypeError):
             return None
-        return float(value.item())
+        return value.item()
 
 
 def _key(node: Node, children: tuple[ClassId, ...]) -> tuple[int, tuple[ClassId, ...]] | None:

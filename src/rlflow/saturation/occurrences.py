@@ -12,7 +12,7 @@ variable. Opaque applications, and those that leave operands out, match nothing 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from rlflow.ir.node import LEAVES, Attributes, AttributeValue
@@ -73,8 +73,10 @@ class _State(NamedTuple):
 class Walk:
     """Walks over an e-graph as it was last rebuilt; it remembers what it looks up, and is of no use after a change."""
 
-    def __init__(self, egraph: ModelEGraph) -> None:
+    def __init__(self, egraph: ModelEGraph, roots: Collection[ENodeId]) -> None:
+        """Make walks whose roots are all among these."""
         self._egraph = egraph
+        self._roots = roots
         self._members: dict[ClassId, tuple[_Member, ...]] = {}
         self._readers: dict[tuple[ClassId, str], tuple[ENodeId, ...]] = {}
 
@@ -177,7 +179,7 @@ class Walk:
         for up, further in state.place.climbs:
             taken = {state.applications[root] for root in up.roots}
             for application in self._climbed(up, state.variables[up.variable]):
-                if application not in taken:
+                if application in self._roots and application not in taken:
                     yield from self._at_root(state._replace(place=further), application)
 
     def _climbed(self, up: Climb, start: ClassId) -> list[ENodeId]:
@@ -193,9 +195,8 @@ class Walk:
     def _reading(self, value: ClassId, op: str) -> tuple[ENodeId, ...]:
         known = self._readers.get((value, op))
         if known is None:
-            egraph = self._egraph
-            readers = (reader for reader in egraph.readers(value) if reader not in egraph.filtered)
-            known = self._readers[value, op] = tuple(r for r in readers if egraph.node(r).node.op == op)
+            readers = (reader for reader in self._egraph.readers(value) if reader not in self._egraph.filtered)
+            known = self._readers[value, op] = tuple(r for r in readers if self._egraph.node(r).node.op == op)
         return known
 
 

@@ -115,4 +115,3 @@ def _reachable(problem: Problem, kept: Collection[int]) -> list[int]:
                 seen.update(fresh)
                 stack.extend(fresh)
     return sorted(found)
-

@@ -24,6 +24,7 @@ from rlflow.saturation.model_egraph import ClassId, ENodeId, ModelEGraph
 from rlflow.saturation.prices import NodePrice
 from rlflow.saturation.problem import Choice, Problem, Solution
 
+
 @dataclass(frozen=True)
 class ModelProblem:
     """The problem of extraction from an e-graph; `applications` names the application of each choice."""
@@ -81,7 +82,9 @@ class ModelProblem:
         for current, number in solution.chosen.items():
             draft.place(current, self.applications[number])
         outputs = [draft.values[c] for c in self.problem.roots]
-        return make_graph(draft.nodes, tuple(range(len(original.inputs))), outputs, original.output_names, original.header)
+        return make_graph(
+            draft.nodes, tuple(range(len(original.inputs))), outputs, original.output_names, original.header
+        )
 
 
 class _Draft:
