@@ -7,7 +7,7 @@ Give the class to `rlflow.optimise`, as below; or let your package announce it i
     first-improvement = "own_method:FirstImprovement"
 
 In RLFlow itself it is a module in `search/`, a line in `optimise/methods.py` and a test in `tests/search/`; to compare
-it with the others, a section in `conf/evaluation/default.yaml`.
+it with the others, `conf/search/NAME.yaml` and a line in `conf/evaluation/default.yaml`.
 """
 
 from dataclasses import dataclass

@@ -1,7 +1,7 @@
 """Optimise each graph by every method, check and time the results, and deliver the policy's model if it is faster.
 
-The contenders are random search, greedy search, TASO's backtracking and the trained policy, on the same rules and
-prices. The untrained policy is run as well, as a baseline of what training adds; it is neither checked nor timed.
+The contenders are the searches of conf/evaluation and the trained policy, on the same rules and prices. The untrained
+policy is run as well, as a baseline of what training adds; it is neither checked nor timed.
 """
 
 import dataclasses
@@ -132,8 +132,8 @@ def _contenders(stage: Stage, rules: Library, cost_model: CostModel, policy: Pol
     """The methods of section `evaluation`, and the policy with what its training has cost."""
     contenders = {}
     for name, given in stage.settings["evaluation"]["methods"].items():
-        method = METHODS.get(name)(rules, policy.rewriter, cost_model, **given["options"])
-        contenders[name] = Contender(method, _budget(given), (stage.seed,))
+        method = METHODS.get(given["method"])(rules, policy.rewriter, cost_model, **given["options"])
+        contenders[name] = Contender(method, _budget(given), (stage.seed,), alias=name)
 
     stages = ("collect_rollouts", "fit_world_model", "train_controller")
     rollouts, fit, training = (_metrics(stage, name)[stage.graph] for name in stages)

@@ -1,8 +1,14 @@
-"""Budgets, and the way to a state."""
+"""Budgets, the way to a state, and searches that price rewrites without carrying them out."""
 
+from functools import partial
 from itertools import pairwise
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from support.prices import AsAWhole, drawn_prices
+from support.strategies import graphs
+from support.walks import LIBRARY, REWRITER
 
 from rlflow import zoo
 from rlflow.cost.analytic import AnalyticCost
@@ -11,6 +17,9 @@ from rlflow.onnx_io import from_onnx
 from rlflow.optimiser import Budget, Effort, OptimisationResult, State, Workspace
 from rlflow.rules import library as rule_library
 from rlflow.rules.matching.rewriter import Location, Rewriter
+from rlflow.search.backtracking import Backtracking
+from rlflow.search.greedy import Greedy
+from rlflow.search.random import RandomSearch
 from rlflow.trajectory.record import Trajectory
 
 
@@ -83,3 +92,84 @@ def test_a_model_that_costs_nothing_improves_by_nothing():
     graph = from_onnx(zoo.build("tiny_scale"))
     result = OptimisationResult(graph, 0.0, 0.0, Trajectory("h", 0.0, "analytic", "l", ()), 0.1, Effort())
     assert result.improvement_percent == 0.0
+
+
+@pytest.fixture(scope="module")
+def small_bert():
+    return from_onnx(zoo.build("bert", **dict(zoo.describe("bert").small)))
+
+
+def test_options_are_all_rewrites_in_order_with_the_prices_of_the_graphs_after_them(workspace):
+    options = list(workspace.options(workspace.start))
+    assert [option.action for option in options] == workspace.actions(workspace.start)
+    for option in options:
+        child = workspace.take(workspace.start, option)
+        assert (child.runtime_ms, child.action, child.parent) == (option.runtime_ms, option.action, workspace.start)
+        assert child.hash == workspace.step(workspace.start, option.action).hash
+        assert child.runtime_ms == AnalyticCost().runtime_ms(child.graph)
+
+
+def test_options_end_when_the_time_is_over(workspace):
+    workspace.budget = Budget(time_s=100.0)
+    options = workspace.options(workspace.start)
+    next(options)
+    workspace.started -= 101
+    assert list(options) == []
+
+
+def test_milestones_are_the_start_and_each_graph_that_was_the_cheapest_so_far(workspace):
+    """Not vacuous: some rewrites save more than all before them, others do not."""
+    children = [workspace.take(workspace.start, option) for option in workspace.options(workspace.start)]
+    prices = [workspace.start.runtime_ms, *(child.runtime_ms for child in children)]
+    result = workspace.result(min(children, key=lambda child: child.runtime_ms))
+    records = [ms for place, ms in enumerate(prices) if ms < min(prices[:place], default=float("inf"))]
+    assert [milestone.runtime_ms for milestone in result.milestones] == records
+    assert 1 < len(records) < len(prices)
+    assert (result.milestones[0].evaluations, result.milestones[-1].runtime_ms) == (0, result.best_ms)
+    for before, after in pairwise(result.milestones):
+        assert (before.evaluations, before.wall_time_s) < (after.evaluations, after.wall_time_s)
+
+
+def trajectories(graph, search, cost_model):
+    """The trajectory with remembered prices, and with those of a model that is asked about whole graphs."""
+    found = [search(model).optimise(graph, EACH) for model in (cost_model(), AsAWhole(cost_model()))]
+    return [(r.trajectory, r.best_ms, r.start_ms, r.effort.prices_asked) for r in found], found
+
+
+EACH = Budget(expansions=12)
+COSTS = {"analytic": AnalyticCost, "deployed": drawn_prices}
+SEARCHES = {
+    "greedy": partial(Greedy, LIBRARY, REWRITER),
+    "backtracking": partial(Backtracking, LIBRARY, REWRITER),
+    "random": partial(RandomSearch, LIBRARY, REWRITER),
+}
+
+
+@pytest.mark.parametrize("kind", COSTS)
+@pytest.mark.parametrize("method", SEARCHES)
+def test_searches_do_with_remembered_prices_what_they_do_without(small_bert, method, kind):
+    """To the bit: prices, locations, hashes. With fewer rewrites, where a search asks for more than it takes."""
+    (lazy, naive), results = trajectories(small_bert, SEARCHES[method], COSTS[kind])
+    assert lazy == naive
+    assert lazy[0].steps or method == "random"  # a dozen random rewrites need not save anything
+    rewrites = [result.effort.rewrites for result in results]
+    assert rewrites[0] == rewrites[1] == 12 if method == "random" else rewrites[0] < rewrites[1]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", COSTS)
+@pytest.mark.parametrize("method", SEARCHES)
+@pytest.mark.parametrize(
+    "name", ["dalle", "gpt2", "t5_decoder", "squeezenet1_1", "transformer_transducer", "tiny_merge"]
+)
+def test_searches_do_with_remembered_prices_what_they_do_without_on_other_graphs(name, method, kind):
+    graph = from_onnx(zoo.build(name, **dict(zoo.describe(name).small)))
+    (lazy, naive), _ = trajectories(graph, SEARCHES[method], COSTS[kind])
+    assert lazy == naive
+
+
+@settings(max_examples=30, deadline=None)
+@given(graphs(), st.sampled_from(sorted(SEARCHES)), st.sampled_from(sorted(COSTS)))
+def test_searches_do_with_remembered_prices_what_they_do_without_on_drawn_graphs(graph, method, kind):
+    (lazy, naive), _ = trajectories(graph, SEARCHES[method], COSTS[kind])
+    assert lazy == naive

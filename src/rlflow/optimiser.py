@@ -66,7 +66,7 @@ class Milestone:
 
 @dataclass(frozen=True)
 class Optimality:
-    """How close the last extraction from an e-graph is to the cheapest graph that the e-graph holds.
+    """The distance of the last extraction from the cheapest graph that the e-graph holds.
 
     `bound_ms` is a proven lower bound, and `limited_by` what ended the e-graph's growth: "nodes", "time", "iterations",
     or "" if it was saturated.
@@ -205,7 +205,7 @@ class Workspace:
         Each call is an expansion; what is not wanted is not priced.
         """
         self.expansions += 1
-        for rule, matches in enumerate(self.rewriter.matches(state.graph)):
+        for rule, matches in self.rewriter.matches(state.graph).found():
             for location, match in enumerate(matches):
                 if self.is_out_of_time:
                     return
@@ -215,13 +215,12 @@ class Workspace:
 
     def take(self, state: State, option: Option) -> State:
         """Carry out a rewrite that was priced."""
-        return self._reached(state, option.action, option.match)
+        graph = self.evaluator.rewritten(state.graph, option.match)
+        return self._note(State(graph, self.evaluator.confirmed_ms(graph), state, option.action))
 
     def step(self, state: State, action: Location) -> State:
         """Carry out one rewrite and price it."""
-        return self._reached(state, action, self.rewriter.matches(state.graph)[action.rule][action.location])
-
-    def _reached(self, state: State, action: Location, match: Match) -> State:
+        match = self.rewriter.matches(state.graph)[action.rule][action.location]
         graph = self.evaluator.rewritten(state.graph, match)
         return self._note(State(graph, self.evaluator.runtime_ms(graph), state, action))
 

@@ -5,10 +5,10 @@ import random
 import numpy as np
 import pytest
 from support.cost_graphs import graph, weight
+from support.prices import drawn_prices
 
 from rlflow.cost import measured
 from rlflow.cost.measured import MeasuredCost, PricingConfig, empty_price_list
-from rlflow.cost.price_list import Price, PriceList
 from rlflow.cost.regions import partition, updated
 from rlflow.errors import PriceError, RLFlowError
 from rlflow.ir.node import Node, Ref
@@ -18,17 +18,6 @@ from rlflow.runtime.session import SETTINGS
 from rlflow.runtime.timing.fragments import FragmentTiming
 
 FAST = PricingConfig(repetitions=3, time_cap_s=0.05)
-
-
-class DrawnPrices(PriceList):
-    """Answers to every signature with a price of its own, so that nothing has to be timed."""
-
-    def get(self, setting, signature):
-        return Price(random.Random(setting + signature).uniform(0.001, 3.0), signature)
-
-
-def drawn(setting="deployed"):
-    return MeasuredCost(setting, DrawnPrices("none", "none"), None)
 
 
 @pytest.fixture
@@ -150,14 +139,14 @@ def test_a_fragment_that_cannot_run_is_estimated_and_says_so(linear, monkeypatch
 @pytest.mark.parametrize("seed", range(4))
 def test_the_runtime_does_not_depend_on_the_history(bert, shipped, setting, seed):
     """Along random rewrites a model that follows them and a fresh one agree to the last bit."""
-    rewriter, rng, follows = Rewriter(shipped.rules), random.Random(seed), drawn(setting)
+    rewriter, rng, follows = Rewriter(shipped.rules), random.Random(seed), drawn_prices(setting)
     g = bert(layer_norm="decomposed" if seed % 2 else "fused")
     runtimes = [follows.runtime_ms(g)]
     for _ in range(20):
         g = rewriter.apply(g, rng.choice(rng.choice([found for found in rewriter.matches(g) if found])))
         runtimes.append(follows.runtime_ms(g))
-        assert runtimes[-1] == drawn(setting).runtime_ms(g)
-        assert follows.cost(g) == drawn(setting).cost(g)
+        assert runtimes[-1] == drawn_prices(setting).runtime_ms(g)
+        assert follows.cost(g) == drawn_prices(setting).cost(g)
     assert len(set(runtimes)) > 10
 
 
@@ -174,11 +163,11 @@ def test_a_value_that_is_now_read_outside_changes_the_price(setting):
     nodes = [("MatMul", "x w", "u"), ("Relu", "u", "v"), ("Softmax", "v", "y"), ("Softmax", "v", "z", {"axis": 0})]
     g = graph(nodes, {"x": (3, 4)}, {"y": (3, 4), "z": (3, 4)}, {"w": weight(4, 4)})
     product, relu, *_, last = g.order
-    model = drawn(setting)
+    model = drawn_prices(setting)
     before = model.runtime_ms(g)
     child = replaced(g, "Softmax", (Ref(product),), last)
     assert all(child.nodes[i] is g.nodes[i] for i in (product, relu))
-    assert model.runtime_ms(child) == drawn(setting).runtime_ms(child)
+    assert model.runtime_ms(child) == drawn_prices(setting).runtime_ms(child)
     assert (model.runtime_ms(child) != before) == (setting == "deployed"), "as written, nodes are priced one by one"
 
 
@@ -202,14 +191,14 @@ def test_a_change_deep_inside_a_region_reaches_its_border():
     assert len(partition(g).regions) == 2
     assert len(partition(child).regions) == 1
     assert updated(partition(g), child, child.edit.change).region_of == partition(child).region_of
-    model = drawn()
+    model = drawn_prices()
     model.runtime_ms(g)
-    assert model.runtime_ms(child) == drawn().runtime_ms(child)
+    assert model.runtime_ms(child) == drawn_prices().runtime_ms(child)
 
 
 def test_two_ways_to_one_graph_have_one_price(bert, shipped):
     """The same two rewrites in either order: other node ids, other sharing, the same hash and the same cost."""
-    rewriter, model = Rewriter(shipped.rules), drawn()
+    rewriter, model = Rewriter(shipped.rules), drawn_prices()
     g = bert()
     index = next(i for i, r in enumerate(shipped.rules) if r.name == "residual-add-to-sum")
     first, last = rewriter.matches(g)[index][0], rewriter.matches(g)[index][-1]

@@ -106,3 +106,15 @@ def test_a_budget_is_kept(case: Case, tmp_path: Path):
     contender = Contender(replace(case.greedy), Budget(expansions=1))
     outcome = comparison.compete(contender, graph, case.path, case.path.parent, CONFIG, tmp_path)
     assert len(outcome.result.trajectory.steps) <= 1
+
+
+def test_one_method_competes_with_several_settings(case: Case, tmp_path: Path):
+    """Under a name of its own, or it would be given the result that is kept of the other."""
+    graph = from_onnx(case.path)
+    results = []
+    for alias, budget in (("", Budget()), ("one step", Budget(expansions=1))):
+        contender = Contender(case.greedy, budget, alias=alias)
+        results.append(comparison.compete(contender, graph, case.path, case.path.parent, CONFIG, tmp_path))
+    assert [outcome.model.stem for outcome in results] == ["greedy", "one step"]
+    first, second = (outcome.result for outcome in results)
+    assert first.effort.prices_asked > second.effort.prices_asked, "the second was searched for, too"

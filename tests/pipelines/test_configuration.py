@@ -4,6 +4,7 @@ import shutil
 from dataclasses import asdict, fields
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import pytest
 from omegaconf import DictConfig, OmegaConf
@@ -11,11 +12,14 @@ from omegaconf import DictConfig, OmegaConf
 from rlflow import zoo
 from rlflow.agents.collection import CollectionConfig
 from rlflow.agents.config import ControllerConfig
-from rlflow.cost.analytic import AnalyticConfig, GpuConfig
+from rlflow.cost.analytic import AnalyticConfig, AnalyticCost, GpuConfig
 from rlflow.cost.measured import PricingConfig
 from rlflow.environments import EnvironmentConfig, RewardConfig
 from rlflow.errors import InputError
 from rlflow.optimise.gate import GateConfig
+from rlflow.optimise.methods import METHODS
+from rlflow.rules import library
+from rlflow.rules.matching.rewriter import Rewriter
 from rlflow.rules.synthesis.families import SHIPPED
 from rlflow.rules.verification.verify import VerificationConfig
 from rlflow.search.rule_selection import SelectionConfig
@@ -35,7 +39,10 @@ def compose(*overrides: str) -> DictConfig:
 
 @cache
 def with_option(option: str) -> DictConfig:
-    """Composed once: each takes a fifth of a second."""
+    """Composed once: each takes a fifth of a second. A search is composed as a method of the evaluation."""
+    group, _, name = option.partition("=")
+    if group == "search":
+        return compose(f"+search@evaluation.methods.another={name}")
     return compose(option, "graph.path=my.onnx") if option == "graph=file" else compose(option)
 
 
@@ -47,7 +54,7 @@ def test_every_option_composes(option: str):
 
 def test_every_group_of_the_design_is_there():
     names = {folder.name for folder in GROUPS}
-    design = "rules rollouts world_model controller evaluation sweep graph cost reward environment experiment"
+    design = "rules rollouts world_model controller evaluation sweep graph cost reward environment experiment search"
     assert names == set(design.split())
 
 
@@ -64,6 +71,32 @@ def test_every_graph_of_the_zoo_has_settings_that_its_builder_takes(option: str)
 def test_every_model_of_the_zoo_of_a_published_architecture_is_a_graph():
     published = {name for name in zoo.names() if zoo.describe(name).family in ("cnn", "transformer", "recurrent")}
     assert published - {"conv"} <= {with_option(option).graph.entry for option in ZOO_GRAPHS}
+
+
+@pytest.mark.parametrize("option", [option for option in OPTIONS if option.startswith("search=")])
+def test_every_search_is_a_method_with_its_defaults(option: str):
+    """What conf/search says is what `rlflow optimise --method` does; the seed and the horizon are the experiment's."""
+    section: Any = OmegaConf.to_container(with_option(option), resolve=True)["evaluation"]["methods"]["another"]
+    assert section.keys() == {"method", "options", "time_s", "expansions"}
+    assert section["method"] == option.removeprefix("search=")
+    factory, shared = METHODS.get(section["method"]), (library.load().select([]), Rewriter(()), AnalyticCost())
+    configured, plain = (factory(*shared, **options) for options in (section["options"], {}))
+    of_the_experiment = {"rewriter", "cost_model", "seed", "episode_steps"}
+    for entry in {entry.name for entry in fields(configured)} - of_the_experiment:
+        assert _comparable(getattr(configured, entry)) == _comparable(getattr(plain, entry))
+
+
+def _comparable(value: Any) -> Any:
+    """A portfolio's members without the rewriters and cost models that each was made with."""
+    if not isinstance(value, tuple):
+        return value
+    return [(type(m.search), m.share, {f.name: getattr(m.search, f.name) for f in fields(m.search)[3:]}) for m in value]
+
+
+def test_every_search_of_the_group_competes():
+    assert {f"search={name}" for name in compose().evaluation.methods} == {
+        o for o in OPTIONS if o.startswith("search=")
+    }
 
 
 def test_params_yaml_is_what_conf_composes_to(repository: Path):

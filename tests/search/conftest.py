@@ -60,3 +60,10 @@ def detour(shipped: Library) -> Detour:
     )
     names = Detour(from_onnx(model), shipped).rules
     return Detour(from_onnx(model), shipped.select([shipped.get(name).id for name in names]))
+
+
+@pytest.fixture
+def plateau(shipped: Library) -> Detour:
+    """y = (x / 2) w with rules that make the division a product, which saves nothing, and only then take it into w."""
+    linear = shipped.select([rule.id for rule in shipped.rules if rule.family == "linear"])
+    return Detour(from_onnx(zoo.build("tiny_scale")), linear)

@@ -62,13 +62,16 @@ class CountedCost(AnalyticCost):
 
 @pytest.mark.parametrize("method", METHODS)
 def test_a_budget_of_time_is_kept_within_an_expansion(shipped, bert, monkeypatch, method):
-    """By a clock on which each graph takes 10 ms, all neighbours of this one take over four times the budget."""
+    """By a clock on which each graph takes 10 ms, all neighbours of this one take over four times the budget.
+
+    A few prices are remembered and take no time: those that one member of a portfolio asks for after another.
+    """
     assert sum(map(len, Rewriter(shipped.rules).matches(bert))) > 40
     cost_model = CountedCost()
     monkeypatch.setattr(Workspace, "elapsed_s", property(lambda workspace: 0.01 * cost_model.priced))
     result = make(method, shipped, cost_model).optimise(bert, Budget(time_s=0.1))
     assert 0.1 <= result.wall_time_s < 0.12
-    assert 1 < result.effort.prices_asked <= 12
+    assert 1 < result.effort.prices_asked <= 15
 
 
 @pytest.mark.parametrize("method", METHODS)

@@ -5,16 +5,22 @@ import json
 
 import pytest
 
+from rlflow import zoo
 from rlflow.cost.analytic import AnalyticCost
 from rlflow.errors import InputError
+from rlflow.onnx_io import from_onnx
+from rlflow.optimiser import Budget
 from rlflow.rules.library import Library
 from rlflow.rules.matching.rewriter import Rewriter
+from rlflow.search.chains import Chains
 from rlflow.search.rule_selection import RuleSet, SelectionConfig, select_rules
 
 pytestmark = pytest.mark.slow
 
-# a time limit that nothing here comes near: a clock must not decide
-QUICK = SelectionConfig(size=6, backtracking_expansions=3, random_rewrites=30, random_searches=2, time_limit_s=600)
+# a time limit that nothing here comes near: a clock must not decide; and one expansion, after which no chain has begun
+QUICK = SelectionConfig(
+    size=6, backtracking_expansions=3, random_rewrites=30, random_searches=2, chain_expansions=1, time_limit_s=600
+)
 
 
 @pytest.fixture(scope="module")
@@ -56,6 +62,26 @@ def test_rules_that_do_nothing_are_left_out(shipped, bert):
     """A limit as large as the library still leaves out what was not used and changes no price."""
     everything = select_rules(shipped, bert, AnalyticCost(), dataclasses.replace(QUICK, size=1000))
     assert len(everything.choices) < sum(1 for found in Rewriter(shipped.rules).matches(bert) if found)
+
+
+def test_all_rules_of_a_chain_are_chosen(shipped):
+    """A decoder that reads its last token: no rewrite that leaves the other tokens out saves anything by itself. Six
+    rules are not enough for that, and those beyond are the ones of chains, which make most of what all rules make.
+    """
+    settings = {"layers": 1, "hidden": 256, "heads": 4, "intermediate": 512, "sequence": 32, "memory": 32}
+    decoder = from_onnx(zoo.build("t5_decoder", **settings, vocabulary=50, head="last"))
+
+    def reached(rules: Library) -> float:
+        search = Chains(rules, Rewriter(rules.rules), AnalyticCost())
+        return search.optimise(decoder, Budget(expansions=400)).improvement_percent
+
+    without = select_rules(shipped, decoder, AnalyticCost(), QUICK)
+    chosen = select_rules(shipped, decoder, AnalyticCost(), dataclasses.replace(QUICK, chain_expansions=400))
+    assert len(without.choices) == 6 < len(chosen.choices)
+    assert all(choice.chained for choice in chosen.choices[6:])
+    best = reached(shipped)
+    assert reached(chosen.rules(shipped)) > 0.7 * best > 20.0
+    assert reached(without.rules(shipped)) < 0.1 * best
 
 
 def test_no_rule_undoes_another(shipped, bert):
@@ -104,7 +130,7 @@ def test_a_saved_set_is_the_same_set(chosen, tmp_path):
     assert [p.name for p in path.parent.iterdir()] == ["rule_set.json"]
 
 
-@pytest.mark.parametrize("damage", ["no json", "{}", "[]", '{"version": 1, "library": "x", "rules": [{"id": "a"}]}'])
+@pytest.mark.parametrize("damage", ["no json", "{}", "[]", '{"version": 2, "library": "x", "rules": [{"id": "a"}]}'])
 def test_a_damaged_set_is_refused(damage, tmp_path):
     (tmp_path / "r.json").write_text(damage)
     with pytest.raises(InputError, match=r"is no rule set .* run the generate_rules stage"):

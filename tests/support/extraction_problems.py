@@ -26,10 +26,10 @@ def problems(draw: st.DrawFn, classes: int = 6, choices: int = 12) -> Problem:
 
 def cheapest_ms(problem: Problem) -> float:
     """Return the price of the cheapest solution by trying all, infinity if there is none."""
-    return min((problem.solved(chosen, "all").objective_ms for chosen in _solutions(problem)), default=inf)
+    return min((problem.solved(chosen, "all").objective_ms for chosen in solutions(problem)), default=inf)
 
 
-def _solutions(problem: Problem) -> Iterator[dict[Class, int]]:
+def solutions(problem: Problem) -> Iterator[dict[Class, int]]:
     """Yield every acyclic assignment of choices to the classes that it needs."""
 
     def extended(chosen: dict[Class, int], open_classes: tuple[Class, ...]) -> Iterator[dict[Class, int]]:

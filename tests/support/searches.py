@@ -1,13 +1,21 @@
 """A rewriter that counts what a search asks of it."""
 
+from functools import partial
+
 from rlflow.cost.analytic import AnalyticCost
 from rlflow.ir.graph import Graph
 from rlflow.optimiser import Budget
 from rlflow.rules.matching.match import Match
 from rlflow.rules.matching.rewriter import Rewriter
 from rlflow.search.backtracking import Backtracking
+from rlflow.search.best import best
+from rlflow.search.chains import Chains
 from rlflow.search.greedy import Greedy
+from rlflow.search.iterated import Iterated
 from rlflow.search.random import RandomSearch
+
+PORTFOLIO = {name: {"share": 1.0} for name in ("greedy", "chains", "iterated")}
+"""Members that rewrite with the rewriter that they are given."""
 
 
 class CountingRewriter(Rewriter):
@@ -20,7 +28,14 @@ class CountingRewriter(Rewriter):
         return super().apply(graph, match)
 
 
-METHODS = {"greedy": Greedy, "backtracking": Backtracking, "random": RandomSearch}
+METHODS = {
+    "greedy": Greedy,
+    "backtracking": Backtracking,
+    "chains": Chains,
+    "iterated": Iterated,
+    "random": RandomSearch,
+    "best": partial(best, members=PORTFOLIO),
+}
 SEARCHING = Budget(expansions=30)
 
 

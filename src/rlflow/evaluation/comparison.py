@@ -35,13 +35,21 @@ ORIGINAL = "original"
 
 @dataclass(frozen=True)
 class Contender:
-    """A method, its budget and seeds, and the cost of its training: seconds and real steps."""
+    """A method, its budget and seeds, and the cost of its training: seconds and real steps.
+
+    `alias` is its name among the others where one method competes with several settings.
+    """
 
     optimiser: Optimiser
     budget: Budget
     seeds: tuple[int, ...] = (0,)
     training_s: float = 0.0
     training_interactions: int = 0
+    alias: str = ""
+
+    @property
+    def name(self) -> str:
+        return self.alias or self.optimiser.name
 
 
 @dataclass(frozen=True)
@@ -87,7 +95,7 @@ def compete(
     or only the prices. `EquivalenceError`, naming rule and step, if the result computes something else; a reproducer
     is then written to a folder in `checkpoint`.
     """
-    kept = checkpoint / f"{contender.optimiser.name}.json"
+    kept = checkpoint / f"{contender.name}.json"
     result = read_result(kept, graph, contender.optimiser.rewriter)
     if result is None:
         result = contender.optimiser.optimise(graph, contender.budget, on_progress)
@@ -96,14 +104,14 @@ def compete(
 
     candidate = to_onnx(result.best)
     check_model(candidate)
-    path = folder / f"{contender.optimiser.name}.onnx"
+    path = folder / f"{contender.name}.onnx"
     save_model(candidate, path)
 
     derivation = Derivation(original, path, graph, result.trajectory, contender.optimiser.rewriter)
     try:
-        report = check(derivation, config, checkpoint / f"{contender.optimiser.name}.reproducer")
+        report = check(derivation, config, checkpoint / f"{contender.name}.reproducer")
     except EquivalenceError as error:
-        raise EquivalenceError(f"{contender.optimiser.name}: {error}") from None
+        raise EquivalenceError(f"{contender.name}: {error}") from None
     return Outcome(contender, result, path, report)
 
 
@@ -161,7 +169,7 @@ def row(graph: Graph, outcome: Outcome, cost_model: CostModel, timing: Timing) -
         "cost_before_ms": result.start_ms,
         "cost_after_ms": result.best_ms,
         "improvement_percent": result.improvement_percent,
-        **_latency(timing, contender.optimiser.name),
+        **_latency(timing, contender.name),
         **_evidence(outcome.equivalence),
         "optimisation_s": result.wall_time_s,
         "training_s": contender.training_s,

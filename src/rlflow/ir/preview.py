@@ -1,4 +1,4 @@
-"""What an edit would do to a graph, told without making it.
+"""The effects of an edit on a graph, told without making the edit.
 
 `Graph.replace` takes nodes to add and values to read in place of others. `preview` takes the same and tells which
 running nodes would go and which would stay with other operands or other readers. Replacing Relu in

@@ -56,6 +56,8 @@ class Chains(Search):
         while chained is not None:
             state = descend(work, chained, on_progress)
             chained = self._best_chain(work, state, gains_ms)
+            if chained and on_progress:
+                on_progress(work.fraction, f"{chained.runtime_ms:.3f} ms by a chain")
         return state
 
     def _best_chain(self, work: Workspace, start: State, gains_ms: dict[Surroundings, float]) -> State | None:

@@ -17,8 +17,9 @@ therefore a trajectory like any other, and never dearer than greedy search's.
 
 from __future__ import annotations
 
+import logging
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any, TypeVar
 
@@ -34,7 +35,7 @@ from rlflow.rules.matching.sharing import SharingRewriter
 from rlflow.rules.rule import Rule
 from rlflow.saturation import greedy_extraction, ilp
 from rlflow.saturation.alternatives import alternatives
-from rlflow.saturation.exploration import Exploration, ExplorationConfig, explore
+from rlflow.saturation.exploration import TENSAT, Exploration, ExplorationConfig, explore
 from rlflow.saturation.matching import EMatcher
 from rlflow.saturation.model_egraph import ModelEGraph
 from rlflow.saturation.prices import NodePrice, NodePrices
@@ -43,8 +44,11 @@ from rlflow.saturation.realisation import realise
 from rlflow.saturation.rebuilding import ModelProblem
 from rlflow.saturation.seeding import replay_into
 from rlflow.search.base import Search
+from rlflow.search.chains import Chains
 from rlflow.search.greedy import Greedy, descend, enough_ms
 from rlflow.trajectory.transfer import transferred
+
+logger = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
@@ -53,18 +57,22 @@ EXTRACTIONS = ("ilp", "greedy")
 
 @dataclass(frozen=True)
 class EqualitySaturation(Search):
-    """At most `rounds` rounds, each with an e-graph of its own; `seed` is the search that goes first, if any.
+    """At most `rounds` rounds, each with an e-graph of its own, the first from the shipped rules if `declared_first`.
 
-    Of each e-graph, the best graph and up to `solutions` - 1 others are priced by the cost model, the others drawn with
-    `random_seed`. `rewriter` must share, since graphs that come out of an e-graph do.
+    `seed` is the search that goes first, and `after` the one that goes on from what a round realised, if any. Of each
+    e-graph, the best graph and up to `solutions` - 1 others are priced by the cost model, drawn with `random_seed`.
+    At most `attempts` are made to realise one.
+    `rewriter` must share (`rules.matching.sharing`), since graphs that come out of an e-graph do.
     """
 
-    rewriter: SharingRewriter
     seed: Search | None = None
+    after: Search | None = None
     exploration: ExplorationConfig = ExplorationConfig()
     extraction: str = "ilp"
     limits: ilp.Limits = ilp.Limits()
     rounds: int = 2
+    declared_first: bool = True
+    attempts: int = 8
     solutions: int = 1
     random_seed: int = 0
     name: str = "equality_saturation"
@@ -72,19 +80,20 @@ class EqualitySaturation(Search):
     def __post_init__(self) -> None:
         if self.extraction not in EXTRACTIONS:
             raise InputError(f"there is no extraction {self.extraction!r}: choose among {', '.join(EXTRACTIONS)}")
-        if self.rounds < 1 or self.solutions < 1:
-            raise InputError(f"rounds and solutions must be positive, not {self.rounds} and {self.solutions}")
+        if min(self.rounds, self.attempts, self.solutions) < 1:
+            raise InputError("equality saturation needs at least one round, one attempt and one solution")
 
     def improve(self, work: Workspace, state: State, on_progress: OnProgress | None = None) -> State:
         best, start = self._seeded(work, state), state
         for number in range(self.rounds):
             if work.is_spent:
                 break
-            rules = self.rewriter.rules if number else [rule for rule in self.rewriter.rules if rule.is_declared]
+            is_first = number == 0 and self.declared_first
+            rules = [rule for rule in self.rewriter.rules if rule.is_declared or not is_first]
             found = self._round(work, start, best, rules)
             if on_progress:
                 on_progress(work.fraction, f"{found.runtime_ms:.3f} ms after {number + 1} rounds")
-            if found.runtime_ms >= enough_ms(best) and number:
+            if found.runtime_ms >= enough_ms(best) and not is_first:
                 break
             start = best = min(best, found, key=lambda s: s.runtime_ms)
         return best
@@ -95,8 +104,8 @@ class EqualitySaturation(Search):
             return state
         result = self.seed.optimise(state.graph, Budget(_share(work, _SEEDING), work.budget.expansions))
         work.join(result)
-        moved = transferred(state.graph, result.trajectory, state.graph, self.seed.rewriter, self.rewriter)
-        numbers = {rule.id: number for number, rule in enumerate(self.rewriter.rules)}
+        moved = transferred(state.graph, result.trajectory, state.graph, self.seed.rewriter, work.rewriter)
+        numbers = {rule.id: number for number, rule in enumerate(work.rewriter.rules)}
         for step in moved.trajectory.steps:
             state = work.step(state, Location(numbers[step.rule], step.location))
         return descend(work, state) if moved.refused else state
@@ -104,18 +113,44 @@ class EqualitySaturation(Search):
     def _round(self, work: Workspace, start: State, best: State, rules: Sequence[Rule]) -> State:
         """Return the cheapest state that an e-graph of `start` leads to, into which the way to `best` is replayed."""
         price, egraph = self._prices(start), ModelEGraph.from_graph(start.graph)
-        classes = replay_into(egraph, start.graph, work.trajectory(start, best), self.rewriter)
+        classes = replay_into(egraph, start.graph, work.trajectory(start, best), work.rewriter)
         exploration = self._explored(work, egraph, EMatcher(rules, start.graph.header, price))
         extraction = ModelProblem.of(egraph, price)
         solution = self._extracted(work, extraction, extraction.solution(best.graph, classes, "seed"))
         if solution is None:
             return best
-        work.optimality = self._optimality(exploration, solution)
-        solution = self._cheapest(work, extraction, solution, start.graph)
-        state = start
-        for location, _ in realise(start.graph, egraph, extraction.chosen(solution), self.rewriter).steps:
-            state = work.step(state, location)
-        return descend(work, min(state.path(), key=lambda s: s.runtime_ms))
+        chosen = self._cheapest(work, extraction, solution, start.graph)
+        realised = self._realised(work, start, extraction, chosen)
+        work.optimality = self._optimality(exploration, solution, realised)
+        found = realised if self.after is None else self.after.improve(work, realised)
+        logger.info(
+            "%d e-nodes (%s), %.4f ms extracted, %.4f ms realised, %.4f ms in the end",
+            exploration.nodes,
+            exploration.limited_by or "saturated",
+            solution.objective_ms,
+            realised.runtime_ms,
+            found.runtime_ms,
+        )
+        return found
+
+    def _realised(self, work: Workspace, start: State, extraction: ModelProblem, solution: Solution) -> State:
+        """Return the cheapest state to which rewrites lead that make a solution.
+
+        If no rewrites were found that make an application, the next best solution without it is tried instead.
+        """
+        best, rewriter = start, _sharing(work.rewriter)
+        for _ in range(self.attempts):
+            realisation = realise(start.graph, extraction.egraph, extraction.chosen(solution), rewriter)
+            state = start
+            for location, _graph in realisation.steps:
+                state = work.step(state, location)
+            best = min((best, *state.path()), key=lambda s: s.runtime_ms)
+            extraction = extraction.without(realisation.missing)
+            other = self._extracted(work, extraction, None) if realisation.missing and not work.is_spent else None
+            if other is None:
+                break
+            solution = other
+        return best
 
     def _prices(self, start: State) -> NodePrice:
         """Return the prices of nodes by which an e-graph is explored and solved.
@@ -146,12 +181,17 @@ class EqualitySaturation(Search):
         share_s = _share(work, _SOLVING)
         return self.limits if share_s is None else replace(self.limits, time_s=min(self.limits.time_s, share_s))
 
-    def _optimality(self, exploration: Exploration, solution: Solution) -> Optimality:
-        """Tell what is proven of a solution; nothing is, if prices do not add up over nodes."""
+    def _optimality(self, exploration: Exploration, solution: Solution, realised: State) -> Optimality:
+        """Tell if the cheapest price in the e-graph is known, and how much dearer the realised graph is.
+
+        Nothing is known of the graphs' prices if these do not add up over nodes.
+        """
         limited_by = exploration.limited_by or solution.limited_by
         if not isinstance(self.cost_model, AnalyticCost):
             return Optimality(proven=False, bound_ms=0.0, gap_percent=100.0, limited_by=limited_by)
-        return Optimality(solution.proven, solution.bound_ms, solution.gap_percent, limited_by)
+        bound_ms = min(solution.bound_ms, realised.runtime_ms)
+        gap_percent = 100.0 * (realised.runtime_ms - bound_ms) / realised.runtime_ms if realised.runtime_ms else 0.0
+        return Optimality(solution.proven, bound_ms, gap_percent, limited_by)
 
     def _cheapest(self, work: Workspace, extraction: ModelProblem, best: Solution, original: Graph) -> Solution:
         """Return the solution whose graph is the cheapest by the cost model, the best one or an alternative."""
@@ -170,29 +210,57 @@ def _share(work: Workspace, part: float) -> float | None:
     return None if work.budget.time_s is None else max(1e-3, part * (work.budget.time_s - work.elapsed_s))
 
 
+def _sharing(rewriter: Rewriter) -> SharingRewriter:
+    if not isinstance(rewriter, SharingRewriter):
+        raise InputError(
+            f"equality saturation cannot go on in a workspace of {rewriter.matching} matching: give it a SharingRewriter"
+        )
+    return rewriter
+
+
+AFTER: Mapping[str, Callable[..., Search]] = {"greedy": Greedy, "chains": Chains}
+"""The searches that may go on from what a round found, by name."""
+
+
 def equality_saturation(
     library: Library,
     rewriter: Rewriter,
     cost_model: CostModel,
     *,
     seeded: bool = True,
+    after: str | None = "greedy",
     exploration: Mapping[str, Any] | None = None,
     limits: Mapping[str, Any] | None = None,
     **options: Any,
 ) -> EqualitySaturation:
     """Make the method: `exploration` and `limits` are settings of `ExplorationConfig` and `ilp.Limits`.
 
-    `seeded` lets greedy search go first. `InputError` for settings that there are not.
+    `seeded` lets greedy search go first, and `after` names the search that ends each round. `InputError` for what there
+    is not.
     """
+    if after is not None and after not in AFTER:
+        raise InputError(f"no search {after!r} goes on after equality saturation: choose among {', '.join(AFTER)}")
+    sharing = rewriter if isinstance(rewriter, SharingRewriter) else SharingRewriter(rewriter.rules)
+    private = Rewriter(rewriter.rules) if isinstance(rewriter, SharingRewriter) else rewriter
     return EqualitySaturation(
         library,
-        SharingRewriter(rewriter.rules),
+        sharing,
         cost_model,
-        seed=Greedy(library, rewriter, cost_model) if seeded else None,
+        seed=Greedy(library, private, cost_model) if seeded else None,
+        after=None if after is None else AFTER[after](library, sharing, cost_model),
         exploration=_configured(ExplorationConfig, exploration),
         limits=_configured(ilp.Limits, limits),
         **options,
     )
+
+
+def tensat(library: Library, rewriter: Rewriter, cost_model: CostModel, **options: Any) -> EqualitySaturation:
+    """Make the method with the settings of Tensat (Yang et al., MLSys 2021), to compare with.
+
+    No greedy search before or after it, all rules at once, no price guard, and an e-graph without cycles.
+    """
+    own = {"seeded": False, "after": None, "rounds": 1, "declared_first": False, "exploration": vars(TENSAT)}
+    return equality_saturation(library, rewriter, cost_model, **{**own, "name": "tensat", **options})
 
 
 def _configured(kind: type[T], settings: Mapping[str, Any] | None) -> T:

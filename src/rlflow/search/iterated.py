@@ -89,5 +89,5 @@ def _any_match(match: Match) -> bool:
 
 def _places(matches: Matches, wanted: Callable[[Match], bool]) -> dict[int, list[int]]:
     """Return the numbers of the wanted matches of each rule that has some."""
-    places = {rule: [i for i, match in enumerate(found) if wanted(match)] for rule, found in enumerate(matches)}
-    return {rule: found for rule, found in places.items() if found}
+    places = {rule: [i for i, match in enumerate(of_rule) if wanted(match)] for rule, of_rule in matches.found()}
+    return {rule: wanted_ones for rule, wanted_ones in places.items() if wanted_ones}

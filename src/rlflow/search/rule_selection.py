@@ -36,7 +36,7 @@ FORMAT_VERSION = 2
 
 @dataclass(frozen=True)
 class SelectionConfig:
-    """`size` rules at most, and those of chains; the budgets of the searches; what a step must save to count as a use."""
+    """`size` rules at most besides those of chains; the budgets of the searches; what a step must save to be a use."""
 
     size: int = 14
     least_gain_percent: float = 0.005
@@ -222,10 +222,10 @@ def _skeleton(graph: Graph) -> int:
 
 
 def _chained(search: Chains, graph: Graph, config: SelectionConfig) -> Counter[str]:
-    """Rule -> steps of the search from its first chain on: before that, each rewrite saves something by itself."""
+    """Rule -> steps of the search from its first chain on; before that each step counts as a use."""
     budget = Budget(time_s=_share_s(config), expansions=config.chain_expansions)
     steps = search.optimise(graph, budget).trajectory.steps
-    return Counter(step.rule for step in dropwhile(lambda step: step.reward > 0.0, steps))
+    return Counter(step.rule for step in dropwhile(lambda step: step.reward >= config.least_gain_percent, steps))
 
 
 def _share_s(config: SelectionConfig) -> float:

@@ -106,3 +106,12 @@ def test_two_orders_of_independent_rewrites_give_one_graph_and_one_order(bert: G
         ends.append(rewriter.apply(child, then))
     assert structural_hash(ends[0]) == structural_hash(ends[1])
     assert by_position(ends[0], rewriter) == by_position(ends[1], rewriter)
+
+
+@settings(max_examples=20, deadline=None)
+@given(graph=graphs(), seed=st.integers(0, 2**32 - 1))
+def test_rules_that_match_are_listed_as_among_all_rules(graph: Graph, seed: int) -> None:
+    """Also after rewrites, which may take a rule its last match."""
+    end = walk(graph, REWRITER, np.random.default_rng(seed), 2)
+    matches = REWRITER.matches(end)
+    assert list(matches.found()) == [(rule, found) for rule, found in enumerate(matches) if found]

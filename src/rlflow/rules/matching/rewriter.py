@@ -8,7 +8,7 @@ child = rewriter.apply(graph, matches[3][0])
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import ClassVar, NamedTuple, overload
 from weakref import WeakKeyDictionary
@@ -42,6 +42,13 @@ class Matches(Sequence[tuple[Match, ...]]):
     def counts(self) -> tuple[int, ...]:
         """The number of matches of each rule."""
         return tuple(self._tables.count(self._table, rule) for rule in range(len(self)))
+
+    def found(self) -> Iterator[tuple[int, tuple[Match, ...]]]:
+        """Yield each rule that matches by its index, with its matches, in the order of rules."""
+        for rule in sorted({*self._table.single, *self._table.joint}):
+            matches = self[rule]
+            if matches:
+                yield rule, matches
 
     def __len__(self) -> int:
         return len(self._listed)

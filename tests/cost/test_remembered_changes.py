@@ -1,0 +1,108 @@
+"""Remembered prices of rewrites are those of the graphs after them, to the bit."""
+
+import random
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from support.prices import drawn_prices
+from support.strategies import graphs
+from support.walks import REWRITER
+from support.zoo_names import SMALL
+
+from rlflow import zoo
+from rlflow.cost.analytic import AnalyticCost
+from rlflow.cost.base import LocalCostModel
+from rlflow.cost.remembered_changes import RememberedChanges
+from rlflow.ir.graph import Graph
+from rlflow.onnx_io import from_onnx
+
+MODELS = {
+    "analytic": AnalyticCost,
+    "deployed": lambda: drawn_prices("deployed"),
+    "as_written": lambda: drawn_prices("as_written"),
+}
+FEW = 400  # rewrites of one graph; of those that have more, as many are drawn
+
+
+class Walk:
+    """A random walk on which all rewrites of every graph are priced, both ways."""
+
+    def __init__(self, cost_model: LocalCostModel, truth: LocalCostModel) -> None:
+        self.changes = RememberedChanges(cost_model, REWRITER)
+        self.truth = truth
+        self.prices = self.carried_out = 0
+
+    def carry_out(self, graph, match, price):
+        self.carried_out += 1
+        return price(REWRITER.apply(graph, match))
+
+    def go(self, graph: Graph, steps: int, rng: random.Random) -> None:
+        """Take steps; the graphs are kept, as a search keeps them."""
+        visited = [graph]
+        for _ in range(steps):
+            found = [match for matches in REWRITER.matches(graph) for match in matches]
+            if not found:
+                return
+            for match in found if len(found) <= FEW else rng.sample(found, FEW):
+                price = self.changes.runtime_after_ms(graph, match, self.carry_out)
+                assert price == self.truth.runtime_ms(REWRITER.apply(graph, match)), match.rule.name
+                self.prices += 1
+            graph = REWRITER.apply(graph, rng.choice(found))
+            visited.append(graph)
+
+
+def walked(name: str, kind: str, *, walks: int, steps: int) -> Walk:
+    graph = from_onnx(zoo.build(name, **SMALL[name]))
+    walk = Walk(MODELS[kind](), MODELS[kind]())
+    for seed in range(walks):
+        walk.go(graph, steps, random.Random(seed))
+    return walk
+
+
+@pytest.mark.parametrize("kind", MODELS)
+@pytest.mark.parametrize("name", ["bert", "tiny_merge", "tiny_scale"])
+def test_remembered_prices_are_those_of_the_graphs(name, kind):
+    """Not vacuous: many prices came from memory, since fewer rewrites were carried out than priced."""
+    walk = walked(name, kind, walks=2, steps=5)
+    assert 0 < walk.carried_out < 0.7 * walk.prices
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", MODELS)
+@pytest.mark.parametrize("name", SMALL)
+def test_remembered_prices_are_those_of_the_graphs_in_the_whole_zoo(name, kind):
+    walk = walked(name, kind, walks=1, steps=6)
+    assert walk.carried_out <= walk.prices
+
+
+@given(graphs(), st.sampled_from(sorted(MODELS)), st.integers(0, 2**32 - 1))
+def test_remembered_prices_are_those_of_drawn_graphs(graph, kind, seed):
+    Walk(MODELS[kind](), MODELS[kind]()).go(graph, 3, random.Random(seed))
+
+
+def test_matches_far_from_an_edit_are_not_looked_at_again(bert, monkeypatch):
+    graph = bert(layers=4)
+    model = drawn_prices()
+    changes = RememberedChanges(model, REWRITER)
+    looks = []
+    monkeypatch.setattr(
+        model, "surroundings", lambda *about: looks.append(about) or type(model).surroundings(model, *about)
+    )
+
+    def carry_out(graph, match, price):
+        return price(REWRITER.apply(graph, match))
+
+    def all_priced(graph):
+        found = [match for matches in REWRITER.matches(graph) for match in matches]
+        for match in found:
+            changes.runtime_after_ms(graph, match, carry_out)
+        return found
+
+    first = all_priced(graph)
+    assert len(looks) == len(first)
+    child = REWRITER.apply(graph, first[int(np.random.default_rng(0).integers(len(first)))])
+    looks.clear()
+    second = all_priced(child)
+    assert 0 < len(looks) < len(second) / 2

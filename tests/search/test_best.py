@@ -1,0 +1,106 @@
+"""A portfolio shares one budget, and is never worse than its parts were."""
+
+import pytest
+from support.searches import PORTFOLIO, make
+
+from rlflow.cost.analytic import AnalyticConfig, AnalyticCost
+from rlflow.errors import InputError
+from rlflow.optimiser import Budget
+from rlflow.rules.matching.sharing import SharingRewriter
+from rlflow.search.base import Search
+from rlflow.search.best import MEMBERS, Best, Member
+from rlflow.trajectory.replay import replay
+
+
+class Watching(Search):
+    """Does nothing but remember the budget that it was given, and spend some of it."""
+
+    def __init__(self, search, spends):
+        super().__init__(search.library, search.rewriter, search.cost_model)
+        object.__setattr__(self, "spends", spends)
+        object.__setattr__(self, "given", [])
+
+    def improve(self, work, state, on_progress=None):
+        self.given.append(work.budget)
+        work.expansions += self.spends
+        return state
+
+
+def portfolio(search, *members):
+    made = tuple(Member(Watching(search, spends), share) for spends, share in members)
+    return Best(search.library, search.rewriter, search.cost_model, made)
+
+
+def test_what_one_leaves_over_goes_to_the_others(shipped, tiny):
+    """Shares of 2, 1 and 1: half of 100, then half of the 90 that are left after 10, then all of the rest."""
+    best = portfolio(make("greedy", shipped), (10, 2.0), (30, 1.0), (5, 1.0))
+    best.optimise(tiny("tiny_chain"), Budget(expansions=100))
+    assert [member.search.given[0].expansions for member in best.members] == [50, 10 + 45, 100]
+
+
+def test_a_time_is_shared_too(shipped, tiny):
+    best = portfolio(make("greedy", shipped), (0, 1.0), (0, 3.0))
+    best.optimise(tiny("tiny_chain"), Budget(time_s=100.0))
+    first, second = (member.search.given[0].time_s for member in best.members)
+    assert first == pytest.approx(25.0, abs=1.0)
+    assert second == pytest.approx(100.0)
+
+
+def test_without_a_budget_no_member_has_one(shipped, tiny):
+    best = portfolio(make("greedy", shipped), (1, 1.0), (1, 1.0))
+    best.optimise(tiny("tiny_chain"), Budget())
+    assert [member.search.given for member in best.members] == [[Budget()], [Budget()]]
+
+
+def test_a_spent_budget_ends_the_portfolio(shipped, tiny):
+    best = portfolio(make("greedy", shipped), (7, 1.0), (1, 1.0))
+    best.optimise(tiny("tiny_chain"), Budget(expansions=5))
+    assert [len(member.search.given) for member in best.members] == [1, 0]
+
+
+def test_the_portfolio_is_never_worse_than_a_part(detour):
+    """Greedy search alone is stuck here, as the tests of chains show; what a later member gives up is not lost."""
+    model = AnalyticCost(AnalyticConfig(gflops_per_s=100, gbytes_per_s=40, launch_us=2.0))
+    members = {"greedy": {"share": 1.0}, "iterated": {"share": 1.0, "options": {"stall": 3}}, "chains": {"share": 1.0}}
+    parts = [
+        make(name, detour.library, model, **member.get("options", {})).optimise(detour.graph, Budget())
+        for name, member in members.items()
+    ]
+    whole = make("best", detour.library, model, members=members).optimise(detour.graph, Budget())
+    assert whole.best_ms <= min(part.best_ms for part in parts) < parts[0].best_ms
+    prices = [milestone.runtime_ms for milestone in whole.milestones]
+    assert prices == sorted(prices, reverse=True)
+
+
+def test_the_effort_is_that_of_all(shipped, bert):
+    """Greedy search's first, then that of going on from there."""
+    budget = Budget(expansions=60)
+    whole = make("best", shipped, members=PORTFOLIO).optimise(bert, budget)
+    alone = make("greedy", shipped).optimise(bert, Budget())
+    assert whole.effort.prices_asked > alone.effort.prices_asked
+    assert whole.milestones[1].runtime_ms == alone.milestones[1].runtime_ms
+    assert whole.best_ms <= alone.best_ms
+
+
+def test_all_members_rewrite_as_equality_saturation_does(shipped, tiny):
+    """Its rewriter finds more matches than the plain one, so that one trajectory leads through all members."""
+    best = make("best", shipped, members=MEMBERS)
+    assert isinstance(best.rewriter, SharingRewriter)
+    found = best.optimise(tiny("tiny_merge"), Budget(expansions=200))
+    assert found.best_ms < found.start_ms
+    *_, last = replay(tiny("tiny_merge"), found.trajectory, best.rewriter)
+    assert AnalyticCost().runtime_ms(last) == found.best_ms
+
+
+@pytest.mark.parametrize(
+    ("members", "message"),
+    [
+        ({}, "needs at least one search"),
+        ({"magic": {"share": 1.0}}, "no search 'magic': choose among .*chains"),
+        ({"greedy": {"share": 0.0}}, "must be positive, not 0.0 of Greedy"),
+        ({"chains": {"share": 1.0, "options": {"depth": 1}}}, "depth cannot be 1"),
+    ],
+)
+def test_impossible_portfolios_are_refused(shipped, members, message):
+    with pytest.raises(InputError, match=message):
+        make("best", shipped, members=members)

@@ -1,0 +1,39 @@
+"""Cost models for tests of searches: region prices without a clock, and models that are asked about whole graphs."""
+
+import random
+from dataclasses import dataclass
+
+from rlflow.cost.base import Cost, CostModel
+from rlflow.cost.measured import MeasuredCost
+from rlflow.cost.price_list import Price, PriceList
+from rlflow.ir.graph import Graph
+from rlflow.runtime.session import Setting
+
+
+class DrawnPrices(PriceList):
+    """Answers to every signature with a price of its own, so that nothing has to be timed."""
+
+    def get(self, setting: str, signature: str) -> Price:
+        return Price(random.Random(setting + signature).uniform(0.001, 3.0), signature)
+
+
+def drawn_prices(setting: Setting = "deployed") -> MeasuredCost:
+    """Region prices that have nothing to do with each other: two fragments cost the same only if they are the same."""
+    return MeasuredCost(setting, DrawnPrices("none", "none"), None)
+
+
+@dataclass(frozen=True)
+class AsAWhole:
+    """A cost model of which nothing is known but prices of whole graphs: every rewrite is carried out to be priced."""
+
+    inner: CostModel
+
+    @property
+    def name(self) -> str:
+        return self.inner.name
+
+    def runtime_ms(self, graph: Graph) -> float:
+        return self.inner.runtime_ms(graph)
+
+    def cost(self, graph: Graph) -> Cost:
+        return self.inner.cost(graph)
