@@ -30,8 +30,10 @@ from rlflow.trajectory.replay import replay
 from support.fuzzing import verdict
 from support.rewrites import embed
 
-EVERY_MATCH = ExplorationConfig(slack_us=None, max_nodes=300, max_passes=8)
-"""No match is too dear."""
+EXPLORATIONS = [
+    ExplorationConfig(slack_us=None, max_nodes=300, max_passes=8, filters_cycles=filters) for filters in (False, True)
+]
+"""No match is too dear; with Tensat's filter of cycles, too."""
 
 EXTRACTIONS = 4
 """From an e-graph, each at prices that are drawn."""
@@ -85,14 +87,16 @@ class EGraphTally:
         self.improved += bool(result.trajectory.steps)
         steps = ", ".join(step.rule for step in result.trajectory.steps)
         self._compare(model, result.best, f"model {seed} by {steps}", dimensions)
-        for other, rules in self._held(graph, np.random.default_rng(seed)):
+        for other, rules in self._held(graph, EXPLORATIONS[seed % 2], np.random.default_rng(seed)):
             self._compare(model, other, f"model {seed} by some of {rules}", dimensions)
 
-    def _held(self, graph: Graph, rng: np.random.Generator) -> Iterator[tuple[Graph, str]]:
+    def _held(
+        self, graph: Graph, exploration: ExplorationConfig, rng: np.random.Generator
+    ) -> Iterator[tuple[Graph, str]]:
         """Yield graphs that an e-graph holds, with the rules that were used in it."""
         price = NodePrices(self.method.cost_model, graph.header)
         egraph = ModelEGraph.from_graph(graph)
-        explore(egraph, self._matcher(graph.header, price), EVERY_MATCH)
+        explore(egraph, self._matcher(graph.header, price), exploration)
         rules = list(dict.fromkeys(use.rule.id for use in egraph.uses))
         self.rules.update(rules)
         extraction = ModelProblem.of(egraph, price)
