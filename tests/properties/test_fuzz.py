@@ -19,7 +19,7 @@ from support.zoo_names import SMALL, ZOO
 from tqdm import tqdm
 
 from rlflow import zoo
-from rlflow.evaluation.results import write_results
+from rlflow.evaluation.results import read_results, write_results
 from rlflow.ir import Graph
 from rlflow.onnx_io import from_onnx
 from rlflow.rules.library import load
@@ -108,7 +108,8 @@ def test_tens_of_thousands_of_rewrites(repository: Path) -> None:
     of_drawn_graphs()
     for rule in tqdm(range(len(LIBRARY.rules)), desc="rules", unit="rule"):
         take_turns(tally, rule, LEAST_TURNS, seed=rule)
-    write_results(repository / "data/results/fuzz.json", document(tally))
+    path = repository / "data/results/fuzz.json"
+    write_results(path, read_results(path) | document(tally))
     assert not tally.differences
     assert tally.uses.total() >= LEAST_REWRITES
     assert min(tally.uses[rule] for rule in range(len(LIBRARY.rules))) >= LEAST_TURNS
@@ -116,7 +117,7 @@ def test_tens_of_thousands_of_rewrites(repository: Path) -> None:
 
 
 def document(tally: Tally) -> dict[str, Any]:
-    """As schema `fuzz` describes it."""
+    """As schema `fuzz` describes it, but for what `test_fuzz_egraph` writes."""
     uses = [tally.uses[rule] for rule in range(len(tally.rules))]
     return {
         "library": LIBRARY.hash,

@@ -22,7 +22,7 @@ WRITERS = {name: [f"pipelines/{name}.py"] for name in schemas.names() if name in
     "evaluate": ["pipelines/evaluate.py", "src/rlflow/evaluation", "src/rlflow/cost"],
     "exports": ["tests/support/exports", "tests/onnx_io/test_exports.py"],
     "fit_world_model": ["pipelines/fit_world_model.py", "src/rlflow/world_model"],
-    "fuzz": ["tests/support/fuzzing.py", "tests/properties/test_fuzz.py"],
+    "fuzz": ["tests/properties"],
     "headroom": ["src/rlflow/evaluation/headroom.py", "src/rlflow/evaluation/comparison.py"],
     "headroom_latency": ["pipelines/headroom_latency.py", "src/rlflow/runtime/session.py"],
     "optimise": ["src/rlflow/optimise", "src/rlflow/cost/effort.py"],

@@ -1,7 +1,7 @@
 """Rewriting at random, with every rule getting its turn, and comparing what comes of it in ONNX Runtime."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -67,9 +67,7 @@ class Tally:
     def _compare(self, model: ModelProto, graph: Graph, applied: list[str]) -> None:
         after = standalone_model(graph)
         check_model(after)
-        report = compare(model, after, draws=1, seed=self.models)
-        if not report.equivalent:
-            report = _again(model, after)
+        report = verdict(model, after, seed=self.models)
         self.models += 1
         self.informative += report.non_vacuous_draws > 0
         if report.equivalent:
@@ -78,7 +76,12 @@ class Tally:
             self.differences.append(f"{' then '.join(applied)}: {report.summary}")
 
 
-def _again(model: ModelProto, after: ModelProto) -> EquivalenceReport:
-    """The verdict of most of a few other draws."""
-    reports = [compare(model, after, draws=1, seed=10**6 + draw) for draw in range(_DRAWS)]
+def verdict(
+    model: ModelProto, after: ModelProto, seed: int, dimensions: Mapping[str, int] | None = None
+) -> EquivalenceReport:
+    """Compare at one input, and where that differs return the verdict of most of a few others."""
+    report = compare(model, after, draws=1, seed=seed, dimensions=dimensions)
+    if report.equivalent:
+        return report
+    reports = [compare(model, after, draws=1, seed=10**6 + draw, dimensions=dimensions) for draw in range(_DRAWS)]
     return sorted(reports, key=lambda report: report.equivalent)[_DRAWS // 2]

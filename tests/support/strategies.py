@@ -11,7 +11,6 @@ from rlflow.ops import registry
 
 BINARY = ("Add", "Mul", "MatMul", "Sub", "Sum")
 UNARY = ("Relu", "Tanh", "Neg", "Transpose", "Softmax", "Reshape")
-_LEAST_NODES = 2
 
 
 def weight(values: np.ndarray, name: str = "") -> Node:
@@ -26,8 +25,9 @@ def source(shape: tuple[int, ...], name: str) -> Node:
 
 
 @st.composite
-def graphs(draw: st.DrawFn, max_nodes: int = 14, opset: int = 17) -> Graph:
-    """A graph of two inputs, four weights and up to `max_nodes` further operators, constant expressions included.
+def graphs(draw: st.DrawFn, max_nodes: int = 14, opset: int = 17, least_nodes: int = 2) -> Graph:
+    """A graph of two inputs, four weights and up to `max_nodes` further operators, constant expressions included; of
+    `least_nodes` that are drawn, those that do not fit are left out.
 
     Every value that nobody reads is an output. Operands are drawn from all values, so that sharing is common.
     """
@@ -36,7 +36,7 @@ def graphs(draw: st.DrawFn, max_nodes: int = 14, opset: int = 17) -> Graph:
     shapes = [(k, m), (m, k), (k,), ()]
     nodes = [source((batch, m, k), "x"), source((m, k), "y")]
     nodes += [weight(rng.standard_normal(shape).astype(np.float32), f"w{i}") for i, shape in enumerate(shapes)]
-    for _ in range(draw(st.integers(_LEAST_NODES, max_nodes))):
+    for _ in range(draw(st.integers(least_nodes, max_nodes))):
         op = draw(st.sampled_from(BINARY + UNARY))
         operands = [draw(st.integers(0, len(nodes) - 1)) for _ in range(2 if op in BINARY else 1)]
         try:

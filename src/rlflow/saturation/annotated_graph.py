@@ -69,7 +69,8 @@ class AnnotatedGraph:
         return self.egraph.find(self.applications[ref.node] + ref.index)
 
     def runs(self, ref: Ref) -> bool:
-        return not self.graph.nodes[ref.node].constant
+        """Return True if a value is computed; one that nobody reads any more may be gone."""
+        return ref.node in self.graph.nodes and not self.graph.nodes[ref.node].constant
 
     def values(self) -> Iterator[Ref]:
         """Yield all values that are computed, readers before operands."""
@@ -78,9 +79,9 @@ class AnnotatedGraph:
                 yield Ref(identifier, index)
 
     def operands(self, value: Ref) -> list[Ref]:
-        """Return the operands of a value's node that are no constants."""
-        inputs = (ref for ref in self.graph.nodes[value.node].inputs if ref is not None)
-        return [ref for ref in inputs if self.runs(ref)]
+        """Return the operands of a value's node that are no constants; none of a value that is gone."""
+        inputs = self.graph.nodes[value.node].inputs if self.runs(value) else ()
+        return [ref for ref in inputs if ref is not None and self.runs(ref)]
 
     def taken(
         self, rewriter: SharingRewriter, location: Location, match: Match, made: Sequence[ENodeId] = ()
