@@ -107,13 +107,15 @@ class _Classes(UnionFind):
 class ModelEGraph:
     """An e-graph that begins with the values of a model; `class_of` has their e-nodes, which stand for their classes.
 
-    `unite` leaves congruence for later; `rebuild` catches up. `uses` has every use of a rule, in the order of time.
+    `unite` leaves congruence for later; `rebuild` catches up. `uses` has every use of a rule that brought anything new,
+    in the order of time; `idle_uses` has the others, which are ways from one e-node to another all the same.
     `filtered` has the applications that do not count any more: they are members of no class.
     """
 
     def __init__(self) -> None:
         self.class_of: dict[Ref, ClassId] = {}
         self.uses: list[Use] = []
+        self.idle_uses: list[Use] = []
         self.filtered: set[ENodeId] = set()
         self._outputs: tuple[ClassId, ...] = ()
         self._classes = _Classes()
@@ -259,11 +261,13 @@ class ModelEGraph:
             placed.append(self.insert(node, operands))
         outputs = tuple(self.find(placed[ref.node] + ref.index) for ref in target.outputs)
         united = [self.unite(root, output) for root, output in zip(roots, outputs, strict=True)]
-        if not any(united) and len(self._nodes) == size:
-            return None
         made = tuple(placed[len(variables) :])
-        self.uses.append(Use(rule, tuple(source), tuple(roots), dict(variables), made, outputs))
-        return self.uses[-1]
+        use = Use(rule, tuple(source), tuple(roots), dict(variables), made, outputs)
+        if not any(united) and len(self._nodes) == size:
+            self.idle_uses.append(use)
+            return None
+        self.uses.append(use)
+        return use
 
     def unite(self, one: ClassId, other: ClassId) -> bool:
         """Make two classes one, return True if they were not; `RuleError` if their types differ."""

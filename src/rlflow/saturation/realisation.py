@@ -42,7 +42,7 @@ class Realisation:
     missing: tuple[ENodeId, ...]
 
 
-_ATTEMPTS = 3
+_ATTEMPTS = 6
 _TURNS = 4
 """How often a class gets its turn in one attempt: other values may need it in another form in between."""
 
@@ -58,17 +58,19 @@ def realise(
 ) -> Realisation:
     """Rewrite `start`, with which the e-graph began, until each value is the chosen application of its class."""
     wanted = {egraph.find(c): _output_in(egraph, application, c) for c, application in chosen.items()}
-    ways = Ways(egraph)
+    ways = Ways(egraph, wanted)
     first: tuple[ClassId, ...] = ()
     best: Realisation | None = None
     for _ in range(_ATTEMPTS):
-        place, failed = _Attempt(egraph, ways, wanted, rewriter, first).run(AnnotatedGraph.begin(start, egraph))
+        place, dead_ends = _Attempt(egraph, ways, wanted, rewriter, first).run(AnnotatedGraph.begin(start, egraph))
+        failed = tuple(dict.fromkeys(map(egraph.find, dead_ends)))
         if best is None or len(failed) < len(best.missing):
             missing = tuple(egraph.application(wanted[member]) for member in failed)
             best = Realisation(place.steps, place.graph, missing)
         if not failed:
             break
         first = tuple(dict.fromkeys((*failed, *first)))
+        ways.tell(dead_ends)
     assert best is not None
     return best
 
@@ -98,8 +100,8 @@ class _Attempt:
     def __post_init__(self) -> None:
         self._rules = {rule.id: number for number, rule in enumerate(self.rewriter.rules)}
 
-    def run(self, place: AnnotatedGraph) -> tuple[AnnotatedGraph, tuple[ClassId, ...]]:
-        """Return the last graph, and the classes of values in it that are not what was wanted."""
+    def run(self, place: AnnotatedGraph) -> tuple[AnnotatedGraph, tuple[ENodeId, ...]]:
+        """Return the last graph, and the e-nodes that values of it are but should not be."""
         failed: dict[ClassId, None] = {}
         while (value := self._next(place, failed)) is not None:
             member = place.class_of(value)
@@ -109,8 +111,7 @@ class _Attempt:
             if after is None or self.turns[member] > _TURNS:
                 failed[member] = None
             place = after or place
-        still = (place.class_of(value) for value in self._open(place))
-        return place, tuple(dict.fromkeys(still))
+        return place, tuple(dict.fromkeys(map(place.member, self._open(place))))
 
     def _next(self, place: AnnotatedGraph, failed: Mapping[ClassId, None]) -> Ref | None:
         """Return the value whose turn it is."""
@@ -147,11 +148,12 @@ class _Attempt:
 
     def _onwards(self, current: ENodeId, lengths: Mapping[ENodeId, int]) -> list[Use]:
         """Return the uses that bring an e-node nearer to the one that `lengths` lead to, the best first."""
-        nearer = []
+        nearer: list[tuple[int, int, int, int, Use]] = []
         for use in self.ways.uses(current):
             ends = self.ways.ends(use, current)
             length = min(0 if end is None else lengths.get(end, lengths[current]) for end in ends)
             if length < lengths[current]:
+                length += self.ways.detour(use)
                 nearer.append((length, len(use.roots), len(use.source), len(nearer), use))
         return [use for *_, use in sorted(nearer, key=lambda entry: entry[:-1])]
 
@@ -189,8 +191,10 @@ class _Attempt:
         self, place: AnnotatedGraph, value: Ref, inner: Sequence[ENodeId], depth: int, busy: _Busy
     ) -> AnnotatedGraph | None:
         """Turn the operands of a value, and theirs, into those of the applications `inner` that are of their class."""
-        for operand in place.operands(place.value(value)):
-            operand = place.value(operand)
+        value = place.value(value)
+        # What is read may be of the same class as its reader, as x is in x + 0.
+        inner = [application for application in inner if application != place.applications[value.node]]
+        for operand in map(place.value, place.operands(value)):
             outputs = (number for application in inner for number in self.egraph.outputs_of(application))
             wanted = [number for number in outputs if self.egraph.find(number) == place.class_of(operand)]
             if wanted and place.runs(operand):
@@ -233,8 +237,8 @@ class _Attempt:
         operands = [after.operands(after.value(ref)) for ref in (one, other)]
         if [after.class_of(ref) for ref in operands[0]] != [after.class_of(ref) for ref in operands[1]]:
             return None
-        for pair in zip(*operands, strict=True):
-            after = self._one(after, *pair, depth, busy)
+        for first, second in zip(*operands, strict=True):
+            after = self._one(after, first, second, depth, busy)
             if after is None:
                 return None
         return after
