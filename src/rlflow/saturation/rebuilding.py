@@ -73,12 +73,14 @@ class ModelProblem:
         return self.problem.solved(chosen, method) if self.problem.is_solution(chosen) else None
 
     def _number(self, node: Node, operands: Sequence[ClassId], made: Sequence[ClassId]) -> int | None:
-        """Return the choice that is this node on these classes, None if there is none."""
+        """Return the choice that is this node on these classes or stands in for it, None if there is none."""
         for member in self.egraph.members(made[0]):
             known = self.egraph.node(member)
             if known.node.signature == node.signature and _ordered(node, known.children) == _ordered(node, operands):
                 return self.choice_of.get(self.egraph.application(member))
-        return None
+        filtered = self.egraph.known(node, operands)
+        standing = None if filtered is None else self.egraph.standing(filtered)
+        return None if standing is None else self.choice_of.get(standing)
 
     def chosen(self, solution: Solution) -> dict[ClassId, ENodeId]:
         """Return the application that a solution chose for each class that it needs."""
