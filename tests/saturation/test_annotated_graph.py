@@ -30,7 +30,9 @@ def test_values_keep_their_classes_along_a_walk_and_steps_lead_there() -> None:
     egraph = explored_by_walks(graph, REWRITER, np.random.default_rng(3), 1, STEPS + 1)
     rng, place = np.random.default_rng(3), AnnotatedGraph.begin(graph, egraph)
     for _ in range(STEPS):
-        found = [(Location(rule, i), m) for rule, ms in enumerate(REWRITER.matches(place.graph)) for i, m in enumerate(ms)]
+        found = [
+            (Location(rule, i), m) for rule, ms in enumerate(REWRITER.matches(place.graph)) for i, m in enumerate(ms)
+        ]
         location, match = found[int(rng.integers(len(found)))]
         after = place.taken(REWRITER, location, match)
         assert after is not None
