@@ -65,9 +65,7 @@ class Ways:
         return self._lengths[wanted]
 
     def _backwards(self, member: ClassId) -> tuple[Mapping[ENodeId, list[ENodeId]], list[ENodeId]]:
-        """Return the e-nodes from which a use leads to each e-node of a class, and those from which one leads anywhere.
-
-        """
+        """Return the e-nodes from which a use leads to each e-node of a class, and those from which one leads anywhere."""
         backwards: dict[ENodeId, list[ENodeId]] = defaultdict(list)
         anywhere = []
         for start in self._members[member]:
