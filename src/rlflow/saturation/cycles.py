@@ -18,7 +18,7 @@ from rlflow.saturation.model_egraph import ClassId, ENodeId, ModelEGraph
 
 
 class CycleFilter:
-    """What each class of an e-graph without cycles is computed from, as it was last rebuilt.
+    """The classes that each class of an e-graph without cycles is computed from, as it was last rebuilt.
 
     A set of classes is a number with one bit for each.
     """

@@ -34,7 +34,7 @@ _MS_PER_US = 1e-3
 
 @dataclass(frozen=True)
 class ExplorationConfig:
-    """How an e-graph is explored.
+    """The settings of an exploration.
 
     - `slack_us`: how much longer a target may take than its source in a wide pass; None admits every match at once.
     - `per_rule`: matches of one rule in one wide pass.
@@ -60,7 +60,7 @@ TENSAT = ExplorationConfig(slack_us=None, max_nodes=50_000, max_passes=15, filte
 
 @dataclass(frozen=True)
 class Exploration:
-    """What an exploration did, and the size of the e-graph afterwards.
+    """The report of an exploration: what it did, and the size of the e-graph afterwards.
 
     `uses` counts those of each rule by its id. `limited_by` is "" if nothing was left to do, or else "nodes",
     "passes" or "time".
