@@ -1,4 +1,4 @@
-"""An e-graph becomes a problem of extraction, and its solutions become graphs that cost as much and compute the same."""
+"""An e-graph becomes a problem of extraction, whose solutions become graphs that cost as much and compute the same."""
 
 from dataclasses import replace
 
@@ -19,6 +19,8 @@ from rlflow.saturation import greedy_extraction, ilp
 from rlflow.saturation.model_egraph import ModelEGraph
 from rlflow.saturation.prices import NodePrices
 from rlflow.saturation.rebuilding import ModelProblem
+from rlflow.saturation.seeding import replay_into
+from rlflow.trajectory.record import Step, Trajectory
 
 COST = AnalyticCost()
 
@@ -35,7 +37,8 @@ def test_a_model_comes_out_as_it_went_in(name):
     extraction = _problem(egraph)
     as_given = extraction.solution(original, egraph.class_of, "as given")
     best = ilp.extract(extraction.problem)
-    assert as_given is not None and best is not None
+    assert as_given is not None
+    assert best is not None
     assert best.objective_ms == as_given.objective_ms == pytest.approx(COST.runtime_ms(original), rel=1e-9)
 
     rebuilt = extraction.graph(best, original)
@@ -53,15 +56,12 @@ def test_any_solution_of_many_graphs_at_once_is_a_graph(original, seed):
     rng = np.random.default_rng(seed)
     egraph = ModelEGraph.from_graph(original)
     for _ in range(4):
-        rewritten = _walk(original, rng)
-        classes = egraph.add_graph(rewritten)
-        for root, output in zip(egraph.outputs, rewritten.outputs, strict=True):
-            egraph.unite(root, classes[output])
-        egraph.rebuild()
+        replay_into(egraph, original, _walk(original, rng), REWRITER)
 
     extraction = _problem(egraph)
     greedy, best = greedy_extraction.extract(extraction.problem), ilp.extract(extraction.problem)
-    assert greedy is not None and best is not None
+    assert greedy is not None
+    assert best is not None
     assert best.objective_ms <= greedy.objective_ms
     for solution in (greedy, best):
         rebuilt = extraction.graph(solution, original)
@@ -69,11 +69,16 @@ def test_any_solution_of_many_graphs_at_once_is_a_graph(original, seed):
         assert_same_outputs(original, rebuilt, rng)
 
 
-def _walk(graph: Graph, rng: np.random.Generator) -> Graph:
+def _walk(start: Graph, rng: np.random.Generator) -> Trajectory:
+    graph, steps = start, list[Step]()
     for _ in range(3):
-        found = [match for group in REWRITER.matches(graph) for match in group]
-        graph = REWRITER.apply(graph, found[int(rng.integers(len(found)))]) if found else graph
-    return graph
+        matches = REWRITER.matches(graph)
+        places = [(rule, place) for rule, count in enumerate(matches.counts) for place in range(count)]
+        if places:
+            rule, place = places[int(rng.integers(len(places)))]
+            graph = REWRITER.apply(graph, matches[rule][place])
+            steps.append(Step(REWRITER.rules[rule].id, place, structural_hash(graph), 0.0, 0.0))
+    return Trajectory(structural_hash(start), 0.0, "analytic", "", tuple(steps))
 
 
 SQUARE = TensorType("float32", (2, 2))

@@ -109,14 +109,15 @@ class ModelEGraph:
 
     `unite` leaves congruence for later; `rebuild` catches up. `uses` has every use of a rule that brought anything new,
     in the order of time; `idle_uses` has the others, which are ways from one e-node to another all the same.
-    `filtered` has the applications that do not count any more: they are members of no class.
+    `filtered` has the applications that do not count any more and are members of no class, each with the one that
+    stands in for it, if any.
     """
 
     def __init__(self) -> None:
         self.class_of: dict[Ref, ClassId] = {}
         self.uses: list[Use] = []
         self.idle_uses: list[Use] = []
-        self.filtered: set[ENodeId] = set()
+        self.filtered: dict[ENodeId, ENodeId | None] = {}
         self._outputs: tuple[ClassId, ...] = ()
         self._classes = _Classes()
         self._aliases = UnionFind()
@@ -143,7 +144,7 @@ class ModelEGraph:
         return egraph
 
     def __len__(self) -> int:
-        """Count the e-nodes, leaves included; those that have become one by congruence count once."""
+        """Count the e-nodes that are members of classes, leaves included."""
         return self._size
 
     @property
@@ -297,10 +298,21 @@ class ModelEGraph:
         self._touched.clear()
         return tuple(touched)
 
-    def filter(self, application: ENodeId) -> None:
-        """Take the outputs of an application out of their classes for good, without forgetting that it is known."""
-        self.filtered.add(application)
+    def filter(self, application: ENodeId, instead: ENodeId | None = None) -> None:
+        """Take the outputs of an application out of their classes for good, without forgetting that it is known.
+
+        `instead` is an application of a lower number that gives the same values at the same price.
+        """
+        self.filtered[application] = instead
         self._withdraw(application)
+
+    def standing(self, application: ENodeId) -> ENodeId | None:
+        """Return the application itself if it counts, or what stands in for it; None if nothing does."""
+        standing: ENodeId | None = self.application(application)
+        while standing is not None and standing in self.filtered:
+            instead = self.filtered[standing]
+            standing = None if instead is None else self.application(instead)
+        return standing
 
     def _take(self, graph: Graph, identifier: int) -> None:
         """Add a node of a graph whose operands have been added."""
@@ -360,16 +372,17 @@ class ModelEGraph:
             depths = [depth for depth in (self._depths[one], self._depths[other]) if depth is not None]
             self._depths[one] = min(depths, default=None)
             self.unite(one, other)
-        self._size -= len(self._nodes[gone].types)
         self._withdraw(gone)
-        if gone in self.filtered:
+        if gone in self.filtered and self.filtered[gone] is None:
             self.filter(kept)
 
     def _withdraw(self, application: ENodeId) -> None:
+        """Take the outputs of an application out of their classes, where they still are members."""
         for number in self.outputs_of(application):
             members = self._classes.members[self.find(number)]
             if number in members:
                 members.remove(number)
+                self._size -= 1
 
     def _depth(self, children: Sequence[ClassId]) -> int:
         """Return the depth of a constant application of these classes."""

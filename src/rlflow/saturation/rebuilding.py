@@ -13,7 +13,7 @@ Invariant: where a price is a sum over nodes, the graph costs what the solution 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 from rlflow.ir.depth_first import depth_first
@@ -42,6 +42,16 @@ class ModelProblem:
         choices = tuple(_choice(egraph, application, read, node_ms) for application in applications)
         return cls(egraph, Problem(choices, egraph.outputs, given), applications)
 
+    def without(self, applications: Collection[ENodeId]) -> ModelProblem:
+        """Return the problem in which these applications cannot be chosen."""
+        kept = [number for number, application in enumerate(self.applications) if application not in applications]
+        choices = tuple(self.problem.choices[number] for number in kept)
+        return replace(
+            self,
+            problem=replace(self.problem, choices=choices),
+            applications=tuple(self.applications[number] for number in kept),
+        )
+
     @cached_property
     def choice_of(self) -> Mapping[ENodeId, int]:
         """The choice of each application that runs."""
@@ -63,12 +73,14 @@ class ModelProblem:
         return self.problem.solved(chosen, method) if self.problem.is_solution(chosen) else None
 
     def _number(self, node: Node, operands: Sequence[ClassId], made: Sequence[ClassId]) -> int | None:
-        """Return the choice that is this node on these classes, None if there is none."""
+        """Return the choice that is this node on these classes or stands in for it, None if there is none."""
         for member in self.egraph.members(made[0]):
             known = self.egraph.node(member)
             if known.node.signature == node.signature and _ordered(node, known.children) == _ordered(node, operands):
                 return self.choice_of.get(self.egraph.application(member))
-        return None
+        filtered = self.egraph.known(node, operands)
+        standing = None if filtered is None else self.egraph.standing(filtered)
+        return None if standing is None else self.choice_of.get(standing)
 
     def chosen(self, solution: Solution) -> dict[ClassId, ENodeId]:
         """Return the application that a solution chose for each class that it needs."""

@@ -18,19 +18,18 @@ def filter_twins(egraph: ModelEGraph, changed: Iterable[ClassId]) -> None:
     for value in changed:
         if egraph.is_constant(value):
             continue
-        seen = set()
+        first: dict[Hashable, ENodeId] = {}
         for member in tuple(egraph.members(value)):
-            key = _but_for_constants(egraph, member)
-            if key in seen:
-                egraph.filter(egraph.application(member))
-            seen.add(key)
+            twin = first.setdefault(_but_for_constants(egraph, member), member)
+            if twin != member:
+                egraph.filter(egraph.application(member), egraph.application(twin))
 
 
 def _but_for_constants(egraph: ModelEGraph, member: ENodeId) -> Hashable:
-    """Return what twins have in common; nobody else has it if there are no constants among the operands."""
+    """Return what twins have in common, and the e-node alone if it can have none."""
     node, _, children = egraph.node(member)
-    outputs = tuple(map(egraph.find, egraph.outputs_of(egraph.application(member))))
     if node.is_opaque or not any(map(egraph.is_constant, children)):
         return member
+    outputs = tuple(map(egraph.find, egraph.outputs_of(egraph.application(member))))
     operands = tuple(str(egraph.type_of(c)) if egraph.is_constant(c) else c for c in children)
     return node.signature, operands, outputs

@@ -20,7 +20,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import Any, TypeVar
 
 from rlflow.cost.analytic import AnalyticCost
@@ -61,16 +61,18 @@ class EqualitySaturation(Search):
 
     `seed` is the search that goes first, and `after` the one that goes on from what a round realised, if any. Of each
     e-graph, the best graph and up to `solutions` - 1 others are priced by the cost model, drawn with `random_seed`.
+    At most `attempts` are made to realise one.
     `rewriter` must share (`rules.matching.sharing`), since graphs that come out of an e-graph do.
     """
 
     seed: Search | None = None
     after: Search | None = None
-    exploration: ExplorationConfig = ExplorationConfig()
+    exploration: ExplorationConfig = field(default_factory=ExplorationConfig)
     extraction: str = "ilp"
-    limits: ilp.Limits = ilp.Limits()
+    limits: ilp.Limits = field(default_factory=ilp.Limits)
     rounds: int = 2
     declared_first: bool = True
+    attempts: int = 8
     solutions: int = 1
     random_seed: int = 0
     name: str = "equality_saturation"
@@ -78,8 +80,8 @@ class EqualitySaturation(Search):
     def __post_init__(self) -> None:
         if self.extraction not in EXTRACTIONS:
             raise InputError(f"there is no extraction {self.extraction!r}: choose among {', '.join(EXTRACTIONS)}")
-        if self.rounds < 1 or self.solutions < 1:
-            raise InputError(f"rounds and solutions must be positive, not {self.rounds} and {self.solutions}")
+        if min(self.rounds, self.attempts, self.solutions) < 1:
+            raise InputError("equality saturation needs at least one round, one attempt and one solution")
 
     def improve(self, work: Workspace, state: State, on_progress: OnProgress | None = None) -> State:
         best, start = self._seeded(work, state), state
@@ -117,25 +119,38 @@ class EqualitySaturation(Search):
         solution = self._extracted(work, extraction, extraction.solution(best.graph, classes, "seed"))
         if solution is None:
             return best
-        work.optimality = self._optimality(exploration, solution)
-        solution = self._cheapest(work, extraction, solution, start.graph)
-        realisation = realise(start.graph, egraph, extraction.chosen(solution), _sharing(work.rewriter))
-        state = start
-        for location, _ in realisation.steps:
-            state = work.step(state, location)
-        realised = min(state.path(), key=lambda s: s.runtime_ms)
+        chosen = self._cheapest(work, extraction, solution, start.graph)
+        realised = self._realised(work, start, extraction, chosen)
+        work.optimality = self._optimality(exploration, solution, realised)
         found = realised if self.after is None else self.after.improve(work, realised)
         logger.info(
-            "%d e-nodes (%s); extracted %.4f ms, bound %.4f; realised %.4f, %d missing; in the end %.4f",
+            "%d e-nodes (%s), %.4f ms extracted, %.4f ms realised, %.4f ms in the end",
             exploration.nodes,
             exploration.limited_by or "saturated",
             solution.objective_ms,
-            solution.bound_ms,
             realised.runtime_ms,
-            len(realisation.missing),
             found.runtime_ms,
         )
         return found
+
+    def _realised(self, work: Workspace, start: State, extraction: ModelProblem, solution: Solution) -> State:
+        """Return the cheapest state to which rewrites lead that make a solution.
+
+        If no rewrites were found that make an application, the next best solution without it is tried instead.
+        """
+        best, rewriter = start, _sharing(work.rewriter)
+        for _ in range(self.attempts):
+            realisation = realise(start.graph, extraction.egraph, extraction.chosen(solution), rewriter)
+            state = start
+            for location, _graph in realisation.steps:
+                state = work.step(state, location)
+            best = min((best, *state.path()), key=lambda s: s.runtime_ms)
+            extraction = extraction.without(realisation.missing)
+            other = self._extracted(work, extraction, None) if realisation.missing and not work.is_spent else None
+            if other is None:
+                break
+            solution = other
+        return best
 
     def _prices(self, start: State) -> NodePrice:
         """Return the prices of nodes by which an e-graph is explored and solved.
@@ -166,12 +181,17 @@ class EqualitySaturation(Search):
         share_s = _share(work, _SOLVING)
         return self.limits if share_s is None else replace(self.limits, time_s=min(self.limits.time_s, share_s))
 
-    def _optimality(self, exploration: Exploration, solution: Solution) -> Optimality:
-        """Tell what is proven of a solution; nothing is, if prices do not add up over nodes."""
+    def _optimality(self, exploration: Exploration, solution: Solution, realised: State) -> Optimality:
+        """Tell if the cheapest price in the e-graph is known, and how much dearer the realised graph is.
+
+        Nothing is known of the graphs' prices if these do not add up over nodes.
+        """
         limited_by = exploration.limited_by or solution.limited_by
         if not isinstance(self.cost_model, AnalyticCost):
             return Optimality(proven=False, bound_ms=0.0, gap_percent=100.0, limited_by=limited_by)
-        return Optimality(solution.proven, solution.bound_ms, solution.gap_percent, limited_by)
+        bound_ms = min(solution.bound_ms, realised.runtime_ms)
+        gap_percent = 100.0 * (realised.runtime_ms - bound_ms) / realised.runtime_ms if realised.runtime_ms else 0.0
+        return Optimality(solution.proven, bound_ms, gap_percent, limited_by)
 
     def _cheapest(self, work: Workspace, extraction: ModelProblem, best: Solution, original: Graph) -> Solution:
         """Return the solution whose graph is the cheapest by the cost model, the best one or an alternative."""
@@ -193,7 +213,7 @@ def _share(work: Workspace, part: float) -> float | None:
 def _sharing(rewriter: Rewriter) -> SharingRewriter:
     if not isinstance(rewriter, SharingRewriter):
         raise InputError(
-            f"equality saturation cannot go on in a workspace of {rewriter.matching} matching: give it a SharingRewriter"
+            f"equality saturation cannot go on in a workspace of {rewriter.matching} matching, only of sharing"
         )
     return rewriter
 
@@ -221,7 +241,7 @@ def equality_saturation(
     if after is not None and after not in AFTER:
         raise InputError(f"no search {after!r} goes on after equality saturation: choose among {', '.join(AFTER)}")
     sharing = rewriter if isinstance(rewriter, SharingRewriter) else SharingRewriter(rewriter.rules)
-    private = Rewriter(rewriter.rules) if isinstance(rewriter, SharingRewriter) else rewriter
+    private = Rewriter(rewriter.rules) if sharing is rewriter and seeded else rewriter
     return EqualitySaturation(
         library,
         sharing,
