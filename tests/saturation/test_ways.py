@@ -62,16 +62,16 @@ def test_the_shorter_of_two_ways_counts_unless_it_meets_a_dead_end() -> None:
 
 
 def test_operands_that_cannot_become_what_they_shall_are_a_dead_end() -> None:
-    """The target reads Abs(x), whose class shall be Floor(x), and no use leads there."""
+    """The target reads Exp(x), whose class shall be Sigmoid(x), and no use leads there."""
     egraph, number = explored(("Relu", "Tanh"))
-    floor = egraph.insert(unary("Floor", 0), [0])
-    target = Target((unary("Abs", 0), unary("Neg", 1)), (Ref(2),))
+    sigmoid = egraph.insert(unary("Sigmoid", 0), [0])
+    target = Target((unary("Exp", 0), unary("Neg", 1)), (Ref(2),))
     use = egraph.use(RULE, [number["Tanh"]], [number["Tanh"]], {"x": 0}, target)
     assert use is not None
     inner, outer = use.made
-    egraph.unite(floor, inner)
+    egraph.unite(sigmoid, inner)
     egraph.rebuild()
-    free, bound = Ways(egraph, {}), Ways(egraph, {egraph.find(inner): egraph.find_node(floor)})
+    free, bound = Ways(egraph, {}), Ways(egraph, {egraph.find(inner): egraph.find_node(sigmoid)})
     assert (free.detour(use), bound.detour(use)) == (0, 1000)
     assert free.lengths(outer)[number["Tanh"]] == 1
     assert bound.lengths(outer)[number["Tanh"]] == 1001

@@ -120,7 +120,7 @@ def _walked(graph: Graph, rewriter: Rewriter, locations: Sequence[int]) -> Traje
 def test_a_trajectory_of_private_matching_becomes_one_of_sharing_matching(
     bert: Graph, shipped: Library, seed: int
 ) -> None:
-    """Every private match is a sharing match of another number; what it leads to costs no more, as equal nodes merge."""
+    """Every private match is a sharing match of another number; its end costs no more, as equal nodes merge."""
     private, sharing = Rewriter(shipped.rules), SharingRewriter(shipped.rules)
     trajectory = record(bert, private, shipped.hash, 10, seed)
     moved = transferred(bert, trajectory, bert, private, sharing)

@@ -1,6 +1,6 @@
 """Ways from one form of a value to another: uses of rules, one after another, within a class of an e-graph.
 
-A use of x + 0 => x leads from the e-node x + 0 to whatever e-node x is. Most lead from one e-node of a class to another.
+A use of x + 0 => x leads from the e-node x + 0 to whatever x is. Most lead from one e-node of a class to another.
 
     ways = Ways(egraph, goals)                  # goals: the e-node that each class shall become
     ways.lengths(goal)[member]                  # how long the way from an e-node is; no entry if there is none

@@ -96,5 +96,5 @@ def test_the_same_rewrite_gives_the_same_graph() -> None:
 def test_a_rewriter_is_made_by_its_name() -> None:
     assert type(rewriter_of("private", ())) is Rewriter
     assert type(rewriter_of("sharing", ())) is SharingRewriter
-    with pytest.raises(InputError, match="'public'.*private, sharing"):
+    with pytest.raises(InputError, match=r"'public'.*private, sharing"):
         rewriter_of("public", ())

@@ -1,9 +1,10 @@
 """The places in a graph at which rules apply.
 
 The discrimination tree finds occurrences of sources. One becomes a match if the rewriter admits it (`Admission`: the
-plain one wants that nobody outside reads a value inside), and if the rule's target can be typed in its place. A match carries that typed target, so that every match that is listed can
-be applied. Layers are alike: a target is drawn up once for all places with the same circumstances (types, attributes,
-which operands are constant), on which alone it depends.
+plain one wants that nobody outside reads a value inside), and if the rule's target can be typed in its place. A match
+carries that typed target, so that every match that is listed can be applied. Layers are alike: a target is drawn up
+once for all places with the same circumstances (types, attributes, which operands are constant), on which alone it
+depends.
 """
 
 from __future__ import annotations
