@@ -224,6 +224,11 @@ class Workspace:
         graph = self.evaluator.rewritten(state.graph, match)
         return self._note(State(graph, self.evaluator.runtime_ms(graph), state, action))
 
+    def arrived(self, state: State, action: Location, graph: Graph) -> State:
+        """Price the graph to which a rewrite has led that was carried out elsewhere, and count both."""
+        self.evaluator.count(Effort(rewrites=1))
+        return self._note(State(graph, self.evaluator.runtime_ms(graph), state, action))
+
     def _note(self, state: State) -> State:
         """Note a state as a milestone if it is the cheapest so far."""
         if not self.milestones or state.runtime_ms < self.milestones[-1].runtime_ms:

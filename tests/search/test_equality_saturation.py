@@ -164,5 +164,5 @@ def test_settings_that_there_are_not_are_refused(settings, reason):
 
 def test_a_workspace_that_does_not_share_is_refused(tiny):
     work = Greedy(LIBRARY, REWRITER, AnalyticCost()).begin(tiny("tiny_merge"), WITHOUT_LIMIT)
-    with pytest.raises(InputError, match="cannot go on in a workspace of private matching"):
+    with pytest.raises(InputError, match="goes on in a workspace of sharing matching"):
         _method().improve(work, work.start)

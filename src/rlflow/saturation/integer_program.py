@@ -28,6 +28,7 @@ from rlflow.saturation.landmarks import Landmarks
 from rlflow.saturation.problem import Class, Problem
 
 _BROKEN = 1e-5  # a row that is broken by less is left to the solver's own tolerance
+_RANK = 1e-6  # the price of a rank, where the best known solution costs 1000: it decides between equals alone
 
 
 class Loop(NamedTuple):
@@ -98,7 +99,8 @@ class IntegerProgram:
 
         lower, prices = np.zeros(self.width), np.zeros(self.width)
         lower[[self.y[root] for root in self.problem.wanted]] = 1.0
-        prices[: len(self.kept)] = [self.problem.choices[n].price_ms * self.scale for n in self.kept]
+        choices = [self.problem.choices[number] for number in self.kept]
+        prices[: len(choices)] = [choice.price_ms * self.scale + choice.rank * _RANK for choice in choices]
         rows = [*self._rows, *map(self._loop_row, self.loops)]
         limits = (np.array([row.low for row in rows]), np.array([row.high for row in rows]))
         return {

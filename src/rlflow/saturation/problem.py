@@ -29,12 +29,14 @@ Class = int
 class Choice(NamedTuple):
     """One operator application: its price, the class of each output (None if it is never read), its operands.
 
-    Operands that cost nothing (constants, inputs) may be left out.
+    Operands that cost nothing (constants, inputs) may be left out. Of solutions at the same price, those of lower `rank`
+    in all are the better ones; it should stay below 100.
     """
 
     price_ms: float
     outputs: tuple[Class | None, ...]
     operands: tuple[Class, ...]
+    rank: int = 0
 
     @property
     def made(self) -> tuple[Class, ...]:

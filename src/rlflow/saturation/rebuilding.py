@@ -39,8 +39,10 @@ class ModelProblem:
         given = frozenset(c for c in egraph.classes() if _is_given(egraph, c))
         read = frozenset(c for c in egraph.classes() if egraph.readers(c)).union(egraph.outputs) - given
         applications = tuple(a for a in egraph.applications() if not read.isdisjoint(_made(egraph, a)))
-        choices = tuple(_choice(egraph, application, read, node_ms) for application in applications)
-        return cls(egraph, Problem(choices, egraph.outputs, given), applications)
+        generations = _generations(egraph)
+        choices = (_choice(egraph, application, read, node_ms) for application in applications)
+        ranked = (choice._replace(rank=generations[a]) for choice, a in zip(choices, applications, strict=True))
+        return cls(egraph, Problem(tuple(ranked), egraph.outputs, given), applications)
 
     def without(self, applications: Collection[ENodeId]) -> ModelProblem:
         """Return the problem in which these applications cannot be chosen."""
@@ -141,6 +143,19 @@ def _is_given(egraph: ModelEGraph, current: ClassId) -> bool:
 
 def _made(egraph: ModelEGraph, application: ENodeId) -> tuple[ClassId, ...]:
     return tuple(egraph.find(number) for number in egraph.outputs_of(application))
+
+
+def _generations(egraph: ModelEGraph) -> dict[ENodeId, int]:
+    """Return how many uses of rules led to each application, one after another; 0 for those of the model.
+
+    Of equal graphs, the one to which fewer uses lead is realised more easily.
+    """
+    generations = dict.fromkeys(map(egraph.application, egraph.class_of.values()), 0)
+    for use in egraph.uses:
+        here = 1 + max((generations.get(egraph.application(a), 0) for a in use.source), default=0)
+        for made in map(egraph.application, use.made):
+            generations.setdefault(made, here)
+    return generations
 
 
 def _choice(egraph: ModelEGraph, application: ENodeId, read: Collection[ClassId], node_ms: NodePrice) -> Choice:

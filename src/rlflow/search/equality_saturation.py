@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, TypeVar
 
@@ -46,6 +46,7 @@ from rlflow.saturation.seeding import replay_into
 from rlflow.search.base import Search
 from rlflow.search.chains import Chains
 from rlflow.search.greedy import Greedy, descend, enough_ms
+from rlflow.trajectory.replay import replay
 from rlflow.trajectory.transfer import transferred
 
 logger = logging.getLogger(__name__)
@@ -84,6 +85,10 @@ class EqualitySaturation(Search):
             raise InputError("equality saturation needs at least one round, one attempt and one solution")
 
     def improve(self, work: Workspace, state: State, on_progress: OnProgress | None = None) -> State:
+        if work.rewriter.matching != SharingRewriter.matching:
+            raise InputError(
+                "equality saturation goes on in a workspace of sharing matching: give it a SharingRewriter"
+            )
         best, start = self._seeded(work, state), state
         for number in range(self.rounds):
             if work.is_spent:
@@ -104,16 +109,20 @@ class EqualitySaturation(Search):
             return state
         result = self.seed.optimise(state.graph, Budget(_share(work, _SEEDING), work.budget.expansions))
         work.join(result)
-        moved = transferred(state.graph, result.trajectory, state.graph, self.seed.rewriter, work.rewriter)
-        numbers = {rule.id: number for number, rule in enumerate(work.rewriter.rules)}
-        for step in moved.trajectory.steps:
-            state = work.step(state, Location(numbers[step.rule], step.location))
+        used = [step.rule for step in result.trajectory.steps]
+        private, sharing = Rewriter(_some(work.rewriter, used)), SharingRewriter(_some(work.rewriter, used))
+        moved = transferred(state.graph, result.trajectory, state.graph, private, sharing)
+        _, *graphs = replay(state.graph, moved.trajectory, sharing)
+        steps = [(step.rule, step.location, graph) for step, graph in zip(moved.trajectory.steps, graphs, strict=True)]
+        state = _followed(work, state, steps)
         return descend(work, state) if moved.refused else state
 
     def _round(self, work: Workspace, start: State, best: State, rules: Sequence[Rule]) -> State:
         """Return the cheapest state that an e-graph of `start` leads to, into which the way to `best` is replayed."""
         price, egraph = self._prices(start), ModelEGraph.from_graph(start.graph)
-        classes = replay_into(egraph, start.graph, work.trajectory(start, best), work.rewriter)
+        way = work.trajectory(start, best)
+        rewriter = SharingRewriter(_some(work.rewriter, [step.rule for step in way.steps]))
+        classes = replay_into(egraph, start.graph, way, rewriter)
         exploration = self._explored(work, egraph, EMatcher(rules, start.graph.header, price))
         extraction = ModelProblem.of(egraph, price)
         solution = self._extracted(work, extraction, extraction.solution(best.graph, classes, "seed"))
@@ -138,13 +147,15 @@ class EqualitySaturation(Search):
 
         If no rewrites were found that make an application, the next best solution without it is tried instead.
         """
-        best, rewriter = start, _sharing(work.rewriter)
+        egraph = extraction.egraph
+        used = [use.rule.id for use in (*egraph.uses, *egraph.idle_uses)]
+        best, rewriter = start, SharingRewriter(_some(work.rewriter, used))
         for _ in range(self.attempts):
-            realisation = realise(start.graph, extraction.egraph, extraction.chosen(solution), rewriter)
-            state = start
-            for location, _graph in realisation.steps:
-                state = work.step(state, location)
+            realisation = realise(start.graph, egraph, extraction.chosen(solution), rewriter)
+            steps = [(rewriter.rules[place.rule].id, place.location, graph) for place, graph in realisation.steps]
+            state = _followed(work, start, steps)
             best = min((best, *state.path()), key=lambda s: s.runtime_ms)
+            logger.debug("%.4f ms realised, %d missing", state.runtime_ms, len(realisation.missing))
             extraction = extraction.without(realisation.missing)
             other = self._extracted(work, extraction, None) if realisation.missing and not work.is_spent else None
             if other is None:
@@ -210,12 +221,18 @@ def _share(work: Workspace, part: float) -> float | None:
     return None if work.budget.time_s is None else max(1e-3, part * (work.budget.time_s - work.elapsed_s))
 
 
-def _sharing(rewriter: Rewriter) -> SharingRewriter:
-    if not isinstance(rewriter, SharingRewriter):
-        raise InputError(
-            f"equality saturation cannot go on in a workspace of {rewriter.matching} matching, only of sharing"
-        )
-    return rewriter
+def _some(rewriter: Rewriter, identifiers: Collection[str]) -> list[Rule]:
+    """Return some of the rules of a rewriter; a location counts among the matches of its own rule, in any company."""
+    wanted = frozenset(identifiers)
+    return [rule for rule in rewriter.rules if rule.id in wanted]
+
+
+def _followed(work: Workspace, state: State, steps: Iterable[tuple[str, int, Graph]]) -> State:
+    """Return the state after steps that were taken elsewhere: rule, location, and the graph to which it led."""
+    numbers = {rule.id: number for number, rule in enumerate(work.rewriter.rules)}
+    for rule, location, graph in steps:
+        state = work.arrived(state, Location(numbers[rule], location), graph)
+    return state
 
 
 AFTER: Mapping[str, Callable[..., Search]] = {"greedy": Greedy, "chains": Chains}
