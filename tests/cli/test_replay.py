@@ -39,6 +39,28 @@ def test_a_recorded_trajectory_replays_to_the_same_model(rlflow, tmp_path):
     assert "starts from graph" in err
 
 
+def test_a_trajectory_of_sharing_matching_is_replayed_by_the_rewriter_that_shares(rlflow, tmp_path):
+    """The command reads from the file how locations were counted; with the other way of counting it leads elsewhere."""
+    from support.episodes import SMALL_BERT, record
+
+    from rlflow import zoo
+    from rlflow.onnx_io import from_onnx
+    from rlflow.rules import library
+    from rlflow.rules.matching.sharing import SharingRewriter
+    from rlflow.trajectory.record import save as save_trajectories
+
+    source, recorded = tmp_path / "in.onnx", tmp_path / "trajectory.jsonl"
+    onnx.save(zoo.build("bert", **SMALL_BERT, positions=16), source)
+    rules = library.load()
+    save_trajectories([record(from_onnx(source), SharingRewriter(rules.rules), rules.hash, 20, seed=1)], recorded)
+    code, out, err = rlflow("replay", recorded, source, "-o", tmp_path / "out.onnx")
+    assert code == 0, err
+    assert "every hash agrees" in out
+    private = json.loads(recorded.read_text()) | {"matching": "private"}
+    recorded.write_text(json.dumps(private) + "\n")
+    assert rlflow("replay", recorded, source)[0] == 1
+
+
 def test_a_model_that_is_replayed_to_a_file_is_compared_where_its_sizes_are_known(rlflow, tmp_path, caplog):
     """A recorded trajectory over a BERT of open batch: what is written without a shape comes with a warning."""
     name = "bert_open_batch"

@@ -29,8 +29,8 @@ Class = int
 class Choice(NamedTuple):
     """One operator application: its price, the class of each output (None if it is never read), its operands.
 
-    Operands that cost nothing (constants, inputs) may be left out. Of solutions at the same price, those of lower `rank`
-    in all are the better ones; it should stay below 100.
+    Operands that cost nothing (constants, inputs) may be left out. Of solutions at the same price, those of lower
+    `rank` in all are the better ones; it should stay below 100.
     """
 
     price_ms: float
