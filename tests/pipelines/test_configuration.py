@@ -22,6 +22,7 @@ from rlflow.rules import library
 from rlflow.rules.matching.rewriter import Rewriter
 from rlflow.rules.synthesis.families import SHIPPED
 from rlflow.rules.verification.verify import VerificationConfig
+from rlflow.search.base import Search
 from rlflow.search.rule_selection import SelectionConfig
 from rlflow.tracking import composition
 from rlflow.tracking.composition import complete_graphs, compose_configuration, graph_names
@@ -87,10 +88,13 @@ def test_every_search_is_a_method_with_its_defaults(option: str):
 
 
 def _comparable(value: Any) -> Any:
-    """A portfolio's members without the rewriters and cost models that each was made with."""
-    if not isinstance(value, tuple):
+    """A value in which searches, and a portfolio's members, are without the rewriter and the cost model of each."""
+    if isinstance(value, tuple):
+        return [(_comparable(member.search), member.share) for member in value]
+    if not isinstance(value, Search):
         return value
-    return [(type(m.search), m.share, {f.name: getattr(m.search, f.name) for f in fields(m.search)[3:]}) for m in value]
+    own = (entry.name for entry in fields(value) if entry.name not in ("library", "rewriter", "cost_model"))
+    return type(value), {name: _comparable(getattr(value, name)) for name in own}
 
 
 def test_every_search_of_the_group_competes():
