@@ -39,7 +39,7 @@ SHARING = SharingRewriter(LIBRARY.rules)
 
 
 def _method(cost_model=None, **settings):
-    method = equality_saturation(LIBRARY, SHARING, cost_model or AnalyticCost(), seeded=False, **SETTINGS | settings)
+    method = equality_saturation(LIBRARY, SHARING, cost_model or AnalyticCost(), before=None, **SETTINGS | settings)
     return replace(method, seed=Greedy(LIBRARY, REWRITER, method.cost_model))
 
 
@@ -153,7 +153,7 @@ def test_chains_may_go_on_from_what_it_found(tiny):
         ({"extraction": "oracle"}, "no extraction 'oracle'"),
         ({"rounds": 0}, "at least one round"),
         ({"solutions": 0}, "at least one round, one attempt and one solution"),
-        ({"after": "random"}, "no search 'random' goes on"),
+        ({"after": "random"}, "before and after it, not 'random'"),
         ({"exploration": {"nodes": 5}}, "no setting 'nodes'"),
         ({"limits": {"seconds": 5}}, "no setting 'seconds'"),
     ],
@@ -161,6 +161,17 @@ def test_chains_may_go_on_from_what_it_found(tiny):
 def test_settings_that_there_are_not_are_refused(settings, reason):
     with pytest.raises(InputError, match=reason):
         _method(**settings)
+
+
+def test_what_another_search_found_is_the_seed(decoder, found):
+    """The e-graph begins with the original, so that the other search's choices bind it to nothing."""
+    method = _method()
+    work = method.begin(decoder, WITHOUT_LIMIT)
+    greedy = Greedy(LIBRARY, SHARING, AnalyticCost()).improve(work, work.start)
+    assert found.best_ms < greedy.runtime_ms
+    state = replace(method, seed=None).improve(work, greedy)
+    assert state.runtime_ms == pytest.approx(found.best_ms)
+    assert state.path()[0] is work.start
 
 
 def test_a_workspace_that_does_not_share_is_refused(tiny):

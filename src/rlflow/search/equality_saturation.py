@@ -60,9 +60,9 @@ EXTRACTIONS = ("ilp", "greedy")
 class EqualitySaturation(Search):
     """At most `rounds` rounds, each with an e-graph of its own, the first from the shipped rules if `declared_first`.
 
-    `seed` is the search that goes first, and `after` the one that goes on from what a round realised, if any. Of each
-    e-graph, the best graph and up to `solutions` - 1 others are priced by the cost model, drawn with `random_seed`.
-    At most `attempts` are made to realise one.
+    `seed` is the search that goes first, unless another has in the same workspace, whose state is the seed then, and
+    `after` the one that goes on from what a round realised. Of each e-graph, the best graph and up to `solutions` - 1
+    others, drawn with `random_seed`, are priced by the cost model, and at most `attempts` are made to realise one.
     `rewriter` must share (`rules.matching.sharing`), since graphs that come out of an e-graph do.
     """
 
@@ -89,7 +89,8 @@ class EqualitySaturation(Search):
             raise InputError(
                 "equality saturation goes on in a workspace of sharing matching: give it a SharingRewriter"
             )
-        best, start = self._seeded(work, state), state
+        best = self._seeded(work) if state is work.start else state
+        start = work.start
         for number in range(self.rounds):
             if work.is_spent:
                 break
@@ -104,8 +105,9 @@ class EqualitySaturation(Search):
             start = best = min(best, found, key=lambda s: s.runtime_ms)
         return best
 
-    def _seeded(self, work: Workspace, state: State) -> State:
-        """Return what the seeding search makes of a state, its steps taken again by the rewriter that shares."""
+    def _seeded(self, work: Workspace) -> State:
+        """Return what the seeding search makes of the start, its steps taken again by a rewriter that shares."""
+        state = work.start
         if self.seed is None:
             return state
         result = self.seed.optimise(state.graph, Budget(_share(work, _SEEDING), work.budget.expansions))
@@ -236,8 +238,8 @@ def _followed(work: Workspace, state: State, steps: Iterable[tuple[str, int, Gra
     return state
 
 
-AFTER: Mapping[str, Callable[..., Search]] = {"greedy": Greedy, "chains": Chains}
-"""The searches that may go on from what a round found, by name."""
+OTHERS: Mapping[str, Callable[..., Search]] = {"greedy": Greedy, "chains": Chains}
+"""The searches that may go before equality saturation, and on from what a round found, by name."""
 
 
 def equality_saturation(
@@ -245,7 +247,7 @@ def equality_saturation(
     rewriter: Rewriter,
     cost_model: CostModel,
     *,
-    seeded: bool = True,
+    before: str | None = "greedy",
     after: str | None = "greedy",
     exploration: Mapping[str, Any] | None = None,
     limits: Mapping[str, Any] | None = None,
@@ -253,19 +255,20 @@ def equality_saturation(
 ) -> EqualitySaturation:
     """Make the method: `exploration` and `limits` are settings of `ExplorationConfig` and `ilp.Limits`.
 
-    `seeded` lets greedy search go first, and `after` names the search that ends each round. `InputError` for what there
-    is not.
+    `before` names the search whose result is in the e-graph from the start, `after` the one that ends each round.
+    `InputError` for what there is not.
     """
-    if after is not None and after not in AFTER:
-        raise InputError(f"no search {after!r} goes on after equality saturation: choose among {', '.join(AFTER)}")
+    for name in (before, after):
+        if name is not None and name not in OTHERS:
+            raise InputError(f"equality saturation goes with {' or '.join(OTHERS)} before and after it, not {name!r}")
     sharing = rewriter if isinstance(rewriter, SharingRewriter) else SharingRewriter(rewriter.rules)
-    private = Rewriter(rewriter.rules) if sharing is rewriter and seeded else rewriter
+    private = Rewriter(rewriter.rules) if sharing is rewriter and before is not None else rewriter
     return EqualitySaturation(
         library,
         sharing,
         cost_model,
-        seed=Greedy(library, private, cost_model) if seeded else None,
-        after=None if after is None else AFTER[after](library, sharing, cost_model),
+        seed=None if before is None else OTHERS[before](library, private, cost_model),
+        after=None if after is None else OTHERS[after](library, sharing, cost_model),
         exploration=_configured(ExplorationConfig, exploration),
         limits=_configured(ilp.Limits, limits),
         **options,
@@ -278,7 +281,7 @@ def tensat(library: Library, rewriter: Rewriter, cost_model: CostModel, **option
     No greedy search before or after it, all rules at once, no price guard, and an e-graph without cycles.
     """
     own = {
-        "seeded": False,
+        "before": None,
         "after": None,
         "rounds": 1,
         "declared_first": False,
