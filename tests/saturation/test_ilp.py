@@ -17,7 +17,8 @@ def test_nothing_is_cheaper(relaxations, problem):
     if solution is None:
         assert cheapest == float("inf")
         return
-    assert solution.proven and not solution.limited_by
+    assert solution.proven
+    assert not solution.limited_by
     assert solution.objective_ms == cheapest == pytest.approx(solution.bound_ms)
     assert problem.is_solution(solution.chosen)
 
@@ -33,7 +34,8 @@ def test_it_sees_what_greedy_extraction_does_not(width):
     """Sharing costs 1 + width + 4 in all, and greedy extraction takes 1 + 3 width."""
     problem = shared(width)
     greedy, solution = greedy_extraction.extract(problem), ilp.extract(problem)
-    assert greedy is not None and solution is not None
+    assert greedy is not None
+    assert solution is not None
     assert (greedy.objective_ms, solution.objective_ms) == (1.0 + 3 * width, width + 5.0)
     assert solution.proven
 
@@ -50,7 +52,7 @@ def test_a_ring_is_opened_once(length):
 
 
 def test_a_loop_over_several_outputs_is_forbidden():
-    """Each of two Splits reads what the other one makes: both together cost 2, and one has to be made for 10 instead."""
+    """Each of two Splits reads what the other one makes: together they cost 2, and one has to be made for 10."""
     choices = (Choice(1.0, (0, 1), (3,)), Choice(1.0, (2, 3), (1,)), Choice(10.0, (1,), ()), Choice(10.0, (3,), ()))
     for relaxations in (0, 8):
         solution = ilp.extract(Problem(choices, (0, 2)), None, ilp.Limits(relaxations=relaxations))
@@ -89,5 +91,6 @@ def test_prices_may_be_in_any_unit(scale):
     problem = shared(5)
     scaled = Problem(tuple(c._replace(price_ms=c.price_ms * scale) for c in problem.choices), problem.roots)
     one, other = ilp.extract(problem), ilp.extract(scaled)
-    assert one is not None and other is not None
+    assert one is not None
+    assert other is not None
     assert one.chosen == other.chosen

@@ -8,6 +8,7 @@ from support.egraphs import explored_by_walks
 from support.rewrites import assert_same_outputs, graph_of
 from support.strategies import source
 from support.walks import LIBRARY, add, leaf
+from support.wrong_rule import WRONG, differs_from
 
 from rlflow import zoo
 from rlflow.cost.analytic import AnalyticCost
@@ -22,6 +23,7 @@ from rlflow.saturation.model_egraph import ModelEGraph
 from rlflow.saturation.prices import NodePrice, NodePrices
 from rlflow.saturation.realisation import Realisation, realise
 from rlflow.saturation.rebuilding import ModelProblem
+from rlflow.trajectory.bisect import first_wrong_step
 from rlflow.trajectory.record import Trajectory
 from rlflow.trajectory.replay import replay
 
@@ -105,9 +107,12 @@ def test_steps_are_a_trajectory_that_replays() -> None:
     assert structural_hash(last) == structural_hash(found.last)
 
 
-@pytest.mark.parametrize("name", ["gpt2", "bert"])
-def test_solutions_of_small_models_are_realised_and_right(name: str) -> None:
-    """Cheapest graphs at prices drawn at random: nearly all can be reached, and those are the very graphs wanted."""
+@pytest.mark.parametrize(("name", "at_least"), [("gpt2", 10), ("bert", 4)])
+def test_solutions_of_small_models_are_realised_and_right(name: str, at_least: int) -> None:
+    """Graphs cheap at prices drawn at random, of which BERT's ask for ways back out of merged products.
+
+    What can be reached completely is the very graph wanted; what cannot is right all the same.
+    """
     start = small(name)
     egraph = explored(start, SHARING, walks=2, steps=12)
     rng, complete, steps = np.random.default_rng(1), 0, 0
@@ -122,8 +127,8 @@ def test_solutions_of_small_models_are_realised_and_right(name: str) -> None:
         if not found.missing:
             wanted = AnalyticCost().runtime_ms(problem.graph(solution, start))
             assert AnalyticCost().runtime_ms(found.last) == pytest.approx(wanted, rel=1e-9)
-    assert_same_outputs(start, found.last, rng)
-    assert complete >= 0.8 * trials
+        assert_same_outputs(start, found.last, rng)
+    assert complete >= at_least
     assert steps >= 5 * trials
 
 
@@ -150,3 +155,18 @@ def test_the_same_solution_is_realised_by_the_same_steps() -> None:
         locations.append([location for location, _ in found.steps])
     assert locations[0] == locations[1]
     assert locations[0]
+
+
+def test_a_wrong_rule_in_an_egraph_is_named_by_the_trajectory() -> None:
+    """A rule that loses a bias makes its target look equal; bisection finds the step that took it."""
+    start = small("gpt2")
+    rewriter = SharingRewriter([*LIBRARY.rules, WRONG])
+    egraph = explored(start, rewriter, walks=1, steps=1)
+    used = next(use for use in egraph.uses if use.rule is WRONG)
+    chosen = {egraph.find(n): egraph.application(n) for n in egraph.class_of.values()}
+    chosen[egraph.find(used.roots[0])] = used.made[-1]
+    found = realise(start, egraph, chosen, rewriter)
+    assert found.missing == ()
+    wrong = first_wrong_step(start, trajectory_of(start, found, rewriter), rewriter, differs_from(start))
+    assert wrong is not None
+    assert wrong.match.rule is WRONG

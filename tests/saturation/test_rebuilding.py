@@ -1,4 +1,4 @@
-"""An e-graph becomes a problem of extraction, and its solutions become graphs that cost as much and compute the same."""
+"""An e-graph becomes a problem of extraction, whose solutions become graphs that cost as much and compute the same."""
 
 from dataclasses import replace
 
@@ -37,7 +37,8 @@ def test_a_model_comes_out_as_it_went_in(name):
     extraction = _problem(egraph)
     as_given = extraction.solution(original, egraph.class_of, "as given")
     best = ilp.extract(extraction.problem)
-    assert as_given is not None and best is not None
+    assert as_given is not None
+    assert best is not None
     assert best.objective_ms == as_given.objective_ms == pytest.approx(COST.runtime_ms(original), rel=1e-9)
 
     rebuilt = extraction.graph(best, original)
@@ -59,7 +60,8 @@ def test_any_solution_of_many_graphs_at_once_is_a_graph(original, seed):
 
     extraction = _problem(egraph)
     greedy, best = greedy_extraction.extract(extraction.problem), ilp.extract(extraction.problem)
-    assert greedy is not None and best is not None
+    assert greedy is not None
+    assert best is not None
     assert best.objective_ms <= greedy.objective_ms
     for solution in (greedy, best):
         rebuilt = extraction.graph(solution, original)

@@ -4,7 +4,7 @@ from rlflow.cost.analytic import AnalyticCost
 from rlflow.equivalence.compare import compare
 from rlflow.onnx_io import to_onnx
 from rlflow.optimiser import Budget, Workspace
-from rlflow.rules.matching.rewriter import Rewriter
+from rlflow.rules.matching.sharing import rewriter_of
 from rlflow.rules.rule import rule_from_json
 
 # Looks like a rule that merges two biases, and loses one of them. No certificate: it could not be in a library.
@@ -22,9 +22,9 @@ def differs_from(graph):
     return lambda other: not compare(original, to_onnx(other)).equivalent
 
 
-def with_a_wrong_step(bert, shipped, right_before, right_after):
+def with_a_wrong_step(bert, shipped, right_before, right_after, matching="private"):
     """Right steps, the wrong one, right steps."""
-    rewriter = Rewriter([*shipped.rules, WRONG])
+    rewriter = rewriter_of(matching, [*shipped.rules, WRONG])
     work = Workspace.begin(bert, rewriter, AnalyticCost(), "none", Budget(expansions=1))
 
     def right(state):

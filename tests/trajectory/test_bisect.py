@@ -23,6 +23,13 @@ def test_the_wrong_step_is_found(bert, shipped, right_before, right_after):
     assert structural_hash(found.after) == found.step.hash
 
 
+def test_the_wrong_step_is_found_among_those_of_sharing_matching(bert, shipped):
+    trajectory, rewriter = with_a_wrong_step(bert, shipped, 3, 4, matching="sharing")
+    assert trajectory.matching == "sharing"
+    found = first_wrong_step(bert, trajectory, rewriter, differs_from(bert))
+    assert (found.number, found.match.rule) == (4, WRONG)
+
+
 def test_a_right_trajectory_has_no_wrong_step(bert, episode, shipped):
     rewriter, is_wrong = Rewriter(shipped.rules), differs_from(bert)
     assert first_wrong_step(bert, episode, rewriter, is_wrong) is None

@@ -126,14 +126,15 @@ def test_nothing_to_minimise_is_refused_and_nothing_at_all_is_the_shortest():
         minimise(graph, replace(trajectory, steps=steps), rewriter, is_bare(3))
 
 
-def test_the_result_is_a_trajectory_like_any_other_and_always_the_same(bert, shipped):
+@pytest.mark.parametrize("matching", ["private", "sharing"])
+def test_the_result_is_a_trajectory_like_any_other_and_always_the_same(bert, shipped, matching):
     """A wrong rule between nine right ones on a real model: it alone remains, and replays to its hash."""
-    trajectory, rewriter = with_a_wrong_step(bert, shipped, 5, 4)
+    trajectory, rewriter = with_a_wrong_step(bert, shipped, 5, 4, matching)
     first, second = (minimise(bert, trajectory, rewriter, differs_from(bert)) for _ in range(2))
     assert first == second
     assert [step.rule for step in first.steps] == [trajectory.steps[5].rule]
     assert structural_hash(end(bert, first, rewriter)) == first.steps[-1].hash
-    assert first.start_hash == trajectory.start_hash
+    assert (first.start_hash, first.matching) == (trajectory.start_hash, matching)
     assert np.isfinite([step.runtime_ms for step in first.steps]).all()
 
 

@@ -77,3 +77,12 @@ def test_a_failed_save_leaves_the_old_file(episode, tmp_path):
     with pytest.raises(RuntimeError, match="interrupted"):
         save(broken(), path)
     assert load(path) == [episode]
+
+
+def test_a_file_that_does_not_tell_the_matching_is_of_private_matching():
+    """Files from before there was another still load."""
+    text = Trajectory("0123456789abcdef", 1.0, "analytic", "library", (), matching="sharing").to_json()
+    assert Trajectory.from_json(text).matching == "sharing"
+    content = json.loads(text)
+    del content["matching"]
+    assert Trajectory.from_json(json.dumps(content)).matching == "private"

@@ -14,6 +14,7 @@ from rlflow.ir.structural_hash import structural_hash
 from rlflow.onnx_io import from_onnx, to_onnx
 from rlflow.rules.library import Library
 from rlflow.rules.matching.rewriter import Rewriter
+from rlflow.rules.matching.sharing import SharingRewriter
 from rlflow.runtime.session import open_session, run
 from rlflow.trajectory.record import Step, Trajectory
 from rlflow.trajectory.replay import replay
@@ -113,3 +114,24 @@ def _walked(graph: Graph, rewriter: Rewriter, locations: Sequence[int]) -> Traje
         graph = rewriter.apply(graph, rewriter.matches(graph)[0][location])
         steps.append(Step(rewriter.rules[0].id, location, structural_hash(graph), 0.0, 0.0))
     return Trajectory(start, 0.0, "none", "one rule", tuple(steps))
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_a_trajectory_of_private_matching_becomes_one_of_sharing_matching(
+    bert: Graph, shipped: Library, seed: int
+) -> None:
+    """Every private match is a sharing match of another number; what it leads to costs no more, as equal nodes merge."""
+    private, sharing = Rewriter(shipped.rules), SharingRewriter(shipped.rules)
+    trajectory = record(bert, private, shipped.hash, 10, seed)
+    moved = transferred(bert, trajectory, bert, private, sharing)
+    assert moved.trajectory.matching == "sharing"
+    *_, last = replay(bert, moved.trajectory, sharing)
+    assert structural_hash(last) == structural_hash(moved.last)
+    if not moved.refused:
+        assert [step.rule for step in moved.trajectory.steps] == [step.rule for step in trajectory.steps]
+
+
+def test_a_trajectory_is_not_replayed_with_another_matching(bert: Graph, shipped: Library) -> None:
+    trajectory = record(bert, SharingRewriter(shipped.rules), shipped.hash, 3, 0)
+    with pytest.raises(ReplayError, match="recorded with sharing matching"):
+        list(replay(bert, trajectory, Rewriter(shipped.rules)))

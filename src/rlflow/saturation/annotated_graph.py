@@ -73,10 +73,14 @@ class AnnotatedGraph:
         return ref.node in self.graph.nodes and not self.graph.nodes[ref.node].constant
 
     def values(self) -> Iterator[Ref]:
-        """Yield all values that are computed, readers before operands."""
-        for identifier in reversed(self.graph.order):
-            for index in range(len(self.graph.nodes[identifier].types)):
-                yield Ref(identifier, index)
+        """Yield all values that are computed and read, readers before operands."""
+        graph = self.graph
+        for identifier in reversed(graph.order):
+            outputs = [Ref(identifier, index) for index in range(len(graph.nodes[identifier].types))]
+            readers = [graph.nodes[reader] for reader in graph.consumers[identifier]] if len(outputs) > 1 else []
+            for ref in outputs:
+                if len(outputs) == 1 or ref in graph.outputs or any(ref in reader.inputs for reader in readers):
+                    yield ref
 
     def operands(self, value: Ref) -> list[Ref]:
         """Return the operands of a value's node that are no constants; none of a value that is gone."""

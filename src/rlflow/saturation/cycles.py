@@ -1,7 +1,7 @@
 """The filter of cycles of Tensat (Yang et al., Equality Saturation for Tensor Graph Superoptimization, MLSys 2021).
 
-Uniting classes can make a value part of its own operands: if Relu(Relu(x)) = Relu(x), an e-graph has Relu(c) in class c.
-An extraction must not choose such members around a circle. The filter sees to it that it cannot:
+Uniting classes can make a value part of its own operands: if Relu(Relu(x)) = Relu(x), an e-graph has Relu(c) in class
+c. An extraction must not choose such members around a circle. The filter sees to it that it cannot:
 
     before a pass    matches whose target would read what their own root is needed for are refused
     after a pass     for each circle that came about nevertheless, the member of it that was added last is filtered
@@ -18,7 +18,7 @@ from rlflow.saturation.model_egraph import ClassId, ENodeId, ModelEGraph
 
 
 class CycleFilter:
-    """What each class of an e-graph without cycles is computed from, as it was last rebuilt.
+    """The classes that each class of an e-graph without cycles is computed from, as it was last rebuilt.
 
     A set of classes is a number with one bit for each.
     """

@@ -34,7 +34,7 @@ _MS_PER_US = 1e-3
 
 @dataclass(frozen=True)
 class ExplorationConfig:
-    """How an e-graph is explored.
+    """The settings of an exploration.
 
     - `slack_us`: how much longer a target may take than its source in a wide pass; None admits every match at once.
     - `per_rule`: matches of one rule in one wide pass.
@@ -42,6 +42,7 @@ class ExplorationConfig:
     - `max_nodes`: e-nodes after which no match is used any more.
     - `max_passes`: passes, wide ones included.
     - `filters_cycles`: keep the e-graph free of cycles, at the price of matches that would close one.
+    - `filters_twins`: keep one of those applications that differ in constants alone.
     """
 
     slack_us: float | None = 6.0
@@ -50,15 +51,16 @@ class ExplorationConfig:
     max_nodes: int = 4_000
     max_passes: int = 80
     filters_cycles: bool = False
+    filters_twins: bool = True
 
 
-TENSAT = ExplorationConfig(slack_us=None, max_nodes=50_000, max_passes=15, filters_cycles=True)
+TENSAT = ExplorationConfig(slack_us=None, max_nodes=50_000, max_passes=15, filters_cycles=True, filters_twins=False)
 """The published settings of Tensat."""
 
 
 @dataclass(frozen=True)
 class Exploration:
-    """What an exploration did, and the size of the e-graph afterwards.
+    """The report of an exploration: what it did, and the size of the e-graph afterwards.
 
     `uses` counts those of each rule by its id. `limited_by` is "" if nothing was left to do, or else "nodes",
     "passes" or "time".
@@ -169,7 +171,8 @@ class _Run:
             if (cycle_filter is None or cycle_filter.admits(egraph, match)) and match.applied(egraph):
                 self._count(egraph.uses[-1], fresh)
         changed = egraph.rebuild()
-        filter_twins(egraph, changed)
+        if self.config.filters_twins:
+            filter_twins(egraph, changed)
         if cycle_filter is not None:
             break_cycles(egraph)
         if sum(self.uses.values()) == used:

@@ -38,7 +38,7 @@ class Limits:
 
     time_s: float = 30.0
     nodes: int = 2000
-    relative_gap: float = 1e-6
+    relative_gap: float = 1e-5
     relaxations: int = 8
 
 

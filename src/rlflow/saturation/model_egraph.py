@@ -108,9 +108,9 @@ class ModelEGraph:
     """An e-graph that begins with the values of a model; `class_of` has their e-nodes, which stand for their classes.
 
     `unite` leaves congruence for later; `rebuild` catches up. `uses` has every use of a rule that brought anything new,
-    in the order of time; `idle_uses` has the others, which are ways from one e-node to another all the same. `filtered`
-    has the applications that do not count any more and are members of no class, each with the one that stands in for
-    it, if any.
+    in the order of time; `idle_uses` has the others, which are ways from one e-node to another all the same.
+    `filtered` has the applications that do not count any more and are members of no class, each with the one that
+    stands in for it, if any.
     """
 
     def __init__(self) -> None:

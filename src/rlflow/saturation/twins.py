@@ -1,8 +1,8 @@
 """Twins: applications that are equal and differ in nothing but constants, of which one is enough.
 
-Where merging x v and x w into x [v w] and parting them again has given x v once more, but as the product with a slice of
-[v w], the two take the same time, and whatever can be done with one can be done with the other. Rules are not used on
-constants, so that nothing says v and that slice were the same; left alone, such products would be merged with each
+Where merging x v and x w into x [v w] and parting them again has given x v once more, but as the product with a slice
+of [v w], the two take the same time, and whatever can be done with one can be done with the other. Rules are not used
+on constants, so that nothing says v and that slice were the same; left alone, such products would be merged with each
 other without end.
 """
 

@@ -20,7 +20,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import Any, TypeVar
 
 from rlflow.cost.analytic import AnalyticCost
@@ -67,9 +67,9 @@ class EqualitySaturation(Search):
 
     seed: Search | None = None
     after: Search | None = None
-    exploration: ExplorationConfig = ExplorationConfig()
+    exploration: ExplorationConfig = field(default_factory=ExplorationConfig)
     extraction: str = "ilp"
-    limits: ilp.Limits = ilp.Limits()
+    limits: ilp.Limits = field(default_factory=ilp.Limits)
     rounds: int = 2
     declared_first: bool = True
     attempts: int = 8
@@ -213,7 +213,7 @@ def _share(work: Workspace, part: float) -> float | None:
 def _sharing(rewriter: Rewriter) -> SharingRewriter:
     if not isinstance(rewriter, SharingRewriter):
         raise InputError(
-            f"equality saturation cannot go on in a workspace of {rewriter.matching} matching: give it a SharingRewriter"
+            f"equality saturation cannot go on in a workspace of {rewriter.matching} matching, only of sharing"
         )
     return rewriter
 
@@ -241,7 +241,7 @@ def equality_saturation(
     if after is not None and after not in AFTER:
         raise InputError(f"no search {after!r} goes on after equality saturation: choose among {', '.join(AFTER)}")
     sharing = rewriter if isinstance(rewriter, SharingRewriter) else SharingRewriter(rewriter.rules)
-    private = Rewriter(rewriter.rules) if isinstance(rewriter, SharingRewriter) else rewriter
+    private = Rewriter(rewriter.rules) if sharing is rewriter and seeded else rewriter
     return EqualitySaturation(
         library,
         sharing,

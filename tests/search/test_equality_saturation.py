@@ -1,0 +1,168 @@
+"""Equality saturation is a search like the others, and finds what they do not."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from support.rewrites import assert_same_outputs
+from support.walks import LIBRARY, REWRITER
+
+from rlflow import zoo
+from rlflow.cost.analytic import AnalyticCost
+from rlflow.cost.base import Cost
+from rlflow.errors import InputError
+from rlflow.ir.graph import Graph
+from rlflow.onnx_io import from_onnx
+from rlflow.optimiser import Budget, OptimisationResult
+from rlflow.rules.matching.sharing import SharingRewriter, rewriter_of
+from rlflow.search.equality_saturation import equality_saturation, tensat
+from rlflow.search.greedy import Greedy
+from rlflow.trajectory.replay import replay
+
+SETTINGS = {"rounds": 1, "exploration": {"max_nodes": 600}}
+WITHOUT_LIMIT = Budget()
+
+
+@pytest.fixture(scope="module")
+def decoder() -> Graph:
+    """A decoder that reads its last token: what the other tokens alone need has to be pushed out step by step."""
+    sizes = {"layers": 1, "hidden": 256, "heads": 4, "intermediate": 512, "vocabulary": 50}
+    return from_onnx(zoo.build("t5_decoder", **sizes, head="last"))
+
+
+@pytest.fixture(scope="module")
+def found(decoder) -> OptimisationResult:
+    return _method().optimise(decoder, WITHOUT_LIMIT)
+
+
+SHARING = SharingRewriter(LIBRARY.rules)
+
+
+def _method(cost_model=None, **settings):
+    method = equality_saturation(LIBRARY, SHARING, cost_model or AnalyticCost(), seeded=False, **SETTINGS | settings)
+    return replace(method, seed=Greedy(LIBRARY, REWRITER, method.cost_model))
+
+
+def _greedy(graph):
+    return Greedy(LIBRARY, REWRITER, AnalyticCost()).optimise(graph, WITHOUT_LIMIT)
+
+
+def test_it_finds_what_greedy_search_does_not(decoder, found):
+    """Steps that cost nothing have to come before those that pay, so that greedy search hardly finds any."""
+    greedy = _greedy(decoder)
+    assert found.improvement_percent > greedy.improvement_percent + 3.0
+
+
+def test_its_result_is_a_trajectory_like_any_other(decoder, found):
+    """It replays from the original to the best graph, which computes the same."""
+    *_, last = replay(decoder, found.trajectory, rewriter_of(found.trajectory.matching, LIBRARY.rules))
+    assert AnalyticCost().runtime_ms(last) == found.best_ms
+    assert_same_outputs(decoder, last, np.random.default_rng(0))
+
+
+def test_it_says_how_close_it_came(found):
+    assert found.optimality is not None
+    assert found.optimality.proven
+    assert found.optimality.bound_ms <= found.best_ms * (1 + 1e-9)
+    assert 0.0 <= found.optimality.gap_percent < 1.0
+    assert found.optimality.limited_by in ("", "nodes")
+
+
+def test_the_effort_counts_uses_in_the_e_graph(found):
+    """Not vacuous: far more uses than steps, and milestones fall from the start to the best."""
+    assert found.effort.rewrites > 2 * len(found.trajectory.steps)
+    prices_ms = [reached.runtime_ms for reached in found.milestones]
+    assert prices_ms == sorted(prices_ms, reverse=True)
+    assert (prices_ms[0], prices_ms[-1]) == (found.start_ms, found.best_ms)
+    counts = [reached.evaluations for reached in found.milestones]
+    assert counts == sorted(counts)
+
+
+def test_it_repeats(decoder, found):
+    again = _method().optimise(decoder, WITHOUT_LIMIT)
+    assert again.trajectory == found.trajectory
+    assert again.optimality == found.optimality
+    assert again.effort.rewrites == found.effort.rewrites
+
+
+@pytest.mark.parametrize("name", ["tiny_merge", "tiny_chain", "tiny_scale", "tiny_transpose"])
+@pytest.mark.parametrize("extraction", ["ilp", "greedy"])
+def test_it_is_never_dearer_than_greedy_search(tiny, name, extraction):
+    graph = tiny(name)
+    found, greedy = _method(extraction=extraction).optimise(graph, WITHOUT_LIMIT), _greedy(graph)
+    assert found.best_ms <= greedy.best_ms * (1 + 1e-9)
+    assert_same_outputs(graph, found.best, np.random.default_rng(0))
+
+
+def test_without_time_the_original_comes_back(decoder):
+    found = _method().optimise(decoder, Budget(time_s=1e-3))
+    assert found.best_ms == found.start_ms
+    assert found.trajectory.steps == ()
+
+
+class _Threefold:
+    """A cost model that is three times the analytic one, and does not say that it adds up over nodes."""
+
+    name = "threefold"
+
+    def __init__(self) -> None:
+        self._analytic = AnalyticCost()
+
+    def runtime_ms(self, graph: Graph) -> float:
+        return 3.0 * self._analytic.runtime_ms(graph)
+
+    def cost(self, graph: Graph) -> Cost:
+        return replace(self._analytic.cost(graph), runtime_ms=self.runtime_ms(graph))
+
+
+def test_other_prices_are_asked_of_whole_graphs(tiny):
+    """The e-graph goes by analytic prices in proportion, several graphs are priced, and nothing is proven of them."""
+    graph = tiny("tiny_merge")
+    found = _method(_Threefold(), solutions=3).optimise(graph, WITHOUT_LIMIT)
+    analytic = _method().optimise(graph, WITHOUT_LIMIT)
+    assert found.best_ms == pytest.approx(3 * analytic.best_ms)
+    assert found.optimality is not None
+    assert (found.optimality.proven, found.optimality.bound_ms) == (False, 0.0)
+
+
+def test_a_later_round_has_all_rules(tiny):
+    """The second round ends the search where nothing is gained."""
+    graph, messages = tiny("tiny_chain"), list[str]()
+    found = _method(rounds=5).optimise(graph, WITHOUT_LIMIT, lambda fraction, text: messages.append(text))
+    assert 2 <= len(messages) < 5
+    assert found.best_ms <= found.start_ms
+
+
+def test_tensat_goes_without_seed_and_without_a_search_after_it(tiny):
+    method = tensat(LIBRARY, SHARING, AnalyticCost(), exploration={"slack_us": None, "max_nodes": 300})
+    assert (method.name, method.seed, method.after, method.rounds) == ("tensat", None, None, 1)
+    found = method.optimise(tiny("tiny_merge"), WITHOUT_LIMIT)
+    assert found.best_ms < found.start_ms
+
+
+def test_chains_may_go_on_from_what_it_found(tiny):
+    method = _method(after="chains")
+    assert type(method.after).__name__ == "Chains"
+    assert method.optimise(tiny("tiny_merge"), WITHOUT_LIMIT).best_ms <= _greedy(tiny("tiny_merge")).best_ms
+
+
+@pytest.mark.parametrize(
+    ("settings", "reason"),
+    [
+        ({"extraction": "oracle"}, "no extraction 'oracle'"),
+        ({"rounds": 0}, "at least one round"),
+        ({"solutions": 0}, "at least one round, one attempt and one solution"),
+        ({"after": "random"}, "no search 'random' goes on"),
+        ({"exploration": {"nodes": 5}}, "no setting 'nodes'"),
+        ({"limits": {"seconds": 5}}, "no setting 'seconds'"),
+    ],
+)
+def test_settings_that_there_are_not_are_refused(settings, reason):
+    with pytest.raises(InputError, match=reason):
+        _method(**settings)
+
+
+def test_a_workspace_that_does_not_share_is_refused(tiny):
+    work = Greedy(LIBRARY, REWRITER, AnalyticCost()).begin(tiny("tiny_merge"), WITHOUT_LIMIT)
+    with pytest.raises(InputError, match="cannot go on in a workspace of private matching"):
+        _method().improve(work, work.start)
