@@ -48,7 +48,7 @@ class ExplorationConfig:
     slack_us: float | None = 6.0
     per_rule: int = 400
     multi_root_rounds: int = 1
-    max_nodes: int = 12_000
+    max_nodes: int = 5_500
     max_passes: int = 80
     filters_cycles: bool = False
     filters_twins: bool = True

@@ -71,7 +71,7 @@ class EqualitySaturation(Search):
     exploration: ExplorationConfig = field(default_factory=ExplorationConfig)
     extraction: str = "ilp"
     limits: ilp.Limits = field(default_factory=ilp.Limits)
-    rounds: int = 2
+    rounds: int = 3
     declared_first: bool = True
     attempts: int = 8
     solutions: int = 1
@@ -98,8 +98,9 @@ class EqualitySaturation(Search):
             found = self._round(work, start, best, rules)
             if on_progress:
                 on_progress(work.fraction, f"{found.runtime_ms:.3f} ms after {number + 1} rounds")
-            if found.runtime_ms >= enough_ms(best) and not is_first:
-                break
+            outgrown = work.optimality is not None and work.optimality.limited_by
+            if found.runtime_ms >= enough_ms(best) and (outgrown or not is_first):
+                break  # where the first rules outgrow the limits and gain nothing, more of them would as well
             start = best = min(best, found, key=lambda s: s.runtime_ms)
         return best
 
