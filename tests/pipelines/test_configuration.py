@@ -22,6 +22,7 @@ from rlflow.rules import library
 from rlflow.rules.matching.rewriter import Rewriter
 from rlflow.rules.synthesis.families import SHIPPED
 from rlflow.rules.verification.verify import VerificationConfig
+from rlflow.search.base import Search
 from rlflow.search.rule_selection import SelectionConfig
 from rlflow.tracking import composition
 from rlflow.tracking.composition import complete_graphs, compose_configuration, graph_names
@@ -87,10 +88,12 @@ def test_every_search_is_a_method_with_its_defaults(option: str):
 
 
 def _comparable(value: Any) -> Any:
-    """A portfolio's members without the rewriters and cost models that each was made with."""
-    if not isinstance(value, tuple):
-        return value
-    return [(type(m.search), m.share, {f.name: getattr(m.search, f.name) for f in fields(m.search)[3:]}) for m in value]
+    """The searches inside a search without the rewriters and cost models that each was made with."""
+    if isinstance(value, Search):
+        return type(value), {f.name: _comparable(getattr(value, f.name)) for f in fields(value)[3:]}
+    if isinstance(value, tuple):
+        return tuple(map(_comparable, value))
+    return value
 
 
 def test_every_search_of_the_group_competes():

@@ -277,8 +277,16 @@ def tensat(library: Library, rewriter: Rewriter, cost_model: CostModel, **option
 
     No greedy search before or after it, all rules at once, no price guard, and an e-graph without cycles.
     """
-    own = {"seeded": False, "after": None, "rounds": 1, "declared_first": False, "exploration": vars(TENSAT)}
-    return equality_saturation(library, rewriter, cost_model, **{**own, "name": "tensat", **options})
+    own = {
+        "seeded": False,
+        "after": None,
+        "rounds": 1,
+        "declared_first": False,
+        "exploration": vars(TENSAT),
+        "limits": {"time_s": 3600.0, "nodes": 1_000_000},
+        "name": "tensat",
+    }
+    return equality_saturation(library, rewriter, cost_model, **{**own, **options})
 
 
 def _configured(kind: type[T], settings: Mapping[str, Any] | None) -> T:
