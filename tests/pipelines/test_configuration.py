@@ -88,12 +88,13 @@ def test_every_search_is_a_method_with_its_defaults(option: str):
 
 
 def _comparable(value: Any) -> Any:
-    """The searches inside a search without the rewriters and cost models that each was made with."""
-    if isinstance(value, Search):
-        return type(value), {f.name: _comparable(getattr(value, f.name)) for f in fields(value)[3:]}
+    """A value in which searches, and a portfolio's members, are without the rewriter and the cost model of each."""
     if isinstance(value, tuple):
-        return tuple(map(_comparable, value))
-    return value
+        return [(_comparable(member.search), member.share) for member in value]
+    if not isinstance(value, Search):
+        return value
+    own = (entry.name for entry in fields(value) if entry.name not in ("library", "rewriter", "cost_model"))
+    return type(value), {name: _comparable(getattr(value, name)) for name in own}
 
 
 def test_every_search_of_the_group_competes():

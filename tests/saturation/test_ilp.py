@@ -94,3 +94,21 @@ def test_prices_may_be_in_any_unit(scale):
     assert one is not None
     assert other is not None
     assert one.chosen == other.chosen
+
+
+@pytest.mark.parametrize("ranks", [(0, 5), (5, 0)])
+def test_of_equals_the_one_of_lower_rank_is_chosen(ranks):
+    """Two ways at the same price, over different classes, so that neither dominates the other."""
+    ways = [Choice(1.0, (0,), (way,), rank=rank) for way, rank in zip((1, 2), ranks, strict=True)]
+    problem = Problem((*ways, Choice(4.0, (1,), ()), Choice(4.0, (2,), ())), (0,))
+    solution = ilp.extract(problem)
+    assert solution is not None
+    assert solution.objective_ms == 5.0
+    assert solution.chosen[0] == ranks.index(0)
+
+
+def test_a_rank_never_outweighs_a_price():
+    choices = (Choice(1.0, (0,), (), rank=90), Choice(1.001, (0,), ()))
+    solution = ilp.extract(Problem(choices, (0,)))
+    assert solution is not None
+    assert solution.choices == (0,)

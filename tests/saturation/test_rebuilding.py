@@ -131,3 +131,30 @@ def test_a_graph_that_was_filtered_out_is_no_solution():
     assert _problem(egraph).solution(original, egraph.class_of, "as given") is not None
     egraph.filter(egraph.class_of[Ref(1)])
     assert _problem(egraph).solution(original, egraph.class_of, "as given") is None
+
+
+def test_ranks_count_the_uses_that_led_to_an_application():
+    """Applications of the model have rank 0; each rewrite of what another made has one more."""
+    original = from_onnx(zoo.build("tiny_chain"))
+    egraph = ModelEGraph.from_graph(original)
+    for seed in range(8):
+        replay_into(egraph, original, _walk(original, np.random.default_rng(seed)), REWRITER)
+    extraction = _problem(egraph)
+    ranks = dict(zip(extraction.applications, (c.rank for c in extraction.problem.choices), strict=True))
+    of_the_model = set(map(egraph.application, egraph.class_of.values()))
+    assert {application for application, rank in ranks.items() if rank == 0} <= of_the_model
+    assert {0, 1, 2} <= set(ranks.values())
+
+
+def test_an_application_may_be_left_out():
+    """Of two ways to the output the second remains; without both there is no solution."""
+    egraph = ModelEGraph.from_graph(
+        _graph([source((2, 2), "x"), _node("Relu", Ref(0)), _node("Tanh", Ref(0))], Ref(1), Ref(2))
+    )
+    one, other = (egraph.class_of[Ref(i)] for i in (1, 2))
+    egraph.unite(one, other)
+    egraph.rebuild()
+    extraction = _problem(egraph)
+    assert ilp.extract(extraction.without([one]).problem) is not None
+    assert extraction.without([one]).applications == (other,)
+    assert ilp.extract(extraction.without([one, other]).problem) is None

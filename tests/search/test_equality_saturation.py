@@ -94,12 +94,11 @@ def test_it_is_never_dearer_than_greedy_search(tiny, name, extraction):
     assert_same_outputs(graph, found.best, np.random.default_rng(0))
 
 
-def test_without_time_no_e_graph_is_explored(decoder):
-    """The greedy search that goes first may have taken a step in the little time that there is."""
+def test_without_time_there_is_no_e_graph(decoder):
+    """The seeding search gets its part of the time, and nothing is left after it."""
     found = _method().optimise(decoder, Budget(time_s=1e-3))
+    assert found.optimality is None
     assert found.best_ms <= found.start_ms
-    assert found.optimality is None or not found.optimality.proven
-    assert len(found.trajectory.steps) <= 2
 
 
 class _Threefold:

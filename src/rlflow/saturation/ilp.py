@@ -36,7 +36,7 @@ class Limits:
     A solution within `relative_gap` of the bound counts as the optimum.
     """
 
-    time_s: float = 30.0
+    time_s: float = 60.0
     nodes: int = 2000
     relative_gap: float = 1e-5
     relaxations: int = 8
@@ -47,15 +47,18 @@ def extract(problem: Problem, incumbent: Solution | None = None, limits: Limits 
 
     It is never dearer than `incumbent` and greedy extraction's.
     """
-    best = _cheaper(incumbent, greedy_extraction.extract(problem))
+    best = _better(problem, incumbent, greedy_extraction.extract(problem))
     return None if best is None else _Extraction(problem, limits or Limits(), best).run()
 
 
-def _cheaper(one: Solution | None, other: Solution | None) -> Solution | None:
-    """Return the cheaper solution, the first if they cost the same."""
+def _better(problem: Problem, one: Solution | None, other: Solution | None) -> Solution | None:
+    """Return the cheaper solution; of two at the same price that of lower rank, or else the first."""
     if one is None or other is None:
         return one or other
-    return other if other.objective_ms < one.objective_ms else one
+    if abs(other.objective_ms - one.objective_ms) > TOLERANCE * one.objective_ms:
+        return other if other.objective_ms < one.objective_ms else one
+    ranks = [sum(problem.choices[number].rank for number in solution.choices) for solution in (one, other)]
+    return other if ranks[1] < ranks[0] else one
 
 
 @dataclass
@@ -106,7 +109,10 @@ class _Extraction:
         """Extract greedily, choices being the cheaper the more of them the values hold, and keep the best solution."""
         prices = self.problem.choices
         guide = {n: prices[n].price_ms * (1.0 - min(values[column], 0.999)) for n, column in program.x.items()}
-        self.best = _cheaper(self.best, greedy_extraction.extract(self.problem, guide)) or self.best
+        self._keep(greedy_extraction.extract(self.problem, guide))
+
+    def _keep(self, found: Solution | None) -> None:
+        self.best = _better(self.problem, self.best, found) or self.best
 
     def _without_excess(self, program: IntegerProgram, relaxation: _Relaxation) -> IntegerProgram:
         """Leave out choices with which, by their reduced costs, no solution is cheaper than the best one."""
@@ -145,7 +151,7 @@ class _Extraction:
         chosen = [n for n, column in program.x.items() if values[column] > _CHOSEN]
         derived = self.problem.derivable(chosen)
         if all(root in derived for root in self.problem.wanted):
-            self.best = _cheaper(self.best, self.problem.solved(derived, "ilp")) or self.best
+            self._keep(self.problem.solved(derived, "ilp"))
             if is_optimal:  # up to the solver's tolerances
                 self.bound_ms = self.best.objective_ms
             return program
