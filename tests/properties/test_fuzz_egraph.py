@@ -23,7 +23,7 @@ from rlflow.search.equality_saturation import EqualitySaturation, equality_satur
 LIBRARY = load()
 DRAWN_MODELS = 300
 LEAST_MODELS = 1000
-LEAST_REALISED = 0.9
+LEAST_REALISED = 0.95
 LEAST_RULES = 0.9
 
 
@@ -37,7 +37,7 @@ def method(*rules: Rule) -> EqualitySaturation:
 ALL_RULES = method(*LIBRARY.rules)
 
 
-@settings(max_examples=10, deadline=None)
+@settings(max_examples=8, deadline=None)
 @given(drawn=models(), seed=st.integers(0, 2**32 - 1))
 def test_drawn_models(drawn: DrawnModel, seed: int) -> None:
     tally = EGraphTally(ALL_RULES)
@@ -45,8 +45,9 @@ def test_drawn_models(drawn: DrawnModel, seed: int) -> None:
     assert not tally.differences
 
 
-@pytest.mark.parametrize("rule", LIBRARY.rules[::72], ids=lambda rule: rule.id)
+@pytest.mark.parametrize("rule", LIBRARY.rules[::90], ids=lambda rule: rule.id)
 def test_sources_of_rules(rule: Rule) -> None:
+    """Of the first, graphs were once not found again: a value had gone for which others were still being prepared."""
     tally = EGraphTally(ALL_RULES)
     tally.optimise(model_around(rule, seed=0), seed=0)
     assert not tally.differences
@@ -81,7 +82,7 @@ def test_a_thousand_models(repository: Path) -> None:
     assert not tally.differences
     assert tally.models >= LEAST_MODELS
     assert tally.realised >= LEAST_REALISED * tally.extractions
-    assert len(tally.rules) >= LEAST_RULES * len(LIBRARY)
+    assert len(tally.rules) >= LEAST_RULES * len(LIBRARY.rules)
 
 
 def document(tally: EGraphTally) -> dict[str, Any]:

@@ -65,3 +65,26 @@ def test_the_value_that_replaced_another_is_found_through_merged_readers() -> No
     (total,) = (i for i in after.graph.order if after.graph.nodes[i].op == "Add")
     one, other = after.graph.nodes[total].inputs
     assert one == other == after.value(match.roots[0])
+
+
+def test_a_value_that_is_gone_does_not_run_and_reads_nothing() -> None:
+    """A step on the way to what a use needs may leave nobody who reads a value that the use is to begin with."""
+
+    def turned_twice(nodes: list[Node]) -> list[Ref]:
+        x = leaf(nodes, source((3, 4), "x"))
+        turned = add(nodes, "Transpose", add(nodes, "Transpose", x, perm=(1, 0)), perm=(1, 0))
+        return [add(nodes, "Relu", turned)]
+
+    graph = graph_of(turned_twice)
+    rewriter = SharingRewriter([LIBRARY.get("cancel-transposes")])
+    ((match,),) = rewriter.matches(graph)
+    egraph = explored_by_walks(graph, rewriter, np.random.default_rng(0), 1, 1)
+    before = AnnotatedGraph.begin(graph, egraph)
+    after = before.taken(rewriter, Location(0, 0), match)
+    assert after is not None
+    missing = [value for value in before.values() if value.node not in after.graph.nodes]
+    assert len(missing) == 2
+    for gone in missing:
+        assert before.runs(gone)
+        assert not after.runs(gone)
+        assert after.operands(gone) == []

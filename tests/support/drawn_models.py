@@ -20,8 +20,13 @@ class DrawnModel(NamedTuple):
 
 @st.composite
 def models(draw: st.DrawFn, least_nodes: int = 4, max_nodes: int = 14) -> DrawnModel:
-    """A drawn graph as a model; one of its values may be read through a detour, and its batch may be dynamic."""
+    """A drawn graph as a model; one of its nodes may be there again with its operands the other way round, one of its
+    values may be read through a detour, and its batch may be dynamic.
+    """
     model = standalone_model(draw(graphs(max_nodes, opset=21, least_nodes=least_nodes)))
+    turnable = [node for node in model.graph.node if node.op_type in ("Add", "Mul", "Sub")]
+    if turnable:
+        _turn(model, draw(st.sampled_from(turnable)))
     detour = draw(st.sampled_from([None, *DETOURS]))
     if detour is not None:
         value = draw(st.sampled_from([*model.graph.input, *_computed(model)]))
@@ -38,6 +43,13 @@ def models(draw: st.DrawFn, least_nodes: int = 4, max_nodes: int = 14) -> DrawnM
 def _computed(model: ModelProto) -> list[onnx.ValueInfoProto]:
     """The values between inputs and outputs."""
     return list(onnx.shape_inference.infer_shapes(model).graph.value_info)
+
+
+def _turn(model: ModelProto, node: NodeProto) -> None:
+    """Add a node of two operands once more, with these in the other order: the same to one who is careless."""
+    model.graph.node.append(helper.make_node(node.op_type, node.input[::-1], ["turned"]))
+    (kind,) = (v.type for v in (*_computed(model), *model.graph.output) if v.name == node.output[0])
+    model.graph.output.append(onnx.ValueInfoProto(name="turned", type=kind))
 
 
 def _lead(model: ModelProto, value: str, detour: list[NodeProto]) -> None:
