@@ -68,8 +68,8 @@ class Milestone:
 class Optimality:
     """The distance of the last extraction from the cheapest graph that the e-graph holds.
 
-    `bound_ms` is a proven lower bound, and `limited_by` what ended the e-graph's growth: "nodes", "time", "iterations",
-    or "" if it was saturated.
+    `bound_ms` is a proven lower bound, and `limited_by` what ended the e-graph's growth or its extraction: "nodes",
+    "passes", "time", "solver", or "" if neither had to be ended.
     """
 
     proven: bool
