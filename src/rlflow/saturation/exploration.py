@@ -75,10 +75,6 @@ class Exploration:
     limited_by: str
     wall_time_s: float
 
-    @property
-    def saturated(self) -> bool:
-        return not self.limited_by
-
 
 def explore(
     egraph: ModelEGraph, matcher: EMatcher, config: ExplorationConfig, deadline: float | None = None
