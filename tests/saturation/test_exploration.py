@@ -11,6 +11,7 @@ from support.strategies import graphs, source, weight
 
 from rlflow import zoo
 from rlflow.cost.analytic import AnalyticCost
+from rlflow.errors import InputError
 from rlflow.ir import Graph, Header, Ref, make_graph
 from rlflow.onnx_io import from_onnx
 from rlflow.ops import registry
@@ -179,3 +180,11 @@ def test_tensats_settings_use_every_match_and_keep_no_cycle() -> None:
     assert not explored.limited_by
     assert set(explored.uses) == {dear.id, circular.id}
     assert len(free.filtered) == 1
+
+
+@pytest.mark.parametrize(
+    "setting", [{"slack_us": -1.0}, {"per_rule": 0}, {"multi_root_rounds": -1}, {"max_nodes": 0}, {"max_passes": 0}]
+)
+def test_a_setting_out_of_range_is_refused(setting: dict) -> None:
+    with pytest.raises(InputError, match=next(iter(setting))):
+        ExplorationConfig(**setting)

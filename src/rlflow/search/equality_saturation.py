@@ -291,6 +291,7 @@ def equality_saturation(
     for name in (before, after):
         if name is not None and name not in OTHERS:
             raise InputError(f"equality saturation goes with {' or '.join(OTHERS)} before and after it, not {name!r}")
+    _check_settings(EqualitySaturation, options, ("library", "rewriter", "cost_model", "seed"))
     sharing = rewriter if isinstance(rewriter, SharingRewriter) else SharingRewriter(rewriter.rules)
     private = Rewriter(rewriter.rules) if sharing is rewriter and before is not None else rewriter
     return EqualitySaturation(
@@ -323,8 +324,13 @@ def tensat(library: Library, rewriter: Rewriter, cost_model: CostModel, **option
 
 
 def _configured(kind: type[T], settings: Mapping[str, Any] | None) -> T:
-    known = [entry.name for entry in fields(kind)]  # type: ignore[arg-type]
-    for name in settings or {}:
+    _check_settings(kind, settings or {})
+    return kind(**(settings or {}))
+
+
+def _check_settings(kind: type, settings: Mapping[str, Any], reserved: Collection[str] = ()) -> None:
+    """Raise `InputError` for a setting that is no field of the dataclass, or that its maker gives it."""
+    known = [entry.name for entry in fields(kind) if entry.name not in reserved]
+    for name in settings:
         if name not in known:
             raise InputError(f"equality saturation has no setting {name!r}: choose among {', '.join(known)}")
-    return kind(**(settings or {}))
