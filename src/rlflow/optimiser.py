@@ -66,10 +66,11 @@ class Milestone:
 
 @dataclass(frozen=True)
 class Optimality:
-    """The distance of the last extraction from the cheapest graph that the e-graph holds.
+    """The distance of what equality saturation ended with from the cheapest graph that its last e-graph holds.
 
-    `bound_ms` is a proven lower bound, and `limited_by` what ended the e-graph's growth or its extraction: "nodes",
-    "passes", "time", "solver", or "" if neither had to be ended.
+    `proven` says that there is none beyond the relative gap of the extraction. `bound_ms` is a proven lower bound, and
+    `limited_by` what ended the e-graph's growth or its extraction: "nodes", "passes", "time", "solver", or "" if neither
+    had to be ended.
     """
 
     proven: bool
@@ -90,6 +91,7 @@ class OptimisationResult:
     effort: Effort
     milestones: tuple[Milestone, ...] = ()
     optimality: Optimality | None = None
+    expansions: int = 0
 
     @property
     def improvement_percent(self) -> float:
@@ -229,6 +231,10 @@ class Workspace:
         self.evaluator.count(Effort(rewrites=1))
         return self._note(State(graph, self.evaluator.runtime_ms(graph), state, action))
 
+    def arrived_again(self, state: State, action: Location, graph: Graph) -> State:
+        """Price the graph to which a rewrite has led that `join` has counted; neither is counted once more."""
+        return self._note(State(graph, self.evaluator.confirmed_ms(graph), state, action))
+
     def _note(self, state: State) -> State:
         """Note a state as a milestone if it is the cheapest so far."""
         if not self.milestones or state.runtime_ms < self.milestones[-1].runtime_ms:
@@ -236,19 +242,24 @@ class Workspace:
             self.milestones.append(Milestone(effort.rewrites, effort.prices_measured, self.elapsed_s, state.runtime_ms))
         return state
 
-    def join(self, result: OptimisationResult) -> None:
-        """Count the effort and the milestones of another search from the same start, which has just ended, as ours."""
+    def join(self, result: OptimisationResult) -> list[Milestone]:
+        """Count the effort and the expansions of another search from the same start, which has just ended, as ours.
+
+        Return its milestones beyond ours, counted from our begin. They are ours only if its graphs can be reached here.
+        """
         before, passed_s = self.effort, self.elapsed_s - result.wall_time_s
-        for reached in result.milestones:
-            if reached.runtime_ms < self.milestones[-1].runtime_ms:
-                later = replace(
-                    reached,
-                    evaluations=before.rewrites + reached.evaluations,
-                    prices_measured=before.prices_measured + reached.prices_measured,
-                    wall_time_s=passed_s + reached.wall_time_s,
-                )
-                self.milestones.append(later)
         self.evaluator.count(result.effort)
+        self.expansions += result.expansions
+        return [
+            replace(
+                reached,
+                evaluations=before.rewrites + reached.evaluations,
+                prices_measured=before.prices_measured + reached.prices_measured,
+                wall_time_s=passed_s + reached.wall_time_s,
+            )
+            for reached in result.milestones
+            if reached.runtime_ms < self.milestones[-1].runtime_ms
+        ]
 
     def result(self, best: State) -> OptimisationResult:
         """Return the result whose best graph is `best`, with the way that leads there."""
@@ -261,6 +272,7 @@ class Workspace:
             effort=self.effort,
             milestones=tuple(self.milestones),
             optimality=self.optimality,
+            expansions=self.expansions,
         )
 
     def trajectory(self, start: State, end: State) -> Trajectory:

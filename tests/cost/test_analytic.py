@@ -12,6 +12,7 @@ from rlflow.cost.analytic import AnalyticConfig, AnalyticCost, GpuConfig
 from rlflow.cost.base import CostContext
 from rlflow.cost.models import COST_MODELS
 from rlflow.cost.work import WorkCounter
+from rlflow.errors import InputError
 from rlflow.onnx_io import from_onnx
 
 
@@ -73,3 +74,12 @@ def test_prices_of_two_machines_have_two_names():
     own = COST_MODELS.get("gpu")(CostContext(settings={"launch_us": 7.0}))
     assert own.config == GpuConfig(launch_us=7.0)
     assert [own.name, AnalyticCost().name] == ["gpu", "analytic"]
+
+
+@pytest.mark.parametrize(
+    "config", [{"gflops_per_s": 0.0}, {"gbytes_per_s": -1.0}, {"gflops_per_s": float("nan")}, {"launch_us": -2.0}]
+)
+@pytest.mark.parametrize("machine", [AnalyticConfig, GpuConfig])
+def test_machines_that_cannot_be_are_refused(machine, config):
+    with pytest.raises(InputError, match=next(iter(config))):
+        machine(**config)

@@ -11,6 +11,7 @@ from support.strategies import graphs, source, weight
 
 from rlflow import zoo
 from rlflow.cost.analytic import AnalyticCost
+from rlflow.errors import InputError
 from rlflow.ir import Graph, Header, Ref, make_graph
 from rlflow.onnx_io import from_onnx
 from rlflow.ops import registry
@@ -54,7 +55,7 @@ def test_a_detour_is_taken_if_it_costs_no_more_than_the_slack() -> None:
     for slack_us, uses in ((1.9, 0), (2.1, 2), (None, 2)):
         explored = explore(one_relu(), matcher([dearer, pays_then]), ExplorationConfig(slack_us=slack_us))
         assert sum(explored.uses.values()) == uses
-        assert explored.saturated
+        assert not explored.limited_by
         assert explored.nodes == 2 + (3 if uses else 0)
 
 
@@ -94,7 +95,6 @@ def test_a_limit_ends_it_and_is_told(limits: dict, expected: str) -> None:
     egraph = ModelEGraph.from_graph(graph)
     explored = explore(egraph, matcher(header=graph.header), config, deadline)
     assert explored.limited_by == expected
-    assert explored.saturated == (not expected)
     assert explored.nodes == len(egraph)
     assert sum(explored.uses.values()) == len(egraph.uses)
 
@@ -104,7 +104,7 @@ def test_saturated_means_that_nothing_new_is_left_within_the_slack() -> None:
     egraph = ModelEGraph.from_graph(graph)
     found = matcher(header=graph.header)
     config = ExplorationConfig()
-    assert explore(egraph, found, config).saturated
+    assert not explore(egraph, found, config).limited_by
     left = [m for m in found.everywhere(egraph) if m.pays or m.extra_ms <= config.slack_us / 1e3]
     assert left
     assert not [match.rule.name for match in left if match.applied(egraph)]
@@ -167,7 +167,7 @@ def test_a_model_with_a_loop_is_explored_around_it() -> None:
     egraph = ModelEGraph.from_graph(graph)
     explored = explore(egraph, matcher(header=graph.header), ExplorationConfig(slack_us=50.0))
     assert explored.uses
-    assert explored.saturated
+    assert not explored.limited_by
 
 
 def test_tensats_settings_use_every_match_and_keep_no_cycle() -> None:
@@ -177,6 +177,14 @@ def test_tensats_settings_use_every_match_and_keep_no_cycle() -> None:
     guarded, free = one_relu(), one_relu()
     assert not explore(guarded, matcher([dear]), ExplorationConfig()).uses
     explored = explore(free, matcher([dear, circular]), TENSAT)
-    assert explored.saturated
+    assert not explored.limited_by
     assert set(explored.uses) == {dear.id, circular.id}
     assert len(free.filtered) == 1
+
+
+@pytest.mark.parametrize(
+    "setting", [{"slack_us": -1.0}, {"per_rule": 0}, {"multi_root_rounds": -1}, {"max_nodes": 0}, {"max_passes": 0}]
+)
+def test_a_setting_out_of_range_is_refused(setting: dict) -> None:
+    with pytest.raises(InputError, match=next(iter(setting))):
+        ExplorationConfig(**setting)

@@ -4,6 +4,7 @@ import pytest
 from hypothesis import given, settings
 from support.extraction_problems import cheapest_ms, problems, ring, shared
 
+from rlflow.errors import InputError
 from rlflow.saturation import greedy_extraction, ilp
 from rlflow.saturation.problem import Choice, Problem
 
@@ -112,3 +113,9 @@ def test_a_rank_never_outweighs_a_price():
     solution = ilp.extract(Problem(choices, (0,)))
     assert solution is not None
     assert solution.choices == (0,)
+
+
+@pytest.mark.parametrize("limit", ["time_s", "nodes", "relative_gap", "relaxations"])
+def test_a_negative_limit_is_refused(limit):
+    with pytest.raises(InputError, match=f"{limit} is -1"):
+        ilp.Limits(**{limit: -1})

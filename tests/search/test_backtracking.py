@@ -6,6 +6,7 @@ from support.searches import SEARCHING, make
 from rlflow import zoo
 from rlflow.cost.analytic import AnalyticConfig, AnalyticCost
 from rlflow.onnx_io import from_onnx
+from rlflow.errors import InputError
 from rlflow.optimiser import Budget
 
 
@@ -43,3 +44,9 @@ def test_the_queue_is_bounded(shipped, bert):
     bounded = make("backtracking", shipped, queue_limit=5).optimise(bert, Budget(expansions=12))
     assert free.best_ms <= bounded.best_ms * 1.001
     assert bounded.best_ms < bounded.start_ms
+
+
+@pytest.mark.parametrize("alpha", [0.0, -1.0, float("nan")])
+def test_an_alpha_that_is_not_positive_is_refused(shipped, alpha):
+    with pytest.raises(InputError, match="alpha .* must be positive"):
+        make("backtracking", shipped, alpha=alpha)

@@ -98,8 +98,14 @@ def test_all_members_rewrite_as_equality_saturation_does(shipped, tiny):
     [
         ({}, "needs at least one search"),
         ({"magic": {"share": 1.0}}, "no search 'magic': choose among .*chains"),
-        ({"greedy": {"share": 0.0}}, "must be positive, not 0.0 of Greedy"),
+        ({"greedy": {"share": 0.0}}, "must be a positive number, not 0.0 of Greedy"),
+        ({"greedy": {"share": "x"}}, "must be a positive number, not 'x' of Greedy"),
+        ({"greedy": {}}, "search greedy of a portfolio needs a share"),
+        ({"greedy": 1.0}, "search greedy of a portfolio needs a share and may have options, but says 1.0"),
+        ({"greedy": {"share": 1.0, "option": {}}}, "may have options, but says .*'option'"),
         ({"chains": {"share": 1.0, "options": {"depth": 1}}}, "depth cannot be 1"),
+        ({"chains": {"share": 1.0, "options": {"foo": 1}}}, "'foo'; choose among depth, width, name"),
+        ({"equality_saturation": {"share": 1.0, "options": {"foo": 1}}}, "no setting 'foo': choose among .*rounds"),
     ],
 )
 def test_impossible_portfolios_are_refused(shipped, members, message):

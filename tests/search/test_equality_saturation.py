@@ -15,6 +15,7 @@ from rlflow.ir.graph import Graph
 from rlflow.onnx_io import from_onnx
 from rlflow.optimiser import Budget, OptimisationResult
 from rlflow.rules.matching.sharing import SharingRewriter, rewriter_of
+from rlflow.search.base import Search
 from rlflow.search.equality_saturation import equality_saturation, tensat
 from rlflow.search.greedy import Greedy
 from rlflow.trajectory.replay import replay
@@ -66,6 +67,60 @@ def test_it_says_how_close_it_came(found):
     assert found.optimality.bound_ms <= found.best_ms * (1 + 1e-9)
     assert 0.0 <= found.optimality.gap_percent < 1.0
     assert found.optimality.limited_by in ("", "nodes")
+
+
+class _GivingUp(Search):
+    """A search that goes back to the original."""
+
+    def improve(self, work, state, on_progress=None):
+        return work.start
+
+
+def test_proven_is_said_of_what_is_reported(tiny):
+    """Not vacuous: the extraction is proven in both cases, as the first shows, but the second throws its graph away."""
+    kept = replace(_method(), seed=None)
+    lost = replace(kept, after=_GivingUp(LIBRARY, SHARING, AnalyticCost()))
+    found, dearer = (method.optimise(tiny("tiny_merge"), WITHOUT_LIMIT) for method in (kept, lost))
+    assert found.optimality.proven
+    assert found.best_ms < dearer.best_ms == dearer.start_ms
+    assert not dearer.optimality.proven
+    gap_percent = 100 * (1 - dearer.optimality.bound_ms / dearer.best_ms)
+    assert dearer.optimality.gap_percent == pytest.approx(gap_percent)
+    assert gap_percent > 1.0
+
+
+def test_the_seed_spends_expansions_of_the_whole(decoder):
+    """Greedy search would go on (checked), but gets what is left of the budget."""
+    method, budget = _method(), Budget(expansions=5)
+    assert len(_greedy(decoder).trajectory.steps) > 5
+    work = method.begin(decoder, budget)
+    work.expansions = 3
+    method.improve(work, work.start)
+    assert work.expansions == 5
+    assert work.optimality is None, "nothing is left for an e-graph"
+
+
+def test_the_effort_of_the_seed_counts_once(decoder):
+    """Where the seed spends the budget, its steps are taken again all the same, but are no effort of their own."""
+    found = _method().optimise(decoder, Budget(expansions=5))
+    greedy = Greedy(LIBRARY, REWRITER, AnalyticCost()).optimise(decoder, Budget(expansions=5))
+    assert len(found.trajectory.steps) == len(greedy.trajectory.steps) == 5
+    assert found.effort.rewrites == greedy.effort.rewrites
+    assert (found.expansions, found.best_ms) == (5, greedy.best_ms)
+    assert [m.evaluations for m in found.milestones] == [m.evaluations for m in greedy.milestones]
+
+
+class _AtLeast(AnalyticCost):
+    """A machine on which every inference takes a second more, so that prices of nodes do not add up."""
+
+    def runtime_ms(self, graph):
+        return 1000.0 + super().runtime_ms(graph)
+
+
+def test_a_cost_model_that_says_otherwise_is_no_sum(tiny):
+    found = _method(_AtLeast()).optimise(tiny("tiny_merge"), WITHOUT_LIMIT)
+    assert found.best_ms < found.start_ms
+    assert (found.optimality.proven, found.optimality.bound_ms) == (False, 0.0)
 
 
 def test_the_effort_counts_uses_in_the_e_graph(found):
@@ -154,6 +209,10 @@ def test_chains_may_go_on_from_what_it_found(tiny):
         ({"rounds": 0}, "at least one round"),
         ({"solutions": 0}, "at least one round, one attempt and one solution"),
         ({"after": "random"}, "before and after it, not 'random'"),
+        ({"foo": 1}, "no setting 'foo': choose among .*rounds"),
+        ({"seed": None}, "no setting 'seed'"),
+        ({"exploration": {"max_nodes": 0}}, "max_nodes of at least 1, not 0"),
+        ({"limits": {"nodes": -1}}, "nodes is -1"),
         ({"exploration": {"nodes": 5}}, "no setting 'nodes'"),
         ({"limits": {"seconds": 5}}, "no setting 'seconds'"),
     ],

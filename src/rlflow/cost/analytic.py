@@ -13,6 +13,7 @@ from weakref import WeakKeyDictionary
 from rlflow.cost.base import Cost, CostContext, Surroundings
 from rlflow.cost.exact_sum import Exact, exact
 from rlflow.cost.work import WorkCounter
+from rlflow.errors import InputError
 from rlflow.ir.graph import Graph
 from rlflow.ir.node import Node, Ref
 from rlflow.ir.preview import Preview, runs
@@ -20,11 +21,21 @@ from rlflow.ir.preview import Preview, runs
 
 @dataclass(frozen=True)
 class AnalyticConfig:
-    """A machine: peak arithmetic, memory bandwidth, and what starting one kernel takes."""
+    """A machine: peak arithmetic, memory bandwidth, and what starting one kernel takes.
+
+    `InputError` for a rate that is not positive or a negative time.
+    """
 
     gflops_per_s: float = 100.0
     gbytes_per_s: float = 20.0
     launch_us: float = 2.0
+
+    def __post_init__(self) -> None:
+        for name in ("gflops_per_s", "gbytes_per_s"):
+            if not getattr(self, name) > 0:
+                raise InputError(f"{name} must be positive, not {getattr(self, name)}")
+        if not self.launch_us >= 0:
+            raise InputError(f"launch_us cannot be negative: {self.launch_us}")
 
 
 @dataclass(frozen=True)

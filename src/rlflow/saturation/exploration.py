@@ -24,6 +24,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
 
+from rlflow.errors import InputError
 from rlflow.saturation.cycles import CycleFilter, break_cycles
 from rlflow.saturation.matching import EMatch, EMatcher
 from rlflow.saturation.model_egraph import ClassId, ENodeId, ModelEGraph, Use
@@ -43,6 +44,8 @@ class ExplorationConfig:
     - `max_passes`: passes, wide ones included.
     - `filters_cycles`: keep the e-graph free of cycles, at the price of matches that would close one.
     - `filters_twins`: keep one of those applications that differ in constants alone.
+
+    `InputError` for a number out of range.
     """
 
     slack_us: float | None = 6.0
@@ -52,6 +55,13 @@ class ExplorationConfig:
     max_passes: int = 80
     filters_cycles: bool = False
     filters_twins: bool = True
+
+    def __post_init__(self) -> None:
+        if self.slack_us is not None and not self.slack_us >= 0:
+            raise InputError(f"slack_us cannot be negative: {self.slack_us}; null admits every match at once")
+        for name, least in {"per_rule": 1, "multi_root_rounds": 0, "max_nodes": 1, "max_passes": 1}.items():
+            if not getattr(self, name) >= least:
+                raise InputError(f"an exploration needs a {name} of at least {least}, not {getattr(self, name)}")
 
 
 TENSAT = ExplorationConfig(slack_us=None, max_nodes=50_000, max_passes=15, filters_cycles=True, filters_twins=False)
@@ -74,10 +84,6 @@ class Exploration:
     nodes_by_pass: tuple[int, ...]
     limited_by: str
     wall_time_s: float
-
-    @property
-    def saturated(self) -> bool:
-        return not self.limited_by
 
 
 def explore(

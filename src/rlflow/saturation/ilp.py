@@ -19,6 +19,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from rlflow.errors import InputError
 from rlflow.saturation import greedy_extraction
 from rlflow.saturation.integer_program import IntegerProgram, Loop
 from rlflow.saturation.problem import Problem, Solution
@@ -33,13 +34,18 @@ _SUPPORT = (0.01, 0.3, 0.6)  # loops of a relaxation are looked for among choice
 class Limits:
     """Limits of one extraction: seconds, and nodes of HiGHS's branch and bound, with which results repeat anywhere.
 
-    A solution within `relative_gap` of the bound counts as the optimum.
+    A solution within `relative_gap` of the bound counts as the optimum. `InputError` for a negative limit.
     """
 
     time_s: float = 60.0
     nodes: int = 2000
     relative_gap: float = 1e-5
     relaxations: int = 8
+
+    def __post_init__(self) -> None:
+        for name in ("time_s", "nodes", "relative_gap", "relaxations"):
+            if not getattr(self, name) >= 0:
+                raise InputError(f"a limit of an extraction cannot be negative: {name} is {getattr(self, name)}")
 
 
 def extract(problem: Problem, incumbent: Solution | None = None, limits: Limits | None = None) -> Solution | None:

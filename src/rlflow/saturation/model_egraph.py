@@ -403,7 +403,8 @@ class ModelEGraph:
         if node.is_opaque or any(operand is None for operand in operands):
             return None
         try:
-            (value,) = registry.OPERATORS[node.op].evaluate(FloatDomain(), node.attributes, operands)
+            with np.errstate(all="ignore"):
+                (value,) = registry.OPERATORS[node.op].evaluate(FloatDomain(), node.attributes, operands)
         except (IndexError, TypeError):
             return None
         return value.item()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import heapq
 from dataclasses import dataclass
 
+from rlflow.errors import InputError
 from rlflow.optimiser import OnProgress, State, Workspace
 from rlflow.search.base import Search
 
@@ -15,11 +16,16 @@ class Backtracking(Search):
 
     `alpha` above 1 lets the search pass through graphs that are worse than the best (the paper's 1.05). The budget's
     expansions are TASO's: graphs taken out of the queue. At most `queue_limit` graphs wait; the dearest are dropped.
+    `InputError` for an `alpha` that is not positive.
     """
 
     alpha: float = 1.05
     queue_limit: int = 2000
     name: str = "backtracking"
+
+    def __post_init__(self) -> None:
+        if not self.alpha > 0:
+            raise InputError(f"alpha is a multiple of the best price and must be positive, not {self.alpha}")
 
     def improve(self, work: Workspace, state: State, on_progress: OnProgress | None = None) -> State:
         best = state

@@ -12,6 +12,7 @@ is why all members rewrite with the same rewriter.
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -52,8 +53,10 @@ class Best(Search):
         if not self.members:
             raise InputError("a portfolio needs at least one search")
         for search, share in self.members:
-            if not share > 0:
-                raise InputError(f"a share of the budget must be positive, not {share} of {type(search).__name__}")
+            if not isinstance(share, int | float) or not share > 0:
+                raise InputError(
+                    f"a share of the budget must be a positive number, not {share!r} of {type(search).__name__}"
+                )
 
     def improve(self, work: Workspace, state: State, on_progress: OnProgress | None = None) -> State:
         total, shares = work.budget, [member.share for member in self.members]
@@ -108,15 +111,24 @@ def best(
 ) -> Best:
     """Make the method from its members, in their order: name -> {"share": of the budget, "options": of the search}.
 
-    `InputError` for a search that there is not.
+    `InputError` for a search or an option that there is not.
     """
-    made = []
-    for name, member in members.items():
-        if name not in SEARCHES:
-            raise InputError(f"a portfolio has no search {name!r}: choose among {', '.join(SEARCHES)}")
-        search = SEARCHES[name](library, rewriter, cost_model, **member.get("options", {}))
-        made.append(Member(search, member["share"]))
+    made = [_member(name, member, (library, rewriter, cost_model)) for name, member in members.items()]
 
     # The rewriter of equality saturation finds all that the plain one does; members use that of the workspace.
     sharing = next((m.search.rewriter for m in made if isinstance(m.search, EqualitySaturation)), rewriter)
     return Best(library, sharing, cost_model, tuple(made))
+
+
+def _member(name: str, member: Mapping[str, Any], parts: tuple[Library, Rewriter, CostModel]) -> Member:
+    if name not in SEARCHES:
+        raise InputError(f"a portfolio has no search {name!r}: choose among {', '.join(SEARCHES)}")
+    if not isinstance(member, Mapping) or "share" not in member or not set(member) <= {"share", "options"}:
+        raise InputError(f"the search {name} of a portfolio needs a share and may have options, but says {member!r}")
+    make, options = SEARCHES[name], member.get("options", {})
+    try:
+        inspect.signature(make).bind(*parts, **options)
+    except TypeError as error:
+        known = ", ".join([*inspect.signature(make).parameters][len(parts) :])
+        raise InputError(f"the search {name} of a portfolio cannot be made: {error}; choose among {known}") from None
+    return Member(make(*parts, **options), member["share"])

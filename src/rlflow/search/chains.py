@@ -55,7 +55,7 @@ class Chains(Search):
         chained: State | None = state
         while chained is not None:
             state = descend(work, chained, on_progress)
-            chained = self._best_chain(work, state, gains_ms)
+            chained = None if work.is_spent else self._best_chain(work, state, gains_ms)
             if chained and on_progress:
                 on_progress(work.fraction, f"{chained.runtime_ms:.3f} ms by a chain")
         return state

@@ -12,7 +12,8 @@ that steps that pay only together need not be found one after another. A round o
 and the next round begins from what came out, until nothing is gained.
 
 Invariant: every state is reached by rewrites from the state before it; the e-graph only says which. A result is
-therefore a trajectory like any other, and never dearer than greedy search's.
+therefore a trajectory like any other, and never dearer than that of the search that
+went first, if all of its steps could be taken again by a rewriter that shares.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from dataclasses import dataclass, field, fields, replace
 from typing import Any, TypeVar
 
 from rlflow.cost.analytic import AnalyticCost
-from rlflow.cost.base import CostModel
+from rlflow.cost.base import CostModel, local
 from rlflow.cost.effort import Effort
 from rlflow.errors import InputError
 from rlflow.ir.graph import Graph
@@ -46,8 +47,7 @@ from rlflow.saturation.seeding import replay_into
 from rlflow.search.base import Search
 from rlflow.search.chains import Chains
 from rlflow.search.greedy import Greedy, descend, enough_ms
-from rlflow.trajectory.replay import replay
-from rlflow.trajectory.transfer import transferred
+from rlflow.trajectory.transfer import steps_taken
 
 logger = logging.getLogger(__name__)
 
@@ -96,45 +96,56 @@ class EqualitySaturation(Search):
                 break
             is_first = number == 0 and self.declared_first
             rules = [rule for rule in self.rewriter.rules if rule.is_declared or not is_first]
-            found = self._round(work, start, best, rules)
+            before, best = best, self._round(work, start, best, rules)
             if on_progress:
-                on_progress(work.fraction, f"{found.runtime_ms:.3f} ms after {number + 1} rounds")
+                on_progress(work.fraction, f"{best.runtime_ms:.3f} ms after {number + 1} rounds")
             outgrown = work.optimality is not None and work.optimality.limited_by
-            if found.runtime_ms >= enough_ms(best) and (outgrown or not is_first):
+            if best.runtime_ms >= enough_ms(before) and (outgrown or not is_first):
                 break  # where the first rules outgrow the limits and gain nothing, more of them would as well
-            start = best = min(best, found, key=lambda s: s.runtime_ms)
+            start = best
         return best
 
     def _seeded(self, work: Workspace) -> State:
-        """Return what the seeding search makes of the start, its steps taken again by a rewriter that shares."""
+        """Return what the seeding search makes of the start, its steps taken again by a rewriter that shares.
+
+        The effort is that of the seeding search, whose rewrites are not counted once more when they are taken again. If
+        the rewriter refuses some, its milestones are not ours, and greedy search goes on from the others.
+        """
         state = work.start
-        if self.seed is None:
+        if self.seed is None or work.is_spent:
             return state
-        result = self.seed.optimise(state.graph, Budget(_share(work, _SEEDING), work.budget.expansions))
-        work.join(result)
+        result = self.seed.optimise(state.graph, Budget(_share(work, _SEEDING), _expansions_left(work)))
+        milestones = work.join(result)
         used = [step.rule for step in result.trajectory.steps]
         private, sharing = Rewriter(_some(work.rewriter, used)), SharingRewriter(_some(work.rewriter, used))
-        moved = transferred(state.graph, result.trajectory, state.graph, private, sharing)
-        _, *graphs = replay(state.graph, moved.trajectory, sharing)
-        steps = [(step.rule, step.location, graph) for step, graph in zip(moved.trajectory.steps, graphs, strict=True)]
-        state = _followed(work, state, steps)
-        return descend(work, state) if moved.refused else state
+        walk = list(steps_taken(state.graph, result.trajectory, state.graph, private, sharing))
+        taken = [(step.rule, step.location, graph) for step, graph in walk if step is not None]
+        is_complete = len(taken) == len(walk)
+        work.milestones += milestones if is_complete else []
+        state = _followed(work, state, taken, work.arrived_again)
+        return state if is_complete else descend(work, state)
 
     def _round(self, work: Workspace, start: State, best: State, rules: Sequence[Rule]) -> State:
-        """Return the cheapest state that an e-graph of `start` leads to, into which the way to `best` is replayed."""
+        """Return the cheapest state that an e-graph of `start` leads to, into which the way to `best` is replayed.
+
+        That is `best` itself where nothing cheaper is found, or where the time is over before a graph is extracted.
+        """
         price, egraph = self._prices(start), ModelEGraph.from_graph(start.graph)
         way = work.trajectory(start, best)
         rewriter = SharingRewriter(_some(work.rewriter, [step.rule for step in way.steps]))
         classes = replay_into(egraph, start.graph, way, rewriter)
         exploration = self._explored(work, egraph, EMatcher(rules, start.graph.header, price))
+        if work.is_out_of_time:
+            return best
         extraction = ModelProblem.of(egraph, price)
         solution = self._extracted(work, extraction, extraction.solution(best.graph, classes, "seed"))
-        if solution is None:
+        if solution is None or work.is_out_of_time:
             return best
         chosen = self._cheapest(work, extraction, solution, start.graph)
         realised = self._realised(work, start, extraction, chosen)
-        work.optimality = self._optimality(exploration, solution, realised)
         found = realised if self.after is None else self.after.improve(work, realised)
+        found = min(best, found, key=lambda s: s.runtime_ms)
+        work.optimality = self._optimality(exploration, solution, found)
         logger.info(
             "%d e-nodes (%s), %.4f ms extracted, %.4f ms realised, %.4f ms in the end",
             exploration.nodes,
@@ -156,7 +167,7 @@ class EqualitySaturation(Search):
         for _ in range(self.attempts):
             realisation = realise(start.graph, egraph, extraction.chosen(solution), rewriter)
             steps = [(rewriter.rules[place.rule].id, place.location, graph) for place, graph in realisation.steps]
-            state = _followed(work, start, steps)
+            state = _followed(work, start, steps, work.arrived)
             best = min((best, *state.path()), key=lambda s: s.runtime_ms)
             logger.debug("%.4f ms realised, %d missing", state.runtime_ms, len(realisation.missing))
             extraction = extraction.without(realisation.missing)
@@ -172,7 +183,7 @@ class EqualitySaturation(Search):
         Prices that do not add up over nodes are replaced by analytic ones, in proportion: the start costs as much.
         """
         analytic, header = AnalyticCost(), start.graph.header
-        if isinstance(self.cost_model, AnalyticCost):
+        if _adds_up(self.cost_model):
             return NodePrices(self.cost_model, header)
         price, scale = NodePrices(analytic, header), start.runtime_ms / (analytic.runtime_ms(start.graph) or 1.0)
         return lambda node, operands: scale * price(node, operands)
@@ -195,17 +206,18 @@ class EqualitySaturation(Search):
         share_s = _share(work, _SOLVING)
         return self.limits if share_s is None else replace(self.limits, time_s=min(self.limits.time_s, share_s))
 
-    def _optimality(self, exploration: Exploration, solution: Solution, realised: State) -> Optimality:
-        """Tell if the cheapest price in the e-graph is known, and how much dearer the realised graph is.
+    def _optimality(self, exploration: Exploration, solution: Solution, found: State) -> Optimality:
+        """Tell how much dearer what was found in the end is than the bound, and if that is as good as nothing.
 
         Nothing is known of the graphs' prices if these do not add up over nodes.
         """
         limited_by = exploration.limited_by or solution.limited_by
-        if not isinstance(self.cost_model, AnalyticCost):
+        if not _adds_up(self.cost_model):
             return Optimality(proven=False, bound_ms=0.0, gap_percent=100.0, limited_by=limited_by)
-        bound_ms = min(solution.bound_ms, realised.runtime_ms)
-        gap_percent = 100.0 * (realised.runtime_ms - bound_ms) / realised.runtime_ms if realised.runtime_ms else 0.0
-        return Optimality(solution.proven, bound_ms, gap_percent, limited_by)
+        bound_ms = min(solution.bound_ms, found.runtime_ms)
+        gap_percent = 100.0 * (found.runtime_ms - bound_ms) / found.runtime_ms if found.runtime_ms else 0.0
+        proven = solution.proven and gap_percent <= 100.0 * self.limits.relative_gap
+        return Optimality(proven, bound_ms, gap_percent, limited_by)
 
     def _cheapest(self, work: Workspace, extraction: ModelProblem, best: Solution, original: Graph) -> Solution:
         """Return the solution whose graph is the cheapest by the cost model, the best one or an alternative."""
@@ -224,17 +236,35 @@ def _share(work: Workspace, part: float) -> float | None:
     return None if work.budget.time_s is None else max(1e-3, part * (work.budget.time_s - work.elapsed_s))
 
 
+def _expansions_left(work: Workspace) -> int | None:
+    """Return the expansions that are left of a budget that is not spent; None if there is no limit."""
+    return None if work.budget.expansions is None else work.budget.expansions - work.expansions
+
+
+def _adds_up(cost_model: CostModel) -> bool:
+    """Tell if the price of a graph is the sum of its nodes' prices; a subclass may say otherwise."""
+    return isinstance(cost_model, AnalyticCost) and local(cost_model) is not None
+
+
 def _some(rewriter: Rewriter, identifiers: Collection[str]) -> list[Rule]:
     """Return some of the rules of a rewriter; a location counts among the matches of its own rule, in any company."""
     wanted = frozenset(identifiers)
     return [rule for rule in rewriter.rules if rule.id in wanted]
 
 
-def _followed(work: Workspace, state: State, steps: Iterable[tuple[str, int, Graph]]) -> State:
-    """Return the state after steps that were taken elsewhere: rule, location, and the graph to which it led."""
+def _followed(
+    work: Workspace,
+    state: State,
+    steps: Iterable[tuple[str, int, Graph]],
+    arrived: Callable[[State, Location, Graph], State],
+) -> State:
+    """Return the state after steps that were taken elsewhere: rule, location, and the graph to which it led.
+
+    `arrived` makes the state after one step: `Workspace.arrived`, or `arrived_again` if the steps were counted before.
+    """
     numbers = {rule.id: number for number, rule in enumerate(work.rewriter.rules)}
     for rule, location, graph in steps:
-        state = work.arrived(state, Location(numbers[rule], location), graph)
+        state = arrived(state, Location(numbers[rule], location), graph)
     return state
 
 
@@ -261,6 +291,7 @@ def equality_saturation(
     for name in (before, after):
         if name is not None and name not in OTHERS:
             raise InputError(f"equality saturation goes with {' or '.join(OTHERS)} before and after it, not {name!r}")
+    _check_settings(EqualitySaturation, options, ("library", "rewriter", "cost_model", "seed"))
     sharing = rewriter if isinstance(rewriter, SharingRewriter) else SharingRewriter(rewriter.rules)
     private = Rewriter(rewriter.rules) if sharing is rewriter and before is not None else rewriter
     return EqualitySaturation(
@@ -293,8 +324,13 @@ def tensat(library: Library, rewriter: Rewriter, cost_model: CostModel, **option
 
 
 def _configured(kind: type[T], settings: Mapping[str, Any] | None) -> T:
-    known = [entry.name for entry in fields(kind)]  # type: ignore[arg-type]
-    for name in settings or {}:
+    _check_settings(kind, settings or {})
+    return kind(**(settings or {}))
+
+
+def _check_settings(kind: type, settings: Mapping[str, Any], reserved: Collection[str] = ()) -> None:
+    """Raise `InputError` for a setting that is no field of the dataclass, or that its maker gives it."""
+    known = [entry.name for entry in fields(kind) if entry.name not in reserved]
+    for name in settings:
         if name not in known:
             raise InputError(f"equality saturation has no setting {name!r}: choose among {', '.join(known)}")
-    return kind(**(settings or {}))

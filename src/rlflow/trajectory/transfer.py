@@ -5,14 +5,16 @@ A model is searched at given sizes and then rewritten with its dimensions dynami
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import pairwise
+from typing import NamedTuple
 
 from rlflow.ir.graph import Graph
 from rlflow.ir.structural_hash import structural_hash
 from rlflow.rules.matching.match import Match
 from rlflow.rules.matching.rewriter import Location, Rewriter
-from rlflow.trajectory.record import Trajectory
+from rlflow.trajectory.record import Step, Trajectory
 from rlflow.trajectory.replay import recorded_match, replay
 
 
@@ -41,22 +43,42 @@ def transferred(
     private matching becomes one of sharing matching on the same graph.
     """
     taker = taker or rewriter
-    steps, refused = [], list[str]()
+    last, steps, refused = onto, list[Step](), list[str]()
+    walk = steps_taken(start, trajectory, onto, rewriter, taker)
+    for wanted, (step, graph) in zip(trajectory.steps, walk, strict=True):
+        last = graph
+        if step is None:
+            refused.append(wanted.rule)
+        else:
+            steps.append(step)
+    moved = replace(trajectory, start_hash=structural_hash(onto), steps=tuple(steps), matching=taker.matching)
+    return Transfer(last, moved, tuple(refused))
+
+
+class Taken(NamedTuple):
+    """A step as it was taken on the other graph, None if it was refused, and that graph afterwards."""
+
+    step: Step | None
+    graph: Graph
+
+
+def steps_taken(
+    start: Graph, trajectory: Trajectory, onto: Graph, rewriter: Rewriter, taker: Rewriter
+) -> Iterator[Taken]:
+    """Take the steps one by one, as `transferred` does."""
     graph = onto
     walk = zip(pairwise(replay(start, trajectory, rewriter)), trajectory.steps, strict=True)
     for number, ((before, after), step) in enumerate(walk, start=1):
         wanted = recorded_match(before, rewriter, step, number)
         place = _same_place(graph, wanted, taker)
         if place is None:
-            refused.append(step.rule)
             # Later steps name nodes by number, so the numbers that this step would have used stay unused.
             graph = replace(graph, next_id=max(graph.next_id, after.next_id))
+            yield Taken(None, graph)
             continue
 
         graph = taker.apply(graph, taker.matches(graph)[place.rule][place.location])
-        steps.append(replace(step, location=place.location, hash=structural_hash(graph)))
-    moved = replace(trajectory, start_hash=structural_hash(onto), steps=tuple(steps), matching=taker.matching)
-    return Transfer(graph, moved, tuple(refused))
+        yield Taken(replace(step, location=place.location, hash=structural_hash(graph)), graph)
 
 
 def _same_place(graph: Graph, wanted: Match, rewriter: Rewriter) -> Location | None:
