@@ -65,6 +65,15 @@ def test_a_row_comes_with_its_evidence(row: dict):
     schemas.validate("headroom", with_rows({}, {("tiny_scale", "analytic", "greedy"): row}))
 
 
+def test_a_result_of_sharing_matching_is_replayed_and_compared(model: Path):
+    options = {"exploration": {"max_nodes": 200}}
+    cell = Cell(model, "equality_saturation", options, Budget(), "analytic", CostContext(), EVALUATIONS, 2, 0)
+    row = run_cell(cell)
+    assert row["steps"] > 0
+    assert row["equivalent"]
+    assert row["proven"] is not None
+
+
 def test_improvements_are_read_off_the_milestones(graph: Graph):
     at = figures(result_of(graph), (3, 4, 49, 1000))["at"]
     assert [reached["improvement_percent"] for reached in at.values()] == [0.0, 5.0, 5.0, 10.0]

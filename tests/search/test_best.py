@@ -84,7 +84,8 @@ def test_the_effort_is_that_of_all(shipped, bert):
 
 def test_all_members_rewrite_as_equality_saturation_does(shipped, tiny):
     """Its rewriter finds more matches than the plain one, so that one trajectory leads through all members."""
-    best = make("best", shipped, members=MEMBERS)
+    small = {"equality_saturation": {"share": 0.5, "options": {"exploration": {"max_nodes": 300}}}}
+    best = make("best", shipped, members={**MEMBERS, **small})
     assert isinstance(best.rewriter, SharingRewriter)
     found = best.optimise(tiny("tiny_merge"), Budget(expansions=200))
     assert found.best_ms < found.start_ms

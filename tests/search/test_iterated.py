@@ -1,6 +1,7 @@
 """Iterated local search leaves greedy search's valley, is seeded, and ends by itself."""
 
 import pytest
+from onnx import parser
 from support.searches import make
 
 from rlflow import zoo
@@ -8,6 +9,14 @@ from rlflow.cost.analytic import AnalyticConfig, AnalyticCost
 from rlflow.errors import InputError
 from rlflow.onnx_io import from_onnx
 from rlflow.optimiser import Budget
+
+TWICE_TRANSPOSED = """
+    <ir_version: 10, opset_import: ["" : 17]>
+    twice (float[4, 8] x) => (float[4, 8] y) {
+        t = Transpose<perm: ints = [1, 0]>(x)
+        y = Transpose<perm: ints = [1, 0]>(t)
+    }
+"""
 
 
 def test_a_plateau_that_stops_greedy_is_crossed(plateau):
@@ -31,6 +40,13 @@ def test_the_search_ends_after_kicks_without_gain(shipped, bert):
     )
     assert short.effort.prices_asked < long.effort.prices_asked
     assert long.best_ms <= short.best_ms <= make("greedy", shipped).optimise(bert, Budget()).best_ms
+
+
+def test_a_graph_that_costs_nothing_in_the_end_is_no_error(shipped):
+    """Of two transpositions that undo each other nothing is left to run."""
+    graph = from_onnx(parser.parse_model(TWICE_TRANSPOSED))
+    found = make("iterated", shipped, stall=2).optimise(graph, Budget(expansions=50))
+    assert found.best_ms == 0.0 < found.start_ms
 
 
 def test_the_seed_decides(shipped, bert):

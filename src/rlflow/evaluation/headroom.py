@@ -61,14 +61,13 @@ class Cell:
 def run_cell(cell: Cell) -> Row:
     """Search with all rules of the library, replay what was found, and compare it with the original."""
     graph, rules, cost_model = from_onnx(cell.model), library.load(), COST_MODELS.get(cell.cost_model)(cell.context)
-    rewriter = Rewriter(rules.rules)
-    method = METHODS.get(cell.method)(rules, rewriter, cost_model, **cell.options)
+    method = METHODS.get(cell.method)(rules, Rewriter(rules.rules), cost_model, **cell.options)
     result = method.optimise(graph, cell.budget)
     memory_mb = _peak_memory_mb()
     if isinstance(cost_model, MeasuredCost) and cell.context.prices:
         cost_model.price_list.save(cell.context.prices)
 
-    *_, replayed = replay(graph, result.trajectory, rewriter)
+    *_, replayed = replay(graph, result.trajectory, method.rewriter)
     report = compare(cell.model, to_onnx(replayed), draws=cell.draws, seed=cell.seed)
     return figures(result, cell.evaluations) | {
         "memory_mb": memory_mb,

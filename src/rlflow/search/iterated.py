@@ -58,7 +58,8 @@ class Iterated(Search):
             idle += 1
             if found.runtime_ms < enough_ms(best):
                 best, idle = found, 0
-            if rng.random() < self._acceptance(100.0 * (found.runtime_ms - valley.runtime_ms) / best.runtime_ms):
+            loss_percent = 100.0 * (found.runtime_ms - valley.runtime_ms) / (best.runtime_ms or 1.0)
+            if rng.random() < self._acceptance(loss_percent):
                 valley = found
             if on_progress:
                 on_progress(work.fraction, f"best {best.runtime_ms:.3f} ms, {idle} kicks without gain")
