@@ -171,3 +171,13 @@ def test_a_filtered_application_is_no_member_and_does_not_come_back() -> None:
     assert list(egraph.members(outer)) == [inner]
     assert outer not in egraph.applications()
     assert egraph.insert(graph.nodes[5], [inner]) == outer
+
+
+@pytest.mark.filterwarnings("error")
+def test_numbers_that_are_not_finite_come_without_warnings() -> None:
+    """Not vacuous: the number of 1 / 0 is computed, which numpy warns of by itself."""
+    nodes = [weight(np.full((1,), value, np.float32), name) for value, name in ((1, "one"), (0, "zero"))]
+    nodes.append(registry.apply("Div", {}, [(Ref(i), nodes[i].types[0], True) for i in range(2)]))
+    graph = make_graph(dict(enumerate(nodes)), [], [Ref(2)], ["y"], Header(17))
+    egraph = ModelEGraph.from_graph(graph)
+    assert egraph.number(egraph.class_of[Ref(2)]) == np.inf

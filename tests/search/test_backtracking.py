@@ -5,8 +5,8 @@ from support.searches import SEARCHING, make
 
 from rlflow import zoo
 from rlflow.cost.analytic import AnalyticConfig, AnalyticCost
-from rlflow.onnx_io import from_onnx
 from rlflow.errors import InputError
+from rlflow.onnx_io import from_onnx
 from rlflow.optimiser import Budget
 
 
@@ -48,5 +48,5 @@ def test_the_queue_is_bounded(shipped, bert):
 
 @pytest.mark.parametrize("alpha", [0.0, -1.0, float("nan")])
 def test_an_alpha_that_is_not_positive_is_refused(shipped, alpha):
-    with pytest.raises(InputError, match="alpha .* must be positive"):
+    with pytest.raises(InputError, match=r"alpha .* must be positive"):
         make("backtracking", shipped, alpha=alpha)
