@@ -26,7 +26,7 @@ _DEAD_END = 1000
 """The length that a dead end adds to a way; a use has length 1."""
 
 _Backwards = Mapping[ENodeId | None, Sequence[tuple[ENodeId, Use]]]
-"""Where a use leads (None: to a variable, in whatever form it is, or to a constant) -> the e-nodes from which it leads there."""
+"""Where a use leads (None: to a variable in any form, or to a constant) -> the e-nodes from which it leads there."""
 
 
 class Ways:
