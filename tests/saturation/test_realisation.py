@@ -169,3 +169,34 @@ def test_a_wrong_rule_in_an_egraph_is_named_by_the_trajectory() -> None:
     wrong = first_wrong_step(start, trajectory_of(start, found, rewriter), rewriter, differs_from(start))
     assert wrong is not None
     assert wrong.match.rule is WRONG
+
+
+def test_a_value_that_an_input_is_equal_to_becomes_the_input() -> None:
+    """No choice is made for what costs nothing; all the same, both transpositions go."""
+
+    def twice_transposed(nodes: list[Node]) -> list[Ref]:
+        x = leaf(nodes, source((3, 4), "x"))
+        return [add(nodes, "Relu", add(nodes, "Transpose", add(nodes, "Transpose", x, perm=(1, 0)), perm=(1, 0)))]
+
+    graph = graph_of(twice_transposed)
+    egraph = explored(graph, SHARING, walks=8)
+    (output,) = graph.outputs
+    (relu,) = (n for n in egraph.members(egraph.class_of[output]) if egraph.node(n).node.op == "Relu")
+    assert egraph.find(0) in egraph.children(egraph.application(relu))
+    found = realise(graph, egraph, {egraph.find(relu): relu}, SHARING)
+    assert (found.missing, found.superfluous) == ((), ())
+    assert [found.last.nodes[i].op for i in found.last.order if i not in found.last.inputs] == ["Relu"]
+
+
+def test_a_value_that_is_computed_twice_is_told() -> None:
+    """Equal applications are one in the e-graph, and no rule makes two of a graph one."""
+
+    def doubled(nodes: list[Node]) -> list[Ref]:
+        x = leaf(nodes, source((3, 4), "x"))
+        return [add(nodes, "Tanh", add(nodes, "Relu", x)), add(nodes, "Sigmoid", add(nodes, "Relu", x))]
+
+    graph = graph_of(doubled)
+    egraph = ModelEGraph.from_graph(graph)
+    found = realise(graph, egraph, {egraph.find(n): n for n in egraph.class_of.values() if n}, ONE_WAY)
+    assert (found.steps, found.missing) == ((), ())
+    assert [graph.nodes[value.node].op for value in found.superfluous] == ["Relu"]

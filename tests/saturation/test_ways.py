@@ -2,8 +2,9 @@
 
 from collections.abc import Mapping
 
+import numpy as np
 from support.rewrites import graph_of
-from support.strategies import source
+from support.strategies import source, weight
 from support.walks import LIBRARY, add, leaf
 
 from rlflow.ir import Node, Ref, TensorType
@@ -75,3 +76,15 @@ def test_operands_that_cannot_become_what_they_shall_are_a_dead_end() -> None:
     assert (free.detour(use), bound.detour(use)) == (0, 1000)
     assert free.lengths(outer)[number["Tanh"]] == 1
     assert bound.lengths(outer)[number["Tanh"]] == 1001
+
+
+def test_a_way_to_any_constant_is_a_way_to_the_constant() -> None:
+    """Both uses find the value constant; the one that leads to another constant than the goal makes no dead end."""
+    egraph, number = explored(("Relu", "Tanh"))
+    for start, value in (("Relu", 1.0), ("Tanh", 2.0)):
+        target = Target((weight(np.full(4, value, np.float32)),), (Ref(1),))
+        egraph.use(RULE, [number[start]], [number[start]], {"x": 0}, target)
+    goal = egraph.constant_form(number["Relu"])
+    ways = Ways(egraph, {egraph.find(goal): goal})
+    assert ways.lengths(goal) == {goal: 0, number["Relu"]: 1, number["Tanh"]: 1}
+    assert [ways.detour(use) for use in egraph.uses] == [0, 0, 0]

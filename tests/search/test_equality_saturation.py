@@ -237,3 +237,15 @@ def test_a_workspace_that_does_not_share_is_refused(tiny):
     work = Greedy(LIBRARY, REWRITER, AnalyticCost()).begin(tiny("tiny_merge"), WITHOUT_LIMIT)
     with pytest.raises(InputError, match="goes on in a workspace of sharing matching"):
         _method().improve(work, work.start)
+
+
+def test_without_a_search_before_it_what_costs_nothing_is_realised(tiny):
+    """The transposed transposition of an input is that input, for which nothing is chosen: the proven best is reached.
+
+    Not vacuous: the proven best costs less than half of the start.
+    """
+    found = tensat(LIBRARY, SHARING, AnalyticCost()).optimise(tiny("tiny_transpose"), WITHOUT_LIMIT)
+    assert found.optimality is not None
+    assert found.optimality.proven
+    assert found.optimality.gap_percent == pytest.approx(0.0, abs=1e-6)
+    assert found.best_ms < 0.5 * found.start_ms

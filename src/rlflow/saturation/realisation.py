@@ -7,7 +7,12 @@ An e-graph knows what is equal, and by which uses of rules. Every value of a gra
 the value y becomes the chosen e-node y' by a use of a rule that leads from one to the other. Where a use starts from
 other forms of the operands than the graph has, these become what it needs first, and so on. Readers come before their
 operands, so that what a reader needs of an operand is still there when its turn comes; where that was the wrong order,
-what could not be made is made first in another attempt.
+what could not be made is made first in another attempt. Of a value that costs nothing, the goal is the input or the
+constant that it is equal to: T(T(x)) becomes x.
+
+One thing no rule does: equal applications are one in an e-graph, but two in a graph that computes the same value twice.
+They become one as soon as a rewrite makes either of them anew, and stay two where nothing does. The solution then costs
+less than what was realised, which is told.
 
 Invariants: every step goes through the rewriter, so that whatever comes out is a right trajectory, and what could not
 be reached is told. Nothing is drawn at random.
@@ -16,16 +21,17 @@ be reached is told. Nothing is drawn at random.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from rlflow.ir.graph import Graph
-from rlflow.ir.node import Ref
+from rlflow.ir.node import INPUT, Ref
 from rlflow.rules.matching.match import Match
 from rlflow.rules.matching.rewriter import Location
 from rlflow.rules.matching.sharing import SharingRewriter
 from rlflow.saturation.annotated_graph import AnnotatedGraph, Step
 from rlflow.saturation.model_egraph import ClassId, ENodeId, ModelEGraph, Use
+from rlflow.saturation.rebuilding import given_form
 from rlflow.saturation.ways import Ways
 
 
@@ -34,12 +40,14 @@ class Realisation:
     """The steps that were taken, each with the graph after it.
 
     `missing` are chosen applications that no way was found to, although the graph has a value of their class: an
-    extraction may forbid them and choose again.
+    extraction may forbid them and choose again. `superfluous` are values that `last` computes for nothing, whatever is
+    chosen: an input or a constant is equal to them, or another value that is computed.
     """
 
     steps: tuple[Step, ...]
     last: Graph
     missing: tuple[ENodeId, ...]
+    superfluous: tuple[Ref, ...] = ()
 
 
 _ATTEMPTS = 6
@@ -57,22 +65,36 @@ def realise(
     start: Graph, egraph: ModelEGraph, chosen: Mapping[ClassId, ENodeId], rewriter: SharingRewriter
 ) -> Realisation:
     """Rewrite `start`, with which the e-graph began, until each value is the chosen application of its class."""
-    wanted = {egraph.find(c): _output_in(egraph, application, c) for c, application in chosen.items()}
+    forms = {c: given_form(egraph, c) for c in egraph.classes()}
+    given = {c: form for c, form in forms.items() if form is not None}
+    made = {egraph.find(c): _output_in(egraph, application, c) for c, application in chosen.items()}
+    wanted = given | made
     ways = Ways(egraph, wanted)
     first: tuple[ClassId, ...] = ()
-    best: Realisation | None = None
+    best: tuple[AnnotatedGraph, tuple[ClassId, ...]] | None = None
     for _ in range(_ATTEMPTS):
         place, dead_ends = _Attempt(egraph, ways, wanted, rewriter, first).run(AnnotatedGraph.begin(start, egraph))
         failed = tuple(dict.fromkeys(map(egraph.find, dead_ends)))
-        if best is None or len(failed) < len(best.missing):
-            missing = tuple(egraph.application(wanted[member]) for member in failed)
-            best = Realisation(place.steps, place.graph, missing)
+        if best is None or len(failed) < len(best[1]):
+            best = place, failed
         if not failed:
             break
         first = tuple(dict.fromkeys((*failed, *first)))
         ways.tell(dead_ends)
     assert best is not None
-    return best
+    place, failed = best
+    missing = tuple(egraph.application(made[member]) for member in failed if member in made)
+    return Realisation(place.steps, place.graph, missing, tuple(_superfluous(place, given)))
+
+
+def _superfluous(place: AnnotatedGraph, given: Collection[ClassId]) -> Iterator[Ref]:
+    """Yield the values that are computed although they are given, or for a second time."""
+    seen: set[ClassId] = set()
+    for value in place.values():
+        current, node = place.class_of(value), place.graph.nodes[value.node]
+        if not node.constant and node.op != INPUT and (current in given or current in seen):
+            yield value
+        seen.add(current)
 
 
 def _output_in(egraph: ModelEGraph, application: ENodeId, member: ClassId) -> ENodeId:
@@ -122,8 +144,12 @@ class _Attempt:
         """Yield the values that are not what is wanted, readers before operands."""
         for value in place.values():
             wanted = self.wanted.get(place.class_of(value))
-            if wanted is not None and place.member(value) != wanted:
+            if wanted is not None and not self._is(place.member(value), wanted):
                 yield value
+
+    def _is(self, member: ENodeId, wanted: ENodeId) -> bool:
+        """Tell if an e-node is the wanted one of its class; of a constant class, any constant is."""
+        return member == wanted or self.egraph.node(member).node.constant
 
     def _become(
         self, place: AnnotatedGraph, value: Ref, wanted: ENodeId, depth: int, busy: _Busy
@@ -131,16 +157,17 @@ class _Attempt:
         """Turn a value into the wanted e-node of its class; None if no way was found."""
         value = place.value(value)
         current = place.member(value)
-        if current == wanted:
+        if self._is(current, wanted):
             return place
         lengths = self.ways.lengths(wanted)
         if current not in lengths or (current, wanted) in busy or not depth:
             return None
-        busy |= {(current, wanted)}
+        waiting = busy | {(current, wanted)}
         for use in self._onwards(current, lengths):
             if self.tries >= _MAX_TRIES:
                 return None
-            after = self._used(place, value, use, depth - 1, busy)
+            after = self._used(place, value, use, depth - 1, waiting)
+            # The use may have led to an operand further up, which may be the same e-node once more.
             after = after and self._become(after, value, wanted, depth, busy)
             if after is not None:
                 return after

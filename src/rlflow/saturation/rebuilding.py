@@ -36,7 +36,7 @@ class ModelProblem:
     @classmethod
     def of(cls, egraph: ModelEGraph, node_ms: NodePrice) -> ModelProblem:
         """Price all applications that run."""
-        given = frozenset(c for c in egraph.classes() if _is_given(egraph, c))
+        given = frozenset(c for c in egraph.classes() if given_form(egraph, c) is not None)
         read = frozenset(c for c in egraph.classes() if egraph.readers(c)).union(egraph.outputs) - given
         applications = tuple(a for a in egraph.applications() if not read.isdisjoint(_made(egraph, a)))
         generations = _generations(egraph)
@@ -137,8 +137,11 @@ class _Draft:
         return self.egraph.application(self.egraph.constant_form(current))
 
 
-def _is_given(egraph: ModelEGraph, current: ClassId) -> bool:
-    return egraph.is_constant(current) or any(egraph.node(n).node.op == INPUT for n in egraph.members(current))
+def given_form(egraph: ModelEGraph, current: ClassId) -> ENodeId | None:
+    """Return the e-node of a class that costs nothing: its shortest constant, or the input; None if it has neither."""
+    if egraph.is_constant(current):
+        return egraph.constant_form(current)
+    return next((number for number in egraph.members(current) if egraph.node(number).node.op == INPUT), None)
 
 
 def _made(egraph: ModelEGraph, application: ENodeId) -> tuple[ClassId, ...]:

@@ -9,6 +9,8 @@ A use of x + 0 => x leads from the e-node x + 0 to whatever x is. Most lead from
 Uses have a direction: what a rule turns into something else is seldom turned back. So a use may make operands from
 which no way leads to what they shall become. Each such *dead end* makes a way longer than any without one. Dead ends
 that are met on the way can be told, so that they are avoided the next time.
+
+Of a constant value, one constant is as good as another: a way that leads to any leads to the goal.
 """
 
 from __future__ import annotations
@@ -24,7 +26,7 @@ _DEAD_END = 1000
 """The length that a dead end adds to a way; a use has length 1."""
 
 _Backwards = Mapping[ENodeId | None, Sequence[tuple[ENodeId, Use]]]
-"""Where a use leads (None: to a variable, in whatever form it is) -> the e-nodes from which it leads there."""
+"""Where a use leads (None: to a variable in any form, or to a constant) -> the e-nodes from which it leads there."""
 
 
 class Ways:
@@ -54,14 +56,15 @@ class Ways:
         self._lengths.clear()
 
     def ends(self, use: Use, root: ENodeId) -> Iterator[ENodeId | None]:
-        """Yield the e-nodes that an e-node becomes by a use; None where that is a variable, in whatever form it is."""
+        """Yield the e-nodes that an e-node becomes by a use; None where that is a variable or a constant."""
         for number, output in zip(use.roots, use.outputs, strict=True):
             if self._egraph.find_node(number) == root:
                 yield self._end(use, self._egraph.find(output))
 
     def _end(self, use: Use, output: ClassId) -> ENodeId | None:
         made = (number for application in reversed(use.made) for number in self._outputs(application))
-        return next((number for number in made if self._egraph.find(number) == output), None)
+        end = next((number for number in made if self._egraph.find(number) == output), None)
+        return None if end is None or self._egraph.node(end).node.constant else end
 
     def _outputs(self, application: ENodeId) -> range:
         return self._egraph.outputs_of(self._egraph.application(application))
@@ -87,7 +90,7 @@ class Ways:
         count = 0
         for number in chain.from_iterable(map(self._outputs, use.made)):
             goal = self._goals.get(self._egraph.find(number))
-            if goal is not None and number != goal:
+            if goal is not None and number != goal and not self._egraph.node(number).node.constant:
                 count += number in self._told or number not in self._reaching(goal)
         return _DEAD_END * count
 
