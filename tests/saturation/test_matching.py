@@ -172,9 +172,12 @@ def test_a_rule_that_the_model_cannot_express_does_not_match() -> None:
 @given(graphs())
 @settings(max_examples=25, deadline=None)
 def test_a_graph_has_all_the_matches_in_its_e_graph(graph: Graph) -> None:
-    """Whatever the rewriter finds in a graph can be found in the e-graph of it, which has nothing else yet."""
+    """Whatever the rewriter finds in a graph can be found in the e-graph of it, which has nothing else yet.
+
+    Add(x, y) and Add(y, x) are one e-node there, so that which operand is bound to which variable may differ.
+    """
     egraph = ModelEGraph.from_graph(graph)
-    found = {(m.rule.id, m.roots, frozenset(m.variables.items())) for m in everything(ALL, egraph)}
+    found = {(m.rule.id, m.roots, tuple(sorted(m.variables.values()))) for m in everything(ALL, egraph)}
 
     def number(ref: Ref) -> int:
         return egraph.find(egraph.class_of[ref])
@@ -183,8 +186,8 @@ def test_a_graph_has_all_the_matches_in_its_e_graph(graph: Graph) -> None:
         for match in matches:
             roots = tuple(map(number, match.roots))
             if len(roots) == 1:
-                bindings = frozenset((name, number(ref)) for name, ref in match.bindings.items())
-                assert (match.rule.id, roots, bindings) in found
+                bound = tuple(sorted(map(number, match.bindings.values())))
+                assert (match.rule.id, roots, bound) in found
 
 
 @given(graphs())
