@@ -211,6 +211,8 @@ def test_chains_may_go_on_from_what_it_found(tiny):
         ({"after": "random"}, "before and after it, not 'random'"),
         ({"foo": 1}, "no setting 'foo': choose among .*rounds"),
         ({"seed": None}, "no setting 'seed'"),
+        ({"exploration": {"max_nodes": "many"}}, "max_nodes of equality saturation cannot be 'many'"),
+        ({"rounds": 2.5}, "rounds of equality saturation cannot be 2.5"),
         ({"exploration": {"max_nodes": 0}}, "max_nodes of at least 1, not 0"),
         ({"limits": {"nodes": -1}}, "nodes is -1"),
         ({"exploration": {"nodes": 5}}, "no setting 'nodes'"),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
@@ -34,6 +33,7 @@ from rlflow.rules.user_rules import load_rules
 from rlflow.runtime.hardware import fingerprint
 from rlflow.runtime.inputs import dimensions_of
 from rlflow.runtime.session import SETTINGS, Setting
+from rlflow.search.making import make_search
 
 if TYPE_CHECKING:
     from rlflow.optimise.methods import MethodFactory
@@ -92,7 +92,7 @@ def optimise_model(
         raise InputError(f"there is no setting {setting!r}: choose one of {', '.join(SETTINGS)}")
     if isinstance(disabled, str):
         raise InputError(f"disabled is the text {disabled!r}: give a list of ids or names of rules")
-    factory = METHODS.get(method) if isinstance(method, str) else method
+    factory: Any = METHODS.get(method) if isinstance(method, str) else method
     source = Source.of(model)
     dimensions = dimensions_of(source.model, shapes)
     sizes = dimensions | dict(gate.dimensions or {})
@@ -115,7 +115,8 @@ def optimise_model(
     else:
         rules = _library(library).without(disabled)
         pricer = _cost_model(cost_model, setting, sizes, prices, pricing)
-        optimiser = _made(factory, rules, pricer, options)
+        parts = (rules, Rewriter(rules.rules), pricer)
+        optimiser = make_search(factory, parts, options, f"the method {getattr(factory, '__name__', factory)}")
 
     pipeline = Pipeline(
         method=optimiser,
@@ -188,17 +189,6 @@ def _cost_model(
         return COST_MODELS.get(given)(CostContext(setting, sizes, known_prices, settings))
     except PriceError as error:
         raise InputError(str(error)) from None
-
-
-def _made(factory: Any, library: Library, cost_model: CostModel, options: Mapping[str, Any]) -> Optimiser:
-    """The method that the factory makes; `InputError` for an option that it does not take."""
-    parts = (library, Rewriter(library.rules), cost_model)
-    try:
-        inspect.signature(factory).bind(*parts, **options)
-    except TypeError as error:
-        raise InputError(f"the method {getattr(factory, '__name__', factory)} cannot be made: {error}") from None
-    made: Optimiser = factory(*parts, **options)
-    return made
 
 
 def _keep_prices(cost_model: CostModel, path: Path) -> None:

@@ -21,7 +21,7 @@ be reached is told. Nothing is drawn at random.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from rlflow.ir.graph import Graph
@@ -61,10 +61,21 @@ _MAX_TRIES = 400
 """Uses that are tried in one turn."""
 
 
+def _never() -> bool:
+    return False
+
+
 def realise(
-    start: Graph, egraph: ModelEGraph, chosen: Mapping[ClassId, ENodeId], rewriter: SharingRewriter
+    start: Graph,
+    egraph: ModelEGraph,
+    chosen: Mapping[ClassId, ENodeId],
+    rewriter: SharingRewriter,
+    is_over: Callable[[], bool] = _never,
 ) -> Realisation:
-    """Rewrite `start`, with which the e-graph began, until each value is the chosen application of its class."""
+    """Rewrite `start`, with which the e-graph began, until each value is the chosen application of its class.
+
+    When `is_over` says that the time is, what has not been made yet is missing.
+    """
     forms = {c: given_form(egraph, c) for c in egraph.classes()}
     given = {c: form for c, form in forms.items() if form is not None}
     made = {egraph.find(c): _output_in(egraph, application, c) for c, application in chosen.items()}
@@ -73,11 +84,13 @@ def realise(
     first: tuple[ClassId, ...] = ()
     best: tuple[AnnotatedGraph, tuple[ClassId, ...]] | None = None
     for _ in range(_ATTEMPTS):
-        place, dead_ends = _Attempt(egraph, ways, wanted, rewriter, first).run(AnnotatedGraph.begin(start, egraph))
+        place, dead_ends = _Attempt(egraph, ways, wanted, rewriter, is_over, first).run(
+            AnnotatedGraph.begin(start, egraph)
+        )
         failed = tuple(dict.fromkeys(map(egraph.find, dead_ends)))
         if best is None or len(failed) < len(best[1]):
             best = place, failed
-        if not failed:
+        if not failed or is_over():
             break
         first = tuple(dict.fromkeys((*failed, *first)))
         ways.tell(dead_ends)
@@ -115,6 +128,7 @@ class _Attempt:
     ways: Ways
     wanted: Mapping[ClassId, ENodeId]
     rewriter: SharingRewriter
+    is_over: Callable[[], bool]
     first: Sequence[ClassId]
     tries: int = 0
     turns: Counter[ClassId] = field(default_factory=Counter)
@@ -125,7 +139,7 @@ class _Attempt:
     def run(self, place: AnnotatedGraph) -> tuple[AnnotatedGraph, tuple[ENodeId, ...]]:
         """Return the last graph, and the e-nodes that values of it are but should not be."""
         failed: dict[ClassId, None] = {}
-        while (value := self._next(place, failed)) is not None:
+        while not self.is_over() and (value := self._next(place, failed)) is not None:
             member = place.class_of(value)
             self.tries = 0
             self.turns[member] += 1
@@ -164,7 +178,7 @@ class _Attempt:
             return None
         waiting = busy | {(current, wanted)}
         for use in self._onwards(current, lengths):
-            if self.tries >= _MAX_TRIES:
+            if self.tries >= _MAX_TRIES or self.is_over():
                 return None
             after = self._used(place, value, use, depth - 1, waiting)
             # The use may have led to an operand further up, which may be the same e-node once more.

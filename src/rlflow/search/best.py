@@ -12,7 +12,6 @@ is why all members rewrite with the same rewriter.
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -28,6 +27,7 @@ from rlflow.search.chains import Chains
 from rlflow.search.equality_saturation import EqualitySaturation, equality_saturation
 from rlflow.search.greedy import Greedy
 from rlflow.search.iterated import Iterated
+from rlflow.search.making import make_search
 from rlflow.search.random import RandomSearch
 
 
@@ -125,10 +125,5 @@ def _member(name: str, member: Mapping[str, Any], parts: tuple[Library, Rewriter
         raise InputError(f"a portfolio has no search {name!r}: choose among {', '.join(SEARCHES)}")
     if not isinstance(member, Mapping) or "share" not in member or not set(member) <= {"share", "options"}:
         raise InputError(f"the search {name} of a portfolio needs a share and may have options, but says {member!r}")
-    make, options = SEARCHES[name], member.get("options", {})
-    try:
-        inspect.signature(make).bind(*parts, **options)
-    except TypeError as error:
-        known = ", ".join([*inspect.signature(make).parameters][len(parts) :])
-        raise InputError(f"the search {name} of a portfolio cannot be made: {error}; choose among {known}") from None
-    return Member(make(*parts, **options), member["share"])
+    search = make_search(SEARCHES[name], parts, member.get("options", {}), f"the search {name} of a portfolio")
+    return Member(search, member["share"])

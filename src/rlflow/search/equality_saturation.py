@@ -12,8 +12,8 @@ that steps that pay only together need not be found one after another. A round o
 and the next round begins from what came out, until nothing is gained.
 
 Invariant: every state is reached by rewrites from the state before it; the e-graph only says which. A result is
-therefore a trajectory like any other, and never dearer than that of the search that
-went first, if all of its steps could be taken again by a rewriter that shares.
+therefore a trajectory like any other. It is never dearer than that of the search that went first, if a rewriter that
+shares could take all of its steps again.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ import logging
 import time
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
-from typing import Any, TypeVar
+from typing import Any, TypeVar, get_type_hints
 
 from rlflow.cost.analytic import AnalyticCost
 from rlflow.cost.base import CostModel, local
@@ -62,8 +62,8 @@ class EqualitySaturation(Search):
 
     `seed` is the search that goes first, unless another has in the same workspace, whose state is the seed then, and
     `after` the one that goes on from what a round realised. Of each e-graph, the best graph and up to `solutions` - 1
-    others, drawn with `random_seed`, are priced by the cost model, and at most `attempts` are made to realise one.
-    `rewriter` must share (`rules.matching.sharing`), since graphs that come out of an e-graph do.
+    others, drawn with `random_seed`, are priced where prices do not add up over nodes, and at most `attempts` are made
+    to realise one. `rewriter` must share (`rules.matching.sharing`), since graphs that come out of an e-graph do.
     """
 
     seed: Search | None = None
@@ -74,7 +74,7 @@ class EqualitySaturation(Search):
     rounds: int = 3
     declared_first: bool = True
     attempts: int = 8
-    solutions: int = 1
+    solutions: int = 4
     random_seed: int = 0
     name: str = "equality_saturation"
 
@@ -165,11 +165,18 @@ class EqualitySaturation(Search):
         used = [use.rule.id for use in (*egraph.uses, *egraph.idle_uses)]
         best, rewriter = start, SharingRewriter(_some(work.rewriter, used))
         for _ in range(self.attempts):
-            realisation = realise(start.graph, egraph, extraction.chosen(solution), rewriter)
+            realisation = realise(
+                start.graph, egraph, extraction.chosen(solution), rewriter, lambda: work.is_out_of_time
+            )
             steps = [(rewriter.rules[place.rule].id, place.location, graph) for place, graph in realisation.steps]
             state = _followed(work, start, steps, work.arrived)
             best = min((best, *state.path()), key=lambda s: s.runtime_ms)
-            logger.debug("%.4f ms realised, %d missing", state.runtime_ms, len(realisation.missing))
+            logger.debug(
+                "%.4f ms realised, %d missing, %d computed for nothing",
+                state.runtime_ms,
+                len(realisation.missing),
+                len(realisation.superfluous),
+            )
             extraction = extraction.without(realisation.missing)
             other = self._extracted(work, extraction, None) if realisation.missing and not work.is_spent else None
             if other is None:
@@ -220,10 +227,13 @@ class EqualitySaturation(Search):
         return Optimality(proven, bound_ms, gap_percent, limited_by)
 
     def _cheapest(self, work: Workspace, extraction: ModelProblem, best: Solution, original: Graph) -> Solution:
-        """Return the solution whose graph is the cheapest by the cost model, the best one or an alternative."""
-        others = alternatives(extraction.problem, best, self.solutions - 1, self._limits(work), self.random_seed)
-        if not others:
+        """Return the solution whose graph is the cheapest by the cost model, the best one or an alternative.
+
+        Where prices add up that is known to be the best one.
+        """
+        if _adds_up(self.cost_model):
             return best
+        others = alternatives(extraction.problem, best, self.solutions - 1, self._limits(work), self.random_seed)
         return min((best, *others), key=lambda s: work.evaluator.runtime_ms(extraction.graph(s, original)))
 
 
@@ -329,8 +339,14 @@ def _configured(kind: type[T], settings: Mapping[str, Any] | None) -> T:
 
 
 def _check_settings(kind: type, settings: Mapping[str, Any], reserved: Collection[str] = ()) -> None:
-    """Raise `InputError` for a setting that is no field of the dataclass, or that its maker gives it."""
+    """Raise `InputError` for a setting that is no field of the dataclass, or of another type, or that its maker gives
+    it.
+    """
     known = [entry.name for entry in fields(kind) if entry.name not in reserved]
-    for name in settings:
+    types = get_type_hints(kind)
+    for name, value in settings.items():
         if name not in known:
             raise InputError(f"equality saturation has no setting {name!r}: choose among {', '.join(known)}")
+        is_whole_float = isinstance(value, int) and isinstance(float(value), types[name])
+        if not isinstance(value, types[name]) and not is_whole_float:
+            raise InputError(f"the setting {name} of equality saturation cannot be {value!r}")

@@ -30,28 +30,22 @@ class Transfer:
     refused: tuple[str, ...]
 
 
-def transferred(
-    start: Graph, trajectory: Trajectory, onto: Graph, rewriter: Rewriter, taker: Rewriter | None = None
-) -> Transfer:
+def transferred(start: Graph, trajectory: Trajectory, onto: Graph, rewriter: Rewriter) -> Transfer:
     """Take the steps of a trajectory from `start` on `onto`, whose nodes have the same numbers as in `start`.
 
     A step is the same if it applies the same rule, replaces the same values and binds the same values. Every step goes
     through the rewriter, so what is taken is right for `onto`, whatever graph it was found on. The prices are those of
     the trajectory. `ReplayError` if it does not start from `start`.
-
-    `taker` is the rewriter that takes the steps, where it is not the one that they were recorded with: a trajectory of
-    private matching becomes one of sharing matching on the same graph.
     """
-    taker = taker or rewriter
     last, steps, refused = onto, list[Step](), list[str]()
-    walk = steps_taken(start, trajectory, onto, rewriter, taker)
+    walk = steps_taken(start, trajectory, onto, rewriter, rewriter)
     for wanted, (step, graph) in zip(trajectory.steps, walk, strict=True):
         last = graph
         if step is None:
             refused.append(wanted.rule)
         else:
             steps.append(step)
-    moved = replace(trajectory, start_hash=structural_hash(onto), steps=tuple(steps), matching=taker.matching)
+    moved = replace(trajectory, start_hash=structural_hash(onto), steps=tuple(steps))
     return Transfer(last, moved, tuple(refused))
 
 
@@ -65,7 +59,10 @@ class Taken(NamedTuple):
 def steps_taken(
     start: Graph, trajectory: Trajectory, onto: Graph, rewriter: Rewriter, taker: Rewriter
 ) -> Iterator[Taken]:
-    """Take the steps one by one, as `transferred` does."""
+    """Take the steps one by one, as `transferred` does.
+
+    `taker` takes those that `rewriter` recorded: so a trajectory of private matching becomes one of sharing matching.
+    """
     graph = onto
     walk = zip(pairwise(replay(start, trajectory, rewriter)), trajectory.steps, strict=True)
     for number, ((before, after), step) in enumerate(walk, start=1):
