@@ -14,43 +14,24 @@ import math
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
-from weakref import WeakKeyDictionary
-
-from immutables import Map
 
 from rlflow.cost import price_list
 from rlflow.cost.analytic import AnalyticConfig
-from rlflow.cost.base import Cost, CostContext, Measuring, Surroundings
-from rlflow.cost.exact_sum import Exact, exact
-from rlflow.cost.fragment import Fragment, describe, extract, leaves
-from rlflow.cost.neighbourhood import Neighbourhoods
+from rlflow.cost.base import CostContext, Measuring
+from rlflow.cost.fragment import Fragment, describe, extract
 from rlflow.cost.price_list import Price, PriceList
-from rlflow.cost.regions import (
-    VIEWS,
-    Partition,
-    Region,
-    concerned,
-    disturbed,
-    node_by_node,
-    partition,
-    updated,
-    updated_node_by_node,
-)
+from rlflow.cost.region_cost import RegionCost
+from rlflow.cost.regions import VIEWS, Region
 from rlflow.cost.work import WorkCounter
 from rlflow.errors import PriceError, RLFlowError
 from rlflow.ir.graph import Graph
-from rlflow.ir.node import Ref
-from rlflow.ir.preview import Preview
 from rlflow.onnx_io.standalone import standalone_model
 from rlflow.runtime.hardware import fingerprint
 from rlflow.runtime.session import Setting
 from rlflow.runtime.timing.fragments import FragmentTiming, launch_ns, time_fragment
 
 _LOGGER = logging.getLogger(__name__)
-_MAX_REMEMBERED = 200_000
 _VIEW = Fragment("view", "a view: Reshape, Squeeze, Unsqueeze, Flatten or Identity", ())
-
-_PARTITIONS = {"as_written": (node_by_node, updated_node_by_node), "deployed": (partition, updated)}
 
 
 @dataclass(frozen=True)
@@ -75,16 +56,7 @@ def empty_price_list(threads: int) -> PriceList:
     return PriceList(hardware.key, str(hardware))
 
 
-@dataclass(frozen=True)
-class _Pricing:
-    """A graph's regions, of each by its first node the price, and the sum."""
-
-    partition: Partition
-    ms: Map[int, float]
-    exact_ms: Exact
-
-
-class MeasuredCost:
+class MeasuredCost(RegionCost):
     """Prices from a list; what is missing is measured and appended, or refused if `pricing` is None.
 
     `dimensions` are the sizes of symbolic dimensions at which a model is priced; they are part of a price's name.
@@ -97,86 +69,21 @@ class MeasuredCost:
         pricing: PricingConfig | None,
         dimensions: Mapping[str, int] | None = None,
     ) -> None:
-        self.setting: Setting = setting
+        super().__init__(setting)
         self.dimensions = dict(dimensions or {})
         self._sizes = "".join(f"@{name}={size}" for name, size in sorted(self.dimensions.items()))
         self.price_list = price_list
         self.pricing = pricing
         self.measuring = Measuring()
-        self._work = WorkCounter()
-        self._neighbourhoods = Neighbourhoods()
-        self._pricings: WeakKeyDictionary[Graph, _Pricing] = WeakKeyDictionary()
-        self._remembered: dict[tuple[object, ...], float] = {}
 
     @property
     def name(self) -> str:
         return self.setting
 
-    def runtime_ms(self, graph: Graph) -> float:
-        """The part that searches and rewards look at all the time; `PriceError` if a price may not be measured.
-
-        The sum is exact and rounded once, so that it does not depend on the history of the graph.
-        """
-        return math.fsum(self.exact_ms(graph))
-
-    def exact_ms(self, graph: Graph) -> Exact:
-        """Return the sum over all regions."""
-        return self._pricing(graph).exact_ms
-
-    def surroundings(self, graph: Graph, edit: Preview) -> Surroundings:
-        """Write down the regions that the edit may change."""
-        cut = self._pricing(graph).partition
-        nodes = concerned(cut, graph, edit)
-        nearby = (i for identifier in edit.touched for i in cut.region_of[identifier])
-        return Surroundings(self._neighbourhoods.written(graph, edit, nodes), nodes.union(nearby))
-
-    def disturbed(self, graph: Graph) -> set[int]:
-        """Return the nodes that may be fused differently although the edit did not touch them."""
-        return set(disturbed(graph, graph.edit.change)) if graph.edit else set()
-
-    def cost(self, graph: Graph) -> Cost:
-        """`PriceError` if a price is missing and may not be measured."""
-        work = self._work.graph(graph)
-        return Cost(
-            self.runtime_ms(graph),
-            work.flops,
-            work.bytes_moved,
-            work.launches,
-            work.load_time_flops,
-        )
-
-    def _pricing(self, graph: Graph) -> _Pricing:
-        """From the parent's, where the graph has one: regions that were not cut again keep their prices."""
-        known = self._pricings.get(graph)
-        if known is None:
-            parent = graph.edit.parent() if graph.edit else None
-            before = self._pricings.get(parent) if parent is not None else None
-            cut = self._partition(graph, before.partition if before else None)
-            ms = (before.ms if before else Map[int, float]()).mutate()
-            gone = [ms.pop(region[0]) for region in cut.gone]
-            made = {region[0]: self._fragment_ms(graph, region) for region in cut.made}
-            ms.update(made)
-            total = exact((*(before.exact_ms if before else ()), *made.values(), *(-price for price in gone)))
-            known = self._pricings[graph] = _Pricing(cut, ms.finish(), total)
-        return known
-
-    def _partition(self, graph: Graph, before: Partition | None) -> Partition:
-        cut, cut_again = _PARTITIONS[self.setting]
-        return cut_again(before, graph, graph.edit.change) if before and graph.edit else cut(graph)
-
-    def _fragment_ms(self, graph: Graph, nodes: Region) -> float:
-        # A node object is shared by all graphs that contain it unchanged, with the operands it had: together with the
-        # values that are read outside it names the price.
-        read = (leaves(graph, Ref(i, k), nodes) for i in nodes for k in range(len(graph.nodes[i].types)))
-        key = (*(graph.nodes[i] for i in nodes), *read)
-        known = self._remembered.get(key)
-        if known is None:
-            only_views = all(graph.nodes[i].op in VIEWS for i in nodes)
-            known = self._priced(graph, _VIEW if only_views else describe(graph, nodes))
-            if len(self._remembered) >= _MAX_REMEMBERED:
-                self._remembered.clear()
-            self._remembered[key] = known
-        return known
+    def region_ms(self, graph: Graph, region: Region) -> float:
+        """Look the price up, or measure it; `PriceError` if it is missing and may not be measured."""
+        only_views = all(graph.nodes[i].op in VIEWS for i in region)
+        return self._priced(graph, _VIEW if only_views else describe(graph, region))
 
     def _priced(self, graph: Graph, fragment: Fragment) -> float:
         signature = fragment.signature + self._sizes

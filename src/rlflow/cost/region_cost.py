@@ -1,0 +1,128 @@
+"""A price for every graph that is the sum of its regions' prices, whoever tells these.
+
+    deployed      regions are what ONNX Runtime may fuse at its highest level, so that a rewrite is judged by what runs
+    as_written    every node by itself, as it runs with the runtime's own optimisation off
+
+After a rewrite only the regions that it changed are priced anew. A subclass prices one region.
+
+Invariant: the sum is exact and rounded once, so that a graph's price does not depend on the rewrites that led to it.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from weakref import WeakKeyDictionary
+
+from immutables import Map
+
+from rlflow.cost.base import Cost, Surroundings
+from rlflow.cost.exact_sum import Exact, exact
+from rlflow.cost.fragment import leaves
+from rlflow.cost.neighbourhood import Neighbourhoods
+from rlflow.cost.regions import (
+    Partition,
+    Region,
+    concerned,
+    disturbed,
+    node_by_node,
+    partition,
+    updated,
+    updated_node_by_node,
+)
+from rlflow.cost.work import WorkCounter
+from rlflow.ir.graph import Graph
+from rlflow.ir.node import Ref
+from rlflow.ir.preview import Preview
+from rlflow.runtime.session import Setting
+
+_MAX_REMEMBERED = 200_000
+
+_PARTITIONS = {"as_written": (node_by_node, updated_node_by_node), "deployed": (partition, updated)}
+
+
+@dataclass(frozen=True)
+class _Pricing:
+    """A graph's regions, of each by its first node the price, and the sum."""
+
+    partition: Partition
+    ms: Map[int, float]
+    exact_ms: Exact
+
+
+class RegionCost(ABC):
+    """Prices graphs by their regions; `region_ms` tells the price of one."""
+
+    def __init__(self, setting: Setting) -> None:
+        self.setting: Setting = setting
+        self._work = WorkCounter()
+        self._neighbourhoods = Neighbourhoods()
+        self._pricings: WeakKeyDictionary[Graph, _Pricing] = WeakKeyDictionary()
+        self._remembered: dict[tuple[object, ...], float] = {}
+
+    @abstractmethod
+    def region_ms(self, graph: Graph, region: Region) -> float:
+        """Return the milliseconds of a region of a graph, the same for every region that does the same work."""
+
+    def runtime_ms(self, graph: Graph) -> float:
+        """The part that searches and rewards look at all the time. Raises what `region_ms` does."""
+        return math.fsum(self.exact_ms(graph))
+
+    def exact_ms(self, graph: Graph) -> Exact:
+        """Return the sum over all regions."""
+        return self._pricing(graph).exact_ms
+
+    def surroundings(self, graph: Graph, edit: Preview) -> Surroundings:
+        """Write down the regions that the edit may change."""
+        cut = self._pricing(graph).partition
+        nodes = concerned(cut, graph, edit)
+        nearby = (i for identifier in edit.touched for i in cut.region_of[identifier])
+        return Surroundings(self._neighbourhoods.written(graph, edit, nodes), nodes.union(nearby))
+
+    def disturbed(self, graph: Graph) -> set[int]:
+        """Return the nodes that may be fused differently although the edit did not touch them."""
+        return set(disturbed(graph, graph.edit.change)) if graph.edit else set()
+
+    def cost(self, graph: Graph) -> Cost:
+        """The price, and the work that it is paid for. Raises what `region_ms` does."""
+        work = self._work.graph(graph)
+        return Cost(
+            self.runtime_ms(graph),
+            work.flops,
+            work.bytes_moved,
+            work.launches,
+            work.load_time_flops,
+        )
+
+    def _pricing(self, graph: Graph) -> _Pricing:
+        """From the parent's, where the graph has one: regions that were not cut again keep their prices."""
+        known = self._pricings.get(graph)
+        if known is None:
+            parent = graph.edit.parent() if graph.edit else None
+            before = self._pricings.get(parent) if parent is not None else None
+            cut = self._partition(graph, before.partition if before else None)
+            ms = (before.ms if before else Map[int, float]()).mutate()
+            gone = [ms.pop(region[0]) for region in cut.gone]
+            made = {region[0]: self._known_ms(graph, region) for region in cut.made}
+            ms.update(made)
+            total = exact((*(before.exact_ms if before else ()), *made.values(), *(-price for price in gone)))
+            known = self._pricings[graph] = _Pricing(cut, ms.finish(), total)
+        return known
+
+    def _partition(self, graph: Graph, before: Partition | None) -> Partition:
+        cut, cut_again = _PARTITIONS[self.setting]
+        return cut_again(before, graph, graph.edit.change) if before and graph.edit else cut(graph)
+
+    def _known_ms(self, graph: Graph, region: Region) -> float:
+        # A node object is shared by all graphs that contain it unchanged, with the operands it had: together with the
+        # values that are read outside it names the price.
+        read = (leaves(graph, Ref(i, k), region) for i in region for k in range(len(graph.nodes[i].types)))
+        key = (*(graph.nodes[i] for i in region), *read)
+        known = self._remembered.get(key)
+        if known is None:
+            known = self.region_ms(graph, region)
+            if len(self._remembered) >= _MAX_REMEMBERED:
+                self._remembered.clear()
+            self._remembered[key] = known
+        return known
