@@ -136,11 +136,11 @@ class EqualitySaturation(Search):
         classes = replay_into(egraph, start.graph, way, rewriter)
         exploration = self._explored(work, egraph, EMatcher(rules, start.graph.header, price))
         if work.is_out_of_time:
-            return best
+            return _out_of_time(work, best)
         extraction = ModelProblem.of(egraph, price)
         solution = self._extracted(work, extraction, extraction.solution(best.graph, classes, "seed"))
         if solution is None or work.is_out_of_time:
-            return best
+            return _out_of_time(work, best)
         chosen = self._cheapest(work, extraction, solution, start.graph)
         realised = self._realised(work, start, extraction, chosen)
         found = realised if self.after is None else self.after.improve(work, realised)
@@ -249,6 +249,12 @@ def _share(work: Workspace, part: float) -> float | None:
 def _expansions_left(work: Workspace) -> int | None:
     """Return the expansions that are left of a budget that is not spent; None if there is no limit."""
     return None if work.budget.expansions is None else work.budget.expansions - work.expansions
+
+
+def _out_of_time(work: Workspace, best: State) -> State:
+    """Return the best state so far; if no e-graph has been solved before, nothing is known of how good it is."""
+    work.optimality = work.optimality or Optimality(proven=False, bound_ms=0.0, gap_percent=100.0, limited_by="time")
+    return best
 
 
 def _adds_up(cost_model: CostModel) -> bool:
