@@ -5,10 +5,13 @@ from support.searches import PORTFOLIO, make
 
 from rlflow.cost.analytic import AnalyticConfig, AnalyticCost
 from rlflow.errors import InputError
+from rlflow.optimise.methods import METHODS
 from rlflow.optimiser import Budget
+from rlflow.rules.matching.rewriter import Rewriter
 from rlflow.rules.matching.sharing import SharingRewriter
 from rlflow.search.base import Search
 from rlflow.search.best import MEMBERS, Best, Member
+from rlflow.search.greedy import Greedy
 from rlflow.trajectory.replay import replay
 
 
@@ -111,3 +114,13 @@ def test_all_members_rewrite_as_equality_saturation_does(shipped, tiny):
 def test_impossible_portfolios_are_refused(shipped, members, message):
     with pytest.raises(InputError, match=message):
         make("best", shipped, members=members)
+
+
+def test_a_portfolio_is_not_worse_than_greedy_search_if_its_members_have_no_time(shipped, tiny):
+    """Half of the budget is enough for greedy search, and the rest for hardly more than a step of each member."""
+    graph, method = tiny("tiny_merge"), METHODS.get("best")
+    greedy = Greedy(shipped, Rewriter(shipped.rules), AnalyticCost()).optimise(graph, Budget())
+    assert greedy.best_ms < greedy.start_ms, "the floor would be the ground"
+    expansions = 2 * (len(greedy.trajectory.steps) + 1)
+    found = method(shipped, Rewriter(shipped.rules), AnalyticCost()).optimise(graph, Budget(expansions=expansions))
+    assert found.best_ms <= greedy.best_ms
