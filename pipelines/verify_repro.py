@@ -26,6 +26,7 @@ from rlflow.tracking.declaration import digests, outputs_by_kind
 from rlflow.tracking.provenance import changed, commit_of, committed
 
 LOCK = "dvc.lock"
+HERE = "the working tree"
 REWRITTEN = ("data/results", LOCK, "params.yaml")
 COLUMNS = 160  # of tables in a file or a log
 RESTORE = f"The published results are in git: `git checkout HEAD -- {' '.join(REWRITTEN)}` brings them back."
@@ -39,7 +40,7 @@ def run_of(place: str, root: Path) -> Run:
         text = partial(committed, root, revision=place)
     else:
         raise InputError(f"{place} is neither a folder nor a revision that git knows in {root}")
-    return Run(place, text, digests(text(LOCK) or ""))
+    return Run(HERE if place == "." else place, text, digests(text(LOCK) or ""))
 
 
 def _text(folder: Path, path: str) -> str | None:
@@ -51,8 +52,8 @@ def verify(root: Path, published: str, fresh: str) -> dict:
     outputs = outputs_by_kind(root)
     files = [path for path in outputs if schema_of(Path(path))]
     kinds = {path: kind for path, kind in outputs.items() if kind is not None}
-    again = reproduction(files, kinds, run_of(published, root), run_of(fresh, root))
-    document = report(again, published, fresh)
+    before, now = run_of(published, root), run_of(fresh, root)
+    document = report(reproduction(files, kinds, before, now), before.name, now.name)
     schemas.validate("reproduction", document)
     return document
 

@@ -38,7 +38,11 @@ def report(again: Reproduction, published: str, fresh: str) -> dict[str, Any]:
         "kinds": {kind.value: _counts(again, kind) for kind in Kind},
         "unlike": [_unlike(compared) for compared in again.unlike],
         "outputs": [
-            {"path": output.file, "kind": output.kind.value, "same_bytes": output.published == output.fresh}
+            {
+                "path": output.file,
+                "kind": output.kind.value,
+                "same_bytes": output.published is not None and output.published == output.fresh,
+            }
             for output in again.outputs
         ],
         "timings": list(_timings(again.figures)),
@@ -115,15 +119,12 @@ def _tables(document: dict[str, Any]) -> dict[str, tuple[list[str], list[Row]]]:
     """Columns and rows by the tables' titles."""
     return {
         "What was compared": (
-            ["kind", "figures", "unlike", "outputs", "unlike"],
-            [(_MEANING[Kind(kind)], *map(str, counts.values())) for kind, counts in document["kinds"].items()],
+            ["kind", "", "figures", "unlike", "outputs", "unlike"],
+            [(kind, _MEANING[Kind(kind)], *map(str, counts.values())) for kind, counts in document["kinds"].items()],
         ),
         "Outputs": (
             ["output", "kind", "bytes"],
-            [
-                (o["path"], _MEANING[Kind(o["kind"])], "the same" if o["same_bytes"] else "others")
-                for o in document["outputs"]
-            ],
+            [(o["path"], o["kind"], "the same" if o["same_bytes"] else "others") for o in document["outputs"]],
         ),
         "Timings, fresh over published": (
             ["file", "figure", "median", "least", "greatest", "intervals apart"],

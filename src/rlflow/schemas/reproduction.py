@@ -72,7 +72,8 @@ class Place:
 
 def top(name: str) -> Place:
     """The place of a whole document of the schema `name`. Raises InputError for a name that no schema has."""
-    return Place.of("", schema(name), None, resolver(name))
+    document = schema(name)
+    return Place.of("", document, None, resolver(document))
 
 
 def _loosest(kind: Kind | None, part: dict[str, Any]) -> Kind | None:

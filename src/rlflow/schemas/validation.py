@@ -9,6 +9,7 @@ from typing import Any
 
 from jsonschema import Draft202012Validator
 from referencing import Registry, Resource
+from referencing._core import Resolver
 
 from rlflow.errors import InputError, RLFlowError
 
@@ -44,10 +45,10 @@ def validate(name: str, document: Any) -> None:
         raise RLFlowError(f"document does not follow schema {name!r}: " + "; ".join(lines))
 
 
-def resolver(name: str) -> Any:
-    """What looks up the references in the schema `name`: `resolver(name).lookup(reference).contents`."""
-    own = Resource.from_contents(_read(name))
-    return _shared().with_resource(own.id() or name, own).resolver(own.id() or name)
+def resolver(document: dict[str, Any]) -> Resolver:
+    """What looks up the references in a schema: `resolver(document).lookup(reference).contents`."""
+    own = Resource.from_contents(document)
+    return _shared().with_resource(own.id() or "", own).resolver(own.id() or "")
 
 
 @cache
