@@ -1,4 +1,4 @@
-"""Is it the same experiment again? What a fresh run left, beside what was published.
+"""A fresh run of the experiment is compared with the published one: is it the same experiment again?
 
     again = reproduction(["data/results/evaluate/metrics.json"], {"data/rules": Kind.EQUAL}, published, fresh)
     again.reproduced    # False: something differs that must not
@@ -37,7 +37,7 @@ Interval = list[float]
 
 @dataclass(frozen=True)
 class Run:
-    """What a run left: the text of a file by its path, None if there is none, and the digests of its outputs."""
+    """One run of the experiment: the text of a file by its path, None if there is none, and its outputs' digests."""
 
     name: str
     text: Callable[[str], str | None]
@@ -46,7 +46,8 @@ class Run:
 
 @dataclass(frozen=True)
 class Compared:
-    """What two runs have at one place of a file, None for nothing; of an output, which has no places, its digests.
+    """A place of a file, and what two runs have there, None for nothing; an output has no places, and its digests are
+    compared.
 
     as_before: the two are as alike as the kind demands. intervals: the figure's of 95 %, where both runs have them.
     """
@@ -61,7 +62,7 @@ class Compared:
 
     @property
     def intervals_apart(self) -> bool:
-        """Whether no value lies in both intervals."""
+        """True if no value lies in both intervals."""
         if self.intervals is None:
             return False
         published, fresh = self.intervals
@@ -84,13 +85,13 @@ class Reproduction:
 
     @cached_property
     def unlike(self) -> tuple[Compared, ...]:
-        """What is not as before, the strictest kind first."""
+        """Everything that is not as before, the strictest kind first."""
         found = [compared for compared in (*self.outputs, *self.figures) if not compared.as_before]
         return tuple(sorted(found, key=lambda compared: list(Kind).index(compared.kind)))
 
     @property
     def reproduced(self) -> bool:
-        """Whether the fresh run is the published one again."""
+        """True if the fresh run is the published one again."""
         return not self.unlike and not self.faults
 
 
@@ -149,7 +150,7 @@ def _compared(
 
 
 def _children(document: Any) -> dict[Any, Any] | None:
-    """What lies below a document by key or index; None if it is a figure."""
+    """The parts of a document by key or index; None if it is a figure."""
     if isinstance(document, dict):
         return document
     if isinstance(document, list) and any(isinstance(entry, dict | list) for entry in document):

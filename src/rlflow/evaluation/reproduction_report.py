@@ -1,4 +1,4 @@
-"""What is told of a reproduction: a document of schema `reproduction`, and tables that are made from it alone.
+"""The report on a comparison of two runs: a document of schema `reproduction`, and tables made from it alone.
 
     document = report(again, published="HEAD", fresh="the working tree")
     show(document, Console())      # ... and at the end, "Reproduced." or "Not reproduced: 2 figures, 1 output."

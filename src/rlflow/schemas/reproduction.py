@@ -1,4 +1,4 @@
-"""What becomes of a figure that is computed again: the schema of its document says so, by the keyword `reproduces`.
+"""The keyword `reproduces`, by which a schema says how a figure is the same when it is computed again.
 
     "improvement_percent": {"$ref": "urn:rlflow:schema:common#/$defs/percent", "reproduces": "equal"}
 
@@ -24,7 +24,7 @@ _ANY = "*"
 
 
 class Kind(StrEnum):
-    """How a figure reproduces, from the strictest kind to the loosest.
+    """The ways in which figures reproduce, from the strictest to the loosest.
 
     equal: on every machine, whatever runs beside it. digits: up to the rounding of floats, which differs between
     processors. timing: it is a time, or follows from times.
@@ -82,7 +82,7 @@ def _loosest(kind: Kind | None, part: dict[str, Any]) -> Kind | None:
 
 
 def _parts(part: dict[str, Any]) -> dict[str, dict[str, Any]]:
-    """What the schema says of each key or index; `*` of those that it does not name."""
+    """The parts of a schema by key or index; `*` stands for those that it does not name."""
     named = part.get("properties", {}) | {str(i): sub for i, sub in enumerate(part.get("prefixItems", []))}
     others = part.get("additionalProperties", part.get("items"))
     return named | ({_ANY: others} if isinstance(others, dict) else {})

@@ -46,7 +46,7 @@ def validate(name: str, document: Any) -> None:
 
 
 def resolver(document: dict[str, Any]) -> Resolver:
-    """What looks up the references in a schema: `resolver(document).lookup(reference).contents`."""
+    """Return the object that looks up a schema's references: `resolver(document).lookup(reference).contents`."""
     own = Resource.from_contents(document)
     return _shared().with_resource(own.id() or "", own).resolver(own.id() or "")
 
