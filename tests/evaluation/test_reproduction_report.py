@@ -79,7 +79,7 @@ def test_the_tables_say_what_the_document_says(document: dict[str, Any]) -> None
     assert row_of(text, "data/policies", "digits")[2:] == ["others"]
     assert text.splitlines()[-2:] == [
         "x.json: HEAD has no such file",
-        "Not reproduced: 2 figures and 1 outputs are unlike, 1 files could not be compared.",
+        "Not reproduced. Unlike figures: 2; unlike outputs: 1; files not compared: 1.",
     ]
 
 

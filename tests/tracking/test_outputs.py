@@ -45,3 +45,5 @@ def test_the_lock_has_a_digest_of_every_output(repository: Path) -> None:
     assert {"params.yaml", "data/rules", "data/results/evaluate/metrics.json"} <= set(locked)
     assert all(len(digest.removesuffix(".dir")) == 32 for digest in locked.values())
     assert digests("") == {}
+    with pytest.raises(InputError, match=r"(?s)dvc\.lock cannot be read: .*line 3"):
+        digests("stages:\n<<<<<<< HEAD\n  first: {}\n=======\n")

@@ -1,7 +1,7 @@
 """The report on a comparison of two runs: a document of schema `reproduction`, and tables made from it alone.
 
     document = report(again, published="HEAD", fresh="the working tree")
-    show(document, Console())      # ... and at the end, "Reproduced." or "Not reproduced: 2 figures, 1 output."
+    show(document, Console())      # ... and at the end "Reproduced.", or "Not reproduced." and how much is unlike
 
 The invariant: the tables count everything, and what they leave out for its length they say.
 """
@@ -165,4 +165,4 @@ def _verdict(document: dict[str, Any]) -> str:
     kinds = document["kinds"].values()
     figures, outputs = (sum(kind[f"unlike_{what}"] for kind in kinds) for what in ("figures", "outputs"))
     unread = len(document["faults"])
-    return f"Not reproduced: {figures} figures and {outputs} outputs are unlike, {unread} files could not be compared."
+    return f"Not reproduced. Unlike figures: {figures}; unlike outputs: {outputs}; files not compared: {unread}."

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from omegaconf import OmegaConf
+from yaml import YAMLError
 
 from rlflow.errors import InputError
 from rlflow.schemas import Kind
@@ -55,8 +56,11 @@ def outputs_by_kind(root: Path) -> dict[str, Kind | None]:
 
 
 def digests(lock: str) -> dict[str, str]:
-    """The digests of all outputs by their paths, from the text of a dvc.lock."""
-    content: Any = OmegaConf.to_container(OmegaConf.create(lock), resolve=False)
+    """The digests of all outputs by their paths, from the text of a dvc.lock. Raises InputError if it is no YAML."""
+    try:
+        content: Any = OmegaConf.to_container(OmegaConf.create(lock), resolve=False)
+    except YAMLError as error:
+        raise InputError(f"dvc.lock cannot be read: {error}") from error
     stages = content.get("stages", {}).values()
     return {out["path"]: out["md5"] for stage in stages for out in stage.get("outs", [])}
 
