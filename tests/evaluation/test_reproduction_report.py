@@ -91,6 +91,18 @@ def test_a_long_table_says_what_it_leaves_out(document: dict[str, Any]) -> None:
     assert f"and {100 - rows} more: --json has all" in text
 
 
+def test_a_run_that_only_learned_otherwise_is_told_from_others() -> None:
+    """It is not reproduced either, but nothing that must be equal is unlike."""
+    learned = Compared(EVALUATION, "/bert/rlflow/steps", Kind.DIGITS, 10, 12, False)
+    other = report(Reproduction((*FIGURES[1:7], learned), OUTPUTS[:2], ()), "HEAD", "here")
+    assert not other["reproduced"]
+    assert (
+        shown(other).splitlines()[-1].startswith("Reproduced, but for figures that differ by more than last digits: 1.")
+    )
+    both = report(Reproduction((*FIGURES, learned), OUTPUTS[:2], ()), "HEAD", "here")
+    assert shown(both).splitlines()[-1].startswith("Not reproduced.")
+
+
 def test_a_run_that_is_the_published_one_is_reproduced() -> None:
     same = report(Reproduction((FIGURES[1],), (OUTPUTS[0],), ()), "HEAD", "here")
     assert same["reproduced"]
