@@ -9,7 +9,6 @@ from typing import Any
 
 from jsonschema import Draft202012Validator
 from referencing import Registry, Resource
-from referencing._core import Resolver
 
 from rlflow.errors import InputError, RLFlowError
 
@@ -45,7 +44,7 @@ def validate(name: str, document: Any) -> None:
         raise RLFlowError(f"document does not follow schema {name!r}: " + "; ".join(lines))
 
 
-def resolver(document: dict[str, Any]) -> Resolver:
+def resolver(document: dict[str, Any]) -> Any:
     """Return the object that looks up a schema's references: `resolver(document).lookup(reference).contents`."""
     own = Resource.from_contents(document)
     return _shared().with_resource(own.id() or "", own).resolver(own.id() or "")
