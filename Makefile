@@ -19,7 +19,7 @@ OLD_PROCESSOR = NPY_DISABLE_CPU_FEATURES="$$(python -c '$(FEATURES)')" OPENBLAS_
 	ATEN_CPU_CAPABILITY=default MKL_ENABLE_INSTRUCTIONS=SSE4_2 ONEDNN_MAX_CPU_ISA=SSE41
 NUMERIC_TESTS := $(addprefix tests/,agents equivalence ir nn onnx_io ops rules trajectory world_model zoo)
 
-.PHONY: help setup repro test test-other-processor test-slow test-rules fuzz conformance lint check check-results smoke seeds headroom headroom-latency rules trajectories bench big-model ui clean
+.PHONY: help setup repro verify-repro test test-other-processor test-slow test-rules fuzz conformance lint check check-results smoke seeds headroom headroom-latency rules trajectories bench big-model ui clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-21s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -34,7 +34,11 @@ setup: $(STAMP) ## create .venv and install, once
 
 repro: setup ## the whole experiment: dvc repro; then what came out beside what is published
 	dvc repro
-	python pipelines/your_results.py
+	@python pipelines/verify_repro.py || test $$? -eq 1 # an experiment of your own is no failure
+
+FRESH ?=
+verify-repro: setup ## is that run the published one again? what is not; FRESH=folder or revision instead of the work tree
+	@python pipelines/verify_repro.py $(FRESH)
 
 test: setup ## all tests but those of every single rule and those that want a quiet machine
 	pytest -n 2 --dist worksteal --durations=15 -m 'not timing and not exhaustive and not fuzz'

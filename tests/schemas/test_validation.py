@@ -81,7 +81,7 @@ def test_only_these_keys_are_optional(documents, name):
     effort = {"prices_asked", "prices_measured", "rewriting_s", "pricing_s", "measuring_s"}
     optional = {
         "equivalence": {"float64"},
-        "evaluate": graphs | methods | effort | {"steps", "distinct_rules"},
+        "evaluate": graphs | methods | effort | {"steps", "distinct_rules", "trajectory"},
         "headroom": {"analytic", "gpu", "greedy", "equality_saturation", "10", "100"},
         "rule_study": {"foreign.txt"},
         "rules_applied": graphs | {"untouched", "rlflow", "greedy", "merge", "sum", "never", "cancel"},

@@ -27,6 +27,7 @@ WRITERS = {name: [f"pipelines/{name}.py"] for name in schemas.names() if name in
     "headroom_latency": ["pipelines/headroom_latency.py", "src/rlflow/runtime/session.py"],
     "optimise": ["src/rlflow/optimise", "src/rlflow/cost/effort.py"],
     "replay": ["src/rlflow/cli/replay.py", "src/rlflow/trajectory"],
+    "reproduction": ["src/rlflow/evaluation"],
     "rule_study": ["benchmarks/rules.py", "src/rlflow/rules"],
     "rules_applied": ["pipelines/evaluate.py"],
     "rules_diff": ["src/rlflow/cli/rules.py"],

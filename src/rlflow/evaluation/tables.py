@@ -76,19 +76,5 @@ def _saving(row: Mapping[str, Any]) -> str:
     return " ".join([f"**{saving}**" if row["best_known"] else saving, *(f"*{remark}*" for remark in remarks)])
 
 
-def side_by_side(published: Metrics, own: Metrics) -> str:
-    """Costs and improvements of a run beside the published ones, one row per graph and method of the run."""
-    keys = ("cost_after_ms", "improvement_percent")
-    rows = [["graph", "method", "cost ms: published", "yours", "improvement %: published", "yours"]]
-    for graph, method, result in _results(own):
-        reference = published.get(graph, {}).get(method)
-        before = [f"{reference[key]:.2f}" if reference else "none" for key in keys]
-        after = [f"{result[key]:.2f}" for key in keys]
-        rows.append([graph, method, before[0], after[0], before[1], after[1]])
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)) for row in rows]
-    return "".join(f"{line.rstrip()}\n" for line in lines)
-
-
 def _results(metrics: Metrics) -> list[tuple[str, str, Mapping[str, Any]]]:
     return [(graph, method, result) for graph, methods in metrics.items() for method, result in methods.items()]
