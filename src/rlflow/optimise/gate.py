@@ -9,7 +9,8 @@ The invariant: a model that nobody has run yet is run in another process first.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
@@ -26,7 +27,7 @@ from rlflow.optimiser import OnProgress
 from rlflow.runtime.inputs import symbolic_dimensions
 from rlflow.runtime.isolation import Limits, ProcessDeath, call_isolated
 from rlflow.runtime.session import Setting, open_session, run, structure_of
-from rlflow.runtime.timing.latency import Round, latency_rounds, times_of
+from rlflow.runtime.timing.latency import Round, countdown, latency_rounds, times_of
 from rlflow.runtime.timing.sequential import SequentialTest, judge
 
 
@@ -131,13 +132,16 @@ def timed(
     candidate: ModelProto | Path,
     setting: Setting,
     config: GateConfig,
+    left_s: Callable[[], float] = lambda: math.inf,
     on_progress: OnProgress | None = None,
 ) -> LatencyChange:
     """Time the original, the original again and the candidate in rounds until it is decided which one is faster.
 
-    `on_progress` receives the fraction of `config.rounds` that is done, and the answer so far.
+    `left_s` tells the seconds that are left, besides those of `config`. `on_progress` receives the fraction of
+    `config.rounds` that is done, and the answer so far.
     """
     models = {"original": original, "again": original, "candidate": candidate}
+    own_left_s = countdown(config.time_s)
     endless = latency_rounds(
         models,
         setting=setting,
@@ -145,7 +149,7 @@ def timed(
         threads=config.threads,
         seed=config.seed,
         dimensions=config.dimensions,
-        time_s=config.time_s,
+        left_s=lambda: min(own_left_s(), left_s()),
     )
     rounds: list[Round] = []
     for each in islice(endless, max(config.rounds, 1)):

@@ -198,7 +198,7 @@ class Pipeline:
         steps = (found.settled.start, found.settled.trajectory, self.method.rewriter)
         derivation = Derivation(model, candidate, *steps, source or model, dimensions=self.gate.dimensions)
         equivalence = check(derivation, self.gate, self.reproducer)
-        latency = {self.setting: timed(model, candidate, self.setting, self.gate, self.on_progress)}
+        latency = {self.setting: timed(model, candidate, self.setting, self.gate, on_progress=self.on_progress)}
         return replace(found, candidate=candidate, equivalence=equivalence, latency=latency)
 
 

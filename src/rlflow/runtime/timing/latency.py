@@ -1,7 +1,7 @@
 """End-to-end latency of several models against each other, round by round.
 
     models = {"original": a, "again": a, "candidate": b}
-    for done in latency_rounds(models, setting="deployed", time_s=20.0):
+    for done in latency_rounds(models, setting="deployed", left_s=countdown(20.0)):
         done.times_ms["original"] / done.times_ms["candidate"]
 
 A model that is opened twice runs at two speeds (by where its pages lie: up to 7 % on small models,
@@ -60,12 +60,13 @@ def latency_rounds(
     threads: int = 1,
     seed: int = 0,
     dimensions: Mapping[str, int] | None = None,
-    time_s: float = math.inf,
+    left_s: Callable[[], float] = lambda: math.inf,
 ) -> Iterator[Round]:
-    """Yield rounds as long as they are asked for and, by the longest so far, fit into `time_s` seconds; at least one.
+    """Yield rounds as long as they are asked for and fit, by the longest so far, into what is left; at least one.
 
     All models get the same inputs, drawn once from the first with `seed` and `dimensions`. A round opens a fresh
     session of one model at a time (so memory holds one), warms it up, times `runs_per_round` runs and closes it.
+    `left_s` tells the seconds that are left.
 
     Raises `InputError` when there is nothing to measure, `RLFlowError` when the models' inputs differ or one does not
     run, both with the first round.
@@ -84,7 +85,7 @@ def latency_rounds(
             paces_ms.append(pace_ms(threads))
         return Take({name: times_ms[name] for name in models}, tuple(paces_ms))
 
-    yield from undisturbed(within(time_s, take))
+    yield from undisturbed(within(left_s, take))
 
 
 def compare_latency(
@@ -121,13 +122,20 @@ def times_of(rounds: Iterable[Round]) -> dict[str, np.ndarray]:
     return {name: np.array([row[name] for row in rows]) for name in rows[0]}
 
 
-def within(time_s: float, take: Callable[[], Take], clock: Callable[[], float] = time.monotonic) -> Iterator[Take]:
-    """Yield takes, at least one, until another one as long as the longest would end after `time_s` seconds."""
-    end, longest_s = clock() + time_s, -math.inf
-    while clock() + longest_s <= end:
-        start = clock()
+def countdown(time_s: float) -> Callable[[], float]:
+    """Return a function that tells the seconds that are left of `time_s`, from now on."""
+    end_s = time.monotonic() + time_s
+    return lambda: end_s - time.monotonic()
+
+
+def within(left_s: Callable[[], float], take: Callable[[], Take]) -> Iterator[Take]:
+    """Yield takes, at least one, until less is left than the longest of them took."""
+    longest_s, before_s = -math.inf, left_s()
+    while before_s >= longest_s:
         yield take()
-        longest_s = max(longest_s, clock() - start)
+        after_s = left_s()
+        took_s = before_s - after_s if math.isfinite(after_s) else 0.0
+        longest_s, before_s = max(longest_s, took_s), after_s
 
 
 def undisturbed(takes: Iterable[Take]) -> Iterator[Round]:
