@@ -1,4 +1,4 @@
-"""How fast the machine is going right now: the time of a small matrix product that is always the same.
+"""The pace of the machine right now: the time of a small matrix product that is always the same.
 
     pace_ms(threads=1)      0.5, and 0.8 while something else fills the caches or shares the core
 
