@@ -4,8 +4,8 @@
     trials = [trial(plain, slower, "deployed", gate) for _ in range(100)]            by the test of the gate, and before
     figures(trials)["slower_share"]                                                  beside that of the fixed rounds
 
-The baseline is what the gate did before: seven rounds, the bootstrap interval of their median, and a difference counts
-from 2 %. The same comparison is made on drawn times (`simulated`), where the noise is known.
+The baseline is the rule that the gate had before, on times that are taken in the same way: seven rounds, the bootstrap
+interval of their median, and a difference counts from 2 %. The same comparison is made on drawn times (`simulated`), where the noise is known.
 
 The invariant: in a group of trials, what is compared and what runs beside it is the same for all.
 """

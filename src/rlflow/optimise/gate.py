@@ -35,7 +35,7 @@ from rlflow.runtime.timing.sequential import SequentialTest, judge
 class GateConfig:
     """The settings by which a result is checked and timed.
 
-    It is compared on `draws` inputs. It is timed in rounds of fresh sessions with `runs_per_round` runs each, until
+    It is compared on `draws` inputs. It is timed in rounds of fresh sessions with at least `runs_per_round` runs each, until
     `test` decides, `rounds` are done, or the next one would not fit into `time_s` seconds; the first is always taken.
     `dimensions` are the sizes of dynamic dimensions, by symbol; `limits` bind the processes in which a model runs for
     the first time.

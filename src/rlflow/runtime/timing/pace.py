@@ -15,11 +15,11 @@ from rlflow.runtime.session import open_session
 from rlflow.runtime.timing.clock import clock_ns
 
 _ROWS, _WIDTH = 64, 512
-_RUNS = 3
+_RUNS = 5
 
 
 def pace_ms(threads: int) -> float:
-    """Return the milliseconds of the product now, the fastest of three runs: one may be interrupted."""
+    """Return the milliseconds of the product now, the fastest of five runs: some may be interrupted."""
     session, inputs = _product(threads)
     times_ns = []
     for _ in range(_RUNS):
