@@ -89,7 +89,7 @@ class Verdict:
 
 
 def judge(original_ms: np.ndarray, candidate_ms: np.ndarray, test: SequentialTest = DEFAULT_TEST) -> Verdict:
-    """Decide after these rounds. Raises `ValueError` for arrays that are not (rounds, 2), or not finite and positive."""
+    """Decide after these rounds. Raises `ValueError` for arrays that are not (rounds, 2), or not of positive times."""
     original, candidate = np.asarray(original_ms, dtype=np.float64), np.asarray(candidate_ms, dtype=np.float64)
     for times in (original, candidate):
         if times.shape != (len(original), 2) or not times.size or not (np.isfinite(times) & (times > 0)).all():
