@@ -53,8 +53,6 @@ class GateConfig:
 
 
 _UNTRIED = "it could not be tried here"
-_ORIGINAL = ("original", "original again")
-_CANDIDATE = ("candidate", "candidate again")
 
 
 def judgeable(original: ModelProto | Path, config: GateConfig) -> tuple[EquivalenceReport, str]:
@@ -127,6 +125,10 @@ def _tried(original: ModelProto | Path, candidate: ModelProto | Path, config: Ga
         (inputs,) = drawn_inputs(original, draws=1, seed=config.seed, dimensions=config.dimensions)
         run(open_session(candidate, "deployed", config.threads), inputs)
     return report
+
+
+_ORIGINAL = ("original", "original again")
+_CANDIDATE = ("candidate", "candidate again")
 
 
 def timed(
