@@ -1,16 +1,18 @@
 """The gate before the exit: no model leaves that computes something else, and none is called faster that is not.
 
-    judgeable(original)      may anything be compared with it? it runs here, and its outputs can be told apart
-    check(derivation)        the candidate is equivalent, or an error names the step and rule that are wrong
-    time_models(models)      both are timed in alternating fresh sessions; `is_faster` asks for more than noise
+    judgeable(original)              may anything be compared with it? it runs here, and its outputs can be told apart
+    check(derivation)                the candidate is equivalent, or an error names the step and rule that are wrong
+    timed(original, candidate, ...)  both are timed in fresh sessions until it is decided which one is faster
 
 The invariant: a model that nobody has run yet is run in another process first.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import math
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 from pathlib import Path
 
 import numpy as np
@@ -21,27 +23,31 @@ from rlflow.equivalence.tolerance import draws_at_random, tolerance_of
 from rlflow.errors import EquivalenceError, InputError, RLFlowError
 from rlflow.optimise.diagnose import Derivation, explain
 from rlflow.optimise.report import LatencyChange
+from rlflow.optimiser import OnProgress
 from rlflow.runtime.inputs import symbolic_dimensions
 from rlflow.runtime.isolation import Limits, ProcessDeath, call_isolated
-from rlflow.runtime.session import SETTINGS, Setting, open_session, run, structure_of
-from rlflow.runtime.timing.latency import compare_latency
-from rlflow.runtime.timing.statistics import beyond_noise, ratio
+from rlflow.runtime.session import Setting, open_session, run, structure_of
+from rlflow.runtime.timing.latency import Round, countdown, latency_rounds, times_of
+from rlflow.runtime.timing.sequential import SequentialTest, judge
 
 
 @dataclass(frozen=True)
 class GateConfig:
     """The settings by which a result is checked and timed.
 
-    It is compared on `draws` inputs, and timed in `rounds` of fresh sessions with `runs_per_round` runs each.
-    `dimensions` are the sizes of dynamic dimensions, by symbol; `limits` bind the processes in which a model runs for
-    the first time.
+    It is compared on `draws` inputs. It is timed in rounds of fresh sessions, with at least `runs_per_round` runs each,
+    until `test` decides, `rounds` are done, or the next one would not fit into `time_s` seconds; the first is always
+    taken. `dimensions` are the sizes of dynamic dimensions, by symbol; `limits` bind the processes in which a model
+    runs for the first time.
     """
 
     draws: int = 3
-    rounds: int = 7
+    rounds: int = 100
     runs_per_round: int = 5
     threads: int = 1
     seed: int = 0
+    time_s: float = 20.0
+    test: SequentialTest = field(default_factory=SequentialTest)
     dimensions: Mapping[str, int] | None = None
     limits: Limits = field(default_factory=Limits)
 
@@ -121,44 +127,62 @@ def _tried(original: ModelProto | Path, candidate: ModelProto | Path, config: Ga
     return report
 
 
-def time_models(
-    models: Mapping[str, ModelProto], config: GateConfig, on_round: Callable[[int], None] | None = None
-) -> dict[Setting, dict[str, np.ndarray]]:
-    """Milliseconds (rounds,) of every model in both settings, in alternating fresh sessions."""
-    return {
-        setting: compare_latency(
-            models,
-            setting=setting,
-            rounds=config.rounds,
-            runs_per_round=config.runs_per_round,
-            threads=config.threads,
-            seed=config.seed,
-            dimensions=config.dimensions,
-            on_round=on_round,
-        )
-        for setting in SETTINGS
-    }
+_ORIGINAL = ("original", "original again")
+_CANDIDATE = ("candidate", "candidate again")
 
 
-def latency_changes(
-    times_ms: Mapping[Setting, Mapping[str, np.ndarray]], before: str, after: str
-) -> dict[Setting, LatencyChange]:
-    """Medians and ratio of `before` and `after` in each setting."""
-    return {
-        setting: LatencyChange(
-            float(np.median(times[before])), float(np.median(times[after])), ratio(times[before], times[after])
-        )
-        for setting, times in times_ms.items()
-    }
+def timed(
+    original: ModelProto | Path,
+    candidate: ModelProto | Path,
+    setting: Setting,
+    config: GateConfig,
+    left_s: Callable[[], float] = lambda: math.inf,
+    on_progress: OnProgress | None = None,
+) -> LatencyChange:
+    """Time both models in rounds, twice in each, until it is decided which one is faster.
+
+    `left_s` tells the seconds that are left, besides those of `config`. `on_progress` receives the fraction of
+    `config.rounds` that is done, and the answer so far.
+    """
+    models = {_ORIGINAL[0]: original, _ORIGINAL[1]: original, _CANDIDATE[0]: candidate, _CANDIDATE[1]: candidate}
+    own_left_s = countdown(config.time_s)
+    endless = latency_rounds(
+        models,
+        setting=setting,
+        runs_per_round=config.runs_per_round,
+        threads=config.threads,
+        seed=config.seed,
+        dimensions=config.dimensions,
+        left_s=lambda: min(own_left_s(), left_s()),
+    )
+    rounds: list[Round] = []
+    for each in islice(endless, max(config.rounds, 1)):
+        rounds.append(each)
+        change = latency_change(rounds, config.test)
+        if on_progress is not None:
+            on_progress(len(rounds) / config.rounds, f"timing the result against the original: {change.verdict}")
+        if change.verdict.decision != "undecided":
+            break
+    return change
+
+
+def latency_change(rounds: Sequence[Round], test: SequentialTest) -> LatencyChange:
+    """Return medians and verdict of rounds, in each of which both models were timed twice."""
+    times_ms = times_of(rounds)
+    original, candidate = (np.stack([times_ms[name] for name in twice], axis=1) for twice in (_ORIGINAL, _CANDIDATE))
+    return LatencyChange(
+        before_ms=float(np.median(original)),
+        after_ms=float(np.median(candidate)),
+        verdict=judge(original, candidate, test),
+        retaken=sum(each.retaken for each in rounds),
+    )
 
 
 def is_faster(latency: Mapping[Setting, LatencyChange], setting: Setting) -> bool:
-    """True if it is faster beyond the noise of the measurement, in the setting that was optimised for."""
-    measured = latency[setting].ratio
-    return beyond_noise(measured) and measured.value > 1.0
+    """True if it was found faster in the setting that was optimised for."""
+    return latency[setting].verdict.decision == "faster"
 
 
 def is_slower(latency: Mapping[Setting, LatencyChange], setting: Setting) -> bool:
-    """True if it is slower beyond the noise of the measurement, in the setting that was optimised for."""
-    measured = latency[setting].ratio
-    return beyond_noise(measured) and measured.value < 1.0
+    """True if it was found slower in the setting that was optimised for."""
+    return latency[setting].verdict.decision == "slower"

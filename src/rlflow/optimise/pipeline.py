@@ -24,7 +24,7 @@ from rlflow.onnx_io import check_model, to_onnx
 from rlflow.onnx_io.shapes.inference import pin_dimensions
 from rlflow.onnx_io.subgraphs import Subgraph, size, subgraphs, with_subgraphs
 from rlflow.optimise.diagnose import Derivation
-from rlflow.optimise.gate import GateConfig, check, is_slower, judgeable, latency_changes, time_models
+from rlflow.optimise.gate import GateConfig, check, is_slower, judgeable, timed
 from rlflow.optimise.report import LatencyChange, Step, SubgraphReport
 from rlflow.optimise.specialise import Assumptions, Settled
 from rlflow.optimiser import Budget, Effort, OnProgress, OptimisationResult, Optimiser
@@ -198,15 +198,8 @@ class Pipeline:
         steps = (found.settled.start, found.settled.trajectory, self.method.rewriter)
         derivation = Derivation(model, candidate, *steps, source or model, dimensions=self.gate.dimensions)
         equivalence = check(derivation, self.gate, self.reproducer)
-        return replace(found, candidate=candidate, equivalence=equivalence, latency=self._timed(model, candidate))
-
-    def _timed(self, model: ModelProto, candidate: ModelProto) -> dict[Setting, LatencyChange]:
-        def on_round(done: int) -> None:
-            if self.on_progress:
-                self.on_progress(done / self.gate.rounds, "timing the result against the original")
-
-        models = {"original": model, "candidate": candidate}
-        return latency_changes(time_models(models, self.gate, on_round), "original", "candidate")
+        latency = {self.setting: timed(model, candidate, self.setting, self.gate, on_progress=self.on_progress)}
+        return replace(found, candidate=candidate, equivalence=equivalence, latency=latency)
 
 
 def _share(budget_s: float | None, nodes: int, model: ModelProto) -> float | None:
