@@ -15,9 +15,8 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
-from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -116,6 +115,19 @@ class Gathered:
         )
 
 
+def merged(families: Iterable[Gathered]) -> Gathered:
+    """Return what all families gave together; a region that several have is the first one's."""
+    every = Gathered()
+    for one in families:
+        for signature, region in one.regions.items():
+            every.regions.setdefault(signature, region)
+        every.rewrites += one.rewrites
+        every.graphs += one.graphs
+        for reason, count in one.left_out.items():
+            every.left_out[reason] = every.left_out.get(reason, 0) + count
+    return every
+
+
 def gather(family: str, configurations: Sequence[Configuration], config: GatheringConfig) -> Gathered:
     """Gather from these models with all rules of the library."""
     rules = library.load()
@@ -174,8 +186,9 @@ class _Meeting:
 
     def along(self, start: _Cut, trajectory: Trajectory) -> _Cut:
         """Replay a trajectory from its start, note what each step changed, and return its end."""
-        cut = start
-        for step, graph in zip(trajectory.steps, islice(replay(start.graph, trajectory, self.rewriter), 1, None)):
+        graphs = replay(start.graph, trajectory, self.rewriter)
+        cut = replace(start, graph=next(graphs))
+        for step, graph in zip(trajectory.steps, graphs, strict=True):
             cut = self._changed(cut, graph, step.rule)
         return cut
 
