@@ -44,7 +44,9 @@ _ROOFLINE = AnalyticCost()
 
 @dataclass(frozen=True)
 class Configuration:
-    """A model of the zoo with settings, and domains beside ai.onnx whose operators rewrites may use in it."""
+    """A model of the zoo with settings, and versions of domains ("" is ai.onnx) whose operators rewrites may use in it,
+    where these are not the zoo's.
+    """
 
     entry: str
     settings: Mapping[str, Any] = field(default_factory=dict)
@@ -52,8 +54,8 @@ class Configuration:
 
     @property
     def name(self) -> str:
-        parts = [f"{key}={value}" for key, value in (*self.settings.items(), *self.domains.items())]
-        return " ".join([self.entry, *parts])
+        domains = {domain or "ai.onnx": version for domain, version in self.domains.items()}
+        return " ".join([self.entry, *(f"{key}={value}" for key, value in {**self.settings, **domains}.items())])
 
 
 @dataclass(frozen=True)
@@ -150,7 +152,8 @@ def gather(family: str, configurations: Sequence[Configuration], config: Gatheri
 
 def _graph_of(configuration: Configuration) -> Graph:
     graph = from_onnx(zoo.build(configuration.entry, **configuration.settings))
-    return replace(graph, header=Header(graph.header.opset, domains=configuration.domains))
+    domains = {"": graph.header.opset, **configuration.domains}
+    return replace(graph, header=Header(domains.pop(""), domains=domains))
 
 
 @dataclass(frozen=True)
