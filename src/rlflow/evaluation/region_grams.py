@@ -1,4 +1,4 @@
-"""Which regions to measure first: those with operators, shapes and wirings that no region before them had.
+"""An order of regions in which new operators, shapes and wirings come before repetitions of known ones.
 
     region_grams(region)                          ("MatMul", "MatMul 7,9,9", "MatMul > Add", ...)
     novel_first({"a": grams, "b": grams}, {})     ["b", "a"]
