@@ -93,7 +93,7 @@ class Candidate:
 
 @dataclass
 class Gathered:
-    """What one family gave; `left_out` counts, by reason, regions that cannot be timed."""
+    """The regions, rewrites and graphs of a family; `left_out` counts, by reason, regions that cannot be timed."""
 
     regions: dict[str, Candidate] = field(default_factory=dict)
     rewrites: list[RewriteRecord] = field(default_factory=list)
