@@ -1,7 +1,7 @@
 """Gather regions from the models of the zoo, time them in batches, and publish both: what the price model learns from.
 
-    python pipelines/prices.py                                    conf/prices.yaml as it is
-    python pipelines/prices.py measuring.regions=200 'models=[{family: conv, entry: conv}]'                    a part of it
+    python pipelines/prices.py                                                               conf/prices.yaml as it is
+    python pipelines/prices.py measuring.regions=200 'models=[{family: conv, entry: conv}]'  a part of it
 
 The regions go to data/regions with a data sheet, figures to data/results/prices/metrics.json. The machine should be
 quiet: while it is slow, nothing is timed. What has been timed is kept until all is, so that a run that was killed, or

@@ -44,8 +44,8 @@ _ROOFLINE = AnalyticCost()
 
 @dataclass(frozen=True)
 class Configuration:
-    """A model of the zoo with settings, the family by which it is known, and versions of domains ("" is ai.onnx) whose operators rewrites may use in it,
-    where these are not the zoo's.
+    """A model of the zoo with settings, the family by which it is known, and versions of domains ("" is ai.onnx) whose
+    operators rewrites may use in it, where these are not the zoo's.
     """
 
     family: str
