@@ -13,7 +13,7 @@ is why all members rewrite with the same rewriter.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 from rlflow.cost.base import CostModel
@@ -76,7 +76,7 @@ def _part(work: Workspace, total: Budget, part: float) -> Budget:
         time_s = work.elapsed_s + max(0.0, part * (time_s - work.elapsed_s))
     if expansions is not None:
         expansions = work.expansions + max(1, round(part * (expansions - work.expansions)))
-    return Budget(time_s, expansions)
+    return replace(total, time_s=time_s, expansions=expansions)
 
 
 def _overall(on_progress: OnProgress, work: Workspace, total: Budget) -> OnProgress:
