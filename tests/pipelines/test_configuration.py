@@ -125,7 +125,7 @@ def test_the_configured_families_are_those_of_the_shipped_library():
         ("rollouts", CollectionConfig, set()),
         ("rules.verification", VerificationConfig, {"seed"}),
         ("rules.selection", SelectionConfig, {"seed"}),
-        ("evaluation.gate", GateConfig, {"seed", "dimensions", "limits"}),
+        ("evaluation.gate", GateConfig, {"seed", "dimensions", "limits", "time_s", "test"}),
     ],
 )
 def test_a_section_gives_every_setting_of_its_dataclass(section: str, kind: type, elsewhere: set[str]):

@@ -88,6 +88,7 @@ def test_only_these_keys_are_optional(documents, name):
         "rules_generate": {"algebra"},
         "rules_recall": {"condition", "counter_example"},
         "temperature_sweep": {"dream_score_percent_ci95", "real_score_percent_ci95"},
+        "timing": {"quiet_0.02", "bursts_0.02"},
         "zoo_list": {"layers"},
     }
     assert droppable(name, documents[name]) == optional.get(name, set())

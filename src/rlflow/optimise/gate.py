@@ -1,8 +1,8 @@
 """The gate before the exit: no model leaves that computes something else, and none is called faster that is not.
 
-    judgeable(original)      may anything be compared with it? it runs here, and its outputs can be told apart
-    check(derivation)        the candidate is equivalent, or an error names the step and rule that are wrong
-    timed(original, ...)     both are timed in alternating fresh sessions; `is_faster` asks for more than noise
+    judgeable(original)              may anything be compared with it? it runs here, and its outputs can be told apart
+    check(derivation)                the candidate is equivalent, or an error names the step and rule that are wrong
+    timed(original, candidate, ...)  both are timed in fresh sessions until it is decided which one is faster
 
 The invariant: a model that nobody has run yet is run in another process first.
 """
@@ -11,8 +11,9 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import islice
 from pathlib import Path
 
 import numpy as np
@@ -25,27 +26,30 @@ from rlflow.optimise.clock import NO_DEADLINE, Deadline
 from rlflow.optimise.diagnose import Derivation, explain
 from rlflow.optimise.report import LatencyChange
 from rlflow.optimiser import OnProgress
-from rlflow.runtime.inputs import symbolic_dimensions
+from rlflow.runtime.inputs import draw_inputs, symbolic_dimensions
 from rlflow.runtime.isolation import Limits, ProcessDeath, ProcessTimeout, call_isolated
 from rlflow.runtime.session import Setting, open_session, run, structure_of
-from rlflow.runtime.timing.latency import compare_latency
-from rlflow.runtime.timing.statistics import beyond_noise, ratio
+from rlflow.runtime.timing.latency import Round, latency_rounds, times_of
+from rlflow.runtime.timing.sequential import SequentialTest, judge
 
 
 @dataclass(frozen=True)
 class GateConfig:
     """The settings by which a result is checked and timed.
 
-    It is compared on `draws` inputs, and timed in `rounds` of fresh sessions with `runs_per_round` runs each.
+    It is compared on `draws` inputs. It is timed in rounds of fresh sessions with `runs_per_round` runs each, until
+    `test` decides, `rounds` are done, or the next one would not fit into `time_s` seconds; the first is always taken.
     `dimensions` are the sizes of dynamic dimensions, by symbol; `limits` bind the processes in which a model runs for
     the first time.
     """
 
     draws: int = 3
-    rounds: int = 7
+    rounds: int = 100
     runs_per_round: int = 5
     threads: int = 1
     seed: int = 0
+    time_s: float = 20.0
+    test: SequentialTest = field(default_factory=SequentialTest)
     dimensions: Mapping[str, int] | None = None
     limits: Limits = field(default_factory=Limits)
 
@@ -154,7 +158,7 @@ def _tried(
         drawing_s=drawing_s,
     )
     if report.equivalent:
-        (inputs,) = drawn_inputs(original, draws=1, seed=config.seed, dimensions=config.dimensions)
+        inputs = draw_inputs(structure_of(original), np.random.default_rng(config.seed), config.dimensions)
         run(open_session(candidate, "deployed", config.threads), inputs)
     return report
 
@@ -164,40 +168,53 @@ def timed(
     candidate: ModelProto | Path,
     setting: Setting,
     config: GateConfig,
-    deadline: Deadline = NO_DEADLINE,
     on_progress: OnProgress | None = None,
+    deadline: Deadline = NO_DEADLINE,
 ) -> LatencyChange:
-    """Time both in rounds of fresh sessions, the first in turns, as long as the next one ends before the deadline."""
-    models = {"original": original, "candidate": candidate}
-    times_ms: list[tuple[float, float]] = []
-    longest_s = 0.0
-    while len(times_ms) < config.rounds and (not times_ms or deadline.left_s > longest_s):
-        started = deadline.now_s()
-        names = list(models)[:: -1 if len(times_ms) % 2 else 1]
-        found = compare_latency(
-            {name: models[name] for name in names},
-            setting=setting,
-            rounds=1,
-            runs_per_round=config.runs_per_round,
-            threads=config.threads,
-            seed=config.seed,
-            dimensions=config.dimensions,
-        )
-        times_ms.append((float(found["original"][0]), float(found["candidate"][0])))
-        longest_s = max(longest_s, deadline.now_s() - started)
-        if on_progress:
-            on_progress(len(times_ms) / config.rounds, "timing the result against the original")
-    before, after = np.array(times_ms).T
-    return LatencyChange(float(np.median(before)), float(np.median(after)), ratio(before, after))
+    """Time the original, the original again and the candidate in rounds until it is decided which one is faster.
+
+    A deadline ends it instead of `config.time_s`, and an interrupt at once.
+
+    `on_progress` receives the fraction of `config.rounds` that is done, and the answer so far.
+    """
+    models = {"original": original, "again": original, "candidate": candidate}
+    endless = latency_rounds(
+        models,
+        setting=setting,
+        runs_per_round=config.runs_per_round,
+        threads=config.threads,
+        seed=config.seed,
+        dimensions=config.dimensions,
+        time_s=min(deadline.left_s, config.time_s if math.isinf(deadline.end_s) else math.inf),
+    )
+    rounds: list[Round] = []
+    for each in islice(endless, max(config.rounds, 1)):
+        rounds.append(each)
+        change = latency_change(rounds, config.test)
+        if on_progress is not None:
+            on_progress(len(rounds) / config.rounds, f"timing the result against the original: {change.verdict}")
+        if change.verdict.decision != "undecided" or deadline.is_interrupted():
+            break
+    return change
+
+
+def latency_change(rounds: Sequence[Round], test: SequentialTest) -> LatencyChange:
+    """Return medians and verdict of rounds of the models "original", "again" and "candidate"."""
+    times_ms = times_of(rounds)
+    original, again, candidate = (times_ms[name] for name in ("original", "again", "candidate"))
+    return LatencyChange(
+        before_ms=float(np.median([original, again])),
+        after_ms=float(np.median(candidate)),
+        verdict=judge(original, again, candidate, test),
+        retaken=sum(each.retaken for each in rounds),
+    )
 
 
 def is_faster(latency: Mapping[Setting, LatencyChange], setting: Setting) -> bool:
-    """True if it is faster beyond the noise of the measurement, in the setting that was optimised for."""
-    measured = latency[setting].ratio
-    return beyond_noise(measured) and measured.value > 1.0
+    """True if it was found faster in the setting that was optimised for."""
+    return latency[setting].verdict.decision == "faster"
 
 
 def is_slower(latency: Mapping[Setting, LatencyChange], setting: Setting) -> bool:
-    """True if it is slower beyond the noise of the measurement, in the setting that was optimised for."""
-    measured = latency[setting].ratio
-    return beyond_noise(measured) and measured.value < 1.0
+    """True if it was found slower in the setting that was optimised for."""
+    return latency[setting].verdict.decision == "slower"

@@ -91,7 +91,7 @@ class Phases:
         if deadline.left_s < judgement.tried_s:
             return {}
         self._tell("timing the result against the original")
-        return {self.setting: gate.timed(model, candidate, self.setting, self.gate, deadline, self.on_progress)}
+        return {self.setting: gate.timed(model, candidate, self.setting, self.gate, self.on_progress, deadline)}
 
     def before_check(self, judgement: Judgement, deadline: Deadline) -> Deadline:
         """Return the deadline of what comes before the check."""

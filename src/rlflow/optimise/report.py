@@ -15,7 +15,7 @@ from rlflow.equivalence.compare import EquivalenceReport
 from rlflow.ir.tensor_type import Dimension
 from rlflow.optimiser import Effort
 from rlflow.runtime.session import Setting
-from rlflow.runtime.timing.statistics import Ratio, beyond_noise
+from rlflow.runtime.timing.sequential import Verdict
 
 _SETTING_WORDS: dict[Setting, str] = {
     "deployed": "as deployed (ONNX Runtime's own optimisation on)",
@@ -32,11 +32,12 @@ _PLAIN_FIELDS = (
 
 @dataclass(frozen=True)
 class LatencyChange:
-    """Measured milliseconds of a run before and after, and the ratio before/after over paired rounds."""
+    """Measured milliseconds of a run before and after, and which is less, after rounds of which some were retaken."""
 
     before_ms: float
     after_ms: float
-    ratio: Ratio
+    verdict: Verdict
+    retaken: int = 0
 
 
 @dataclass(frozen=True)
@@ -211,11 +212,16 @@ def _shape_text(shape: tuple[Dimension, ...]) -> str:
 
 
 def _latency_json(change: LatencyChange) -> dict[str, Any]:
+    verdict = change.verdict
     return {
         "latency_before_ms": change.before_ms,
         "latency_after_ms": change.after_ms,
-        "ratio": change.ratio.value,
-        "ratio_ci95": change.ratio.ci95,
+        "decision": verdict.decision,
+        "ratio": verdict.ratio,
+        "ratio_interval": [verdict.low, verdict.high] if verdict.bounded else None,
+        "control_ratio": verdict.control,
+        "rounds": verdict.rounds,
+        "rounds_retaken": change.retaken,
     }
 
 
@@ -233,16 +239,16 @@ def _equivalence_json(report: EquivalenceReport) -> dict[str, Any]:
 
 
 def _latency_words(setting: Setting, change: LatencyChange) -> str:
-    ratio = change.ratio
-    if not beyond_noise(ratio):
-        verdict = "no difference beyond noise"
-    elif ratio.value > 1:
-        verdict = f"{ratio.value:.3f} times as fast"
-    else:
-        verdict = f"slower, {ratio.value:.3f} times as fast"
+    words = {
+        "faster": f"{change.verdict.ratio:.3f} times as fast",
+        "slower": f"slower, {change.verdict.ratio:.3f} times as fast",
+        "same": "the same within the margin",
+        "undecided": "no difference beyond noise",
+    }
+    retaken = f", {change.retaken} taken again beside a slow machine" if change.retaken else ""
     return (
         f"Latency {_SETTING_WORDS[setting]}: {change.before_ms:.3f} ms -> {change.after_ms:.3f} ms, "
-        f"{verdict} (ratio {ratio.value:.3f}, 95 % interval {ratio.ci95_low:.3f} to {ratio.ci95_high:.3f})."
+        f"{words[change.verdict.decision]} ({change.verdict}{retaken})."
     )
 
 

@@ -1,3 +1,5 @@
+from itertools import islice
+
 import numpy as np
 import onnx
 import pytest
@@ -5,7 +7,7 @@ from onnx import TensorProto, helper
 
 from rlflow.errors import InputError, RLFlowError
 from rlflow.runtime.timing import latency
-from rlflow.runtime.timing.latency import compare_latency
+from rlflow.runtime.timing.latency import Take, compare_latency, latency_rounds, undisturbed, within
 from rlflow.runtime.timing.statistics import Ratio, ratio
 
 
@@ -24,7 +26,8 @@ def test_a_drift_that_hits_both_cancels():
         ratio(drift, drift[:-1])
 
 
-def test_rounds_are_counted_and_sessions_are_fresh_and_rotated(make_dense, monkeypatch):
+def test_rounds_are_counted_and_sessions_are_fresh_and_in_a_drawn_order(make_dense, monkeypatch):
+    """Every model once a round; over 30 rounds each order comes, the same ones for the same seed."""
     models = {name: make_dense() for name in "abc"}
     opened, rounds = [], []
     open_session = latency.open_session
@@ -34,11 +37,83 @@ def test_rounds_are_counted_and_sessions_are_fresh_and_rotated(make_dense, monke
         return open_session(model, setting, threads)
 
     monkeypatch.setattr(latency, "open_session", recording_open)
+    once = [take.times_ms for take in islice(latency_rounds(models, setting="deployed", runs_per_round=2), 30)]
+    orders = ["".join(order) for order in batched(opened, 3)]
+    assert {"".join(sorted(order)) for order in orders} == {"abc"}
+    assert len(set(orders)) == 6
+    assert all(list(times_ms) == ["a", "b", "c"] for times_ms in once)
+
+    opened.clear()
     times = compare_latency(models, setting="deployed", rounds=4, runs_per_round=2, on_round=rounds.append)
-    assert "".join(opened) == "abc" + "bca" + "cab" + "abc"
+    assert ["".join(order) for order in batched(opened, 3)][:4] == orders[:4]
     assert rounds == [1, 2, 3, 4]
     assert list(times) == ["a", "b", "c"]
     assert all(values.shape == (4,) and (values > 0).all() for values in times.values())
+
+
+def batched(values, size):
+    return zip(*[iter(values)] * size, strict=True)
+
+
+class Clock:
+    """Seconds that pass where the test says so."""
+
+    def __init__(self) -> None:
+        self.now_s = 100.0
+
+    def __call__(self) -> float:
+        return self.now_s
+
+
+@pytest.mark.parametrize(
+    ("time_s", "takes_s", "begun"),
+    [
+        (10.0, [3.0] * 9, 3),
+        (10.0, [1.0, 4.0, 1.0, 1.0, 1.0], 4),
+        (0.0, [5.0], 1),
+        (-1.0, [5.0], 1),
+        (9.0, [3.0] * 9, 3),
+    ],
+)
+def test_no_round_is_begun_that_would_not_end_in_time(time_s: float, takes_s: list[float], begun: int) -> None:
+    """By the longest so far; the first is taken in any case."""
+    clock, waiting = Clock(), iter(takes_s)
+
+    def take() -> Take:
+        clock.now_s += next(waiting)
+        return Take({"a": 1.0}, (1.0,))
+
+    assert len(list(within(time_s, take, clock))) == begun
+
+
+def paced(*slowest: float) -> list[Take]:
+    """Takes that are known by the time of their model, beside a pace of 1 ms that rises to this once."""
+    return [Take({"a": float(number)}, (1.0, pace_ms, 1.0)) for number, pace_ms in enumerate(slowest)]
+
+
+@pytest.mark.parametrize(
+    ("slowest", "counted"),
+    [
+        ((1.0, 1.1, 1.0), [(0, 0), (1, 0), (2, 0)]),
+        ((1.0, 9.0, 1.0, 1.0), [(0, 0), (2, 1), (3, 0)]),
+        ((9.0, 1.0), [(1, 1)]),
+        ((9.0, 9.0, 9.0, 1.0), [(2, 2), (3, 0)]),
+        ((1.0, 9.0, 9.0, 9.0, 9.0, 1.0), [(0, 0), (3, 2), (5, 1)]),
+        ((1.0, 9.0), [(0, 0)]),
+        ((9.0, 9.0), [(1, 1)]),
+    ],
+)
+def test_a_round_beside_a_slow_machine_is_taken_again(
+    slowest: tuple[float, ...], counted: list[tuple[int, int]]
+) -> None:
+    """At most twice, and what comes last counts if nothing else does: there is always an answer."""
+    assert [(int(each.times_ms["a"]), each.retaken) for each in undisturbed(paced(*slowest))] == counted
+
+
+def test_a_machine_that_is_slow_all_the_time_is_not_slow() -> None:
+    """Slow is what is slower than usual: here all is as slow as the first round."""
+    takes = [Take({"a": 1.0}, (9.0, 9.1, 8.9))] * 5
+    assert [each.retaken for each in undisturbed(takes)] == [0] * 5
 
 
 @pytest.mark.timing
