@@ -22,7 +22,7 @@ from rlflow.optimise.clock import Deadline
 from rlflow.optimise.report import Measured
 from rlflow.optimiser import OnProgress, OptimisationResult
 from rlflow.rules.matching.rewriter import Rewriter
-from rlflow.trajectory.replay import replay
+from rlflow.trajectory.replay import of_its_rules, replay
 
 
 @dataclass(frozen=True)
@@ -71,7 +71,7 @@ class Shortlist:
         wanted = {round(last * place / between) for place in range(between + 1)} - {0, last}
         graphs = {0: start, last: found.best}
         if wanted:
-            walked = enumerate(replay(start, found.trajectory, rewriter))
+            walked = enumerate(replay(start, found.trajectory, of_its_rules(found.trajectory, rewriter)))
             graphs |= {steps: graph for steps, graph in walked if steps in wanted}
         return graphs
 
