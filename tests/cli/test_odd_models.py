@@ -77,7 +77,7 @@ def test_a_model_of_open_sizes_is_optimised_at_the_shape_that_is_named(optimised
     found = optimised(model(SCALED, x=("n", 16)), shapes={"x": (4096, 16)}, setting="as_written")
     assert found.result.trajectory.steps
     assert found.equivalence.non_vacuous_draws > 0
-    assert set(found.latency) == {"as_written", "deployed"}
+    assert set(found.latency) == {"as_written"}, "the setting that was asked for"
     assert found.model.graph.input[0].type.tensor_type.shape.dim[0].dim_param == "n"
 
 

@@ -44,7 +44,7 @@ def test_rounds_go_on_until_the_answer_is_decided(much_work: ModelProto, little_
     """
     said: list[str] = []
     config = GateConfig(runs_per_round=2, time_s=60.0)
-    change = timed(much_work, little_work, "as_written", config, lambda fraction, text: said.append(text))
+    change = timed(much_work, little_work, "as_written", config, on_progress=lambda fraction, text: said.append(text))
     assert change.verdict.decision == "faster"
     assert 6 <= change.verdict.rounds == len(said) < config.rounds
     assert change.before_ms > change.after_ms
@@ -56,3 +56,10 @@ def test_rounds_end_where_they_must(little_work: ModelProto, limits: dict[str, f
     change = timed(little_work, little_work, "deployed", GateConfig(runs_per_round=1, **limits))
     assert change.verdict.decision == "undecided"
     assert change.verdict.rounds == limits.get("rounds", 1)
+
+
+def test_the_time_that_is_left_to_the_caller_counts_too(little_work: ModelProto) -> None:
+    """It goes down by 4 s with every look at it, which makes 4 s of every round."""
+    seconds = iter(range(11, -100, -4))
+    change = timed(little_work, little_work, "deployed", GateConfig(runs_per_round=1), lambda: float(next(seconds)))
+    assert change.verdict.rounds == 2

@@ -1,11 +1,11 @@
-"""How often the timing of two models is wrong: of a model and itself, and of a model and one with a known disadvantage.
+"""The errors of timing: how often a model differs from itself, and how often a known difference is missed.
 
     plain, slower = (zoo.build("mlp", layers=layers) for layers in (33, 34))         3 % slower by construction
     trials = [trial(plain, slower, "deployed", gate) for _ in range(100)]            by the test of the gate, and before
     figures(trials)["slower_share"]                                                  beside that of the fixed rounds
 
-The baseline is what the gate did before: seven rounds, the bootstrap interval of their median, and a difference counts
-from 2 %. The same comparison is made on drawn times (`simulated`), where the noise is known.
+The baseline is the rule that the gate had before, on times that are taken in the same way: seven rounds, the bootstrap
+interval of their median, and a difference counts from 2 %. The same comparison is made on drawn times (`simulated`), where the noise is known.
 
 The invariant: in a group of trials, what is compared and what runs beside it is the same for all.
 """
@@ -99,7 +99,7 @@ def figures(trials: Sequence[Trial]) -> dict[str, Any]:
 
 
 def _shares(decided: Sequence[str]) -> dict[str, float]:
-    """What share of the cases was decided in each way; the rest remained open."""
+    """The share of cases that were decided in each way; the rest remained open."""
     faster, slower, same = (decided.count(decision) / len(decided) for decision in ("faster", "slower", "same"))
     return {"faster_share": faster, "slower_share": slower, "same_share": same}
 

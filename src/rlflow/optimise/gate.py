@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice
 from pathlib import Path
@@ -29,7 +29,7 @@ from rlflow.optimiser import OnProgress
 from rlflow.runtime.inputs import draw_inputs, symbolic_dimensions
 from rlflow.runtime.isolation import Limits, ProcessDeath, ProcessTimeout, call_isolated
 from rlflow.runtime.session import Setting, open_session, run, structure_of
-from rlflow.runtime.timing.latency import Round, latency_rounds, times_of
+from rlflow.runtime.timing.latency import Round, countdown, latency_rounds, times_of
 from rlflow.runtime.timing.sequential import SequentialTest, judge
 
 
@@ -37,7 +37,7 @@ from rlflow.runtime.timing.sequential import SequentialTest, judge
 class GateConfig:
     """The settings by which a result is checked and timed.
 
-    It is compared on `draws` inputs. It is timed in rounds of fresh sessions with `runs_per_round` runs each, until
+    It is compared on `draws` inputs. It is timed in rounds of fresh sessions with at least `runs_per_round` runs each, until
     `test` decides, `rounds` are done, or the next one would not fit into `time_s` seconds; the first is always taken.
     `dimensions` are the sizes of dynamic dimensions, by symbol; `limits` bind the processes in which a model runs for
     the first time.
@@ -168,16 +168,16 @@ def timed(
     candidate: ModelProto | Path,
     setting: Setting,
     config: GateConfig,
+    left_s: Callable[[], float] = lambda: math.inf,
     on_progress: OnProgress | None = None,
-    deadline: Deadline = NO_DEADLINE,
 ) -> LatencyChange:
     """Time the original, the original again and the candidate in rounds until it is decided which one is faster.
 
-    A deadline ends it instead of `config.time_s`, and an interrupt at once.
-
-    `on_progress` receives the fraction of `config.rounds` that is done, and the answer so far.
+    `left_s` tells the seconds that are left, besides those of `config`. `on_progress` receives the fraction of
+    `config.rounds` that is done, and the answer so far.
     """
     models = {"original": original, "again": original, "candidate": candidate}
+    own_left_s = countdown(config.time_s)
     endless = latency_rounds(
         models,
         setting=setting,
@@ -185,7 +185,7 @@ def timed(
         threads=config.threads,
         seed=config.seed,
         dimensions=config.dimensions,
-        time_s=min(deadline.left_s, config.time_s if math.isinf(deadline.end_s) else math.inf),
+        left_s=lambda: min(own_left_s(), left_s()),
     )
     rounds: list[Round] = []
     for each in islice(endless, max(config.rounds, 1)):
@@ -193,7 +193,7 @@ def timed(
         change = latency_change(rounds, config.test)
         if on_progress is not None:
             on_progress(len(rounds) / config.rounds, f"timing the result against the original: {change.verdict}")
-        if change.verdict.decision != "undecided" or deadline.is_interrupted():
+        if change.verdict.decision != "undecided":
             break
     return change
 

@@ -12,6 +12,7 @@ that it will take is known from judging, and is kept free by those before it.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -91,7 +92,9 @@ class Phases:
         if deadline.left_s < judgement.tried_s:
             return {}
         self._tell("timing the result against the original")
-        return {self.setting: gate.timed(model, candidate, self.setting, self.gate, self.on_progress, deadline)}
+        config = self.gate if math.isinf(deadline.end_s) else replace(self.gate, time_s=math.inf)
+        change = gate.timed(model, candidate, self.setting, config, lambda: deadline.left_s, self.on_progress)
+        return {self.setting: change}
 
     def before_check(self, judgement: Judgement, deadline: Deadline) -> Deadline:
         """Return the deadline of what comes before the check."""

@@ -1,4 +1,4 @@
-"""How fast the machine is going right now: the time of a small matrix product that is always the same.
+"""The pace of the machine right now: the time of a small matrix product that is always the same.
 
     pace_ms(threads=1)      0.5, and 0.8 while something else fills the caches or shares the core
 
@@ -15,11 +15,11 @@ from rlflow.runtime.session import open_session
 from rlflow.runtime.timing.clock import clock_ns
 
 _ROWS, _WIDTH = 64, 512
-_RUNS = 3
+_RUNS = 5
 
 
 def pace_ms(threads: int) -> float:
-    """Return the milliseconds of the product now, the fastest of three runs: one may be interrupted."""
+    """Return the milliseconds of the product now, the fastest of five runs: some may be interrupted."""
     session, inputs = _product(threads)
     times_ns = []
     for _ in range(_RUNS):

@@ -1,4 +1,4 @@
-"""Which of two models is faster, asked again after every round, without a false alarm for asking often.
+"""A test of which of two models is faster, asked again after every round, without false alarms for asking often.
 
     verdict = judge(original_ms, again_ms, candidate_ms)      milliseconds (rounds,), measured together round by round
     verdict.decision                                          "faster", "slower", "same" or "undecided"
@@ -147,7 +147,7 @@ def _log_factor(leads: np.ndarray, stake: float) -> np.ndarray:
 
 
 def _bar(leads: np.ndarray, test: SequentialTest) -> np.ndarray:
-    """What a bet must have won: the more, the more the original seems to differ from itself."""
+    """The logarithm of what a bet must have won: the more, the more the original seems to differ from itself."""
     control = leads[..., :1] - leads[..., 1:]
     seen = np.maximum(log_evidence(control, test), log_evidence(-control, test))
     return test.bar + np.maximum(seen, 0.0)
