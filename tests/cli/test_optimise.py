@@ -52,8 +52,8 @@ def test_what_cannot_be_improved_comes_back_byte_for_byte(rlflow, tmp_path):
     assert target.stat().st_mode == source.stat().st_mode, "as open to others as any new file, which the source is"
 
 
-def test_a_rule_that_is_shipped_too_counts_once_and_computed_prices_are_not_kept(rlflow, repository, tmp_path):
-    """The library says the same as the file: its own rule is applied. The analytic cost model measures nothing."""
+def test_a_rule_that_is_shipped_too_counts_once_and_what_was_measured_is_kept(rlflow, repository, tmp_path):
+    """The library says the same as the file: its own rule is applied. Both graphs' prices are in the user's cache."""
     nodes = [
         helper.make_node(op, [x], [y]) for op, x, y in (("Relu", "x", "a"), ("Relu", "a", "b"), ("Tanh", "b", "y"))
     ]
@@ -64,9 +64,11 @@ def test_a_rule_that_is_shipped_too_counts_once_and_computed_prices_are_not_kept
     options = ("--rules", rules, "--cost-model", "analytic", "--method", "greedy")
     code, out, err = rlflow("optimise", source, "-o", tmp_path / "out.onnx", *options, "--json")
     assert code == 0, err
-    (step,) = json.loads(out)["steps"]
+    report = json.loads(out)
+    (step,) = report["steps"]
     assert step["rule"].startswith("algebra-")
-    assert not list(tmp_path.rglob("prices*"))
+    assert report["measured"]["graphs"] == 2
+    assert len(list(tmp_path.rglob("prices*"))) == 1
 
 
 def damaged(tmp_path, kind):

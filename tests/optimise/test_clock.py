@@ -74,7 +74,7 @@ def test_no_budget_is_no_limit(clock: Clock) -> None:
 
 
 def test_nothing_is_left_of_an_interrupted_deadline(clock: Clock) -> None:
-    """Parts that were handed out before, too; a search that begins then gets a moment, since it must return something."""
+    """Nor of parts that were handed out before; a search that begins then gets a moment, to return something."""
     pressed: list[bool] = []
     whole = Deadline.after(60.0, now_s=clock, is_interrupted=lambda: bool(pressed))
     part, budget = whole.part(0.5), whole.part(0.5).budget()

@@ -22,6 +22,7 @@ from rlflow.optimise.methods import METHODS
 from rlflow.rules.library import load as load_library
 from rlflow.rules.user_rules import load_rules
 from rlflow.runtime.hardware import fingerprint
+from rlflow.runtime.timing.batches import PROTOCOL_VERSION
 
 _TRAINED = "rlflow"
 
@@ -101,6 +102,6 @@ def optimise(
 
 
 def _price_cache() -> Path:
-    """One price list for each machine, in the user's cache folder."""
+    """One price list for each machine and way of measuring, in the user's cache folder."""
     base = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-    return base / "rlflow" / f"prices-{fingerprint(threads=1).key}.json"
+    return base / "rlflow" / f"prices-{fingerprint(threads=1).key}-{PROTOCOL_VERSION}.json"

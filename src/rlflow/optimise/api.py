@@ -136,7 +136,7 @@ def optimise_model(model: ModelProto | Path | str, request: Request, deadline: D
         on_progress=request.on_progress and _overall(request.on_progress, deadline),
     )
     made = Pipeline(phases, search.rules, dimensions).run(source.model, deadline, source.argument)
-    if request.prices is not None and made.is_searched:
+    if request.prices is not None:
         _keep_prices(shortlist.cost_model if shortlist else search.cost_model, request.prices)
     return _optimised(made, source, search, request, deadline)
 
@@ -262,7 +262,7 @@ def _priced_here(factory: Callable[[CostContext], T], context: CostContext) -> T
 
 def _keep_prices(cost_model: CostModel, path: Path) -> None:
     """Save measured prices. A cache that cannot be written costs the next run some time, not this one its result."""
-    if not isinstance(cost_model, MeasuredCost):
+    if not isinstance(cost_model, MeasuredCost) or not cost_model.measuring.prices:
         return
     try:
         cost_model.price_list.save(path)

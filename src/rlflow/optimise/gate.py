@@ -77,14 +77,14 @@ def judgeable(original: ModelProto | Path, config: GateConfig, deadline: Deadlin
 
     It runs in another process; a model that has come through may be run in this one.
     """
-    started, left_s = time.perf_counter(), deadline.left_s
+    started_s, left_s = deadline.now_s(), deadline.left_s
     try:
         judgement = call_isolated(_limits(config, deadline), judged, original, config, _DRAWING * left_s)
     except ProcessDeath as death:
         hint = "; a larger budget gives it more time" if left_s < config.limits.longest_s else ""
         reason = f"{_UNTRIED}: {death}{hint if isinstance(death, ProcessTimeout) else ''}"
         judgement = Judgement(_nothing_known(structure_of(original), config), reason)
-    return replace(judgement, wall_s=time.perf_counter() - started)
+    return replace(judgement, wall_s=deadline.now_s() - started_s)
 
 
 def judged(original: ModelProto | Path, config: GateConfig, drawing_s: float = math.inf) -> Judgement:

@@ -13,13 +13,14 @@ that it will take is known from judging, and is kept free by those before it.
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from onnx import ModelProto
 
-from rlflow.cost.base import CostModel
+from rlflow.cost.base import CostModel, MeasuringCostModel
 from rlflow.equivalence.compare import EquivalenceReport
 from rlflow.ir.graph import Graph
 from rlflow.optimise import gate
@@ -58,9 +59,15 @@ class Phases:
         self._tell("judging the original")
         return gate.judgeable(model, self.gate, deadline.part(self.shares.of("judging")))
 
-    def search(self, graph: Graph, deadline: Deadline) -> OptimisationResult:
+    def search(self, graph: Graph, deadline: Deadline) -> OptimisationResult | None:
+        """Return what the method finds; None if the graph could not even be priced in time."""
+        until = deadline.part(self.shares.of("searching"))
+        if isinstance(self.cost_model, MeasuringCostModel) and not math.isinf(until.end_s):
+            self._tell("measuring the original")
+            if self.cost_model.measure([graph], time.perf_counter() + until.left_s):
+                return None
         self._tell("searching")
-        return self.method.optimise(graph, deadline.part(self.shares.of("searching")).budget(), self.on_progress)
+        return self.method.optimise(graph, until.budget(), self.on_progress)
 
     def measure(
         self, graph: Graph, found: OptimisationResult, deadline: Deadline
@@ -77,6 +84,8 @@ class Phases:
         self._tell("checking the result against the original")
         config = replace(self.gate, draws=judgement.report.draws)
         longest_s = max(deadline.left_s, _LONGEST_CHECK * judgement.wall_s)
+        if deadline.is_interrupted():
+            longest_s = math.inf  # who does not want to wait for it interrupts once more
         try:
             return gate.check(derivation, config, self.reproducer, longest_s)
         except ProcessTimeout:
@@ -89,7 +98,7 @@ class Phases:
 
         A round opens as many sessions and runs them about as often as judging did.
         """
-        if deadline.left_s < judgement.tried_s:
+        if deadline.is_over or deadline.left_s < judgement.tried_s:
             return {}
         self._tell("timing the result against the original")
         config = self.gate if math.isinf(deadline.end_s) else replace(self.gate, time_s=math.inf)

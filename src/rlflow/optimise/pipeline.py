@@ -37,6 +37,7 @@ NOTHING_FOUND = "no sequence of rewrites lowered its predicted cost"
 MEASURED_DEARER = "measured part by part, no rewritten model was cheaper"
 UNCHECKED = "the budget was over before the rewritten model was checked"
 INTERRUPTED = "interrupted before anything was found"
+UNPRICED = "the budget was over before all parts of the original were measured"
 NO_TIME = "the budget was over before its turn"
 
 _JUDGEMENTS = 4
@@ -113,6 +114,7 @@ class Pipeline:
         found = replace(found, candidate=model, inside=inside, shapes=as_given.shapes)
         if changed is model and not found.steps:
             return replace(found, left_because=_nothing_because(found, deadline))
+        found = replace(found, left_because="")
         return self._through_the_gate(found, judgement, deadline, argument if changed is model else changed)
 
     def _assumptions(self, model: ModelProto) -> Assumptions:
@@ -120,15 +122,23 @@ class Pipeline:
 
     def _left(self, as_given: Assumptions, judgement: Judgement, deadline: Deadline) -> PipelineResult:
         """The outcome for a model of which no candidate could be judged."""
-        why = INTERRUPTED if deadline.is_interrupted() else judgement.unjudgeable
-        nothing = _nothing_done(as_given, self.phases.cost_model, self.phases.method.rewriter.matching)
-        settled = as_given.settled(nothing, self.phases.method.rewriter)
-        return PipelineResult(as_given.model, as_given, nothing, settled, judgement.report, why, is_searched=False)
+        because = INTERRUPTED if deadline.is_interrupted() else judgement.unjudgeable
+        return replace(self._unsearched(as_given, judgement), left_because=because)
+
+    def _unsearched(self, assumptions: Assumptions, judgement: Judgement) -> PipelineResult:
+        rewriter = self.phases.method.rewriter
+        nothing = _nothing_done(assumptions, self.phases.cost_model, rewriter.matching)
+        settled = assumptions.settled(nothing, rewriter)
+        return PipelineResult(
+            assumptions.model, assumptions, nothing, settled, judgement.report, UNPRICED, is_searched=False
+        )
 
     def _found(self, assumptions: Assumptions, judgement: Judgement, deadline: Deadline) -> PipelineResult:
         """Search and measure; of the outputs of what is found nothing is known yet."""
         graph = assumptions.searched
         result = self.phases.search(graph, deadline)
+        if result is None:
+            return self._unsearched(assumptions, judgement)
         result, measured = self.phases.measure(graph, result, deadline)
         settled = assumptions.settled(result, self.phases.method.rewriter)
         return PipelineResult(assumptions.model, assumptions, result, settled, judgement.report, measured=measured)
@@ -228,7 +238,7 @@ def _nothing_because(found: PipelineResult, deadline: Deadline) -> str:
     """The reason why a search has no step to show."""
     if deadline.is_interrupted():
         return INTERRUPTED
-    return NOTHING_FOUND if found.measured is None else MEASURED_DEARER
+    return found.left_because or (NOTHING_FOUND if found.measured is None else MEASURED_DEARER)
 
 
 def _nothing_done(assumptions: Assumptions, cost_model: CostModel, matching: str) -> OptimisationResult:
