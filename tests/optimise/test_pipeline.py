@@ -240,7 +240,7 @@ def test_a_search_that_would_take_minutes_ends_with_its_share_and_the_rest_is_do
     method = late.phases.method
     assert isinstance(method, Recorded)
     method.clock = clock
-    made = late.run(filled(BEFORE_A_LAYER), Deadline.after(30.0, now_s=clock))
+    made = late.run(with_drawn_weights(CHAIN), Deadline.after(30.0, now_s=clock))
     assert made.steps
     assert made.equivalence.non_vacuous_draws
     assert clock.now_s < 30.0

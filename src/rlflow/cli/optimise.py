@@ -80,23 +80,24 @@ def optimise(
     budget_s = parse_budget(budget)
     shapes = dict(parse_shape(text) for text in shape or ())
     check_writable(output)
-    with first_interrupt() as is_interrupted, progress_bar(model.name) as on_progress:
-        optimised = optimise_model(
-            model,
-            method=method,
-            options=options,
-            library=None if rules is None else load_library().extended(load_rules(rules)),
-            disabled=disable or (),
-            cost_model=cost_model,
-            prices=_price_cache(),
-            budget_s=budget_s,
-            setting=setting,  # type: ignore[arg-type]
-            shapes=shapes,
-            reproducer=Path(f"{output}.reproducer"),
-            on_progress=on_progress,
-            is_interrupted=is_interrupted,
-        )
-    optimised.save(output)
+    with first_interrupt() as is_interrupted:
+        with progress_bar(model.name) as on_progress:
+            optimised = optimise_model(
+                model,
+                method=method,
+                options=options,
+                library=None if rules is None else load_library().extended(load_rules(rules)),
+                disabled=disable or (),
+                cost_model=cost_model,
+                prices=_price_cache(),
+                budget_s=budget_s,
+                setting=setting,  # type: ignore[arg-type]
+                shapes=shapes,
+                reproducer=Path(f"{output}.reproducer"),
+                on_progress=on_progress,
+                is_interrupted=is_interrupted,
+            )
+        optimised.save(output)
     report = dataclasses.replace(optimised.report, output=str(output))
     typer.echo(json.dumps(report.to_json(), indent=1) if as_json else report.summary())
 
