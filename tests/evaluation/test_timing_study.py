@@ -49,15 +49,15 @@ def test_a_case_stops_with_its_first_decision() -> None:
 
 @pytest.mark.parametrize("kind", NOISES)
 def test_drawn_times_favour_no_model(kind: str) -> None:
-    """Each of the three is the shortest in a third of 6,000 rounds, within four standard errors of 0.6 %."""
-    logs = NOISES[kind](0.02)(np.random.default_rng(0), (60, 100, 3))
-    assert np.bincount(logs.argmin(axis=-1).ravel()) / 6000 == pytest.approx([1 / 3] * 3, abs=0.025)
+    """Each of the four is the shortest in a quarter of 6,000 rounds, within four standard errors of 0.6 %."""
+    logs = NOISES[kind](0.02)(np.random.default_rng(0), (60, 100, 4))
+    assert np.bincount(logs.argmin(axis=-1).ravel()) / 6000 == pytest.approx([1 / 4] * 4, abs=0.025)
 
 
 def test_a_large_slowdown_is_found_in_the_fewest_rounds() -> None:
-    """Without noise to speak of, six rounds win enough (test_sequential.py)."""
+    """Without noise to speak of, four rounds win enough (test_sequential.py)."""
     found = simulated(NOISES["quiet"](1e-4), 0.5, DEFAULT_TEST, rounds=20, cases=10, seed=0)
-    assert found == {"faster_share": 0.0, "slower_share": 1.0, "same_share": 0.0, "mean_rounds": 6.0, "cases": 10}
+    assert found == {"faster_share": 0.0, "slower_share": 1.0, "same_share": 0.0, "mean_rounds": 4.0, "cases": 10}
     again = simulated(NOISES["drift"](0.02), 0.03, DEFAULT_TEST, rounds=20, cases=10, seed=0)
     assert again == simulated(NOISES["drift"](0.02), 0.03, DEFAULT_TEST, rounds=20, cases=10, seed=0)
 
@@ -77,5 +77,5 @@ def test_a_trial_of_twenty_times_the_work() -> None:
     found = trial(little, much, "as_written", GateConfig(runs_per_round=2, time_s=60.0))
     assert (found.decision, found.fixed_decision) == ("slower", "slower")
     assert found.ratio < 0.5
-    assert found.rounds >= 6
+    assert found.rounds >= 4
     assert found.wall_s > 0

@@ -13,12 +13,13 @@ from rlflow.runtime.timing.sequential import SequentialTest
 
 def rounds(candidate_ms: float, count: int, retaken: int = 0) -> list[Round]:
     """Of an original that takes 2 ms."""
-    return [Round({"original": 2.0, "again": 2.0, "candidate": candidate_ms}, retaken)] * count
+    times_ms = {"original": 2.0, "original again": 2.0, "candidate": candidate_ms, "candidate again": candidate_ms}
+    return [Round(times_ms, retaken)] * count
 
 
 @pytest.mark.parametrize(
     ("candidate_ms", "count", "faster", "slower"),
-    [(1.0, 8, True, False), (4.0, 8, False, True), (2.0, 8, False, False), (1.0, 3, False, False)],
+    [(1.0, 4, True, False), (4.0, 4, False, True), (2.0, 4, False, False), (1.0, 3, False, False)],
 )
 def test_slower_is_what_is_slower_beyond_noise(candidate_ms: float, count: int, faster: bool, slower: bool) -> None:
     change = latency_change(rounds(candidate_ms, count, retaken=1), SequentialTest())
@@ -46,7 +47,7 @@ def test_rounds_go_on_until_the_answer_is_decided(much_work: ModelProto, little_
     config = GateConfig(runs_per_round=2, time_s=60.0)
     change = timed(much_work, little_work, "as_written", config, on_progress=lambda fraction, text: said.append(text))
     assert change.verdict.decision == "faster"
-    assert 6 <= change.verdict.rounds == len(said) < config.rounds
+    assert 4 <= change.verdict.rounds == len(said) < config.rounds
     assert change.before_ms > change.after_ms
     assert said[-1] == f"timing the result against the original: {change.verdict}"
 

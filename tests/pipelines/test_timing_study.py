@@ -24,7 +24,9 @@ def settings(repository: Path) -> dict[str, Any]:
 def test_the_gate_is_that_of_the_command_but_for_its_time(settings: dict[str, Any]) -> None:
     command = asdict(GateConfig())
     assert settings["test"] | {"spreads": tuple(settings["test"]["spreads"])} == command["test"]
-    assert settings["gate"] == {name: command[name] for name in settings["gate"]} | {"time_s": settings["gate"]["time_s"]}
+    assert settings["gate"] == {name: command[name] for name in settings["gate"]} | {
+        "time_s": settings["gate"]["time_s"]
+    }
 
 
 def test_the_slower_model_is_slower_by_three_percent(settings: dict[str, Any]) -> None:

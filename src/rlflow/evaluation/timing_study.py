@@ -5,7 +5,8 @@
     figures(trials)["slower_share"]                                                  beside that of the fixed rounds
 
 The baseline is the rule that the gate had before, on times that are taken in the same way: seven rounds, the bootstrap
-interval of their median, and a difference counts from 2 %. The same comparison is made on drawn times (`simulated`), where the noise is known.
+interval of their median, and a difference counts from 2 %. The same comparison is made on drawn times (`simulated`),
+where the noise is known.
 
 The invariant: in a group of trials, what is compared and what runs beside it is the same for all.
 """
@@ -109,11 +110,10 @@ def simulated(
 ) -> dict[str, Any]:
     """The figures of comparisons of drawn times: a candidate that takes 1 + `slowdown` times as long, and the noise.
 
-    `noise` draws logarithms of times of the given shape (cases, rounds, 3).
+    `noise` draws logarithms of times of the given shape (cases, rounds, 4).
     """
-    logs = noise(np.random.default_rng(seed), (cases, rounds, 3))
-    logs[..., 2] += math.log1p(slowdown)
-    after_each_round = decisions(logs[..., :2] - logs[..., 2:], test)
+    logs = noise(np.random.default_rng(seed), (cases, rounds, 4))
+    after_each_round = decisions(logs[..., :2], logs[..., 2:] + math.log1p(slowdown), test)
     decided, taken = first_decisions(after_each_round)
     return {**_shares(decided.tolist()), "mean_rounds": float(taken.mean()), "cases": cases}
 
@@ -149,12 +149,12 @@ def bursts(spread: float) -> Noise:
 
 
 def drift(spread: float) -> Noise:
-    """Quiet, on a machine whose pace wanders from round to round, and slows down by 3 % from session to session."""
+    """Quiet, on a machine whose pace wanders from round to round, and slows down by 1 % from session to session."""
 
     def draw(rng: np.random.Generator, shape: tuple[int, ...]) -> np.ndarray:
         position = rng.random(shape).argsort(axis=-1)  # the order of a round is drawn
         wander = np.cumsum(0.02 * rng.standard_normal((*shape[:-1], 1)), axis=-2)
-        return quiet(spread)(rng, shape) + 0.03 * position + wander
+        return quiet(spread)(rng, shape) + 0.01 * position + wander
 
     return draw
 

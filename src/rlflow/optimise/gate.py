@@ -37,10 +37,10 @@ from rlflow.runtime.timing.sequential import SequentialTest, judge
 class GateConfig:
     """The settings by which a result is checked and timed.
 
-    It is compared on `draws` inputs. It is timed in rounds of fresh sessions with at least `runs_per_round` runs each, until
-    `test` decides, `rounds` are done, or the next one would not fit into `time_s` seconds; the first is always taken.
-    `dimensions` are the sizes of dynamic dimensions, by symbol; `limits` bind the processes in which a model runs for
-    the first time.
+    It is compared on `draws` inputs. It is timed in rounds of fresh sessions, with at least `runs_per_round` runs each,
+    until `test` decides, `rounds` are done, or the next one would not fit into `time_s` seconds; the first is always
+    taken. `dimensions` are the sizes of dynamic dimensions, by symbol; `limits` bind the processes in which a model
+    runs for the first time.
     """
 
     draws: int = 3
@@ -163,6 +163,10 @@ def _tried(
     return report
 
 
+_ORIGINAL = ("original", "original again")
+_CANDIDATE = ("candidate", "candidate again")
+
+
 def timed(
     original: ModelProto | Path,
     candidate: ModelProto | Path,
@@ -171,12 +175,12 @@ def timed(
     left_s: Callable[[], float] = lambda: math.inf,
     on_progress: OnProgress | None = None,
 ) -> LatencyChange:
-    """Time the original, the original again and the candidate in rounds until it is decided which one is faster.
+    """Time both models in rounds, twice in each, until it is decided which one is faster.
 
     `left_s` tells the seconds that are left, besides those of `config`. `on_progress` receives the fraction of
     `config.rounds` that is done, and the answer so far.
     """
-    models = {"original": original, "again": original, "candidate": candidate}
+    models = {_ORIGINAL[0]: original, _ORIGINAL[1]: original, _CANDIDATE[0]: candidate, _CANDIDATE[1]: candidate}
     own_left_s = countdown(config.time_s)
     endless = latency_rounds(
         models,
@@ -199,13 +203,13 @@ def timed(
 
 
 def latency_change(rounds: Sequence[Round], test: SequentialTest) -> LatencyChange:
-    """Return medians and verdict of rounds of the models "original", "again" and "candidate"."""
+    """Return medians and verdict of rounds, in each of which both models were timed twice."""
     times_ms = times_of(rounds)
-    original, again, candidate = (times_ms[name] for name in ("original", "again", "candidate"))
+    original, candidate = (np.stack([times_ms[name] for name in twice], axis=1) for twice in (_ORIGINAL, _CANDIDATE))
     return LatencyChange(
-        before_ms=float(np.median([original, again])),
+        before_ms=float(np.median(original)),
         after_ms=float(np.median(candidate)),
-        verdict=judge(original, again, candidate, test),
+        verdict=judge(original, candidate, test),
         retaken=sum(each.retaken for each in rounds),
     )
 

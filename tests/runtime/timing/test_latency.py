@@ -28,8 +28,8 @@ def test_a_drift_that_hits_both_cancels():
 
 
 def test_rounds_are_counted_and_sessions_are_fresh_and_in_a_drawn_order(make_dense, monkeypatch):
-    """Every model once a round; over 30 rounds each order comes, the same ones for the same seed."""
-    models = {name: make_dense() for name in "abc"}
+    """Every model once a round; over ten rounds each order comes, the same ones for the same seed."""
+    models = {name: make_dense() for name in "ab"}
     opened, rounds = [], []
     open_session = latency.open_session
 
@@ -38,18 +38,17 @@ def test_rounds_are_counted_and_sessions_are_fresh_and_in_a_drawn_order(make_den
         return open_session(model, setting, threads)
 
     monkeypatch.setattr(latency, "open_session", recording_open)
-    once = [take.times_ms for take in islice(latency_rounds(models, setting="deployed", runs_per_round=2), 30)]
-    orders = ["".join(order) for order in batched(opened, 3)]
-    assert {"".join(sorted(order)) for order in orders} == {"abc"}
-    assert len(set(orders)) == 6
-    assert all(list(times_ms) == ["a", "b", "c"] for times_ms in once)
+    once = [each.times_ms for each in islice(latency_rounds(models, setting="deployed", runs_per_round=2), 10)]
+    orders = ["".join(order) for order in batched(opened, 2)]
+    assert set(orders) == {"ab", "ba"}
+    assert all(list(times_ms) == ["a", "b"] for times_ms in once)
 
     opened.clear()
-    times = compare_latency(models, setting="deployed", rounds=4, runs_per_round=2, on_round=rounds.append)
-    assert ["".join(order) for order in batched(opened, 3)][:4] == orders[:4]
-    assert rounds == [1, 2, 3, 4]
-    assert list(times) == ["a", "b", "c"]
-    assert all(values.shape == (4,) and (values > 0).all() for values in times.values())
+    times = compare_latency(models, setting="deployed", rounds=3, runs_per_round=2, on_round=rounds.append)
+    assert ["".join(order) for order in batched(opened, 2)][:3] == orders[:3]
+    assert rounds == [1, 2, 3]
+    assert list(times) == ["a", "b"]
+    assert all(values.shape == (3,) and (values > 0).all() for values in times.values())
 
 
 def batched(values, size):

@@ -1,8 +1,8 @@
 """End-to-end latency of several models against each other, round by round.
 
     models = {"original": a, "again": a, "candidate": b}
-    for done in latency_rounds(models, setting="deployed", left_s=countdown(20.0)):
-        done.times_ms["original"] / done.times_ms["candidate"]
+    for each in latency_rounds(models, setting="deployed", left_s=countdown(20.0)):
+        each.times_ms["original"] / each.times_ms["candidate"]
 
 A model that is opened twice runs at two speeds (by where its pages lie: up to 7 % on small models,
 docs/measurements.md, 1), and a machine drifts. So each round opens a fresh session of every model, one after another,
@@ -71,8 +71,8 @@ def latency_rounds(
     """Yield rounds as long as they are asked for and fit, by the longest so far, into what is left; at least one.
 
     All models get the same inputs, drawn once from the first with `seed` and `dimensions`. A round opens a fresh
-    session of one model at a time (so memory holds one), warms it up, times `runs_per_round` runs, or more if these take
-    less than 25 ms, and closes it. `left_s` tells the seconds that are left.
+    session of one model at a time (so memory holds one), warms it up, times `runs_per_round` runs, or more if these
+    take less than 25 ms, and closes it. `left_s` tells the seconds that are left.
 
     Raises `InputError` when there is nothing to measure, `RLFlowError` when the models' inputs differ or one does not
     run, both with the first round.

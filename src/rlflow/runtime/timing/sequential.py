@@ -1,23 +1,24 @@
 """A test of which of two models is faster, asked again after every round, without false alarms for asking often.
 
-    verdict = judge(original_ms, again_ms, candidate_ms)      milliseconds (rounds,), measured together round by round
-    verdict.decision                                          "faster", "slower", "same" or "undecided"
+    verdict = judge(original_ms, candidate_ms)      milliseconds (rounds, 2): a round times each model twice
+    verdict.decision                                "faster", "slower", "same" or "undecided"
 
-A round times the original twice and the candidate once, in an order drawn at random. If all three were the same model,
-any of the three times would be the candidate's with equal chance, however the machine drifts, stalls or spreads. So bet
-in each round on which time is the candidate's, "faster" on the shortest, by a softmax over their logarithms o, a, c:
+The four sessions of a round come in an order drawn at random. If both models were the same, any two of the four times
+would be the candidate's with equal chance, however the machine drifts, stalls or spreads. So bet in each round on which
+two they are, "faster" on the shortest, by a softmax over the six pairs, whose sums of logarithms are s1 to s6, sc the
+candidate's:
 
-    factor = 1 - stake + stake * 3 exp(-l c) / (exp(-l o) + exp(-l a) + exp(-l c))          l > 0
+    factor = 1 - stake + stake * 6 exp(-l sc) / (exp(-l s1) + ... + exp(-l s6))          l > 0
 
-The mean of the factor over the three cases is exactly 1, so that the product over rounds is a fair game, and the chance
+The mean of the factor over the six cases is exactly 1, so that the product over rounds is a fair game, and the chance
 that it ever reaches 1/e is at most e (J. Ville, 1939; in today's words it is an e-process: A. Ramdas et al.,
-"Game-theoretic statistics and safe anytime-valid inference", 2023). A factor lies between 1 - stake and 1 + 2 stake,
+"Game-theoretic statistics and safe anytime-valid inference", 2023). A factor lies between 1 - stake and 1 + 5 stake,
 whatever the times are, so that an outlier weighs no more than any clear round. The product is averaged over several l,
-since nobody knows the noise beforehand, and "slower" is bet on in the same way, with l < 0. With the candidate's time
+since nobody knows the noise beforehand, and "slower" is bet on in the same way, with l < 0. With the candidate's times
 multiplied by r, it is a bet against "the original takes r times as long", which gives an interval for r that holds
 after every round.
 
-The original's second time is also a control: what looks like a difference between a model and itself raises the bar.
+The original's two times are also a control: what looks like a difference between a model and itself raises the bar.
 
 The invariant: of models that are the same, at most the share `SequentialTest.error` is ever called faster or slower,
 whenever one stops. For "same", and for the interval, times are taken to differ by a factor alone.
@@ -33,7 +34,7 @@ import numpy as np
 from scipy.optimize import brentq
 
 Decision = Literal["faster", "slower", "same", "undecided"]
-# In logarithms and in units of the largest spread: so far out, each round is won to the last digit.
+# In units of the largest spread: so far out, each round is won, or lost, to the last digit.
 _FAR = 40.0
 
 
@@ -87,78 +88,84 @@ class Verdict:
         return f"ratio {self.ratio:.3f}{held}, original against itself {self.control:.3f}, {rounds}"
 
 
-def judge(
-    original_ms: np.ndarray, again_ms: np.ndarray, candidate_ms: np.ndarray, test: SequentialTest = DEFAULT_TEST
-) -> Verdict:
-    """Decide after these rounds. Raises `ValueError` for arrays that are not (rounds,) positive and finite numbers."""
-    times = np.array([original_ms, again_ms, candidate_ms], dtype=np.float64)
-    if times.ndim != 2 or not times.size or not (np.isfinite(times) & (times > 0)).all():
-        raise ValueError(f"a verdict needs positive times of paired rounds, got {times.tolist()}")
-    original, again, candidate = np.log(times)
-    leads = np.stack([original - candidate, again - candidate], axis=-1)
-    low, high = interval(leads, test)
+def judge(original_ms: np.ndarray, candidate_ms: np.ndarray, test: SequentialTest = DEFAULT_TEST) -> Verdict:
+    """Decide after these rounds. Raises `ValueError` for arrays that are not (rounds, 2), or not of positive times."""
+    original, candidate = np.asarray(original_ms, dtype=np.float64), np.asarray(candidate_ms, dtype=np.float64)
+    for times in (original, candidate):
+        if times.shape != (len(original), 2) or not times.size or not (np.isfinite(times) & (times > 0)).all():
+            raise ValueError(f"a verdict needs two positive times of each model for every round, got {times.tolist()}")
+    low, high = interval(np.log(original), np.log(candidate), test)
     return Verdict(
-        decision=decisions(leads, test)[-1].item(),
-        ratio=math.exp(np.median(leads.mean(axis=-1))),
+        decision=decisions(np.log(original), np.log(candidate), test)[-1].item(),
+        ratio=math.exp(np.median(np.log(original).mean(axis=1) - np.log(candidate).mean(axis=1))),
         low=math.exp(low),
         high=math.exp(high),
-        control=math.exp(np.median(original - again)),
-        rounds=times.shape[1],
+        control=math.exp(np.median(np.log(original[:, 0] / original[:, 1]))),
+        rounds=len(original),
     )
 
 
-def decisions(leads: np.ndarray, test: SequentialTest = DEFAULT_TEST) -> np.ndarray:
+def decisions(original: np.ndarray, candidate: np.ndarray, test: SequentialTest = DEFAULT_TEST) -> np.ndarray:
     """Return the decision after every round, (..., rounds), of which the first that is not "undecided" counts.
 
-    leads: (..., rounds, 2), logarithms of the original's two times over the candidate's.
+    original, candidate: (..., rounds, 2), logarithms of times.
     """
-    bar = _bar(leads, test)
+    bar = _bar(original, test)
     margin = math.log1p(test.margin)
-    faster = log_evidence(leads, test) >= bar
-    slower = log_evidence(-leads, test) >= bar
-    same = (log_evidence(leads + margin, test) >= bar) & (log_evidence(margin - leads, test) >= bar)
-    return np.select([faster, slower, same], ["faster", "slower", "same"], "undecided")
+    faster = log_evidence(leads(original, candidate), test) >= bar
+    slower = log_evidence(leads(candidate, original), test) >= bar
+    not_faster = log_evidence(leads(candidate, original - margin), test) >= bar
+    not_slower = log_evidence(leads(original, candidate - margin), test) >= bar
+    return np.select([faster, slower, not_faster & not_slower], ["faster", "slower", "same"], "undecided")
 
 
-def interval(leads: np.ndarray, test: SequentialTest = DEFAULT_TEST) -> tuple[float, float]:
+def interval(original: np.ndarray, candidate: np.ndarray, test: SequentialTest = DEFAULT_TEST) -> tuple[float, float]:
     """Return the logarithms of the original's time over the candidate's that are not ruled out, as (low, high).
 
-    leads: (rounds, 2). Both ends are infinite while no outcome could win enough.
+    original, candidate: (rounds, 2), logarithms of times. Both ends are infinite while no outcome could win enough.
     """
-    bar = float(_bar(leads, test)[-1])
-    low = _ruled_out_up_to(leads, bar, test)
-    return low, -_ruled_out_up_to(-leads, bar, test)
+    bar = float(_bar(original, test)[-1])
+    return _ruled_out_up_to(original, candidate, bar, test), -_ruled_out_up_to(candidate, original, bar, test)
 
 
-def log_evidence(leads: np.ndarray, test: SequentialTest = DEFAULT_TEST) -> np.ndarray:
-    """Return the logarithm, after every round, of what the bets on "the candidate has the least time" have won.
+def leads(slow: np.ndarray, fast: np.ndarray) -> np.ndarray:
+    """Return what the pair of `fast` is ahead of each other pair of times, (..., rounds, 5).
 
-    leads: (..., rounds, references), logarithms of each reference's time over the candidate's. Returns (..., rounds).
-    It never falls when a lead grows.
+    slow, fast: (..., rounds, 2), logarithms of times. Four pairs are one of each, the fifth is that of `slow`.
     """
-    by_spread = [np.cumsum(_log_factor(leads / spread, test.stake), axis=-1) for spread in test.spreads]
+    one_of_each = slow[..., :, None] - fast[..., None, :]
+    mixed = one_of_each.reshape(*slow.shape[:-1], 4)
+    return np.concatenate([mixed, slow.sum(axis=-1, keepdims=True) - fast.sum(axis=-1, keepdims=True)], axis=-1)
+
+
+def log_evidence(ahead: np.ndarray, test: SequentialTest = DEFAULT_TEST) -> np.ndarray:
+    """Return the logarithm, after every round, of what the bets on the pair that is ahead of the others have won.
+
+    ahead: (..., rounds, others), see `leads`. Returns (..., rounds). It never falls when a lead grows.
+    """
+    by_spread = [np.cumsum(_log_factor(ahead / spread, test.stake), axis=-1) for spread in test.spreads]
     return np.logaddexp.reduce(by_spread, axis=0) - math.log(len(test.spreads))
 
 
-def _log_factor(leads: np.ndarray, stake: float) -> np.ndarray:
-    """The logarithm of a round's factor: of the stake, the number of models over 1 + sum(exp(-lead)) comes back."""
-    won = math.log(leads.shape[-1] + 1) - np.logaddexp.reduce(-leads, axis=-1, initial=0.0)
+def _log_factor(ahead: np.ndarray, stake: float) -> np.ndarray:
+    """The logarithm of a round's factor: of the stake, the number of pairs over 1 + sum(exp(-lead)) comes back."""
+    won = math.log(ahead.shape[-1] + 1) - np.logaddexp.reduce(-ahead, axis=-1, initial=0.0)
     return np.log1p(stake * np.expm1(won))
 
 
-def _bar(leads: np.ndarray, test: SequentialTest) -> np.ndarray:
+def _bar(original: np.ndarray, test: SequentialTest) -> np.ndarray:
     """The logarithm of what a bet must have won: the more, the more the original seems to differ from itself."""
-    control = leads[..., :1] - leads[..., 1:]
+    control = original[..., :1] - original[..., 1:]
     seen = np.maximum(log_evidence(control, test), log_evidence(-control, test))
     return test.bar + np.maximum(seen, 0.0)
 
 
-def _ruled_out_up_to(leads: np.ndarray, bar: float, test: SequentialTest) -> float:
-    """The largest lead against which enough was won, minus infinity if there is none."""
+def _ruled_out_up_to(slow: np.ndarray, fast: np.ndarray, bar: float, test: SequentialTest) -> float:
+    """The largest lead of `fast` against which enough was won, minus infinity if there is none."""
 
     def won(lead: float) -> float:
-        return float(log_evidence(leads - lead, test)[-1]) - bar
+        return float(log_evidence(leads(slow, fast + lead), test)[-1]) - bar
 
     far = _FAR * max(test.spreads)
-    low, high = float(leads.min()) - far, float(leads.max()) + far
+    low, high = float(slow.min() - fast.max()) - far, float(slow.max() - fast.min()) + far
     return float(brentq(won, low, high)) if won(low) > 0 else -math.inf
