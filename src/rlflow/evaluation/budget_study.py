@@ -111,8 +111,10 @@ def _of_budget(runs: Runs, budget: str, allowance: Allowance, long: str) -> dict
     of_it = [_with_shares(by_budget, allowance, long)[budget] for by_budget in runs.values() if budget in by_budget]
     shares = [run["share_percent"] for run in of_it if run["share_percent"] is not None]
     kept = sum(run["holds"] for run in of_it)
-    return {
+    figures = {
         "holding": Figure(kept / len(of_it), 1.0, "do_nothing", len(of_it)).to_json(),
-        "share_percent": Figure(median(shares), 0.0, "do_nothing", len(shares)).to_json() if shares else None,
         "longest_ratio": max(run["wall_time_ratio"] for run in of_it),
     }
+    if shares:
+        figures["share_percent"] = Figure(median(shares), 0.0, "do_nothing", len(shares)).to_json()
+    return figures

@@ -6,8 +6,9 @@
     check      the candidate computes the same
     time       end to end against the original, last
 
-A phase takes its share of what is left when it begins (`clock.Shares`). The check alone may not be cut short: the time
-that it will take is known from judging, and is kept free by those before it.
+A phase takes its share of what is left when it begins (`clock.Shares`). What check and timing need of a large model is
+foreseen from how long judging took, and kept free by those before them: the check may not be cut short, and a timing of
+too few rounds decides nothing.
 """
 
 from __future__ import annotations
@@ -37,6 +38,12 @@ _CHECK_OVER_JUDGING = 1.25
 """The time that is kept free for a check over that which judging took: the candidate is exported besides."""
 _LONGEST_CHECK = 2.0
 """However late it is, a check may take so many times as long as judging did."""
+_ROUND_OVER_TRYING = 2.0
+"""The time of a round over that in which judging opened and ran the original: it has as many sessions and more runs."""
+_DECIDING_ROUNDS = 4
+"""Rounds that decide what is clear."""
+_MOST_FOR_TIMING = 0.5
+"""The part of the time after the judging and without the check that is kept free for timing at most."""
 
 
 @dataclass(frozen=True)
@@ -96,18 +103,23 @@ class Phases:
     ) -> dict[Setting, LatencyChange]:
         """Time both models until the deadline; nothing comes of it if that is too near for a single round.
 
-        A round opens as many sessions and runs them about as often as judging did.
+        Where it is too near for rounds that decide, each has fewer runs.
         """
-        if deadline.is_over or deadline.left_s < judgement.tried_s:
+        round_s = _ROUND_OVER_TRYING * judgement.tried_s
+        if deadline.is_over or deadline.left_s < round_s:
             return {}
         self._tell("timing the result against the original")
         config = self.gate if math.isinf(deadline.end_s) else replace(self.gate, time_s=math.inf)
+        if deadline.left_s < _DECIDING_ROUNDS * round_s:
+            config = replace(config, runs_per_round=1)
         change = gate.timed(model, candidate, self.setting, config, lambda: deadline.left_s, self.on_progress)
         return {self.setting: change}
 
     def before_check(self, judgement: Judgement, deadline: Deadline) -> Deadline:
-        """Return the deadline of what comes before the check."""
-        return deadline.before(_CHECK_OVER_JUDGING * judgement.wall_s)
+        """Return the deadline of what comes before the check, which leaves time for it and for timing."""
+        before_check = deadline.before(_CHECK_OVER_JUDGING * judgement.wall_s)
+        timing_s = _DECIDING_ROUNDS * _ROUND_OVER_TRYING * judgement.tried_s
+        return before_check.before(min(timing_s, _MOST_FOR_TIMING * before_check.left_s))
 
     def inside(self, place: str, symbols: Collection[str]) -> Phases:
         """Return the phases for a subgraph, which has these symbols for sizes; progress tells of its place."""
