@@ -107,6 +107,8 @@ def optimise(
     something else; what shows the difference is written to the folder `reproducer`, if one is given.
     """
     started = time.perf_counter()
+    if on_progress:
+        on_progress(0.0, "reading the model")
     from rlflow.optimise.api import Request, optimise_model
     from rlflow.optimise.clock import Deadline, Shares
     from rlflow.optimise.gate import GateConfig
