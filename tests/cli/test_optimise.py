@@ -27,7 +27,7 @@ def interface(path):
 )
 def test_a_model_goes_in_and_an_equal_one_comes_out(rlflow, tmp_path, name, settings):
     source, target = save(tmp_path / "in.onnx", name, **settings), tmp_path / "out.onnx"
-    code, out, err = rlflow("optimise", source, "-o", target, "--budget", "2s", "--json")
+    code, out, err = rlflow("optimise", source, "-o", target, "--budget", "20s", "--json")
     assert code == 0, err
     report = json.loads(out)
     schemas.validate("optimise", report)
@@ -171,7 +171,7 @@ def test_own_rules_are_verified_and_used_besides_the_shipped_ones(rlflow, tmp_pa
     source, target, own = tmp_path / "in.onnx", tmp_path / "out.onnx", tmp_path / "own.py"
     onnx.save(onnx.parser.parse_model(DOUBLE), source)
     own.write_text(OWN)
-    options = ("--method", "greedy", "--cost-model", "analytic", "--budget", "5s", "--json")
+    options = ("--method", "greedy", "--cost-model", "analytic", "--budget", "2m", "--json")
     applied = []
     for more in ((), ("--rules", own)):
         code, out, err = rlflow("optimise", source, "-o", target, *options, *more)
