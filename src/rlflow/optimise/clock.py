@@ -89,7 +89,7 @@ class Shares:
     and so long is kept free. So is what timing a large model takes; the share is for small ones.
     """
 
-    judging: float = 0.35
+    judging: float = 0.65
     searching: float = 0.4
     measuring: float = 0.15
     timing: float = 0.1
