@@ -66,6 +66,15 @@ def test_a_run_of_the_command(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.timing
+@pytest.mark.parametrize("budget_s", [5.0, 20.0])
+def test_a_budget_holds_where_the_search_would_take_minutes(tmp_path: Path, budget_s: float) -> None:
+    save_model(zoo.build("bert", layers=2), tmp_path / "model.onnx")
+    found = run_command(tmp_path / "model.onnx", budget_s)
+    assert Allowance().admits(found["wall_time_s"], budget_s)
+
+
+@pytest.mark.slow
 def test_a_run_that_fails_says_why(tmp_path: Path) -> None:
     (tmp_path / "model.onnx").write_text("no model")
     with pytest.raises(RLFlowError, match=r"at 1 s ended with exit code 2: rlflow: .*model\.onnx"):

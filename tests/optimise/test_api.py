@@ -232,3 +232,13 @@ def test_what_was_not_replayed_is_what_the_replay_gives() -> None:
     assert settled.trajectory == walked.trajectory
     assert rlflow.to_onnx(settled.last) == rlflow.to_onnx(walked.last)
     assert settled.last.header.opset == assumptions.as_it_is.header.opset
+
+
+def test_a_budget_that_is_over_before_it_begins(tmp_path: Path) -> None:
+    """Reading alone takes longer; the progress says how much of the time has passed, which is all of it."""
+    seen: list[float] = []
+    found = optimise(zoo.build("tiny_chain"), budget_s=1e-6, on_progress=lambda done, text: seen.append(done))
+    assert found.written == "original"
+    assert "did not finish within 0 s; a larger budget gives it more time" in found.reason
+    assert seen[0] == 0.0
+    assert seen[-1] == 1.0

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -133,7 +132,7 @@ def optimise_model(model: ModelProto | Path | str, request: Request, deadline: D
         shares=request.shares,
         shortlist=shortlist,
         reproducer=request.reproducer,
-        on_progress=request.on_progress and _overall(request.on_progress, deadline),
+        on_progress=_overall(request.on_progress, request.budget_s, deadline),
     )
     made = Pipeline(phases, search.rules, dimensions).run(source.model, deadline, source.argument)
     if request.prices is not None:
@@ -202,12 +201,11 @@ def _decision(made: PipelineResult, setting: Setting, deadline: Deadline) -> tup
     return False, NOT_FASTER if made.latency else UNTIMED
 
 
-def _overall(on_progress: OnProgress, deadline: Deadline) -> OnProgress:
-    """Return what phases call with their progress, for one that shows that of the whole."""
-    total_s = deadline.left_s
-    if math.isinf(total_s):
+def _overall(on_progress: OnProgress | None, budget_s: float | None, deadline: Deadline) -> OnProgress | None:
+    """Return what phases call with their progress, for one that shows how much of the whole time has passed."""
+    if on_progress is None or budget_s is None:
         return on_progress
-    return lambda _, text: on_progress(1.0 - deadline.left_s / total_s, text)
+    return lambda _, text: on_progress(1.0 - deadline.left_s / budget_s, text)
 
 
 def _ready(method: Any) -> Optimiser | None:

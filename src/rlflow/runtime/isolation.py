@@ -104,7 +104,7 @@ def _code_within(limits: Limits, process: subprocess.Popen[bytes]) -> int:
         if limits.is_called_off():
             raise ProcessTimeout("it was interrupted")
         if left_s <= 0:
-            raise ProcessTimeout(f"it did not finish within {limits.longest_s:g} s")
+            raise ProcessTimeout(f"it did not finish within {limits.longest_s:.3g} s")
         with contextlib.suppress(subprocess.TimeoutExpired):
             return process.wait(min(_POLL_S, left_s))
 
