@@ -14,7 +14,7 @@ from rlflow.equivalence.compare import compare
 from rlflow.errors import InputError, RLFlowError
 from rlflow.runtime import isolation
 from rlflow.runtime.inputs import draw_inputs
-from rlflow.runtime.isolation import Limits, ProcessDeath, call_isolated
+from rlflow.runtime.isolation import Limits, ProcessDeath, ProcessTimeout, call_isolated
 from rlflow.runtime.session import open_session
 
 pytestmark = pytest.mark.slow
@@ -47,6 +47,19 @@ def test_a_hang_is_ended():
     with pytest.raises(ProcessDeath, match="did not finish within 2 s"):
         call_isolated(Limits(longest_s=2.0), time.sleep, 600)
     assert time.monotonic() - start < 60
+
+
+def test_what_is_called_off_is_ended():
+    """After it has been asked three times, which takes no time to speak of."""
+    asked = []
+    limits = Limits(is_called_off=lambda: asked.append(None) or len(asked) > 3)
+    with pytest.raises(ProcessTimeout, match="it was interrupted"):
+        call_isolated(limits, time.sleep, 600)
+    assert len(asked) == 4
+
+
+def test_a_process_is_not_in_the_group_that_a_terminal_interrupts():
+    assert call_isolated(LIMITS, os.getpgrp) != os.getpgrp()
 
 
 def test_memory_is_limited():

@@ -85,6 +85,7 @@ def test_only_these_keys_are_optional(documents, name):
         "headroom": {"analytic", "gpu", "greedy", "equality_saturation", "10", "100"},
         "rule_study": {"foreign.txt"},
         "rules_applied": graphs | {"untouched", "rlflow", "greedy", "merge", "sum", "never", "cancel"},
+        "budgets": {"15", "600", "share_percent"},
         "rules_generate": {"algebra"},
         "rules_recall": {"condition", "counter_example"},
         "temperature_sweep": {"dream_score_percent_ci95", "real_score_percent_ci95"},
@@ -142,7 +143,7 @@ def test_a_figure_without_its_baseline_or_without_cases_is_refused(documents):
 
 
 def test_unknown_schemas_are_refused_with_the_known_ones():
-    with pytest.raises(InputError, match=r"no schema 'common'; there are bench, collect_rollouts"):
+    with pytest.raises(InputError, match=r"no schema 'common'; there are bench, budgets"):
         schemas.schema("common")
     with pytest.raises(InputError, match="no schema 'evalute'"):
         schemas.validate("evalute", {})

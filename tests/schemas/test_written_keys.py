@@ -15,6 +15,7 @@ from rlflow import schemas
 PIPELINES = {path.stem: path for path in (Path(__file__).parents[2] / "pipelines").glob("*.py")}
 WRITERS = {name: [f"pipelines/{name}.py"] for name in schemas.names() if name in PIPELINES} | {
     "bench": ["benchmarks"],
+    "budgets": ["pipelines/budgets.py", "src/rlflow/evaluation/budget_study.py"],
     "collect_rollouts": ["pipelines/collect_rollouts.py", "src/rlflow/agents"],
     "conformance": ["tests/support/conformance", "tests/onnx_io/test_conformance.py"],
     "curves": ["src/rlflow/tracking"],

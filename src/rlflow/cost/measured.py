@@ -16,8 +16,11 @@ Invariant: a graph's price follows from the list alone. What the list does not h
 
 from __future__ import annotations
 
+import math
 import time
+from collections import Counter
 from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
 from rlflow.cost import price_list
 from rlflow.cost.base import CostContext, Measuring
@@ -37,6 +40,13 @@ def empty_price_list(threads: int) -> PriceList:
     """A list for this machine, without prices."""
     hardware = fingerprint(threads)
     return PriceList(hardware.key, str(hardware))
+
+
+class Change(NamedTuple):
+    """The difference of two prices in milliseconds, and its noise, one sigma."""
+
+    ms: float
+    sigma_ms: float
 
 
 class _NoPrice(PriceError):
@@ -102,6 +112,25 @@ class MeasuredCost(RegionCost):
         finally:
             prices, seconds = len(self.price_list.prices) - known, time.perf_counter() - started
             self.measuring = Measuring(self.measuring.prices + prices, self.measuring.seconds + seconds)
+
+    def change(self, before: Graph, after: Graph) -> Change:
+        """Return what the second graph's price is more than the first one's, both of which the list must know.
+
+        Its noise is that of the parts that one graph has more of than the other: those they share are equally wrong.
+        """
+        parts = self._parts(after)
+        parts.subtract(self._parts(before))
+        prices = [(count, self.price_list.get(self.setting, name)) for name, count in parts.items() if count]
+        known = [(count, price) for count, price in prices if price is not None]
+        return Change(
+            ms=math.fsum(count * price.ms for count, price in known),
+            sigma_ms=math.hypot(*(count * price.sigma_ms for count, price in known)),
+        )
+
+    def _parts(self, graph: Graph) -> Counter[str]:
+        """Count the signatures of a graph's regions."""
+        cut = self._partition(graph, None)
+        return Counter(_fragment(graph, region).signature + self._sizes for region in cut.made)
 
     def exact_ms(self, graph: Graph) -> Exact:
         """Return the sum over all regions; `PriceError` if prices are missing that may not or cannot be measured."""

@@ -30,7 +30,7 @@ from support.onnx_models import interface
 
 REWRITES = 20
 _DRAWS = 2
-_BUDGET_S = 2.0
+_BUDGET_S = 30.0
 _HALVES = frozenset({TensorProto.FLOAT16, TensorProto.BFLOAT16})
 _RANDOM = "it draws random numbers"
 _HALF = "equal within rounding: where half precision is rounded depends on who else reads a value"
