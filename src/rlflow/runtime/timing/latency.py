@@ -36,7 +36,6 @@ from rlflow.runtime.session import Setting, open_session, run, structure_of
 from rlflow.runtime.timing.clock import clock_ns
 from rlflow.runtime.timing.pace import pace_ms
 
-_WARM_UP_RUNS = 2
 # About as long as it takes to open a small model, which would be a waste for fewer runs.
 _LEAST_NS = 25_000_000
 # The pace scatters by 3 % from moment to moment, and is slower by 30 to 100 % now and then beside other work.
@@ -73,7 +72,7 @@ def latency_rounds(
     """Yield rounds as long as they are asked for and fit, by the longest so far, into what is left; at least one.
 
     All models get the same inputs, drawn once from the first with `seed` and `dimensions`. A round opens a fresh
-    session of one model at a time (so memory holds one), warms it up, times `runs_per_round` runs, or more if these
+    session of one model at a time (so memory holds one), runs it once, times `runs_per_round` runs, or more if these
     take less than 25 ms, and closes it. `left_s` tells the seconds that are left.
 
     Raises `InputError` when there is nothing to measure, `RLFlowError` when the models' inputs differ or one does not
@@ -183,8 +182,7 @@ def _files(models: Mapping[str, ModelProto | Path], folder: Path) -> dict[str, P
 
 
 def _fastest_run_ms(session: ort.InferenceSession, inputs: dict[str, np.ndarray], runs: int, threads: int) -> float:
-    for _ in range(_WARM_UP_RUNS):
-        run(session, inputs)
+    run(session, inputs)  # which touches its memory for the first time, and says what is wrong if it fails
     times_ns: list[int] = []
     while len(times_ns) < runs or sum(times_ns) < _LEAST_NS:
         start = clock_ns(threads)
