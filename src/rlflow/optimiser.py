@@ -206,6 +206,11 @@ class Workspace:
         return self.is_out_of_time or (limit is not None and self.expansions >= limit)
 
     @property
+    def expansions_left(self) -> int | None:
+        """The expansions that are left of a budget that is not spent; None if there is no limit."""
+        return None if self.budget.expansions is None else self.budget.expansions - self.expansions
+
+    @property
     def fraction(self) -> float:
         """The fraction of the budget that is used."""
         return self.budget.fraction(self.elapsed_s, self.expansions)

@@ -103,8 +103,8 @@ def test_bad_models_are_refused_in_one_sentence(rlflow, tmp_path, kind):
     [
         (["--method", "magic"], "there is no method 'magic': choose one of"),
         (["--cost-model", "magic"], "there is no cost model 'magic': choose one of"),
-        (["--policy", "data"], "--policy and --trained-on are for --method rlflow alone, not for backtracking"),
-        (["--trained-on", "bert"], "--policy and --trained-on are for --method rlflow alone, not for backtracking"),
+        (["--policy", "data"], "--policy and --trained-on are for --method rlflow alone, not for best"),
+        (["--trained-on", "bert"], "--policy and --trained-on are for --method rlflow alone, not for best"),
         (["--rules", "rules.txt"], "rules.txt"),
         (["--setting", "fast"], "there is no setting 'fast': choose one of"),
         (["--budget", "-5s"], "'-5s' is not a budget"),

@@ -5,10 +5,13 @@ from support.searches import PORTFOLIO, make
 
 from rlflow.cost.analytic import AnalyticConfig, AnalyticCost
 from rlflow.errors import InputError
+from rlflow.optimise.methods import METHODS
 from rlflow.optimiser import Budget
+from rlflow.rules.matching.rewriter import Rewriter
 from rlflow.rules.matching.sharing import SharingRewriter
 from rlflow.search.base import Search
 from rlflow.search.best import MEMBERS, Best, Member
+from rlflow.search.greedy import Greedy
 from rlflow.trajectory.replay import replay
 
 
@@ -104,10 +107,20 @@ def test_all_members_rewrite_as_equality_saturation_does(shipped, tiny):
         ({"greedy": 1.0}, "search greedy of a portfolio needs a share and may have options, but says 1.0"),
         ({"greedy": {"share": 1.0, "option": {}}}, "may have options, but says .*'option'"),
         ({"chains": {"share": 1.0, "options": {"depth": 1}}}, "depth cannot be 1"),
-        ({"chains": {"share": 1.0, "options": {"foo": 1}}}, "'foo'; choose among depth, width, name"),
+        ({"chains": {"share": 1.0, "options": {"foo": 1}}}, "'foo'; its options are depth, width, name"),
         ({"equality_saturation": {"share": 1.0, "options": {"foo": 1}}}, "no setting 'foo': choose among .*rounds"),
     ],
 )
 def test_impossible_portfolios_are_refused(shipped, members, message):
     with pytest.raises(InputError, match=message):
         make("best", shipped, members=members)
+
+
+def test_a_portfolio_is_not_worse_than_greedy_search_if_its_members_have_no_time(shipped, tiny):
+    """Half of the budget is enough for greedy search, and the rest for hardly more than a step of each member."""
+    graph, method = tiny("tiny_merge"), METHODS.get("best")
+    greedy = Greedy(shipped, Rewriter(shipped.rules), AnalyticCost()).optimise(graph, Budget())
+    assert greedy.best_ms < greedy.start_ms, "the floor would be the ground"
+    expansions = 2 * (len(greedy.trajectory.steps) + 1)
+    found = method(shipped, Rewriter(shipped.rules), AnalyticCost()).optimise(graph, Budget(expansions=expansions))
+    assert found.best_ms <= greedy.best_ms

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from rlflow.rules.library import Library
     from rlflow.runtime.session import Setting
 
-DEFAULT_METHOD = "backtracking"
+DEFAULT_METHOD = "best"
 DEFAULT_COST_MODEL = "analytic"
 DEFAULT_SHORTLIST = 4
 DEFAULT_BUDGET_S = 60.0

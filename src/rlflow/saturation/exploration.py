@@ -23,6 +23,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
+from math import inf
 
 from rlflow.errors import InputError
 from rlflow.saturation.cycles import CycleFilter, break_cycles
@@ -41,6 +42,7 @@ class ExplorationConfig:
     - `per_rule`: matches of one rule in one wide pass.
     - `multi_root_rounds`: rounds in which rules with several roots are used; k_multi in Tensat.
     - `max_nodes`: e-nodes after which no match is used any more.
+    - `growth`: the same as a multiple of the e-nodes at the beginning; None for no such limit.
     - `max_passes`: passes, wide ones included.
     - `filters_cycles`: keep the e-graph free of cycles, at the price of matches that would close one.
     - `filters_twins`: keep one of those applications that differ in constants alone.
@@ -52,6 +54,7 @@ class ExplorationConfig:
     per_rule: int = 400
     multi_root_rounds: int = 1
     max_nodes: int = 5_500
+    growth: float | None = 60.0
     max_passes: int = 80
     filters_cycles: bool = False
     filters_twins: bool = True
@@ -59,12 +62,16 @@ class ExplorationConfig:
     def __post_init__(self) -> None:
         if self.slack_us is not None and not self.slack_us >= 0:
             raise InputError(f"slack_us cannot be negative: {self.slack_us}; null admits every match at once")
+        if self.growth is not None and not self.growth >= 1:
+            raise InputError(f"an e-graph cannot shrink: growth is {self.growth}; null is for no such limit")
         for name, least in {"per_rule": 1, "multi_root_rounds": 0, "max_nodes": 1, "max_passes": 1}.items():
             if not getattr(self, name) >= least:
                 raise InputError(f"an exploration needs a {name} of at least {least}, not {getattr(self, name)}")
 
 
-TENSAT = ExplorationConfig(slack_us=None, max_nodes=50_000, max_passes=15, filters_cycles=True, filters_twins=False)
+TENSAT = ExplorationConfig(
+    slack_us=None, max_nodes=50_000, growth=None, max_passes=15, filters_cycles=True, filters_twins=False
+)
 """The published settings of Tensat."""
 
 
@@ -127,6 +134,10 @@ class _Run:
     waiting: dict[object, EMatch] = field(default_factory=dict)
     joins: dict[ENodeId, int] = field(default_factory=dict)
     limited_by: str = ""
+
+    def __post_init__(self) -> None:
+        grown = inf if self.config.growth is None else self.config.growth * len(self.egraph)
+        self.most_nodes = min(self.config.max_nodes, grown)
 
     def complete(self) -> None:
         self.egraph.rebuild()
@@ -200,7 +211,7 @@ class _Run:
             self.joins |= {application: joins for application in use.made if application >= fresh}
 
     def _is_over(self) -> bool:
-        if len(self.egraph) >= self.config.max_nodes:
+        if len(self.egraph) >= self.most_nodes:
             self.limited_by = "nodes"
         return bool(self.limited_by) or self._is_late()
 

@@ -4,7 +4,7 @@ No search is the best on every graph. Chains find dear steps that pay later, whi
 saturation refuses; equality saturation, whose e-graph begins with what they found, many steps that pay only together;
 iterated search something of what is left, if there is time. Of a budget of 100 s, with shares of 0.35, 0.5 and 0.15,
 chains may spend 35 s; if they end after 9, equality saturation may spend 70 of the other 91, and iterated search the
-rest.
+rest. Greedy search goes before all of them, with a rewriter that does not share, so that nothing is worse than it.
 
 Invariant: the price never rises from one member to the next, and the way from the original stays one trajectory, which
 is why all members rewrite with the same rewriter.
@@ -29,6 +29,7 @@ from rlflow.search.greedy import Greedy
 from rlflow.search.iterated import Iterated
 from rlflow.search.making import make_search
 from rlflow.search.random import RandomSearch
+from rlflow.search.seeding import seeded
 
 
 class Member(NamedTuple):
@@ -43,10 +44,12 @@ class Best(Search):
     """Runs its members one after another.
 
     Each may spend its share of what is left of the budget, among those that have not run yet; so what one leaves over
-    goes to the others, and the last may spend all of it. Without a budget each runs until it ends by itself.
+    goes to the others, and the last may spend all of it. Without a budget each runs until it ends by itself. `seed` is
+    a search that goes before all of them, within half of the budget, if the workspace's rewriter shares.
     """
 
     members: tuple[Member, ...]
+    seed: Search | None = None
     name: str = "best"
 
     def __post_init__(self) -> None:
@@ -60,6 +63,9 @@ class Best(Search):
 
     def improve(self, work: Workspace, state: State, on_progress: OnProgress | None = None) -> State:
         total, shares = work.budget, [member.share for member in self.members]
+        if self.seed is not None and state is work.start and not work.is_spent:
+            half = _part(work, total, 0.5)
+            state = seeded(work, self.seed, half)
         for number, (search, share) in enumerate(self.members):
             if work.is_spent:
                 break
@@ -117,7 +123,8 @@ def best(
 
     # The rewriter of equality saturation finds all that the plain one does; members use that of the workspace.
     sharing = next((m.search.rewriter for m in made if isinstance(m.search, EqualitySaturation)), rewriter)
-    return Best(library, sharing, cost_model, tuple(made))
+    seed = None if sharing is rewriter else Greedy(library, rewriter, cost_model)
+    return Best(library, sharing, cost_model, tuple(made), seed)
 
 
 def _member(name: str, member: Mapping[str, Any], parts: tuple[Library, Rewriter, CostModel]) -> Member:

@@ -20,7 +20,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, TypeVar, get_type_hints
 
@@ -31,7 +31,7 @@ from rlflow.errors import InputError
 from rlflow.ir.graph import Graph
 from rlflow.optimiser import OnProgress, Optimality, State, Workspace
 from rlflow.rules.library import Library
-from rlflow.rules.matching.rewriter import Location, Rewriter
+from rlflow.rules.matching.rewriter import Rewriter
 from rlflow.rules.matching.sharing import SharingRewriter
 from rlflow.rules.rule import Rule
 from rlflow.saturation import greedy_extraction, ilp
@@ -46,8 +46,8 @@ from rlflow.saturation.rebuilding import ModelProblem
 from rlflow.saturation.seeding import replay_into
 from rlflow.search.base import Search
 from rlflow.search.chains import Chains
-from rlflow.search.greedy import Greedy, descend, enough_ms
-from rlflow.trajectory.transfer import steps_taken
+from rlflow.search.greedy import Greedy, enough_ms
+from rlflow.search.seeding import followed, seeded, some_rules
 
 logger = logging.getLogger(__name__)
 
@@ -89,7 +89,10 @@ class EqualitySaturation(Search):
             raise InputError(
                 "equality saturation goes on in a workspace of sharing matching: give it a SharingRewriter"
             )
-        best = self._seeded(work) if state is work.start else state
+        if state is work.start and self.seed is not None and not work.is_spent:
+            seeding = replace(work.budget, time_s=_share(work, _SEEDING), expansions=work.expansions_left)
+            state = seeded(work, self.seed, seeding)
+        best = state
         start = work.start
         for number in range(self.rounds):
             if work.is_spent:
@@ -105,27 +108,6 @@ class EqualitySaturation(Search):
             start = best
         return best
 
-    def _seeded(self, work: Workspace) -> State:
-        """Return what the seeding search makes of the start, its steps taken again by a rewriter that shares.
-
-        The effort is that of the seeding search, whose rewrites are not counted once more when they are taken again. If
-        the rewriter refuses some, its milestones are not ours, and greedy search goes on from the others.
-        """
-        state = work.start
-        if self.seed is None or work.is_spent:
-            return state
-        seeding = replace(work.budget, time_s=_share(work, _SEEDING), expansions=_expansions_left(work))
-        result = self.seed.optimise(state.graph, seeding)
-        milestones = work.join(result)
-        used = [step.rule for step in result.trajectory.steps]
-        private, sharing = Rewriter(_some(work.rewriter, used)), SharingRewriter(_some(work.rewriter, used))
-        walk = list(steps_taken(state.graph, result.trajectory, state.graph, private, sharing))
-        taken = [(step.rule, step.location, graph) for step, graph in walk if step is not None]
-        is_complete = len(taken) == len(walk)
-        work.milestones += milestones if is_complete else []
-        state = _followed(work, state, taken, work.arrived_again)
-        return state if is_complete else descend(work, state)
-
     def _round(self, work: Workspace, start: State, best: State, rules: Sequence[Rule]) -> State:
         """Return the cheapest state that an e-graph of `start` leads to, into which the way to `best` is replayed.
 
@@ -133,15 +115,15 @@ class EqualitySaturation(Search):
         """
         price, egraph = self._prices(start), ModelEGraph.from_graph(start.graph)
         way = work.trajectory(start, best)
-        rewriter = SharingRewriter(_some(work.rewriter, [step.rule for step in way.steps]))
+        rewriter = SharingRewriter(some_rules(work.rewriter, [step.rule for step in way.steps]))
         classes = replay_into(egraph, start.graph, way, rewriter)
         exploration = self._explored(work, egraph, EMatcher(rules, start.graph.header, price))
         if work.is_out_of_time:
-            return best
+            return _out_of_time(work, best)
         extraction = ModelProblem.of(egraph, price)
         solution = self._extracted(work, extraction, extraction.solution(best.graph, classes, "seed"))
         if solution is None or work.is_out_of_time:
-            return best
+            return _out_of_time(work, best)
         chosen = self._cheapest(work, extraction, solution, start.graph)
         realised = self._realised(work, start, extraction, chosen)
         found = realised if self.after is None else self.after.improve(work, realised)
@@ -164,13 +146,13 @@ class EqualitySaturation(Search):
         """
         egraph = extraction.egraph
         used = [use.rule.id for use in (*egraph.uses, *egraph.idle_uses)]
-        best, rewriter = start, SharingRewriter(_some(work.rewriter, used))
+        best, rewriter = start, SharingRewriter(some_rules(work.rewriter, used))
         for _ in range(self.attempts):
             realisation = realise(
                 start.graph, egraph, extraction.chosen(solution), rewriter, lambda: work.is_out_of_time
             )
             steps = [(rewriter.rules[place.rule].id, place.location, graph) for place, graph in realisation.steps]
-            state = _followed(work, start, steps, work.arrived)
+            state = followed(work, start, steps, work.arrived)
             best = min((best, *state.path()), key=lambda s: s.runtime_ms)
             logger.debug(
                 "%.4f ms realised, %d missing, %d computed for nothing",
@@ -252,36 +234,15 @@ def _share(work: Workspace, part: float) -> float | None:
     return None if work.budget.time_s is None else max(1e-3, part * (work.budget.time_s - work.elapsed_s))
 
 
-def _expansions_left(work: Workspace) -> int | None:
-    """Return the expansions that are left of a budget that is not spent; None if there is no limit."""
-    return None if work.budget.expansions is None else work.budget.expansions - work.expansions
+def _out_of_time(work: Workspace, best: State) -> State:
+    """Return the best state so far; if no e-graph has been solved before, nothing is known of how good it is."""
+    work.optimality = work.optimality or Optimality(proven=False, bound_ms=0.0, gap_percent=100.0, limited_by="time")
+    return best
 
 
 def _adds_up(cost_model: CostModel) -> bool:
     """Tell if the price of a graph is the sum of its nodes' prices; a subclass may say otherwise."""
     return isinstance(cost_model, AnalyticCost) and local(cost_model) is not None
-
-
-def _some(rewriter: Rewriter, identifiers: Collection[str]) -> list[Rule]:
-    """Return some of the rules of a rewriter; a location counts among the matches of its own rule, in any company."""
-    wanted = frozenset(identifiers)
-    return [rule for rule in rewriter.rules if rule.id in wanted]
-
-
-def _followed(
-    work: Workspace,
-    state: State,
-    steps: Iterable[tuple[str, int, Graph]],
-    arrived: Callable[[State, Location, Graph], State],
-) -> State:
-    """Return the state after steps that were taken elsewhere: rule, location, and the graph to which it led.
-
-    `arrived` makes the state after one step: `Workspace.arrived`, or `arrived_again` if the steps were counted before.
-    """
-    numbers = {rule.id: number for number, rule in enumerate(work.rewriter.rules)}
-    for rule, location, graph in steps:
-        state = arrived(state, Location(numbers[rule], location), graph)
-    return state
 
 
 OTHERS: Mapping[str, Callable[..., Search]] = {"greedy": Greedy, "chains": Chains}
