@@ -45,7 +45,7 @@ class GateConfig:
 
     draws: int = 3
     rounds: int = 100
-    runs_per_round: int = 5
+    runs_per_round: int = 3
     threads: int = 1
     seed: int = 0
     time_s: float = 20.0

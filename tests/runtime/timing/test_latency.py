@@ -28,13 +28,16 @@ def test_a_drift_that_hits_both_cancels():
 
 
 def test_rounds_are_counted_and_sessions_are_fresh_and_in_a_drawn_order(make_dense, monkeypatch):
-    """Every model once a round; over ten rounds each order comes, the same ones for the same seed."""
+    """Every model once a round; over ten rounds each order comes, the same ones for the same seed.
+
+    Models are told apart by the files that they are opened from, which are numbered.
+    """
     models = {name: make_dense() for name in "ab"}
     opened, rounds = [], []
     open_session = latency.open_session
 
     def recording_open(model, setting, threads):
-        opened.append(next(name for name, known in models.items() if known is model))
+        opened.append("ab"[int(model.stem)])
         return open_session(model, setting, threads)
 
     monkeypatch.setattr(latency, "open_session", recording_open)
@@ -49,6 +52,23 @@ def test_rounds_are_counted_and_sessions_are_fresh_and_in_a_drawn_order(make_den
     assert rounds == [1, 2, 3]
     assert list(times) == ["a", "b"]
     assert all(values.shape == (3,) and (values > 0).all() for values in times.values())
+
+
+def test_a_model_that_is_timed_under_two_names_is_written_once_and_a_file_stays(make_dense, monkeypatch, tmp_path):
+    """Weights lie beside it, from where they are mapped; nothing is left behind."""
+    model, given, opened = make_dense(64, 64), tmp_path / "given.onnx", {}
+    onnx.save(model, given)
+    open_session = latency.open_session
+
+    def recording_open(path, setting, threads):
+        opened[path] = sorted(each.name for each in path.parent.iterdir())
+        return open_session(path, setting, threads)
+
+    monkeypatch.setattr(latency, "open_session", recording_open)
+    compare_latency({"a": model, "b": model, "c": given}, setting="deployed", rounds=1, runs_per_round=1)
+    (written,) = opened.keys() - {given}
+    assert opened == {given: ["given.onnx"], written: ["0.onnx", "0.weights"]}
+    assert not written.parent.exists()
 
 
 def batched(values, size):
