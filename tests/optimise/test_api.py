@@ -89,7 +89,6 @@ def test_options_reach_the_method(small: Library) -> None:
         ({"cost_model": "magic"}, "there is no cost model 'magic': choose one of measured, .*analytic"),
         ({"setting": "fast"}, "there is no setting 'fast': choose one of as_written, deployed"),
         ({"options": {"alpa": 1.1}}, "the method Greedy cannot be made: got an unexpected keyword argument 'alpa'"),
-        ({"pricing": rlflow.PricingConfig()}, "this cost model has no setting 'size': choose from gflops_per_s"),
         ({"shortlist": 1}, "a shortlist holds at least the original and the best graph: 1 are too few"),
         ({"library": "missing.jsonl"}, "missing.jsonl"),
         ({"disabled": ["no-such-rule"]}, "the library has no rule 'no-such-rule'"),

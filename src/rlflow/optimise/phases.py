@@ -63,18 +63,17 @@ class Phases:
     on_progress: OnProgress | None = None
 
     def judge(self, model: ModelProto, deadline: Deadline) -> Judgement:
-        self._tell("judging the original")
+        self._begun("judging the original")
         return gate.judgeable(model, self.gate, deadline.part(self.shares.of("judging")))
 
     def search(self, graph: Graph, deadline: Deadline) -> OptimisationResult | None:
         """Return what the method finds; None if the graph could not even be priced in time."""
         until = deadline.part(self.shares.of("searching"))
         if isinstance(self.cost_model, MeasuringCostModel) and not math.isinf(until.end_s):
-            self._tell("measuring the original")
+            self._begun("measuring the original")
             if self.cost_model.measure([graph], time.perf_counter() + until.left_s):
                 return None
-        self._tell("searching")
-        return self.method.optimise(graph, until.budget(), self.on_progress)
+        return self.method.optimise(graph, until.budget(), self._begun("searching"))
 
     def measure(
         self, graph: Graph, found: OptimisationResult, deadline: Deadline
@@ -82,13 +81,12 @@ class Phases:
         """Return the best of a few graphs that the search went through, and what was measured of it."""
         if self.shortlist is None or not found.trajectory.steps:
             return found, None
-        self._tell("measuring what was found")
-        until = deadline.part(self.shares.of("measuring"))
-        return self.shortlist.best(graph, found, self.method.rewriter, until, self.on_progress)
+        until, on_progress = deadline.part(self.shares.of("measuring")), self._begun("measuring what was found")
+        return self.shortlist.best(graph, found, self.method.rewriter, until, on_progress)
 
     def check(self, derivation: Derivation, judgement: Judgement, deadline: Deadline) -> EquivalenceReport | None:
         """Do what `gate.check` does, on as many inputs as the original was judged by; None if it takes too long."""
-        self._tell("checking the result against the original")
+        self._begun("checking the result against the original")
         config = replace(self.gate, draws=judgement.report.draws)
         longest_s = max(deadline.left_s, _LONGEST_CHECK * judgement.wall_s)
         if deadline.is_interrupted():
@@ -108,7 +106,7 @@ class Phases:
         round_s = _ROUND_OVER_TRYING * judgement.tried_s
         if deadline.is_over or deadline.left_s < round_s:
             return {}
-        self._tell("timing the result against the original")
+        self._begun("timing the result against the original")
         config = self.gate if math.isinf(deadline.end_s) else replace(self.gate, time_s=math.inf)
         if deadline.left_s < _DECIDING_ROUNDS * round_s:
             config = replace(config, runs_per_round=1)
@@ -131,9 +129,13 @@ class Phases:
         gate = replace(self.gate, dimensions=sizes_of(symbols, self.gate.dimensions or {}))
         return replace(self, gate=gate, on_progress=on_progress)
 
-    def _tell(self, text: str) -> None:
-        if self.on_progress:
-            self.on_progress(0.0, text)
+    def _begun(self, phase: str) -> OnProgress | None:
+        """Tell that a phase begins; return what it may tell of itself with."""
+        on_progress = self.on_progress
+        if on_progress is None:
+            return None
+        on_progress(0.0, phase)
+        return lambda done, text: on_progress(done, f"{phase}: {text}")
 
 
 def sizes_of(symbols: Collection[str], sizes: Mapping[str, int]) -> dict[str, int]:
