@@ -27,7 +27,7 @@ import numpy as np
 
 from rlflow.atomic_file import written_whole
 from rlflow.cost.predicted import physics
-from rlflow.cost.predicted.features import Features
+from rlflow.cost.predicted.features import NUMBERS, Features
 from rlflow.errors import PriceError
 from rlflow.onnx_io.model_file import load_model
 from rlflow.onnx_io.saving import save_model
@@ -159,7 +159,8 @@ def read(folder: Path) -> PriceModel:
         raise PriceError(f"there is no price model in {folder} ({error}): make it with `make price-model`") from None
     if digest != expected:
         raise PriceError(f"{folder / TREES} is not the file that {DESCRIPTION} describes: make both again")
-    if version != VERSION or set(description.physics) != set(physics.TERMS):
+    known = (tuple(description.physics), tuple(description.ranges))
+    if version != VERSION or known != (physics.TERMS, NUMBERS):
         raise PriceError(
             f"the price model in {folder} was made for other features than those of this library (version {version}, "
             f"here {VERSION}): make it again with `make price-model`"
