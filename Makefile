@@ -19,7 +19,7 @@ OLD_PROCESSOR = NPY_DISABLE_CPU_FEATURES="$$(python -c '$(FEATURES)')" OPENBLAS_
 	ATEN_CPU_CAPABILITY=default MKL_ENABLE_INSTRUCTIONS=SSE4_2 ONEDNN_MAX_CPU_ISA=SSE41
 NUMERIC_TESTS := $(addprefix tests/,agents equivalence ir nn onnx_io ops rules trajectory world_model zoo)
 
-.PHONY: help setup repro test test-other-processor test-slow test-rules fuzz conformance lint check check-results smoke seeds headroom headroom-latency price-model rules trajectories bench big-model ui clean
+.PHONY: help setup repro test test-other-processor test-slow test-rules fuzz conformance lint check check-results smoke seeds prices headroom headroom-latency price-model rules trajectories bench big-model ui clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-21s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -71,6 +71,9 @@ smoke: setup ## the whole pipeline on a tiny graph, through DVC, outside the wor
 
 seeds: setup ## the learning chain on a two-layer BERT for five seeds, against the searches
 	OMP_NUM_THREADS=1 python pipelines/seed_study.py --multirun experiment=two_layers seed=0,1,2,3,4
+
+prices: setup ## the measured regions that the price model learns from, to data/regions, on a quiet machine
+	OMP_NUM_THREADS=1 python pipelines/prices.py
 
 headroom: setup ## what every search saves on every graph and for what effort, to data/results/headroom
 	OMP_NUM_THREADS=1 python pipelines/headroom.py

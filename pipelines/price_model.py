@@ -11,6 +11,7 @@ import logging
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 import hydra
@@ -21,7 +22,7 @@ from omegaconf import DictConfig, OmegaConf
 from rlflow.cli.progress import progress_bar
 from rlflow.cost.predicted.noise import Noise
 from rlflow.cost.predicted.price_model import TREES, save
-from rlflow.cost.predicted.training import Forest, LearningConfig, Table, examples_of, learn
+from rlflow.cost.predicted.training import Forest, LearningConfig, Pace, Table, examples_of, learn
 from rlflow.cost.region_record import read_graphs, read_records, read_rewrites
 from rlflow.evaluation.price_models import Gathered, left_out
 from rlflow.evaluation.results import write_results
@@ -40,17 +41,19 @@ def price_model(config: DictConfig) -> None:
     settings: Any = OmegaConf.to_container(config, resolve=True)
     tags = {"stage": "price_model", **source_tags(Path.cwd(), HydraConfig.get().overrides.task)}
     with open_run(open_store(), "price_model", parameters=settings, tags=tags) as run:
+        records = list(read_records(Path(settings["regions"])))
+        log.info("%d measured regions", len(records))
+        pace = Pace(median(record.probe_ms for record in records), settings["view_us"] / 1e3)
         gathered = Gathered(
-            tuple(examples_of(read_records(Path(settings["regions"])))),
+            tuple(examples_of(records)),
             tuple(read_rewrites(Path(settings["rewrites"]))),
             tuple(read_graphs(Path(settings["graphs"]))),
-            settings["view_us"] / 1e3,
+            pace.view_ms,
         )
-        log.info("%d measured regions", len(gathered.examples))
         noise = Noise(**settings["noise"])
         learned = partial(
             learn,
-            view_ms=gathered.view_ms,
+            pace=pace,
             noise=noise,
             config=LearningConfig(**settings["learning"]),
             fit_trees=partial(boosted, settings=settings["trees"], seed=settings["seed"]),

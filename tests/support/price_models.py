@@ -30,11 +30,11 @@ def regions_of(graphs: Iterable[Graph]) -> dict[str, Graph]:
 
 
 def examples(regions: dict[str, Graph], ms: Callable[[Features], float], family: str = "drawn") -> list[Example]:
-    """Each region with the milliseconds that a formula gives it, at a probe of 1 ms."""
+    """Each region with the milliseconds that a formula gives it."""
     reader, made = FeatureReader(), []
     for signature, graph in regions.items():
         features = reader.features(graph, graph.order)
-        made.append(Example(signature, features, ms(features), 1.0, family))
+        made.append(Example(signature, features, ms(features), family))
     return made
 
 

@@ -22,6 +22,7 @@ import lzma
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
+from hashlib import blake2b
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
@@ -117,7 +118,7 @@ def graph_to_json(graph: Graph) -> dict[str, Any]:
     Raises `GraphError` for a node that is carried verbatim, which no text can hold.
     """
     values: dict[str, str] = {}
-    nodes = {i: _without_values(i, graph.nodes[i], values) for i in graph.nodes}
+    nodes = {i: _without_values(node, values) for i, node in graph.nodes.items()}
     names = [""] * len(graph.outputs)
     return {"graph": to_text(make_graph(nodes, graph.inputs, graph.outputs, names, graph.header)), "values": values}
 
@@ -133,7 +134,7 @@ def graph_from_json(content: Mapping[str, Any]) -> Graph:
     return make_graph(nodes, graph.inputs, graph.outputs, names, graph.header)
 
 
-def _without_values(identifier: int, node: Node, values: dict[str, str]) -> Node:
+def _without_values(node: Node, values: dict[str, str]) -> Node:
     """Return the node without names, its payload replaced by a word; values that count are added to `values`."""
     if node.is_opaque:
         raise GraphError(f"{node.op} is carried verbatim, so that the region cannot be written as text")
@@ -143,8 +144,9 @@ def _without_values(identifier: int, node: Node, values: dict[str, str]) -> Node
     (kind,) = node.types
     if kind is not None and kind.is_float and not is_literal(kind):
         return replace(bare, payload=UnknownPayload(_ARBITRARY), signature=0)
-    word = f"v{identifier}"
-    values[word] = np.ascontiguousarray(_array(node.payload)).tobytes().hex()
+    content = np.ascontiguousarray(_array(node.payload)).tobytes()
+    word = f"v{blake2b(content, digest_size=6).hexdigest()}"  # a letter first, since the text is read in words
+    values[word] = content.hex()
     return replace(bare, payload=UnknownPayload(word), signature=0)
 
 
@@ -207,4 +209,6 @@ def _read(path: Path, from_json: Callable[[Mapping[str, Any]], R]) -> Iterator[R
         try:
             yield from_json(json.loads(line))
         except (GraphError, ValueError, KeyError, TypeError, AttributeError) as error:
-            raise InputError(f"{path}, line {number} is no record ({error}): make it again with `make prices`") from None
+            raise InputError(
+                f"{path}, line {number} is no record ({error}): make it again with `make prices`"
+            ) from None

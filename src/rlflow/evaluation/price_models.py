@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from statistics import median
 from typing import Any
 
 import numpy as np
@@ -47,8 +46,7 @@ def left_out(
     on_progress: OnProgress | None = None,
 ) -> dict[str, Any]:
     """Return the accuracy of every model, over all families and by family, as the schema `price_model` has it."""
-    probe_ms = median(e.probe_ms for e in gathered.examples)
-    ms = {e.signature: e.at_pace(probe_ms) for e in gathered.examples}
+    ms = {e.signature: e.ms for e in gathered.examples}
     first_met = {e.signature: e.family for e in gathered.examples}
     families = sorted(set(first_met.values()))
     found: dict[str, dict[str, Errors]] = {}
@@ -107,7 +105,7 @@ def _nearest_ms(description: Description, known: Sequence[Example], held: Sequen
     scale = rows[0].std(axis=0)
     scale[scale == 0] = 1.0
     _, places = cKDTree(rows[0] / scale).query(rows[1] / scale)
-    ratios = [log_ratio(e.at_pace(description.probe_ms), _physics_ms(description, e)) for e in known]
+    ratios = [log_ratio(e.ms, _physics_ms(description, e)) for e in known]
     return [
         float(_physics_ms(description, e) * np.exp(ratios[place])) for e, place in zip(held, places, strict=True)
     ]

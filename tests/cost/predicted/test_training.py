@@ -7,7 +7,7 @@ from support.price_models import PACES, examples, one_leaf, one_stump, regions_o
 from rlflow.cost.predicted import physics
 from rlflow.cost.predicted.features import Features
 from rlflow.cost.predicted.noise import Noise
-from rlflow.cost.predicted.training import LearningConfig, examples_of, learn
+from rlflow.cost.predicted.training import LearningConfig, Pace, examples_of, learn
 from rlflow.cost.region_record import RegionRecord
 from rlflow.errors import InputError
 
@@ -24,7 +24,7 @@ def regions(bert):
 
 
 def learned(made, fit_trees=one_leaf):
-    return learn(made, 0.0004, NOISE, CONFIG, fit_trees)
+    return learn(made, Pace(0.9, 0.0004), NOISE, CONFIG, fit_trees)
 
 
 def test_times_that_obey_physics_are_learned_exactly(regions) -> None:
@@ -55,16 +55,6 @@ def test_equal_examples_make_equal_models(regions) -> None:
     assert first == second
 
 
-def test_prices_of_a_slow_hour_are_brought_to_one_pace(regions) -> None:
-    """Half of the regions were measured while everything, the probe too, took twice as long."""
-    quiet = examples(regions, lawful)
-    slow = [type(e)(e.signature, e.features, 2 * e.ms, 2 * e.probe_ms, e.family) for e in quiet]
-    mixed = [s if number % 2 else q for number, (s, q) in enumerate(zip(slow, quiet, strict=True))]
-    found = learned(mixed)
-    expected = [e.at_pace(found.description.probe_ms) for e in quiet]
-    assert found.model().ms([e.features for e in quiet]) == pytest.approx(expected, rel=1e-5, abs=1e-6)
-
-
 def test_a_pattern_of_too_few_regions_is_not_learned(regions) -> None:
     made = examples(regions, lawful)
     counts = {gram: sum(gram in e.features.grams for e in made) for e in made for gram in e.features.grams}
@@ -76,14 +66,14 @@ def test_a_pattern_of_too_few_regions_is_not_learned(regions) -> None:
 def test_the_description_counts_what_was_learned_from(regions) -> None:
     description = learned(examples(regions, lawful, family="bert")).description
     assert description.trained_on == {"regions": len(regions), "families": {"bert": len(regions)}}
-    assert (description.view_ms, description.probe_ms) == (0.0004, 1.0)
+    assert (description.view_ms, description.probe_ms) == (0.0004, 0.9)
 
 
 def test_records_become_examples(regions) -> None:
     signature, graph = next(iter(regions.items()))
     record = RegionRecord(graph, signature, 1.5, 0.1, 0.9, "bert", "tiny")
     (made,) = examples_of([record])
-    assert (made.signature, made.ms, made.probe_ms, made.family) == (signature, 1.5, 0.9, "bert")
+    assert (made.signature, made.ms, made.family) == (signature, 1.5, "bert")
     assert made.features.grams == examples({signature: graph}, lawful)[0].features.grams
 
 

@@ -12,7 +12,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from statistics import median
 from typing import Any
 
 import numpy as np
@@ -40,17 +39,20 @@ class LearningConfig:
 
 @dataclass(frozen=True)
 class Example:
-    """A measured region: its features, and its milliseconds at the pace at which the probe takes `probe_ms`."""
+    """A measured region: its features, and its milliseconds at the pace that all examples share."""
 
     signature: str
     features: Features
     ms: float
-    probe_ms: float
     family: str
 
-    def at_pace(self, probe_ms: float) -> float:
-        """Return the milliseconds on a machine on which the probe takes `probe_ms`."""
-        return self.ms * probe_ms / self.probe_ms
+
+@dataclass(frozen=True)
+class Pace:
+    """The machine at the time of the examples: milliseconds of the probe, and of a region of mere views."""
+
+    probe_ms: float
+    view_ms: float
 
 
 @dataclass(frozen=True)
@@ -94,12 +96,12 @@ def examples_of(records: Iterable[RegionRecord]) -> Iterator[Example]:
     reader = FeatureReader()
     for record in records:
         features = reader.features(record.graph, record.graph.order)
-        yield Example(record.signature, features, record.ms, record.probe_ms, record.family)
+        yield Example(record.signature, features, record.ms, record.family)
 
 
 def learn(
     examples: Sequence[Example],
-    view_ms: float,
+    pace: Pace,
     noise: Noise,
     config: LearningConfig,
     fit_trees: FitTrees,
@@ -107,16 +109,15 @@ def learn(
     """Fit physics to the examples, and trees to what physics leaves. `InputError` if there are no examples."""
     if not examples:
         raise InputError("there are no measured regions to learn prices from: gather some with `make prices`")
-    probe_ms = median(e.probe_ms for e in examples)
-    ms = [e.at_pace(probe_ms) for e in examples]
+    ms = [e.ms for e in examples]
     work = [physics.terms(e.features) for e in examples]
     coefficients = physics.fit(work, ms)
     description = Description(
         grams=_known_grams(examples, config.least_regions),
         physics=coefficients,
         ranges=_ranges(examples),
-        view_ms=view_ms,
-        probe_ms=probe_ms,
+        view_ms=pace.view_ms,
+        probe_ms=pace.probe_ms,
         trained_on=_counted(examples),
         accuracy={},
     )
