@@ -96,7 +96,7 @@ class PredictedCost(RegionCost):
 
     def far(self, graph: Graph) -> list[Region]:
         """Return the regions whose prices should be measured: far from what the model knows, and in no list."""
-        return [region for region in self._pricing(graph).partition.regions if self._is_far(graph, region)]
+        return sorted(region for region in self._pricing(graph).partition.regions if self._is_far(graph, region))
 
     def least_change_ms(self, before: Graph, after: Graph) -> float:
         """Return what must lie between the prices of two graphs for the change to count.
