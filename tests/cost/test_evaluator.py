@@ -3,7 +3,7 @@
 import time
 
 import pytest
-from support.prices import AsAWhole, drawn_prices
+from support.prices import AsAWhole, WithNoise, drawn_prices
 from support.searches import CountingRewriter
 
 from rlflow.cost.analytic import AnalyticCost
@@ -110,3 +110,17 @@ def test_measuring_is_told_apart_from_pricing_and_rewriting(rewriter, model):
     assert effort.prices_measured == 10
     assert effort.measuring_s >= 0.05
     assert effort.measuring_s + effort.pricing_s + effort.rewriting_s <= wall_time_s
+
+
+def test_to_ask_what_counts_carries_a_rewrite_out_at_most_once(rewriter, model):
+    """It must be carried out to be taken, if not to be priced."""
+    evaluator, match = Evaluator(rewriter, WithNoise(AnalyticCost(), share=0.5)), matches(rewriter, model)[0]
+    least_ms = evaluator.least_change_ms(model, match)
+    assert least_ms == evaluator.least_change_ms(model, match) == 0.5 * AnalyticCost().runtime_ms(model)
+    evaluator.rewritten(model, match)
+    assert rewriter.applied == 1
+
+
+def test_with_a_model_that_tells_no_noise_every_change_counts(rewriter, model):
+    evaluator, match = Evaluator(rewriter, AnalyticCost()), matches(rewriter, model)[0]
+    assert evaluator.least_change_ms(model, match) == 0.0

@@ -56,5 +56,7 @@ def test_a_row_does_not_depend_on_those_beside_it() -> None:
 
 
 def test_equal_trees_are_equal_models() -> None:
-    first, second = (tree_ensemble(drawn_trees(5, 3, seed=3), 5, 0.0).SerializeToString(deterministic=True) for _ in "ab")
+    first, second = (
+        tree_ensemble(drawn_trees(5, 3, seed=3), 5, 0.0).SerializeToString(deterministic=True) for _ in "ab"
+    )
     assert first == second

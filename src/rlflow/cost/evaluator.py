@@ -17,7 +17,7 @@ from collections import OrderedDict
 from collections.abc import Callable
 from typing import TypeVar
 
-from rlflow.cost.base import Cost, CostModel, local, measuring_of
+from rlflow.cost.base import Cost, CostModel, least_change_ms, local, measuring_of
 from rlflow.cost.effort import Effort
 from rlflow.cost.remembered_changes import RememberedChanges
 from rlflow.ir.graph import Graph
@@ -86,6 +86,10 @@ class Evaluator:
         if changes is None:
             return self._timed(lambda: self._whole(graph, match))
         return self._timed(lambda: changes.runtime_after_ms(graph, match, self._tried))
+
+    def least_change_ms(self, graph: Graph, match: Match) -> float:
+        """Return what a rewrite must change for it to count, which is only known once it is carried out."""
+        return self._tried(graph, match, lambda child: least_change_ms(self.cost_model, graph, child))
 
     def _tried(self, graph: Graph, match: Match, price: Callable[[Graph], T]) -> T:
         """Carry out a rewrite, price what comes of it, and keep that for a moment: it may be taken."""

@@ -9,7 +9,7 @@ measuring a little is worth: the regions of the graph that a user begins with, a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -106,9 +106,7 @@ def _nearest_ms(description: Description, known: Sequence[Example], held: Sequen
     scale[scale == 0] = 1.0
     _, places = cKDTree(rows[0] / scale).query(rows[1] / scale)
     ratios = [log_ratio(e.ms, _physics_ms(description, e)) for e in known]
-    return [
-        float(_physics_ms(description, e) * np.exp(ratios[place])) for e, place in zip(held, places, strict=True)
-    ]
+    return [float(_physics_ms(description, e) * np.exp(ratios[place])) for e, place in zip(held, places, strict=True)]
 
 
 def _physics_ms(description: Description, example: Example) -> float:

@@ -1,8 +1,9 @@
 """Boosted trees as an ONNX model, so that whoever runs ONNX models can run them.
 
-    model = tree_ensemble([Tree(feature=[3, 0, 0], value=[0.5, -1.0, 1.0], left=[1, -1, -1], right=[2, -1, -1])], 4, 0.0)
+    stump = Tree(feature=[3, 0, 0], value=[0.5, -1.0, 1.0], left=[1, -1, -1], right=[2, -1, -1])
+    model = tree_ensemble([stump], features=4, base=0.0)
 
-is a model of one stump: -1 where the feature 3 is below 0.5, else 1. Its input is "x", (rows, features) float32, and
+gives -1 where the feature 3 is below 0.5, else 1. Its input is "x", (rows, features) float32, and
 its output "y", (rows, 1) float32: the base plus the leaves that a row reaches.
 
 Invariant: a row's output does not depend on the rows beside it.

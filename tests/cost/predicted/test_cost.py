@@ -1,4 +1,4 @@
-"""Predicted cost: a function of the graph alone, searches that repeat, and measured prices in the place of predictions."""
+"""Predicted cost: a function of the graph alone, searches that repeat, measured prices in place of predicted ones."""
 
 import math
 import random

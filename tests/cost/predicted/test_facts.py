@@ -113,7 +113,12 @@ def test_an_operator_that_is_carried_has_the_bytes_of_its_operands_alone() -> No
 
 def test_the_figures_are_whole_numbers() -> None:
     """So that no machine rounds them: every field that is a number, of a graph with most kinds in it."""
-    nodes = [("MatMul", "x w", "u"), ("Erf", "u", "v"), ("Transpose", "v", "t", {"perm": [1, 0]}), ("Softmax", "t", "y")]
+    nodes = [
+        ("MatMul", "x w", "u"),
+        ("Erf", "u", "v"),
+        ("Transpose", "v", "t", {"perm": [1, 0]}),
+        ("Softmax", "t", "y"),
+    ]
     g = graph(nodes, {"x": (3, 5)}, {"y": (7, 3)}, {"w": np.ones((5, 7), np.float32)})
     reader = FactReader()
     for identifier in g.order:

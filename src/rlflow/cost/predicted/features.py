@@ -89,7 +89,8 @@ class FeatureReader:
         read = {ref for i in region for ref in graph.nodes[i].inputs if ref is not None and ref.node not in inside}
         values = [self._bytes(graph, ref) for ref in read if not graph.nodes[ref.node].constant]
         weights = [self._bytes(graph, ref) for ref in read if graph.nodes[ref.node].constant]
-        out, kept = [], []
+        out: list[int] = []
+        kept: list[int] = []
         for identifier, facts in zip(region, nodes, strict=True):
             for index, size in enumerate(facts.result_bytes):
                 (out if leaves(graph, Ref(identifier, index), inside) else kept).append(size)
@@ -175,7 +176,7 @@ def _ordered(operands: list[str], facts: NodeFacts) -> list[str]:
 
 def _permutation(node: Node) -> str:
     permutation = node.attributes.get("perm")
-    return "" if permutation is None else f" {permutation}"
+    return f" {permutation}" if isinstance(permutation, tuple) else ""
 
 
 def _has_constant_second(graph: Graph, identifier: int) -> bool:

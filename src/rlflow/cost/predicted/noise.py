@@ -1,6 +1,6 @@
 """The noise of a price, by its size: how much of a change of prices may be nothing.
 
-    Noise(share=0.025, us=1.5).sigma_ms(1.0) == 0.0265
+Noise(share=0.025, us=1.5).sigma_ms(1.0) == 0.0265
 """
 
 from __future__ import annotations
