@@ -23,8 +23,9 @@ from typing import Any
 import numpy as np
 
 from rlflow import zoo
-from rlflow.cost.measured import MeasuredCost, PricingConfig, empty_price_list
+from rlflow.cost.measured import MeasuredCost, empty_price_list
 from rlflow.cost.price_list import Price, PriceList
+from rlflow.cost.pricing import PricingConfig
 from rlflow.environments import EnvironmentConfig, SubstitutionEnv
 from rlflow.ir.graph import Graph
 from rlflow.ir.structural_hash import structural_hash

@@ -1,7 +1,7 @@
 """Gather regions from the models of the zoo, time them in batches, and publish both: what the price model learns from.
 
-    python pipelines/prices.py                                    conf/prices.yaml as it is
-    python pipelines/prices.py measuring.regions=200 'models={conv: [{entry: conv}]}'                    a part of it
+    python pipelines/prices.py                                                               conf/prices.yaml as it is
+    python pipelines/prices.py measuring.regions=200 'models=[{family: conv, entry: conv}]'  a part of it
 
 The regions go to data/regions with a data sheet, figures to data/results/prices/metrics.json. The machine should be
 quiet: while it is slow, nothing is timed. What has been timed is kept until all is, so that a run that was killed, or
@@ -80,19 +80,21 @@ def _measuring(settings: Any) -> MeasuringConfig:
 def _families(settings: Any, folder: Path) -> Iterable[Gathered]:
     """What the families gave, in their order, each gathered in a process of its own unless the folder has it."""
     config = GatheringConfig(**settings["gathering"], seed=settings["seed"])
+    families: dict[str, list[Configuration]] = {}
+    for model in settings["models"]:
+        families.setdefault(model["family"], []).append(Configuration(**model))
 
     def one(family: str) -> Gathered:
         place = folder / f"{family}.json"
         if not place.exists():
-            configurations = [Configuration(**model) for model in settings["models"][family]]
-            gathered = call_isolated(Limits(longest_s=GATHERING_S), gather, family, configurations, config)
+            gathered = call_isolated(Limits(longest_s=GATHERING_S), gather, families[family], config)
             with written_whole(place) as draft:
                 draft.write_text(gathered.to_json())
         return Gathered.from_json(place.read_text())
 
     with ThreadPoolExecutor(settings["processes"]) as pool, progress_bar("gathered") as on_progress:
-        for number, gathered in enumerate(pool.map(one, settings["models"]), start=1):
-            on_progress(number / len(settings["models"]), f"{number} families")
+        for number, gathered in enumerate(pool.map(one, families), start=1):
+            on_progress(number / len(families), f"{number} families")
             yield gathered
 
 

@@ -188,6 +188,10 @@ class Workspace:
         return self.budget.time_s is not None and self.elapsed_s >= self.budget.time_s
 
     @property
+    def _deadline(self) -> float | None:
+        return None if self.budget.time_s is None else self.started + self.budget.time_s
+
+    @property
     def is_spent(self) -> bool:
         limit = self.budget.expansions
         return self.is_out_of_time or (limit is not None and self.expansions >= limit)
@@ -207,13 +211,17 @@ class Workspace:
         Each call is an expansion; what is not wanted is not priced.
         """
         self.expansions += 1
-        for rule, matches in self.rewriter.matches(state.graph).found():
-            for location, match in enumerate(matches):
-                if self.is_out_of_time:
-                    return
-                if wanted(match):
-                    runtime_ms = self.evaluator.runtime_after_ms(state.graph, match)
-                    yield Option(Location(rule, location), match, runtime_ms)
+        found = self.rewriter.matches(state.graph).found()
+        places = (
+            (Location(rule, location), match)
+            for rule, matches in found
+            for location, match in enumerate(matches)
+            if wanted(match)
+        )
+        for action, match in self.evaluator.foreseen(state.graph, places, self._deadline):
+            if self.is_out_of_time:
+                return
+            yield Option(action, match, self.evaluator.runtime_after_ms(state.graph, match))
 
     def take(self, state: State, option: Option) -> State:
         """Carry out a rewrite that was priced."""

@@ -14,13 +14,13 @@ from rlflow.ir.graph import Graph
 from rlflow.onnx_io import from_onnx
 
 LITTLE = GatheringConfig(expansions=4, walks=2, steps=6, tried=30)
-BERT = Configuration("bert", zoo.describe("bert").small)
-CONV = Configuration("conv")
+BERT = Configuration("bert", "bert", zoo.describe("bert").small)
+CONV = Configuration("conv", "conv")
 
 
 @pytest.fixture(scope="module")
 def gathered() -> Gathered:
-    return gather("bert", [BERT], LITTLE)
+    return gather([BERT], LITTLE)
 
 
 def signatures(whole: Graph) -> Counter[str]:
@@ -68,8 +68,8 @@ def test_rewrites_lead_from_the_original_to_what_the_searches_found(gathered: Ga
 
 
 def test_the_same_again(gathered: Gathered):
-    assert gather("bert", [BERT], LITTLE).to_json() == gathered.to_json()
-    assert gather("bert", [BERT], replace(LITTLE, seed=1)).to_json() != gathered.to_json()
+    assert gather([BERT], LITTLE).to_json() == gathered.to_json()
+    assert gather([BERT], replace(LITTLE, seed=1)).to_json() != gathered.to_json()
 
 
 def test_it_is_read_back(gathered: Gathered):
@@ -77,10 +77,10 @@ def test_it_is_read_back(gathered: Gathered):
 
 
 def test_domains_admit_their_operators():
-    ours = Configuration("bert", BERT.settings, {"com.microsoft": 1})
-    used = {op for op in operators(gather("bert", [ours], LITTLE)) if op.startswith("com.microsoft")}
+    ours = Configuration("bert", "bert", BERT.settings, {"com.microsoft": 1})
+    used = {op for op in operators(gather([ours], LITTLE)) if op.startswith("com.microsoft")}
     assert used
-    assert not used & operators(gather("bert", [BERT], LITTLE))
+    assert not used & operators(gather([BERT], LITTLE))
 
 
 def operators(gathered: Gathered) -> set[str]:
@@ -93,18 +93,18 @@ def operators(gathered: Gathered) -> set[str]:
 )
 def test_what_is_too_large_is_counted_and_left_out(change, reason):
     little = replace(LITTLE, walks=0, tried=0, expansions=1)
-    every, some = gather("conv", [CONV], little), gather("conv", [CONV], replace(little, **change))
+    every, some = gather([CONV], little), gather([CONV], replace(little, **change))
     assert 0 < len(some.regions) < len(every.regions)
     assert some.left_out == {reason: len(every.regions) - len(some.regions)}
     assert not some.graphs, "a sum with a part missing is no sum"
 
 
 def test_what_is_carried_verbatim_is_left_out():
-    assert gather("loop", [Configuration("loop")], LITTLE).left_out == {"carried verbatim": 1}
+    assert gather([Configuration("loop", "loop")], LITTLE).left_out == {"carried verbatim": 1}
 
 
 def test_families_are_merged_and_the_first_one_names_a_region(gathered: Gathered):
-    other = gather("cousin", [BERT], LITTLE)
+    other = gather([replace(BERT, family="cousin")], LITTLE)
     both = merged([gathered, other])
     assert list(both.regions) == list(gathered.regions)
     assert {region.family for region in both.regions.values()} == {"bert"}

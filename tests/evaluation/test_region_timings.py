@@ -22,7 +22,7 @@ QUICK = MeasuringConfig(
 @pytest.fixture(scope="module")
 def regions() -> list[Candidate]:
     little = GatheringConfig(walks=1, steps=5, tried=5, expansions=2)
-    return list(gather("conv", [Configuration("conv")], little).regions.values())
+    return list(gather([Configuration("conv", "conv")], little).regions.values())
 
 
 def silent(fraction: float, text: str) -> None:

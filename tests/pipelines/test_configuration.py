@@ -13,7 +13,7 @@ from rlflow import zoo
 from rlflow.agents.collection import CollectionConfig
 from rlflow.agents.config import ControllerConfig
 from rlflow.cost.analytic import AnalyticConfig, AnalyticCost, GpuConfig
-from rlflow.cost.measured import PricingConfig
+from rlflow.cost.pricing import PricingConfig
 from rlflow.environments import EnvironmentConfig, RewardConfig
 from rlflow.errors import InputError
 from rlflow.optimise.gate import GateConfig

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Hashable, Mapping
+from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar, runtime_checkable
@@ -98,6 +98,21 @@ def local(cost_model: CostModel) -> LocalCostModel | None:
             if "runtime_ms" in vars(kind):
                 return None
     return None
+
+
+@runtime_checkable
+class MeasuringCostModel(CostModel, Protocol):
+    """A cost model that measures what it does not know, for several graphs together in far less time than one by one.
+
+    Whoever is about to ask for the prices of many graphs may tell it beforehand. That changes no price.
+    """
+
+    def measure(self, graphs: Sequence[Graph], deadline: float | None = None) -> int:
+        """Measure what the prices of the graphs need until `deadline`, a moment of `time.perf_counter`.
+
+        Return how many prices are still missing.
+        """
+        ...
 
 
 def measuring_of(cost_model: CostModel) -> Measuring:

@@ -99,8 +99,7 @@ class RegionCost(ABC):
         """From the parent's, where the graph has one: regions that were not cut again keep their prices."""
         known = self._pricings.get(graph)
         if known is None:
-            parent = graph.edit.parent() if graph.edit else None
-            before = self._pricings.get(parent) if parent is not None else None
+            before = self._before(graph)
             cut = self._partition(graph, before.partition if before else None)
             ms = (before.ms if before else Map[int, float]()).mutate()
             gone = [ms.pop(region[0]) for region in cut.gone]
@@ -109,6 +108,10 @@ class RegionCost(ABC):
             total = exact((*(before.exact_ms if before else ()), *made.values(), *(-price for price in gone)))
             known = self._pricings[graph] = _Pricing(cut, ms.finish(), total)
         return known
+
+    def _before(self, graph: Graph) -> _Pricing | None:
+        parent = graph.edit.parent() if graph.edit else None
+        return self._pricings.get(parent) if parent is not None else None
 
     def _partition(self, graph: Graph, before: Partition | None) -> Partition:
         cut, cut_again = _PARTITIONS[self.setting]

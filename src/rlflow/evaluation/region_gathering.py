@@ -1,6 +1,6 @@
 """The regions that searches and random walks meet in models of the zoo, gathered without a clock.
 
-    gathered = gather("bert", [Configuration("bert", {"layers": 2, "hidden": 256})], GatheringConfig())
+    gathered = gather([Configuration("bert", "bert", {"layers": 2, "hidden": 256})], GatheringConfig())
     gathered.regions                        one by one a graph that can be timed, with what is known of it beforehand
     gathered.rewrites, gathered.graphs      which of them gave way to which, and which make up a whole graph
 
@@ -44,10 +44,11 @@ _ROOFLINE = AnalyticCost()
 
 @dataclass(frozen=True)
 class Configuration:
-    """A model of the zoo with settings, and versions of domains ("" is ai.onnx) whose operators rewrites may use in it,
-    where these are not the zoo's.
+    """A model of the zoo with settings, the family by which it is known, and versions of domains ("" is ai.onnx) whose
+    operators rewrites may use in it, where these are not the zoo's.
     """
 
+    family: str
     entry: str
     settings: Mapping[str, Any] = field(default_factory=dict)
     domains: Mapping[str, int] = field(default_factory=dict)
@@ -93,7 +94,7 @@ class Candidate:
 
 @dataclass
 class Gathered:
-    """What one family gave; `left_out` counts, by reason, regions that cannot be timed."""
+    """The regions, rewrites and graphs of a family; `left_out` counts, by reason, regions that cannot be timed."""
 
     regions: dict[str, Candidate] = field(default_factory=dict)
     rewrites: list[RewriteRecord] = field(default_factory=list)
@@ -130,13 +131,13 @@ def merged(families: Iterable[Gathered]) -> Gathered:
     return every
 
 
-def gather(family: str, configurations: Sequence[Configuration], config: GatheringConfig) -> Gathered:
+def gather(configurations: Sequence[Configuration], config: GatheringConfig) -> Gathered:
     """Gather from these models with all rules of the library."""
     rules = library.load()
     rewriter, gathered = Rewriter(rules.rules), Gathered()
     for configuration in configurations:
         graph = _graph_of(configuration)
-        meeting = _Meeting(gathered, family, configuration.name, rewriter, config)
+        meeting = _Meeting(gathered, configuration, rewriter, config)
         starts = [meeting.begin(graph)]
         for cost_model in _MACHINES:
             found = Chains(rules, rewriter, cost_model).optimise(graph, Budget(expansions=config.expansions))
@@ -168,9 +169,9 @@ class _Meeting:
     """Goes through variants of one model, and notes each region and each rewrite when it is met first."""
 
     def __init__(
-        self, gathered: Gathered, family: str, configuration: str, rewriter: Rewriter, config: GatheringConfig
+        self, gathered: Gathered, configuration: Configuration, rewriter: Rewriter, config: GatheringConfig
     ) -> None:
-        self.gathered, self.family, self.configuration = gathered, family, configuration
+        self.gathered, self.family, self.configuration = gathered, configuration.family, configuration.name
         self.rewriter, self.config = rewriter, config
         self._known = {(record.before, record.after, record.views) for record in gathered.rewrites}
         self._refused: set[str] = set()

@@ -36,7 +36,7 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class MeasuringConfig:
-    """How regions are timed, and for how long.
+    """The settings by which regions are timed, and for how long.
 
     `regions` at most are timed, `again` of them a second time; it ends after `time_s` seconds. While the probe takes
     more than `slow_pace` times what it takes in the median, nothing is timed, and the machine is looked at again every

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from onnx import ModelProto
 
     from rlflow.cost.base import CostModel
-    from rlflow.cost.measured import PricingConfig
+    from rlflow.cost.pricing import PricingConfig
     from rlflow.optimise.api import Optimised
     from rlflow.optimise.gate import GateConfig
     from rlflow.optimise.methods import MethodFactory

@@ -12,8 +12,9 @@ from onnx import ModelProto
 
 from rlflow.cost.analytic import AnalyticCost
 from rlflow.cost.base import CostContext, CostModel
-from rlflow.cost.measured import MeasuredCost, PricingConfig
+from rlflow.cost.measured import MeasuredCost
 from rlflow.cost.models import COST_MODELS
+from rlflow.cost.pricing import PricingConfig
 from rlflow.cost.work_ratios import work_ratios
 from rlflow.equivalence.compare import EquivalenceReport
 from rlflow.errors import InputError, PriceError

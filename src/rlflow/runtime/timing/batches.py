@@ -41,7 +41,7 @@ from rlflow.runtime.timing.fragments import EVICTION_BYTES, Fragment, Run, evict
 # Incremented whenever the protocol changes, so that prices of different protocols are never mixed.
 PROTOCOL_VERSION = 5
 _CHAINED = 64
-# Each session holds the weights, so that fragments with large ones are timed alone, those with huge ones in few sessions.
+# Each session holds the weights: fragments with large ones are timed alone, those with huge ones in few sessions.
 _LARGE_BYTES = 32_000_000
 _HUGE_BYTES = 100_000_000
 _SESSIONS_IF_HUGE = 2
@@ -53,8 +53,7 @@ _MOST_ATTEMPTS = 3
 class BatchConfig:
     """The settings by which fragments are timed: `size` of them share an eviction of `eviction_bytes`.
 
-    Each is run in `sessions` sessions, `turns` times in each. When its runs have taken `time_cap_s` seconds there are no
-    more of them, one in each session excepted.
+    Each is run in `sessions` sessions, `turns` times in each, or once if its runs take more than `time_cap_s` seconds.
     """
 
     size: int = 16
