@@ -41,6 +41,7 @@ NAMED = {
         {"If", "Loop", "Scan", "SequenceMap", "Constant", "Identity"},
         "control flow, and the nodes by which a body reads what surrounds it",
     ),
+    "onnx_io/tree_ensemble.py": ({"TreeEnsembleRegressor"}, "the node that holds the trees which it writes"),
     "rules/dsl/__init__.py": ({"Shape"}, "a type of the language, not the operator"),
     "rules/dsl/operators.py": ({"Split"}, "the constructor of all parts at once"),
     "rules/dsl/tensors.py": ({"Constant"}, "a number in a rule is a Constant"),

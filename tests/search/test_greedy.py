@@ -47,13 +47,13 @@ def test_greedy_carries_out_hardly_more_than_it_takes(shipped):
 
 
 def test_what_may_be_noise_is_not_taken(shipped, bert):
-    """Steps of an unconstrained search save 0.01 to 16 %: of these the large ones remain, whatever comes before them."""
+    """Of the steps of a search to which everything counts, 2 to 6 %, the large ones remain."""
     free = make("greedy", shipped).optimise(bert, Budget())
     gains = _gains(free)
-    assert min(gains) < 0.02 < max(gains)
-    careful = make("greedy", shipped, WithNoise(AnalyticCost(), share=0.02)).optimise(bert, Budget())
+    assert min(gains) < 0.04 < max(gains)
+    careful = make("greedy", shipped, WithNoise(AnalyticCost(), share=0.04)).optimise(bert, Budget())
     assert 0 < len(careful.trajectory.steps) < len(free.trajectory.steps)
-    assert min(_gains(careful)) >= 0.02
+    assert min(_gains(careful)) >= 0.04
 
 
 @pytest.mark.parametrize("method", ["greedy", "chains", "iterated"])

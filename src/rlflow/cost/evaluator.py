@@ -93,7 +93,45 @@ class Evaluator:
             return self._timed(lambda: self._whole(graph, match))
         return self._timed(lambda: changes.runtime_after_ms(graph, match, self._tried))
 
-from rlflow.cost.base import Cost, CostModel, MeasuringCostModel, least_change_ms, local, measuring_of
+    def foreseen(
+        self, graph: Graph, places: Iterable[tuple[K, Match]], deadline: float | None = None
+    ) -> Iterator[tuple[K, Match]]:
+        """Yield rewrites of a graph, in their order, that are about to be priced.
+
+        A cost model that measures does so for many of them together, until `deadline`, before the first is yielded: one
+        rewrite for each kind of surroundings is carried out beforehand.
+        """
+        model, changes = self.cost_model, self._changes
+        if changes is None or not isinstance(model, MeasuringCostModel):
+            yield from places
+            return
+
+        left = iter(places)
+        while ahead := self._look_ahead(graph, left, changes):
+            children = list(self._foreseen.values())
+            if children:
+                self._timed(partial(self._asked, partial(model.measure, deadline=deadline), children))
+            yield from ahead
+
+    def _look_ahead(
+        self, graph: Graph, places: Iterator[tuple[K, Match]], changes: RememberedChanges
+    ) -> list[tuple[K, Match]]:
+        """Carry out a few of the next rewrites, those that are priced by that; return them and those between them."""
+        self._foreseen.clear()
+        ahead, keys = [], set()
+        for place, match in places:
+            ahead.append((place, match))
+            key = self._timed(partial(changes.unknown, graph, match))
+            if key is not None and key not in keys:
+                keys.add(key)
+                self._foreseen[graph, match] = self.rewritten(graph, match)
+                if len(keys) == _MAX_KEPT:
+                    break
+        return ahead
+
+    def least_change_ms(self, graph: Graph, match: Match) -> float:
+        """Return what a rewrite must change for it to count, which is only known once it is carried out."""
+        return self._tried(graph, match, lambda child: least_change_ms(self.cost_model, graph, child))
 
     def _tried(self, graph: Graph, match: Match, price: Callable[[Graph], T]) -> T:
         """Carry out a rewrite, price what comes of it, and keep that for a moment: it may be taken."""
