@@ -25,7 +25,9 @@ def gathered() -> Gathered:
     """Two families of BERTs of different widths, with times by the law of physics, their graphs and a few changes."""
     made, graphs, rewrites = [], [], []
     for family, settings in (("narrow", {"hidden": 64}), ("wide", {"hidden": 128, "intermediate": 256})):
-        regions = regions_of([small(**settings), small(**settings, layer_norm="decomposed"), small(**settings, batch=3)])
+        regions = regions_of(
+            [small(**settings), small(**settings, layer_norm="decomposed"), small(**settings, batch=3)]
+        )
         own = examples(regions, lambda f: physics.milliseconds(PACES, physics.terms(f)), family)
         made += [e for e in own if e.signature not in {known.signature for known in made}]
         names = [e.signature for e in own]

@@ -1,8 +1,8 @@
-"""How well prices that were learned without a family of models fit the prices that were measured in it.
+"""The accuracy of prices that were learned without a family of models, on what was measured in it.
 
-    held = held_out("bert", data)                   # everything that BERT's graphs and rewrites consist of
-    model = learn(held.known, ...).model()
-    figures(pooled([judged(held.measured, predictions, held.rewrites, held.graphs, ...)]))
+    signatures = met_in("bert", families, rewrites, graphs)     # everything that BERT's graphs and rewrites consist of
+    found = errors(measured, predicted, rewrites, graphs, view_ms, noise)
+    figures(pooled([found, found_elsewhere]))
 
 Three questions: is the price of a region right, is the sum over a graph, and is the *sign* right of what a rewrite
 changes, where that is more than noise? The last one is what a search lives on.

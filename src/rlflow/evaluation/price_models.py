@@ -30,7 +30,7 @@ ORIGINAL = "original"
 
 @dataclass(frozen=True)
 class Gathered:
-    """What was measured: regions, the rewrites and graphs that they occur in, and the price of a region of views."""
+    """Everything measured: regions, the rewrites and graphs that they occur in, and the price of a region of views."""
 
     examples: Sequence[Example]
     rewrites: Sequence[RewriteRecord]

@@ -31,7 +31,7 @@ _TILE_ROWS, _TILE_COLUMNS = 6, 16  # of a product, which its kernel computes at 
 
 
 class Kind(StrEnum):
-    """What a node does to memory and arithmetic."""
+    """The kinds of nodes by what they do to memory and arithmetic."""
 
     PRODUCT = "product"
     CONVOLUTION = "convolution"

@@ -46,7 +46,7 @@ class Border:
 
 @dataclass(frozen=True)
 class Features:
-    """What the trees see, and the facts that physics sees; `grams` that begin with "=" tell a constant's value."""
+    """The facts of a region that physics sees, and its patterns; `grams` that begin with "=" tell a constant's value."""
 
     nodes: tuple[NodeFacts, ...]
     border: Border

@@ -42,7 +42,7 @@ _DIGITS = 6  # of milliseconds: a price is rounded to nanoseconds
 
 @dataclass(frozen=True)
 class Description:
-    """What belongs to the trees.
+    """The data beside the trees.
 
     - `grams`: those that the trees know, in the order of their columns, which come after the numbers.
     - `physics`: milliseconds for one unit of each term.
