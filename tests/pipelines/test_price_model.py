@@ -70,5 +70,5 @@ def test_a_small_study_repeats(repository: Path, store_root: Path, command: Call
         assert check_results(store_root / "data/results") == []
         metrics = store_root / "data/results/price_model/metrics.json"
         files.append([(folder / DESCRIPTION).read_bytes(), (folder / TREES).read_bytes(), metrics.read_bytes()])
-        assert read(folder).description.trained_on["families"] == {"narrow": 8, "wide": 8}
+        assert set(read(folder).description.trained_on["families"]) == {"narrow", "wide"}
     assert files[0] == files[1]
