@@ -71,7 +71,7 @@ def test_prices_that_were_measured_in_another_way_are_refused(prices, tmp_path, 
         '{"hardware": "abc", "machine": "m", "probe_ms": 1.0, "prices": {"k": {"ms": "fast", "description": "d"}}}',
         '{"hardware": "abc", "machine": "m", "probe_ms": 1.0, "prices": {"k": {"ms": -1.0, "description": "d"}}}',
         '{"hardware": "abc", "machine": "m", "probe_ms": 1.0, "prices": {"k": {"ms": NaN, "description": "d"}}}',
-        '{"hardware": "a", "machine": "", "probe_ms": 1, "prices": {"k": {"ms": 1, "description": "", "sigma_ms": -1}}}',
+        '{"hardware": "a", "machine": "", "probe_ms": 1, "prices": {"": {"ms": 1, "description": "", "sigma_ms": -1}}}',
     ],
 )
 def test_a_damaged_file_is_refused(content, tmp_path):

@@ -73,7 +73,7 @@ def test_options_reach_the_method(small: Library) -> None:
         ({"cost_model": "magic"}, "there is no cost model 'magic': choose one of measured, .*analytic"),
         ({"setting": "fast"}, "there is no setting 'fast': choose one of as_written, deployed"),
         ({"options": {"alpa": 1.1}}, "the method Greedy cannot be made: got an unexpected keyword argument 'alpa'"),
-        ({"pricing": rlflow.PricingConfig()}, "this cost model has no setting 'repetitions': choose from gflops_per_s"),
+        ({"pricing": rlflow.PricingConfig()}, "this cost model has no setting 'size': choose from gflops_per_s"),
         ({"library": "missing.jsonl"}, "missing.jsonl"),
         ({"disabled": ["no-such-rule"]}, "the library has no rule 'no-such-rule'"),
         ({"shapes": {"z": (1,)}}, "no input 'z'"),

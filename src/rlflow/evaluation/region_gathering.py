@@ -70,8 +70,8 @@ class GatheringConfig:
     """
 
     expansions: int = 40
-    walks: int = 6
-    steps: int = 40
+    walks: int = 12
+    steps: int = 60
     tried: int = 400
     largest_bytes: int = 64_000_000
     longest_ms: float = 80.0
