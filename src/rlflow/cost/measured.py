@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from rlflow.cost import price_list
 from rlflow.cost.analytic import AnalyticConfig
 from rlflow.cost.base import CostContext, Measuring
+from rlflow.cost.border_reorders import ReorderConfig
 from rlflow.cost.fragment import Fragment, describe, extract
 from rlflow.cost.price_list import Price, PriceList
 from rlflow.cost.region_cost import RegionCost
@@ -26,6 +27,7 @@ from rlflow.cost.work import WorkCounter
 from rlflow.errors import PriceError, RLFlowError
 from rlflow.ir.graph import Graph
 from rlflow.onnx_io.standalone import standalone_model
+from rlflow.runtime.blocks import block_channels
 from rlflow.runtime.hardware import fingerprint
 from rlflow.runtime.session import Setting
 from rlflow.runtime.timing.fragments import FragmentTiming, launch_ns, time_fragment
@@ -68,9 +70,9 @@ class MeasuredCost(RegionCost):
         price_list: PriceList,
         pricing: PricingConfig | None,
         dimensions: Mapping[str, int] | None = None,
+        reorders: ReorderConfig | None = None,
     ) -> None:
-        super().__init__(setting)
-        self.dimensions = dict(dimensions or {})
+        super().__init__(setting, dimensions, reorders)
         self._sizes = "".join(f"@{name}={size}" for name, size in sorted(self.dimensions.items()))
         self.price_list = price_list
         self.pricing = pricing
@@ -82,8 +84,10 @@ class MeasuredCost(RegionCost):
 
     def region_ms(self, graph: Graph, region: Region) -> float:
         """Look the price up, or measure it; `PriceError` if it is missing and may not be measured."""
-        only_views = all(graph.nodes[i].op in VIEWS for i in region)
-        return self._priced(graph, _VIEW if only_views else describe(graph, region))
+        if all(graph.nodes[i].op in VIEWS for i in region):
+            return self._priced(graph, _VIEW)
+        fragment = describe(graph, region)
+        return max(0.0, self._priced(graph, fragment) - self.own_reorders_ms(graph, fragment))
 
     def _priced(self, graph: Graph, fragment: Fragment) -> float:
         signature = fragment.signature + self._sizes
@@ -149,4 +153,4 @@ def measured(context: CostContext) -> MeasuredCost:
         prices = empty_price_list(pricing.threads)
     else:
         prices = price_list.load(context.prices, fingerprint(pricing.threads).key)
-    return MeasuredCost(context.setting, prices, pricing, context.dimensions)
+    return MeasuredCost(context.setting, prices, pricing, context.dimensions, ReorderConfig(block=block_channels()))
