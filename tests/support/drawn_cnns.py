@@ -161,13 +161,13 @@ def counted(reorders: Sequence[Reorder]) -> tuple[int, int]:
 
 
 def without_twins(graph: Graph) -> Graph:
-    """The graph in which nodes that compute the same are one, as ONNX Runtime makes it first."""
+    """The graph in which nodes that compute the same are one, outputs apart, as ONNX Runtime makes it first."""
     while True:
         seen: dict[object, int] = {}
         for identifier in graph.order:
             node = graph.nodes[identifier]
             first = seen.setdefault((node.signature, node.inputs), identifier)
-            if first != identifier:
+            if first != identifier and graph.output_nodes.isdisjoint((first, identifier)):
                 indices = range(len(node.types))
                 graph = graph.replace({}, {Ref(identifier, i): Ref(first, i) for i in indices})
                 break

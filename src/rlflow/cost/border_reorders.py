@@ -124,7 +124,10 @@ class Reordering:
 
     def _is_out_of_reach(self, borders: Borders, added: Iterable[Node]) -> bool:
         """Return True if nothing is blocked, and nothing that is added blocks an image."""
-        return not borders.layouts and all(node.op not in STARTING for node in added)
+        return not borders.layouts and not self._blocks(added)
+
+    def _blocks(self, nodes: Iterable[Node]) -> bool:
+        return self.config.block > 1 and any(node.op in STARTING for node in nodes)
 
     def _from_nothing(self, graph: Graph) -> Borders:
         layouts = self._layouts(graph)
@@ -135,7 +138,7 @@ class Reordering:
 
     def _layouts(self, graph: Graph) -> dict[int, int]:
         layouts: dict[int, int] = {}
-        if any(graph.nodes[i].op in STARTING for i in graph.order):
+        if self._blocks(graph.nodes[i] for i in graph.order):
             scene = _Scene(graph, layouts)
             for identifier in graph.order:
                 if layout := laid_out(scene, identifier, self.config.block):
