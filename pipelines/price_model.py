@@ -20,9 +20,10 @@ from hydra.core.hydra_config import HydraConfig
 from omegaconf import DictConfig, OmegaConf
 
 from rlflow.cli.progress import progress_bar
+from rlflow.cost.border_reorders import ReorderConfig
 from rlflow.cost.predicted.noise import Noise
 from rlflow.cost.predicted.price_model import TREES, save
-from rlflow.cost.predicted.training import Forest, LearningConfig, Pace, Table, examples_of, learn
+from rlflow.cost.predicted.training import Forest, LearningConfig, Machine, Table, examples_of, learn
 from rlflow.cost.region_record import read_graphs, read_records, read_rewrites
 from rlflow.evaluation.price_models import Gathered, left_out
 from rlflow.evaluation.results import write_results
@@ -43,17 +44,21 @@ def price_model(config: DictConfig) -> None:
     with open_run(open_store(), "price_model", parameters=settings, tags=tags) as run:
         records = list(read_records(Path(settings["regions"])))
         log.info("%d measured regions", len(records))
-        pace = Pace(median(record.probe_ms for record in records), settings["view_us"] / 1e3)
+        machine = Machine(
+            median(record.probe_ms for record in records),
+            settings["view_us"] / 1e3,
+            ReorderConfig(**settings["reorders"]),
+        )
         gathered = Gathered(
-            tuple(examples_of(records)),
+            tuple(examples_of(records, machine.reorders)),
             tuple(read_rewrites(Path(settings["rewrites"]))),
             tuple(read_graphs(Path(settings["graphs"]))),
-            pace.view_ms,
+            machine.view_ms,
         )
         noise = Noise(**settings["noise"])
         learned = partial(
             learn,
-            pace=pace,
+            machine=machine,
             noise=noise,
             config=LearningConfig(**settings["learning"]),
             fit_trees=partial(boosted, settings=settings["trees"], seed=settings["seed"]),

@@ -5,9 +5,10 @@ from support.cost_graphs import SMALL_BERT
 from support.price_models import PACES, examples, one_leaf, regions_of
 
 from rlflow import schemas, zoo
+from rlflow.cost.border_reorders import ReorderConfig
 from rlflow.cost.predicted import physics
 from rlflow.cost.predicted.noise import Noise
-from rlflow.cost.predicted.training import Example, Learned, LearningConfig, Pace, learn
+from rlflow.cost.predicted.training import Example, Learned, LearningConfig, Machine, learn
 from rlflow.cost.region_record import GraphRecord, RewriteRecord
 from rlflow.evaluation.price_models import Gathered, left_out
 from rlflow.onnx_io import from_onnx
@@ -38,7 +39,7 @@ def gathered() -> Gathered:
 
 
 def learned(known: list[Example]) -> Learned:
-    return learn(known, Pace(0.9, 0.0004), NOISE, LearningConfig(least_regions=2), one_leaf)
+    return learn(known, Machine(0.9, 0.0004, ReorderConfig()), NOISE, LearningConfig(least_regions=2), one_leaf)
 
 
 @pytest.fixture(scope="module")

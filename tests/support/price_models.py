@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable, Sequence
 
 import numpy as np
 
+from rlflow.cost.border_reorders import ReorderConfig
 from rlflow.cost.fragment import describe, extract
 from rlflow.cost.predicted.features import FeatureReader, Features
 from rlflow.cost.predicted.physics import TERMS
@@ -43,7 +44,9 @@ def drawn_description(features: Sequence[Features]) -> Description:
     numbers = [f.numbers for f in features]
     ranges = {name: (min(n[name] for n in numbers), max(n[name] for n in numbers)) for name in numbers[0]}
     grams = tuple(sorted({gram for f in features for gram in f.grams}))
-    return Description(grams, PACES, ranges, view_ms=0.0004, probe_ms=1.0, trained_on={}, accuracy={})
+    return Description(
+        grams, PACES, ranges, view_ms=0.0004, probe_ms=1.0, reorders=ReorderConfig(), trained_on={}, accuracy={}
+    )
 
 
 def drawn_trees(columns: int, count: int, seed: int, depth: int = 4) -> list[Tree]:

@@ -62,12 +62,13 @@ def test_a_convolution_by_hand() -> None:
     [
         (1, 16, 24, True),
         (1, 3, 24, True),
-        (1, 12, 24, False),
-        (1, 16, 20, False),
+        (1, 20, 24, True),
+        (1, 18, 24, False),
         (16, 16, 16, True),
-        (12, 12, 12, False),
-        (2, 16, 16, True),
-        (4, 16, 16, False),
+        (12, 12, 12, True),
+        (18, 18, 18, False),
+        (2, 32, 32, True),
+        (4, 32, 32, False),
     ],
 )
 def test_what_is_computed_in_the_blocked_layout(groups: int, cin: int, cout: int, blocked: bool) -> None:

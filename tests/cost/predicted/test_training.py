@@ -2,12 +2,14 @@
 
 import numpy as np
 import pytest
+from support.cost_graphs import graph, weight
 from support.price_models import PACES, examples, one_leaf, one_stump, regions_of
 
+from rlflow.cost.border_reorders import ReorderConfig
 from rlflow.cost.predicted import physics
 from rlflow.cost.predicted.features import Features
 from rlflow.cost.predicted.noise import Noise
-from rlflow.cost.predicted.training import LearningConfig, Pace, examples_of, learn
+from rlflow.cost.predicted.training import LearningConfig, Machine, examples_of, learn
 from rlflow.cost.region_record import RegionRecord
 from rlflow.errors import InputError
 
@@ -24,7 +26,7 @@ def regions(bert):
 
 
 def learned(made, fit_trees=one_leaf):
-    return learn(made, Pace(0.9, 0.0004), NOISE, CONFIG, fit_trees)
+    return learn(made, Machine(0.9, 0.0004, ReorderConfig()), NOISE, CONFIG, fit_trees)
 
 
 def test_times_that_obey_physics_are_learned_exactly(regions) -> None:
@@ -72,7 +74,7 @@ def test_the_description_counts_what_was_learned_from(regions) -> None:
 def test_records_become_examples(regions) -> None:
     signature, graph = next(iter(regions.items()))
     record = RegionRecord(graph, signature, 1.5, 0.1, 0.9, "bert", "tiny")
-    (made,) = examples_of([record])
+    (made,) = examples_of([record], ReorderConfig())
     assert (made.signature, made.ms, made.family) == (signature, 1.5, "bert")
     assert made.features.grams == examples({signature: graph}, lawful)[0].features.grams
 
@@ -80,3 +82,13 @@ def test_records_become_examples(regions) -> None:
 def test_without_regions_there_is_nothing_to_learn() -> None:
     with pytest.raises(InputError, match=r"no measured regions to learn prices from: gather some with `make prices`"):
         learned([])
+
+
+def test_reorders_of_a_convolution_by_itself_are_not_learned() -> None:
+    """16 channels of 8 x 8 float32 come in and go out, 4 kB each: two reorders."""
+    nodes = [("Conv", "x w", "y", {"strides": [1, 1], "pads": [1, 1, 1, 1]})]
+    g = graph(nodes, {"x": (1, 16, 8, 8)}, {"y": (1, 16, 8, 8)}, {"w": weight(16, 16, 3, 3)})
+    reorders = ReorderConfig(block=16, launch_us=5.0, us_per_mb=50.0)
+    made, tiny = examples_of([RegionRecord(g, "s", ms, 0.0, 0.9, "cnn", "") for ms in (1.0, 0.001)], reorders)
+    assert made.ms == pytest.approx(1.0 - 2 * (0.005 + 0.050 * 4096e-6))
+    assert tiny.ms == 0.0

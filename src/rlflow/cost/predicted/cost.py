@@ -19,6 +19,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from rlflow.cost.base import CostContext
+from rlflow.cost.border_reorders import ReorderConfig
 from rlflow.cost.fragment import describe
 from rlflow.cost.predicted.features import FeatureReader
 from rlflow.cost.predicted.noise import Noise
@@ -72,9 +73,9 @@ class PredictedCost(RegionCost):
         dimensions: Mapping[str, int] | None = None,
         prices: PriceList | None = None,
     ) -> None:
-        super().__init__(setting)
-        self.model = model
         self.config = config or PredictedConfig()
+        super().__init__(setting, dimensions, _at_pace(model.description.reorders, self.config.pace))
+        self.model = model
         self.prices = prices
         self._noise = Noise(self.config.noise_share, self.config.noise_us)
         self._reader = FeatureReader(dimensions)
@@ -116,11 +117,17 @@ class PredictedCost(RegionCost):
         """Return the measured price of a region at the pace of the machine, None where there is none."""
         if self.prices is None:
             return None
-        price = self.prices.get(self.setting, describe(graph, region).signature + self._sizes)
+        fragment = describe(graph, region)
+        price = self.prices.get(self.setting, fragment.signature + self._sizes)
         if price is None:
             return None
         probe_ms = self.config.pace * self.model.description.probe_ms
-        return price.ms * probe_ms / (self.prices.probe_ms or probe_ms)
+        ms = price.ms * probe_ms / (self.prices.probe_ms or probe_ms)
+        return max(0.0, ms - self.own_reorders_ms(graph, fragment))
+
+
+def _at_pace(reorders: ReorderConfig, pace: float) -> ReorderConfig:
+    return ReorderConfig(reorders.block, pace * reorders.launch_us, pace * reorders.us_per_mb)
 
 
 def predicted(context: CostContext) -> PredictedCost:

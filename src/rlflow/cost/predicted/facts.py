@@ -26,7 +26,7 @@ from rlflow.ops.traits import Fusion
 Shape = tuple[int, ...]
 
 _MAX_REMEMBERED = 200_000
-_BLOCK = 8  # channels that ONNX Runtime's blocked layout keeps together; on AVX-512 it is 16, a multiple of it
+_BLOCK, _ALIGNED = 16, 4  # channels that ONNX Runtime's blocked layout keeps together, and can reorder
 _TILE_ROWS, _TILE_COLUMNS = 6, 16  # of a product, which its kernel computes at once
 
 
@@ -81,13 +81,13 @@ class Convolution:
 
     @property
     def is_blocked(self) -> bool:
-        """True if ONNX Runtime computes it in its blocked layout."""
-        per_group = self.channels_in // self.groups
-        if self.channels_out % _BLOCK:
-            return False
-        if self.is_depthwise or self.groups == 1:
-            return per_group % _BLOCK == 0 or per_group < _BLOCK
-        return per_group % _BLOCK == 0 and (self.channels_out // self.groups) % _BLOCK == 0
+        """True if ONNX Runtime computes it in its blocked layout (`cost/blocked_layout.py`), where its filters are known."""
+        read, made = self.channels_in // self.groups, self.channels_out // self.groups
+        if self.groups == 1:
+            return read < _BLOCK or read % _ALIGNED == 0
+        if read == made == 1:
+            return self.channels_out % _ALIGNED == 0
+        return read % _BLOCK == made % _BLOCK == 0
 
     @property
     def columns(self) -> int:

@@ -26,6 +26,7 @@ from typing import Any
 import numpy as np
 
 from rlflow.atomic_file import written_whole
+from rlflow.cost.border_reorders import ReorderConfig
 from rlflow.cost.predicted import physics
 from rlflow.cost.predicted.features import NUMBERS, Features
 from rlflow.errors import PriceError
@@ -48,6 +49,7 @@ class Description:
     - `physics`: milliseconds for one unit of each term.
     - `ranges`: of each number, by its name, the least and the largest that was measured.
     - `view_ms`: milliseconds of a region of mere views.
+    - `reorders`: those of the machine, without which the regions are priced (`cost/region_cost.py`).
     - `probe_ms`: milliseconds that the probe takes at the pace of the prices.
     - `trained_on`, `accuracy`: for people.
     """
@@ -57,6 +59,7 @@ class Description:
     ranges: Mapping[str, tuple[float, float]]
     view_ms: float
     probe_ms: float
+    reorders: ReorderConfig
     trained_on: Mapping[str, Any]
     accuracy: Mapping[str, Any]
 
@@ -170,4 +173,5 @@ def read(folder: Path) -> PriceModel:
 
 def _description(content: Mapping[str, Any]) -> Description:
     ranges = {name: (float(low), float(high)) for name, (low, high) in content["ranges"].items()}
-    return Description(**{**content, "grams": tuple(content["grams"]), "ranges": ranges})
+    reorders = ReorderConfig(**content["reorders"])
+    return Description(**{**content, "grams": tuple(content["grams"]), "ranges": ranges, "reorders": reorders})

@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from rlflow.cost.border_reorders import ReorderConfig, reorder_ms
 from rlflow.cost.predicted import physics
 from rlflow.cost.predicted.features import FeatureReader, Features
 from rlflow.cost.predicted.noise import Noise
@@ -39,7 +40,10 @@ class LearningConfig:
 
 @dataclass(frozen=True)
 class Example:
-    """A measured region: its features, and its milliseconds at the pace that all examples share."""
+    """A measured region: its features, and its milliseconds at the pace that all examples share.
+
+    Without those of reorders between layouts, which it has as a model by itself, and a graph has only at its borders.
+    """
 
     signature: str
     features: Features
@@ -48,11 +52,12 @@ class Example:
 
 
 @dataclass(frozen=True)
-class Pace:
-    """The machine at the time of the examples: milliseconds of the probe, and of a region of mere views."""
+class Machine:
+    """The machine at the pace of the examples: milliseconds of the probe and of a region of mere views, its reorders."""
 
     probe_ms: float
     view_ms: float
+    reorders: ReorderConfig
 
 
 @dataclass(frozen=True)
@@ -91,17 +96,18 @@ class Learned:
         return replace(self, description=replace(self.description, accuracy=accuracy))
 
 
-def examples_of(records: Iterable[RegionRecord]) -> Iterator[Example]:
+def examples_of(records: Iterable[RegionRecord], reorders: ReorderConfig) -> Iterator[Example]:
     """Yield measured regions as examples."""
     reader = FeatureReader()
     for record in records:
         features = reader.features(record.graph, record.graph.order)
-        yield Example(record.signature, features, record.ms, record.family)
+        ms = max(0.0, record.ms - reorder_ms(record.graph, reorders))
+        yield Example(record.signature, features, ms, record.family)
 
 
 def learn(
     examples: Sequence[Example],
-    pace: Pace,
+    machine: Machine,
     noise: Noise,
     config: LearningConfig,
     fit_trees: FitTrees,
@@ -116,8 +122,9 @@ def learn(
         grams=_known_grams(examples, config.least_regions),
         physics=coefficients,
         ranges=_ranges(examples),
-        view_ms=pace.view_ms,
-        probe_ms=pace.probe_ms,
+        view_ms=machine.view_ms,
+        probe_ms=machine.probe_ms,
+        reorders=machine.reorders,
         trained_on=_counted(examples),
         accuracy={},
     )
