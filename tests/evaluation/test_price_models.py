@@ -1,5 +1,7 @@
 """Models judged on families that they have not learned from: a known law is found, and leaks would show."""
 
+from itertools import pairwise
+
 import pytest
 from support.cost_graphs import SMALL_BERT
 from support.price_models import PACES, examples, one_leaf, regions_of
@@ -34,7 +36,7 @@ def gathered() -> Gathered:
         names = [e.signature for e in own]
         graphs.append(GraphRecord(dict.fromkeys(names, 1), 2, "original", family, ""))
         graphs.append(GraphRecord(dict.fromkeys(names[:5], 2), 0, "walk", family, ""))
-        rewrites += [RewriteRecord((a,), (b,), 0, "rule", family, "") for a, b in zip(names, names[1:], strict=False)]
+        rewrites += [RewriteRecord((a,), (b,), 0, "rule", family, "") for a, b in pairwise(names)]
     return Gathered(made, rewrites, graphs, view_ms=0.0004)
 
 

@@ -46,7 +46,7 @@ class Border:
 
 @dataclass(frozen=True)
 class Features:
-    """The facts of a region that physics sees, and its patterns; `grams` that begin with "=" tell a constant's value."""
+    """The facts of a region and its patterns; those among `grams` that begin with "=" tell a constant's value."""
 
     nodes: tuple[NodeFacts, ...]
     border: Border

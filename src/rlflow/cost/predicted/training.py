@@ -53,7 +53,7 @@ class Example:
 
 @dataclass(frozen=True)
 class Machine:
-    """The machine at the pace of the examples: milliseconds of the probe and of a region of mere views, its reorders."""
+    """The machine at the pace of the examples: milliseconds of the probe and of a region of views, and its reorders."""
 
     probe_ms: float
     view_ms: float
