@@ -81,7 +81,7 @@ class Convolution:
 
     @property
     def is_blocked(self) -> bool:
-        """True if ONNX Runtime computes it in its blocked layout, if its filters are constant (`cost/blocked_layout.py`)."""
+        """True if ONNX Runtime computes it in its blocked layout, filters being constant (`cost/blocked_layout.py`)."""
         read, made = self.channels_in // self.groups, self.channels_out // self.groups
         if self.groups == 1:
             return read < _BLOCK or read % _ALIGNED == 0
