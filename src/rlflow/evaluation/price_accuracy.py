@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.stats import spearmanr
@@ -31,13 +31,26 @@ Prices = Mapping[str, float]
 """Milliseconds by signature."""
 
 
+class Change(NamedTuple):
+    """A rewrite's change of the price, measured and predicted, in milliseconds.
+
+    `noise_ms` is the standard error of the measured change, `told_noise_ms` that of the predicted one if regions were
+    wrong independently of each other.
+    """
+
+    real_ms: float
+    told_ms: float
+    noise_ms: float
+    told_noise_ms: float
+
+
 @dataclass(frozen=True)
 class Errors:
-    """Relative errors of regions and of graphs, and the changes of rewrites beyond noise: (measured, predicted) ms."""
+    """Relative errors of regions and of graphs, and the changes of rewrites."""
 
     regions: list[float] = field(default_factory=list)
     graphs: list[float] = field(default_factory=list)
-    changes: list[tuple[float, float]] = field(default_factory=list)
+    changes: list[Change] = field(default_factory=list)
 
 
 def met_in(
@@ -74,9 +87,8 @@ def errors(
     for rewrite in _distinct(rewrites):
         change = _change(rewrite)
         if change.keys() <= measured.keys():
-            real, told = (_total_ms(change, rewrite.views, p, view_ms) for p in (measured, predicted))
-            if abs(real) > _SIGMAS * _noise_ms(change, measured, noise):
-                found.changes.append((real, told))
+            totals = (_total_ms(change, rewrite.views, p, view_ms) for p in (measured, predicted))
+            found.changes.append(Change(*totals, *(_noise_ms(change, p, noise) for p in (measured, predicted))))
     return found
 
 
@@ -98,13 +110,30 @@ def figures(found: Errors) -> dict[str, Any]:
         if values:
             median, p90 = np.quantile(values, (0.5, 0.9))
             content[name] = {"median": float(median), "p90": float(p90), "cases": len(values)}
-    if found.changes:
-        content["rewrites"] = _of_changes(found.changes)
+    clear = [change for change in found.changes if abs(change.real_ms) > _SIGMAS * change.noise_ms]
+    if clear:
+        content["rewrites"] = _of_changes(clear)
     return content
 
 
-def _of_changes(changes: Sequence[tuple[float, float]]) -> dict[str, Any]:
-    real, told = np.array(changes).T
+def taken(changes: Sequence[Change], sigmas: float) -> dict[str, Any]:
+    """Return what becomes of rewrites that are taken where the prediction saves more than so many standard errors.
+
+    `saved` is what those taken save together, as a share of what all rewrites save that save anything; `dearer` is the
+    share of those taken that cost more than their noise. Rewrites within noise are judged as well.
+    """
+    chosen = [c for c in changes if -c.told_ms > sigmas * c.told_noise_ms]
+    most_ms = -sum(min(0.0, c.real_ms) for c in changes)
+    dearer = sum(c.real_ms > _SIGMAS * c.noise_ms for c in chosen)
+    return {
+        "saved": -sum(c.real_ms for c in chosen) / most_ms if most_ms else 0.0,
+        "dearer": dearer / len(chosen) if chosen else 0.0,
+        "cases": len(chosen),
+    }
+
+
+def _of_changes(changes: Sequence[Change]) -> dict[str, Any]:
+    real, told, *_ = np.array(changes).T
     rank = float(spearmanr(real, told).statistic) if len(changes) > 1 and np.ptp(real) and np.ptp(told) else 0.0
     return {
         "sign": float(np.mean(np.sign(real) == np.sign(told))),

@@ -22,10 +22,11 @@ from rlflow.cost.predicted.noise import Noise
 from rlflow.cost.predicted.price_model import Description, PriceModel, log_ratio, row
 from rlflow.cost.predicted.training import Example, Learned
 from rlflow.cost.region_record import GraphRecord, RewriteRecord
-from rlflow.evaluation.price_accuracy import Errors, Prices, errors, figures, met_in, pooled, with_measured
+from rlflow.evaluation.price_accuracy import Errors, Prices, errors, figures, met_in, pooled, taken, with_measured
 from rlflow.optimiser import OnProgress
 
 ORIGINAL = "original"
+_SIGMAS = (0.0, 0.5, 1.0, 2.0)
 
 
 @dataclass(frozen=True)
@@ -76,6 +77,9 @@ def left_out(
         "rewrites": len(gathered.rewrites),
         "graphs": len(gathered.graphs),
         "far_share": far_regions / sum(len(met_in(f, first_met, gathered.rewrites, gathered.graphs)) for f in families),
+        "taken_beyond_sigmas": {
+            f"{sigmas:g}": taken(pooled(found["predicted"].values()).changes, sigmas) for sigmas in _SIGMAS
+        },
         "models": {
             name: {
                 "all": figures(pooled(by_family.values())),
