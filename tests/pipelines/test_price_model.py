@@ -28,9 +28,8 @@ def config(repository: Path) -> DictConfig:
 
 def test_the_settings_are_those_of_the_library(config: DictConfig) -> None:
     assert LearningConfig(**config.learning) == LearningConfig()
-    usual = PredictedConfig()
-    assert Noise(**config.noise) == Noise(usual.noise_share, usual.noise_us)
-    assert config.far == usual.far
+    assert Noise(**config.noise).us == PredictedConfig().noise_us
+    assert config.far == PredictedConfig().far
 
 
 def test_the_cost_has_the_settings_of_its_dataclass(repository: Path) -> None:
