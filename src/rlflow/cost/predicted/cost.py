@@ -39,8 +39,8 @@ class PredictedConfig:
     - `pace`: how many times as long as at the model's reference pace the probe takes on the machine.
     - `noise_share`, `noise_us`: what each changed region adds to the standard error of a change, as a share of its
       price and in microseconds beside. The share is none: the work that a region keeps is in its old price and in its
-      new one, and so is that work's error. With a share of 0.025, as measured prices have it, greedy search would stop
-      at a sixth of what it finds on BERT.
+      new one, and so is that work's error. With a share, as measured prices have it, greedy search would pass over the
+      small steps of which large gains are made.
     - `least_sigmas`: the standard errors of a change below which it counts as none.
     - `far`: the strangeness (`PriceModel.strangeness`) from which on a region is far.
 
