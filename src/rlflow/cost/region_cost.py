@@ -77,6 +77,7 @@ class RegionCost(ABC):
         self._neighbourhoods = Neighbourhoods()
         self._pricings: WeakKeyDictionary[Graph, _Pricing] = WeakKeyDictionary()
         self._remembered: dict[tuple[object, ...], float] = {}
+        self._own_reorders_ms: dict[str, float] = {}
 
     @abstractmethod
     def region_ms(self, graph: Graph, region: Region) -> float:
@@ -87,10 +88,13 @@ class RegionCost(ABC):
 
     def own_reorders_ms(self, graph: Graph, fragment: Fragment) -> float:
         """Return the milliseconds of the reorders that a fragment has when it is a model by itself."""
-        blocks = self.reordering is not None and any(graph.nodes[i].op in STARTING for i in fragment.nodes)
-        if self.reordering is None or not blocks:
+        if self.reordering is None or all(graph.nodes[i].op not in STARTING for i in fragment.nodes):
             return 0.0
-        return math.fsum(self.reordering.borders(extract(graph, fragment)).exact_ms)
+        known = self._own_reorders_ms.get(fragment.signature)
+        if known is None:
+            known = math.fsum(self.reordering.borders(extract(graph, fragment)).exact_ms)
+            self._own_reorders_ms[fragment.signature] = known
+        return known
 
     def runtime_ms(self, graph: Graph) -> float:
         """The part that searches and rewards look at all the time. Raises what `region_ms` does."""
