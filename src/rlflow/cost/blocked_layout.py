@@ -22,7 +22,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from enum import IntEnum
 from typing import NamedTuple, Protocol
 
-from rlflow.ir.node import INPUT, Node, Ref
+from rlflow.ir.node import Node, Ref
 from rlflow.ir.tensor_type import TensorType
 from rlflow.ops.blocking import BLOCKING, Blocking
 
@@ -66,6 +66,10 @@ class Scene(Protocol):
     def operands(self, identifier: int) -> tuple[Ref | None, ...]: ...
 
     def readers(self, identifier: int) -> Collection[int]: ...
+
+    def is_input(self, identifier: int) -> bool:
+        """Return True for an input of the model."""
+        ...
 
     def is_output(self, value: Ref) -> bool: ...
 
@@ -174,7 +178,7 @@ def _pool(place: _Place) -> Layout:
 def _global_pool(place: _Place) -> Layout:
     """Blocked after a blocked image, and after an input of the model, of which ONNX Runtime does not ask."""
     ref = place.scene.operands(place.identifier)[0]
-    is_input = ref is not None and place.scene.node(ref.node).op == INPUT
+    is_input = ref is not None and place.scene.is_input(ref.node)
     return _pool(place) if is_input or place.operand_layout() else Layout.PLAIN
 
 

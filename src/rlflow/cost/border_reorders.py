@@ -7,7 +7,8 @@ with those that it has as a whole:
     borders = reordering.borders(graph)             # of a whole graph: every node is looked at
     reordering.borders(child, borders)              # of the graph after a rewrite: what the rewrite changed, and from
                                                     # there on as far as layouts change
-    reordering.change(borders, graph, edit)         # of a rewrite that was not made
+    reordering.change(borders, graph, edit)         # by a rewrite that was not made
+    reordering.alone_ms(graph, nodes)               # of a part by itself
 
 A change spreads along whatever works on either layout, and ends at the next convolution or pool: a residual stream
 carries it far, so that no fixed number of nodes bounds it. `Change.nodes` names all nodes that were looked at, of which
@@ -19,7 +20,7 @@ borders after the rewrite.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import fsum, prod
 from typing import NamedTuple, TypeVar
@@ -28,6 +29,7 @@ from immutables import Map
 
 from rlflow.cost.blocked_layout import PADS, STARTING, Layout, Reorder, laid_out, reorders
 from rlflow.cost.exact_sum import Exact, exact
+from rlflow.cost.fragment import leaves
 from rlflow.errors import InputError
 from rlflow.ir.graph import Graph
 from rlflow.ir.node import INPUT, Node, Ref
@@ -115,12 +117,26 @@ class Reordering:
             exact((*before.exact_ms, *_terms(made), *(-price for price in _terms(gone)))),
         )
 
+    def alone_ms(self, graph: Graph, nodes: Sequence[int]) -> float:
+        """Return the milliseconds of the reorders of a few nodes, in the graph's order, as a model by themselves."""
+        if not self._blocks(graph.nodes[i] for i in nodes):
+            return 0.0
+        scene = _Alone(graph, nodes)
+        for identifier in nodes:
+            scene.found[identifier] = laid_out(scene, identifier, self.config.block)
+        read = {source for i in nodes for source in _varying(scene, i)}
+        return fsum(_terms(self._priced(scene, {*nodes, *read})))
+
     def change(self, borders: Borders, graph: Graph, edit: Preview) -> Change:
         """Return what an edit of a graph with these borders would change."""
         if self._is_out_of_reach(borders, edit.added.values()):
             return Change((), ())
         scene = _Previewed(graph, borders.layouts, edit)
-        affected = self._settle(scene, scene.near(), scene.new())
+        near = scene.near()
+        plain = (i not in borders.layouts and i not in borders.ms for i in (*near, *edit.removed))
+        if not self._blocks(edit.added.values()) and all(plain):
+            return Change((), near)
+        affected = self._settle(scene, near, scene.new())
         made, gone = self._priced(scene, affected), _kept(borders, (*affected, *edit.removed))
         change_ms = exact((*_terms(made), *(-price for price in _terms(gone)))) if made != gone else ()
         return Change(change_ms, scene.seen - edit.added.keys())
@@ -149,9 +165,8 @@ class Reordering:
         return layouts
 
     def _settle(self, scene: _Scene, near: Collection[int], new: Collection[int]) -> set[int]:
-        """Find the layouts that change, where these nodes are new or have other operands and those `near` other readers.
-
-        Return the nodes whose reorders may be others.
+        """Find the layouts that change where nodes are new or have other operands, and where others, `near` them, have
+        other readers. Return the nodes whose reorders may be others.
         """
         pads = [i for i in near if scene.node(i).op in PADS]
         # Whether a convolution takes up what reads it depends on who else does.
@@ -224,12 +239,32 @@ class _Scene:
     def readers(self, identifier: int) -> Collection[int]:
         return self.graph.consumers[identifier]
 
+    def is_input(self, identifier: int) -> bool:
+        return self.node(identifier).op == INPUT
+
     def is_output(self, value: Ref) -> bool:
         return value.node in self.graph.output_nodes and value in self.graph.outputs
 
     def layout(self, identifier: int) -> int:
         found = self.found.get(identifier)
         return self._known.get(identifier, 0) if found is None else found
+
+
+class _Alone(_Scene):
+    """A few nodes as a model by themselves: what they read from outside are its inputs."""
+
+    def __init__(self, graph: Graph, nodes: Sequence[int]) -> None:
+        super().__init__(graph, {})
+        self._inside = frozenset(nodes)
+
+    def readers(self, identifier: int) -> Collection[int]:
+        return [i for i in self.graph.consumers[identifier] if i in self._inside]
+
+    def is_input(self, identifier: int) -> bool:
+        return identifier not in self._inside
+
+    def is_output(self, value: Ref) -> bool:
+        return value.node in self._inside and leaves(self.graph, value, self._inside)
 
 
 class _Previewed(_Scene):

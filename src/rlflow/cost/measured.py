@@ -86,8 +86,8 @@ class MeasuredCost(RegionCost):
         """Look the price up, or measure it; `PriceError` if it is missing and may not be measured."""
         if all(graph.nodes[i].op in VIEWS for i in region):
             return self._priced(graph, _VIEW)
-        fragment = describe(graph, region)
-        return max(0.0, self._priced(graph, fragment) - self.own_reorders_ms(graph, fragment))
+        alone_ms = self._priced(graph, describe(graph, region))
+        return max(0.0, alone_ms - self.own_reorders_ms(graph, region))
 
     def _priced(self, graph: Graph, fragment: Fragment) -> float:
         signature = fragment.signature + self._sizes

@@ -20,10 +20,9 @@ from weakref import WeakKeyDictionary
 from immutables import Map
 
 from rlflow.cost.base import Cost, Surroundings
-from rlflow.cost.blocked_layout import STARTING
 from rlflow.cost.border_reorders import Borders, ReorderConfig, Reordering
 from rlflow.cost.exact_sum import Exact, exact
-from rlflow.cost.fragment import Fragment, extract, leaves
+from rlflow.cost.fragment import leaves
 from rlflow.cost.neighbourhood import Neighbourhoods
 from rlflow.cost.regions import (
     Partition,
@@ -77,7 +76,6 @@ class RegionCost(ABC):
         self._neighbourhoods = Neighbourhoods()
         self._pricings: WeakKeyDictionary[Graph, _Pricing] = WeakKeyDictionary()
         self._remembered: dict[tuple[object, ...], float] = {}
-        self._own_reorders_ms: dict[str, float] = {}
 
     @abstractmethod
     def region_ms(self, graph: Graph, region: Region) -> float:
@@ -86,15 +84,9 @@ class RegionCost(ABC):
         Without those of reorders, which it has when it is a model by itself (`own_reorders_ms`).
         """
 
-    def own_reorders_ms(self, graph: Graph, fragment: Fragment) -> float:
-        """Return the milliseconds of the reorders that a fragment has when it is a model by itself."""
-        if self.reordering is None or all(graph.nodes[i].op not in STARTING for i in fragment.nodes):
-            return 0.0
-        known = self._own_reorders_ms.get(fragment.signature)
-        if known is None:
-            known = math.fsum(self.reordering.borders(extract(graph, fragment)).exact_ms)
-            self._own_reorders_ms[fragment.signature] = known
-        return known
+    def own_reorders_ms(self, graph: Graph, region: Region) -> float:
+        """Return the milliseconds of the reorders that a region has when it is a model by itself."""
+        return self.reordering.alone_ms(graph, region) if self.reordering else 0.0
 
     def runtime_ms(self, graph: Graph) -> float:
         """The part that searches and rewards look at all the time. Raises what `region_ms` does."""
