@@ -15,6 +15,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import NamedTuple
 from weakref import WeakKeyDictionary
 
 from immutables import Map
@@ -56,6 +57,17 @@ class _Pricing:
     exact_ms: Exact
 
 
+class Breakdown(NamedTuple):
+    """What a price is made of, in milliseconds: all regions, and the reorders at the borders of what stays blocked.
+
+    `own_reorders_ms` is no part of the price: what the regions would pay for reorders if each were a model by itself.
+    """
+
+    regions_ms: float
+    reorders_ms: float
+    own_reorders_ms: float
+
+
 class RegionCost(ABC):
     """Prices graphs by their regions; `region_ms` tells the price of one.
 
@@ -95,6 +107,12 @@ class RegionCost(ABC):
     def exact_ms(self, graph: Graph) -> Exact:
         """Return the sum over all regions and all reorders."""
         return self._pricing(graph).exact_ms
+
+    def breakdown(self, graph: Graph) -> Breakdown:
+        """Tell what the price is made of. Raises what `region_ms` does."""
+        pricing = self._pricing(graph)
+        alone = math.fsum(self.own_reorders_ms(graph, region) for region in pricing.partition.regions)
+        return Breakdown(math.fsum(pricing.regions_ms), math.fsum(pricing.borders.exact_ms), alone)
 
     def surroundings(self, graph: Graph, edit: Preview) -> Surroundings:
         """Write down the regions that the edit may change, and by how much it changes the reorders."""
