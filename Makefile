@@ -19,7 +19,7 @@ OLD_PROCESSOR = NPY_DISABLE_CPU_FEATURES="$$(python -c '$(FEATURES)')" OPENBLAS_
 	ATEN_CPU_CAPABILITY=default MKL_ENABLE_INSTRUCTIONS=SSE4_2 ONEDNN_MAX_CPU_ISA=SSE41
 NUMERIC_TESTS := $(addprefix tests/,agents equivalence ir nn onnx_io ops rules trajectory world_model zoo)
 
-.PHONY: help setup repro test test-other-processor test-slow test-rules fuzz conformance lint check check-results smoke seeds prices headroom headroom-latency price-model rules trajectories bench big-model ui clean
+.PHONY: help setup repro test test-other-processor test-slow test-rules fuzz conformance lint check check-results smoke seeds prices headroom headroom-latency cost-accuracy price-model rules trajectories bench big-model ui clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-21s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -80,6 +80,9 @@ headroom: setup ## what every search saves on every graph and for what effort, t
 
 headroom-latency: setup ## what that is worth in ONNX Runtime, on a quiet machine
 	OMP_NUM_THREADS=1 python pipelines/headroom_latency.py
+
+cost-accuracy: setup ## the sum of measured regions against end to end, on a quiet machine
+	OMP_NUM_THREADS=1 python pipelines/cost_accuracy.py
 
 price-model: setup ## learn the price model that ships from the measured regions, and judge it
 	OMP_NUM_THREADS=1 python pipelines/price_model.py

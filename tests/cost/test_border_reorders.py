@@ -17,6 +17,8 @@ from support.zoo_names import SMALL
 from rlflow import zoo
 from rlflow.cost.border_reorders import ReorderConfig, Reordering, reorder_ms
 from rlflow.cost.exact_sum import exact
+from rlflow.cost.fragment import describe, extract
+from rlflow.cost.regions import partition
 from rlflow.errors import InputError
 from rlflow.ir.graph import Graph
 from rlflow.ir.preview import preview
@@ -96,6 +98,16 @@ def test_prices_are_those_of_regions_without_their_own_reorders_and_of_the_borde
     pricing = deployed._pricing(g)
     alone = [deployed.region_ms(g, region) for region in pricing.partition.regions]
     assert deployed.runtime_ms(g) == pytest.approx(fsum(alone) + reorder_ms(g), rel=1e-12)
+
+
+@pytest.mark.parametrize("name", NETWORKS)
+def test_a_region_alone_has_the_reorders_of_the_model_that_is_timed(name: str) -> None:
+    """Not vacuous: most regions of these networks have some."""
+    g = from_onnx(zoo.build(name, **SMALL[name]))
+    regions = partition(g).regions
+    alone = [Reordering(BLOCK, {}).alone_ms(g, region) for region in regions]
+    assert alone == [reorder_ms(extract(g, describe(g, region)), BLOCK) for region in regions]
+    assert sum(ms > 0 for ms in alone) > len(regions) / 4
 
 
 @pytest.mark.parametrize("setting", ["deployed", "as_written"])

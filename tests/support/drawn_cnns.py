@@ -25,12 +25,14 @@ OPERATORS = (
 
 
 class _Network:
-    """Images by name with their channels and size; what is drawn from them is added."""
+    """Images by name with their channels and size. What is drawn from them is added, but never the same twice: which of
+    two equal nodes ONNX Runtime keeps depends on more than the layout does."""
 
     def __init__(self, rng: np.random.Generator) -> None:
         self.rng = rng
         self.images: dict[str, tuple[int, int]] = {}
         self.nodes: list[onnx.NodeProto] = []
+        self.made: dict[tuple[str, tuple[str, ...], str], str] = {}
         self.weights: list[onnx.TensorProto] = []
 
     def weight(self, *shape: int) -> str:
@@ -46,6 +48,10 @@ class _Network:
 
     def add(self, op: str, operands: Sequence[str], channels: int, size: int, **attributes: Any) -> str:
         name = f"v{len(self.nodes)}"
+        content = op, tuple(operands), repr(attributes)
+        if content in self.made:
+            return self.made[content]
+        self.made[content] = name
         self.nodes.append(helper.make_node(op, list(operands), [name], **attributes))
         self.images[name] = channels, size
         return name
@@ -140,7 +146,7 @@ def _add_drawn(draw: st.DrawFn, net: _Network, kind: str, x: str) -> None:
         case "last":
             turned = net.add("Transpose", [x], size, 1, perm=[0, 2, 3, 1])
             net.add("GlobalMaxPool", [turned], size, 1)
-            del net.images[turned]
+            net.images.pop(turned, None)
 
 
 def runtime_reorders(model: onnx.ModelProto) -> tuple[int, int]:

@@ -22,7 +22,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from enum import IntEnum
 from typing import NamedTuple, Protocol
 
-from rlflow.ir.node import INPUT, Node, Ref
+from rlflow.ir.node import Node, Ref
 from rlflow.ir.tensor_type import TensorType
 from rlflow.ops.blocking import BLOCKING, Blocking
 
@@ -67,6 +67,10 @@ class Scene(Protocol):
 
     def readers(self, identifier: int) -> Collection[int]: ...
 
+    def is_input(self, identifier: int) -> bool:
+        """Return True for an input of the model."""
+        ...
+
     def is_output(self, value: Ref) -> bool: ...
 
     def layout(self, identifier: int) -> int: ...
@@ -82,12 +86,13 @@ def laid_out(scene: Scene, identifier: int, block: int) -> Layout:
 def reorders(scene: Scene, identifier: int, block: int) -> Iterator[Reorder]:
     """List the reorders of a node's results."""
     node = scene.node(identifier)
-    if node.constant or _is_taken_up(_Place(scene, identifier, node, block)):
+    if node.constant or _is_taken_up(scene, identifier, node):
         return
-    is_blocked = scene.layout(identifier) > Layout.PLAIN
+    is_blocked, all_readers = scene.layout(identifier) > Layout.PLAIN, scene.readers(identifier)
     for index, tensor_type in enumerate(node.types):
-        value = Ref(identifier, index)
-        readers = [r for r in scene.readers(identifier) if value in scene.operands(r)]
+        value, readers = Ref(identifier, index), all_readers
+        if len(node.types) > 1:
+            readers = [r for r in readers if value in scene.operands(r)]
         taken = (_takes_blocked(scene, r, block, from_blocked=is_blocked) for r in readers)
         if (scene.is_output(value) or not all(taken)) if is_blocked else any(taken):
             yield Reorder(value, is_blocked, tensor_type)
@@ -173,7 +178,7 @@ def _pool(place: _Place) -> Layout:
 def _global_pool(place: _Place) -> Layout:
     """Blocked after a blocked image, and after an input of the model, of which ONNX Runtime does not ask."""
     ref = place.scene.operands(place.identifier)[0]
-    is_input = ref is not None and place.scene.node(ref.node).op == INPUT
+    is_input = ref is not None and place.scene.is_input(ref.node)
     return _pool(place) if is_input or place.operand_layout() else Layout.PLAIN
 
 
@@ -244,28 +249,19 @@ def _is_scalar(place: _Place, index: int) -> bool:
 
 
 def _pad(place: _Place) -> Layout:
-    return Layout(min(place.operand_layout(), Layout.BLOCKED)) if _is_taken_up(place) else Layout.PLAIN
+    is_taken_up = _is_taken_up(place.scene, place.identifier, place.node)
+    return Layout(min(place.operand_layout(), Layout.BLOCKED)) if is_taken_up else Layout.PLAIN
 
 
-def _is_taken_up(place: _Place) -> bool:
+def _is_taken_up(scene: Scene, identifier: int, node: Node) -> bool:
     """Return True for a Pad that becomes one with the window that reads it."""
-    if _part(place.node) is not Blocking.PAD:
+    if node.op not in PADS or node.is_opaque or scene.is_output(Ref(identifier)):
         return False
-    (ref,), attributes = place.scene.operands(place.identifier), place.node.attributes
-    rank = len(place.shape(0))
-    pads = attributes["pads"]
+    pads, readers = node.attributes["pads"], scene.readers(identifier)
     assert isinstance(pads, tuple)
-    outside = (*pads[:2], *pads[rank : rank + 2])
-    if (
-        ref is None
-        or rank != 4
-        or any(outside)
-        or attributes["constant_value"]
-        or place.scene.is_output(Ref(place.identifier))
-    ):
+    if len(pads) != 8 or any((*pads[:2], *pads[4:6])) or node.attributes["constant_value"]:
         return False
-    readers = place.scene.readers(place.identifier)
-    return len(readers) == 1 and all(_takes_up_pads(place.scene.node(r)) for r in readers)
+    return len(readers) == 1 and all(_takes_up_pads(scene.node(r)) for r in readers)
 
 
 def _takes_up_pads(node: Node) -> bool:
@@ -279,15 +275,15 @@ def _takes_up_pads(node: Node) -> bool:
 def _takes_blocked(scene: Scene, identifier: int, block: int, *, from_blocked: bool) -> bool:
     """Return True if a node reads its image blocked."""
     node = scene.node(identifier)
-    part, place = _part(node), _Place(scene, identifier, node, block)
+    part = _part(node)
     if part is Blocking.PERMUTATION:
         return from_blocked and node.attributes["perm"] == _CHANNELS_LAST
-    if part is Blocking.PAD and _is_taken_up(place):
+    if part is Blocking.PAD and _is_taken_up(scene, identifier, node):
         (reader,) = scene.readers(identifier)
         return _takes_blocked(scene, reader, block, from_blocked=from_blocked)
     if not scene.layout(identifier):
         return False
-    return part is not Blocking.CONVOLUTION or not _reads_plain(place)
+    return part is not Blocking.CONVOLUTION or not _reads_plain(_Place(scene, identifier, node, block))
 
 
 _RULES: Mapping[Blocking, Callable[[_Place], Layout]] = {

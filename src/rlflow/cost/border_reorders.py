@@ -7,7 +7,8 @@ with those that it has as a whole:
     borders = reordering.borders(graph)             # of a whole graph: every node is looked at
     reordering.borders(child, borders)              # of the graph after a rewrite: what the rewrite changed, and from
                                                     # there on as far as layouts change
-    reordering.change(borders, graph, edit)         # of a rewrite that was not made
+    reordering.change(borders, graph, edit)         # by a rewrite that was not made
+    reordering.alone_ms(graph, nodes)               # of a part by itself
 
 A change spreads along whatever works on either layout, and ends at the next convolution or pool: a residual stream
 carries it far, so that no fixed number of nodes bounds it. `Change.nodes` names all nodes that were looked at, of which
@@ -19,15 +20,16 @@ borders after the rewrite.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import fsum, prod
 from typing import NamedTuple, TypeVar
 
 from immutables import Map
 
-from rlflow.cost.blocked_layout import PADS, STARTING, Reorder, laid_out, reorders
+from rlflow.cost.blocked_layout import PADS, STARTING, Layout, Reorder, laid_out, reorders
 from rlflow.cost.exact_sum import Exact, exact
+from rlflow.cost.fragment import leaves
 from rlflow.errors import InputError
 from rlflow.ir.graph import Graph
 from rlflow.ir.node import INPUT, Node, Ref
@@ -103,8 +105,11 @@ class Reordering:
         change = graph.edit.change
         if self._is_out_of_reach(before, (graph.nodes[i] for i in change.added)):
             return Borders()
+        parent = graph.edit.parent()
+        near = [i for i in change.touched if not graph.nodes[i].constant]
+        new = [i for i in near if parent is None or graph.nodes[i] is not parent.nodes.get(i)]
         scene = _Scene(graph, before.layouts)
-        affected = self._settle(scene, [i for i in change.touched if not graph.nodes[i].constant])
+        affected = self._settle(scene, near, new)
         made, gone = self._priced(scene, affected), _kept(before, (*affected, *change.removed))
         return Borders(
             _with(before.layouts, change.removed, scene.found),
@@ -112,12 +117,26 @@ class Reordering:
             exact((*before.exact_ms, *_terms(made), *(-price for price in _terms(gone)))),
         )
 
+    def alone_ms(self, graph: Graph, nodes: Sequence[int]) -> float:
+        """Return the milliseconds of the reorders of a few nodes, in the graph's order, as a model by themselves."""
+        if not self._blocks(graph.nodes[i] for i in nodes):
+            return 0.0
+        scene = _Alone(graph, nodes)
+        for identifier in nodes:
+            scene.found[identifier] = laid_out(scene, identifier, self.config.block)
+        read = {source for i in nodes for source in _varying(scene, i)}
+        return fsum(_terms(self._priced(scene, {*nodes, *read})))
+
     def change(self, borders: Borders, graph: Graph, edit: Preview) -> Change:
         """Return what an edit of a graph with these borders would change."""
         if self._is_out_of_reach(borders, edit.added.values()):
             return Change((), ())
         scene = _Previewed(graph, borders.layouts, edit)
-        affected = self._settle(scene, scene.seeds())
+        near = scene.near()
+        plain = (i not in borders.layouts and i not in borders.ms for i in (*near, *edit.removed))
+        if not self._blocks(edit.added.values()) and all(plain):
+            return Change((), near)
+        affected = self._settle(scene, near, scene.new())
         made, gone = self._priced(scene, affected), _kept(borders, (*affected, *edit.removed))
         change_ms = exact((*_terms(made), *(-price for price in _terms(gone)))) if made != gone else ()
         return Change(change_ms, scene.seen - edit.added.keys())
@@ -145,18 +164,22 @@ class Reordering:
                     layouts[identifier] = layout
         return layouts
 
-    def _settle(self, scene: _Scene, seeds: Collection[int]) -> set[int]:
-        """Find the layouts that change, from these nodes on; return the nodes whose reorders may be others."""
-        waiting = [*seeds, *(reader for i in seeds for reader in scene.readers(i))]
+    def _settle(self, scene: _Scene, near: Collection[int], new: Collection[int]) -> set[int]:
+        """Find the layouts that change where nodes are new or have other operands, and where others, `near` them, have
+        other readers. Return the nodes whose reorders may be others.
+        """
+        pads = [i for i in near if scene.node(i).op in PADS]
+        # Whether a convolution takes up what reads it depends on who else does.
+        takers = (reader for i in near if scene.layout(i) == Layout.OPEN for reader in scene.readers(i))
+        waiting = [*new, *pads, *takers]
         while waiting:
             identifier = waiting.pop()
             layout = laid_out(scene, identifier, self.config.block)
             if layout != scene.layout(identifier):
                 scene.found[identifier] = layout
                 waiting.extend(scene.readers(identifier))
-        # Other nodes read what they read before in the layout in which they read it before.
-        new_readers = (*scene.found, *(i for i in seeds if scene.node(i).op in PADS))
-        return {*seeds, *scene.found, *(s for i in new_readers for s in _varying(scene, i))}
+        # Other nodes read their operands in the layout in which they read them before.
+        return {*near, *scene.found, *(s for i in (*scene.found, *pads) for s in _varying(scene, i))}
 
     def _priced(self, scene: _Scene, nodes: Iterable[int]) -> dict[int, tuple[float, ...]]:
         """Return the milliseconds of the reorders of those nodes that have any."""
@@ -216,6 +239,9 @@ class _Scene:
     def readers(self, identifier: int) -> Collection[int]:
         return self.graph.consumers[identifier]
 
+    def is_input(self, identifier: int) -> bool:
+        return self.node(identifier).op == INPUT
+
     def is_output(self, value: Ref) -> bool:
         return value.node in self.graph.output_nodes and value in self.graph.outputs
 
@@ -224,30 +250,50 @@ class _Scene:
         return self._known.get(identifier, 0) if found is None else found
 
 
+class _Alone(_Scene):
+    """A few nodes as a model by themselves: what they read from outside are its inputs."""
+
+    def __init__(self, graph: Graph, nodes: Sequence[int]) -> None:
+        super().__init__(graph, {})
+        self._inside = frozenset(nodes)
+
+    def readers(self, identifier: int) -> Collection[int]:
+        return [i for i in self.graph.consumers[identifier] if i in self._inside]
+
+    def is_input(self, identifier: int) -> bool:
+        return identifier not in self._inside
+
+    def is_output(self, value: Ref) -> bool:
+        return value.node in self._inside and leaves(self.graph, value, self._inside)
+
+
 class _Previewed(_Scene):
-    """A graph after an edit that was not made. `seen` are the nodes that were asked after."""
+    """A graph after an edit that was not made. `seen` are the nodes whose layout or readers were asked for."""
 
     def __init__(self, graph: Graph, layouts: Mapping[int, int], edit: Preview) -> None:
         super().__init__(graph, layouts)
         self.seen: set[int] = set()
         self._edit = edit
         self._replaced = {ref.node for ref in edit.substitution}
+        self._made = [i for i, node in edit.added.items() if i not in edit.idle and not node.constant]
 
-    def seeds(self) -> list[int]:
-        """Return the nodes that are new, or have other operands or readers, and the inputs of the model among these."""
+    def near(self) -> list[int]:
+        """Return the nodes that are new, or have other operands or readers, inputs of the model among them."""
         graph, edit = self.graph, self._edit
         lost = (source for i in edit.removed for source in graph.nodes[i].sources)
-        near = {*self._replaced, *edit.gained, *lost}
-        inputs = (i for i in near if i in graph.nodes and graph.nodes[i].op == INPUT)
-        made = (i for i, node in edit.added.items() if i not in edit.idle and not node.constant)
-        return [*edit.touched, *inputs, *made]
+        sources = {*self._replaced, *edit.gained, *lost}
+        inputs = (i for i in sources if i in graph.nodes and graph.nodes[i].op == INPUT)
+        return [*edit.touched, *inputs, *self._made]
+
+    def new(self) -> list[int]:
+        """Return those of them that are new or have other operands."""
+        return [*self._edit.readers, *self._made]
 
     def node(self, identifier: int) -> Node:
         added = self._edit.added.get(identifier)
         return self.graph.nodes[identifier] if added is None else added
 
     def operands(self, identifier: int) -> tuple[Ref | None, ...]:
-        self.seen.add(identifier)
         inputs, substitution = self.node(identifier).inputs, self._edit.substitution
         if identifier not in self._edit.readers:
             return inputs
@@ -256,13 +302,13 @@ class _Previewed(_Scene):
     def readers(self, identifier: int) -> Collection[int]:
         self.seen.add(identifier)
         edit = self._edit
-        readers = [i for i in self.graph.consumers.get(identifier, ()) if i not in edit.removed]
+        before, gained = self.graph.consumers.get(identifier, ()), edit.gained.get(identifier)
+        readers = [i for i in before if i not in edit.removed]
         if identifier in self._replaced:
             readers = [i for i in readers if any(r and r.node == identifier for r in self.operands(i))]
-        return {*readers, *edit.gained.get(identifier, ())}
+        return {*readers, *gained} if gained else readers
 
     def is_output(self, value: Ref) -> bool:
-        self.seen.add(value.node)
         substitution = self._edit.substitution
         if value.node not in self.graph.output_nodes and value not in substitution.values():
             return False

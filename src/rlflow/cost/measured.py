@@ -77,7 +77,7 @@ class MeasuredCost(RegionCost):
             raise _NoPrice(
                 f"the price list has no {self.setting} price for {fragment.description}: let a pricing run add it"
             )
-        return max(0.0, price.ms - self.own_reorders_ms(graph, fragment))
+        return max(0.0, price.ms - self.own_reorders_ms(graph, region))
 
     def measure(
         self, graphs: Sequence[Graph], deadline: float | None = None, on_progress: OnProgress | None = None

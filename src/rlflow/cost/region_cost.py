@@ -15,15 +15,15 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import NamedTuple
 from weakref import WeakKeyDictionary
 
 from immutables import Map
 
 from rlflow.cost.base import Cost, Surroundings
-from rlflow.cost.blocked_layout import STARTING
 from rlflow.cost.border_reorders import Borders, ReorderConfig, Reordering
 from rlflow.cost.exact_sum import Exact, exact
-from rlflow.cost.fragment import Fragment, extract, leaves
+from rlflow.cost.fragment import leaves
 from rlflow.cost.neighbourhood import Neighbourhoods
 from rlflow.cost.regions import (
     Partition,
@@ -57,6 +57,17 @@ class _Pricing:
     exact_ms: Exact
 
 
+class Breakdown(NamedTuple):
+    """What a price is made of, in milliseconds: all regions, and the reorders at the borders of what stays blocked.
+
+    `own_reorders_ms` is no part of the price: what the regions would pay for reorders if each were a model by itself.
+    """
+
+    regions_ms: float
+    reorders_ms: float
+    own_reorders_ms: float
+
+
 class RegionCost(ABC):
     """Prices graphs by their regions; `region_ms` tells the price of one.
 
@@ -85,12 +96,9 @@ class RegionCost(ABC):
         Without those of reorders, which it has when it is a model by itself (`own_reorders_ms`).
         """
 
-    def own_reorders_ms(self, graph: Graph, fragment: Fragment) -> float:
-        """Return the milliseconds of the reorders that a fragment has when it is a model by itself."""
-        blocks = self.reordering is not None and any(graph.nodes[i].op in STARTING for i in fragment.nodes)
-        if self.reordering is None or not blocks:
-            return 0.0
-        return math.fsum(self.reordering.borders(extract(graph, fragment)).exact_ms)
+    def own_reorders_ms(self, graph: Graph, region: Region) -> float:
+        """Return the milliseconds of the reorders that a region has when it is a model by itself."""
+        return self.reordering.alone_ms(graph, region) if self.reordering else 0.0
 
     def runtime_ms(self, graph: Graph) -> float:
         """The part that searches and rewards look at all the time. Raises what `region_ms` does."""
@@ -99,6 +107,12 @@ class RegionCost(ABC):
     def exact_ms(self, graph: Graph) -> Exact:
         """Return the sum over all regions and all reorders."""
         return self._pricing(graph).exact_ms
+
+    def breakdown(self, graph: Graph) -> Breakdown:
+        """Tell what the price is made of. Raises what `region_ms` does."""
+        pricing = self._pricing(graph)
+        alone = math.fsum(self.own_reorders_ms(graph, region) for region in pricing.partition.regions)
+        return Breakdown(math.fsum(pricing.regions_ms), math.fsum(pricing.borders.exact_ms), alone)
 
     def surroundings(self, graph: Graph, edit: Preview) -> Surroundings:
         """Write down the regions that the edit may change, and by how much it changes the reorders."""

@@ -120,13 +120,12 @@ class PredictedCost(RegionCost):
         """Return the measured price of a region at the pace of the machine, None where there is none."""
         if self.prices is None:
             return None
-        fragment = describe(graph, region)
-        price = self.prices.get(self.setting, fragment.signature + self._sizes)
+        price = self.prices.get(self.setting, describe(graph, region).signature + self._sizes)
         if price is None:
             return None
         probe_ms = self.config.pace * self.model.description.probe_ms
         ms = price.ms * probe_ms / (self.prices.probe_ms or probe_ms)
-        return max(0.0, ms - self.own_reorders_ms(graph, fragment))
+        return max(0.0, ms - self.own_reorders_ms(graph, region))
 
 
 def _at_pace(reorders: ReorderConfig, pace: float) -> ReorderConfig:
