@@ -104,17 +104,17 @@ def test_fragments_share_their_evictions(make_matmul, clock, evictions):
     assert evictions == [77] * 12
 
 
-def test_large_weights_are_not_held_together(make_matmul, clock, evictions, monkeypatch):
-    """An own batch for each: 4 evictions for the small ones, 4 for the large one, 2 with only two sessions."""
+def test_weights_are_held_together_as_far_as_they_fit(make_matmul, clock, evictions, monkeypatch):
+    """Of 64, 1, 16, 4, 4 kB, 20 fit: the first goes alone and has two sessions, then come three, then one."""
     opened, prepare = [], batches.prepare
     monkeypatch.setattr(batches, "prepare", lambda *a, **k: (opened.append(k["sessions"]), prepare(*a, **k))[1])
-    monkeypatch.setattr(batches, "_LARGE_BYTES", 4 * 16**2)
-    monkeypatch.setattr(batches, "_HUGE_BYTES", 4 * 32**2)
+    monkeypatch.setattr(batches, "_TOGETHER_BYTES", 21 * 1024)
+    monkeypatch.setattr(batches, "_LARGE_BYTES", 17 * 1024)
     clock(lambda session, turn: Run(session, 5000, True))
-    models = [make_matmul(2, 32), make_matmul(2, 2), make_matmul(2, 16), make_matmul(2, 2)]
+    models = [make_matmul(2, width) for width in (128, 16, 64, 32, 32)]
     timings = time_batch(models, setting="as_written", config=BatchConfig(sessions=4, turns=1, eviction_bytes=8))
-    assert [timing.ms for timing in timings] == [(5000 - EMPTY_NS) / 1e6] * 4
-    assert sorted(opened) == [2, 4, 4, 4]
+    assert [timing.ms for timing in timings] == [(5000 - EMPTY_NS) / 1e6] * 5
+    assert opened == [2, 4, 4, 4, 4]
     assert len(evictions) == 3 * 4
 
 
