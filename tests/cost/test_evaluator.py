@@ -4,7 +4,7 @@ import math
 import time
 
 import pytest
-from support.prices import AsAWhole, drawn_prices
+from support.prices import AsAWhole, WithNoise, drawn_prices
 from support.searches import CountingRewriter
 
 from rlflow.cost.analytic import AnalyticCost
@@ -170,3 +170,17 @@ def test_after_the_deadline_nothing_is_measured_beforehand(rewriter, model, draw
     places = enumerate(matches(rewriter, model))
     next(evaluator.foreseen(model, places, deadline=time.perf_counter()))
     assert len(drawn_timings.batches) == taken
+
+
+def test_to_ask_what_counts_carries_a_rewrite_out_at_most_once(rewriter, model):
+    """It must be carried out to be taken, if not to be priced."""
+    evaluator, match = Evaluator(rewriter, WithNoise(AnalyticCost(), share=0.5)), matches(rewriter, model)[0]
+    least_ms = evaluator.least_change_ms(model, match)
+    assert least_ms == evaluator.least_change_ms(model, match) == 0.5 * AnalyticCost().runtime_ms(model)
+    evaluator.rewritten(model, match)
+    assert rewriter.applied == 1
+
+
+def test_with_a_model_that_tells_no_noise_every_change_counts(rewriter, model):
+    evaluator, match = Evaluator(rewriter, AnalyticCost()), matches(rewriter, model)[0]
+    assert evaluator.least_change_ms(model, match) == 0.0

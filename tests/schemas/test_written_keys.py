@@ -28,6 +28,11 @@ WRITERS = {name: [f"pipelines/{name}.py"] for name in schemas.names() if name in
     "headroom_latency": ["pipelines/headroom_latency.py", "src/rlflow/runtime/session.py"],
     "optimise": ["src/rlflow/optimise", "src/rlflow/cost/effort.py"],
     "prices": ["pipelines/prices.py", "src/rlflow/evaluation/region_sheet.py"],
+    "price_model": [
+        "pipelines/price_model.py",
+        "src/rlflow/evaluation/price_models.py",
+        "src/rlflow/evaluation/price_accuracy.py",
+    ],
     "replay": ["src/rlflow/cli/replay.py", "src/rlflow/trajectory"],
     "reproduction": ["src/rlflow/evaluation"],
     "rule_study": ["benchmarks/rules.py", "src/rlflow/rules"],

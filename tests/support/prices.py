@@ -68,3 +68,13 @@ class AsAWhole:
 
     def cost(self, graph: Graph) -> Cost:
         return self.inner.cost(graph)
+
+
+@dataclass(frozen=True)
+class WithNoise(AsAWhole):
+    """A cost model whose prices are known to a share of the earlier graph's price."""
+
+    share: float = 0.0
+
+    def least_change_ms(self, before: Graph, after: Graph) -> float:
+        return self.share * self.inner.runtime_ms(before)

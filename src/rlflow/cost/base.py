@@ -120,6 +120,15 @@ def measuring_of(cost_model: CostModel) -> Measuring:
     return getattr(cost_model, "measuring", _NOTHING_MEASURED)
 
 
+def least_change_ms(cost_model: CostModel, before: Graph, after: Graph) -> float:
+    """Return what must lie between the prices of two graphs for the change to count.
+
+    It is told by cost models whose prices have noise, as their method `least_change_ms`; for others any change counts.
+    """
+    told: Callable[[Graph, Graph], float] | None = getattr(cost_model, "least_change_ms", None)
+    return 0.0 if told is None else told(before, after)
+
+
 @dataclass(frozen=True)
 class CostContext:
     """The facts from which a cost model is made by its name; each uses those that it needs.

@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from typing import TypeVar
 
-from rlflow.cost.base import Cost, CostModel, MeasuringCostModel, local, measuring_of
+from rlflow.cost.base import Cost, CostModel, MeasuringCostModel, least_change_ms, local, measuring_of
 from rlflow.cost.effort import Effort
 from rlflow.cost.remembered_changes import RememberedChanges
 from rlflow.ir.graph import Graph
@@ -128,6 +128,10 @@ class Evaluator:
                 if len(keys) == _MAX_KEPT:
                     break
         return ahead
+
+    def least_change_ms(self, graph: Graph, match: Match) -> float:
+        """Return what a rewrite must change for it to count, which is only known once it is carried out."""
+        return self._tried(graph, match, lambda child: least_change_ms(self.cost_model, graph, child))
 
     def _tried(self, graph: Graph, match: Match, price: Callable[[Graph], T]) -> T:
         """Carry out a rewrite, price what comes of it, and keep that for a moment: it may be taken."""

@@ -24,6 +24,7 @@ from typing import NamedTuple
 
 from rlflow.cost import price_list
 from rlflow.cost.base import CostContext, Measuring
+from rlflow.cost.border_reorders import ReorderConfig
 from rlflow.cost.exact_sum import Exact
 from rlflow.cost.fragment import Fragment, describe
 from rlflow.cost.price_list import PriceList
@@ -32,6 +33,7 @@ from rlflow.cost.region_cost import RegionCost
 from rlflow.cost.regions import VIEWS, Region
 from rlflow.errors import PriceError
 from rlflow.ir.graph import Graph
+from rlflow.runtime.blocks import block_channels
 from rlflow.runtime.hardware import fingerprint
 from rlflow.runtime.session import Setting
 
@@ -65,9 +67,9 @@ class MeasuredCost(RegionCost):
         price_list: PriceList,
         pricing: PricingConfig | None,
         dimensions: Mapping[str, int] | None = None,
+        reorders: ReorderConfig | None = None,
     ) -> None:
-        super().__init__(setting)
-        self.dimensions = dict(dimensions or {})
+        super().__init__(setting, dimensions, reorders)
         self._sizes = "".join(f"@{name}={size}" for name, size in sorted(self.dimensions.items()))
         self.price_list = price_list
         self.pricing = pricing
@@ -85,7 +87,7 @@ class MeasuredCost(RegionCost):
             raise _NoPrice(
                 f"the price list has no {self.setting} price for {fragment.description}: let a pricing run add it"
             )
-        return price.ms
+        return max(0.0, price.ms - self.own_reorders_ms(graph, region))
 
     def measure(
         self, graphs: Sequence[Graph], deadline: float | None = None, on_progress: OnProgress | None = None
@@ -175,4 +177,4 @@ def measured(context: CostContext) -> MeasuredCost:
         prices = empty_price_list(pricing.threads)
     else:
         prices = price_list.load(context.prices, fingerprint(pricing.threads).key)
-    return MeasuredCost(context.setting, prices, pricing, context.dimensions)
+    return MeasuredCost(context.setting, prices, pricing, context.dimensions, ReorderConfig(block=block_channels()))

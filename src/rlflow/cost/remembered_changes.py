@@ -87,7 +87,9 @@ class RememberedChanges:
     def unknown(self, graph: Graph, match: Match) -> Hashable | None:
         """Return the key of a rewrite's surroundings if it must be carried out to be priced, else None."""
         outlook = self._outlook(graph)
-        if match in outlook.known or outlook.inherited(match):
+        known = outlook.known.get(match) or outlook.inherited(match)
+        if known is not None:
+            outlook.known[match] = known
             return None
         outlook.seen[match] = self._surroundings(graph, match)
         key = outlook.seen[match].key

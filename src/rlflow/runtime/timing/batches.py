@@ -10,7 +10,9 @@ sixth of the time that it takes alone.
 
 A price is the mean over a few sessions of their fastest run, since noise only ever adds time and equal sessions differ
 for as long as they live, by where their memory lies: by 2 % if a fragment takes 9 ms, by 10 to 15 % if it takes half a
-millisecond. The noise of the price, `sigma_ms`, is told from how far the sessions and their turns are apart.
+millisecond. The noise of the price, `sigma_ms`, is told from how far the sessions and their turns are apart. Measured
+on 57 regions of two convolutional models in four processes, others keeping both cores busy: of the pairs of prices of a
+region 5 % differ by more than two sigma, as they should.
 
 *What a model pays once is taken off:* entering and leaving the runtime. A launch is paid by each node and stays. The
 two are measured in every batch, by a session without nodes and by one of many views: how warm the runtime's own code is
