@@ -37,7 +37,5 @@ def test_a_tiny_study(repository: Path, store_root: Path, command: Callable) -> 
     assert {path.name for path in (results / "cost_accuracy").iterdir()} == {"metrics.json", "table.md"}
     row = json.loads((results / "cost_accuracy/metrics.json").read_text())["tiny_merge"]
     assert row["cost_model_ms"] == pytest.approx(row["regions_ms"] + row["reorders_ms"], rel=1e-9)
-    assert row["difference_percent"] == pytest.approx(
-        100 * (row["cost_model_ms"] / row["end_to_end_ms"] - 1), rel=1e-9
-    )
+    assert row["difference_percent"] == pytest.approx(100 * (row["cost_model_ms"] / row["end_to_end_ms"] - 1), rel=1e-9)
     assert not list((store_root / ".checkpoints/cost_accuracy").iterdir()), "nothing to go on from"
