@@ -2,8 +2,8 @@
 
     python pipelines/cost_accuracy.py
 
-Prices are measured anew. Each model is timed in ONNX Runtime against itself, which is the control. The machine should be
-quiet. Prices and graphs that are done are kept until all are.
+Prices are measured anew. Each model is timed in ONNX Runtime against itself, which is the control. The machine should
+be quiet. Prices and graphs that are done are kept until all are.
 """
 
 import json
