@@ -119,7 +119,7 @@ def _publish(
     """Write the records, the figures and the data sheet of what has been timed so far; returns the figures."""
     pace_ms = kept.pace_ms
     if pace_ms is None:
-        raise RLFlowError("no region has been timed: the machine was slow all the time, or the time was too short")
+        raise RLFlowError("no region was timed, for want of time or for a slow machine: run it again, and it goes on")
     records, controls = [], []
     for region, _ in wanted:
         good = kept.good(region.signature, pace_ms)

@@ -1,6 +1,7 @@
 """make prices: its configuration fits the library, and a tiny run goes from models to files that can be read."""
 
 import json
+import shutil
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import fields
@@ -63,12 +64,12 @@ def test_a_tiny_run(repository: Path, store_root: Path, command: Callable):
     folder = store_root / "data/regions"
     records = list(read_records(folder / "regions.jsonl.xz"))
     rewrites, graphs = list(read_rewrites(folder / "rewrites.jsonl.xz")), list(read_graphs(folder / "graphs.jsonl.xz"))
-    assert len(records) == figures["regions"] > 20
+    assert len(records) == figures["regions"] > 10
     assert {record.family for record in records} == {"mlp", "tiny"}
     timed = {record.signature for record in records}
     assert all(describe(record.graph, record.graph.order).signature == record.signature for record in records)
     assert timed.issuperset(s for rewrite in rewrites for s in (*rewrite.before, *rewrite.after))
-    assert len(rewrites) == figures["rewrites"] > 10
+    assert len(rewrites) == figures["rewrites"] > 5
     assert {graph.configuration for graph in graphs} == {"mlp", "tiny_scale", "tiny_merge"}
     assert f"{len(records)} distinct regions" in (folder / "README.md").read_text()
     assert not list((store_root / ".checkpoints/prices").iterdir())
@@ -76,15 +77,17 @@ def test_a_tiny_run(repository: Path, store_root: Path, command: Callable):
 
 @pytest.mark.slow
 def test_a_run_whose_time_is_over_goes_on(repository: Path, store_root: Path, command: Callable):
-    """The first one says what is left; the second one times that and no more, told by the batches that it keeps."""
-    program = ("python", str(repository / "pipelines/prices.py"), *TINY, "measuring.batch.size=4")
-    first = command(*program, "measuring.time_s=0.5", cwd=store_root, check=False)
+    """With what was gathered; of timings, tests/evaluation/test_region_timings.py says so."""
+    program = ("python", str(repository / "pipelines/prices.py"), *TINY)
+    first = command(*program, "measuring.time_s=1e-9", cwd=store_root, check=False)
     assert first.returncode
     assert "run it again" in first.stderr
-    (kept,) = (store_root / ".checkpoints/prices").glob("timings-*.jsonl")
-    lines = kept.read_text().splitlines()
-    before = list(read_records(store_root / "data/regions/regions.jsonl.xz"))
-    assert 0 < len(before) <= len(lines)
+    assert not (store_root / "data/regions").exists(), "nothing is published where nothing was timed"
+    (gathered,) = (store_root / ".checkpoints/prices").iterdir()
+    assert {path.name for path in gathered.iterdir()} == {"mlp.json", "tiny.json"}
+
+    shutil.copy(gathered / "tiny.json", gathered / "mlp.json")  # seen in the result only if it is read, not gathered anew
     command(*program, cwd=store_root)
-    after = {record.signature for record in read_records(store_root / "data/regions/regions.jsonl.xz")}
-    assert {record.signature for record in before} < after
+    records = read_records(store_root / "data/regions/regions.jsonl.xz")
+    assert {record.family for record in records} == {"tiny"}
+    assert not list((store_root / ".checkpoints/prices").iterdir())
