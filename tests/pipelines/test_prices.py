@@ -86,7 +86,9 @@ def test_a_run_whose_time_is_over_goes_on(repository: Path, store_root: Path, co
     (gathered,) = (store_root / ".checkpoints/prices").iterdir()
     assert {path.name for path in gathered.iterdir()} == {"mlp.json", "tiny.json"}
 
-    shutil.copy(gathered / "tiny.json", gathered / "mlp.json")  # seen in the result only if it is read, not gathered anew
+    shutil.copy(
+        gathered / "tiny.json", gathered / "mlp.json"
+    )  # seen in the result only if it is read, not gathered anew
     command(*program, cwd=store_root)
     records = read_records(store_root / "data/regions/regions.jsonl.xz")
     assert {record.family for record in records} == {"tiny"}

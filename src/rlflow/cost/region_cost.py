@@ -58,7 +58,7 @@ class _Pricing:
 
 
 class Breakdown(NamedTuple):
-    """What a price is made of, in milliseconds: all regions, and the reorders at the borders of what stays blocked.
+    """The parts of a price, in milliseconds: all regions, and the reorders at the borders of what stays blocked.
 
     `own_reorders_ms` is no part of the price: what the regions would pay for reorders if each were a model by itself.
     """

@@ -1,4 +1,4 @@
-"""Whether budgets hold: the wall time of `rlflow optimise` and what it finds, against the budget that it was given.
+"""Budgets that hold: the wall time of `rlflow optimise`, and what it finds, against the budget that it was given.
 
     run = run_command(model, budget_s=15.0)       a fresh process with an empty cache of prices
     document = summary({"bert": {"15": run, ...}}, Allowance(), long="600")

@@ -82,7 +82,7 @@ class Optimised:
 
 @dataclass(frozen=True)
 class Request:
-    """What `rlflow.optimise` was asked for, under the names of its arguments."""
+    """The arguments of `rlflow.optimise`, under their names."""
 
     method: str | Optimiser | MethodFactory
     options: Mapping[str, Any]

@@ -83,7 +83,7 @@ NO_DEADLINE = Deadline()
 
 @dataclass(frozen=True)
 class Shares:
-    """How phases share the time, in their order and in proportion; each is a positive number.
+    """The shares of the phases in the time, in their order and in proportion; each is a positive number.
 
     The check of the result has none: it is known beforehand what it takes, about as long as judging the original did,
     and so long is kept free. So is what timing a large model takes; the share is for small ones.

@@ -48,7 +48,7 @@ _MOST_FOR_TIMING = 0.5
 
 @dataclass(frozen=True)
 class Phases:
-    """What each phase works with. Without a `shortlist` nothing is measured after the search.
+    """The parts that each phase works with. Without a `shortlist` nothing is measured after the search.
 
     `reproducer` is the folder for what shows a wrong rule.
     """

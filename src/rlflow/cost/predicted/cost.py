@@ -13,6 +13,7 @@ Invariant: a price is a function of the graph, of the model and of the list alon
 
 from __future__ import annotations
 
+import logging
 import math
 from collections import Counter
 from collections.abc import Mapping
@@ -30,6 +31,10 @@ from rlflow.cost.regions import VIEWS, Region
 from rlflow.errors import InputError
 from rlflow.ir.graph import Graph
 from rlflow.runtime.session import Setting
+
+_LOGGER = logging.getLogger(__name__)
+_MANY_REGIONS = 10_000
+"""Regions from which on a price model is worth its name."""
 
 
 @dataclass(frozen=True)
@@ -138,5 +143,11 @@ def predicted(context: CostContext) -> PredictedCost:
     No price list is read, not even a given one: what was measured on one machine would change the prices there alone.
     Whoever wants that gives the list to `PredictedCost`. `PriceError` if the model that ships cannot be read.
     """
-    config = context.configure(PredictedConfig)
-    return PredictedCost(load(), config, context.setting, context.dimensions)
+    config, model = context.configure(PredictedConfig), load()
+    if (regions := model.description.trained_on["regions"]) < _MANY_REGIONS:
+        _LOGGER.warning(
+            "the price model has learned from %d regions only, and predicts roughly: "
+            "`make prices` and `make price-model` renew it on a quiet machine",
+            regions,
+        )
+    return PredictedCost(model, config, context.setting, context.dimensions)

@@ -31,7 +31,6 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-from scipy.optimize import brentq
 
 Decision = Literal["faster", "slower", "same", "undecided"]
 # In units of the largest spread: so far out, each round is won, or lost, to the last digit.
@@ -162,6 +161,8 @@ def _bar(original: np.ndarray, test: SequentialTest) -> np.ndarray:
 
 def _ruled_out_up_to(slow: np.ndarray, fast: np.ndarray, bar: float, test: SequentialTest) -> float:
     """The largest lead of `fast` against which enough was won, minus infinity if there is none."""
+
+    from scipy.optimize import brentq  # takes as long to import as all that optimising a small model needs
 
     def won(lead: float) -> float:
         return float(log_evidence(leads(slow, fast + lead), test)[-1]) - bar
