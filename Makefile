@@ -19,7 +19,7 @@ OLD_PROCESSOR = NPY_DISABLE_CPU_FEATURES="$$(python -c '$(FEATURES)')" OPENBLAS_
 	ATEN_CPU_CAPABILITY=default MKL_ENABLE_INSTRUCTIONS=SSE4_2 ONEDNN_MAX_CPU_ISA=SSE41
 NUMERIC_TESTS := $(addprefix tests/,agents equivalence ir nn onnx_io ops rules trajectory world_model zoo)
 
-.PHONY: help setup repro verify-repro test test-other-processor test-slow test-rules fuzz conformance lint check check-results smoke seeds headroom headroom-latency rules trajectories bench big-model ui clean timing-study prices budgets cost-accuracy price-model
+.PHONY: help setup repro verify-repro test test-other-processor test-slow test-rules test-studies fuzz conformance lint check check-results smoke seeds headroom headroom-latency rules trajectories bench big-model ui clean timing-study prices budgets cost-accuracy price-model
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-21s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -41,16 +41,19 @@ verify-repro: setup ## is that run the published one again? what is not; FRESH=f
 	@python pipelines/verify_repro.py $(FRESH)
 
 test: setup ## all tests but those of every single rule and those that want a quiet machine
-	pytest -n 2 --dist worksteal --durations=15 -m 'not timing and not exhaustive and not fuzz'
+	pytest -n 2 --dist worksteal --durations=15 -m 'not timing and not exhaustive and not fuzz and not study'
 
 test-other-processor: setup ## what computes with floats, by the kernels of another processor
-	$(OLD_PROCESSOR) pytest -n 2 --durations=15 -m 'not slow and not timing and not exhaustive and not fuzz' $(NUMERIC_TESTS)
+	$(OLD_PROCESSOR) pytest -n 2 --durations=15 -m 'not slow and not timing and not exhaustive and not fuzz and not study' $(NUMERIC_TESTS)
 
 test-rules: setup ## each rule of the library by itself
 	pytest -n 2 -m exhaustive
 
 test-slow: setup ## the tests that take long or want a quiet machine
 	pytest -m 'slow or timing'
+
+test-studies: setup ## the studies of `pipelines`, each on a small scale
+	pytest -m study tests/pipelines tests/evaluation
 
 fuzz: setup conformance ## tens of thousands of random rewrites, compared in ONNX Runtime, to data/results/fuzz.json
 	pytest -m fuzz tests/properties
@@ -65,7 +68,7 @@ lint: setup ## format, lint, types, import contracts
 	lint-imports --no-cache
 
 check: lint ## all that, and the fast tests
-	pytest -q -n 2 -m 'not slow and not timing and not exhaustive and not fuzz'
+	pytest -q -n 2 -m 'not slow and not timing and not exhaustive and not fuzz and not study'
 
 check-results: setup ## the published figures against their schemas
 	rlflow check-results

@@ -56,7 +56,7 @@ def test_figures_of_runs_that_are_written_down() -> None:
     assert shares == {"bert": 80.0, "vit": 10.0, "vgg": None, "t5": None}
 
 
-@pytest.mark.slow
+@pytest.mark.study
 def test_a_run_of_the_command(tmp_path: Path) -> None:
     save_model(zoo.build("tiny_chain"), tmp_path / "model.onnx")
     found = run_command(tmp_path / "model.onnx", 10.0)
@@ -65,7 +65,7 @@ def test_a_run_of_the_command(tmp_path: Path) -> None:
     schemas.validate("budgets", summary({"tiny_chain": {"10": found}}, Allowance(), long="10"))
 
 
-@pytest.mark.slow
+@pytest.mark.study
 @pytest.mark.timing
 @pytest.mark.parametrize("budget_s", [5.0, 20.0])
 def test_a_budget_holds_where_the_search_would_take_minutes(tmp_path: Path, budget_s: float) -> None:
@@ -74,7 +74,7 @@ def test_a_budget_holds_where_the_search_would_take_minutes(tmp_path: Path, budg
     assert Allowance().admits(found["wall_time_s"], budget_s)
 
 
-@pytest.mark.slow
+@pytest.mark.study
 def test_a_run_that_fails_says_why(tmp_path: Path) -> None:
     (tmp_path / "model.onnx").write_text("no model")
     with pytest.raises(RLFlowError, match=r"at 1 s ended with exit code 2: rlflow: .*model\.onnx"):

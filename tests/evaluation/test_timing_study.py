@@ -70,7 +70,7 @@ def test_busy_loops_end_with_what_they_are_beside() -> None:
     assert not any(loop.is_running() for loop in loops)
 
 
-@pytest.mark.slow
+@pytest.mark.study
 def test_a_trial_of_twenty_times_the_work() -> None:
     """So much more that neither rule can miss it on any machine."""
     little, much = (zoo.build("mlp", layers=layers, inputs=256, hidden=256, outputs=256) for layers in (1, 20))

@@ -33,7 +33,7 @@ def test_the_allowance_is_that_of_its_dataclass(config: DictConfig) -> None:
     assert Allowance(**config.allowance) == Allowance()
 
 
-@pytest.mark.slow
+@pytest.mark.study
 def test_a_tiny_study(repository: Path, store_root: Path, command: Callable) -> None:
     command("python", str(repository / "pipelines/budgets.py"), *TINY, cwd=store_root)
     results = store_root / "data/results"

@@ -27,7 +27,7 @@ def test_the_table_has_a_row_for_each_graph() -> None:
     assert table[2] == "| squeezenet1_1 | 10.500 | 10.000 | +5.0 | +24.0 | 1.001 [0.998, 1.004] |"
 
 
-@pytest.mark.slow
+@pytest.mark.study
 def test_a_tiny_study(repository: Path, store_root: Path, command: Callable) -> None:
     """Of microseconds, which prove no more than that the figures are there and belong together."""
     program = ("python", str(repository / "pipelines/cost_accuracy.py"))

@@ -56,7 +56,7 @@ def regions(tmp_path: Path) -> Path:
     return folder
 
 
-@pytest.mark.slow
+@pytest.mark.study
 def test_a_small_study_repeats(repository: Path, store_root: Path, command: Callable, regions: Path) -> None:
     """Twice, in processes of their own: the same bytes. XGBoost fits the trees, ONNX Runtime runs them."""
     files = []

@@ -55,7 +55,7 @@ def test_every_model_of_the_zoo_is_there_in_several_configurations(config: DictC
         assert {*model.settings} <= {*zoo.describe(model.entry).settings}
 
 
-@pytest.mark.slow
+@pytest.mark.study
 def test_a_tiny_run(repository: Path, store_root: Path, command: Callable):
     """From models to files that can be read; all that is named is there, and nothing is left to go on from."""
     command("python", str(repository / "pipelines/prices.py"), *TINY, cwd=store_root)
@@ -75,7 +75,7 @@ def test_a_tiny_run(repository: Path, store_root: Path, command: Callable):
     assert not list((store_root / ".checkpoints/prices").iterdir())
 
 
-@pytest.mark.slow
+@pytest.mark.study
 def test_a_run_whose_time_is_over_goes_on(repository: Path, store_root: Path, command: Callable):
     """With what was gathered; of timings, tests/evaluation/test_region_timings.py says so."""
     program = ("python", str(repository / "pipelines/prices.py"), *TINY)

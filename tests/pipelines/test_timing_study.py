@@ -36,7 +36,7 @@ def test_the_slower_model_is_slower_by_three_percent(settings: dict[str, Any]) -
     assert 1.025 < settings["slower_layers"] / model["layers"] < 1.035
 
 
-@pytest.mark.slow
+@pytest.mark.study
 def test_a_tiny_study(repository: Path, store_root: Path, command: Callable) -> None:
     """Of so few comparisons that they prove no more than that the figures are there."""
     program = ("python", str(repository / "pipelines/timing_study.py"))
