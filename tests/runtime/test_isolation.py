@@ -3,11 +3,15 @@
 import os
 import resource
 import signal
+import subprocess
+import sys
 import time
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
 import numpy as np
+import psutil
 import pytest
 
 from rlflow.equivalence.compare import compare
@@ -60,6 +64,29 @@ def test_what_is_called_off_is_ended():
 
 def test_a_process_is_not_in_the_group_that_a_terminal_interrupts():
     assert call_isolated(LIMITS, os.getpgrp) != os.getpgrp()
+
+
+def test_a_process_does_not_outlive_its_parent(tmp_path: Path):
+    """The parent is killed, so that it can end nobody, while the other process would sleep on for minutes."""
+    told = tmp_path / "pid"
+    code = (
+        "import sys; from rlflow.runtime.isolation import Limits, call_isolated; "
+        'call_isolated(Limits(), exec, f\'import os, time; open({sys.argv[1]!r}, "w").write(str(os.getpid())); '
+        "time.sleep(300)')"
+    )
+    parent = subprocess.Popen([sys.executable, "-c", code, str(told)])
+    _wait_until(lambda: told.exists() and told.read_text().strip())
+    other = psutil.Process(int(told.read_text()))
+    parent.kill()
+    parent.wait()
+    _wait_until(lambda: not other.is_running() or other.status() == psutil.STATUS_ZOMBIE)
+
+
+def _wait_until(happens: Callable[[], object]) -> None:
+    deadline = time.monotonic() + 60.0
+    while not happens():
+        assert time.monotonic() < deadline, "it did not happen within a minute"
+        time.sleep(0.05)
 
 
 def test_memory_is_limited():

@@ -6,7 +6,8 @@ pickles the function and its arguments into a scratch folder, starts a fresh Pyt
 unpickles the result or the exception. Models whose weights do not fit into a protobuf message leave them in a file
 beside the call.
 
-Invariant: however the other process ends, the caller gets a result or an exception, within the limits. A Ctrl-C at the
+Invariant: however the other process ends, the caller gets a result or an exception, within the limits; and however
+the caller ends, the other process does not go on for long. A Ctrl-C at the
 terminal does not reach it; the caller decides what becomes of it.
 """
 
@@ -18,6 +19,7 @@ import pickle
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -38,6 +40,7 @@ _FIRST_TO_BE_KILLED = "1000"
 
 
 _POLL_S = 0.05
+_PARENT_POLL_S = 1.0
 
 
 def _never() -> bool:
@@ -136,11 +139,19 @@ def serve(call: str, answer: str, most_memory_bytes: str) -> None:
         resource.setrlimit(resource.RLIMIT_DATA, (int(most_memory_bytes),) * 2)
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
 
+    threading.Thread(target=_end_with, args=(os.getppid(),), daemon=True).start()
     with open(call, "rb") as file:
         function, args, kwargs = pickle.load(file)
     outcome = _outcome(function, args, kwargs)
     with open(answer, "wb") as file:
         pickle.dump(outcome, file, pickle.HIGHEST_PROTOCOL)
+
+
+def _end_with(parent: int) -> None:
+    """End this process when its parent has ended, even if that was killed: nobody would read the answer."""
+    while os.getppid() == parent:
+        time.sleep(_PARENT_POLL_S)
+    os._exit(1)
 
 
 def _outcome(function: Callable[..., Any], args: Any, kwargs: Any) -> tuple[bool, Any]:
