@@ -19,7 +19,7 @@ OLD_PROCESSOR = NPY_DISABLE_CPU_FEATURES="$$(python -c '$(FEATURES)')" OPENBLAS_
 	ATEN_CPU_CAPABILITY=default MKL_ENABLE_INSTRUCTIONS=SSE4_2 ONEDNN_MAX_CPU_ISA=SSE41
 NUMERIC_TESTS := $(addprefix tests/,agents equivalence ir nn onnx_io ops rules trajectory world_model zoo)
 
-.PHONY: help setup repro test test-other-processor test-slow test-rules fuzz conformance lint check check-results smoke seeds headroom headroom-latency rules trajectories bench big-model ui clean
+.PHONY: help setup repro verify-repro test test-other-processor test-slow test-rules test-studies fuzz conformance lint check check-results smoke seeds headroom headroom-latency rules trajectories bench big-model ui clean timing-study prices budgets cost-accuracy price-model
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-21s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -34,19 +34,26 @@ setup: $(STAMP) ## create .venv and install, once
 
 repro: setup ## the whole experiment: dvc repro; then what came out beside what is published
 	dvc repro
-	python pipelines/your_results.py
+	@python pipelines/verify_repro.py || test $$? -eq 1 # an experiment of your own is no failure
+
+FRESH ?=
+verify-repro: setup ## is that run the published one again? what is not; FRESH=folder or revision instead of the work tree
+	@python pipelines/verify_repro.py $(FRESH)
 
 test: setup ## all tests but those of every single rule and those that want a quiet machine
-	pytest -n 2 --dist worksteal --durations=15 -m 'not timing and not exhaustive and not fuzz'
+	pytest -n 2 --dist worksteal --durations=15 -m 'not timing and not exhaustive and not fuzz and not study'
 
 test-other-processor: setup ## what computes with floats, by the kernels of another processor
-	$(OLD_PROCESSOR) pytest -n 2 --durations=15 -m 'not slow and not timing and not exhaustive and not fuzz' $(NUMERIC_TESTS)
+	$(OLD_PROCESSOR) pytest -n 2 --durations=15 -m 'not slow and not timing and not exhaustive and not fuzz and not study' $(NUMERIC_TESTS)
 
 test-rules: setup ## each rule of the library by itself
 	pytest -n 2 -m exhaustive
 
 test-slow: setup ## the tests that take long or want a quiet machine
 	pytest -m 'slow or timing'
+
+test-studies: setup ## the studies of `pipelines`, each on a small scale
+	pytest -m study tests/pipelines tests/evaluation
 
 fuzz: setup conformance ## tens of thousands of random rewrites, compared in ONNX Runtime, to data/results/fuzz.json
 	pytest -m fuzz tests/properties
@@ -61,7 +68,7 @@ lint: setup ## format, lint, types, import contracts
 	lint-imports --no-cache
 
 check: lint ## all that, and the fast tests
-	pytest -q -n 2 -m 'not slow and not timing and not exhaustive and not fuzz'
+	pytest -q -n 2 -m 'not slow and not timing and not exhaustive and not fuzz and not study'
 
 check-results: setup ## the published figures against their schemas
 	rlflow check-results
@@ -72,11 +79,27 @@ smoke: setup ## the whole pipeline on a tiny graph, through DVC, outside the wor
 seeds: setup ## the learning chain on a two-layer BERT for five seeds, against the searches
 	OMP_NUM_THREADS=1 python pipelines/seed_study.py --multirun experiment=two_layers seed=0,1,2,3,4
 
+prices: setup ## the measured regions that the price model learns from, to data/regions, on a quiet machine
+	OMP_NUM_THREADS=1 python pipelines/prices.py
+
 headroom: setup ## what every search saves on every graph and for what effort, to data/results/headroom
 	OMP_NUM_THREADS=1 python pipelines/headroom.py
 
 headroom-latency: setup ## what that is worth in ONNX Runtime, on a quiet machine
 	OMP_NUM_THREADS=1 python pipelines/headroom_latency.py
+
+timing-study: setup ## how often the timing of two models is wrong, on a quiet machine, to data/results/timing
+	OMP_NUM_THREADS=1 python pipelines/timing_study.py
+
+EXPORTS := .checkpoints/exports
+budgets: setup ## whether `rlflow optimise` keeps to its budget, on a quiet machine, to data/results/budgets
+	PYTHONPATH=tests python -m support.exports.full_size $(EXPORTS)
+	OMP_NUM_THREADS=1 python pipelines/budgets.py exports=$(EXPORTS)
+cost-accuracy: setup ## the sum of measured regions against end to end, on a quiet machine
+	OMP_NUM_THREADS=1 python pipelines/cost_accuracy.py
+
+price-model: setup ## learn the price model that ships from the measured regions, and judge it
+	OMP_NUM_THREADS=1 python pipelines/price_model.py
 
 RECALL ?=
 rules: setup ## the rules' figures: each at a thousand instances in ONNX Runtime; RECALL=equations.txt

@@ -85,7 +85,7 @@ def start_up_rows() -> list[dict[str, Any]]:
 
 def main() -> None:
     argparse.ArgumentParser(description=__doc__).parse_args()  # --help explains, and does not run for minutes
-    rows = [*output_of("step_speed.py"), *graph_rows(), *dream_rows(), *start_up_rows()]
+    rows = [*output_of("step_speed.py"), *output_of("price_speed.py"), *graph_rows(), *dream_rows(), *start_up_rows()]
     write_results(RESULT, rows)
     save(step_growth(rows), RESULT.with_suffix(".png"))
     for row in rows:

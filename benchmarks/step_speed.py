@@ -3,8 +3,8 @@
     python benchmarks/step_speed.py [--steps 300] [--profile]
 
 Random episodes in `SubstitutionEnv`, with the observation, on BERT-Base, ResNet-50 and BERT of up to 96 layers. The
-price list is warm: it has a price for every fragment, found by the fragment's signature as always; the time of a
-missing price has a row of its own. The parts are timed one by one on the graphs of one walk. `--profile` prints where
+price list is warm: it has a price for every fragment, found by the fragment's signature as always (for missing prices
+see price_speed.py). The parts are timed one by one on the graphs of one walk. `--profile` prints where
 the time of the steps goes instead.
 """
 
@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 
 from rlflow import zoo
-from rlflow.cost.measured import MeasuredCost, PricingConfig, empty_price_list
+from rlflow.cost.measured import MeasuredCost
 from rlflow.cost.price_list import Price, PriceList
 from rlflow.environments import EnvironmentConfig, SubstitutionEnv
 from rlflow.ir.graph import Graph
@@ -77,7 +77,6 @@ def all_rows(bert: Graph, whole: Library, steps: int) -> Iterator[dict[str, Any]
         yield scratch_row(name, graph, whole)
     yield from growth_rows(whole, steps)
     yield from part_rows(bert, whole)
-    yield miss_row(bert, whole)
 
 
 def few(graph: Graph, whole: Library) -> Library:
@@ -154,16 +153,6 @@ def stored_row(graph: Graph, rules: Library) -> dict[str, Any]:
 def resident_mb() -> float:
     pages = int(Path("/proc/self/statm").read_text().split()[1])
     return pages * 4096 / 1e6
-
-
-def miss_row(graph: Graph, whole: Library) -> dict[str, Any]:
-    """The additional time of a step for each price that the list does not have."""
-    prices = empty_price_list(1)
-    cost_model = MeasuredCost("deployed", prices, PricingConfig())
-    start = time.perf_counter_ns()
-    cost_model.runtime_ms(graph)
-    taken = (time.perf_counter_ns() - start) / 1e6
-    return row("a price that is missing, BERT-Base", taken / len(prices.prices), len(prices.prices), None)
 
 
 def part_rows(graph: Graph, whole: Library) -> Iterator[dict[str, Any]]:

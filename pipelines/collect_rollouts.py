@@ -17,9 +17,9 @@ from rlflow.tracking.stage import Stage, pipeline_stage
 
 @pipeline_stage
 def collect_rollouts(stage: Stage) -> None:
-    cost_model, keep_prices = priced(stage, stage.input("data/rules/prices.json"))
+    cost_model, keep_prices = priced(stage, stage.input("data/prices/generate_rules.json"))
     metrics = stage.each_graph(partial(_collect, cost_model=cost_model, keep_prices=keep_prices))
-    save_prices(cost_model, stage.output("data/rollouts/prices.json"))
+    save_prices(cost_model, stage.output("data/prices/collect_rollouts.json"))
     write_results(stage.metrics, metrics)
     stage.report(metrics)
 

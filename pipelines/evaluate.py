@@ -41,7 +41,7 @@ Applied = dict[str, dict[str, int]]  # method -> rule -> times on the way to the
 
 @pipeline_stage
 def evaluate(stage: Stage) -> None:
-    cost_model, keep_prices = priced(stage, stage.input("data/rollouts/prices.json"))
+    cost_model, keep_prices = priced(stage, stage.input("data/prices/collect_rollouts.json"))
     found = stage.each_graph(partial(_evaluate, cost_model=cost_model, keep_prices=keep_prices))
     metrics = {graph: rows for graph, (rows, _) in found.items()}
     applied = {graph: rules for graph, (_, rules) in found.items()}

@@ -45,7 +45,7 @@ def generate_rules(stage: Stage) -> None:
     for graph, rules in chosen.items():
         rules.save(stage.output(f"data/rules/{graph}/rule_set.json"))
         stage.run.artifact(stage.output(f"data/rules/{graph}"))
-    save_prices(cost_model, stage.output("data/rules/prices.json"))
+    save_prices(cost_model, stage.output("data/prices/generate_rules.json"))
 
     metrics = _metrics(library, report, config) | {"generation_s": generation_s, "seed": stage.seed}
     selected = {graph: len(rules.choices) for graph, rules in chosen.items()}

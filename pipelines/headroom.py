@@ -9,8 +9,7 @@ that has ended is kept until all have, so that a study which was killed goes on 
 
 import logging
 import shutil
-from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -28,12 +27,11 @@ from rlflow.evaluation.headroom import Cell, Key, Row, with_rows
 from rlflow.evaluation.results import read_results, write_results
 from rlflow.evaluation.tables import headroom_table
 from rlflow.optimiser import Budget
-from rlflow.runtime.isolation import Limits, call_isolated
-from rlflow.tracking.factories import cost_context_of, cost_model_of, model_file_of
+from rlflow.tracking.factories import cost_context_of, cost_model_of
 from rlflow.tracking.provenance import source_tags
 from rlflow.tracking.run import numbers, open_run
 from rlflow.tracking.store import open_store
-from rlflow.tracking.study import checkpoint_of, option
+from rlflow.tracking.study import checkpoint_of, graph_files, option
 
 RESULTS = Path("data/results/headroom")
 MEASURED = "measured"
@@ -71,7 +69,8 @@ def _cells(settings: Any, option_of: OptionOf, folder: Path) -> dict[Key, Cell]:
     searches = {name: option_of("search", name) for name in settings["methods"]}
     costs = _costs(settings, option_of, folder)
     graphs = [graph for cost in costs for graph in settings["graphs"][cost]]
-    models = _models(graphs, settings["processes"], option_of, folder)
+    sections = {graph: option_of("graph", graph) for graph in dict.fromkeys(graphs)}
+    models = graph_files(sections, folder, settings["processes"])
     return {
         (graph, cost, method): Cell(
             model=models[graph],
@@ -102,18 +101,6 @@ def _costs(settings: Any, option_of: OptionOf, folder: Path) -> dict[str, tuple[
                 continue
         costs[cost] = cost_context_of(section, prices)
     return costs
-
-
-def _models(graphs: Iterable[str], processes: int, option_of: OptionOf, folder: Path) -> dict[str, Path]:
-    """The graphs' files, each made in a process of its own, since a large model would leave much memory behind."""
-    sections = {graph: option_of("graph", graph) for graph in dict.fromkeys(graphs)}
-
-    def write(graph: str) -> Path:
-        place = folder / f"{graph}.onnx"
-        return place if place.exists() else call_isolated(Limits(), model_file_of, sections[graph], place)
-
-    with ThreadPoolExecutor(processes) as pool:
-        return dict(zip(sections, pool.map(write, sections), strict=True))
 
 
 def _budget(graph: str, method: str, search: Any, settings: Any) -> Budget:

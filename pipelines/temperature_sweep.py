@@ -26,7 +26,7 @@ from rlflow.world_model.model import WorldModel
 
 @pipeline_stage
 def temperature_sweep(stage: Stage) -> None:
-    cost_model, keep_prices = priced(stage, stage.input("data/rollouts/prices.json"))
+    cost_model, keep_prices = priced(stage, stage.input("data/prices/collect_rollouts.json"))
     metrics = stage.each_graph(partial(_sweep, cost_model=cost_model, keep_prices=keep_prices))
     save_prices(cost_model, stage.output("data/prices/temperature_sweep.json"))
     write_results(stage.metrics, metrics)

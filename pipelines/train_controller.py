@@ -30,7 +30,7 @@ CURVES = {
 
 @pipeline_stage
 def train_controller(stage: Stage) -> None:
-    cost_model, keep_prices = priced(stage, stage.input("data/rollouts/prices.json"))
+    cost_model, keep_prices = priced(stage, stage.input("data/prices/collect_rollouts.json"))
     trained = stage.each_graph(partial(_train, cost_model=cost_model, keep_prices=keep_prices))
     metrics = {graph: found for graph, (found, _) in trained.items()}
     curves = {graph: course for graph, (_, course) in trained.items()}

@@ -32,7 +32,7 @@ from rlflow.optimise import optimise
 
 if TYPE_CHECKING:
     from rlflow.cost.base import CostModel
-    from rlflow.cost.measured import PricingConfig
+    from rlflow.cost.pricing import PricingConfig
     from rlflow.equivalence.compare import EquivalenceReport
     from rlflow.ir.graph import Graph
     from rlflow.onnx_io import from_onnx, save_model, to_onnx
@@ -89,7 +89,7 @@ _HOMES = {
     "OptimisationResult": "rlflow.optimiser:OptimisationResult",
     "Optimised": "rlflow.optimise.api:Optimised",
     "Optimiser": "rlflow.optimiser:Optimiser",
-    "PricingConfig": "rlflow.cost.measured:PricingConfig",
+    "PricingConfig": "rlflow.cost.pricing:PricingConfig",
     "Rewriter": "rlflow.rules.matching.rewriter:Rewriter",
     "from_onnx": "rlflow.onnx_io:from_onnx",
     "load_library": "rlflow.rules.library:load",

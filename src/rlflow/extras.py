@@ -19,7 +19,7 @@ from rlflow.errors import InputError
 
 EXTRAS: Mapping[str, tuple[str, ...]] = {
     "learn": ("torch", "stable_baselines3", "sb3_contrib", "gymnasium", "safetensors"),
-    "experiments": ("dvc", "mlflow", "hydra", "omegaconf", "filelock"),
+    "experiments": ("dvc", "mlflow", "hydra", "omegaconf", "filelock", "yaml"),
     "plots": ("matplotlib",),
 }
 """Each extra of pyproject.toml with the modules that RLFlow imports from it."""

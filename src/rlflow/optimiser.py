@@ -34,12 +34,20 @@ OnProgress = Callable[[float, str], None]
 """Called with the fraction done (0 to 1) and a line of text."""
 
 
+def never() -> bool:
+    return False
+
+
 @dataclass(frozen=True)
 class Budget:
-    """A limit on time and on expansions; None is no limit. An expansion looks at all rewrites of one graph."""
+    """A limit on time and on expansions; None is no limit. An expansion looks at all rewrites of one graph.
+
+    The time is over, too, as soon as `is_called_off` says so, which is asked again and again.
+    """
 
     time_s: float | None = None
     expansions: int | None = None
+    is_called_off: Callable[[], bool] = never
 
     def __post_init__(self) -> None:
         if self.time_s is not None and not self.time_s > 0:
@@ -185,7 +193,12 @@ class Workspace:
 
     @property
     def is_out_of_time(self) -> bool:
-        return self.budget.time_s is not None and self.elapsed_s >= self.budget.time_s
+        time_s = self.budget.time_s
+        return self.budget.is_called_off() or (time_s is not None and self.elapsed_s >= time_s)
+
+    @property
+    def _deadline(self) -> float | None:
+        return None if self.budget.time_s is None else self.started + self.budget.time_s
 
     @property
     def is_spent(self) -> bool:
@@ -212,13 +225,17 @@ class Workspace:
         Each call is an expansion; what is not wanted is not priced.
         """
         self.expansions += 1
-        for rule, matches in self.rewriter.matches(state.graph).found():
-            for location, match in enumerate(matches):
-                if self.is_out_of_time:
-                    return
-                if wanted(match):
-                    runtime_ms = self.evaluator.runtime_after_ms(state.graph, match)
-                    yield Option(Location(rule, location), match, runtime_ms)
+        found = self.rewriter.matches(state.graph).found()
+        places = (
+            (Location(rule, location), match)
+            for rule, matches in found
+            for location, match in enumerate(matches)
+            if wanted(match)
+        )
+        for action, match in self.evaluator.foreseen(state.graph, places, self._deadline):
+            if self.is_out_of_time:
+                return
+            yield Option(action, match, self.evaluator.runtime_after_ms(state.graph, match))
 
     def take(self, state: State, option: Option) -> State:
         """Carry out a rewrite that was priced."""

@@ -89,7 +89,7 @@ def test_the_first_model_really_kills_what_runs_it(tmp_path):
 @pytest.mark.parametrize("name", DEADLY)
 def test_the_original_comes_back_with_the_reason(name):
     model, reason = DEADLY[name]
-    found = optimise(model, method="greedy", budget_s=5.0, gate=GateConfig(limits=LIMITS))
+    found = optimise(model, method="greedy", budget_s=120.0, gate=GateConfig(limits=LIMITS))
     assert found.written == "original"
     assert found.model == model
     assert found.reason.startswith("it could not be tried here: ")
@@ -127,7 +127,7 @@ def test_the_commands_live_on(rlflow, tmp_path):
     path, output = tmp_path / "model.onnx", tmp_path / "output.onnx"
     onnx.save(DEADLY["crash"][0], path)
     before = path.read_bytes()
-    code, out, _ = rlflow("optimise", path, "-o", output, "--budget", "5s")
+    code, out, _ = rlflow("optimise", path, "-o", output, "--budget", "2m")
     assert code == 0
     assert "it could not be tried here: ONNX Runtime ended the process that ran it (SIGFPE)" in out
     assert output.read_bytes() == path.read_bytes() == before

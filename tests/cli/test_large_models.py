@@ -24,7 +24,7 @@ from rlflow.onnx_io import external_data, save_model, saving, to_onnx
 
 external_data.MESSAGE_LIMIT_BYTES = saving._PROTOBUF_LIMIT_BYTES = 2**27
 model, output = map(Path, sys.argv[1:])
-settings = {"method": "greedy", "budget_s": 20.0, "gate": GateConfig(draws=1, rounds=1, runs_per_round=1)}
+settings = {"method": "greedy", "budget_s": 120.0, "gate": GateConfig(draws=1, rounds=1, runs_per_round=1)}
 # what is timed takes a quarter of a gigabyte, whatever the model
 rlflow.optimise(zoo.build("tiny_transpose"), **settings)
 before = getrusage(RUSAGE_SELF).ru_maxrss

@@ -41,7 +41,7 @@ def optimised(tmp_path, monkeypatch):
     def run(proto, **settings):
         path = tmp_path / "model.onnx"
         onnx.save(proto, str(path))
-        return optimise(path, method="greedy", budget_s=5.0, **settings)
+        return optimise(path, method="greedy", budget_s=120.0, **settings)
 
     return run
 
@@ -77,7 +77,7 @@ def test_a_model_of_open_sizes_is_optimised_at_the_shape_that_is_named(optimised
     found = optimised(model(SCALED, x=("n", 16)), shapes={"x": (4096, 16)}, setting="as_written")
     assert found.result.trajectory.steps
     assert found.equivalence.non_vacuous_draws > 0
-    assert set(found.latency) == {"as_written", "deployed"}
+    assert set(found.latency) == {"as_written"}, "the setting that was asked for"
     assert found.model.graph.input[0].type.tensor_type.shape.dim[0].dim_param == "n"
 
 
@@ -118,7 +118,7 @@ def test_a_rule_does_not_write_what_the_opset_cannot(optimised):
 
 def test_a_price_cache_that_cannot_be_written_costs_nothing_but_time(optimised, tmp_path, caplog):
     (tmp_path / "file").write_text("")
-    found = optimised(model(SCALED), prices=tmp_path / "file" / "prices.json")
+    found = optimised(model(SCALED), cost_model="measured", prices=tmp_path / "file" / "prices.json")
     assert found.written in ("optimised", "original")
     assert "could not be kept" in caplog.text
 

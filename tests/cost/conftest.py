@@ -4,8 +4,10 @@ from collections.abc import Callable
 
 import pytest
 from support.cost_graphs import SMALL_BERT, K, M, N, graph, weight
+from support.prices import DrawnTimings
 
 from rlflow import zoo
+from rlflow.cost import pricing
 from rlflow.ir.graph import Graph
 from rlflow.onnx_io import from_onnx
 from rlflow.rules import library as rule_library
@@ -32,3 +34,12 @@ def linear() -> Graph:
         {"z": (M, N)},
         {"a": weight(K, 2), "b": weight(2, N)},
     )
+
+
+@pytest.fixture
+def drawn_timings(monkeypatch: pytest.MonkeyPatch) -> DrawnTimings:
+    """Timings that are drawn instead of taken, so that no test waits for the clock."""
+    timings = DrawnTimings()
+    for name in ("time_batch", "time_launch", "time_probe_ms"):
+        monkeypatch.setattr(pricing, name, getattr(timings, name))
+    return timings

@@ -1,23 +1,26 @@
 """Measured cost: priced once, frozen, independent of how a graph was reached."""
 
+import math
 import random
 
 import numpy as np
 import pytest
 from support.cost_graphs import graph, weight
 from support.prices import drawn_prices
+from support.searches import make
 
-from rlflow.cost import measured
-from rlflow.cost.measured import MeasuredCost, PricingConfig, empty_price_list
+from rlflow.cost import pricing
+from rlflow.cost.measured import MeasuredCost, empty_price_list
+from rlflow.cost.pricing import PricingConfig
 from rlflow.cost.regions import partition, updated
 from rlflow.errors import PriceError, RLFlowError
 from rlflow.ir.node import Node, Ref
 from rlflow.ir.structural_hash import structural_hash
+from rlflow.optimiser import Budget
 from rlflow.rules.matching.rewriter import Rewriter
 from rlflow.runtime.session import SETTINGS
-from rlflow.runtime.timing.fragments import FragmentTiming
 
-FAST = PricingConfig(repetitions=3, time_cap_s=0.05)
+FAST = PricingConfig(sessions=2, turns=1, eviction_bytes=1_000_000, slow_pace=math.inf)
 
 
 @pytest.fixture
@@ -57,7 +60,7 @@ def test_a_frozen_list_needs_no_runtime(linear, monkeypatch):
     def refuse(*arguments, **settings):
         raise AssertionError("a frozen price list was timed again")
 
-    monkeypatch.setattr(measured, "time_fragment", refuse)
+    monkeypatch.setattr(pricing, "time_batch", refuse)
     assert MeasuredCost("deployed", prices, None).cost(linear) == cost
 
 
@@ -84,39 +87,6 @@ def test_views_cost_one_launch_whatever_their_size_and_kind():
         assert views[0].ms < relu / 3
 
 
-def test_a_slow_minute_does_not_show_in_prices(linear, monkeypatch):
-    """The second list is taken while everything, the probe too, takes three times as long."""
-    prices = []
-    for slowness in (1.0, 3.0):
-        timing = FragmentTiming(ms=0.5 * slowness, probe_ms=0.8 * slowness)
-        monkeypatch.setattr(measured, "time_fragment", lambda *_, timing=timing, **__: timing)
-        listed = empty_price_list(1)
-        listed.probe_ms = 0.8
-        MeasuredCost("deployed", listed, FAST).runtime_ms(linear)
-        prices.append(listed)
-    assert prices[0] == prices[1]
-    assert prices[0].prices
-
-
-def test_what_was_timed_in_a_slow_minute_is_timed_again(linear, monkeypatch):
-    """Others fill the caches: the price at that minute's pace would be wrong, as the probe suffers more than it."""
-    slow, quiet = FragmentTiming(ms=0.9, probe_ms=1.5), FragmentTiming(ms=0.5, probe_ms=0.9)
-    taken = []
-
-    def price(*timings):
-        turns = iter(timings)
-        monkeypatch.setattr(measured, "time_fragment", lambda *_, **__: taken.append(1) or next(turns))
-        listed = empty_price_list(1)
-        listed.probe_ms = 0.9
-        MeasuredCost("deployed", listed, FAST).runtime_ms(linear)
-        return [p.ms for p in listed.prices.values()]
-
-    assert price(slow, quiet) == [0.5]
-    assert price(slow, slow, slow) == [0.54]  # not for ever
-    assert price(quiet) == [0.5]
-    assert len(taken) == 2 + 3 + 1
-
-
 def test_the_first_timing_sets_the_pace_of_a_list(linear):
     prices = empty_price_list(1)
     assert prices.probe_ms is None
@@ -124,14 +94,80 @@ def test_the_first_timing_sets_the_pace_of_a_list(linear):
     assert prices.probe_ms > 0
 
 
-def test_a_fragment_that_cannot_run_is_estimated_and_says_so(linear, monkeypatch, caplog):
-    def refuse(*arguments, **settings):
+def test_what_several_graphs_lack_is_measured_together_and_once(bert, drawn_timings):
+    """Two depths share all their layers; the second call finds everything."""
+    graphs = [bert(layers=1), bert(layers=2), bert(layers=3)]
+    model = MeasuredCost("deployed", empty_price_list(1), PricingConfig(size=4))
+    assert model.measure(graphs) == 0
+    distinct = len(model.price_list.prices)
+    assert len(drawn_timings.batches) == math.ceil(distinct / 4)
+    assert sum(map(len, drawn_timings.batches)) == distinct - 1  # a view is no model to be timed
+    assert model.measuring.prices == distinct
+    taken = len(drawn_timings.batches)
+    assert model.measure(graphs) == 0
+    one_by_one = MeasuredCost("deployed", model.price_list, None)
+    assert [model.runtime_ms(g) for g in graphs] == [one_by_one.runtime_ms(g) for g in graphs]
+    assert len(drawn_timings.batches) == taken
+
+
+def test_all_that_a_graph_lacks_is_measured_together(bert, drawn_timings):
+    model = MeasuredCost("deployed", empty_price_list(1), PricingConfig(size=1000))
+    model.runtime_ms(bert())
+    assert [len(batch) for batch in drawn_timings.batches] == [len(model.price_list.prices) - 1]
+
+
+def test_after_a_rewrite_only_what_is_new_is_looked_for(bert, shipped, drawn_timings):
+    rewriter, model = Rewriter(shipped.rules), MeasuredCost("deployed", empty_price_list(1), PricingConfig())
+    g = bert()
+    model.runtime_ms(g)
+    before = len(drawn_timings.batches)
+    children = [rewriter.apply(g, match) for found in rewriter.matches(g) for match in found[:1]]
+    assert model.measure(children) == 0
+    assert len(drawn_timings.batches) > before
+    fresh = MeasuredCost("deployed", model.price_list, None)
+    assert [model.runtime_ms(c) for c in children] == [fresh.runtime_ms(c) for c in children]
+
+
+def test_a_search_measures_as_often_as_it_looks_at_states(bert, shipped, drawn_timings):
+    """From an empty list; and with the list that it leaves, one that measures nothing takes the same way."""
+    filled = MeasuredCost("deployed", empty_price_list(1), PricingConfig(size=1000))
+    measuring = make("greedy", shipped, filled).optimise(bert(), Budget(expansions=4))
+    assert measuring.expansions == 4
+    assert len(drawn_timings.batches) <= 1 + 2 * measuring.expansions  # few states are looked at in two parts
+    assert len(filled.price_list.prices) > 5 * len(drawn_timings.batches)
+    frozen = MeasuredCost("deployed", filled.price_list, None)
+    again = make("greedy", shipped, frozen).optimise(bert(), Budget(expansions=4))
+    assert (again.trajectory, again.best_ms) == (measuring.trajectory, measuring.best_ms)
+    assert again.effort.rewrites == measuring.effort.rewrites
+
+
+def test_a_frozen_list_tells_what_is_missing_and_measures_nothing(linear, drawn_timings):
+    model = MeasuredCost("as_written", empty_price_list(1), None)
+    assert model.measure([linear]) == 2
+    assert not drawn_timings.batches
+
+
+def test_patience_with_a_slow_machine_ends_and_says_so(linear, drawn_timings):
+    model = MeasuredCost("as_written", empty_price_list(1), PricingConfig(patience_s=0.01))
+    model.price_list.probe_ms = 0.5  # the probe of the drawn timings takes twice as long
+    with pytest.raises(
+        PriceError, match=r"2 prices cannot be measured: for 0\.01 s .*over 1\.2 times slower.*try again"
+    ):
+        model.runtime_ms(linear)
+    assert not model.price_list.prices
+
+
+@pytest.mark.parametrize("where", ["standalone_model", "time_batch"])
+def test_a_fragment_that_cannot_run_is_estimated_and_says_so(linear, monkeypatch, caplog, where):
+    def refuse(models, **settings):
+        if where == "time_batch":
+            return [RLFlowError("no kernel") for _ in models]
         raise RLFlowError("no kernel")
 
-    monkeypatch.setattr(measured, "time_fragment", refuse)
+    monkeypatch.setattr(pricing, where, refuse)
     prices = empty_price_list(1)
     assert MeasuredCost("deployed", prices, FAST).runtime_ms(linear) > 0
-    assert all(p.estimated for p in prices.prices.values())
+    assert all(p.estimated and p.sigma_ms == p.ms for p in prices.prices.values())
     assert "is estimated (no kernel)" in caplog.text
 
 

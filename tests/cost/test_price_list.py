@@ -4,12 +4,13 @@ import pytest
 
 from rlflow.cost.price_list import Price, PriceList, load
 from rlflow.errors import PriceError
+from rlflow.runtime.timing.batches import PROTOCOL_VERSION
 
 
 @pytest.fixture
 def prices() -> PriceList:
     made = PriceList("abc", "a machine", probe_ms=0.75)
-    made.add("deployed", "f2", Price(0.5, "MatMul"))
+    made.add("deployed", "f2", Price(0.5, "MatMul", sigma_ms=0.0125))
     made.add("as_written", "f1", Price(0.25, "Add", estimated=True))
     return made
 
@@ -32,7 +33,7 @@ def test_equal_lists_are_equal_files(prices, tmp_path):
 
 def test_a_price_is_never_replaced_and_settings_do_not_mix(prices):
     prices.add("deployed", "f2", Price(9.0, "again"))
-    assert prices.get("deployed", "f2") == Price(0.5, "MatMul")
+    assert prices.get("deployed", "f2") == Price(0.5, "MatMul", sigma_ms=0.0125)
     assert prices.get("as_written", "f2") is None
 
 
@@ -40,6 +41,20 @@ def test_another_machine_is_refused_by_name(prices, tmp_path):
     prices.save(tmp_path / "p.json")
     with pytest.raises(PriceError, match=r"p\.json was measured on other hardware \(a machine\): delete it"):
         load(tmp_path / "p.json", "abd")
+
+
+@pytest.mark.parametrize(("protocol", "named"), [(None, "unknown"), (PROTOCOL_VERSION - 1, PROTOCOL_VERSION - 1)])
+def test_prices_that_were_measured_in_another_way_are_refused(prices, tmp_path, protocol, named):
+    """The first list is one of before the protocol was written down."""
+    path = tmp_path / "p.json"
+    prices.save(path)
+    content = json.loads(path.read_text())
+    assert content.pop("protocol") == PROTOCOL_VERSION
+    path.write_text(json.dumps(content | ({"protocol": protocol} if protocol else {})))
+    before = path.read_bytes()
+    with pytest.raises(PriceError, match=rf"another way \(protocol {named}, not {PROTOCOL_VERSION}\).*: delete it"):
+        load(path, "abc")
+    assert path.read_bytes() == before
 
 
 @pytest.mark.parametrize(
@@ -56,6 +71,7 @@ def test_another_machine_is_refused_by_name(prices, tmp_path):
         '{"hardware": "abc", "machine": "m", "probe_ms": 1.0, "prices": {"k": {"ms": "fast", "description": "d"}}}',
         '{"hardware": "abc", "machine": "m", "probe_ms": 1.0, "prices": {"k": {"ms": -1.0, "description": "d"}}}',
         '{"hardware": "abc", "machine": "m", "probe_ms": 1.0, "prices": {"k": {"ms": NaN, "description": "d"}}}',
+        '{"hardware": "a", "machine": "", "probe_ms": 1, "prices": {"": {"ms": 1, "description": "", "sigma_ms": -1}}}',
     ],
 )
 def test_a_damaged_file_is_refused(content, tmp_path):

@@ -4,8 +4,9 @@ import random
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
+from support.drawn_cnns import networks
 from support.prices import drawn_prices
 from support.strategies import graphs
 from support.walks import REWRITER
@@ -62,7 +63,7 @@ def walked(name: str, kind: str, *, walks: int, steps: int) -> Walk:
 
 
 @pytest.mark.parametrize("kind", MODELS)
-@pytest.mark.parametrize("name", ["bert", "tiny_merge", "tiny_scale"])
+@pytest.mark.parametrize("name", ["bert", "tiny_merge", "tiny_scale", "squeezenet1_1"])
 def test_remembered_prices_are_those_of_the_graphs(name, kind):
     """Not vacuous: many prices came from memory, since fewer rewrites were carried out than priced."""
     walk = walked(name, kind, walks=2, steps=5)
@@ -80,6 +81,13 @@ def test_remembered_prices_are_those_of_the_graphs_in_the_whole_zoo(name, kind):
 @given(graphs(), st.sampled_from(sorted(MODELS)), st.integers(0, 2**32 - 1))
 def test_remembered_prices_are_those_of_drawn_graphs(graph, kind, seed):
     Walk(MODELS[kind](), MODELS[kind]()).go(graph, 3, random.Random(seed))
+
+
+@given(networks(most=6), st.integers(0, 2**32 - 1))
+@settings(max_examples=20, deadline=None)
+def test_remembered_prices_are_those_of_drawn_convolutional_networks(model, seed):
+    """What an edit does to the layout may reach any number of nodes beyond it."""
+    Walk(MODELS["deployed"](), MODELS["deployed"]()).go(from_onnx(model), 2, random.Random(seed))
 
 
 def test_matches_far_from_an_edit_are_not_looked_at_again(bert, monkeypatch):

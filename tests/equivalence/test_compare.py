@@ -52,6 +52,14 @@ def test_a_weight_just_above_the_tolerance_fails_and_just_below_passes(make_mode
     assert f"{above.max_relative_error:.2e}" in above.reason
 
 
+def test_where_there_is_no_time_one_input_is_drawn(make_dense):
+    """The first of those that are drawn otherwise. Not vacuous: it tells a wrong model from a right one."""
+    report = compare(make_dense(), make_dense(), draws=3, drawing_s=0.0)
+    assert report.equivalent
+    assert (report.draws, report.non_vacuous_draws) == (1, 1)
+    assert not compare(make_dense(), make_dense(scale=1 + 1e-3), draws=3, drawing_s=0.0).equivalent
+
+
 def test_one_perturbed_weight_of_a_matrix_fails(make_dense):
     report = compare(make_dense(), make_dense(scale=1 + 1e-3))
     assert not report.equivalent

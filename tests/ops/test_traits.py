@@ -10,6 +10,7 @@ import pytest
 
 import rlflow
 from rlflow.ir.tensor_type import TensorType
+from rlflow.ops.blocking import BLOCKING
 from rlflow.ops.carried import CARRIED
 from rlflow.ops.domain import FloatDomain
 from rlflow.ops.registry import OPERATORS, TRAITS, TRAITS_BY_TYPE, having, types_having
@@ -41,6 +42,7 @@ NAMED = {
         {"If", "Loop", "Scan", "SequenceMap", "Constant", "Identity"},
         "control flow, and the nodes by which a body reads what surrounds it",
     ),
+    "onnx_io/tree_ensemble.py": ({"TreeEnsembleRegressor"}, "the node that holds the trees which it writes"),
     "rules/dsl/__init__.py": ({"Shape"}, "a type of the language, not the operator"),
     "rules/dsl/operators.py": ({"Split"}, "the constructor of all parts at once"),
     "rules/dsl/tensors.py": ({"Constant"}, "a number in a rule is a Constant"),
@@ -48,9 +50,11 @@ NAMED = {
         {"Constant", "Split"},
         "the notation: a Constant is a number, a Split's first output is written",
     ),
+    "runtime/blocks.py": ({"MaxPool"}, "a model is built to ask the runtime for the size of its blocks"),
     "runtime/input_domains.py": ({"Constant", "Loop"}, "nodes that hold numbers, and results of a body"),
     "runtime/opsets.py": ({"Identity"}, "a model is built to ask the runtime which opsets it has"),
-    "runtime/timing/fragments.py": ({"MatMul", "Flatten"}, "models are built to time the runtime itself"),
+    "runtime/timing/pace.py": ({"MatMul"}, "a model is built to time the machine itself"),
+    "runtime/timing/batches.py": ({"MatMul", "Flatten"}, "models are built to time the runtime itself"),
 }
 """Modules that name operators, with the reason."""
 
@@ -91,6 +95,12 @@ def test_carried_operators_exist_and_have_traits() -> None:
     schemas = {schema.name for schema in onnx.defs.get_all_schemas() if not schema.domain}
     assert {name for name in CARRIED if "." not in name} <= schemas
     assert all(traits != Traits() for traits in CARRIED.values())
+
+
+def test_operators_that_know_blocked_images_exist() -> None:
+    """A misspelt name would be taken for an operator of plain images."""
+    assert {name for name in BLOCKING if "." not in name} <= {schema.name for schema in onnx.defs.get_all_schemas()}
+    assert {name for name in BLOCKING if "." in name} <= OPERATORS.keys()
 
 
 def test_of_two_operators_of_one_type_that_of_onnx_answers() -> None:

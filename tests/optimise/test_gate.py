@@ -1,22 +1,66 @@
 """A rewritten model that is wrong or slower beyond noise is not delivered."""
 
 import pytest
+from onnx import ModelProto
 
-from rlflow.optimise.gate import is_faster, is_slower
+from rlflow import zoo
+from rlflow.optimise.gate import GateConfig, is_faster, is_slower, latency_change, timed
 from rlflow.optimise.report import LatencyChange
 from rlflow.runtime.session import Setting
-from rlflow.runtime.timing.statistics import Ratio
+from rlflow.runtime.timing.latency import Round
+from rlflow.runtime.timing.sequential import SequentialTest
+
+
+def rounds(candidate_ms: float, count: int, retaken: int = 0) -> list[Round]:
+    """Of an original that takes 2 ms."""
+    times_ms = {"original": 2.0, "original again": 2.0, "candidate": candidate_ms, "candidate again": candidate_ms}
+    return [Round(times_ms, retaken)] * count
 
 
 @pytest.mark.parametrize(
-    ("ratio", "faster", "slower"),
-    [
-        (Ratio(2.0, 1.9, 2.1), True, False),
-        (Ratio(0.5, 0.4, 0.6), False, True),
-        (Ratio(1.05, 0.9, 1.2), False, False),
-        (Ratio(0.95, 0.9, 1.1), False, False),
-    ],
+    ("candidate_ms", "count", "faster", "slower"),
+    [(1.0, 4, True, False), (4.0, 4, False, True), (2.0, 4, False, False), (1.0, 3, False, False)],
 )
-def test_slower_is_what_is_slower_beyond_noise(ratio: Ratio, faster: bool, slower: bool) -> None:
-    latency: dict[Setting, LatencyChange] = {"deployed": LatencyChange(1.0, 1.0 / ratio.value, ratio)}
+def test_slower_is_what_is_slower_beyond_noise(candidate_ms: float, count: int, faster: bool, slower: bool) -> None:
+    change = latency_change(rounds(candidate_ms, count, retaken=1), SequentialTest())
+    latency: dict[Setting, LatencyChange] = {"deployed": change}
     assert (is_faster(latency, "deployed"), is_slower(latency, "deployed")) == (faster, slower)
+    assert (change.before_ms, change.after_ms, change.retaken) == (2.0, candidate_ms, count)
+
+
+@pytest.fixture
+def much_work() -> ModelProto:
+    """Twenty times the work of `little_work`: no machine is so busy that it is not slower."""
+    return zoo.build("mlp", layers=20, inputs=256, hidden=256, outputs=256)
+
+
+@pytest.fixture
+def little_work() -> ModelProto:
+    return zoo.build("mlp", layers=1, inputs=256, hidden=256, outputs=256)
+
+
+def test_rounds_go_on_until_the_answer_is_decided(much_work: ModelProto, little_work: ModelProto) -> None:
+    """Of a model with a twentieth of the work: at the first number of rounds at which that can be said, or little
+    later if a round was spoilt.
+    """
+    said: list[str] = []
+    config = GateConfig(runs_per_round=2, time_s=60.0)
+    change = timed(much_work, little_work, "as_written", config, on_progress=lambda fraction, text: said.append(text))
+    assert change.verdict.decision == "faster"
+    assert 4 <= change.verdict.rounds == len(said) < config.rounds
+    assert change.before_ms > change.after_ms
+    assert said[-1] == f"timing the result against the original: {change.verdict}"
+
+
+@pytest.mark.parametrize("limits", [{"rounds": 2}, {"time_s": 0.0}])
+def test_rounds_end_where_they_must(little_work: ModelProto, limits: dict[str, float]) -> None:
+    change = timed(little_work, little_work, "deployed", GateConfig(runs_per_round=1, **limits))
+    assert change.verdict.decision == "undecided"
+    assert change.verdict.rounds == limits.get("rounds", 1)
+
+
+def test_the_time_that_is_left_to_the_caller_counts_too(little_work: ModelProto) -> None:
+    """It goes down by 4 s with every look at it, which makes 4 s of every round."""
+    seconds = iter(range(11, -100, -4))
+    change = timed(little_work, little_work, "deployed", GateConfig(runs_per_round=1), lambda: float(next(seconds)))
+    assert change.verdict.rounds == 2

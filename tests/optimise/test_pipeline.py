@@ -3,6 +3,7 @@
 import shlex
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import onnx
@@ -20,9 +21,11 @@ from rlflow.equivalence.compare import compare
 from rlflow.errors import EquivalenceError
 from rlflow.ir.graph import Graph
 from rlflow.onnx_io import from_onnx
+from rlflow.optimise.clock import Deadline, Shares
 from rlflow.optimise.diagnose import Derivation
 from rlflow.optimise.gate import GateConfig, check
-from rlflow.optimise.pipeline import NOTHING_FOUND, Pipeline
+from rlflow.optimise.phases import Phases
+from rlflow.optimise.pipeline import INTERRUPTED, NOTHING_FOUND, Pipeline
 from rlflow.optimiser import Budget, OnProgress, OptimisationResult, Optimiser
 from rlflow.rules import library as rule_library
 from rlflow.rules.library import Library
@@ -97,6 +100,11 @@ RECURRENT = """
         >
     }
 """
+CHAIN = """
+    <ir_version: 8, opset_import: ["" : 17]>
+    chain (float[64, 128] x) => (float[64, 128] y)
+    <float[128, 128] w, float[128, 128] v> { p = MatMul(x, w)  y = MatMul(p, v) }
+"""
 BEFORE_A_LAYER = """
     <ir_version: 8, opset_import: ["" : 17]>
     before (bool c, float[64, 128] x) => (float[64, 128] y)
@@ -112,11 +120,22 @@ BEFORE_A_LAYER = """
 
 
 @dataclass
+class Clock:
+    """Seconds that pass when somebody says so."""
+
+    now_s: float = 0.0
+
+    def __call__(self) -> float:
+        return self.now_s
+
+
+@dataclass
 class Recorded:
-    """A method, and the budgets that it was given."""
+    """A method, and the budgets that it was given; by `clock` it takes all of each."""
 
     method: Optimiser
     budgets: list[float | None] = field(default_factory=list)
+    clock: Clock | None = None
 
     @property
     def name(self) -> str:
@@ -128,7 +147,9 @@ class Recorded:
 
     def optimise(self, graph: Graph, budget: Budget, on_progress: OnProgress | None = None) -> OptimisationResult:
         self.budgets.append(budget.time_s)
-        return self.method.optimise(graph, budget, on_progress)
+        if self.clock is not None and budget.time_s is not None:
+            self.clock.now_s += budget.time_s
+        return self.method.optimise(graph, Budget(), on_progress)
 
 
 class DearerIsBetter(AnalyticCost):
@@ -141,7 +162,12 @@ class DearerIsBetter(AnalyticCost):
 def pipeline(library: Library = LIBRARY, cost: AnalyticCost | None = None, **dimensions: int) -> Pipeline:
     cost = cost or AnalyticCost()
     method = Recorded(Greedy(library, Rewriter(library.rules), cost))
-    return Pipeline(method, cost, library, "as_written", replace(GATE, dimensions=dimensions), dimensions)
+    phases = Phases(method, cost, "as_written", replace(GATE, dimensions=dimensions))
+    return Pipeline(phases, library, dimensions)
+
+
+def with_phases(pipeline: Pipeline, **changed: Any) -> Pipeline:
+    return replace(pipeline, phases=replace(pipeline.phases, **changed))
 
 
 def subgraphs_of(graph: GraphProto) -> dict[str, GraphProto]:
@@ -164,7 +190,7 @@ def assert_equal(before: ModelProto, after: ModelProto) -> None:
 def test_both_branches_are_rewritten_though_nothing_matches_around_them() -> None:
     model = filled(LAYERS)
     assert not any(Rewriter(LIBRARY.rules).matches(from_onnx(model)).counts)
-    made = pipeline().run(model, None)
+    made = pipeline().run(model)
     assert [body.place for body in made.inside] == ["the then_branch of y", "the else_branch of y"]
     assert all(body.steps and body.cost_after_ms < body.cost_before_ms for body in made.inside)
     assert not made.steps
@@ -174,10 +200,9 @@ def test_both_branches_are_rewritten_though_nothing_matches_around_them() -> Non
     assert_equal(model, made.candidate)
 
 
-def test_a_body_of_a_body_and_the_budget_of_each() -> None:
-    """The innermost come first; the Loop's body has nothing to do but what was done inside it."""
-    wrapped = pipeline()
-    made = wrapped.run(filled(NESTED), 110.0)
+def test_a_body_of_a_body_comes_first() -> None:
+    """The innermost first; the Loop's body has nothing to do but what was done inside it."""
+    made = pipeline().run(filled(NESTED))
     assert [body.attribute for body in made.inside] == ["then_branch", "else_branch", "body"]
     assert [bool(body.steps) for body in made.inside] == [True, True, False]
     assert not made.inside[2].left_because
@@ -185,13 +210,65 @@ def test_a_body_of_a_body_and_the_budget_of_each() -> None:
     assert operators(inner["else_branch"]) == ["MatMul"]
     assert operators(inner["then_branch"]) == ["MatMul", "Add"]
     assert made.equivalence.non_vacuous_draws
-    assert isinstance(wrapped.method, Recorded)
-    assert wrapped.method.budgets == pytest.approx([30.0, 20.0, 40.0, 20.0])
+
+
+def test_bodies_share_the_time_as_they_share_the_nodes() -> None:
+    """2 nodes around 4 around 3 and 2, of which each may search for half of its time, and takes it.
+
+    Of 22,000 s, the Loop's body gets 9/11, of that the then_branch 3/9 and the else_branch 2/6 of what is left then.
+    What is not spent on searching goes on to those that come later. Beside such a budget the few seconds are nothing
+    that are kept free for timing.
+    """
+    clock = Clock()
+    shares = Shares(judging=1.0, searching=2.0, measuring=1.0, timing=1.0)
+    nested = with_phases(pipeline(), shares=shares)
+    method = nested.phases.method
+    assert isinstance(method, Recorded)
+    method.clock = clock
+    nested.run(filled(NESTED), Deadline.after(22_000.0, now_s=clock))
+    body_s = 18_000.0
+    then_s = body_s * 3 / 9 / 2
+    else_s = (body_s - then_s) * 2 / 6 / 2
+    own_s = (body_s - then_s - else_s) / 2
+    around_s = (22_000.0 - then_s - else_s - own_s) / 2
+    assert method.budgets == pytest.approx([then_s, else_s, own_s, around_s], rel=0.02)
+
+
+def test_a_search_that_would_take_minutes_ends_with_its_share_and_the_rest_is_done_in_time() -> None:
+    """By a clock that the search moves on; the check had its time kept free."""
+    clock = Clock()
+    late = pipeline()
+    method = late.phases.method
+    assert isinstance(method, Recorded)
+    method.clock = clock
+    made = late.run(with_drawn_weights(CHAIN), Deadline.after(30.0, now_s=clock))
+    assert made.steps
+    assert made.equivalence.non_vacuous_draws
+    assert clock.now_s < 30.0
+
+
+def test_what_is_interrupted_is_checked_and_not_timed() -> None:
+    """From the moment at which the search begins, as Ctrl-C would do it."""
+    seen: list[str] = []
+    interrupted = with_phases(pipeline(), on_progress=lambda done, text: seen.append(text))
+    deadline = Deadline.after(None, is_interrupted=lambda: "searching" in seen)
+    made = interrupted.run(with_drawn_weights(CHAIN), deadline)
+    assert made.steps, "the method does not look at the clock"
+    assert made.equivalence.non_vacuous_draws
+    assert not made.latency
+    assert not made.left_because
+
+
+def test_nothing_is_known_of_what_is_interrupted_before() -> None:
+    model = with_drawn_weights(CHAIN)
+    made = pipeline().run(model, Deadline.after(None, is_interrupted=lambda: True))
+    assert made.left_because == INTERRUPTED
+    assert made.candidate is model
 
 
 def test_a_body_that_cannot_be_judged_stays_as_it_is() -> None:
     model = filled(UNTYPED)
-    made = pipeline().run(model, None)
+    made = pipeline().run(model)
     left, done = made.inside
     assert done.steps
     assert left.left_because.startswith("it could not be tried here")
@@ -214,8 +291,8 @@ def test_a_body_that_became_slower_stays_as_it_is() -> None:
         {},
     )
     model = with_drawn_weights(text)
-    slow = replace(pipeline(Library((apart,)), DearerIsBetter()), gate=GateConfig())
-    made = slow.run(model, None)
+    slow = with_phases(pipeline(Library((apart,)), DearerIsBetter()), gate=GateConfig())
+    made = slow.run(model)
     assert [body.left_because for body in made.inside] == ["the rewritten one was slower beyond noise", NOTHING_FOUND]
     assert made.candidate is model
 
@@ -223,8 +300,8 @@ def test_a_body_that_became_slower_stays_as_it_is() -> None:
 def test_nothing_is_done_where_nothing_can_be_said() -> None:
     noise = "t1 = RandomNormal<shape = [64, 128]>()  t = MatMul(t1, v)"
     model = filled(LAYERS.replace("t1 = MatMul(x, w)  t = MatMul(t1, v)", noise))
-    made = pipeline().run(model, None)
-    assert made.unjudgeable == "its outputs change from run to run, so that no other model could be compared with it"
+    made = pipeline().run(model)
+    assert made.left_because == "its outputs change from run to run, so that no other model could be compared with it"
     assert made.candidate is model
     assert not made.inside
 
@@ -234,7 +311,7 @@ def test_sizes_that_a_body_needs_are_pinned_outside() -> None:
     said.
     """
     model = filled(SUMMED)
-    made = pipeline(n=64, m=64).run(model, None)
+    made = pipeline(n=64, m=64).run(model)
     (done,) = (body for body in made.inside if body.steps)
     assert done.pinned_for
     assert made.pinned_for == done.pinned_for
@@ -244,7 +321,7 @@ def test_sizes_that_a_body_needs_are_pinned_outside() -> None:
     assert shapes == [[], [64, 128], [64, 128]]
     assert sorted(operators(subgraphs_of(made.candidate.graph)["then_branch"])) == ["Add", "MatMul"]
     assert model.graph.input[1].type.tensor_type.shape.dim[0].dim_param == "n"
-    assert pipeline().run(model, None).unjudgeable
+    assert pipeline().run(model).left_because
 
 
 def test_a_wrong_rule_in_a_body_is_named_and_shown(
@@ -253,7 +330,7 @@ def test_a_wrong_rule_in_a_body_is_named_and_shown(
     """The command of the reproducer replays the steps on the body, which no file of the user holds."""
     library, folder = Library((WRONG,)), tmp_path / "out.reproducer"
     with pytest.raises(EquivalenceError) as fault:
-        replace(pipeline(library), reproducer=folder).run(filled(RECURRENT), None, "a file with a Loop")
+        with_phases(pipeline(library), reproducer=folder).run(filled(RECURRENT), argument="a file with a Loop")
     assert str(fault.value).startswith("in the body of y, the rewritten model is not equivalent")
     assert "it broke at step 1, rule lose-a-bias" in str(fault.value)
     assert [value.name for value in onnx.load(folder / "model.onnx").graph.input] == ["i", "go", "s"]
@@ -273,7 +350,9 @@ def test_a_wrong_rule_around_a_rewritten_body(tmp_path: Path) -> None:
     (merging,) = (rule for rule in LIBRARY.rules if rule.id == "linear-9c80c0e8a252")
     folder = tmp_path / "out.reproducer"
     with pytest.raises(EquivalenceError, match=r"^the rewritten model is not.*step 1, rule lose-a-bias"):
-        replace(pipeline(Library((merging, WRONG))), reproducer=folder).run(filled(BEFORE_A_LAYER), None, "a file")
+        with_phases(pipeline(Library((merging, WRONG))), reproducer=folder).run(
+            filled(BEFORE_A_LAYER), argument="a file"
+        )
     start = onnx.load(folder / "model.onnx").graph
     assert operators(start) == ["If", "MatMul", "Add"]
     assert operators(subgraphs_of(start)["then_branch"]) == ["MatMul"]

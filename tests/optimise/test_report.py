@@ -7,7 +7,7 @@ from rlflow.equivalence.compare import EquivalenceReport
 from rlflow.errors import RLFlowError
 from rlflow.optimise.report import LatencyChange, OptimisationReport, Step, SubgraphReport
 from rlflow.optimiser import Effort
-from rlflow.runtime.timing.statistics import Ratio
+from rlflow.runtime.timing.sequential import Verdict
 
 EQUIVALENCE = EquivalenceReport(
     equivalent=True,
@@ -32,8 +32,8 @@ REPORT = OptimisationReport(
     launches_ratio=1.05,
     peak_memory_ratio=1.0,
     latency={
-        "as_written": LatencyChange(121.0, 120.5, Ratio(1.004, 0.99, 1.01)),
-        "deployed": LatencyChange(120.0, 109.0, Ratio(1.1, 1.08, 1.12)),
+        "as_written": LatencyChange(121.0, 120.5, Verdict("same", 1.004, 0.993, 1.008, 1.001, 30)),
+        "deployed": LatencyChange(120.0, 109.0, Verdict("faster", 1.1, 1.08, 1.12, 0.998, 7), retaken=2),
     },
     equivalence=EQUIVALENCE,
     steps=(Step("sum", 0, 119.0), Step("sum", 1, 112.0), Step("merge", 0, 108.0)),
@@ -52,7 +52,16 @@ def test_the_report_of_a_program_follows_its_schema():
     document = REPORT.to_json()
     schemas.validate("optimise", document)
     assert document["improvement_percent"] == pytest.approx(10)
-    assert document["latency"]["deployed"]["ratio_ci95"] == [1.08, 1.12]
+    assert document["latency"]["deployed"] == {
+        "latency_before_ms": 120.0,
+        "latency_after_ms": 109.0,
+        "decision": "faster",
+        "ratio": 1.1,
+        "ratio_interval": [1.08, 1.12],
+        "control_ratio": 0.998,
+        "rounds": 7,
+        "rounds_retaken": 2,
+    }
     assert document["steps"][2] == {"rule": "merge", "location": 0, "cost_ms": 108.0}
     assert document["equivalence"]["non_vacuous_draws"] == 3
     assert document["budget_s"] is None
@@ -68,8 +77,11 @@ def test_figures_that_cannot_be_published_are_refused():
 def test_the_summary_says_what_was_written_how_fast_and_how_checked():
     summary = REPORT.summary()
     assert "Wrote faster.onnx: the optimised model (faster beyond noise)." in summary
-    assert "as deployed (ONNX Runtime's own optimisation on): 120.000 ms -> 109.000 ms, 1.100 times as fast" in summary
-    assert "121.000 ms -> 120.500 ms, no difference beyond noise" in summary
+    assert (
+        "as deployed (ONNX Runtime's own optimisation on): 120.000 ms -> 109.000 ms, 1.100 times as fast (ratio 1.100, "
+        "interval 1.080 to 1.120, original against itself 0.998, 7 rounds, 2 taken again beside a slow machine)."
+    ) in summary
+    assert "121.000 ms -> 120.500 ms, the same within the margin (ratio 1.004, interval 0.993 to 1.008" in summary
     assert "120.000 ms -> 108.000 ms (+10.0 %), nodes 400 -> 390" in summary
     assert "largest relative error 7.0e-07, tolerance 2.0e-05 (3 of 3 draws informative)" in summary
     assert (
@@ -78,13 +90,21 @@ def test_the_summary_says_what_was_written_how_fast_and_how_checked():
 
 
 def test_the_summary_hides_neither_a_loss_nor_an_empty_hand():
-    slower = {"deployed": LatencyChange(100.0, 125.0, Ratio(0.8, 0.78, 0.82))}
+    slower = {"deployed": LatencyChange(100.0, 125.0, Verdict("slower", 0.8, 0.78, 0.82, 1.0, 6))}
     report = dataclasses.replace(REPORT, written="original", reason="nothing was faster", latency=slower, steps=())
     assert "slower, 0.800 times as fast" in report.summary()
     assert "the original model (nothing was faster)" in report.summary()
     assert "no substitution in" in report.summary()
     many = tuple(Step(f"rule{index}", 0, 1.0) for index in range(8))
     assert "and 3 more" in dataclasses.replace(REPORT, steps=many).summary()
+
+
+def test_too_few_rounds_give_no_interval():
+    """JSON has no infinity, and a reader no use for it."""
+    open_ = {"deployed": LatencyChange(100.0, 99.0, Verdict("undecided", 1.01, 0.0, float("inf"), 1.0, 3))}
+    report = dataclasses.replace(REPORT, latency=open_)
+    assert report.to_json()["latency"]["deployed"]["ratio_interval"] is None
+    assert "no difference beyond noise (ratio 1.010, original against itself 1.000, 3 rounds)." in report.summary()
 
 
 def test_the_summary_calls_rules_by_their_names():

@@ -50,7 +50,7 @@ NORMALISED = """
 
 def optimised(model: onnx.ModelProto | Path, **settings: object) -> Optimised:
     return rlflow.optimise(
-        model, method="greedy", cost_model="analytic", budget_s=20.0, setting="as_written", **settings
+        model, method="greedy", cost_model="analytic", shortlist=0, budget_s=120.0, setting="as_written", **settings
     )
 
 

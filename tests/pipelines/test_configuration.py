@@ -13,7 +13,7 @@ from rlflow import zoo
 from rlflow.agents.collection import CollectionConfig
 from rlflow.agents.config import ControllerConfig
 from rlflow.cost.analytic import AnalyticConfig, AnalyticCost, GpuConfig
-from rlflow.cost.measured import PricingConfig
+from rlflow.cost.pricing import PricingConfig
 from rlflow.environments import EnvironmentConfig, RewardConfig
 from rlflow.errors import InputError
 from rlflow.optimise.gate import GateConfig
@@ -125,7 +125,7 @@ def test_the_configured_families_are_those_of_the_shipped_library():
         ("rollouts", CollectionConfig, set()),
         ("rules.verification", VerificationConfig, {"seed"}),
         ("rules.selection", SelectionConfig, {"seed"}),
-        ("evaluation.gate", GateConfig, {"seed", "dimensions", "limits"}),
+        ("evaluation.gate", GateConfig, {"seed", "dimensions", "limits", "time_s", "test"}),
     ],
 )
 def test_a_section_gives_every_setting_of_its_dataclass(section: str, kind: type, elsewhere: set[str]):

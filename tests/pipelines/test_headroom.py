@@ -47,7 +47,7 @@ def test_the_timing_has_every_setting_of_its_dataclass(config: DictConfig):
     assert set(config.latency.gate) == {"draws", "rounds", "runs_per_round", "threads"}
 
 
-@pytest.mark.slow
+@pytest.mark.study
 def test_a_tiny_study(repository: Path, store_root: Path, command: Callable):
     """Two cells, and a cost that is left out, since there is no price list."""
     program = ("python", str(repository / "pipelines/headroom.py"), *TINY)
@@ -62,7 +62,7 @@ def test_a_tiny_study(repository: Path, store_root: Path, command: Callable):
     assert not list((store_root / ".checkpoints/headroom").iterdir()), "nothing to go on from"
 
 
-@pytest.mark.slow
+@pytest.mark.study
 def test_a_tiny_timing(repository: Path, store_root: Path, command: Callable):
     """Of microseconds, which prove no more than that the figures are there and belong together."""
     program = ("python", str(repository / "pipelines/headroom_latency.py"))

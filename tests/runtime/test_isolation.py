@@ -3,18 +3,22 @@
 import os
 import resource
 import signal
+import subprocess
+import sys
 import time
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
 import numpy as np
+import psutil
 import pytest
 
 from rlflow.equivalence.compare import compare
 from rlflow.errors import InputError, RLFlowError
 from rlflow.runtime import isolation
 from rlflow.runtime.inputs import draw_inputs
-from rlflow.runtime.isolation import Limits, ProcessDeath, call_isolated
+from rlflow.runtime.isolation import Limits, ProcessDeath, ProcessTimeout, call_isolated
 from rlflow.runtime.session import open_session
 
 pytestmark = pytest.mark.slow
@@ -47,6 +51,42 @@ def test_a_hang_is_ended():
     with pytest.raises(ProcessDeath, match="did not finish within 2 s"):
         call_isolated(Limits(longest_s=2.0), time.sleep, 600)
     assert time.monotonic() - start < 60
+
+
+def test_what_is_called_off_is_ended():
+    """After it has been asked three times, which takes no time to speak of."""
+    asked = []
+    limits = Limits(is_called_off=lambda: asked.append(None) or len(asked) > 3)
+    with pytest.raises(ProcessTimeout, match="it was interrupted"):
+        call_isolated(limits, time.sleep, 600)
+    assert len(asked) == 4
+
+
+def test_a_process_is_not_in_the_group_that_a_terminal_interrupts():
+    assert call_isolated(LIMITS, os.getpgrp) != os.getpgrp()
+
+
+def test_a_process_does_not_outlive_its_parent(tmp_path: Path):
+    """The parent is killed, so that it can end nobody, while the other process would sleep on for minutes."""
+    told = tmp_path / "pid"
+    code = (
+        "import sys; from rlflow.runtime.isolation import Limits, call_isolated; "
+        'call_isolated(Limits(), exec, f\'import os, time; open({sys.argv[1]!r}, "w").write(str(os.getpid())); '
+        "time.sleep(300)')"
+    )
+    parent = subprocess.Popen([sys.executable, "-c", code, str(told)])
+    _wait_until(lambda: told.exists() and told.read_text().strip())
+    other = psutil.Process(int(told.read_text()))
+    parent.kill()
+    parent.wait()
+    _wait_until(lambda: not other.is_running() or other.status() == psutil.STATUS_ZOMBIE)
+
+
+def _wait_until(happens: Callable[[], object]) -> None:
+    deadline = time.monotonic() + 60.0
+    while not happens():
+        assert time.monotonic() < deadline, "it did not happen within a minute"
+        time.sleep(0.05)
 
 
 def test_memory_is_limited():

@@ -1,6 +1,5 @@
 """An exploration uses what pays, a little that does not, and ends as it says."""
 
-import time
 from dataclasses import replace
 
 import numpy as np
@@ -86,14 +85,14 @@ def test_operators_are_put_in_another_order_only_in_wide_passes() -> None:
 
 @pytest.mark.parametrize(
     ("limits", "expected"),
-    [({}, ""), ({"max_nodes": 60}, "nodes"), ({"max_passes": 2}, "passes"), ({"deadline": 0.0}, "time")],
+    [({}, ""), ({"max_nodes": 60}, "nodes"), ({"max_passes": 2}, "passes"), ({"is_over": True}, "time")],
 )
 def test_a_limit_ends_it_and_is_told(limits: dict, expected: str) -> None:
-    deadline = time.perf_counter() if "deadline" in limits else None
-    config = replace(ExplorationConfig(), **{k: v for k, v in limits.items() if k != "deadline"})
+    is_over = "is_over" in limits
+    config = replace(ExplorationConfig(), **{name: limit for name, limit in limits.items() if name != "is_over"})
     graph = small_bert()
     egraph = ModelEGraph.from_graph(graph)
-    explored = explore(egraph, matcher(header=graph.header), config, deadline)
+    explored = explore(egraph, matcher(header=graph.header), config, lambda: is_over)
     assert explored.limited_by == expected
     assert explored.nodes == len(egraph)
     assert sum(explored.uses.values()) == len(egraph.uses)

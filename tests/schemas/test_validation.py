@@ -81,13 +81,16 @@ def test_only_these_keys_are_optional(documents, name):
     effort = {"prices_asked", "prices_measured", "rewriting_s", "pricing_s", "measuring_s"}
     optional = {
         "equivalence": {"float64"},
-        "evaluate": graphs | methods | effort | {"steps", "distinct_rules"},
+        "evaluate": graphs | methods | effort | {"steps", "distinct_rules", "trajectory"},
         "headroom": {"analytic", "gpu", "greedy", "equality_saturation", "10", "100"},
+        "price_model": graphs | {"regions", "graphs", "rewrites", "0", "0.5", "1", "2"},
         "rule_study": {"foreign.txt"},
         "rules_applied": graphs | {"untouched", "rlflow", "greedy", "merge", "sum", "never", "cancel"},
+        "budgets": {"15", "600", "share_percent"},
         "rules_generate": {"algebra"},
         "rules_recall": {"condition", "counter_example"},
         "temperature_sweep": {"dream_score_percent_ci95", "real_score_percent_ci95"},
+        "timing": {"quiet_0.02", "bursts_0.02"},
         "zoo_list": {"layers"},
     }
     assert droppable(name, documents[name]) == optional.get(name, set())
@@ -141,7 +144,7 @@ def test_a_figure_without_its_baseline_or_without_cases_is_refused(documents):
 
 
 def test_unknown_schemas_are_refused_with_the_known_ones():
-    with pytest.raises(InputError, match=r"no schema 'common'; there are bench, collect_rollouts"):
+    with pytest.raises(InputError, match=r"no schema 'common'; there are bench, budgets"):
         schemas.schema("common")
     with pytest.raises(InputError, match="no schema 'evalute'"):
         schemas.validate("evalute", {})

@@ -15,6 +15,7 @@ from rlflow import schemas
 PIPELINES = {path.stem: path for path in (Path(__file__).parents[2] / "pipelines").glob("*.py")}
 WRITERS = {name: [f"pipelines/{name}.py"] for name in schemas.names() if name in PIPELINES} | {
     "bench": ["benchmarks"],
+    "budgets": ["pipelines/budgets.py", "src/rlflow/evaluation/budget_study.py"],
     "collect_rollouts": ["pipelines/collect_rollouts.py", "src/rlflow/agents"],
     "conformance": ["tests/support/conformance", "tests/onnx_io/test_conformance.py"],
     "curves": ["src/rlflow/tracking"],
@@ -26,7 +27,14 @@ WRITERS = {name: [f"pipelines/{name}.py"] for name in schemas.names() if name in
     "headroom": ["src/rlflow/evaluation/headroom.py", "src/rlflow/evaluation/comparison.py"],
     "headroom_latency": ["pipelines/headroom_latency.py", "src/rlflow/runtime/session.py"],
     "optimise": ["src/rlflow/optimise", "src/rlflow/cost/effort.py"],
+    "prices": ["pipelines/prices.py", "src/rlflow/evaluation/region_sheet.py"],
+    "price_model": [
+        "pipelines/price_model.py",
+        "src/rlflow/evaluation/price_models.py",
+        "src/rlflow/evaluation/price_accuracy.py",
+    ],
     "replay": ["src/rlflow/cli/replay.py", "src/rlflow/trajectory"],
+    "reproduction": ["src/rlflow/evaluation"],
     "rule_study": ["benchmarks/rules.py", "src/rlflow/rules"],
     "rules_applied": ["pipelines/evaluate.py"],
     "rules_diff": ["src/rlflow/cli/rules.py"],
@@ -35,6 +43,7 @@ WRITERS = {name: [f"pipelines/{name}.py"] for name in schemas.names() if name in
     "rules_recall": ["src/rlflow/cli/rules.py", "src/rlflow/rules/taso"],
     "rules_show": ["src/rlflow/cli/rules.py", "src/rlflow/rules"],
     "rules_verify": ["src/rlflow/cli/rules.py"],
+    "timing": ["pipelines/timing_study.py", "src/rlflow/evaluation/timing_study.py"],
     "zoo_list": ["src/rlflow/cli/zoo.py"],
 }
 

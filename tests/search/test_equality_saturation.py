@@ -39,6 +39,15 @@ def found(decoder) -> OptimisationResult:
 SHARING = SharingRewriter(LIBRARY.rules)
 
 
+def test_what_is_called_off_ends_wherever_it_is(decoder):
+    """In the exploration of the first e-graph, which nothing else would limit so early."""
+    asked = []
+    budget = Budget(is_called_off=lambda: asked.append(None) or len(asked) > 3000)
+    result = equality_saturation(LIBRARY, REWRITER, AnalyticCost(), before=None).optimise(decoder, budget)
+    assert 3000 < len(asked) < 3100
+    assert result.best_ms == result.start_ms
+
+
 def _method(cost_model=None, **settings):
     method = equality_saturation(LIBRARY, SHARING, cost_model or AnalyticCost(), before=None, **SETTINGS | settings)
     return replace(method, seed=Greedy(LIBRARY, REWRITER, method.cost_model))

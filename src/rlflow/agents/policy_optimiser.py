@@ -164,12 +164,10 @@ class PolicyOptimiser:
         rewrites: (rule, location) in the world model's order of rules.
         """
         matches = self.rewriter.matches(env.graph)
-
-        def runtime_ms(rewrite: tuple[int, int]) -> float:
-            rule, location = alignment.action(*rewrite)
-            return env.evaluator.runtime_after_ms(env.graph, matches[rule][location])
-
-        costs = {rewrite: runtime_ms(rewrite) for rewrite in rewrites}
+        actions = ((rewrite, alignment.action(*rewrite)) for rewrite in rewrites)
+        places = ((rewrite, matches[rule][location]) for rewrite, (rule, location) in actions)
+        foreseen = env.evaluator.foreseen(env.graph, places)
+        costs = {rewrite: env.evaluator.runtime_after_ms(env.graph, match) for rewrite, match in foreseen}
         cheapest = min(costs, key=costs.__getitem__, default=None)
         if cheapest is None or costs[cheapest] >= env.cost.runtime_ms:
             return None

@@ -11,6 +11,7 @@ from typing import Annotated
 import typer
 
 from rlflow.cli.arguments import parse_budget, parse_shape
+from rlflow.cli.interrupts import first_interrupt
 from rlflow.cli.progress import progress_bar
 from rlflow.cost.models import COST_MODELS
 from rlflow.errors import InputError
@@ -21,6 +22,7 @@ from rlflow.optimise.methods import METHODS
 from rlflow.rules.library import load as load_library
 from rlflow.rules.user_rules import load_rules
 from rlflow.runtime.hardware import fingerprint
+from rlflow.runtime.timing.batches import PROTOCOL_VERSION
 
 _TRAINED = "rlflow"
 
@@ -29,9 +31,12 @@ def optimise(
     model: Annotated[Path, typer.Argument(help="The ONNX model to optimise.")],
     output: Annotated[Path, typer.Option("--output", "-o", help="Where to write the result.")],
     method: Annotated[str, typer.Option(help=f"One of {', '.join(METHODS.names())}.")] = DEFAULT_METHOD,
-    budget: Annotated[str, typer.Option(help="Time for the search, such as 500ms, 60s or 5m.")] = (
-        f"{DEFAULT_BUDGET_S:.0f}s"
-    ),
+    budget: Annotated[
+        str,
+        typer.Option(
+            help="Wall time of everything, search, checks and timing, such as 15s or 5m; Ctrl-C ends it early."
+        ),
+    ] = f"{DEFAULT_BUDGET_S:.0f}s",
     setting: Annotated[
         str,
         typer.Option(help="How the model will run: `deployed`, with ONNX Runtime's own optimisation, or `as_written`."),
@@ -61,8 +66,13 @@ def optimise(
 
     If the result is not faster beyond noise, the original is written, and the report says so. If a rewrite needs a
     newer opset, the model is upgraded to it where that is safe. A result that computes something else is not written;
-    what shows the difference goes to the folder OUTPUT.reproducer. Exit code 0 if a model was written, 2 if the input
-    cannot be used, 1 on any other failure.
+    what shows the difference goes to the folder OUTPUT.reproducer.
+
+    Ctrl-C ends the search or the timing: the best result so far is checked and written, or the original if there is
+    none, and the report says that it was interrupted. A second Ctrl-C ends at once and writes nothing.
+
+    Exit code 0 if a model was written, 2 if the input cannot be used, 130 after a second Ctrl-C, 1 on any other
+    failure.
     """
     options = {key: value for key, value in (("folder", policy), ("trained_on", trained_on)) if value is not None}
     if options and method != _TRAINED:
@@ -70,27 +80,29 @@ def optimise(
     budget_s = parse_budget(budget)
     shapes = dict(parse_shape(text) for text in shape or ())
     check_writable(output)
-    with progress_bar(model.name) as on_progress:
-        optimised = optimise_model(
-            model,
-            method=method,
-            options=options,
-            library=None if rules is None else load_library().extended(load_rules(rules)),
-            disabled=disable or (),
-            cost_model=cost_model,
-            prices=_price_cache(),
-            budget_s=budget_s,
-            setting=setting,  # type: ignore[arg-type]
-            shapes=shapes,
-            reproducer=Path(f"{output}.reproducer"),
-            on_progress=on_progress,
-        )
-    optimised.save(output)
+    with first_interrupt() as is_interrupted:
+        with progress_bar(model.name) as on_progress:
+            optimised = optimise_model(
+                model,
+                method=method,
+                options=options,
+                library=None if rules is None else load_library().extended(load_rules(rules)),
+                disabled=disable or (),
+                cost_model=cost_model,
+                prices=_price_cache(),
+                budget_s=budget_s,
+                setting=setting,  # type: ignore[arg-type]
+                shapes=shapes,
+                reproducer=Path(f"{output}.reproducer"),
+                on_progress=on_progress,
+                is_interrupted=is_interrupted,
+            )
+        optimised.save(output)
     report = dataclasses.replace(optimised.report, output=str(output))
     typer.echo(json.dumps(report.to_json(), indent=1) if as_json else report.summary())
 
 
 def _price_cache() -> Path:
-    """One price list for each machine, in the user's cache folder."""
+    """One price list for each machine and way of measuring, in the user's cache folder."""
     base = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-    return base / "rlflow" / f"prices-{fingerprint(threads=1).key}.json"
+    return base / "rlflow" / f"prices-{fingerprint(threads=1).key}-{PROTOCOL_VERSION}.json"

@@ -92,7 +92,7 @@ def replay(
 def _compare(derivation: Derivation, output: Path) -> None:
     """`EquivalenceError` if they differ; a warning where that cannot be judged."""
     config = GateConfig(dimensions=derivation.dimensions)
-    _, unjudgeable = judgeable(derivation.original, config)
+    unjudgeable = judgeable(derivation.original, config).unjudgeable
     if unjudgeable:
         _LOGGER.warning("the written model was not compared with the original: %s", unjudgeable)
         return

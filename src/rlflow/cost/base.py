@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Hashable, Mapping
+from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar, runtime_checkable
@@ -100,9 +100,33 @@ def local(cost_model: CostModel) -> LocalCostModel | None:
     return None
 
 
+@runtime_checkable
+class MeasuringCostModel(CostModel, Protocol):
+    """A cost model that measures what it does not know, for several graphs together in far less time than one by one.
+
+    Whoever is about to ask for the prices of many graphs may tell it beforehand. That changes no price.
+    """
+
+    def measure(self, graphs: Sequence[Graph], deadline: float | None = None) -> int:
+        """Measure what the prices of the graphs need until `deadline`, a moment of `time.perf_counter`.
+
+        Return how many prices are still missing.
+        """
+        ...
+
+
 def measuring_of(cost_model: CostModel) -> Measuring:
     """Return what a cost model has measured so far; one that has no attribute `measuring` measures nothing."""
     return getattr(cost_model, "measuring", _NOTHING_MEASURED)
+
+
+def least_change_ms(cost_model: CostModel, before: Graph, after: Graph) -> float:
+    """Return what must lie between the prices of two graphs for the change to count.
+
+    It is told by cost models whose prices have noise, as their method `least_change_ms`; for others any change counts.
+    """
+    told: Callable[[Graph, Graph], float] | None = getattr(cost_model, "least_change_ms", None)
+    return 0.0 if told is None else told(before, after)
 
 
 @dataclass(frozen=True)

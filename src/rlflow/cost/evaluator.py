@@ -7,17 +7,19 @@
 
 The invariant: the price of a rewrite is, to the bit, what the cost model says of the graph after it. With a cost model
 that is a sum over parts of the graph, the change by a rewrite is remembered wherever it looks the same
-(`cost/remembered_changes.py`); with any other, each rewrite of a graph is carried out once to be priced.
+(`cost/remembered_changes.py`); with any other, each rewrite of a graph is carried out once to be priced. Whoever is
+about to price many rewrites of a graph goes through them by `foreseen`, so that missing prices are measured together.
 """
 
 from __future__ import annotations
 
 import time
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from typing import TypeVar
 
-from rlflow.cost.base import Cost, CostModel, local, measuring_of
+from rlflow.cost.base import Cost, CostModel, MeasuringCostModel, least_change_ms, local, measuring_of
 from rlflow.cost.effort import Effort
 from rlflow.cost.remembered_changes import RememberedChanges
 from rlflow.ir.graph import Graph
@@ -27,6 +29,8 @@ from rlflow.rules.matching.rewriter import Rewriter
 _MAX_REMEMBERED = 20_000  # prices, each of which keeps a graph alive that it starts from
 _MAX_KEPT = 64  # graphs
 
+K = TypeVar("K")
+S = TypeVar("S")
 T = TypeVar("T")
 
 
@@ -39,6 +43,7 @@ class Evaluator:
         model = local(cost_model)
         self._changes = None if model is None else RememberedChanges(model, rewriter)
         self._carried_out: OrderedDict[tuple[Graph, Match], Graph] = OrderedDict()
+        self._foreseen: dict[tuple[Graph, Match], Graph] = {}
         self._whole_ms: OrderedDict[tuple[Graph, Match], float] = OrderedDict()
         self._work = Effort()
         self._prices_asked = 0
@@ -55,7 +60,8 @@ class Evaluator:
 
     def rewritten(self, graph: Graph, match: Match) -> Graph:
         """Carry out a rewrite, unless it was carried out just now to be priced."""
-        child = self._carried_out.pop((graph, match), None)
+        place = (graph, match)
+        child = self._carried_out.pop(place, None) or self._foreseen.pop(place, None)
         if child is None:
             started = time.perf_counter()
             child = self.rewriter.apply(graph, match)
@@ -87,6 +93,46 @@ class Evaluator:
             return self._timed(lambda: self._whole(graph, match))
         return self._timed(lambda: changes.runtime_after_ms(graph, match, self._tried))
 
+    def foreseen(
+        self, graph: Graph, places: Iterable[tuple[K, Match]], deadline: float | None = None
+    ) -> Iterator[tuple[K, Match]]:
+        """Yield rewrites of a graph, in their order, that are about to be priced.
+
+        A cost model that measures does so for many of them together, until `deadline`, before the first is yielded: one
+        rewrite for each kind of surroundings is carried out beforehand.
+        """
+        model, changes = self.cost_model, self._changes
+        if changes is None or not isinstance(model, MeasuringCostModel):
+            yield from places
+            return
+
+        left = iter(places)
+        while ahead := self._look_ahead(graph, left, changes):
+            children = list(self._foreseen.values())
+            if children:
+                self._timed(partial(self._asked, partial(model.measure, deadline=deadline), children))
+            yield from ahead
+
+    def _look_ahead(
+        self, graph: Graph, places: Iterator[tuple[K, Match]], changes: RememberedChanges
+    ) -> list[tuple[K, Match]]:
+        """Carry out a few of the next rewrites, those that are priced by that; return them and those between them."""
+        self._foreseen.clear()
+        ahead, keys = [], set()
+        for place, match in places:
+            ahead.append((place, match))
+            key = self._timed(partial(changes.unknown, graph, match))
+            if key is not None and key not in keys:
+                keys.add(key)
+                self._foreseen[graph, match] = self.rewritten(graph, match)
+                if len(keys) == _MAX_KEPT:
+                    break
+        return ahead
+
+    def least_change_ms(self, graph: Graph, match: Match) -> float:
+        """Return what a rewrite must change for it to count, which is only known once it is carried out."""
+        return self._tried(graph, match, lambda child: least_change_ms(self.cost_model, graph, child))
+
     def _tried(self, graph: Graph, match: Match, price: Callable[[Graph], T]) -> T:
         """Carry out a rewrite, price what comes of it, and keep that for a moment: it may be taken."""
         child = self._carried_out[graph, match] = self.rewritten(graph, match)
@@ -111,10 +157,10 @@ class Evaluator:
         self._pricing_s += time.perf_counter() - started + other_s
         return price
 
-    def _asked(self, question: Callable[[Graph], T], graph: Graph) -> T:
+    def _asked(self, question: Callable[[S], T], subject: S) -> T:
         """Put a question to the cost model, and count what it measures to answer."""
         before = measuring_of(self.cost_model)
-        answer = question(graph)
+        answer = question(subject)
         after = measuring_of(self.cost_model)
         if after != before:
             prices, seconds = after.prices - before.prices, after.seconds - before.seconds

@@ -27,8 +27,8 @@ _LITERAL_ELEMENTS = 8  # constants this small steer fusions (an exponent, an eps
 
 
 @dataclass(frozen=True)
-class _Drawn:
-    """A weight of the right type with arbitrary values."""
+class ArbitraryWeight:
+    """A weight of the right type with arbitrary values, which are the same for the same seed."""
 
     seed: str
     dtype: str
@@ -41,6 +41,20 @@ class _Drawn:
     def array(self) -> np.ndarray:
         rng = np.random.default_rng(int(blake2b(self.digest.encode(), digest_size=4).hexdigest(), 16))
         return (0.05 * rng.standard_normal(self.shape)).astype(self.dtype)
+
+
+@dataclass(frozen=True, eq=False)
+class KnownWeight:
+    """A weight whose values count."""
+
+    values: np.ndarray
+
+    @property
+    def digest(self) -> str:
+        return f"{self.values.dtype}{self.values.shape}{self.values.tobytes().hex()}"
+
+    def array(self) -> np.ndarray:
+        return self.values
 
 
 @dataclass(frozen=True)
@@ -159,17 +173,5 @@ def _leaf(graph: Graph, ref: Ref, name: str) -> Node:
     shape = tuple(d for d in tensor_type.shape or () if isinstance(d, int))
     if is_literal(tensor_type):
         values = np.asarray(literal(graph, ref), dtype=tensor_type.dtype).reshape(shape)
-        return Node(WEIGHT, (), {}, (tensor_type,), (name,), True, _Literal(values))
-    return Node(WEIGHT, (), {}, (tensor_type,), (name,), True, _Drawn(name, tensor_type.dtype, shape))
-
-
-@dataclass(frozen=True, eq=False)
-class _Literal:
-    values: np.ndarray
-
-    @property
-    def digest(self) -> str:
-        return f"{self.values.dtype}{self.values.shape}{self.values.tobytes().hex()}"
-
-    def array(self) -> np.ndarray:
-        return self.values
+        return Node(WEIGHT, (), {}, (tensor_type,), (name,), True, KnownWeight(values))
+    return Node(WEIGHT, (), {}, (tensor_type,), (name,), True, ArbitraryWeight(name, tensor_type.dtype, shape))

@@ -1,59 +1,58 @@
 """Measured cost: the sum of what a graph's fragments take, each timed once on ONNX Runtime with cold weights.
 
+    cost_model = MeasuredCost("deployed", empty_price_list(threads=1), PricingConfig())
+    cost_model.measure([graph, another])        # the prices that they need, sixteen at a time
+    cost_model.runtime_ms(graph)                # measures nothing more
+
 `as_written` prices every node by itself, with the runtime's own graph optimisation off. `deployed` prices regions as
 ONNX Runtime fuses them at its highest level, so that a rewrite is judged by what will run (docs/decisions.md, 5).
 
 Alone, a view (Reshape and its like) would be charged for copying its operand to the model's output, which it never does
 inside a model. Regions of views therefore all have one price, that of a launch.
+
+Invariant: a graph's price follows from the list alone. What the list does not have is measured once and added to it
+(`cost/pricing.py`), all that a graph lacks together.
 """
 
 from __future__ import annotations
 
-import logging
 import math
 import time
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
 from rlflow.cost import price_list
-from rlflow.cost.analytic import AnalyticConfig
 from rlflow.cost.base import CostContext, Measuring
-from rlflow.cost.fragment import Fragment, describe, extract
-from rlflow.cost.price_list import Price, PriceList
+from rlflow.cost.border_reorders import ReorderConfig
+from rlflow.cost.exact_sum import Exact
+from rlflow.cost.fragment import Fragment, describe
+from rlflow.cost.price_list import PriceList
+from rlflow.cost.pricing import VIEW, Missing, OnProgress, PricingConfig, add_prices
 from rlflow.cost.region_cost import RegionCost
 from rlflow.cost.regions import VIEWS, Region
-from rlflow.cost.work import WorkCounter
-from rlflow.errors import PriceError, RLFlowError
+from rlflow.errors import PriceError
 from rlflow.ir.graph import Graph
-from rlflow.onnx_io.standalone import standalone_model
+from rlflow.runtime.blocks import block_channels
 from rlflow.runtime.hardware import fingerprint
 from rlflow.runtime.session import Setting
-from rlflow.runtime.timing.fragments import FragmentTiming, launch_ns, time_fragment
-
-_LOGGER = logging.getLogger(__name__)
-_VIEW = Fragment("view", "a view: Reshape, Squeeze, Unsqueeze, Flatten or Identity", ())
-
-
-@dataclass(frozen=True)
-class PricingConfig:
-    """The settings by which a fragment is timed.
-
-    It is timed again, at most `attempts` times, while the machine is `slow_pace` times slower than when the first
-    price of the list was taken.
-    """
-
-    repetitions: int = 12
-    time_cap_s: float = 2.0
-    attempts: int = 3
-    slow_pace: float = 1.2
-    threads: int = 1
-    seed: int = 0
 
 
 def empty_price_list(threads: int) -> PriceList:
     """A list for this machine, without prices."""
     hardware = fingerprint(threads)
     return PriceList(hardware.key, str(hardware))
+
+
+class Change(NamedTuple):
+    """The difference of two prices in milliseconds, and its noise, one sigma."""
+
+    ms: float
+    sigma_ms: float
+
+
+class _NoPrice(PriceError):
+    """A price that the list does not have."""
 
 
 class MeasuredCost(RegionCost):
@@ -68,9 +67,9 @@ class MeasuredCost(RegionCost):
         price_list: PriceList,
         pricing: PricingConfig | None,
         dimensions: Mapping[str, int] | None = None,
+        reorders: ReorderConfig | None = None,
     ) -> None:
-        super().__init__(setting)
-        self.dimensions = dict(dimensions or {})
+        super().__init__(setting, dimensions, reorders)
         self._sizes = "".join(f"@{name}={size}" for name, size in sorted(self.dimensions.items()))
         self.price_list = price_list
         self.pricing = pricing
@@ -81,62 +80,91 @@ class MeasuredCost(RegionCost):
         return self.setting
 
     def region_ms(self, graph: Graph, region: Region) -> float:
-        """Look the price up, or measure it; `PriceError` if it is missing and may not be measured."""
-        only_views = all(graph.nodes[i].op in VIEWS for i in region)
-        return self._priced(graph, _VIEW if only_views else describe(graph, region))
-
-    def _priced(self, graph: Graph, fragment: Fragment) -> float:
-        signature = fragment.signature + self._sizes
-        price = self.price_list.get(self.setting, signature)
+        """Look the price up; `PriceError` if the list does not have it."""
+        fragment = _fragment(graph, region)
+        price = self.price_list.get(self.setting, fragment.signature + self._sizes)
         if price is None:
-            if self.pricing is None:
-                raise PriceError(
-                    f"the price list has no {self.setting} price for {fragment.description}: let a pricing run add it"
-                )
-            started = time.perf_counter()
-            price = self._measured(graph, fragment, self.pricing)
-            measured_s = time.perf_counter() - started
-            self.measuring = Measuring(self.measuring.prices + 1, self.measuring.seconds + measured_s)
-            self.price_list.add(self.setting, signature, price)
-        return price.ms
-
-    def _measured(self, graph: Graph, fragment: Fragment, pricing: PricingConfig) -> Price:
-        if fragment is _VIEW:
-            return Price(round(launch_ns(pricing.threads) / 1e6, 6), fragment.description)
-        try:
-            timing = self._timed(extract(graph, fragment), pricing)
-        except RLFlowError as error:
-            _LOGGER.warning("%s cannot be timed by itself and is estimated (%s)", fragment.description, error)
-            return Price(_estimate_ms(graph, fragment, self._work), fragment.description, estimated=True)
-        pace = self.price_list.probe_ms = self.price_list.probe_ms or timing.probe_ms
-        return Price(round(timing.at_pace(pace), 6), fragment.description)
-
-    def _timed(self, fragment: Graph, pricing: PricingConfig) -> FragmentTiming:
-        """The timing at the best pace of a few; one is enough unless the machine is far slower than it was."""
-        model = standalone_model(fragment)
-        pace = self.price_list.probe_ms or math.inf
-        timings: list[FragmentTiming] = []
-        while len(timings) < pricing.attempts and all(t.probe_ms > pricing.slow_pace * pace for t in timings):
-            timings.append(
-                time_fragment(
-                    model,
-                    setting=self.setting,
-                    repetitions=pricing.repetitions,
-                    threads=pricing.threads,
-                    seed=pricing.seed,
-                    time_cap_s=pricing.time_cap_s,
-                    dimensions=self.dimensions,
-                )
+            raise _NoPrice(
+                f"the price list has no {self.setting} price for {fragment.description}: let a pricing run add it"
             )
-        return min(timings, key=lambda timing: timing.probe_ms)
+        return max(0.0, price.ms - self.own_reorders_ms(graph, region))
+
+    def measure(
+        self, graphs: Sequence[Graph], deadline: float | None = None, on_progress: OnProgress | None = None
+    ) -> int:
+        """Measure together the prices that these graphs need and the list does not have.
+
+        Return how many are still missing: all if nothing may be measured, some if time is up, at `deadline` (a moment
+        of `time.perf_counter`) or when patience with a slow machine ends. After each batch, and when it begins to wait,
+        `on_progress` is called, which may save the list.
+        """
+        found: dict[str, Missing] = {}
+        for graph in graphs:
+            for each in self._missing(graph):
+                found.setdefault(each.signature, each)
+        missing = list(found.values())
+        if self.pricing is None or not missing:
+            return len(missing)
+
+        known, started = len(self.price_list.prices), time.perf_counter()
+        try:
+            return add_prices(
+                self.price_list, missing, self.setting, self.pricing, self.dimensions, deadline, on_progress
+            )
+        finally:
+            prices, seconds = len(self.price_list.prices) - known, time.perf_counter() - started
+            self.measuring = Measuring(self.measuring.prices + prices, self.measuring.seconds + seconds)
+
+    def change(self, before: Graph, after: Graph) -> Change:
+        """Return what the second graph's price is more than the first one's, both of which the list must know.
+
+        Its noise is that of the parts that one graph has more of than the other: those they share are equally wrong.
+        """
+        parts = self._parts(after)
+        parts.subtract(self._parts(before))
+        prices = [(count, self.price_list.get(self.setting, name)) for name, count in parts.items() if count]
+        known = [(count, price) for count, price in prices if price is not None]
+        return Change(
+            ms=math.fsum(count * price.ms for count, price in known),
+            sigma_ms=math.hypot(*(count * price.sigma_ms for count, price in known)),
+        )
+
+    def _parts(self, graph: Graph) -> Counter[str]:
+        """Count the signatures of a graph's regions."""
+        cut = self._partition(graph, None)
+        return Counter(_fragment(graph, region).signature + self._sizes for region in cut.made)
+
+    def exact_ms(self, graph: Graph) -> Exact:
+        """Return the sum over all regions; `PriceError` if prices are missing that may not or cannot be measured."""
+        try:
+            return super().exact_ms(graph)
+        except _NoPrice:
+            if self.pricing is None:
+                raise
+        left = self.measure([graph])
+        if left:
+            raise PriceError(
+                f"{left} prices cannot be measured: for {self.pricing.patience_s:g} s the machine was over "
+                f"{self.pricing.slow_pace:g} times slower than when the price list was begun; try again when nothing "
+                "else runs on it, or begin another list"
+            )
+        return super().exact_ms(graph)
+
+    def _missing(self, graph: Graph) -> list[Missing]:
+        """Return the fragments without a price in a graph, those apart that it shares with a parent that has all."""
+        try:
+            super().exact_ms(graph)
+            return []
+        except _NoPrice:
+            before = self._before(graph)
+        cut = self._partition(graph, before.partition if before else None)
+        fragments = [_fragment(graph, region) for region in cut.made]
+        named = [Missing(fragment.signature + self._sizes, fragment, graph) for fragment in fragments]
+        return [each for each in named if self.price_list.get(self.setting, each.signature) is None]
 
 
-def _estimate_ms(graph: Graph, fragment: Fragment, work: WorkCounter) -> float:
-    machine = AnalyticConfig()
-    parts = [work.node(graph, i) for i in fragment.nodes]
-    traffic_ms = sum(p.bytes_moved for p in parts) / machine.gbytes_per_s / 1e6
-    arithmetic_ms = sum(p.flops for p in parts) / machine.gflops_per_s / 1e6
-    return max(traffic_ms, arithmetic_ms) + machine.launch_us / 1e3 * len(parts)
+def _fragment(graph: Graph, region: Region) -> Fragment:
+    return VIEW if all(graph.nodes[i].op in VIEWS for i in region) else describe(graph, region)
 
 
 def measured(context: CostContext) -> MeasuredCost:
@@ -149,4 +177,4 @@ def measured(context: CostContext) -> MeasuredCost:
         prices = empty_price_list(pricing.threads)
     else:
         prices = price_list.load(context.prices, fingerprint(pricing.threads).key)
-    return MeasuredCost(context.setting, prices, pricing, context.dimensions)
+    return MeasuredCost(context.setting, prices, pricing, context.dimensions, ReorderConfig(block=block_channels()))

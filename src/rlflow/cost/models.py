@@ -14,6 +14,7 @@ COST_MODELS: Registry[CostModelFactory] = Registry(
     group="rlflow.cost_models",
     built_in={
         "measured": "rlflow.cost.measured:measured",
+        "predicted": "rlflow.cost.predicted.cost:predicted",
         "analytic": "rlflow.cost.analytic:analytic",
         "gpu": "rlflow.cost.analytic:gpu",
     },

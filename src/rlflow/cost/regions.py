@@ -6,8 +6,7 @@ rewrite only regions that contain a changed node are new, and identical layers s
 
 Three things are not regions' business, because ONNX Runtime decides them by looking at the whole model: which of
 several views in a row it merges, of which slices of one tensor it makes a Split (microseconds both), and between which
-convolutions it keeps its blocked layout (ReorderInput and ReorderOutput, which a convolution that is timed by itself
-always has).
+convolutions it keeps its blocked layout (`cost/border_reorders.py`).
 
 The borders follow the CPU optimisers at ORT_ENABLE_ALL: MatMul + Add -> Gemm, scale and transpose into FusedMatMul,
 Gelu and BiasGelu, LayerNormalization and SkipLayerNormalization, Conv + BatchNormalization + activation,

@@ -23,7 +23,7 @@ from dataclasses import dataclass, field
 from math import fsum
 from typing import NamedTuple
 
-from rlflow.cost.base import LocalCostModel
+from rlflow.cost.base import LocalCostModel, Surroundings
 from rlflow.cost.exact_sum import Exact, exact
 from rlflow.ir.graph import Graph
 from rlflow.ir.preview import Preview, preview
@@ -46,13 +46,15 @@ class _Known(NamedTuple):
 class _Outlook:
     """The rewrites of one graph that were priced so far.
 
-    `before` are those of its parent, of which those near the nodes `disturbed` no longer hold.
+    `before` are those of its parent, of which those near the nodes `disturbed` no longer hold. `seen` are the
+    surroundings of those that are about to be priced.
     """
 
     exact_ms: Exact
     before: Mapping[Match, _Known] = field(default_factory=dict)
     disturbed: Set[int] = frozenset()
     known: dict[Match, _Known] = field(default_factory=dict)
+    seen: dict[Match, Surroundings] = field(default_factory=dict)
 
     def inherited(self, match: Match) -> _Known | None:
         """Return what was known of the match in the parent, if nothing around it has changed."""
@@ -82,6 +84,17 @@ class RememberedChanges:
             outlook.known[match] = known
         return fsum((*outlook.exact_ms, *known.change_ms))
 
+    def unknown(self, graph: Graph, match: Match) -> Hashable | None:
+        """Return the key of a rewrite's surroundings if it must be carried out to be priced, else None."""
+        outlook = self._outlook(graph)
+        known = outlook.known.get(match) or outlook.inherited(match)
+        if known is not None:
+            outlook.known[match] = known
+            return None
+        outlook.seen[match] = self._surroundings(graph, match)
+        key = outlook.seen[match].key
+        return None if key in self._changes_ms else key
+
     def _outlook(self, graph: Graph) -> _Outlook:
         """Return the outlook from a graph, with what its parent's has."""
         outlook = self._outlooks.get(graph)
@@ -107,8 +120,8 @@ class RememberedChanges:
 
     def _looked_up(self, graph: Graph, match: Match, outlook: _Outlook, carry_out: CarryOut) -> _Known:
         """Return the change by a match, from where its surroundings are the same, or by carrying it out."""
-        edit = preview(graph, *self._rewriter.edit(graph, match))
-        key, nodes = self._cost_model.surroundings(graph, edit)
+        seen = outlook.seen.pop(match) if match in outlook.seen else self._surroundings(graph, match)
+        key, nodes = seen
         change_ms = self._changes_ms.get(key)
         if change_ms is None:
             after_ms = carry_out(graph, match, self._cost_model.exact_ms)
@@ -116,7 +129,13 @@ class RememberedChanges:
             if len(self._changes_ms) >= _MAX_REMEMBERED:
                 self._changes_ms.clear()
             self._changes_ms[key] = change_ms
-        return _Known(change_ms, tuple({*nodes, *_read(graph, edit, match)}))
+        return _Known(change_ms, nodes)
+
+    def _surroundings(self, graph: Graph, match: Match) -> Surroundings:
+        """Return what the price of a rewrite depends on, and the nodes on which that and the edit itself depend."""
+        edit = preview(graph, *self._rewriter.edit(graph, match))
+        key, nodes = self._cost_model.surroundings(graph, edit)
+        return Surroundings(key, tuple({*nodes, *_read(graph, edit, match)}))
 
 
 def _read(graph: Graph, edit: Preview, match: Match) -> set[int]:

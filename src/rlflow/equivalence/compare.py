@@ -12,6 +12,7 @@ counts its evidence: a draw whose outputs could not have shown a fault is not in
 """
 
 import math
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -96,8 +97,12 @@ def compare(
     setting: Setting = "as_written",
     dimensions: Mapping[str, int] | None = None,
     inputs: Sequence[Mapping[str, np.ndarray]] | None = None,
+    drawing_s: float = math.inf,
 ) -> EquivalenceReport:
     """Compare interfaces, then outputs on `draws` drawn inputs, or on `inputs` if these are given.
+
+    When the original has been opened and run for `drawing_s`, no further input is drawn after the first; the report
+    tells how many were.
 
     The optimised model may be for the sizes `dimensions` alone. Dynamic dimensions without a value in `dimensions` get
     small sizes, different ones if the original runs with them, so that swapped axes show. Both models run in `setting`
@@ -111,9 +116,10 @@ def compare(
     if problem := interface_problem(structure, structure_of(optimised), dimensions):
         return not_equivalent(problem, structure, draws)
 
+    end_s = time.perf_counter() + drawing_s
     reference = open_session(original, setting, threads)
     if inputs is None:
-        drawn, expected = _reference_runs(structure, reference, draws, seed, dict(dimensions or {}))
+        drawn, expected = _reference_runs(structure, reference, draws, seed, dict(dimensions or {}), end_s)
     else:
         drawn, expected = list(map(dict, inputs)), [run(reference, each) for each in inputs]
     del reference  # its memory, before the candidate is loaded
@@ -179,9 +185,12 @@ def _report(by_draw: list[list[Difference]], tolerance: float) -> EquivalenceRep
 
 
 def _reference_runs(
-    structure: ModelProto, session: Session, draws: int, seed: int, named: dict[str, int]
+    structure: ModelProto, session: Session, draws: int, seed: int, named: dict[str, int], end_s: float = math.inf
 ) -> tuple[list[Inputs], list[dict[str, Any]]]:
-    """Draw inputs and run the original on them, with the first sizes of dynamic dimensions at which it runs."""
+    """Draw inputs and run the original on them, with the first sizes of dynamic dimensions at which it runs.
+
+    After `end_s`, by `time.perf_counter`, nothing is drawn any more but the first.
+    """
     if draws < 1:
         raise InputError(f"draws is {draws}; equivalence needs at least 1 drawn input")
     if seed < 0:
@@ -197,9 +206,14 @@ def _reference_runs(
     failure: RLFlowError | None = None
     for sizes, default in attempts:
         rng = np.random.default_rng(seed)
+        drawn, outputs = [], []
         try:
-            drawn = [draw_inputs(structure, rng, named | sizes, default_dimension=default, uses=own) for own in by_draw]
-            return drawn, [run(session, inputs) for inputs in drawn]
+            for own in by_draw:
+                drawn.append(draw_inputs(structure, rng, named | sizes, default_dimension=default, uses=own))
+                outputs.append(run(session, drawn[-1]))
+                if time.perf_counter() >= end_s:
+                    break
+            return drawn, outputs
         except RLFlowError as error:
             failure = failure or error
     advice = f"; give values to its symbolic dimensions {', '.join(free)}" if free else ""

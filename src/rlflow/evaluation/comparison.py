@@ -177,6 +177,7 @@ def row(graph: Graph, outcome: Outcome, cost_model: CostModel, timing: Timing) -
         "seeds": list(contender.seeds),
         "steps": len(steps),
         "distinct_rules": len({step.rule for step in steps}),
+        "trajectory": result.trajectory.digest,
     }
 
 

@@ -51,9 +51,14 @@ def write_results(path: Path, document: Any) -> None:
 def read_results(path: Path) -> Any:
     """The JSON document at `path`. Raises InputError when it is missing or not strict JSON (NaN is not)."""
     try:
-        return json.loads(path.read_text(encoding="utf-8"), parse_constant=_refuse_constant)
+        return parsed(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
         raise InputError(f"cannot read {path} as JSON: {error}") from error
+
+
+def parsed(text: str) -> Any:
+    """The JSON document that `text` is. Raises ValueError if it is not strict JSON."""
+    return json.loads(text, parse_constant=_refuse_constant)
 
 
 def schema_of(path: Path) -> str | None:

@@ -76,18 +76,23 @@ def _saving(row: Mapping[str, Any]) -> str:
     return " ".join([f"**{saving}**" if row["best_known"] else saving, *(f"*{remark}*" for remark in remarks)])
 
 
-def side_by_side(published: Metrics, own: Metrics) -> str:
-    """Costs and improvements of a run beside the published ones, one row per graph and method of the run."""
-    keys = ("cost_after_ms", "improvement_percent")
-    rows = [["graph", "method", "cost ms: published", "yours", "improvement %: published", "yours"]]
-    for graph, method, result in _results(own):
-        reference = published.get(graph, {}).get(method)
-        before = [f"{reference[key]:.2f}" if reference else "none" for key in keys]
-        after = [f"{result[key]:.2f}" for key in keys]
-        rows.append([graph, method, before[0], after[0], before[1], after[1]])
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)) for row in rows]
-    return "".join(f"{line.rstrip()}\n" for line in lines)
+def cost_accuracy_table(metrics: Mapping[str, Mapping[str, Any]]) -> str:
+    """A Markdown table of predicted runtimes beside measured ones; `metrics` follows schema `cost_accuracy`."""
+    header = ["graph", "cost model ms", "end to end ms", "difference %", "regions alone, difference %", "A/A"]
+    rows = [header, [":--", *("--:" for _ in header[1:])]]
+    for graph, row in metrics.items():
+        low, high = row["control_ci95"]
+        control = f"{row['control']:.3f} [{low:.3f}, {high:.3f}]"
+        times = [f"{row[key]:.3f}" for key in ("cost_model_ms", "end_to_end_ms")]
+        differences = [f"{row[key]:+.1f}" for key in ("difference_percent", "alone_difference_percent")]
+        rows.append([graph, *times, *differences, control])
+    return "".join("| " + " | ".join(row) + " |\n" for row in rows) + _ACCURACY_LEGEND
+
+
+_ACCURACY_LEGEND = """
+*Cost model*: the sum of a graph's measured regions and its reorders of the blocked layout. *Regions alone*: the sum in
+which each region pays for the reorders that it has by itself. *A/A*: the model against itself, the noise floor.
+"""
 
 
 def _results(metrics: Metrics) -> list[tuple[str, str, Mapping[str, Any]]]:

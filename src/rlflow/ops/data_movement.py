@@ -9,7 +9,7 @@ attributes here: the `OnnxForm` of an operator reads them from inputs or attribu
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from math import prod
 
 import numpy as np
@@ -18,7 +18,7 @@ from rlflow.errors import TypeInferenceError
 from rlflow.ir.node import Attributes, AttributeValue
 from rlflow.ir.tensor_type import Dimension, TensorType
 from rlflow.ops.domain import Array, Domain, FloatDomain
-from rlflow.ops.onnx_form import OnnxForm, OnnxNode, Parameter
+from rlflow.ops.onnx_form import OnnxForm, OnnxNode, Parameter, Written
 from rlflow.ops.schema import (
     Operator,
     Types,
@@ -329,6 +329,17 @@ def _complete_squeeze(attributes: dict[str, AttributeValue], node: OnnxNode) -> 
     return attributes
 
 
+@dataclass(frozen=True, kw_only=True)
+class _JointForm(OnnxForm):
+    """Writes the axis from the front: ONNX Runtime keeps images blocked (`ops/blocking.py`) on axis 1, not on -3."""
+
+    def write(self, attributes: Attributes, opset: int, operand: TensorType | None) -> Written:
+        axis = attributes["axis"]
+        if operand is not None and operand.rank is not None and isinstance(axis, int):
+            attributes = {**attributes, "axis": axis % operand.rank}
+        return super().write(attributes, opset, operand)
+
+
 _VIEWED = Traits(view=True, uses=(carries(0),))
 _MOVED = Traits(uses=(carries(0),))
 _COUNTED = SizeArithmetic.WHOLE | SizeArithmetic.ROUNDING | SizeArithmetic.DYNAMIC
@@ -370,7 +381,7 @@ OPERATORS = (
         arity=(1, 64),
         required=("axis",),
         traits=Traits(size_arithmetic=_ARRANGED, uses=(carries_all,)),
-        onnx=OnnxForm(axes="axis"),
+        onnx=_JointForm(axes="axis"),
         attribute_groups={"axis": ("axis",)},
     ),
     Operator(

@@ -4,8 +4,11 @@ In the order in which a model meets them:
 
 - `api` turns names into objects and puts method, library, prices and checks together;
 - `source` reads and checks the model, once; `methods` lists the methods that can be chosen by name;
+- `clock` is the time that all of it may take, and how phases share it;
 - `specialise` says what may be assumed of the model: dimensions that its user names, a newer opset;
-- `pipeline` optimises the subgraphs of If, Loop and Scan, each like a model of its own, then the model around them;
+- `pipeline` optimises the subgraphs of If, Loop and Scan, each like a model of its own, then the model around them, in
+  the `phases` judge, search, measure, check and time;
+- `shortlist` measures a few of the graphs that a search by other prices went through;
 - `gate` lets nothing pass that computes something else, and calls nothing faster that is not faster beyond noise;
 - `diagnose` finds the wrong step of a result that differs, and `reproducer` writes what shows it;
 - `report` is what the user reads.
@@ -16,7 +19,8 @@ which hides the package of its name: import modules as in `from rlflow.optimise 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import time
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -24,8 +28,9 @@ if TYPE_CHECKING:
     from onnx import ModelProto
 
     from rlflow.cost.base import CostModel
-    from rlflow.cost.measured import PricingConfig
+    from rlflow.cost.pricing import PricingConfig
     from rlflow.optimise.api import Optimised
+    from rlflow.optimise.clock import Shares
     from rlflow.optimise.gate import GateConfig
     from rlflow.optimise.methods import MethodFactory
     from rlflow.optimiser import OnProgress, Optimiser
@@ -33,7 +38,8 @@ if TYPE_CHECKING:
     from rlflow.runtime.session import Setting
 
 DEFAULT_METHOD = "best"
-DEFAULT_COST_MODEL = "measured"
+DEFAULT_COST_MODEL = "analytic"
+DEFAULT_SHORTLIST = 4
 DEFAULT_BUDGET_S = 60.0
 DEFAULT_SETTING: Setting = "deployed"
 
@@ -46,14 +52,17 @@ def optimise(
     library: Library | Path | str | None = None,
     disabled: Sequence[str] = (),
     cost_model: str | CostModel = DEFAULT_COST_MODEL,
+    shortlist: int = DEFAULT_SHORTLIST,
     pricing: PricingConfig | None = None,
     prices: Path | str | None = None,
     budget_s: float | None = DEFAULT_BUDGET_S,
     setting: Setting = DEFAULT_SETTING,
     shapes: Mapping[str, Sequence[int]] | None = None,
     gate: GateConfig | None = None,
+    shares: Shares | None = None,
     reproducer: Path | str | None = None,
     on_progress: OnProgress | None = None,
+    is_interrupted: Callable[[], bool] | None = None,
 ) -> Optimised:
     """Return a model with the same interface, and the same outputs within rounding, that runs faster; or the original.
 
@@ -64,11 +73,19 @@ def optimise(
     `library` holds the rules: the shipped one, a `Library`, or the path of a library file (.jsonl) or of a file that
     declares rules (.py), which are verified first. `disabled` are ids or names of rules that are not used.
 
-    `cost_model` is a name (`rlflow.cost.models`) or an object. "measured" times what a graph is made of on this
-    machine as `pricing` says, and keeps what it measured in the file `prices`, if one is given.
+    `cost_model` is a name (`rlflow.cost.models`) or an object; the search goes by its prices. What it found and some of
+    the graphs on the way there, `shortlist` with the original, are then measured part by part on this machine, as
+    `pricing` says, and the cheapest is gone on with; 0 leaves that out, and so does the cost model "measured", by whose
+    prices the search goes then. What was measured is kept in the file `prices`, if one is given.
 
-    `budget_s` is the time of the search. `setting` is what is optimised for: "deployed" is ONNX Runtime as people run
-    it, "as_written" with its own optimisation off.
+    `budget_s` is the wall time in seconds of everything: reading, judging the original, searching, measuring, checking
+    the result and timing it, as `shares` divide it; None is no limit. What cannot be cut short, like a single run of a
+    large model, may end later. If there was no time to check a result, or to time it, the original is returned, and the
+    reason says so. `is_interrupted` is asked again and again; once it says so, the best result so far is checked, and
+    returned without being timed any further.
+
+    `setting` is what is optimised for: "deployed" is ONNX Runtime as people run it, "as_written" with its own
+    optimisation off.
 
     `shapes` are those of inputs, by name, with which a model of dynamic dimensions is run: what is faster at one size
     may be slower at another, and some rewrites are right at one size alone. The search sees these sizes and, where the
@@ -89,22 +106,30 @@ def optimise(
     used, and `EquivalenceError` naming the step, its rule and the values that it replaced if a result computes
     something else; what shows the difference is written to the folder `reproducer`, if one is given.
     """
-    from rlflow.optimise.api import optimise_model
+    started = time.perf_counter()
+    if on_progress:
+        on_progress(0.0, "reading the model")
+    from rlflow.optimise.api import Request, optimise_model
+    from rlflow.optimise.clock import Deadline, Shares
     from rlflow.optimise.gate import GateConfig
+    from rlflow.optimiser import never
 
-    return optimise_model(
-        model,
+    deadline = Deadline.after(budget_s, is_interrupted=is_interrupted or never, since_s=started)
+    request = Request(
         method=method,
         options=options or {},
         library=library,
         disabled=disabled,
         cost_model=cost_model,
+        shortlist=shortlist,
         pricing=pricing,
         prices=None if prices is None else Path(prices),
         budget_s=budget_s,
         setting=setting,
         shapes=shapes or {},
         gate=gate or GateConfig(),
+        shares=shares or Shares(),
         reproducer=None if reproducer is None else Path(reproducer),
         on_progress=on_progress,
     )
+    return optimise_model(model, request, deadline)

@@ -3,26 +3,30 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from onnx import ModelProto
 
 from rlflow.cost.analytic import AnalyticCost
 from rlflow.cost.base import CostContext, CostModel
-from rlflow.cost.measured import MeasuredCost, PricingConfig
+from rlflow.cost.measured import MeasuredCost, measured
 from rlflow.cost.models import COST_MODELS
+from rlflow.cost.pricing import PricingConfig
 from rlflow.cost.work_ratios import work_ratios
 from rlflow.equivalence.compare import EquivalenceReport
 from rlflow.errors import InputError, PriceError
 from rlflow.onnx_io import save_model
 from rlflow.optimise import DEFAULT_COST_MODEL
-from rlflow.optimise.gate import GateConfig, is_faster
+from rlflow.optimise.clock import Deadline, Shares
+from rlflow.optimise.gate import GateConfig, is_faster, is_slower
 from rlflow.optimise.methods import METHODS
-from rlflow.optimise.pipeline import NOTHING_FOUND, Pipeline, PipelineResult
+from rlflow.optimise.phases import Phases
+from rlflow.optimise.pipeline import Pipeline, PipelineResult
 from rlflow.optimise.report import LatencyChange, OptimisationReport
+from rlflow.optimise.shortlist import Shortlist
 from rlflow.optimise.source import Source
 from rlflow.optimiser import OnProgress, OptimisationResult, Optimiser
 from rlflow.rules import library as rule_library
@@ -39,6 +43,12 @@ if TYPE_CHECKING:
     from rlflow.optimise.methods import MethodFactory
 
 _LOGGER = logging.getLogger(__name__)
+
+MEASURED = "measured"
+NOT_FASTER = "the rewritten model was not faster beyond noise"
+UNTIMED = "the budget was over before the rewritten model was timed"
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -70,87 +80,132 @@ class Optimised:
             self.source.save(path)
 
 
-def optimise_model(
-    model: ModelProto | Path | str,
-    *,
-    method: str | Optimiser | MethodFactory,
-    options: Mapping[str, Any],
-    library: Library | Path | str | None,
-    disabled: Sequence[str],
-    cost_model: str | CostModel,
-    pricing: PricingConfig | None,
-    prices: Path | None,
-    budget_s: float | None,
-    setting: Setting,
-    shapes: Mapping[str, Sequence[int]],
-    gate: GateConfig,
-    reproducer: Path | None,
-    on_progress: OnProgress | None,
-) -> Optimised:
-    """Carry out `rlflow.optimise`."""
-    if setting not in SETTINGS:
-        raise InputError(f"there is no setting {setting!r}: choose one of {', '.join(SETTINGS)}")
-    if isinstance(disabled, str):
-        raise InputError(f"disabled is the text {disabled!r}: give a list of ids or names of rules")
-    factory: Any = METHODS.get(method) if isinstance(method, str) else method
-    source = Source.of(model)
-    dimensions = dimensions_of(source.model, shapes)
-    sizes = dimensions | dict(gate.dimensions or {})
+@dataclass(frozen=True)
+class Request:
+    """The arguments of `rlflow.optimise`, under their names."""
 
-    ready = _ready(factory)
+    method: str | Optimiser | MethodFactory
+    options: Mapping[str, Any]
+    library: Library | Path | str | None
+    disabled: Sequence[str]
+    cost_model: str | CostModel
+    shortlist: int
+    pricing: PricingConfig | None
+    prices: Path | None
+    budget_s: float | None
+    setting: Setting
+    shapes: Mapping[str, Sequence[int]]
+    gate: GateConfig
+    shares: Shares
+    reproducer: Path | None
+    on_progress: OnProgress | None
+
+    def __post_init__(self) -> None:
+        if self.setting not in SETTINGS:
+            raise InputError(f"there is no setting {self.setting!r}: choose one of {', '.join(SETTINGS)}")
+        if isinstance(self.disabled, str):
+            raise InputError(f"disabled is the text {self.disabled!r}: give a list of ids or names of rules")
+
+
+class _Search(NamedTuple):
+    """A method that is ready, the rules that it has, and the prices that it goes by."""
+
+    method: Optimiser
+    rules: Library
+    cost_model: CostModel
+
+
+def optimise_model(model: ModelProto | Path | str, request: Request, deadline: Deadline) -> Optimised:
+    """Carry out `rlflow.optimise`."""
+    factory: Any = METHODS.get(request.method) if isinstance(request.method, str) else request.method
+    source = Source.of(model)
+    dimensions = dimensions_of(source.model, request.shapes)
+    sizes = dimensions | dict(request.gate.dimensions or {})
+    context = _context(request, sizes)
+    search = _search(factory, request, context)
+    shortlist = _shortlist(request.shortlist, search.cost_model, context)
+    phases = Phases(
+        method=search.method,
+        cost_model=search.cost_model,
+        setting=request.setting,
+        gate=replace(request.gate, dimensions=sizes),
+        shares=request.shares,
+        shortlist=shortlist,
+        reproducer=request.reproducer,
+        on_progress=_overall(request.on_progress, request.budget_s, deadline),
+    )
+    made = Pipeline(phases, search.rules, dimensions).run(source.model, deadline, source.argument)
+    if request.prices is not None:
+        _keep_prices(shortlist.cost_model if shortlist else search.cost_model, request.prices)
+    return _optimised(made, source, search, request, deadline)
+
+
+def _search(factory: Any, request: Request, context: CostContext) -> _Search:
+    """Put method, rules and prices together. An optimiser that is ready brings its own rules and prices."""
+    cost_model, ready = request.cost_model, _ready(factory)
     if ready is not None:
-        chosen = cost_model if isinstance(cost_model, str) and cost_model != DEFAULT_COST_MODEL else None
         _refuse_what_it_brings(
             ready.name,
-            options=options,
-            library=library,
-            disabled=disabled,
-            cost_model=chosen,
-            pricing=pricing,
-            prices=prices,
+            options=request.options,
+            library=request.library,
+            disabled=request.disabled,
+            cost_model=isinstance(cost_model, str) and cost_model != DEFAULT_COST_MODEL and cost_model,
+            pricing=request.pricing,
+            prices=request.prices,
         )
-        optimiser = ready
-        rules = Library(ready.rewriter.rules)
-        pricer: CostModel = AnalyticCost() if isinstance(cost_model, str) else cost_model
-    else:
-        rules = _library(library).without(disabled)
-        pricer = _cost_model(cost_model, setting, sizes, prices, pricing)
-        parts = (rules, Rewriter(rules.rules), pricer)
-        optimiser = make_search(factory, parts, options, f"the method {getattr(factory, '__name__', factory)}")
+        pricer = AnalyticCost() if isinstance(cost_model, str) else cost_model
+        return _Search(ready, Library(ready.rewriter.rules), pricer)
+    rules = _library(request.library).without(request.disabled)
+    pricer = _cost_model(cost_model, context)
+    parts = (rules, Rewriter(rules.rules), pricer)
+    subject = f"the method {getattr(factory, '__name__', factory)}"
+    return _Search(make_search(factory, parts, request.options, subject), rules, pricer)
 
-    pipeline = Pipeline(
-        method=optimiser,
-        cost_model=pricer,
-        library=rules,
-        setting=setting,
-        gate=replace(gate, dimensions=sizes),
-        dimensions=dimensions,
-        reproducer=reproducer,
-        on_progress=on_progress,
-    )
-    made = pipeline.run(source.model, budget_s, source.argument)
-    if prices is not None and not made.unjudgeable:
-        _keep_prices(pricer, prices)
 
-    faster = bool(made.latency) and is_faster(made.latency, setting)
-    reason = made.unjudgeable or _reason(made, faster)
+def _optimised(
+    made: PipelineResult, source: Source, search: _Search, request: Request, deadline: Deadline
+) -> Optimised:
+    """Decide which model is delivered, and report."""
+    is_better, reason = _decision(made, request.setting, deadline)
     report = OptimisationReport(
         input=source.name,
         output=None,
-        method=optimiser.name,
-        written="optimised" if faster else "original",
+        method=search.method.name,
+        written="optimised" if is_better else "original",
         reason=reason,
         latency=made.latency,
         equivalence=made.equivalence,
-        hardware=fingerprint(gate.threads).key,
-        budget_s=budget_s,
-        threads=gate.threads,
-        seed=gate.seed,
-        **_figures(made, pricer, optimiser.rewriter.rules),
+        hardware=fingerprint(request.gate.threads).key,
+        budget_s=request.budget_s,
+        threads=request.gate.threads,
+        seed=request.gate.seed,
+        draws_asked=request.gate.draws,
+        **_figures(made, search.cost_model, search.method.rewriter.rules),
     )
     result = replace(made.result, best=made.settled.last, trajectory=made.settled.trajectory)
-    best = made.candidate if faster else source.model
+    best = made.candidate if is_better else source.model
     return Optimised(best, result, report.written, reason, made.equivalence, made.latency, report, source)
+
+
+def _decision(made: PipelineResult, setting: Setting, deadline: Deadline) -> tuple[bool, str]:
+    """Say whether the candidate is delivered, and why or why not.
+
+    Who interrupts gets the best so far: what computes the same, unless it has been found slower already.
+    """
+    if made.left_because:
+        return False, made.left_because
+    if made.latency and is_faster(made.latency, setting):
+        return True, "faster beyond noise and equal within rounding"
+    if deadline.is_interrupted() and not (made.latency and is_slower(made.latency, setting)):
+        return True, "interrupted: equal within rounding, but nobody knows yet if it is faster"
+    return False, NOT_FASTER if made.latency else UNTIMED
+
+
+def _overall(on_progress: OnProgress | None, budget_s: float | None, deadline: Deadline) -> OnProgress | None:
+    """Return what phases call with their progress, for one that shows how much of the whole time has passed."""
+    if on_progress is None or budget_s is None:
+        return on_progress
+    return lambda _, text: on_progress(1.0 - deadline.left_s / budget_s, text)
 
 
 def _ready(method: Any) -> Optimiser | None:
@@ -172,28 +227,40 @@ def _library(given: Library | Path | str | None) -> Library:
     return rule_library.load() if given is None else load_rules(Path(given))
 
 
-def _cost_model(
-    given: str | CostModel,
-    setting: Setting,
-    sizes: Mapping[str, int],
-    prices: Path | None,
-    pricing: PricingConfig | None,
-) -> CostModel:
+def _context(request: Request, sizes: Mapping[str, int]) -> CostContext:
+    """The facts by which this machine is priced."""
+    known = request.prices if request.prices is not None and request.prices.exists() else None
+    return CostContext(request.setting, sizes, known, {} if request.pricing is None else asdict(request.pricing))
+
+
+def _shortlist(size: int, searched_by: CostModel, context: CostContext) -> Shortlist | None:
+    """None where nothing is to be measured, or everything has been."""
+    if not size or isinstance(searched_by, MeasuredCost):
+        return None
+    return Shortlist(_priced_here(measured, context), size)
+
+
+def _cost_model(given: str | CostModel, context: CostContext) -> CostModel:
     if isinstance(given, type) or not (isinstance(given, str) or hasattr(given, "runtime_ms")):
         raise InputError(f"the cost model {given!r} prices no graphs: give a name or an object with `runtime_ms`")
     if not isinstance(given, str):
         return given
-    known_prices = prices if prices is not None and prices.exists() else None
-    settings = {} if pricing is None else asdict(pricing)
+    if given == MEASURED:
+        return _priced_here(measured, context)
+    return _priced_here(COST_MODELS.get(given), replace(context, settings={}))
+
+
+def _priced_here(factory: Callable[[CostContext], T], context: CostContext) -> T:
+    """Make a cost model; `InputError` if its prices are of another machine."""
     try:
-        return COST_MODELS.get(given)(CostContext(setting, sizes, known_prices, settings))
+        return factory(context)
     except PriceError as error:
         raise InputError(str(error)) from None
 
 
 def _keep_prices(cost_model: CostModel, path: Path) -> None:
     """Save measured prices. A cache that cannot be written costs the next run some time, not this one its result."""
-    if not isinstance(cost_model, MeasuredCost):
+    if not isinstance(cost_model, MeasuredCost) or not cost_model.measuring.prices:
         return
     try:
         cost_model.price_list.save(path)
@@ -204,7 +271,7 @@ def _keep_prices(cost_model: CostModel, path: Path) -> None:
 def _figures(made: PipelineResult, cost_model: CostModel, rules: Sequence[Rule]) -> dict[str, Any]:
     """The part of the report on what the search did with these rules and on what the result assumes."""
     result, header = made.result, made.assumptions.as_it_is.header
-    ratios = {} if made.unjudgeable else work_ratios(cost_model, made.assumptions.searched, result.best)
+    ratios = {} if not made.is_searched else work_ratios(cost_model, made.assumptions.searched, result.best)
     steps = (*made.steps, *(step for subgraph in made.inside for step in subgraph.steps))
     mentioned = {step.rule for step in steps}
     return {
@@ -215,6 +282,7 @@ def _figures(made: PipelineResult, cost_model: CostModel, rules: Sequence[Rule])
         "steps": made.steps,
         "optimisation_s": result.wall_time_s,
         "effort": result.effort,
+        "measured": made.measured,
         "pinned": made.pinned,
         "pinned_for": made.pinned_for,
         "opset_before": header.opset,
@@ -224,11 +292,3 @@ def _figures(made: PipelineResult, cost_model: CostModel, rules: Sequence[Rule])
         "rule_names": {rule.id: rule.name for rule in rules if rule.id in mentioned},
         **ratios,
     }
-
-
-def _reason(made: PipelineResult, faster: bool) -> str:
-    if not made.latency:
-        return NOTHING_FOUND
-    if faster:
-        return "faster beyond noise and equal within rounding"
-    return "the rewritten model was not faster beyond noise"

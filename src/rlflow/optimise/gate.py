@@ -1,16 +1,19 @@
 """The gate before the exit: no model leaves that computes something else, and none is called faster that is not.
 
-    judgeable(original)      may anything be compared with it? it runs here, and its outputs can be told apart
-    check(derivation)        the candidate is equivalent, or an error names the step and rule that are wrong
-    time_models(models)      both are timed in alternating fresh sessions; `is_faster` asks for more than noise
+    judgeable(original)              may anything be compared with it? it runs here, and its outputs can be told apart
+    check(derivation)                the candidate is equivalent, or an error names the step and rule that are wrong
+    timed(original, candidate, ...)  both are timed in fresh sessions until it is decided which one is faster
 
 The invariant: a model that nobody has run yet is run in another process first.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+import math
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import islice
 from pathlib import Path
 
 import numpy as np
@@ -19,80 +22,110 @@ from onnx import ModelProto
 from rlflow.equivalence.compare import EquivalenceReport, compare, drawn_inputs
 from rlflow.equivalence.tolerance import draws_at_random, tolerance_of
 from rlflow.errors import EquivalenceError, InputError, RLFlowError
+from rlflow.optimise.clock import NO_DEADLINE, Deadline
 from rlflow.optimise.diagnose import Derivation, explain
 from rlflow.optimise.report import LatencyChange
-from rlflow.runtime.inputs import symbolic_dimensions
-from rlflow.runtime.isolation import Limits, ProcessDeath, call_isolated
-from rlflow.runtime.session import SETTINGS, Setting, open_session, run, structure_of
-from rlflow.runtime.timing.latency import compare_latency
-from rlflow.runtime.timing.statistics import beyond_noise, ratio
+from rlflow.optimiser import OnProgress
+from rlflow.runtime.inputs import draw_inputs, symbolic_dimensions
+from rlflow.runtime.isolation import Limits, ProcessDeath, ProcessTimeout, call_isolated
+from rlflow.runtime.session import Setting, open_session, run, structure_of
+from rlflow.runtime.timing.latency import Round, countdown, latency_rounds, times_of
+from rlflow.runtime.timing.sequential import SequentialTest, judge
 
 
 @dataclass(frozen=True)
 class GateConfig:
     """The settings by which a result is checked and timed.
 
-    It is compared on `draws` inputs, and timed in `rounds` of fresh sessions with `runs_per_round` runs each.
-    `dimensions` are the sizes of dynamic dimensions, by symbol; `limits` bind the processes in which a model runs for
-    the first time.
+    It is compared on `draws` inputs. It is timed in rounds of fresh sessions, with at least `runs_per_round` runs each,
+    until `test` decides, `rounds` are done, or the next one would not fit into `time_s` seconds; the first is always
+    taken. `dimensions` are the sizes of dynamic dimensions, by symbol; `limits` bind the processes in which a model
+    runs for the first time.
     """
 
     draws: int = 3
-    rounds: int = 7
-    runs_per_round: int = 5
+    rounds: int = 100
+    runs_per_round: int = 3
     threads: int = 1
     seed: int = 0
+    time_s: float = 20.0
+    test: SequentialTest = field(default_factory=SequentialTest)
     dimensions: Mapping[str, int] | None = None
     limits: Limits = field(default_factory=Limits)
 
 
 _UNTRIED = "it could not be tried here"
+_DRAWING = 0.25
+"""The part of the time for judging after which no further input is drawn: each is run twice, and again as deployed."""
 
 
-def judgeable(original: ModelProto | Path, config: GateConfig) -> tuple[EquivalenceReport, str]:
-    """Compare the model with itself: return the report, and why a rewritten one could not be judged, or "".
+@dataclass(frozen=True)
+class Judgement:
+    """The original compared with itself, and why nothing else could be compared with it, or "".
+
+    It took `tried_s` seconds to open and run it, and `wall_s` with the process in which that was done.
+    """
+
+    report: EquivalenceReport
+    unjudgeable: str = ""
+    tried_s: float = 0.0
+    wall_s: float = 0.0
+
+
+def judgeable(original: ModelProto | Path, config: GateConfig, deadline: Deadline = NO_DEADLINE) -> Judgement:
+    """Compare the model with itself, on fewer inputs if the deadline asks for it.
 
     It runs in another process; a model that has come through may be run in this one.
     """
+    started_s, left_s = deadline.now_s(), deadline.left_s
     try:
-        return call_isolated(config.limits, judged, original, config)
+        judgement = call_isolated(_limits(config, deadline), judged, original, config, _DRAWING * left_s)
     except ProcessDeath as death:
-        return _nothing_known(structure_of(original), config), f"{_UNTRIED}: {death}"
+        hint = "; a larger budget gives it more time" if left_s < config.limits.longest_s else ""
+        reason = f"{_UNTRIED}: {death}{hint if isinstance(death, ProcessTimeout) else ''}"
+        judgement = Judgement(_nothing_known(structure_of(original), config), reason)
+    return replace(judgement, wall_s=deadline.now_s() - started_s)
 
 
-def judged(original: ModelProto | Path, config: GateConfig) -> tuple[EquivalenceReport, str]:
-    """Do what `judgeable` does, in this process."""
-    structure = structure_of(original)
+def judged(original: ModelProto | Path, config: GateConfig, drawing_s: float = math.inf) -> Judgement:
+    """Do what `judgeable` does, in this process; after `drawing_s` no further input is drawn."""
+    started, structure = time.perf_counter(), structure_of(original)
     dynamic = [name for name in symbolic_dimensions(structure) if name not in (config.dimensions or {})]
     unknown = _nothing_known(structure, config)
     if dynamic:
         wanted = " ".join(", ".join(dynamic).split())  # a name may be of several lines
-        return unknown, (
-            f"its dimensions {wanted} are dynamic: name the shapes that you run it with, as in --shape x=1x128 "
-            'or shapes={"x": (1, 128)}'
-        )
+        advice = 'name the shapes that you run it with, as in --shape x=1x128 or shapes={"x": (1, 128)}'
+        return Judgement(unknown, f"its dimensions {wanted} are dynamic: {advice}")
     try:
-        own = _tried(original, original, config)
+        own = _tried(original, original, config, drawing_s)
     except InputError:
         raise
     except RLFlowError as error:
-        return unknown, f"{_UNTRIED}: {error}"
+        return Judgement(unknown, f"{_UNTRIED}: {error}")
+    tried_s = time.perf_counter() - started
     if not own.equivalent or draws_at_random(structure):
-        return unknown, "its outputs change from run to run, so that no other model could be compared with it"
+        reason = "its outputs change from run to run, so that no other model could be compared with it"
+        return Judgement(unknown, reason, tried_s)
     if not own.non_vacuous_draws:
-        return own, "no drawn input gave outputs that could tell a wrong model from a right one"
-    return own, ""
+        return Judgement(own, "no drawn input gave outputs that could tell a wrong model from a right one", tried_s)
+    return Judgement(own, "", tried_s)
 
 
-def check(derivation: Derivation, config: GateConfig, reproducer: Path | None = None) -> EquivalenceReport:
+def check(
+    derivation: Derivation, config: GateConfig, reproducer: Path | None = None, longest_s: float = math.inf
+) -> EquivalenceReport:
     """Return the report of an equivalent candidate; it runs in another process first, where it can do no harm.
 
-    Otherwise raise `EquivalenceError` naming the first wrong step, its rule and the values that it replaced, after
-    writing what shows the difference to the folder `reproducer`, if one is given.
+    Raise `ProcessTimeout` if that takes longer than `longest_s`, so that nothing is known of it. Otherwise raise
+    `EquivalenceError` naming the first wrong step, its rule and the values that it replaced, after writing what shows
+    the difference to the folder `reproducer`, if one is given.
     """
+    limits = replace(config.limits, longest_s=min(config.limits.longest_s, longest_s))
     try:
-        report = call_isolated(config.limits, _tried, derivation.original, derivation.candidate, config)
+        report = call_isolated(limits, _tried, derivation.original, derivation.candidate, config)
     except ProcessDeath as death:
+        if isinstance(death, ProcessTimeout) and longest_s < config.limits.longest_s:
+            raise
         raise EquivalenceError(f"the rewritten model could not be run: {death}; no model was written") from None
     if report.equivalent:
         return report
@@ -105,7 +138,15 @@ def _nothing_known(structure: ModelProto, config: GateConfig) -> EquivalenceRepo
     return EquivalenceReport(True, "", 0.0, 0.0, tolerance_of(structure), config.draws, non_vacuous_draws=0)
 
 
-def _tried(original: ModelProto | Path, candidate: ModelProto | Path, config: GateConfig) -> EquivalenceReport:
+def _limits(config: GateConfig, deadline: Deadline) -> Limits:
+    """The limits of a process that may not outlive the deadline, and ends when that is called off."""
+    longest_s = min(config.limits.longest_s, deadline.left_s)
+    return replace(config.limits, longest_s=longest_s, is_called_off=deadline.is_interrupted)
+
+
+def _tried(
+    original: ModelProto | Path, candidate: ModelProto | Path, config: GateConfig, drawing_s: float = math.inf
+) -> EquivalenceReport:
     """Compare both as written; run an equivalent candidate as deployed too, since it will be timed so."""
     report = compare(
         original,
@@ -114,51 +155,70 @@ def _tried(original: ModelProto | Path, candidate: ModelProto | Path, config: Ga
         seed=config.seed,
         threads=config.threads,
         dimensions=config.dimensions,
+        drawing_s=drawing_s,
     )
     if report.equivalent:
-        (inputs,) = drawn_inputs(original, draws=1, seed=config.seed, dimensions=config.dimensions)
+        inputs = draw_inputs(structure_of(original), np.random.default_rng(config.seed), config.dimensions)
         run(open_session(candidate, "deployed", config.threads), inputs)
     return report
 
 
-def time_models(
-    models: Mapping[str, ModelProto], config: GateConfig, on_round: Callable[[int], None] | None = None
-) -> dict[Setting, dict[str, np.ndarray]]:
-    """Milliseconds (rounds,) of every model in both settings, in alternating fresh sessions."""
-    return {
-        setting: compare_latency(
-            models,
-            setting=setting,
-            rounds=config.rounds,
-            runs_per_round=config.runs_per_round,
-            threads=config.threads,
-            seed=config.seed,
-            dimensions=config.dimensions,
-            on_round=on_round,
-        )
-        for setting in SETTINGS
-    }
+_ORIGINAL = ("original", "original again")
+_CANDIDATE = ("candidate", "candidate again")
 
 
-def latency_changes(
-    times_ms: Mapping[Setting, Mapping[str, np.ndarray]], before: str, after: str
-) -> dict[Setting, LatencyChange]:
-    """Medians and ratio of `before` and `after` in each setting."""
-    return {
-        setting: LatencyChange(
-            float(np.median(times[before])), float(np.median(times[after])), ratio(times[before], times[after])
-        )
-        for setting, times in times_ms.items()
-    }
+def timed(
+    original: ModelProto | Path,
+    candidate: ModelProto | Path,
+    setting: Setting,
+    config: GateConfig,
+    left_s: Callable[[], float] = lambda: math.inf,
+    on_progress: OnProgress | None = None,
+) -> LatencyChange:
+    """Time both models in rounds, twice in each, until it is decided which one is faster.
+
+    `left_s` tells the seconds that are left, besides those of `config`. `on_progress` receives the fraction of
+    `config.rounds` that is done, and the answer so far.
+    """
+    models = {_ORIGINAL[0]: original, _ORIGINAL[1]: original, _CANDIDATE[0]: candidate, _CANDIDATE[1]: candidate}
+    own_left_s = countdown(config.time_s)
+    endless = latency_rounds(
+        models,
+        setting=setting,
+        runs_per_round=config.runs_per_round,
+        threads=config.threads,
+        seed=config.seed,
+        dimensions=config.dimensions,
+        left_s=lambda: min(own_left_s(), left_s()),
+    )
+    rounds: list[Round] = []
+    for each in islice(endless, max(config.rounds, 1)):
+        rounds.append(each)
+        change = latency_change(rounds, config.test)
+        if on_progress is not None:
+            on_progress(len(rounds) / config.rounds, f"timing the result against the original: {change.verdict}")
+        if change.verdict.decision != "undecided":
+            break
+    return change
+
+
+def latency_change(rounds: Sequence[Round], test: SequentialTest) -> LatencyChange:
+    """Return medians and verdict of rounds, in each of which both models were timed twice."""
+    times_ms = times_of(rounds)
+    original, candidate = (np.stack([times_ms[name] for name in twice], axis=1) for twice in (_ORIGINAL, _CANDIDATE))
+    return LatencyChange(
+        before_ms=float(np.median(original)),
+        after_ms=float(np.median(candidate)),
+        verdict=judge(original, candidate, test),
+        retaken=sum(each.retaken for each in rounds),
+    )
 
 
 def is_faster(latency: Mapping[Setting, LatencyChange], setting: Setting) -> bool:
-    """True if it is faster beyond the noise of the measurement, in the setting that was optimised for."""
-    measured = latency[setting].ratio
-    return beyond_noise(measured) and measured.value > 1.0
+    """True if it was found faster in the setting that was optimised for."""
+    return latency[setting].verdict.decision == "faster"
 
 
 def is_slower(latency: Mapping[Setting, LatencyChange], setting: Setting) -> bool:
-    """True if it is slower beyond the noise of the measurement, in the setting that was optimised for."""
-    measured = latency[setting].ratio
-    return beyond_noise(measured) and measured.value < 1.0
+    """True if it was found slower in the setting that was optimised for."""
+    return latency[setting].verdict.decision == "slower"

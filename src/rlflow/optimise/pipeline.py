@@ -2,47 +2,55 @@
 
 A subgraph of If, Loop, Scan or SequenceMap is made a model of its own and goes the same way, with the subgraphs inside
 it before it: of a Loop whose body holds an If, the two branches come first, then the body, then the model. Each must
-pass the gate alone, and the model as a whole passes it again. Where nothing is found, or nothing can be judged, a model
-comes out as the object that went in.
+pass the gate alone, and the model as a whole passes it again. Where nothing is found, or nothing can be judged or
+checked in time, a model comes out as the object that went in.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 
 from onnx import ModelProto
 
 from rlflow.cost.base import CostModel
 from rlflow.equivalence.compare import EquivalenceReport
 from rlflow.errors import EquivalenceError, RLFlowError
-from rlflow.ir.graph import Graph
 from rlflow.ir.structural_hash import structural_hash
 from rlflow.ir.tensor_type import Dimension
 from rlflow.onnx_io import check_model, to_onnx
 from rlflow.onnx_io.shapes.inference import pin_dimensions
 from rlflow.onnx_io.subgraphs import Subgraph, size, subgraphs, with_subgraphs
+from rlflow.optimise.clock import NO_DEADLINE, Deadline
 from rlflow.optimise.diagnose import Derivation
-from rlflow.optimise.gate import GateConfig, check, is_slower, judgeable, latency_changes, time_models
-from rlflow.optimise.report import LatencyChange, Step, SubgraphReport
+from rlflow.optimise.gate import Judgement, is_slower
+from rlflow.optimise.phases import Phases, sizes_of
+from rlflow.optimise.report import LatencyChange, Measured, Step, SubgraphReport
 from rlflow.optimise.specialise import Assumptions, Settled
-from rlflow.optimiser import Budget, Effort, OnProgress, OptimisationResult, Optimiser
+from rlflow.optimiser import Effort, OptimisationResult
 from rlflow.rules.library import Library
 from rlflow.runtime.inputs import symbolic_dimensions
 from rlflow.runtime.session import Setting
 from rlflow.trajectory.record import Trajectory
 
 NOTHING_FOUND = "no sequence of rewrites lowered its predicted cost"
+MEASURED_DEARER = "measured part by part, no rewritten model was cheaper"
+UNCHECKED = "the budget was over before the rewritten model was checked"
+INTERRUPTED = "interrupted before anything was found"
+UNPRICED = "the budget was over before all parts of the original were measured"
+NO_TIME = "the budget was over before its turn"
+
+_JUDGEMENTS = 4
+"""A subgraph needs at least the time of so many judgements: two for itself and its candidate, the rest to search."""
 
 
 @dataclass(frozen=True)
 class PipelineResult:
     """The outcome for one model.
 
-    `candidate` is the model itself where nothing was found or, as `unjudgeable` says, no candidate could be judged;
-    `latency` is empty then. `inside` reports on its subgraphs, the innermost first. `shapes` are those of inputs that
-    could be assumed.
+    `candidate` is the model itself where there is none, as `left_because` says; it was not even searched for if none
+    could have been judged. `latency` is empty then, and where there was no time for it. `inside` reports on its
+    subgraphs, the innermost first. `shapes` are those of inputs that could be assumed.
     """
 
     candidate: ModelProto
@@ -50,9 +58,11 @@ class PipelineResult:
     result: OptimisationResult
     settled: Settled
     equivalence: EquivalenceReport
-    unjudgeable: str = ""
+    left_because: str = ""
+    is_searched: bool = True
     inside: tuple[SubgraphReport, ...] = ()
     latency: dict[Setting, LatencyChange] = field(default_factory=dict)
+    measured: Measured | None = None
     shapes: Mapping[str, tuple[Dimension, ...]] = field(default_factory=dict)
 
     @property
@@ -74,65 +84,76 @@ class PipelineResult:
 
 @dataclass(frozen=True)
 class Pipeline:
-    """A method, and how what it finds is checked.
+    """The phases of each model, and what may be assumed of it.
 
     `dimensions` are sizes that may be assumed, and `library` holds the rules for whose sake the opset may be raised.
-    `reproducer` is the folder for what shows a wrong rule.
     """
 
-    method: Optimiser
-    cost_model: CostModel
+    phases: Phases
     library: Library
-    setting: Setting
-    gate: GateConfig
     dimensions: Mapping[str, int]
-    reproducer: Path | None = None
-    on_progress: OnProgress | None = None
 
-    def run(self, model: ModelProto, budget_s: float | None, argument: str = "") -> PipelineResult:
-        """Optimise a valid model. Subgraphs and the graph around them share the budget as they share the nodes.
+    def run(self, model: ModelProto, deadline: Deadline = NO_DEADLINE, argument: str = "") -> PipelineResult:
+        """Optimise a valid model. Subgraphs and the graph around them share the time as they share the nodes.
 
         `argument` is how a command names the model's file, if it has one. Raises `EquivalenceError` where a rule was
         wrong, and as `from_onnx` does.
         """
-        return self._run(self._assumptions(model), budget_s, argument)
+        return self._run(self._assumptions(model), deadline, argument)
 
-    def _run(self, as_given: Assumptions, budget_s: float | None, argument: str) -> PipelineResult:
-        model, searched = as_given.model, as_given.searched
-        equivalence, unjudgeable = judgeable(model, self.gate)
-        if unjudgeable:
-            nothing = self._nothing_done(searched)
-            settled = as_given.settled(nothing, self.method.rewriter)
-            return PipelineResult(model, as_given, nothing, settled, equivalence, unjudgeable)
+    def _run(self, as_given: Assumptions, deadline: Deadline, argument: str) -> PipelineResult:
+        model = as_given.model
+        judgement = self.phases.judge(model, deadline)
+        if judgement.unjudgeable:
+            return self._left(as_given, judgement, deadline)
 
-        changed, inside = self._with_subgraphs(model, budget_s)
+        before_check = self.phases.before_check(judgement, deadline)
+        changed, inside = self._with_subgraphs(model, judgement, before_check)
         assumptions = as_given if changed is model else self._assumptions(changed)
-        own = Budget(_share(budget_s, len(model.graph.node), model))
-        result = self.method.optimise(assumptions.searched, own, self.on_progress)
-        settled = assumptions.settled(result, self.method.rewriter)
-        found = PipelineResult(model, assumptions, result, settled, equivalence, inside=inside, shapes=as_given.shapes)
+        found = self._found(assumptions, judgement, before_check)
+        found = replace(found, candidate=model, inside=inside, shapes=as_given.shapes)
         if changed is model and not found.steps:
-            return found
-        return self._through_the_gate(found, model, argument if changed is model else changed)
+            return replace(found, left_because=_nothing_because(found, deadline))
+        found = replace(found, left_because="")
+        return self._through_the_gate(found, judgement, deadline, argument if changed is model else changed)
 
     def _assumptions(self, model: ModelProto) -> Assumptions:
         return Assumptions(model, self.dimensions, self.library.rules)
 
-    def _nothing_done(self, graph: Graph) -> OptimisationResult:
-        """The result of no search at all, for a model of which no candidate could be judged."""
-        matching = self.method.rewriter.matching
-        no_steps = Trajectory(
-            structural_hash(graph), 0.0, self.cost_model.name, self.library.hash, (), matching=matching
+    def _left(self, as_given: Assumptions, judgement: Judgement, deadline: Deadline) -> PipelineResult:
+        """The outcome for a model of which no candidate could be judged."""
+        because = INTERRUPTED if deadline.is_interrupted() else judgement.unjudgeable
+        return replace(self._unsearched(as_given, judgement), left_because=because)
+
+    def _unsearched(self, assumptions: Assumptions, judgement: Judgement) -> PipelineResult:
+        rewriter = self.phases.method.rewriter
+        nothing = _nothing_done(assumptions, self.phases.cost_model, rewriter.matching)
+        settled = assumptions.settled(nothing, rewriter)
+        return PipelineResult(
+            assumptions.model, assumptions, nothing, settled, judgement.report, UNPRICED, is_searched=False
         )
-        return OptimisationResult(graph, 0.0, 0.0, no_steps, wall_time_s=0.0, effort=Effort())
+
+    def _found(self, assumptions: Assumptions, judgement: Judgement, deadline: Deadline) -> PipelineResult:
+        """Search and measure; of the outputs of what is found nothing is known yet."""
+        graph = assumptions.searched
+        result = self.phases.search(graph, deadline)
+        if result is None:
+            return self._unsearched(assumptions, judgement)
+        result, measured = self.phases.measure(graph, result, deadline)
+        settled = assumptions.settled(result, self.phases.method.rewriter)
+        return PipelineResult(assumptions.model, assumptions, result, settled, judgement.report, measured=measured)
 
     def _with_subgraphs(
-        self, model: ModelProto, budget_s: float | None
+        self, model: ModelProto, judgement: Judgement, deadline: Deadline
     ) -> tuple[ModelProto, tuple[SubgraphReport, ...]]:
-        """Return the model with its optimised subgraphs, or the model itself where none was changed."""
-        replaced, reports = {}, list[SubgraphReport]()
-        for subgraph in subgraphs(model):
-            optimised, inside = self._of_subgraph(subgraph, _share(budget_s, size(subgraph.model.graph), model))
+        """Return the model with its optimised subgraphs, or the model itself where none was changed.
+
+        To judge a small one takes hardly less than to judge all: a share in which nothing could be done is enlarged, at
+        the cost of those that come later.
+        """
+        replaced, reports, least_s = {}, list[SubgraphReport](), _JUDGEMENTS * judgement.wall_s
+        for subgraph, share in _shared(model):
+            optimised, inside = self._of_subgraph(subgraph, deadline.part(share, least_s))
             reports += inside
             if optimised is not subgraph.model:
                 replaced[subgraph.place] = optimised
@@ -142,25 +163,25 @@ class Pipeline:
             pin_dimensions(changed.graph, self.dimensions)
         return changed, tuple(reports)
 
-    def _of_subgraph(self, subgraph: Subgraph, budget_s: float | None) -> tuple[ModelProto, list[SubgraphReport]]:
+    def _of_subgraph(self, subgraph: Subgraph, deadline: Deadline) -> tuple[ModelProto, list[SubgraphReport]]:
         """Return the subgraph's own model if it cannot be judged alone, nothing was found, or it became slower."""
         about = SubgraphReport(subgraph.node, subgraph.attribute)
+        if deadline.is_over:
+            return subgraph.model, [replace(about, left_because=NO_TIME)]
         inside = self._inside(subgraph.model, about)
         assumptions = inside._assumptions(subgraph.model)
         try:
             if not inside._may_find(assumptions):
                 return subgraph.model, [replace(about, left_because=NOTHING_FOUND)]
-            made = inside._run(assumptions, budget_s, argument="")
+            made = inside._run(assumptions, deadline, argument="")
         except EquivalenceError as error:
             raise EquivalenceError(f"in {about.place}, {error}") from None
         except RLFlowError as error:
             return subgraph.model, [replace(about, left_because=str(error))]
 
         about = replace(about, optimisation_s=made.result.wall_time_s, effort=made.result.effort)
-        if not made.latency:
-            return subgraph.model, [replace(about, left_because=made.unjudgeable or NOTHING_FOUND)]
-        if is_slower(made.latency, self.setting):
-            return subgraph.model, [replace(about, left_because="the rewritten one was slower beyond noise")]
+        if because := made.left_because or self._refused(made):
+            return subgraph.model, [replace(about, left_because=because)]
         done = replace(
             about,
             steps=made.steps,
@@ -170,49 +191,58 @@ class Pipeline:
         )
         return made.candidate, [*made.inside, done]
 
+    def _refused(self, made: PipelineResult) -> str:
+        """The reason for which the checked candidate of a subgraph is not taken, or ""."""
+        if not made.latency:
+            return "the budget was over before the rewritten one was timed"
+        return "the rewritten one was slower beyond noise" if is_slower(made.latency, self.phases.setting) else ""
+
     def _inside(self, model: ModelProto, about: SubgraphReport) -> Pipeline:
         """The same for a subgraph, which must keep the opset of the graph around it."""
         symbols = symbolic_dimensions(model)
-
-        def on_progress(done: float, text: str) -> None:
-            if self.on_progress:
-                self.on_progress(done, f"{about.place}: {text}")
-
-        return replace(
-            self,
-            library=Library(()),
-            gate=replace(self.gate, dimensions=_only(symbols, self.gate.dimensions or {})),
-            dimensions=_only(symbols, self.dimensions),
-            on_progress=on_progress,
-        )
+        phases = self.phases.inside(about.place, symbols)
+        return Pipeline(phases, Library(()), sizes_of(symbols, self.dimensions))
 
     def _may_find(self, assumptions: Assumptions) -> bool:
         """False for a graph without a match or subgraphs. Many have two or three nodes: running them would be waste."""
-        matches = self.method.rewriter.matches(assumptions.searched)
+        matches = self.phases.method.rewriter.matches(assumptions.searched)
         return any(matches.counts) or any(True for _ in subgraphs(assumptions.model))
 
-    def _through_the_gate(self, found: PipelineResult, model: ModelProto, source: str | ModelProto) -> PipelineResult:
+    def _through_the_gate(
+        self, found: PipelineResult, judgement: Judgement, deadline: Deadline, source: str | ModelProto
+    ) -> PipelineResult:
         """Export what was found, compare it with the model, and time it. Its steps start from `source`."""
-        candidate = to_onnx(found.settled.last)
+        model, candidate = found.candidate, to_onnx(found.settled.last)
         check_model(candidate)
-        steps = (found.settled.start, found.settled.trajectory, self.method.rewriter)
-        derivation = Derivation(model, candidate, *steps, source or model, dimensions=self.gate.dimensions)
-        equivalence = check(derivation, self.gate, self.reproducer)
-        return replace(found, candidate=candidate, equivalence=equivalence, latency=self._timed(model, candidate))
-
-    def _timed(self, model: ModelProto, candidate: ModelProto) -> dict[Setting, LatencyChange]:
-        def on_round(done: int) -> None:
-            if self.on_progress:
-                self.on_progress(done / self.gate.rounds, "timing the result against the original")
-
-        models = {"original": model, "candidate": candidate}
-        return latency_changes(time_models(models, self.gate, on_round), "original", "candidate")
+        steps = (found.settled.start, found.settled.trajectory, self.phases.method.rewriter)
+        derivation = Derivation(model, candidate, *steps, source or model, dimensions=self.phases.gate.dimensions)
+        equivalence = self.phases.check(derivation, judgement, deadline)
+        if equivalence is None:
+            return replace(found, left_because=UNCHECKED)
+        latency = self.phases.time(model, candidate, judgement, deadline)
+        return replace(found, candidate=candidate, equivalence=equivalence, latency=latency)
 
 
-def _share(budget_s: float | None, nodes: int, model: ModelProto) -> float | None:
-    """The part of the budget for so many of a model's nodes, among which those of its subgraphs count."""
-    return None if budget_s is None else budget_s * max(nodes, 1) / max(size(model.graph), 1)
+def _shared(model: ModelProto) -> Iterator[tuple[Subgraph, float]]:
+    """Yield the subgraphs, each with its share of the time that is left before it: that of its nodes among those that
+    have not had their turn.
+    """
+    to_come = size(model.graph)
+    for subgraph in subgraphs(model):
+        nodes = max(size(subgraph.model.graph), 1)
+        yield subgraph, min(1.0, nodes / max(to_come, 1))
+        to_come -= nodes
 
 
-def _only(symbols: list[str], sizes: Mapping[str, int]) -> dict[str, int]:
-    return {name: size for name, size in sizes.items() if name in symbols}
+def _nothing_because(found: PipelineResult, deadline: Deadline) -> str:
+    """The reason why a search has no step to show."""
+    if deadline.is_interrupted():
+        return INTERRUPTED
+    return found.left_because or (NOTHING_FOUND if found.measured is None else MEASURED_DEARER)
+
+
+def _nothing_done(assumptions: Assumptions, cost_model: CostModel, matching: str) -> OptimisationResult:
+    """The result of no search at all."""
+    graph = assumptions.searched
+    no_steps = Trajectory(structural_hash(graph), 0.0, cost_model.name, "", (), matching=matching)
+    return OptimisationResult(graph, 0.0, 0.0, no_steps, wall_time_s=0.0, effort=Effort())

@@ -15,7 +15,7 @@ from rlflow.equivalence.compare import EquivalenceReport
 from rlflow.ir.tensor_type import Dimension
 from rlflow.optimiser import Effort
 from rlflow.runtime.session import Setting
-from rlflow.runtime.timing.statistics import Ratio, beyond_noise
+from rlflow.runtime.timing.sequential import Verdict
 
 _SETTING_WORDS: dict[Setting, str] = {
     "deployed": "as deployed (ONNX Runtime's own optimisation on)",
@@ -32,11 +32,24 @@ _PLAIN_FIELDS = (
 
 @dataclass(frozen=True)
 class LatencyChange:
-    """Measured milliseconds of a run before and after, and the ratio before/after over paired rounds."""
+    """Measured milliseconds of a run before and after, and which is less, after rounds of which some were retaken."""
 
     before_ms: float
     after_ms: float
-    ratio: Ratio
+    verdict: Verdict
+    retaken: int = 0
+
+
+@dataclass(frozen=True)
+class Measured:
+    """The measured milliseconds of all parts of the original and of the graph that was gone on with.
+
+    Of so many `graphs` that was the cheapest.
+    """
+
+    before_ms: float
+    after_ms: float
+    graphs: int
 
 
 @dataclass(frozen=True)
@@ -86,6 +99,9 @@ class OptimisationReport:
     `pinned` are the shapes that inputs declare where the original's are dynamic, and `pinned_for` the ids of the rules
     of the steps that need them; likewise `raised_for`, where `opset_after` is not `opset_before`.
 
+    `measured` are prices of parts on this machine, added up, where there was time for them. The result was to be
+    compared on `draws_asked` inputs; a budget may have left time for fewer.
+
     Nodes, costs, ratios, steps and time are those of the main graph, around its `subgraphs` as they became.
     `rule_names` holds the name of each rule that the report mentions by its id.
     """
@@ -118,6 +134,8 @@ class OptimisationReport:
     raised_for: tuple[str, ...] = ()
     subgraphs: tuple[SubgraphReport, ...] = ()
     rule_names: Mapping[str, str] = field(default_factory=dict)
+    measured: Measured | None = None
+    draws_asked: int = 0
 
     @property
     def improvement_percent(self) -> float:
@@ -131,6 +149,7 @@ class OptimisationReport:
         document = {"rlflow_version": version("rlflow")} | {name: getattr(self, name) for name in _PLAIN_FIELDS}
         document |= self.effort.to_json()
         document["latency"] = {setting: _latency_json(change) for setting, change in self.latency.items()}
+        document["measured"] = None if self.measured is None else vars(self.measured)
         document["equivalence"] = _equivalence_json(self.equivalence)
         document["steps"] = [vars(step) for step in self.steps]
         document["pinned"] = {name: list(shape) for name, shape in self.pinned.items()}
@@ -158,15 +177,25 @@ class OptimisationReport:
         tried = f"{rewrites} {'rewrite' if rewrites == 1 else 'rewrites'} carried out, {prices} priced"
         steps = _steps_words(self.steps, self.rule_names)
         method = f"Method {self.method}: {steps} in {self.optimisation_s:.1f} s, {tried}."
-        if self.latency:
+        if self.latency or self.written == "optimised":
             yield (
                 f"Predicted cost {self.cost_before_ms:.3f} ms -> {self.cost_after_ms:.3f} ms "
                 f"({self.improvement_percent:+.1f} %), nodes {self.nodes_before} -> {self.nodes_after}, "
                 f"FLOPs ratio {self.flops_ratio:.3f}, launches ratio {self.launches_ratio:.3f}, "
                 f"peak memory ratio {self.peak_memory_ratio:.3f}."
             )
-            yield f"Checked: {self.equivalence.summary}."
+            yield from self._measured_words()
+            yield f"Checked: {self.equivalence.summary}{self._fewer_draws()}."
         yield method
+
+    def _measured_words(self) -> Iterator[str]:
+        if self.measured is not None:
+            before_ms, after_ms = self.measured.before_ms, self.measured.after_ms
+            yield f"Measured part by part, the sum went from {before_ms:.3f} ms to {after_ms:.3f} ms."
+
+    def _fewer_draws(self) -> str:
+        draws = self.equivalence.draws
+        return f"; there was time for {draws} of {self.draws_asked} draws" if draws < self.draws_asked else ""
 
     def _conditions(self) -> Iterator[str]:
         """A sentence for each thing that the written model requires and the original does not."""
@@ -183,11 +212,16 @@ def _shape_text(shape: tuple[Dimension, ...]) -> str:
 
 
 def _latency_json(change: LatencyChange) -> dict[str, Any]:
+    verdict = change.verdict
     return {
         "latency_before_ms": change.before_ms,
         "latency_after_ms": change.after_ms,
-        "ratio": change.ratio.value,
-        "ratio_ci95": change.ratio.ci95,
+        "decision": verdict.decision,
+        "ratio": verdict.ratio,
+        "ratio_interval": [verdict.low, verdict.high] if verdict.bounded else None,
+        "control_ratio": verdict.control,
+        "rounds": verdict.rounds,
+        "rounds_retaken": change.retaken,
     }
 
 
@@ -205,16 +239,16 @@ def _equivalence_json(report: EquivalenceReport) -> dict[str, Any]:
 
 
 def _latency_words(setting: Setting, change: LatencyChange) -> str:
-    ratio = change.ratio
-    if not beyond_noise(ratio):
-        verdict = "no difference beyond noise"
-    elif ratio.value > 1:
-        verdict = f"{ratio.value:.3f} times as fast"
-    else:
-        verdict = f"slower, {ratio.value:.3f} times as fast"
+    words = {
+        "faster": f"{change.verdict.ratio:.3f} times as fast",
+        "slower": f"slower, {change.verdict.ratio:.3f} times as fast",
+        "same": "the same within the margin",
+        "undecided": "no difference beyond noise",
+    }
+    retaken = f", {change.retaken} taken again beside a slow machine" if change.retaken else ""
     return (
         f"Latency {_SETTING_WORDS[setting]}: {change.before_ms:.3f} ms -> {change.after_ms:.3f} ms, "
-        f"{verdict} (ratio {ratio.value:.3f}, 95 % interval {ratio.ci95_low:.3f} to {ratio.ci95_high:.3f})."
+        f"{words[change.verdict.decision]} ({change.verdict}{retaken})."
     )
 
 

@@ -24,6 +24,7 @@ from rlflow.rules.matching.rewriter import Rewriter
 from rlflow.rules.rule import Rule
 from rlflow.runtime.opsets import is_supported
 from rlflow.trajectory.record import Trajectory
+from rlflow.trajectory.replay import of_its_rules
 from rlflow.trajectory.transfer import Transfer, transferred
 
 
@@ -92,6 +93,7 @@ class Assumptions:
         `ReplayError` if the trajectory does not lead to the best graph.
         """
         needed = self._needed_opset(result.trajectory, rewriter)
+        rewriter = of_its_rules(result.trajectory, rewriter)
         sizes = (False, True) if self.dimensions else (False,)
         opsets = (False, True) if needed > self.pinned.header.opset else (False,)
         tried: dict[tuple[bool, bool], Transfer] = {}

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import onnxruntime as ort
 
-from rlflow.runtime.timing.fragments import PROTOCOL_VERSION
+from rlflow.runtime.timing.batches import PROTOCOL_VERSION
 
 _PROCESSOR_FIELDS = ("model name", "cpu family", "model", "stepping", "cache size")
 _KEY_DIGITS = 12

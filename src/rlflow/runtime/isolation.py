@@ -6,7 +6,9 @@ pickles the function and its arguments into a scratch folder, starts a fresh Pyt
 unpickles the result or the exception. Models whose weights do not fit into a protobuf message leave them in a file
 beside the call.
 
-Invariant: however the other process ends, the caller gets a result or an exception, within the limits.
+Invariant: however the other process ends, the caller gets a result or an exception, within the limits; and however
+the caller ends, the other process does not go on for long. A Ctrl-C at the
+terminal does not reach it; the caller decides what becomes of it.
 """
 
 from __future__ import annotations
@@ -17,6 +19,8 @@ import pickle
 import signal
 import subprocess
 import sys
+import threading
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -35,16 +39,32 @@ _SERVE = "import sys; from rlflow.runtime.isolation import serve; serve(*sys.arg
 _FIRST_TO_BE_KILLED = "1000"
 
 
+_POLL_S = 0.05
+_PARENT_POLL_S = 1.0
+
+
+def _never() -> bool:
+    return False
+
+
 @dataclass(frozen=True)
 class Limits:
-    """The limits of an isolated process: seconds, and bytes of memory of its own (mapped files do not count)."""
+    """The limits of an isolated process: seconds, and bytes of memory of its own (mapped files do not count).
+
+    It is ended as soon as `is_called_off` says so, which is asked again and again.
+    """
 
     longest_s: float = 300.0
     most_memory_bytes: int = psutil.virtual_memory().total
+    is_called_off: Callable[[], bool] = _never
 
 
 class ProcessDeath(RLFlowError):
     """Raised when an isolated process ends without an answer."""
+
+
+class ProcessTimeout(ProcessDeath):
+    """Raised when an isolated process is ended because its time is over, or was called off."""
 
 
 def call_isolated(
@@ -62,13 +82,14 @@ def call_isolated(
         command = [sys.executable, "-P", "-c", _SERVE, str(call), str(answer), str(limits.most_memory_bytes)]
         environment = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
 
-        try:
-            # C++ reports its own death on stderr, in no words for a person.
-            done = subprocess.run(command, env=environment, timeout=limits.longest_s, stderr=subprocess.DEVNULL)
-        except subprocess.TimeoutExpired:
-            raise ProcessDeath(f"it did not finish within {limits.longest_s:g} s") from None
-        if done.returncode:
-            raise ProcessDeath(f"ONNX Runtime ended the process that ran it ({_cause(done.returncode)})")
+        # C++ reports its own death on stderr, in no words for a person.
+        with subprocess.Popen(command, env=environment, stderr=subprocess.DEVNULL, start_new_session=True) as process:
+            try:
+                code = _code_within(limits, process)
+            finally:
+                process.kill()
+        if code:
+            raise ProcessDeath(f"ONNX Runtime ended the process that ran it ({_cause(code)})")
 
         with answer.open("rb") as file:
             succeeded, value = pickle.load(file)
@@ -76,6 +97,19 @@ def call_isolated(
         raise value
     result: _Result = value
     return result
+
+
+def _code_within(limits: Limits, process: subprocess.Popen[bytes]) -> int:
+    """Wait for the process and return its exit code; `ProcessTimeout` if a limit is reached first."""
+    started = time.perf_counter()
+    while True:
+        left_s = limits.longest_s - (time.perf_counter() - started)
+        if limits.is_called_off():
+            raise ProcessTimeout("it was interrupted")
+        if left_s <= 0:
+            raise ProcessTimeout(f"it did not finish within {limits.longest_s:.3g} s")
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            return process.wait(min(_POLL_S, left_s))
 
 
 class _Pickler(pickle.Pickler):
@@ -105,11 +139,19 @@ def serve(call: str, answer: str, most_memory_bytes: str) -> None:
         resource.setrlimit(resource.RLIMIT_DATA, (int(most_memory_bytes),) * 2)
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
 
+    threading.Thread(target=_end_with, args=(os.getppid(),), daemon=True).start()
     with open(call, "rb") as file:
         function, args, kwargs = pickle.load(file)
     outcome = _outcome(function, args, kwargs)
     with open(answer, "wb") as file:
         pickle.dump(outcome, file, pickle.HIGHEST_PROTOCOL)
+
+
+def _end_with(parent: int) -> None:
+    """End this process when its parent has ended, even if that was killed: nobody would read the answer."""
+    while os.getppid() == parent:
+        time.sleep(_PARENT_POLL_S)
+    os._exit(1)
 
 
 def _outcome(function: Callable[..., Any], args: Any, kwargs: Any) -> tuple[bool, Any]:

@@ -20,7 +20,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
 from math import inf
@@ -93,12 +93,16 @@ class Exploration:
     wall_time_s: float
 
 
+def _never() -> bool:
+    return False
+
+
 def explore(
-    egraph: ModelEGraph, matcher: EMatcher, config: ExplorationConfig, deadline: float | None = None
+    egraph: ModelEGraph, matcher: EMatcher, config: ExplorationConfig, is_over: Callable[[], bool] = _never
 ) -> Exploration:
-    """Use the matcher's rules in the e-graph; `deadline` is a time of `time.perf_counter`."""
+    """Use the matcher's rules in the e-graph until `is_over`, which is asked again and again, says that the time is."""
     started = time.perf_counter()
-    run = _Run(egraph, matcher, config, deadline)
+    run = _Run(egraph, matcher, config, is_over)
     run.complete()
     return Exploration(
         nodes=len(egraph),
@@ -123,7 +127,7 @@ class _Run:
     egraph: ModelEGraph
     matcher: EMatcher
     config: ExplorationConfig
-    deadline: float | None
+    is_over: Callable[[], bool]
     rounds: int = 0
     uses: Counter[str] = field(default_factory=Counter)
     nodes_by_pass: list[int] = field(default_factory=list)
@@ -212,6 +216,6 @@ class _Run:
         return bool(self.limited_by) or self._is_late()
 
     def _is_late(self) -> bool:
-        if self.deadline is not None and time.perf_counter() >= self.deadline:
+        if self.is_over():
             self.limited_by = self.limited_by or "time"
         return self.limited_by == "time"

@@ -44,11 +44,22 @@ def validate(name: str, document: Any) -> None:
         raise RLFlowError(f"document does not follow schema {name!r}: " + "; ".join(lines))
 
 
+def resolver(document: dict[str, Any]) -> Any:
+    """Return the object that looks up a schema's references: `resolver(document).lookup(reference).contents`."""
+    own = Resource.from_contents(document)
+    return _shared().with_resource(own.id() or "", own).resolver(own.id() or "")
+
+
 @cache
 def _validator(name: str) -> Draft202012Validator:
+    return Draft202012Validator(_read(name), registry=_shared())
+
+
+@cache
+def _shared() -> Registry:
+    """The definitions that all schemas may refer to, by their address."""
     shared = Resource.from_contents(_read(_SHARED))
-    registry: Registry = Registry().with_resource(shared.id() or _SHARED, shared)
-    return Draft202012Validator(_read(name), registry=registry)
+    return Registry().with_resource(shared.id() or _SHARED, shared)
 
 
 def _read(name: str) -> dict[str, Any]:

@@ -13,7 +13,7 @@ is why all members rewrite with the same rewriter.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 from rlflow.cost.base import CostModel
@@ -64,8 +64,7 @@ class Best(Search):
     def improve(self, work: Workspace, state: State, on_progress: OnProgress | None = None) -> State:
         total, shares = work.budget, [member.share for member in self.members]
         if self.seed is not None and state is work.start and not work.is_spent:
-            half = _part(work, total, 0.5)
-            state = seeded(work, self.seed, Budget(half.time_s, half.expansions))
+            state = seeded(work, self.seed, _part(work, total, 0.5))
         for number, (search, share) in enumerate(self.members):
             if work.is_spent:
                 break
@@ -82,7 +81,7 @@ def _part(work: Workspace, total: Budget, part: float) -> Budget:
         time_s = work.elapsed_s + max(0.0, part * (time_s - work.elapsed_s))
     if expansions is not None:
         expansions = work.expansions + max(1, round(part * (expansions - work.expansions)))
-    return Budget(time_s, expansions)
+    return replace(total, time_s=time_s, expansions=expansions)
 
 
 def _overall(on_progress: OnProgress, work: Workspace, total: Budget) -> OnProgress:

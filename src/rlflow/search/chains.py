@@ -26,7 +26,7 @@ from typing import NamedTuple
 from rlflow.errors import InputError
 from rlflow.optimiser import OnProgress, Option, State, Workspace
 from rlflow.search.base import Search
-from rlflow.search.greedy import descend, enough_ms
+from rlflow.search.greedy import descend, enough_ms, saves
 from rlflow.search.locality import Surroundings, surroundings_in, touches_last_change
 
 _NEAR = 4  # edges: what lies farther from a chain's first step hardly ever changes what the chain saves
@@ -56,6 +56,8 @@ class Chains(Search):
         while chained is not None:
             state = descend(work, chained, on_progress)
             chained = None if work.is_spent else self._best_chain(work, state, gains_ms)
+            if chained and not saves(work, state, chained):
+                break
             if chained and on_progress:
                 on_progress(work.fraction, f"{chained.runtime_ms:.3f} ms by a chain")
         return state

@@ -29,7 +29,7 @@ from rlflow.cost.base import CostModel, local
 from rlflow.cost.effort import Effort
 from rlflow.errors import InputError
 from rlflow.ir.graph import Graph
-from rlflow.optimiser import Budget, OnProgress, Optimality, State, Workspace
+from rlflow.optimiser import OnProgress, Optimality, State, Workspace
 from rlflow.rules.library import Library
 from rlflow.rules.matching.rewriter import Rewriter
 from rlflow.rules.matching.sharing import SharingRewriter
@@ -90,7 +90,8 @@ class EqualitySaturation(Search):
                 "equality saturation goes on in a workspace of sharing matching: give it a SharingRewriter"
             )
         if state is work.start and self.seed is not None and not work.is_spent:
-            state = seeded(work, self.seed, Budget(_share(work, _SEEDING), work.expansions_left))
+            share = replace(work.budget, time_s=_share(work, _SEEDING), expansions=work.expansions_left)
+            state = seeded(work, self.seed, share)
         best = state
         start = work.start
         for number in range(self.rounds):
@@ -180,8 +181,11 @@ class EqualitySaturation(Search):
     def _explored(self, work: Workspace, egraph: ModelEGraph, matcher: EMatcher) -> Exploration:
         started, uses = time.perf_counter(), len(egraph.uses)
         share_s = _share(work, _EXPLORING)
-        deadline = None if share_s is None else started + share_s
-        exploration = explore(egraph, matcher, self.exploration, deadline)
+
+        def is_over() -> bool:
+            return work.is_out_of_time or (share_s is not None and time.perf_counter() - started >= share_s)
+
+        exploration = explore(egraph, matcher, self.exploration, is_over)
         rewriting_s = time.perf_counter() - started
         work.evaluator.count(Effort(rewrites=len(egraph.uses) - uses, rewriting_s=rewriting_s))
         return exploration
@@ -189,10 +193,10 @@ class EqualitySaturation(Search):
     def _extracted(self, work: Workspace, extraction: ModelProblem, incumbent: Solution | None) -> Solution | None:
         if self.extraction == "greedy":
             return greedy_extraction.extract(extraction.problem)
-        return ilp.extract(extraction.problem, incumbent, self._limits(work))
+        return ilp.extract(extraction.problem, incumbent, self._limits(work, _SOLVING))
 
-    def _limits(self, work: Workspace) -> ilp.Limits:
-        share_s = _share(work, _SOLVING)
+    def _limits(self, work: Workspace, part: float) -> ilp.Limits:
+        share_s = _share(work, part)
         return self.limits if share_s is None else replace(self.limits, time_s=min(self.limits.time_s, share_s))
 
     def _optimality(self, exploration: Exploration, solution: Solution, found: State) -> Optimality:
@@ -215,7 +219,9 @@ class EqualitySaturation(Search):
         """
         if _adds_up(self.cost_model):
             return best
-        others = alternatives(extraction.problem, best, self.solutions - 1, self._limits(work), self.random_seed)
+        count = self.solutions - 1
+        limits = self._limits(work, _SOLVING / max(count, 1))
+        others = alternatives(extraction.problem, best, count, limits, self.random_seed)
         return min((best, *others), key=lambda s: work.evaluator.runtime_ms(extraction.graph(s, original)))
 
 

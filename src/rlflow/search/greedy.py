@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from rlflow.optimiser import OnProgress, State, Workspace
+from rlflow.cost.base import least_change_ms
+from rlflow.optimiser import OnProgress, Option, State, Workspace
 from rlflow.search.base import Search
 
 NOISE_FREE_GAIN = 1e-9  # relative; below it lies only the rounding of sums of prices
@@ -23,8 +24,8 @@ class Greedy(Search):
 def descend(work: Workspace, state: State, on_progress: OnProgress | None = None) -> State:
     """Take the rewrite that saves most, again and again, until none saves anything or the budget is spent."""
     while not work.is_spent:
-        best = min(work.options(state), key=lambda option: option.runtime_ms, default=None)
-        if best is None or best.runtime_ms >= enough_ms(state):
+        best = _saving_most(work, state)
+        if best is None:
             break
         state = work.take(state, best)
         if on_progress:
@@ -32,6 +33,22 @@ def descend(work: Workspace, state: State, on_progress: OnProgress | None = None
     return state
 
 
+def _saving_most(work: Workspace, state: State) -> Option | None:
+    """Return the rewrite that saves most, of those that save more than what may be noise."""
+    cheaper = [option for option in work.options(state) if option.runtime_ms < enough_ms(state)]
+    cheaper.sort(key=lambda option: option.runtime_ms)
+    for option in cheaper:
+        if state.runtime_ms - option.runtime_ms >= work.evaluator.least_change_ms(state.graph, option.match):
+            return option
+    return None
+
+
 def enough_ms(state: State) -> float:
     """Return the price below which a graph is cheaper than this one beyond rounding."""
     return state.runtime_ms * (1 - NOISE_FREE_GAIN)
+
+
+def saves(work: Workspace, before: State, after: State) -> bool:
+    """Return True if a graph is cheaper than another one, beyond rounding and beyond what may be noise."""
+    least_ms = least_change_ms(work.evaluator.cost_model, before.graph, after.graph)
+    return after.runtime_ms < enough_ms(before) and before.runtime_ms - after.runtime_ms >= least_ms

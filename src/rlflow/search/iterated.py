@@ -20,7 +20,7 @@ from rlflow.optimiser import OnProgress, State, Workspace
 from rlflow.rules.matching.match import Match
 from rlflow.rules.matching.rewriter import Location, Matches
 from rlflow.search.base import Search
-from rlflow.search.greedy import descend, enough_ms
+from rlflow.search.greedy import descend, saves
 from rlflow.search.locality import touches_last_change
 
 
@@ -56,7 +56,7 @@ class Iterated(Search):
         while idle < self.stall and not work.is_spent:
             found = descend(work, self._kicked(work, valley, rng))
             idle += 1
-            if found.runtime_ms < enough_ms(best):
+            if saves(work, best, found):
                 best, idle = found, 0
             loss_percent = 100.0 * (found.runtime_ms - valley.runtime_ms) / (best.runtime_ms or 1.0)
             if rng.random() < self._acceptance(loss_percent):

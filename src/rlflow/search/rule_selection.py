@@ -158,11 +158,12 @@ def _effects(graph: Graph, rewriter: Rewriter, cost_model: CostModel) -> dict[st
     """Rule -> the largest saving (or loss, below 0) of one rewrite, among its first matches."""
     evaluator = Evaluator(rewriter, cost_model)
     start_ms = evaluator.runtime_ms(graph)
-    effects = {}
-    for rule, matches in zip(rewriter.rules, rewriter.matches(graph), strict=True):
-        after_ms = [evaluator.runtime_after_ms(graph, match) for match in matches[:_TRIED_MATCHES]]
-        savings = [100.0 * (start_ms - ms) / (start_ms or 1.0) for ms in after_ms]
-        effects[rule.id] = max(savings, key=abs, default=0.0)
+    found = zip(rewriter.rules, rewriter.matches(graph), strict=True)
+    tried = [(rule.id, match) for rule, matches in found for match in matches[:_TRIED_MATCHES]]
+    effects = dict.fromkeys((rule.id for rule in rewriter.rules), 0.0)
+    for rule, match in evaluator.foreseen(graph, tried):
+        saving = 100.0 * (start_ms - evaluator.runtime_after_ms(graph, match)) / (start_ms or 1.0)
+        effects[rule] = max(effects[rule], saving, key=abs)
     return effects
 
 

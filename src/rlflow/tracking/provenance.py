@@ -27,9 +27,15 @@ def source_tags(root: Path, overrides: Sequence[str] = ()) -> dict[str, str]:
     return {key: value for key, value in tags.items() if value is not None}
 
 
-def committed(root: Path, path: str) -> str | None:
-    """The text of a file in the last commit; None without a commit that has it."""
-    return _git(root, "show", f"HEAD:{path}")
+def committed(root: Path, path: str, revision: str = "HEAD") -> str | None:
+    """The text of a file at a revision, by default the last commit; None if that has none, or is none."""
+    return _git(root, "show", f"{revision}:{path}")
+
+
+def commit_of(root: Path, revision: str) -> str | None:
+    """The hash of the commit that git knows by this name; None if it knows none."""
+    found = _git(root, "rev-parse", "--verify", "--quiet", f"{revision}^{{commit}}")
+    return None if found is None else found.strip()
 
 
 def changed(root: Path, *paths: str) -> list[str]:

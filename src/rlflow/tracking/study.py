@@ -2,17 +2,21 @@
 
 graph = option("headroom", overrides, "graph", "bert")        a section of conf/, by its name
 folder = checkpoint_of("headroom", settings)                  for what a killed study has done already
+graph_files({"bert": graph}, folder, processes=2)             the models of sections
 """
 
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 from hydra import compose
 from omegaconf import OmegaConf
 
+from rlflow.runtime.isolation import Limits, call_isolated
+from rlflow.tracking.factories import model_file_of
 from rlflow.tracking.store import main_root
 
 _CODE = ("src/rlflow", "conf")
@@ -26,6 +30,20 @@ def option(program: str, overrides: Sequence[str], group: str, name: str) -> dic
     composed: Any = OmegaConf.to_container(compose(program, [*overrides, f"+{group}={name}"]), resolve=True)
     section: dict[str, Any] = composed[group]
     return section
+
+
+def graph_files(sections: Mapping[str, Any], folder: Path, processes: int) -> dict[str, Path]:
+    """Return the graphs' files, each made in a process of its own, since a large model would leave much memory behind.
+
+    Those that lie in the folder already are not made again.
+    """
+
+    def write(graph: str) -> Path:
+        place = folder / f"{graph}.onnx"
+        return place if place.exists() else call_isolated(Limits(), model_file_of, sections[graph], place)
+
+    with ThreadPoolExecutor(processes) as pool:
+        return dict(zip(sections, pool.map(write, sections), strict=True))
 
 
 def checkpoint_of(study: str, settings: Mapping[str, Any]) -> Path:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
+from hashlib import blake2b
 from pathlib import Path
 from typing import get_type_hints
 
@@ -42,6 +43,11 @@ class Trajectory:
 
     def to_json(self) -> str:
         return json.dumps(asdict(self))
+
+    @property
+    def digest(self) -> str:
+        """16 hexadecimal digits of the record: the same for the same rewrites at the same prices."""
+        return blake2b(self.to_json().encode(), digest_size=8).hexdigest()
 
     @classmethod
     def from_json(cls, text: str) -> Trajectory:

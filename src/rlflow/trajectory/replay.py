@@ -9,6 +9,7 @@ from rlflow.ir.graph import Graph
 from rlflow.ir.structural_hash import structural_hash
 from rlflow.rules.matching.match import Match
 from rlflow.rules.matching.rewriter import Rewriter
+from rlflow.rules.matching.sharing import rewriter_of
 from rlflow.trajectory.record import Step, Trajectory
 
 
@@ -34,6 +35,12 @@ def replay(graph: Graph, trajectory: Trajectory, rewriter: Rewriter) -> Iterator
                 f"step {number} ({step.rule}@{step.location}) led to graph {found} instead of {step.hash}"
             )
         yield graph
+
+
+def of_its_rules(trajectory: Trajectory, rewriter: Rewriter) -> Rewriter:
+    """Return a rewriter of the steps' rules alone, which finds the same matches of them in far less time."""
+    taken = {step.rule for step in trajectory.steps}
+    return rewriter_of(rewriter.matching, [rule for rule in rewriter.rules if rule.id in taken])
 
 
 def recorded_match(graph: Graph, rewriter: Rewriter, step: Step, number: int) -> Match:

@@ -1,3 +1,6 @@
+import math
+from itertools import islice
+
 import numpy as np
 import onnx
 import pytest
@@ -5,7 +8,7 @@ from onnx import TensorProto, helper
 
 from rlflow.errors import InputError, RLFlowError
 from rlflow.runtime.timing import latency
-from rlflow.runtime.timing.latency import compare_latency
+from rlflow.runtime.timing.latency import Take, compare_latency, latency_rounds, undisturbed, within
 from rlflow.runtime.timing.statistics import Ratio, ratio
 
 
@@ -24,21 +27,110 @@ def test_a_drift_that_hits_both_cancels():
         ratio(drift, drift[:-1])
 
 
-def test_rounds_are_counted_and_sessions_are_fresh_and_rotated(make_dense, monkeypatch):
-    models = {name: make_dense() for name in "abc"}
+def test_rounds_are_counted_and_sessions_are_fresh_and_in_a_drawn_order(make_dense, monkeypatch):
+    """Every model once a round; over ten rounds each order comes, the same ones for the same seed.
+
+    Models are told apart by the files that they are opened from, which are numbered.
+    """
+    models = {name: make_dense() for name in "ab"}
     opened, rounds = [], []
     open_session = latency.open_session
 
     def recording_open(model, setting, threads):
-        opened.append(next(name for name, known in models.items() if known is model))
+        opened.append("ab"[int(model.stem)])
         return open_session(model, setting, threads)
 
     monkeypatch.setattr(latency, "open_session", recording_open)
-    times = compare_latency(models, setting="deployed", rounds=4, runs_per_round=2, on_round=rounds.append)
-    assert "".join(opened) == "abc" + "bca" + "cab" + "abc"
-    assert rounds == [1, 2, 3, 4]
-    assert list(times) == ["a", "b", "c"]
-    assert all(values.shape == (4,) and (values > 0).all() for values in times.values())
+    once = [each.times_ms for each in islice(latency_rounds(models, setting="deployed", runs_per_round=2), 10)]
+    orders = ["".join(order) for order in batched(opened, 2)]
+    assert set(orders) == {"ab", "ba"}
+    assert all(list(times_ms) == ["a", "b"] for times_ms in once)
+
+    opened.clear()
+    times = compare_latency(models, setting="deployed", rounds=3, runs_per_round=2, on_round=rounds.append)
+    assert ["".join(order) for order in batched(opened, 2)][:3] == orders[:3]
+    assert rounds == [1, 2, 3]
+    assert list(times) == ["a", "b"]
+    assert all(values.shape == (3,) and (values > 0).all() for values in times.values())
+
+
+def test_a_model_that_is_timed_under_two_names_is_written_once_and_a_file_stays(make_dense, monkeypatch, tmp_path):
+    """Weights lie beside it, from where they are mapped; nothing is left behind."""
+    model, given, opened = make_dense(64, 64), tmp_path / "given.onnx", {}
+    onnx.save(model, given)
+    open_session = latency.open_session
+
+    def recording_open(path, setting, threads):
+        opened[path] = sorted(each.name for each in path.parent.iterdir())
+        return open_session(path, setting, threads)
+
+    monkeypatch.setattr(latency, "open_session", recording_open)
+    compare_latency({"a": model, "b": model, "c": given}, setting="deployed", rounds=1, runs_per_round=1)
+    (written,) = opened.keys() - {given}
+    assert opened == {given: ["given.onnx"], written: ["0.onnx", "0.weights"]}
+    assert not written.parent.exists()
+
+
+def batched(values, size):
+    return zip(*[iter(values)] * size, strict=True)
+
+
+@pytest.mark.parametrize(
+    ("time_s", "takes_s", "begun"),
+    [
+        (10.0, [3.0] * 9, 3),
+        (9.0, [3.0] * 9, 3),
+        (10.0, [1.0, 4.0, 1.0, 1.0, 1.0], 4),
+        (0.0, [5.0], 1),
+        (-1.0, [5.0], 1),
+        (math.inf, [5.0] * 99, 99),
+    ],
+)
+def test_no_round_is_begun_that_would_not_end_in_time(time_s: float, takes_s: list[float], begun: int) -> None:
+    """By the longest so far; the first is taken in any case."""
+    gone_s, waiting = 0.0, iter(takes_s)
+
+    def take() -> Take:
+        nonlocal gone_s
+        gone_s += next(waiting)
+        return Take({"a": 1.0}, (1.0,))
+
+    assert len(list(islice(within(lambda: time_s - gone_s, take), 99))) == begun
+
+
+def test_rounds_end_when_time_is_called_off() -> None:
+    left_s = iter([20.0, 15.0, 0.0])
+    assert len(list(within(lambda: next(left_s), lambda: Take({"a": 1.0}, (1.0,))))) == 2
+
+
+def paced(*slowest: float) -> list[Take]:
+    """Takes that are known by the time of their model, beside a pace of 1 ms that rises to this once."""
+    return [Take({"a": float(number)}, (1.0, pace_ms, 1.0)) for number, pace_ms in enumerate(slowest)]
+
+
+@pytest.mark.parametrize(
+    ("slowest", "counted"),
+    [
+        ((1.0, 1.1, 1.0), [(0, 0), (1, 0), (2, 0)]),
+        ((1.0, 9.0, 1.0, 1.0), [(0, 0), (2, 1), (3, 0)]),
+        ((9.0, 1.0), [(1, 1)]),
+        ((9.0, 9.0, 9.0, 1.0), [(2, 2), (3, 0)]),
+        ((1.0, 9.0, 9.0, 9.0, 9.0, 1.0), [(0, 0), (3, 2), (5, 1)]),
+        ((1.0, 9.0), [(0, 0)]),
+        ((9.0, 9.0), [(1, 1)]),
+    ],
+)
+def test_a_round_beside_a_slow_machine_is_taken_again(
+    slowest: tuple[float, ...], counted: list[tuple[int, int]]
+) -> None:
+    """At most twice, and what comes last counts if nothing else does: there is always an answer."""
+    assert [(int(each.times_ms["a"]), each.retaken) for each in undisturbed(paced(*slowest))] == counted
+
+
+def test_a_machine_that_is_slow_all_the_time_is_not_slow() -> None:
+    """Slow is what is slower than usual: here all is as slow as the first round."""
+    takes = [Take({"a": 1.0}, (9.0, 9.1, 8.9))] * 5
+    assert [each.retaken for each in undisturbed(takes)] == [0] * 5
 
 
 @pytest.mark.timing

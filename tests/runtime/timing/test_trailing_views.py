@@ -3,8 +3,9 @@ import pytest
 from onnx import TensorProto, helper
 
 from rlflow.runtime.session import fused_model, open_session, run
-from rlflow.runtime.timing import fragments
-from rlflow.runtime.timing.fragments import time_fragment
+from rlflow.runtime.timing import batches
+from rlflow.runtime.timing.batches import BatchConfig, time_batch
+from rlflow.runtime.timing.fragments import Run
 from rlflow.runtime.timing.trailing_views import without_last_views
 
 ROWS, WIDTH = 8, 16
@@ -80,17 +81,18 @@ def test_other_views_stay(make_model, nodes):
 
 
 def test_a_view_that_was_left_out_is_charged_as_a_launch(make_biased, monkeypatch):
-    """A launch of a second, a thousand times what this fragment takes, must show, once."""
-    monkeypatch.setattr(fragments, "launch_ns", lambda threads: 1e9)
-    assert 1000 < time_fragment(make_biased(3), setting="deployed", repetitions=3).ms < 1500
-    assert time_fragment(make_biased(2), setting="deployed", repetitions=3).ms < 1000
+    """Every run takes 1 s but that of many views, which takes 64 s more: a launch of a second, which shows once."""
+    monkeypatch.setattr(batches, "evict", lambda size_bytes: None)
+    many = batches._views(64, 1, 2)
+    monkeypatch.setattr(batches, "timed", lambda f, turn: Run(turn % 2, (65 if f is many else 1) * 10**9, True))
+    models, config = [make_biased(3), make_biased(2)], BatchConfig(sessions=2, turns=1)
+    assert [timing.ms for timing in time_batch(models, setting="deployed", config=config)] == [1000, 0]
 
 
 @pytest.mark.timing
+@pytest.mark.slow
 def test_the_rank_of_a_product_hardly_changes_its_price(make_biased):
     """Both are one Gemm of BERT-Base inside a model; with the copy into the output it was 10 to 20 % more."""
-    flat, cube = (
-        min(time_fragment(make_biased(rank, 128, 768), setting="deployed", repetitions=15).ms for _ in range(3))
-        for rank in (2, 3)
-    )
+    models = [make_biased(rank, 128, 768) for rank in (2, 3)]
+    flat, cube = (timing.ms for timing in time_batch(models, setting="deployed", config=BatchConfig(turns=9)))
     assert cube < 1.07 * flat

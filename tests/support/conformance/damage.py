@@ -156,7 +156,7 @@ def _compared(path: Path, exported: onnx.ModelProto) -> str:
     """As `rlflow optimise` finds out whether it can say anything of the model."""
     original = load_model(path)
     onnx.load_external_data_for_model(original, str(path.parent))
-    _, reason = judged(original, GateConfig(draws=1))
+    reason = judged(original, GateConfig(draws=1)).unjudgeable
     if reason:
         return f"not tried: {reason}" if "\n" in reason else EXPORTED
     report = compare(original, exported, draws=1)

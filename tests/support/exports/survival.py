@@ -1,5 +1,6 @@
 """What becomes of exported models: imported and exported, rewritten at random, optimised."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from functools import cached_property
@@ -11,7 +12,7 @@ import onnx
 from onnx import TensorProto
 
 from rlflow import schemas
-from rlflow.cost.measured import PricingConfig
+from rlflow.cost.pricing import PricingConfig
 from rlflow.equivalence.compare import EquivalenceReport, compare, drawn_inputs
 from rlflow.equivalence.tolerance import draws_at_random
 from rlflow.errors import ModelFormatError, RLFlowError
@@ -29,7 +30,7 @@ from support.onnx_models import interface
 
 REWRITES = 20
 _DRAWS = 2
-_BUDGET_S = 2.0
+_BUDGET_S = 30.0
 _HALVES = frozenset({TensorProto.FLOAT16, TensorProto.BFLOAT16})
 _RANDOM = "it draws random numbers"
 _HALF = "equal within rounding: where half precision is rounded depends on who else reads a value"
@@ -218,6 +219,6 @@ def _settings(export: Export, prices: Path) -> dict[str, Any]:
         setting="as_written",
         shapes=shapes,
         prices=prices,
-        pricing=PricingConfig(repetitions=1, time_cap_s=0.01, attempts=1),
+        pricing=PricingConfig(sessions=2, turns=1, slow_pace=math.inf),
         gate=GateConfig(draws=_DRAWS, rounds=2, runs_per_round=1),
     )

@@ -1,12 +1,27 @@
-"""End-to-end latency of several models against each other.
+"""End-to-end latency of several models against each other, round by round.
+
+    models = {"original": a, "again": a, "candidate": b}
+    for each in latency_rounds(models, setting="deployed", left_s=countdown(20.0)):
+        each.times_ms["original"] / each.times_ms["candidate"]
 
 A model that is opened twice runs at two speeds (by where its pages lie: up to 7 % on small models,
-docs/measurements.md, 1), and a machine drifts. So each round opens a fresh session of every model, one after another in
-an order that rotates, and only ratios within a round are compared.
+docs/measurements.md, 1), and a machine drifts. So each round opens a fresh session of every model, one after another,
+and only times of one round are compared. Their order is drawn anew for every round, which is what makes a test on them
+exact (`rlflow.runtime.timing.sequential`): a model that is always opened after another one may be the slower for it.
+
+Noise only ever adds time, so that a session's time is that of its fastest run. Between two sessions of a model of one
+millisecond, while other work kept both cores busy, the median of five runs differed by 8 %, of twenty by 3 %; the
+fastest of five by 5 %, of twenty by 0.7 %.
+
+The pace of the machine is taken before and after every session. A round in which it was slow, against what it was in
+all rounds so far, is taken again; whatever the reason was, it was nothing in the models.
 """
 
+import math
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 
 import numpy as np
@@ -14,10 +29,72 @@ import onnxruntime as ort
 from onnx import ModelProto
 
 from rlflow.errors import InputError, RLFlowError
+from rlflow.onnx_io.external_data import with_weights_in
 from rlflow.runtime.inputs import draw_inputs, required_inputs
+from rlflow.runtime.scratch import scratch_folder
 from rlflow.runtime.session import Setting, open_session, run, structure_of
+from rlflow.runtime.timing.clock import clock_ns
+from rlflow.runtime.timing.pace import pace_ms
 
-_WARM_UP_RUNS = 2
+# About as long as it takes to open a small model, which would be a waste for fewer runs.
+_LEAST_NS = 25_000_000
+# The pace scatters by 3 % from moment to moment, and is slower by 30 to 100 % now and then beside other work.
+_SLOW = 1.3
+_MOST_RETAKES = 2
+
+
+@dataclass(frozen=True)
+class Round:
+    """Milliseconds of a run by model, and how many times the round was taken again because the machine was slow."""
+
+    times_ms: Mapping[str, float]
+    retaken: int = 0
+
+
+@dataclass(frozen=True)
+class Take:
+    """A round as it was measured, beside the pace before, between and after the sessions."""
+
+    times_ms: Mapping[str, float]
+    paces_ms: tuple[float, ...]
+
+
+def latency_rounds(
+    models: Mapping[str, ModelProto | Path],
+    *,
+    setting: Setting,
+    runs_per_round: int = 10,
+    threads: int = 1,
+    seed: int = 0,
+    dimensions: Mapping[str, int] | None = None,
+    left_s: Callable[[], float] = lambda: math.inf,
+) -> Iterator[Round]:
+    """Yield rounds as long as they are asked for and fit, by the longest so far, into what is left; at least one.
+
+    All models get the same inputs, drawn once from the first with `seed` and `dimensions`. A round opens a fresh
+    session of one model at a time (so memory holds one), runs it once, times `runs_per_round` runs, or more if these
+    take less than 25 ms, and closes it. `left_s` tells the seconds that are left.
+
+    Raises `InputError` when there is nothing to measure, `RLFlowError` when the models' inputs differ or one does not
+    run, both with the first round.
+    """
+    if not models or runs_per_round < 1:
+        raise InputError(f"nothing to time: {len(models)} models, {runs_per_round} runs per round")
+    rng = np.random.default_rng(seed)
+    inputs = _shared_inputs(models, rng, dimensions)
+    with scratch_folder() as folder:
+        files = _files(models, folder)
+
+        def take() -> Take:
+            times_ms, paces_ms = {}, [pace_ms(threads)]
+            for name in rng.permutation(list(models)).tolist():
+                session = open_session(files[name], setting, threads)
+                times_ms[name] = _fastest_run_ms(session, inputs, runs_per_round, threads)
+                del session  # before the next one is opened, so that memory holds one
+                paces_ms.append(pace_ms(threads))
+            return Take({name: times_ms[name] for name in models}, tuple(paces_ms))
+
+        yield from undisturbed(within(left_s, take))
 
 
 def compare_latency(
@@ -31,40 +108,87 @@ def compare_latency(
     dimensions: Mapping[str, int] | None = None,
     on_round: Callable[[int], None] | None = None,
 ) -> dict[str, np.ndarray]:
-    """Return the median milliseconds of a run, by model: arrays (rounds,) whose k-th entries were measured together.
+    """Return the times of so many `latency_rounds`, by model: arrays (rounds,) whose k-th entries belong together.
 
-    All models get the same inputs, drawn once from the first with `seed` and `dimensions`. Each round opens a
-    fresh session of one model at a time (so memory holds one), warms it up, times `runs_per_round` runs and
-    closes it. `on_round` receives the number of rounds done.
-
-    Raises `InputError` when there is nothing to measure, `RLFlowError` when the models' inputs differ or one does not
-    run.
+    `on_round` receives the number of rounds done. Raises as `latency_rounds` does, and without rounds.
     """
-    if not models or rounds < 1 or runs_per_round < 1:
-        raise InputError(f"nothing to time: {len(models)} models, {rounds} rounds, {runs_per_round} runs per round")
-
-    inputs = _shared_inputs(models, np.random.default_rng(seed), dimensions)
-    names = list(models)
-    times: dict[str, list[float]] = {name: [] for name in names}
-    for done in range(rounds):
-        for name in np.roll(names, -done).tolist():
-            session = open_session(models[name], setting, threads)
-            times[name].append(_median_run_ms(session, inputs, runs_per_round))
-            del session  # before the next one is opened, so that memory holds one
+    if rounds < 1:
+        raise InputError(f"nothing to time: {rounds} rounds")
+    endless = latency_rounds(
+        models, setting=setting, runs_per_round=runs_per_round, threads=threads, seed=seed, dimensions=dimensions
+    )
+    done = []
+    for each in islice(endless, rounds):
+        done.append(each)
         if on_round is not None:
-            on_round(done + 1)
-    return {name: np.array(values) for name, values in times.items()}
+            on_round(len(done))
+    return times_of(done)
 
 
-def _median_run_ms(session: ort.InferenceSession, inputs: dict[str, np.ndarray], runs: int) -> float:
-    for _ in range(_WARM_UP_RUNS):
-        run(session, inputs)
-    times_ns = []
-    for _ in range(runs):
-        start = time.perf_counter_ns()
+def times_of(rounds: Iterable[Round]) -> dict[str, np.ndarray]:
+    """Return the milliseconds of all rounds, (rounds,) by model."""
+    rows = [each.times_ms for each in rounds]
+    return {name: np.array([row[name] for row in rows]) for name in rows[0]}
+
+
+def countdown(time_s: float) -> Callable[[], float]:
+    """Return a function that tells the seconds that are left of `time_s`, from now on."""
+    end_s = time.monotonic() + time_s
+    return lambda: end_s - time.monotonic()
+
+
+def within(left_s: Callable[[], float], take: Callable[[], Take]) -> Iterator[Take]:
+    """Yield takes, at least one, until less is left than the longest of them took."""
+    longest_s, before_s = -math.inf, left_s()
+    while before_s >= longest_s:
+        yield take()
+        after_s = left_s()
+        took_s = before_s - after_s if math.isfinite(after_s) else 0.0
+        longest_s, before_s = max(longest_s, took_s), after_s
+
+
+def undisturbed(takes: Iterable[Take]) -> Iterator[Round]:
+    """Yield the takes beside which the machine was not slow, and any that is the third in a row for one round.
+
+    Slow is a pace beyond 1.3 times the median of all so far. Where takes end before a round is done, nothing is
+    yielded for it, unless it is the first. Which takes are left out depends on the paces alone, so that it favours no
+    model.
+    """
+    paces_ms: list[float] = []
+    retaken = rounds = 0
+    for take in takes:
+        paces_ms += take.paces_ms
+        slow = max(take.paces_ms) > _SLOW * np.median(paces_ms)
+        if slow and retaken < _MOST_RETAKES:
+            retaken += 1
+            continue
+        yield Round(take.times_ms, retaken)
+        rounds, retaken = rounds + 1, 0
+    if not rounds and retaken:
+        yield Round(take.times_ms, retaken - 1)
+
+
+def _files(models: Mapping[str, ModelProto | Path], folder: Path) -> dict[str, Path]:
+    """Write each model with its weights beside it, from where they are mapped: BERT-Base opens in a third of the time.
+
+    A model that has several names is written once, and one that is in a file stays there.
+    """
+    written: dict[int, Path] = {}
+    for model in models.values():
+        if isinstance(model, ModelProto) and id(model) not in written:
+            path = written[id(model)] = folder / f"{len(written)}.onnx"
+            path.write_bytes(with_weights_in(model, path.with_suffix(".weights")).SerializeToString())
+    return {name: model if isinstance(model, Path) else written[id(model)] for name, model in models.items()}
+
+
+def _fastest_run_ms(session: ort.InferenceSession, inputs: dict[str, np.ndarray], runs: int, threads: int) -> float:
+    run(session, inputs)  # which touches its memory for the first time, and says what is wrong if it fails
+    times_ns: list[int] = []
+    while len(times_ns) < runs or sum(times_ns) < _LEAST_NS:
+        start = clock_ns(threads)
         session.run(None, inputs)
-        times_ns.append(time.perf_counter_ns() - start)
-    return float(np.median(times_ns)) / 1e6
+        times_ns.append(clock_ns(threads) - start)
+    return min(times_ns) / 1e6
 
 
 def _shared_inputs(

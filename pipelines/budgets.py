@@ -1,0 +1,96 @@
+"""Find whether `rlflow optimise` keeps to its budget, and how much of what a long run finds it finds in a short one.
+
+    python pipelines/budgets.py                                     conf/budgets.yaml as it is
+    python pipelines/budgets.py 'graphs=[bert]' 'budgets_s=[15]' long_s=60           a part of it
+    python pipelines/budgets.py exports=FOLDER                      besides, every .onnx file of a folder
+
+The figures go to data/results/budgets/metrics.json. A run that has ended is kept until all have, so that a study which
+was killed goes on where it was. One run at a time, on an otherwise quiet machine, since everything is timed.
+"""
+
+import json
+import logging
+import shutil
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import hydra
+from hydra.core.hydra_config import HydraConfig
+from omegaconf import DictConfig, OmegaConf
+
+from rlflow.atomic_file import written_whole
+from rlflow.cli.progress import progress_bar
+from rlflow.errors import RLFlowError
+from rlflow.evaluation.budget_study import Allowance, Run, run_command, summary
+from rlflow.evaluation.results import write_results
+from rlflow.tracking.provenance import source_tags
+from rlflow.tracking.run import numbers, open_run
+from rlflow.tracking.store import open_store
+from rlflow.tracking.study import checkpoint_of, graph_files, option
+
+RESULTS = Path("data/results/budgets")
+
+log = logging.getLogger(__name__)
+
+
+@hydra.main(version_base="1.3", config_path="../conf", config_name="budgets")
+def budgets(config: DictConfig) -> None:
+    settings: Any = OmegaConf.to_container(config, resolve=True)
+    overrides = HydraConfig.get().overrides.task
+    folder = checkpoint_of("budgets", settings)
+    tags = {"stage": "budgets", **source_tags(Path.cwd(), overrides)}
+    with open_run(open_store(), "budgets", parameters=settings, tags=tags) as run:
+        models = _models(settings, partial(option, "budgets", overrides), folder)
+        runs = _runs(models, settings, folder)
+        document = summary(runs, Allowance(**settings["allowance"]), f"{settings['long_s']:g}")
+        run.log(0, numbers({"budgets": document["budgets"]}))
+        RESULTS.mkdir(parents=True, exist_ok=True)
+        write_results(RESULTS / "metrics.json", document)
+        run.artifact(RESULTS)
+        _refuse_gaps(runs, models, settings)
+    shutil.rmtree(folder)
+
+
+def _models(settings: Any, option_of: Any, folder: Path) -> dict[str, Path]:
+    """The files of the zoo's graphs, and exports of other architectures."""
+    files = graph_files({graph: option_of("graph", graph) for graph in settings["graphs"]}, folder, processes=1)
+    exports = Path(settings["exports"]).glob("*.onnx") if settings["exports"] else ()
+    return files | {path.stem: path for path in sorted(exports)}
+
+
+def _runs(models: dict[str, Path], settings: Any, folder: Path) -> dict[str, dict[str, Run]]:
+    """Every model at every budget, the short ones of all models before the long one of any."""
+    wanted = [(name, budget_s) for budget_s in (*settings["budgets_s"], settings["long_s"]) for name in models]
+    runs: dict[str, dict[str, Run]] = {}
+    with progress_bar("budgets") as on_progress:
+        for done, (name, budget_s) in enumerate(wanted):
+            on_progress(done / len(wanted), f"{name} at {budget_s:g} s")
+            found = _run(models[name], budget_s, folder / f"{name}-{budget_s:g}.json")
+            if found is not None:
+                runs.setdefault(name, {})[f"{budget_s:g}"] = found
+    return runs
+
+
+def _run(model: Path, budget_s: float, kept: Path) -> Run | None:
+    """The run, from the file where it is kept if it has been made; None, with the reason in the log, if it failed."""
+    if not kept.exists():
+        try:
+            found = run_command(model, budget_s)
+        except RLFlowError as error:
+            log.error("%s", error)
+            return None
+        with written_whole(kept) as draft:
+            draft.write_text(json.dumps(found))
+    content: Run = json.loads(kept.read_text())
+    return content
+
+
+def _refuse_gaps(runs: dict[str, dict[str, Run]], models: dict[str, Path], settings: Any) -> None:
+    wanted = len({*settings["budgets_s"], settings["long_s"]})
+    if missing := [name for name in models if len(runs.get(name, {})) < wanted]:
+        raise RLFlowError(f"without all their runs, to be tried again by the next one: {', '.join(missing)}")
+
+
+if __name__ == "__main__":
+    budgets()

@@ -1,0 +1,177 @@
+"""The price model that ships: physics, corrected by trees that ONNX Runtime runs.
+
+    model = load()
+    model.ms([reader.features(graph, region) for region in regions])        # at the model's reference pace
+
+Physics tells how time grows with work, the trees by what factor regions of this kind differ from that. The trees are an
+ONNX model, so that a user needs no library of boosted trees; beside it lies a JSON file with the grams that the trees
+know, the coefficients of physics, the ranges of the numbers, and what all of it was learned from.
+
+Invariant: the same features give the same price on every machine, alone or in a batch. Trees compare float32 numbers
+and add up leaves in one thread, and what is left of the differences between libraries of mathematics is rounded away.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from functools import cache, cached_property
+from hashlib import sha256
+from importlib.resources import as_file, files
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from rlflow.atomic_file import written_whole
+from rlflow.cost.border_reorders import ReorderConfig
+from rlflow.cost.predicted import physics
+from rlflow.cost.predicted.features import NUMBERS, Features
+from rlflow.errors import PriceError
+from rlflow.onnx_io.model_file import load_model
+from rlflow.onnx_io.saving import save_model
+from rlflow.onnx_io.tree_ensemble import Tree, tree_ensemble
+from rlflow.runtime.session import Session, open_session, run
+
+VERSION = 1  # of the features and terms; raised whenever these mean something else
+DESCRIPTION, TREES = "price_model.json", "price_model.onnx"
+_SMALL_MS = 0.001  # is added to both sides of a ratio: below it, differences are noise
+_DIGITS = 6  # of milliseconds: a price is rounded to nanoseconds
+
+
+@dataclass(frozen=True)
+class Description:
+    """The data beside the trees.
+
+    - `grams`: those that the trees know, in the order of their columns, which come after the numbers.
+    - `physics`: milliseconds for one unit of each term.
+    - `ranges`: of each number, by its name, the least and the largest that was measured.
+    - `view_ms`: milliseconds of a region of mere views.
+    - `reorders`: those of the machine, without which the regions are priced (`cost/region_cost.py`).
+    - `probe_ms`: milliseconds that the probe takes at the pace of the prices.
+    - `trained_on`, `accuracy`: for people.
+    """
+
+    grams: tuple[str, ...]
+    physics: Mapping[str, float]
+    ranges: Mapping[str, tuple[float, float]]
+    view_ms: float
+    probe_ms: float
+    reorders: ReorderConfig
+    trained_on: Mapping[str, Any]
+    accuracy: Mapping[str, Any]
+
+    @cached_property
+    def columns(self) -> dict[str, int]:
+        """The column of each gram."""
+        return {gram: len(self.ranges) + place for place, gram in enumerate(self.grams)}
+
+
+class PriceModel:
+    """Prices regions by their features, in milliseconds at the reference pace."""
+
+    def __init__(self, description: Description, trees: Session) -> None:
+        self.description = description
+        self._trees = trees
+
+    def ms(self, regions: Sequence[Features]) -> list[float]:
+        """Return the milliseconds of each region, at least 0."""
+        if not regions:
+            return []
+        rows = np.stack([row(features, self.description) for features in regions])
+        logs = run(self._trees, {"x": rows})["y"][:, 0]
+        return [
+            _corrected(physics.milliseconds(self.description.physics, physics.terms(features)), float(log))
+            for features, log in zip(regions, logs, strict=True)
+        ]
+
+    def strangeness(self, features: Features) -> float:
+        """Return how far a region is from what was measured: 0 is within.
+
+        It counts the patterns that were not measured often enough to be learned, and the doublings by which a number
+        lies outside the measured range.
+        """
+        unknown = sum(gram not in self.description.columns for gram in features.grams if not gram.startswith("="))
+        return unknown + sum(
+            _doublings(value, *self.description.ranges[name]) for name, value in features.numbers.items()
+        )
+
+
+def row(features: Features, description: Description) -> np.ndarray:
+    """Return (columns,) float32: what the trees see of a region."""
+    values = np.zeros(len(description.ranges) + len(description.grams), dtype=np.float32)
+    numbers = features.numbers
+    values[: len(numbers)] = [numbers[name] for name in description.ranges]
+    for gram, count in features.grams.items():
+        column = description.columns.get(gram)
+        if column is not None:
+            values[column] = count
+    return values
+
+
+def log_ratio(ms: float, physics_ms: float) -> float:
+    """Return what the trees learn: the logarithm of the factor by which a time differs from physics."""
+    return math.log((ms + _SMALL_MS) / (physics_ms + _SMALL_MS))
+
+
+def _corrected(physics_ms: float, log: float) -> float:
+    return round(max(0.0, (physics_ms + _SMALL_MS) * math.exp(log) - _SMALL_MS), _DIGITS)
+
+
+def _doublings(value: float, low: float, high: float) -> float:
+    if value > high:
+        return math.log2((value + 1) / (high + 1))
+    return math.log2((low + 1) / (value + 1)) if value < low else 0.0
+
+
+def assembled(description: Description, trees: Sequence[Tree], base: float) -> PriceModel:
+    """Make the price model of these trees as it is after saving and loading."""
+    columns = len(description.ranges) + len(description.grams)
+    return PriceModel(description, open_session(tree_ensemble(trees, columns, base), "deployed"))
+
+
+def save(folder: Path, description: Description, trees: Sequence[Tree], base: float) -> None:
+    """Write the two files of a price model, each whole or not at all; the JSON file names the digest of the other."""
+    columns = len(description.ranges) + len(description.grams)
+    save_model(tree_ensemble(trees, columns, base), folder / TREES)
+    content = {"version": VERSION, "trees_sha256": sha256((folder / TREES).read_bytes()).hexdigest()}
+    with written_whole(folder / DESCRIPTION) as draft:
+        draft.write_text(json.dumps(content | asdict(description), indent=1, allow_nan=False) + "\n", encoding="utf-8")
+
+
+@cache
+def load() -> PriceModel:
+    """Return the price model that ships with the library. `PriceError` as `read`."""
+    with as_file(files(__package__)) as folder:
+        return read(folder)
+
+
+def read(folder: Path) -> PriceModel:
+    """Return the price model in a folder.
+
+    `PriceError` if there is none, or if its files do not belong to each other or to this version of the library.
+    """
+    try:
+        content = json.loads((folder / DESCRIPTION).read_text(encoding="utf-8"))
+        digest = sha256((folder / TREES).read_bytes()).hexdigest()
+        version, expected = content.pop("version"), content.pop("trees_sha256")
+        description = _description(content)
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        raise PriceError(f"there is no price model in {folder} ({error}): make it with `make price-model`") from None
+    if digest != expected:
+        raise PriceError(f"{folder / TREES} is not the file that {DESCRIPTION} describes: make both again")
+    known = (tuple(description.physics), tuple(description.ranges))
+    if version != VERSION or known != (physics.TERMS, NUMBERS):
+        raise PriceError(
+            f"the price model in {folder} was made for other features than those of this library (version {version}, "
+            f"here {VERSION}): make it again with `make price-model`"
+        )
+    return PriceModel(description, open_session(load_model(folder / TREES), "deployed"))
+
+
+def _description(content: Mapping[str, Any]) -> Description:
+    ranges = {name: (float(low), float(high)) for name, (low, high) in content["ranges"].items()}
+    reorders = ReorderConfig(**content["reorders"])
+    return Description(**{**content, "grams": tuple(content["grams"]), "ranges": ranges, "reorders": reorders})

@@ -1,0 +1,143 @@
+"""The phases in which one model is optimised, each within a deadline of its own.
+
+    judge      may anything be compared with the original?
+    search     by the cost model of the search
+    measure    a few graphs on the way to what it found are priced again on this machine (`shortlist`)
+    check      the candidate computes the same
+    time       end to end against the original, last
+
+A phase takes its share of what is left when it begins (`clock.Shares`). What check and timing need of a large model is
+foreseen from how long judging took, and kept free by those before them: the check may not be cut short, and a timing of
+too few rounds decides nothing.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from onnx import ModelProto
+
+from rlflow.cost.base import CostModel, MeasuringCostModel
+from rlflow.equivalence.compare import EquivalenceReport
+from rlflow.ir.graph import Graph
+from rlflow.optimise import gate
+from rlflow.optimise.clock import Deadline, Shares
+from rlflow.optimise.diagnose import Derivation
+from rlflow.optimise.gate import GateConfig, Judgement
+from rlflow.optimise.report import LatencyChange, Measured
+from rlflow.optimise.shortlist import Shortlist
+from rlflow.optimiser import OnProgress, OptimisationResult, Optimiser
+from rlflow.runtime.isolation import ProcessTimeout
+from rlflow.runtime.session import Setting
+
+_CHECK_OVER_JUDGING = 1.25
+"""The time that is kept free for a check over that which judging took: the candidate is exported besides."""
+_LONGEST_CHECK = 2.0
+"""However late it is, a check may take so many times as long as judging did."""
+_ROUND_OVER_TRYING = 2.0
+"""The time of a round over that in which judging opened and ran the original: it has as many sessions and more runs."""
+_DECIDING_ROUNDS = 4
+"""Rounds that decide what is clear."""
+_MOST_FOR_TIMING = 0.5
+"""The part of the time after the judging and without the check that is kept free for timing at most."""
+
+
+@dataclass(frozen=True)
+class Phases:
+    """The parts that each phase works with. Without a `shortlist` nothing is measured after the search.
+
+    `reproducer` is the folder for what shows a wrong rule.
+    """
+
+    method: Optimiser
+    cost_model: CostModel
+    setting: Setting
+    gate: GateConfig
+    shares: Shares = field(default_factory=Shares)
+    shortlist: Shortlist | None = None
+    reproducer: Path | None = None
+    on_progress: OnProgress | None = None
+
+    def judge(self, model: ModelProto, deadline: Deadline) -> Judgement:
+        self._begun("judging the original")
+        return gate.judgeable(model, self.gate, deadline.part(self.shares.of("judging")))
+
+    def search(self, graph: Graph, deadline: Deadline) -> OptimisationResult | None:
+        """Return what the method finds; None if the graph could not even be priced in time."""
+        until = deadline.part(self.shares.of("searching"))
+        if isinstance(self.cost_model, MeasuringCostModel) and not math.isinf(until.end_s):
+            self._begun("measuring the original")
+            if self.cost_model.measure([graph], time.perf_counter() + until.left_s):
+                return None
+        return self.method.optimise(graph, until.budget(), self._begun("searching"))
+
+    def measure(
+        self, graph: Graph, found: OptimisationResult, deadline: Deadline
+    ) -> tuple[OptimisationResult, Measured | None]:
+        """Return the best of a few graphs that the search went through, and what was measured of it."""
+        if self.shortlist is None or not found.trajectory.steps:
+            return found, None
+        until, on_progress = deadline.part(self.shares.of("measuring")), self._begun("measuring what was found")
+        return self.shortlist.best(graph, found, self.method.rewriter, until, on_progress)
+
+    def check(self, derivation: Derivation, judgement: Judgement, deadline: Deadline) -> EquivalenceReport | None:
+        """Do what `gate.check` does, on as many inputs as the original was judged by; None if it takes too long."""
+        self._begun("checking the result against the original")
+        config = replace(self.gate, draws=judgement.report.draws)
+        longest_s = max(deadline.left_s, _LONGEST_CHECK * judgement.wall_s)
+        if deadline.is_interrupted():
+            longest_s = math.inf  # who does not want to wait for it interrupts once more
+        try:
+            return gate.check(derivation, config, self.reproducer, longest_s)
+        except ProcessTimeout:
+            return None
+
+    def time(
+        self, model: ModelProto, candidate: ModelProto, judgement: Judgement, deadline: Deadline
+    ) -> dict[Setting, LatencyChange]:
+        """Time both models until the deadline; nothing comes of it if that is too near for a single round.
+
+        Where it is too near for rounds that decide, each has fewer runs.
+        """
+        round_s = _ROUND_OVER_TRYING * judgement.tried_s
+        if deadline.is_over or deadline.left_s < round_s:
+            return {}
+        self._begun("timing the result against the original")
+        config = self.gate if math.isinf(deadline.end_s) else replace(self.gate, time_s=math.inf)
+        if deadline.left_s < _DECIDING_ROUNDS * round_s:
+            config = replace(config, runs_per_round=1)
+        change = gate.timed(model, candidate, self.setting, config, lambda: deadline.left_s, self.on_progress)
+        return {self.setting: change}
+
+    def before_check(self, judgement: Judgement, deadline: Deadline) -> Deadline:
+        """Return the deadline of what comes before the check, which leaves time for it and for timing."""
+        before_check = deadline.before(_CHECK_OVER_JUDGING * judgement.wall_s)
+        timing_s = _DECIDING_ROUNDS * _ROUND_OVER_TRYING * judgement.tried_s
+        return before_check.before(min(timing_s, _MOST_FOR_TIMING * before_check.left_s))
+
+    def inside(self, place: str, symbols: Collection[str]) -> Phases:
+        """Return the phases for a subgraph, which has these symbols for sizes; progress tells of its place."""
+
+        def on_progress(done: float, text: str) -> None:
+            if self.on_progress:
+                self.on_progress(done, f"{place}: {text}")
+
+        gate = replace(self.gate, dimensions=sizes_of(symbols, self.gate.dimensions or {}))
+        return replace(self, gate=gate, on_progress=on_progress)
+
+    def _begun(self, phase: str) -> OnProgress | None:
+        """Tell that a phase begins; return what it may tell of itself with."""
+        on_progress = self.on_progress
+        if on_progress is None:
+            return None
+        on_progress(0.0, phase)
+        return lambda done, text: on_progress(done, f"{phase}: {text}")
+
+
+def sizes_of(symbols: Collection[str], sizes: Mapping[str, int]) -> dict[str, int]:
+    """Return the sizes of these symbols alone."""
+    return {name: size for name, size in sizes.items() if name in symbols}

@@ -1,0 +1,162 @@
+"""Predicted cost: a function of the graph alone, searches that repeat, measured prices in place of predicted ones."""
+
+import math
+import random
+
+import pytest
+from support.cost_graphs import graph, weight
+from support.price_models import drawn_model, regions_of
+from support.searches import SEARCHING, make
+
+from rlflow.cost.base import CostContext, local
+from rlflow.cost.fragment import describe
+from rlflow.cost.models import COST_MODELS
+from rlflow.cost.predicted.cost import PredictedConfig, PredictedCost
+from rlflow.cost.predicted.price_model import PriceModel, load
+from rlflow.cost.price_list import Price, PriceList
+from rlflow.cost.regions import partition
+from rlflow.errors import InputError
+from rlflow.ir.structural_hash import structural_hash
+from rlflow.rules.matching.rewriter import Rewriter
+from rlflow.runtime.session import SETTINGS
+
+
+@pytest.fixture(scope="module")
+def model(bert) -> PriceModel:
+    return drawn_model([bert(), bert(layer_norm="decomposed")])
+
+
+@pytest.mark.parametrize("setting", SETTINGS)
+@pytest.mark.parametrize("seed", range(3))
+def test_the_runtime_does_not_depend_on_the_history(bert, shipped, model, setting, seed) -> None:
+    """Along random rewrites a cost model that follows them and a fresh one agree to the last bit."""
+    rewriter, rng, follows = Rewriter(shipped.rules), random.Random(seed), PredictedCost(model, setting=setting)
+    g = bert(layer_norm="decomposed" if seed % 2 else "fused")
+    runtimes = [follows.runtime_ms(g)]
+    for _ in range(15):
+        g = rewriter.apply(g, rng.choice(rng.choice([found for found in rewriter.matches(g) if found])))
+        runtimes.append(follows.runtime_ms(g))
+        assert runtimes[-1] == PredictedCost(model, setting=setting).runtime_ms(g)
+    assert len(set(runtimes)) > 5
+
+
+def test_the_price_of_a_graph_is_the_sum_over_its_regions(bert, model) -> None:
+    g = bert()
+    cost = PredictedCost(model)
+    total = math.fsum(cost.region_ms(g, region) for region in partition(g).regions)
+    assert cost.runtime_ms(g) == pytest.approx(total, rel=1e-12)
+    assert cost.cost(g).runtime_ms == cost.runtime_ms(g)
+    assert cost.name == "predicted"
+
+
+def test_a_view_costs_a_launch_whatever_its_size(model) -> None:
+    g = graph([("Relu", "x", "r"), ("Flatten", "r", "y", {"axis": 1})], {"x": (2, 512, 1024)}, {"y": (2, 2**19)})
+    assert PredictedCost(model).region_ms(g, (g.order[-1],)) == model.description.view_ms
+
+
+def test_a_slower_machine_has_longer_prices_in_the_same_ratios(bert, model) -> None:
+    g = bert()
+    usual, slow = PredictedCost(model), PredictedCost(model, PredictedConfig(pace=4.0))
+    for region in partition(g).regions:
+        assert slow.region_ms(g, region) == 4.0 * usual.region_ms(g, region)
+
+
+def listed(g, model, ms: float = 7.0) -> tuple[PriceList, tuple[int, ...]]:
+    """A list with a price of the graph's largest region."""
+    region = max(partition(g).regions, key=len)
+    prices = PriceList("here", "this machine", probe_ms=model.description.probe_ms)
+    prices.add("deployed", describe(g, region).signature, Price(ms, "the region"))
+    return prices, region
+
+
+def test_a_measured_region_has_its_measured_price(bert, model) -> None:
+    g = bert()
+    prices, region = listed(g, model)
+    predicts, knows = PredictedCost(model), PredictedCost(model, prices=prices)
+    assert knows.region_ms(g, region) == 7.0 != predicts.region_ms(g, region)
+    others = [r for r in partition(g).regions if describe(g, r).signature != describe(g, region).signature]
+    assert others
+    assert all(knows.region_ms(g, other) == predicts.region_ms(g, other) for other in others)
+
+
+def test_measured_prices_are_brought_to_the_pace_of_predictions(bert, model) -> None:
+    """The list was taken while the probe took twice as long, and the machine is told to be three times as slow."""
+    g = bert()
+    prices, region = listed(g, model)
+    prices.probe_ms = 2.0 * model.description.probe_ms
+    assert PredictedCost(model, PredictedConfig(pace=3.0), prices=prices).region_ms(g, region) == 7.0 * 3.0 / 2.0
+
+
+def test_far_regions_are_those_unlike_all_that_was_learned_until_they_are_measured(bert, model) -> None:
+    g, other = bert(), bert(hidden=256, intermediate=1024)
+    assert PredictedCost(model).far(g) == []
+    far = PredictedCost(model).far(other)
+    assert far
+    assert far == sorted(far)
+    prices = PriceList("here", "this machine", probe_ms=1.0)
+    for region in far:
+        prices.add("deployed", describe(other, region).signature, Price(1.0, ""))
+    assert PredictedCost(model, prices=prices).far(other) == []
+
+
+def test_dynamic_dimensions_are_priced_at_the_sizes_given(bert, model) -> None:
+    small, large = (PredictedCost(model, dimensions={"n": n}) for n in (1, 64))
+    g = graph([("MatMul", "x w", "y")], {"x": ("n", 32)}, {"y": ("n", 32)}, {"w": weight(32, 32)})
+    assert large.runtime_ms(g) > small.runtime_ms(g)
+
+
+def test_what_may_be_noise_grows_with_what_changed(model) -> None:
+    """Two equal regions are wrong together, so that their errors add up; what stays does not count."""
+    config = PredictedConfig(noise_share=0.0, noise_us=1.0, least_sigmas=2.0)
+    cost = PredictedCost(model, config)
+
+    def chain(*operators: str):
+        nodes = [(op, f"x{i}" if i else "x", f"x{i + 1}") for i, op in enumerate(operators)]
+        return graph(nodes, {"x": (8, 8)}, {f"x{len(nodes)}": (8, 8)})
+
+    plain, one, two = chain("Softmax"), chain("Softmax", "Transpose"), chain("Softmax", "Transpose", "Softmax")
+    transposed = cost.runtime_ms(one) - cost.runtime_ms(plain)
+    assert transposed > 0
+    assert cost.least_change_ms(plain, plain) == 0.0
+    assert cost.least_change_ms(plain, one) == cost.least_change_ms(one, plain) == pytest.approx(2 * 0.001)
+    assert cost.least_change_ms(plain, two) == pytest.approx(2 * math.hypot(0.001, 0.001))
+    twice = chain("Softmax", "Softmax", "Softmax")
+    assert cost.least_change_ms(plain, twice) == pytest.approx(2 * 2 * 0.001)
+
+
+@pytest.mark.parametrize("method", ["greedy", "chains", "iterated"])
+def test_a_search_repeats(bert, shipped, model, method) -> None:
+    """Two searches that share nothing: the same steps and prices to the bit, and there are steps."""
+    results = [
+        make(method, shipped, PredictedCost(model)).optimise(bert(layer_norm="decomposed"), SEARCHING) for _ in range(2)
+    ]
+    assert results[0].trajectory == results[1].trajectory
+    assert results[0].best_ms == results[1].best_ms < results[0].start_ms
+    assert structural_hash(results[0].best) == structural_hash(results[1].best)
+
+
+def test_prices_are_local_so_that_changes_are_remembered(model) -> None:
+    assert local(PredictedCost(model)) is not None
+
+
+@pytest.mark.parametrize(
+    "settings", [{"pace": 0.0}, {"pace": math.inf}, {"pace": math.nan}, {"noise_us": -1.0}, {"far": math.nan}]
+)
+def test_settings_that_make_no_sense_are_refused(settings) -> None:
+    (name,) = settings
+    with pytest.raises(InputError, match=name):
+        PredictedConfig(**settings)
+
+
+def test_an_unknown_setting_is_refused() -> None:
+    with pytest.raises(InputError, match=r"no setting 'speed': choose from pace"):
+        COST_MODELS.get("predicted")(CostContext(settings={"speed": 1}))
+
+
+def test_the_model_that_ships_prices_every_region_of_a_model(bert) -> None:
+    cost = COST_MODELS.get("predicted")(CostContext(settings={"pace": 1.0}))
+    g = bert()
+    assert isinstance(cost, PredictedCost)
+    assert cost.model is load()
+    assert all(cost.region_ms(g, region) > 0 for region in partition(g).regions)
+    assert len(regions_of([g])) > 3

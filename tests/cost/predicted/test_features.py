@@ -1,0 +1,129 @@
+"""Features: known regions by hand, and what they must not depend on."""
+
+from dataclasses import replace
+
+import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from support.cost_graphs import F32, graph, weight
+from support.strategies import graphs
+
+from rlflow.cost.fragment import describe, extract
+from rlflow.cost.predicted.features import FeatureReader, Features
+from rlflow.cost.regions import partition
+from rlflow.ir.graph import Graph, make_graph
+from rlflow.ir.node import Ref
+from rlflow.ops.registry import OPERATORS
+
+
+def features(g: Graph) -> Features:
+    return FeatureReader().features(g, g.order)
+
+
+def seen(found: Features) -> tuple[object, ...]:
+    """What the trees see."""
+    return found.numbers, found.grams, found.border
+
+
+def gelu(order: str = "u half") -> Graph:
+    """x w, then half of it times (1 + erf), the factor on either side."""
+    one, half = (np.array(v, np.float32) for v in (1.0, 0.5))
+    nodes = [("MatMul", "x w", "u"), ("Erf", "u", "e"), ("Add", "e one", "f"), ("Mul", order, "h"), ("Mul", "h f", "y")]
+    return graph(nodes, {"x": (3, 4)}, {"y": (3, 6)}, {"w": weight(4, 6), "one": one, "half": half})
+
+
+def test_the_numbers_of_a_region_by_hand() -> None:
+    numbers = features(gelu()).numbers
+    assert numbers["nodes"] == numbers["launches"] == 5
+    assert numbers["bytes in"] == 3 * 4 * F32
+    assert numbers["bytes weights"] == (4 * 6 + 2) * F32
+    assert numbers["bytes out"] == 3 * 6 * F32
+    assert numbers["bytes inside"] == 4 * 3 * 6 * F32
+    assert (numbers["product m"], numbers["product n"], numbers["product k"]) == (3, 6, 4)
+    assert numbers["product second is constant"] == 1
+    assert numbers["product flops"] == 2 * 3 * 6 * 4
+    assert numbers["elementwise nodes"] == 4
+    assert numbers["inexact elements"] == 18, "of Erf alone"
+    assert numbers["elementwise one elements"] == 2 * 18
+    assert numbers["convolution nodes"] == numbers["rows"] == numbers["movement runs"] == 0
+
+
+def test_the_grams_of_a_region_by_hand() -> None:
+    grams = features(gelu()).grams
+    assert grams["MatMul(value, weight)"] == 1
+    assert grams["Erf(MatMul =)"] == 1
+    assert grams["Mul(MatMul =, literal one)"] == 1
+    assert grams["=Mul literal 0.5"] == grams["=Add literal 1"] == 1
+    assert grams["Erf > Add"] == grams["MatMul > Erf > Add"] == 1
+    assert grams["MatMul read by 2"] == 1
+
+
+def test_a_bias_is_spread_along_rows() -> None:
+    nodes = [("MatMul", "x w", "u"), ("Add", "u b", "y")]
+    found = features(graph(nodes, {"x": (3, 4)}, {"y": (3, 6)}, {"w": weight(4, 6), "b": weight(6)}))
+    assert found.grams["Add(MatMul =, literal row)"] == 1, "six elements steer fusions, as far as anyone knows"
+    nodes = [("Mul", "x s", "y")]
+    found = features(graph(nodes, {"x": (3, 9), "s": (3, 1)}, {"y": (3, 9)}))
+    assert found.grams["Mul(value =, value column)"] == 1
+
+
+def test_a_factor_on_either_side_is_the_same() -> None:
+    assert seen(features(gelu("u half"))) == seen(features(gelu("half u")))
+
+
+@st.composite
+def rearranged(draw: st.DrawFn) -> tuple[Graph, Graph]:
+    """A graph, and the same with other ids and with operands of commutative operators in another order."""
+    g = draw(graphs())
+    shift = draw(st.integers(1, 50))
+    nodes = {}
+    for identifier, node in g.nodes.items():
+        operands = [None if ref is None else Ref(ref.node + shift, ref.index) for ref in node.inputs]
+        operator = OPERATORS.get(node.op)
+        if operator is not None and operator.commutative:
+            operands = draw(st.permutations(operands))
+        nodes[identifier + shift] = node.with_inputs(tuple(operands)).with_names(("other",) * len(node.types))
+    outputs = [Ref(ref.node + shift, ref.index) for ref in g.outputs]
+    return g, make_graph(nodes, [i + shift for i in g.inputs], outputs, g.output_names, g.header)
+
+
+@settings(deadline=None)
+@given(rearranged())
+def test_names_ids_and_the_order_of_operands_do_not_count(pair: tuple[Graph, Graph]) -> None:
+    first, second = pair
+    assert seen(features(first)) == seen(features(second))
+
+
+@settings(deadline=None)
+@given(graphs())
+def test_a_region_by_itself_has_the_features_that_it_has_in_its_graph(g: Graph) -> None:
+    """What is learned from a fragment holds for the region; and equal signatures have equal features."""
+    reader, by_signature = FeatureReader(), {}
+    for region in partition(g).regions:
+        fragment = describe(g, region)
+        inside, alone = reader.features(g, region), features(extract(g, fragment))
+        assert seen(inside) == seen(alone)
+        assert by_signature.setdefault(fragment.signature, seen(inside)) == seen(inside)
+
+
+@settings(deadline=None)
+@given(graphs())
+def test_all_regions_have_the_same_numbers_in_the_same_order(g: Graph) -> None:
+    assert list(features(g).numbers) == list(features(gelu()).numbers)
+
+
+def test_what_was_read_before_makes_no_difference() -> None:
+    reader, g = FeatureReader(), gelu()
+    first = reader.features(g, g.order)
+    other = replace(g, edit=None)
+    assert seen(reader.features(other, other.order)) == seen(first) == seen(features(g))
+
+
+def test_the_features_depend_on_what_leaves_the_region() -> None:
+    """The product's result is an output as well: more is written, and it cannot be fused away."""
+    nodes = [("MatMul", "x w", "u"), ("Relu", "u", "y")]
+    weights = {"w": weight(4, 6)}
+    inner = features(graph(nodes, {"x": (3, 4)}, {"y": (3, 6)}, weights))
+    outer = features(graph(nodes, {"x": (3, 4)}, {"y": (3, 6), "u": (3, 6)}, weights))
+    assert outer.border.bytes_out == 2 * inner.border.bytes_out
+    assert outer.grams["MatMul read inside and outside"] == 1

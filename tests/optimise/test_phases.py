@@ -1,0 +1,65 @@
+"""What phases foresee, in closed form."""
+
+from dataclasses import dataclass
+
+import pytest
+
+from rlflow.cost.analytic import AnalyticCost
+from rlflow.equivalence.compare import EquivalenceReport
+from rlflow.optimise.clock import Deadline
+from rlflow.optimise.gate import GateConfig, Judgement
+from rlflow.optimise.phases import Phases, sizes_of
+from rlflow.rules.library import Library
+from rlflow.rules.matching.rewriter import Rewriter
+from rlflow.search.greedy import Greedy
+
+EQUAL = EquivalenceReport(True, "", 0.0, 0.0, 1e-5, draws=1, non_vacuous_draws=1)
+
+
+@dataclass
+class Clock:
+    now_s: float = 0.0
+
+    def __call__(self) -> float:
+        return self.now_s
+
+
+@pytest.fixture
+def phases() -> Phases:
+    nothing = Library(())
+    return Phases(Greedy(nothing, Rewriter(()), AnalyticCost()), AnalyticCost(), "deployed", GateConfig())
+
+
+def test_a_check_and_four_rounds_are_kept_free(phases: Phases) -> None:
+    """Of a small model: 1.25 times 2 s for the check, 4 rounds of twice 0.5 s."""
+    deadline = Deadline.after(60.0, now_s=Clock())
+    judgement = Judgement(EQUAL, tried_s=0.5, wall_s=2.0)
+    assert phases.before_check(judgement, deadline).left_s == pytest.approx(60.0 - 2.5 - 4.0)
+
+
+def test_at_most_half_of_what_is_left_is_kept_free_for_timing(phases: Phases) -> None:
+    """Of a large model, that would be 40 s of 50."""
+    deadline = Deadline.after(60.0, now_s=Clock())
+    judgement = Judgement(EQUAL, tried_s=5.0, wall_s=8.0)
+    assert phases.before_check(judgement, deadline).left_s == pytest.approx((60.0 - 10.0) / 2)
+
+
+def test_without_a_budget_nothing_has_to_be_kept_free(phases: Phases) -> None:
+    judgement = Judgement(EQUAL, tried_s=5.0, wall_s=8.0)
+    assert phases.before_check(judgement, Deadline.after(None)).budget().time_s is None
+
+
+def test_a_subgraph_has_its_own_sizes_and_says_where_it_is(phases: Phases) -> None:
+    told: list[str] = []
+    outer = Phases(
+        phases.method,
+        phases.cost_model,
+        phases.setting,
+        GateConfig(dimensions={"n": 3, "m": 4}),
+        on_progress=lambda done, text: told.append(text),
+    )
+    inner = outer.inside("the body of y", ["m"])
+    assert inner.gate.dimensions == {"m": 4} == sizes_of(["m", "k"], {"n": 3, "m": 4})
+    assert inner.on_progress is not None
+    inner.on_progress(0.5, "searching")
+    assert told == ["the body of y: searching"]

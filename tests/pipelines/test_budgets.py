@@ -1,0 +1,43 @@
+"""The study of budgets names what exists, and a tiny one runs from end to end."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from hydra import compose, initialize_config_dir
+from omegaconf import DictConfig, OmegaConf
+
+from rlflow import zoo
+from rlflow.evaluation.budget_study import Allowance
+from rlflow.evaluation.results import check_results
+
+TINY = ("graphs=[tiny_merge]", "budgets_s=[5]", "long_s=8")
+WITHOUT_A_GRAPH = {"conv", "loop", "mlp"}
+"""Models of the zoo that show one thing each and are no option of conf/graph."""
+
+
+@pytest.fixture(scope="module")
+def config(repository: Path) -> DictConfig:
+    with initialize_config_dir(str(repository / "conf"), version_base="1.3"):
+        return compose("budgets")
+
+
+def test_every_model_of_the_zoo_is_there(config: DictConfig, repository: Path) -> None:
+    sections = [OmegaConf.load(repository / "conf/graph" / f"{name}.yaml") for name in config.graphs]
+    entries = {section.get("entry") for section in sections}
+    assert set(zoo.names()) - WITHOUT_A_GRAPH <= entries
+
+
+def test_the_allowance_is_that_of_its_dataclass(config: DictConfig) -> None:
+    assert Allowance(**config.allowance) == Allowance()
+
+
+@pytest.mark.study
+def test_a_tiny_study(repository: Path, store_root: Path, command: Callable) -> None:
+    command("python", str(repository / "pipelines/budgets.py"), *TINY, cwd=store_root)
+    results = store_root / "data/results"
+    assert check_results(results) == []
+    metrics = json.loads((results / "budgets/metrics.json").read_text())
+    assert list(metrics["models"]["tiny_merge"]) == ["5", "8"]
+    assert metrics["budgets"]["5"]["share_percent"]["value"] == 100.0
