@@ -94,6 +94,13 @@ class Convolution:
         """The elements of the image laid out by windows, which a convolution becomes a product with."""
         return self.batch * self.positions * self.kernel * self.channels_in
 
+    @property
+    def padded_flops(self) -> int:
+        """The operations as one product for each group, where its result is padded to whole tiles of the kernel."""
+        read, made = self.channels_in // self.groups, self.channels_out // self.groups
+        product = Product(self.batch * self.groups, made, self.positions, read * self.kernel)
+        return product.padded_flops
+
 
 @dataclass(frozen=True, slots=True)
 class NodeFacts:

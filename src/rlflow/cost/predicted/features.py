@@ -247,6 +247,8 @@ def _of_convolutions(nodes: tuple[NodeFacts, ...]) -> dict[str, float]:
         "convolution is depthwise": largest.is_depthwise,
         "convolution is blocked": sum(c.is_blocked for _, c in convolutions),
         "convolution columns": sum(c.columns for _, c in convolutions if not c.is_blocked),
+        "convolution padded flops": sum(c.padded_flops for _, c in convolutions if not c.is_blocked),
+        "convolution depthwise kernel": max((c.kernel for _, c in convolutions if c.is_depthwise), default=0),
     }
 
 

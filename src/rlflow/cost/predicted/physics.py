@@ -71,12 +71,13 @@ def _of_product(facts: NodeFacts, has_constant: bool) -> list[tuple[str, int]]:
 
 
 def _of_convolution(flops: int, convolution: Convolution) -> list[tuple[str, int]]:
+    if not convolution.is_blocked:
+        name = "plain grouped flops" if convolution.groups > 1 else "plain convolution flops"
+        return [(name, convolution.padded_flops), ("columns", convolution.columns)]
     if convolution.is_depthwise:
         return [("depthwise flops", flops)]
     if convolution.groups > 1:
         return [("grouped flops", flops)]
-    if not convolution.is_blocked:
-        return [("plain convolution flops", flops), ("columns", convolution.columns)]
     return [("pointwise convolution flops" if convolution.kernel == 1 else "blocked convolution flops", flops)]
 
 
@@ -95,6 +96,7 @@ TERMS = (
     "depthwise flops",
     "grouped flops",
     "plain convolution flops",
+    "plain grouped flops",
     "columns",
     "short runs",
     "long runs",
@@ -123,3 +125,10 @@ def fit(work: Sequence[Mapping[str, float]], ms: Sequence[float]) -> dict[str, f
 def milliseconds(coefficients: Mapping[str, float], work: Mapping[str, float]) -> float:
     """Return the time of some work; the exact sum, rounded once."""
     return fsum(coefficients[name] * work[name] for name in TERMS)
+
+
+def composition(coefficients: Mapping[str, float], work: Mapping[str, float]) -> list[float]:
+    """Return the time of some work, and before it each term's share in it: what kind of region this is, at any size."""
+    total_ms = milliseconds(coefficients, work)
+    shares = [coefficients[name] * work[name] / total_ms if total_ms else 0.0 for name in TERMS]
+    return [*shares, total_ms]

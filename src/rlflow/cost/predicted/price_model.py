@@ -35,7 +35,7 @@ from rlflow.onnx_io.saving import save_model
 from rlflow.onnx_io.tree_ensemble import Tree, tree_ensemble
 from rlflow.runtime.session import Session, open_session, run
 
-VERSION = 1  # of the features and terms; raised whenever these mean something else
+VERSION = 2  # of the features and terms; raised whenever these mean something else
 DESCRIPTION, TREES = "price_model.json", "price_model.onnx"
 _SMALL_MS = 0.001  # is added to both sides of a ratio: below it, differences are noise
 _DIGITS = 6  # of milliseconds: a price is rounded to nanoseconds
@@ -101,14 +101,20 @@ class PriceModel:
 
 def row(features: Features, description: Description) -> np.ndarray:
     """Return (columns,) float32: what the trees see of a region."""
-    values = np.zeros(len(description.ranges) + len(description.grams), dtype=np.float32)
+    values = np.zeros(_width(description), dtype=np.float32)
     numbers = features.numbers
     values[: len(numbers)] = [numbers[name] for name in description.ranges]
     for gram, count in features.grams.items():
         column = description.columns.get(gram)
         if column is not None:
             values[column] = count
+    values[-len(physics.TERMS) - 1 :] = physics.composition(description.physics, physics.terms(features))
     return values
+
+
+def _width(description: Description) -> int:
+    """Return the number of columns: numbers, grams, and of what physics a region's time consists."""
+    return len(description.ranges) + len(description.grams) + len(physics.TERMS) + 1
 
 
 def log_ratio(ms: float, physics_ms: float) -> float:
@@ -128,14 +134,12 @@ def _doublings(value: float, low: float, high: float) -> float:
 
 def assembled(description: Description, trees: Sequence[Tree], base: float) -> PriceModel:
     """Make the price model of these trees as it is after saving and loading."""
-    columns = len(description.ranges) + len(description.grams)
-    return PriceModel(description, open_session(tree_ensemble(trees, columns, base), "deployed"))
+    return PriceModel(description, open_session(tree_ensemble(trees, _width(description), base), "deployed"))
 
 
 def save(folder: Path, description: Description, trees: Sequence[Tree], base: float) -> None:
     """Write the two files of a price model, each whole or not at all; the JSON file names the digest of the other."""
-    columns = len(description.ranges) + len(description.grams)
-    save_model(tree_ensemble(trees, columns, base), folder / TREES)
+    save_model(tree_ensemble(trees, _width(description), base), folder / TREES)
     content = {"version": VERSION, "trees_sha256": sha256((folder / TREES).read_bytes()).hexdigest()}
     with written_whole(folder / DESCRIPTION) as draft:
         draft.write_text(json.dumps(content | asdict(description), indent=1, allow_nan=False) + "\n", encoding="utf-8")
