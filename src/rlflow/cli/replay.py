@@ -61,10 +61,9 @@ def replay(
     graph = Assumptions(source.model, sizes, library.rules).start_of(chosen, rewriter)
     *_, last = replay_trajectory(graph, chosen, rewriter)
     if output:
-        steps = (graph, chosen, rewriter)
-        derivation = Derivation(source.model, _exported(last, model), *steps, source.argument, dimensions=sizes)
-        _compare(derivation, output)
-        save_model(derivation.candidate, output)
+        rewritten, steps = _exported(last, model), (graph, chosen, rewriter)
+        _compare(Derivation(source.model, rewritten, *steps, source.argument, dimensions=sizes), output)
+        save_model(rewritten, output)
     if as_json:
         typer.echo(json.dumps(_document(trajectory, model, chosen), indent=1))
     else:
@@ -100,7 +99,7 @@ def _compare(derivation: Derivation, output: Path) -> None:
 
 
 def _document(trajectory: Path, model: Path, chosen: Trajectory) -> dict[str, Any]:
-    """What --json prints, checked against its schema."""
+    """Return what --json prints, checked against its schema."""
     document = {
         "trajectory": str(trajectory),
         "model": str(model),
