@@ -40,7 +40,7 @@ FRESH ?=
 verify-repro: setup ## is that run the published one again? what is not; FRESH=folder or revision instead of the work tree
 	@python pipelines/verify_repro.py $(FRESH)
 
-test: setup ## all tests but those of every single rule and those that want a quiet machine
+test: setup ## all tests but studies, fuzzing, every single rule, and what wants a quiet machine
 	pytest -n 2 --dist worksteal --durations=15 -m 'not timing and not exhaustive and not fuzz and not study'
 
 test-other-processor: setup ## what computes with floats, by the kernels of another processor
@@ -91,10 +91,11 @@ headroom-latency: setup ## what that is worth in ONNX Runtime, on a quiet machin
 timing-study: setup ## how often the timing of two models is wrong, on a quiet machine, to data/results/timing
 	OMP_NUM_THREADS=1 python pipelines/timing_study.py
 
-EXPORTS := .checkpoints/exports
+EXPORTS ?= .checkpoints/exports
 budgets: setup ## whether `rlflow optimise` keeps to its budget, on a quiet machine, to data/results/budgets
 	PYTHONPATH=tests python -m support.exports.full_size $(EXPORTS)
 	OMP_NUM_THREADS=1 python pipelines/budgets.py exports=$(EXPORTS)
+
 cost-accuracy: setup ## the sum of measured regions against end to end, on a quiet machine
 	OMP_NUM_THREADS=1 python pipelines/cost_accuracy.py
 

@@ -55,6 +55,11 @@ class Budget:
         if self.expansions is not None and self.expansions < 1:
             raise InputError(f"a budget must be positive, not {self.expansions} expansions")
 
+    @property
+    def is_endless(self) -> bool:
+        """True if nothing ever ends it, not even whoever might call it off."""
+        return self.time_s is None and self.expansions is None and self.is_called_off is never
+
     def fraction(self, elapsed_s: float, expansions: int) -> float:
         """Return the fraction of the budget that is used after so much time and so many expansions, 1 at most."""
         of_time = elapsed_s / self.time_s if self.time_s else 0.0

@@ -1,5 +1,7 @@
 """Remembered prices of rewrites are those of the graphs after them, to the bit."""
 
+from __future__ import annotations
+
 import random
 
 import numpy as np
@@ -28,37 +30,42 @@ FEW = 400  # rewrites of one graph; of those that have more, as many are drawn
 
 
 class Walk:
-    """A random walk on which all rewrites of every graph are priced, both ways."""
+    """A random walk on which all rewrites of every graph are priced, both ways; `mispriced` are rules of those that
+    differ in a bit.
+    """
 
     def __init__(self, cost_model: LocalCostModel, truth: LocalCostModel) -> None:
         self.changes = RememberedChanges(cost_model, REWRITER)
         self.truth = truth
         self.prices = self.carried_out = 0
+        self.mispriced: list[str] = []
 
     def carry_out(self, graph, match, price):
         self.carried_out += 1
         return price(REWRITER.apply(graph, match))
 
-    def go(self, graph: Graph, steps: int, rng: random.Random) -> None:
-        """Take steps; the graphs are kept, as a search keeps them."""
+    def gone(self, graph: Graph, steps: int, rng: random.Random) -> Walk:
+        """Take steps; the graphs are kept, as a search keeps them. Returns the walk itself."""
         visited = [graph]
         for _ in range(steps):
             found = [match for matches in REWRITER.matches(graph) for match in matches]
             if not found:
-                return
+                break
             for match in found if len(found) <= FEW else rng.sample(found, FEW):
                 price = self.changes.runtime_after_ms(graph, match, self.carry_out)
-                assert price == self.truth.runtime_ms(REWRITER.apply(graph, match)), match.rule.name
+                if price != self.truth.runtime_ms(REWRITER.apply(graph, match)):
+                    self.mispriced.append(match.rule.name)
                 self.prices += 1
             graph = REWRITER.apply(graph, rng.choice(found))
             visited.append(graph)
+        return self
 
 
 def walked(name: str, kind: str, *, walks: int, steps: int) -> Walk:
     graph = from_onnx(zoo.build(name, **SMALL[name]))
     walk = Walk(MODELS[kind](), MODELS[kind]())
     for seed in range(walks):
-        walk.go(graph, steps, random.Random(seed))
+        walk.gone(graph, steps, random.Random(seed))
     return walk
 
 
@@ -67,6 +74,7 @@ def walked(name: str, kind: str, *, walks: int, steps: int) -> Walk:
 def test_remembered_prices_are_those_of_the_graphs(name, kind):
     """Not vacuous: many prices came from memory, since fewer rewrites were carried out than priced."""
     walk = walked(name, kind, walks=2, steps=5)
+    assert not walk.mispriced
     assert 0 < walk.carried_out < 0.7 * walk.prices
 
 
@@ -75,19 +83,21 @@ def test_remembered_prices_are_those_of_the_graphs(name, kind):
 @pytest.mark.parametrize("name", SMALL)
 def test_remembered_prices_are_those_of_the_graphs_in_the_whole_zoo(name, kind):
     walk = walked(name, kind, walks=1, steps=6)
+    assert not walk.mispriced
     assert walk.carried_out <= walk.prices
 
 
 @given(graphs(), st.sampled_from(sorted(MODELS)), st.integers(0, 2**32 - 1))
 def test_remembered_prices_are_those_of_drawn_graphs(graph, kind, seed):
-    Walk(MODELS[kind](), MODELS[kind]()).go(graph, 3, random.Random(seed))
+    assert not Walk(MODELS[kind](), MODELS[kind]()).gone(graph, 3, random.Random(seed)).mispriced
 
 
 @given(networks(most=6), st.integers(0, 2**32 - 1))
 @settings(max_examples=20, deadline=None)
 def test_remembered_prices_are_those_of_drawn_convolutional_networks(model, seed):
     """What an edit does to the layout may reach any number of nodes beyond it."""
-    Walk(MODELS["deployed"](), MODELS["deployed"]()).go(from_onnx(model), 2, random.Random(seed))
+    walk = Walk(MODELS["deployed"](), MODELS["deployed"]())
+    assert not walk.gone(from_onnx(model), 2, random.Random(seed)).mispriced
 
 
 def test_matches_far_from_an_edit_are_not_looked_at_again(bert, monkeypatch):

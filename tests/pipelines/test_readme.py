@@ -2,10 +2,13 @@
 
 from pathlib import Path
 
+import pytest
 from support.checkouts import checkout_of
 from support.readme import TABLE, publishable_tables, with_table
 
 from rlflow.evaluation.results import check_results
+
+pytestmark = pytest.mark.results
 
 
 def test_the_table_is_one_that_is_published(repository: Path):

@@ -29,6 +29,7 @@ def test_every_schema_file_is_a_schema(path):
 
 @pytest.mark.parametrize("name", NAMES)
 def test_a_sound_document_is_accepted(documents, name):
+    """What is not sound raises, as the tests below show; what is raises nothing."""
     schemas.validate(name, documents[name])
 
 

@@ -74,9 +74,7 @@ def optimise(
     Exit code 0 if a model was written, 2 if the input cannot be used, 130 after a second Ctrl-C, 1 on any other
     failure.
     """
-    options = {key: value for key, value in (("folder", policy), ("trained_on", trained_on)) if value is not None}
-    if options and method != _TRAINED:
-        raise InputError(f"--policy and --trained-on are for --method {_TRAINED} alone, not for {method}")
+    options = _method_options(method, policy, trained_on)
     budget_s = parse_budget(budget)
     shapes = dict(parse_shape(text) for text in shape or ())
     check_writable(output)
@@ -100,6 +98,14 @@ def optimise(
         optimised.save(output)
     report = dataclasses.replace(optimised.report, output=str(output))
     typer.echo(json.dumps(report.to_json(), indent=1) if as_json else report.summary())
+
+
+def _method_options(method: str, policy: Path | None, trained_on: str | None) -> dict[str, Path | str]:
+    """Return the options of the method. `InputError` for those of another one."""
+    options = {key: value for key, value in (("folder", policy), ("trained_on", trained_on)) if value is not None}
+    if options and method != _TRAINED:
+        raise InputError(f"--policy and --trained-on are for --method {_TRAINED} alone, not for {method}")
+    return options
 
 
 def _price_cache() -> Path:

@@ -5,22 +5,26 @@ from __future__ import annotations
 import json
 import logging
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
+from onnx import ModelProto
 
 from rlflow import schemas
 from rlflow.cli.arguments import parse_shape
 from rlflow.errors import GraphError, InputError
+from rlflow.ir.graph import Graph
 from rlflow.onnx_io import check_model, save_model, to_onnx
 from rlflow.optimise.diagnose import Derivation
 from rlflow.optimise.gate import GateConfig, check, judgeable
 from rlflow.optimise.source import Source
 from rlflow.optimise.specialise import Assumptions
 from rlflow.rules import library as rule_library
+from rlflow.rules.library import Library
 from rlflow.rules.matching.sharing import rewriter_of
 from rlflow.runtime.inputs import dimensions_of
 from rlflow.trajectory import record
+from rlflow.trajectory.record import Trajectory
 from rlflow.trajectory.replay import replay as replay_trajectory
 
 _LOGGER = logging.getLogger(__name__)
@@ -49,44 +53,39 @@ def replay(
     A model is written only if it computes the same as the first one. Exit code 0 if every step could be replayed and
     the model is equivalent, 2 if the input cannot be used, 1 on any other failure.
     """
-    recorded = record.load(trajectory)
-    if not 1 <= number <= len(recorded):
-        raise InputError(f"{trajectory} has {len(recorded)} trajectories: there is no number {number}")
-    chosen = recorded[number - 1]
+    chosen = _numbered(trajectory, number)
     library = rule_library.load(rules)
-    names = {r.id: r.name for r in library.rules}
     rewriter = rewriter_of(chosen.matching, library.rules)
     source = Source.of(model)
     sizes = dimensions_of(source.model, dict(parse_shape(text) for text in shape or ()))
     graph = Assumptions(source.model, sizes, library.rules).start_of(chosen, rewriter)
     *_, last = replay_trajectory(graph, chosen, rewriter)
     if output:
-        try:
-            rewritten = to_onnx(last)
-            check_model(rewritten)
-        except GraphError as error:
-            raise GraphError(f"{model}: {error}") from None
-        steps = (graph, chosen, rewriter)
-        derivation = Derivation(source.model, rewritten, *steps, source.argument, dimensions=sizes)
-        _compare(derivation, output)
+        rewritten, steps = _exported(last, model), (graph, chosen, rewriter)
+        _compare(Derivation(source.model, rewritten, *steps, source.argument, dimensions=sizes), output)
         save_model(rewritten, output)
     if as_json:
-        document = {
-            "trajectory": str(trajectory),
-            "model": str(model),
-            "faithful": True,
-            "start_hash": chosen.start_hash,
-            "final_hash": chosen.steps[-1].hash if chosen.steps else chosen.start_hash,
-            "steps": [
-                {"rule": s.rule, "location": s.location, "hash": s.hash, "cost_ms": s.runtime_ms} for s in chosen.steps
-            ],
-        }
-        schemas.validate("replay", document)
-        typer.echo(json.dumps(document, indent=1))
-        return
-    for place, step in enumerate(chosen.steps, start=1):
-        typer.echo(f"{place:4d}  {names[step.rule]:32s} @{step.location:<4d} {step.hash}  {step.runtime_ms:10.4f} ms")
-    typer.echo(f"{len(chosen.steps)} steps replayed; every hash agrees with the recording.")
+        typer.echo(json.dumps(_document(trajectory, model, chosen), indent=1))
+    else:
+        typer.echo(_listed(chosen, library))
+
+
+def _numbered(trajectories: Path, number: int) -> Trajectory:
+    """The trajectory on line `number` of a file, counted from 1. `InputError` if there is none."""
+    recorded = record.load(trajectories)
+    if not 1 <= number <= len(recorded):
+        raise InputError(f"{trajectories} has {len(recorded)} trajectories: there is no number {number}")
+    return recorded[number - 1]
+
+
+def _exported(graph: Graph, model: Path) -> ModelProto:
+    """The graph as a valid model. `GraphError` naming the file that it started from if it cannot be one."""
+    try:
+        rewritten = to_onnx(graph)
+        check_model(rewritten)
+    except GraphError as error:
+        raise GraphError(f"{model}: {error}") from None
+    return rewritten
 
 
 def _compare(derivation: Derivation, output: Path) -> None:
@@ -97,3 +96,29 @@ def _compare(derivation: Derivation, output: Path) -> None:
         _LOGGER.warning("the written model was not compared with the original: %s", unjudgeable)
         return
     check(derivation, config, Path(f"{output}.reproducer"))
+
+
+def _document(trajectory: Path, model: Path, chosen: Trajectory) -> dict[str, Any]:
+    """Return what --json prints, checked against its schema."""
+    document = {
+        "trajectory": str(trajectory),
+        "model": str(model),
+        "faithful": True,
+        "start_hash": chosen.start_hash,
+        "final_hash": chosen.steps[-1].hash if chosen.steps else chosen.start_hash,
+        "steps": [
+            {"rule": s.rule, "location": s.location, "hash": s.hash, "cost_ms": s.runtime_ms} for s in chosen.steps
+        ],
+    }
+    schemas.validate("replay", document)
+    return document
+
+
+def _listed(chosen: Trajectory, library: Library) -> str:
+    """The steps, one on each line, and how many they are."""
+    names = {rule.id: rule.name for rule in library.rules}
+    lines = [
+        f"{place:4d}  {names[step.rule]:32s} @{step.location:<4d} {step.hash}  {step.runtime_ms:10.4f} ms"
+        for place, step in enumerate(chosen.steps, start=1)
+    ]
+    return "\n".join([*lines, f"{len(chosen.steps)} steps replayed; every hash agrees with the recording."])

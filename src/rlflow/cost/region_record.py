@@ -42,8 +42,9 @@ _ARBITRARY = "arbitrary"  # stands in the text for a weight of which only the ty
 class RegionRecord:
     """A region as a graph by itself, and what it adds to a model that contains it.
 
-    `ms` is taken at the pace at which the probe takes `probe_ms`, and `sigma_ms` is its standard error. `family` and
-    `configuration` name the model of the zoo in which it was met first, or in a rewritten variant of which.
+    `ms` is at the pace that all records of a file share, and `sigma_ms` is its standard error; `probe_ms` is what the
+    probe took beside it. `family` and `configuration` name the model of the zoo in which it was met first, or in a
+    rewritten variant of which.
     """
 
     graph: Graph

@@ -57,14 +57,18 @@ def met_in(
     family: str, families: Mapping[str, str], rewrites: Iterable[RewriteRecord], graphs: Iterable[GraphRecord]
 ) -> set[str]:
     """Return the signatures of all regions of a family: those met in it first, and those of its graphs and rewrites."""
-    own = {signature for signature, first in families.items() if first == family}
-    for rewrite in rewrites:
-        if rewrite.family == family:
-            own.update(rewrite.before, rewrite.after)
-    for graph in graphs:
-        if graph.family == family:
-            own.update(graph.regions)
-    return own & families.keys()
+    first_met = {signature for signature, first in families.items() if first == family}
+    occurring = occurring_in(
+        (rewrite for rewrite in rewrites if rewrite.family == family),
+        (graph for graph in graphs if graph.family == family),
+    )
+    return (first_met | occurring) & families.keys()
+
+
+def occurring_in(rewrites: Iterable[RewriteRecord], graphs: Iterable[GraphRecord]) -> set[str]:
+    """Return the signatures of all regions of these rewrites and graphs."""
+    before_and_after = (signature for rewrite in rewrites for signature in (*rewrite.before, *rewrite.after))
+    return {*before_and_after, *(signature for graph in graphs for signature in graph.regions)}
 
 
 def errors(

@@ -4,7 +4,9 @@
 
 Beside the prediction stand three ways to have a price without a clock: the roofline that ships as the cost model
 "analytic", the fitted physics without trees, and the time of the most similar measured region. Two more rows tell what
-measuring a little is worth: the regions of the graph that a user begins with, and those far from what was learned.
+measuring a little is worth: the regions of the graph that a user begins with, and those far from what was learned. What
+is measured there is the truth that it is compared with, so that these rows tell the errors of the rest: beside a
+measured original only what became of it is judged.
 """
 
 from __future__ import annotations
@@ -22,7 +24,17 @@ from rlflow.cost.predicted.noise import Noise
 from rlflow.cost.predicted.price_model import Description, PriceModel, log_ratio, row
 from rlflow.cost.predicted.training import Example, Learned
 from rlflow.cost.region_record import GraphRecord, RewriteRecord
-from rlflow.evaluation.price_accuracy import Errors, Prices, errors, figures, met_in, pooled, taken, with_measured
+from rlflow.evaluation.price_accuracy import (
+    Errors,
+    Prices,
+    errors,
+    figures,
+    met_in,
+    occurring_in,
+    pooled,
+    taken,
+    with_measured,
+)
 from rlflow.optimiser import OnProgress
 
 ORIGINAL = "original"
@@ -66,12 +78,18 @@ def left_out(
         strange = {e.signature for e in held if model.strangeness(e.features) >= far}
         far_regions += len(strange)
         prices = _predictions(model, known, held)
-        initial = {signature for graph in graphs if graph.variant == ORIGINAL for signature in graph.regions}
-        prices["initial_measured"] = with_measured(prices["predicted"], measured, initial)
         prices["far_measured"] = with_measured(prices["predicted"], measured, strange)
-        for name, told in prices.items():
-            judged = errors(measured, told, rewrites, graphs, gathered.view_ms, noise)
-            found.setdefault(name, {})[family] = judged
+        judged = {
+            name: errors(measured, told, rewrites, graphs, gathered.view_ms, noise) for name, told in prices.items()
+        }
+        judged["initial_measured"] = pooled(
+            _beside_the_original(
+                measured, prices["predicted"], rewrites, graphs, configuration, gathered.view_ms, noise
+            )
+            for configuration in sorted({graph.configuration for graph in graphs})
+        )
+        for name, of_family in judged.items():
+            found.setdefault(name, {})[family] = of_family
     return {
         "regions": len(ms),
         "rewrites": len(gathered.rewrites),
@@ -88,6 +106,25 @@ def left_out(
             for name, by_family in found.items()
         },
     }
+
+
+def _beside_the_original(
+    measured: Prices,
+    predicted: Prices,
+    rewrites: Sequence[RewriteRecord],
+    graphs: Sequence[GraphRecord],
+    configuration: str,
+    view_ms: float,
+    noise: Noise,
+) -> Errors:
+    """Judge what became of one configuration of a model by predictions, the regions of its own original measured."""
+    own_rewrites = [rewrite for rewrite in rewrites if rewrite.configuration == configuration]
+    own_graphs = [graph for graph in graphs if graph.configuration == configuration]
+    rewritten = [graph for graph in own_graphs if graph.variant != ORIGINAL]
+    initial = occurring_in([], (graph for graph in own_graphs if graph.variant == ORIGINAL))
+    occurring = occurring_in(own_rewrites, own_graphs)
+    truth = {signature: ms for signature, ms in measured.items() if signature in occurring}
+    return errors(truth, with_measured(predicted, measured, initial), own_rewrites, rewritten, view_ms, noise)
 
 
 def _predictions(model: PriceModel, known: Sequence[Example], held: Sequence[Example]) -> dict[str, Prices]:

@@ -3,7 +3,7 @@
 To add an operator, write one `Operator` (`schema.py`) into the file of its family, and one line into
 `tests/ops/test_against_onnx_runtime.py`, which compares it with ONNX Runtime:
 
-    elementwise, linear_algebra, convolution, pooling, reduction, data_movement, fused, microsoft, constant
+    elementwise, linear_algebra, convolution, pooling, reduction, views, data_movement, fused, microsoft, constant
 
 An operator has types (`infer`), a meaning over floats and over a finite field (`evaluate`, in the algebra of
 `domain.py` and `field.py`), a form in ONNX (`onnx_form.py`), and traits (`traits.py`), among them what its operands are

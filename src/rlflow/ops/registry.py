@@ -21,6 +21,7 @@ from rlflow.ops import (
     microsoft,
     pooling,
     reduction,
+    views,
 )
 from rlflow.ops.carried import CARRIED
 from rlflow.ops.schema import Operator
@@ -35,6 +36,7 @@ OPERATORS: dict[str, Operator] = {
         convolution,
         pooling,
         reduction,
+        views,
         data_movement,
         fused,
         microsoft,

@@ -25,7 +25,7 @@ class RandomSearch(Search):
 
     def improve(self, work: Workspace, state: State, on_progress: OnProgress | None = None) -> State:
         """`InputError` without a budget: nothing else would end it."""
-        if work.budget.time_s is None and work.budget.expansions is None:
+        if work.budget.is_endless:
             raise InputError("random search needs a budget: give a time or a number of rewrites")
         rng = np.random.default_rng(self.seed)
         best = start = state

@@ -12,6 +12,7 @@ nodes changes them.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from math import fsum, prod
 
@@ -38,11 +39,12 @@ def terms(features: Features) -> Terms:
     found["border bytes"] = (border.bytes_in + border.bytes_out) / _MEGA
     found["weight bytes"] = border.bytes_weights / _MEGA
     found["inside bytes"] = border.bytes_inside / _MEGA
+    whole: Counter[str] = Counter()  # numbers: their sum has no last digit that the order of nodes could change
     for facts, has_constant in zip(features.nodes, features.constant_second, strict=True):
         found["launches"] += facts.kind != Kind.VIEW
         for name, amount in _of_node(facts, has_constant):
-            found[name] += amount / _MEGA
-    return found
+            whole[name] += amount
+    return found | {name: amount / _MEGA for name, amount in whole.items()}
 
 
 def _of_node(facts: NodeFacts, has_constant: bool) -> list[tuple[str, int]]:

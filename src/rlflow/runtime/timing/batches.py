@@ -104,8 +104,8 @@ def time_batch(
     timings: list[FragmentTiming | RLFlowError] = []
     for group in _held_together(models):
         made = [_prepared(model, setting, config, dimensions) for model in group]
-        timed = iter(_timings([each for each in made if isinstance(each, Fragment)], config))
-        timings.extend(each if isinstance(each, RLFlowError) else next(timed) for each in made)
+        found = iter(_timings([each for each in made if isinstance(each, Fragment)], config))
+        timings.extend(each if isinstance(each, RLFlowError) else next(found) for each in made)
     return timings
 
 
