@@ -76,9 +76,10 @@ def row(shares: tuple[float | None, float | None], times_s: tuple[float, float, 
     share_of_measured = dict(zip(COSTS, (*shares, None if shares[0] is None else 1.0), strict=True))
     by_a_list = {
         "original_ms": 10.0,
-        "noise_percent": 0.1,
         "vacuous": shares[0] is None,
         "saved_percent": dict.fromkeys(COSTS, 1.0),
+        "noise_percent": dict.fromkeys(COSTS, 0.1),
+        "dearer": {"predicted": False, "analytic": shares[1] is None, "measured": False},
         "share_of_measured": share_of_measured,
     }
     searches = {cost: search(time_s) for cost, time_s in zip(COSTS, times_s, strict=True)}
@@ -94,7 +95,17 @@ def test_savings_are_told_by_one_list(original: Graph, merged: Graph) -> None:
     assert told["original_ms"] == before
     assert told["saved_percent"]["measured"] == pytest.approx(100 * (before - after) / before, abs=1e-5)
     assert told["share_of_measured"] == {"predicted": 0.0, "analytic": 1.0, "measured": 1.0}
+    assert told["dearer"] == dict.fromkeys(best, False)
     assert not told["vacuous"]
+
+
+def test_a_search_that_is_led_astray_is_told(original: Graph, merged: Graph) -> None:
+    """From the graph with fewer regions to the one with more, and nothing that the measured search would find."""
+    best = {"predicted": original, "analytic": merged, "measured": merged}
+    told = priced(MeasuredCost("deployed", OnePrice("none", "none"), None), merged, best, sigmas=2.0)
+    assert told["vacuous"]
+    assert told["saved_percent"]["predicted"] < 0
+    assert told["dearer"] == {"predicted": True, "analytic": False, "measured": False}
 
 
 @pytest.mark.parametrize("noisy", [True, False], ids=["within its noise", "nothing"])
@@ -108,7 +119,7 @@ def test_where_there_is_nothing_to_find_there_are_no_shares(original: Graph, mer
 
 
 def test_figures_over_graphs_that_are_written_down() -> None:
-    """The vacuous case counts for times alone."""
+    """A vacuous case counts for times, and where the search by analytic prices is led astray."""
     rows = {
         ("bert", "greedy"): row((0.94, 0.2), (1.0, 0.5, 40.0)),
         ("vit", "greedy"): row((0.98, 0.96), (2.5, 0.5, 10.0)),
@@ -119,18 +130,18 @@ def test_figures_over_graphs_that_are_written_down() -> None:
     document = summary(rows, Aims(share=0.95, time=0.05))
     schemas.validate("price_search", document)
     greedy = document["methods"]["greedy"]
-    assert greedy["predicted"]["frozen"] == {"median": 0.98, "smallest": 0.94, "reached": 2, "cases": 3}
-    assert greedy["analytic"]["frozen"] == {"median": 0.2, "smallest": 0.0, "reached": 1, "cases": 3}
+    assert greedy["predicted"]["frozen"] == {"median": 0.98, "smallest": 0.94, "reached": 2, "cases": 3, "dearer": 0}
+    assert greedy["analytic"]["frozen"] == {"median": 0.2, "smallest": 0.0, "reached": 1, "cases": 3, "dearer": 1}
     assert greedy["predicted"]["time_ratio"] == {"median": 0.1875, "largest": 0.4, "within": 1, "cases": 4}
-    nothing = {"median": None, "smallest": None, "reached": 0, "cases": 0}
+    nothing = {"median": None, "smallest": None, "reached": 0, "cases": 0, "dearer": 0}
     assert document["methods"]["chains"]["predicted"]["anew"] == nothing
     assert list(document["graphs"]["squeezenet"]) == ["greedy", "chains"]
 
 
 def test_the_table_has_a_row_for_each_search(documents: dict) -> None:
     table = price_search_table(documents["price_search"]).splitlines()
-    assert table[2] == "| bert | greedy | 6.00 | 0.10 | 0.950 | 0.982 | 0.250 | 20.0 | 1.0 |"
-    assert table[3] == "| squeezenet1_1 | greedy | 0.10 | 0.10 | - | - | - | 4.0 | 0.5 |"
+    assert table[2] == "| bert | greedy | 6.00 | 0.10 | 5.70 | 0.950 | 0.982 | 0.250 | 20.0 | 1.0 |"
+    assert table[3] == "| squeezenet1_1 | greedy | 0.10 | 0.10 | 0.00 | - | - | - | 4.0 | 0.5 |"
 
 
 def test_the_document_of_the_schema_is_what_its_rows_give(documents: dict) -> None:

@@ -43,7 +43,7 @@ Key = tuple[str, str]
 class Case:
     """One graph and method: a search for each of `COSTS`, alike but for its prices.
 
-    What the measured search saves counts if it is more than `sigmas` times its noise.
+    What a search changes counts if it is more than `sigmas` times its noise.
     """
 
     tasks: Mapping[str, SearchTask]
@@ -99,13 +99,14 @@ def priced(cost_model: MeasuredCost, original: Graph, best: Mapping[str, Graph],
     cost_model.measure([original, *best.values()])
     original_ms = cost_model.runtime_ms(original)
     saved_ms = {cost: original_ms - cost_model.runtime_ms(graph) for cost, graph in best.items()}
-    noise_ms = cost_model.change(original, best[MEASURED]).sigma_ms
-    is_vacuous = saved_ms[MEASURED] <= sigmas * noise_ms
+    noise_ms = {cost: cost_model.change(original, graph).sigma_ms for cost, graph in best.items()}
+    is_vacuous = saved_ms[MEASURED] <= sigmas * noise_ms[MEASURED]
     return {
         "original_ms": original_ms,
-        "noise_percent": _percent(noise_ms, original_ms),
         "vacuous": is_vacuous,
         "saved_percent": {cost: _percent(ms, original_ms) for cost, ms in saved_ms.items()},
+        "noise_percent": {cost: _percent(ms, original_ms) for cost, ms in noise_ms.items()},
+        "dearer": {cost: -ms > sigmas * noise_ms[cost] for cost, ms in saved_ms.items()},
         "share_of_measured": {
             cost: None if is_vacuous else round(ms / saved_ms[MEASURED], _DECIMALS) for cost, ms in saved_ms.items()
         },
@@ -137,9 +138,7 @@ def _of_cost(cost: str, rows: list[Row], aims: Aims) -> dict[str, Any]:
     """Return what one kind of price is worth to a method, over all graphs."""
     ratios = [time_ratio(row, cost) for row in rows]
     return {
-        **{
-            prices: _shares([row[prices]["share_of_measured"][cost] for row in rows], aims) for prices in (FROZEN, ANEW)
-        },
+        **{prices: _worth([row[prices] for row in rows], cost, aims) for prices in (FROZEN, ANEW)},
         "time_ratio": {
             "median": median(ratios),
             "largest": max(ratios),
@@ -149,14 +148,18 @@ def _of_cost(cost: str, rows: list[Row], aims: Aims) -> dict[str, Any]:
     }
 
 
-def _shares(shares: list[float | None], aims: Aims) -> dict[str, Any]:
-    """Return the middle share, the smallest and the number that reach the aim, of the cases that are not vacuous."""
-    known = [share for share in shares if share is not None]
+def _worth(told: list[Row], cost: str, aims: Aims) -> dict[str, Any]:
+    """Return the middle share, the smallest and the number that reach the aim, of the cases that are not vacuous.
+
+    Of all cases, the number in which the search was led astray: what it found is dearer than the original.
+    """
+    shares = [row["share_of_measured"][cost] for row in told if not row["vacuous"]]
     return {
-        "median": median(known) if known else None,
-        "smallest": min(known, default=None),
-        "reached": sum(share >= aims.share for share in known),
-        "cases": len(known),
+        "median": median(shares) if shares else None,
+        "smallest": min(shares, default=None),
+        "reached": sum(share >= aims.share for share in shares),
+        "cases": len(shares),
+        "dearer": sum(row["dearer"][cost] for row in told),
     }
 
 

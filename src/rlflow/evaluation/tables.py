@@ -97,13 +97,14 @@ which each region pays for the reorders that it has by itself. *A/A*: the model 
 
 def price_search_table(document: Mapping[str, Any]) -> str:
     """A Markdown table of what searches find by which prices; `document` follows schema `price_search`."""
-    header = ["graph", "method", "measured saves %", "noise %", "predicted finds", "anew", "analytic finds"]
-    header += ["measured s", "predicted s"]
+    header = ["graph", "method", "measured saves %", "noise %", "predicted saves %", "share", "anew"]
+    header += ["analytic's share", "measured s", "predicted s"]
     rows = [header, [":--", ":--", *("--:" for _ in header[2:])]]
     for graph, methods in document["graphs"].items():
         for method, row in methods.items():
             frozen, anew, searches = row["frozen"], row["anew"], row["searches"]
-            saved = [f"{frozen['saved_percent']['measured']:.2f}", f"{frozen['noise_percent']:.2f}"]
+            figures = (("saved", "measured"), ("noise", "measured"), ("saved", "predicted"))
+            saved = [f"{frozen[f'{figure}_percent'][cost]:.2f}" for figure, cost in figures]
             places = ((frozen, "predicted"), (anew, "predicted"), (frozen, "analytic"))
             shares = [_share(prices["share_of_measured"][cost]) for prices, cost in places]
             times = [f"{searches[cost]['wall_time_s']:.1f}" for cost in ("measured", "predicted")]
@@ -112,8 +113,8 @@ def price_search_table(document: Mapping[str, Any]) -> str:
 
 
 _PRICE_SEARCH_LEGEND = """
-*Finds*: what the search by these prices saves, as a share of what the search by measured ones does, both told by the
-list of the latter; *anew*, by a list that no search has seen. A dash: that saves nothing beyond its noise.
+*Saves*: what the search by these prices found, told by the list of the search by measured ones. *Share*: of what that
+search saves itself; *anew*, by a list that no search has seen. A dash: it saves nothing beyond its noise.
 """
 
 
