@@ -27,7 +27,7 @@ from rlflow.evaluation.results import write_results
 from rlflow.tracking.provenance import source_tags
 from rlflow.tracking.run import numbers, open_run
 from rlflow.tracking.store import open_store
-from rlflow.tracking.study import OptionOf, checkpoint_of, graph_files, option
+from rlflow.tracking.study import checkpoint_of, graph_files, option
 
 RESULTS = Path("data/results/budgets")
 
@@ -52,7 +52,7 @@ def budgets(config: DictConfig) -> None:
     shutil.rmtree(folder)
 
 
-def _models(settings: Any, option_of: OptionOf, folder: Path) -> dict[str, Path]:
+def _models(settings: Any, option_of: Any, folder: Path) -> dict[str, Path]:
     """The files of the zoo's graphs, and exports of other architectures."""
     files = graph_files({graph: option_of("graph", graph) for graph in settings["graphs"]}, folder, processes=1)
     exports = Path(settings["exports"]).glob("*.onnx") if settings["exports"] else ()

@@ -9,7 +9,7 @@ that has ended is kept until all have, so that a study which was killed goes on 
 
 import logging
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -31,10 +31,11 @@ from rlflow.tracking.factories import cost_context_of, cost_model_of
 from rlflow.tracking.provenance import source_tags
 from rlflow.tracking.run import numbers, open_run
 from rlflow.tracking.store import open_store
-from rlflow.tracking.study import OptionOf, checkpoint_of, graph_files, option
+from rlflow.tracking.study import checkpoint_of, graph_files, option
 
 RESULTS = Path("data/results/headroom")
 MEASURED = "measured"
+OptionOf = Callable[[str, str], Any]  # of a group and a name: the section
 
 log = logging.getLogger(__name__)
 

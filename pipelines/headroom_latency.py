@@ -8,7 +8,7 @@ The figures go to data/results/headroom/latency.json. What was searched is kept 
 
 import os
 import shutil
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -33,7 +33,7 @@ from rlflow.tracking.factories import cost_model_of, model_file_of
 from rlflow.tracking.provenance import source_tags
 from rlflow.tracking.run import numbers, open_run
 from rlflow.tracking.store import open_store
-from rlflow.tracking.study import OptionOf, checkpoint_of, option
+from rlflow.tracking.study import checkpoint_of, option
 
 RESULTS = Path("data/results/headroom/latency.json")
 GREEDY, SATURATION = "greedy", "equality_saturation"
@@ -61,7 +61,7 @@ def headroom_latency(config: DictConfig) -> None:
     shutil.rmtree(folder)
 
 
-def _contenders(settings: Any, option_of: OptionOf) -> dict[str, Contender]:
+def _contenders(settings: Any, option_of: Callable[[str, str], Any]) -> dict[str, Contender]:
     """The two searches, with all rules."""
     rules, cost_model = library.load(), cost_model_of(option_of("cost", settings["cost"]))
     rewriter = Rewriter(rules.rules)

@@ -7,7 +7,7 @@ graph_files({"bert": graph}, folder, processes=2)             the models of sect
 
 import hashlib
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -20,9 +20,6 @@ from rlflow.tracking.factories import model_file_of
 from rlflow.tracking.store import main_root
 
 _CODE = ("src/rlflow", "conf")
-
-OptionOf = Callable[[str, str], dict[str, Any]]
-"""Gives the section of conf/ by its group and name: `option` of one program and its overrides."""
 
 
 def option(program: str, overrides: Sequence[str], group: str, name: str) -> dict[str, Any]:
