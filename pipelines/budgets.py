@@ -10,13 +10,10 @@ was killed goes on where it was. One run at a time, on an otherwise quiet machin
 
 import json
 import logging
-import shutil
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 import hydra
-from hydra.core.hydra_config import HydraConfig
 from omegaconf import DictConfig, OmegaConf
 
 from rlflow.atomic_file import written_whole
@@ -24,10 +21,8 @@ from rlflow.cli.progress import progress_bar
 from rlflow.errors import RLFlowError
 from rlflow.evaluation.budget_study import Allowance, Run, run_command, summary
 from rlflow.evaluation.results import write_results
-from rlflow.tracking.provenance import source_tags
-from rlflow.tracking.run import numbers, open_run
-from rlflow.tracking.store import open_store
-from rlflow.tracking.study import checkpoint_of, graph_files, option
+from rlflow.tracking.run import numbers
+from rlflow.tracking.study import OptionOf, checkpoint, graph_files, options_of, study_run
 
 RESULTS = Path("data/results/budgets")
 
@@ -37,11 +32,8 @@ log = logging.getLogger(__name__)
 @hydra.main(version_base="1.3", config_path="../conf", config_name="budgets")
 def budgets(config: DictConfig) -> None:
     settings: Any = OmegaConf.to_container(config, resolve=True)
-    overrides = HydraConfig.get().overrides.task
-    folder = checkpoint_of("budgets", settings)
-    tags = {"stage": "budgets", **source_tags(Path.cwd(), overrides)}
-    with open_run(open_store(), "budgets", parameters=settings, tags=tags) as run:
-        models = _models(settings, partial(option, "budgets", overrides), folder)
+    with checkpoint("budgets", settings) as folder, study_run("budgets", settings) as run:
+        models = _models(settings, options_of("budgets"), folder)
         runs = _runs(models, settings, folder)
         document = summary(runs, Allowance(**settings["allowance"]), f"{settings['long_s']:g}")
         run.log(0, numbers({"budgets": document["budgets"]}))
@@ -49,10 +41,9 @@ def budgets(config: DictConfig) -> None:
         write_results(RESULTS / "metrics.json", document)
         run.artifact(RESULTS)
         _refuse_gaps(runs, models, settings)
-    shutil.rmtree(folder)
 
 
-def _models(settings: Any, option_of: Any, folder: Path) -> dict[str, Path]:
+def _models(settings: Any, option_of: OptionOf, folder: Path) -> dict[str, Path]:
     """The files of the zoo's graphs, and exports of other architectures."""
     files = graph_files({graph: option_of("graph", graph) for graph in settings["graphs"]}, folder, processes=1)
     exports = Path(settings["exports"]).glob("*.onnx") if settings["exports"] else ()

@@ -8,14 +8,11 @@ be quiet. Prices and graphs that are done are kept until all are.
 
 import json
 import os
-import shutil
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 import hydra
 import numpy as np
-from hydra.core.hydra_config import HydraConfig
 from omegaconf import DictConfig, OmegaConf
 
 from rlflow.atomic_file import written_whole
@@ -26,10 +23,8 @@ from rlflow.onnx_io import from_onnx
 from rlflow.runtime.timing.latency import compare_latency
 from rlflow.runtime.timing.statistics import ratio
 from rlflow.tracking.factories import cost_model_of, model_file_of, save_prices
-from rlflow.tracking.provenance import source_tags
-from rlflow.tracking.run import numbers, open_run
-from rlflow.tracking.store import open_store
-from rlflow.tracking.study import checkpoint_of, option
+from rlflow.tracking.run import numbers
+from rlflow.tracking.study import checkpoint, options_of, study_run
 
 RESULTS = Path("data/results/cost_accuracy/metrics.json")
 
@@ -37,13 +32,9 @@ RESULTS = Path("data/results/cost_accuracy/metrics.json")
 @hydra.main(version_base="1.3", config_path="../conf", config_name="cost_accuracy")
 def cost_accuracy(config: DictConfig) -> None:
     settings: Any = OmegaConf.to_container(config, resolve=True)
-    overrides = HydraConfig.get().overrides.task
-    option_of = partial(option, "cost_accuracy", overrides)
-    folder = checkpoint_of("cost_accuracy", settings)
-
-    tags = {"stage": "cost_accuracy", **source_tags(Path.cwd(), overrides)}
+    option_of = options_of("cost_accuracy")
     results: dict[str, Any] = {}
-    with open_run(open_store(), "cost_accuracy", parameters=settings, tags=tags) as run:
+    with checkpoint("cost_accuracy", settings) as folder, study_run("cost_accuracy", settings) as run:
         for name in settings["graphs"]:
             done = folder / f"{name}.json"
             if not done.exists():
@@ -56,7 +47,6 @@ def cost_accuracy(config: DictConfig) -> None:
         write_results(RESULTS, results)
         RESULTS.with_name("table.md").write_text(cost_accuracy_table(results))
         run.artifact(RESULTS)
-    shutil.rmtree(folder)
 
 
 def _compared(graph: Any, cost: Any, settings: Any, folder: Path) -> dict[str, Any]:

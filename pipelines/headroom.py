@@ -9,13 +9,11 @@ that has ended is kept until all have, so that a study which was killed goes on 
 
 import logging
 import shutil
-from collections.abc import Callable, Iterator
-from functools import partial
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import hydra
-from hydra.core.hydra_config import HydraConfig
 from omegaconf import DictConfig, OmegaConf
 
 from rlflow.cli.progress import progress_bar
@@ -28,14 +26,11 @@ from rlflow.evaluation.results import read_results, write_results
 from rlflow.evaluation.tables import headroom_table
 from rlflow.optimiser import Budget
 from rlflow.tracking.factories import cost_context_of, cost_model_of
-from rlflow.tracking.provenance import source_tags
-from rlflow.tracking.run import numbers, open_run
-from rlflow.tracking.store import open_store
-from rlflow.tracking.study import checkpoint_of, graph_files, option
+from rlflow.tracking.run import numbers
+from rlflow.tracking.study import OptionOf, checkpoint, graph_files, options_of, study_run
 
 RESULTS = Path("data/results/headroom")
 MEASURED = "measured"
-OptionOf = Callable[[str, str], Any]  # of a group and a name: the section
 
 log = logging.getLogger(__name__)
 
@@ -43,14 +38,12 @@ log = logging.getLogger(__name__)
 @hydra.main(version_base="1.3", config_path="../conf", config_name="headroom")
 def headroom(config: DictConfig) -> None:
     settings: Any = OmegaConf.to_container(config, resolve=True)
-    overrides = HydraConfig.get().overrides.task
-    folder = checkpoint_of("headroom", settings)
-    tags = {"stage": "headroom", **source_tags(Path.cwd(), overrides)}
     with (
-        open_run(open_store(), "headroom", parameters=settings, tags=tags) as run,
+        checkpoint("headroom", settings) as folder,
+        study_run("headroom", settings) as run,
         progress_bar("headroom") as on_progress,
     ):
-        cells = _cells(settings, partial(option, "headroom", overrides), folder)
+        cells = _cells(settings, options_of("headroom"), folder)
         found: dict[Key, Row] = {}
         for key, row in _rows(cells, settings["processes"], folder):
             found[key] = row
@@ -61,7 +54,6 @@ def headroom(config: DictConfig) -> None:
         run.artifact(RESULTS)
         if missing := [" ".join(key) for key in cells if key not in found]:
             raise RLFlowError(f"without a result, to be tried again by the next run: {', '.join(missing)}")
-    shutil.rmtree(folder)
 
 
 def _cells(settings: Any, option_of: OptionOf, folder: Path) -> dict[Key, Cell]:

@@ -7,15 +7,12 @@ The figures go to data/results/headroom/latency.json. What was searched is kept 
 """
 
 import os
-import shutil
-from collections.abc import Callable, Mapping
-from functools import partial
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import hydra
 import numpy as np
-from hydra.core.hydra_config import HydraConfig
 from omegaconf import DictConfig, OmegaConf
 
 from rlflow.cli.progress import progress_bar
@@ -30,10 +27,8 @@ from rlflow.rules.matching.rewriter import Rewriter
 from rlflow.runtime.session import SETTINGS
 from rlflow.runtime.timing.statistics import ratio
 from rlflow.tracking.factories import cost_model_of, model_file_of
-from rlflow.tracking.provenance import source_tags
-from rlflow.tracking.run import numbers, open_run
-from rlflow.tracking.store import open_store
-from rlflow.tracking.study import checkpoint_of, option
+from rlflow.tracking.run import numbers
+from rlflow.tracking.study import OptionOf, checkpoint, options_of, study_run
 
 RESULTS = Path("data/results/headroom/latency.json")
 GREEDY, SATURATION = "greedy", "equality_saturation"
@@ -42,15 +37,15 @@ GREEDY, SATURATION = "greedy", "equality_saturation"
 @hydra.main(version_base="1.3", config_path="../conf", config_name="headroom")
 def headroom_latency(config: DictConfig) -> None:
     settings: Any = OmegaConf.to_container(config, resolve=True)
-    overrides = HydraConfig.get().overrides.task
-    option_of = partial(option, "headroom", overrides)
-    folder = checkpoint_of("headroom_latency", settings)
+    option_of = options_of("headroom")
     gate = GateConfig(**settings["latency"]["gate"], seed=settings["seed"])
     contenders = _contenders(settings["latency"], option_of)
 
-    tags = {"stage": "headroom_latency", **source_tags(Path.cwd(), overrides)}
     results: dict[str, Any] = {}
-    with open_run(open_store(), "headroom_latency", parameters=settings["latency"], tags=tags) as run:
+    with (
+        checkpoint("headroom_latency", settings) as folder,
+        study_run("headroom_latency", settings["latency"]) as run,
+    ):
         for name in settings["latency"]["graphs"]:
             with progress_bar(name) as on_progress:
                 results[name] = _timed(option_of("graph", name), contenders, gate, folder / name, on_progress)
@@ -58,10 +53,9 @@ def headroom_latency(config: DictConfig) -> None:
         RESULTS.parent.mkdir(parents=True, exist_ok=True)
         write_results(RESULTS, results)
         run.artifact(RESULTS)
-    shutil.rmtree(folder)
 
 
-def _contenders(settings: Any, option_of: Callable[[str, str], Any]) -> dict[str, Contender]:
+def _contenders(settings: Any, option_of: OptionOf) -> dict[str, Contender]:
     """The two searches, with all rules."""
     rules, cost_model = library.load(), cost_model_of(option_of("cost", settings["cost"]))
     rewriter = Rewriter(rules.rules)

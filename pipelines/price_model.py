@@ -16,7 +16,6 @@ from typing import Any
 
 import hydra
 import xgboost
-from hydra.core.hydra_config import HydraConfig
 from omegaconf import DictConfig, OmegaConf
 
 from rlflow.cli.progress import progress_bar
@@ -28,9 +27,8 @@ from rlflow.cost.region_record import read_graphs, read_records, read_rewrites
 from rlflow.evaluation.price_models import Gathered, left_out
 from rlflow.evaluation.results import write_results
 from rlflow.onnx_io.tree_ensemble import Tree
-from rlflow.tracking.provenance import source_tags
-from rlflow.tracking.run import numbers, open_run
-from rlflow.tracking.store import open_store
+from rlflow.tracking.run import numbers
+from rlflow.tracking.study import study_run
 
 RESULTS = Path("data/results/price_model/metrics.json")
 
@@ -40,8 +38,7 @@ log = logging.getLogger(__name__)
 @hydra.main(version_base="1.3", config_path="../conf", config_name="price_model")
 def price_model(config: DictConfig) -> None:
     settings: Any = OmegaConf.to_container(config, resolve=True)
-    tags = {"stage": "price_model", **source_tags(Path.cwd(), HydraConfig.get().overrides.task)}
-    with open_run(open_store(), "price_model", parameters=settings, tags=tags) as run:
+    with study_run("price_model", settings) as run:
         records = list(read_records(Path(settings["regions"])))
         log.info("%d measured regions", len(records))
         machine = Machine(

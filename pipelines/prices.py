@@ -18,7 +18,6 @@ from typing import Any
 
 import hydra
 import numpy as np
-from hydra.core.hydra_config import HydraConfig
 from omegaconf import DictConfig, OmegaConf
 
 from rlflow.atomic_file import written_whole
@@ -33,10 +32,8 @@ from rlflow.evaluation.results import write_results
 from rlflow.runtime.hardware import HardwareFingerprint, fingerprint
 from rlflow.runtime.isolation import Limits, call_isolated
 from rlflow.runtime.timing.batches import BatchConfig, FragmentTiming
-from rlflow.tracking.provenance import source_tags
-from rlflow.tracking.run import numbers, open_run
-from rlflow.tracking.store import open_store
-from rlflow.tracking.study import checkpoint_of
+from rlflow.tracking.run import numbers
+from rlflow.tracking.study import checkpoint_of, study_run
 
 REGIONS = Path("data/regions")
 RESULTS = Path("data/results/prices/metrics.json")
@@ -49,14 +46,13 @@ log = logging.getLogger(__name__)
 @hydra.main(version_base="1.3", config_path="../conf", config_name="prices")
 def prices(config: DictConfig) -> None:
     settings: Any = OmegaConf.to_container(config, resolve=True)
-    tags = {"stage": "prices", **source_tags(Path.cwd(), HydraConfig.get().overrides.task)}
     folder = checkpoint_of("prices", {name: settings[name] for name in ("seed", "gathering", "models")})
     measuring = _measuring(settings)
     machine = fingerprint(measuring.batch.threads)
     kept = KeptTimings(folder.parent / f"timings-{machine.key}.jsonl", measuring.slow_pace)
 
     parameters = {name: settings[name] for name in ("seed", "gathering", "measuring")}
-    with open_run(open_store(), "prices", parameters=parameters, tags=tags) as run:
+    with study_run("prices", parameters) as run:
         gathered = merged(_families(settings, folder))
         wanted = _wanted(gathered, measuring, settings["seed"])
         with progress_bar("timed") as on_progress:

@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Any
 
 import hydra
-from hydra.core.hydra_config import HydraConfig
 from omegaconf import DictConfig, OmegaConf
 from onnx import ModelProto
 
@@ -24,9 +23,8 @@ from rlflow.evaluation.results import write_results
 from rlflow.evaluation.timing_study import NOISES, Trial, beside_busy_loops, figures, simulated, trial
 from rlflow.optimise.gate import GateConfig
 from rlflow.runtime.timing.sequential import SequentialTest
-from rlflow.tracking.provenance import source_tags
-from rlflow.tracking.run import numbers, open_run
-from rlflow.tracking.store import open_store
+from rlflow.tracking.run import numbers
+from rlflow.tracking.study import study_run
 
 RESULTS = Path("data/results/timing/metrics.json")
 SAME, SLOWER = "same_model", "slower_model"
@@ -41,8 +39,7 @@ def timing_study(config: DictConfig) -> None:
     plain = zoo.build("mlp", **settings["model"])
     slower = zoo.build("mlp", **settings["model"] | {"layers": settings["slower_layers"]})
 
-    tags = {"stage": "timing_study", **source_tags(Path.cwd(), HydraConfig.get().overrides.task)}
-    with open_run(open_store(), "timing_study", parameters=settings, tags=tags) as run:
+    with study_run("timing_study", settings) as run:
         results: dict[str, Any] = {"load": os.getloadavg()[0]}
         for name, other in ((SAME, plain), (SLOWER, slower)):
             results[name] = _groups(name, plain, other, settings, gate)

@@ -96,14 +96,7 @@ class AnalyticCost:
         return ()
 
     def cost(self, graph: Graph) -> Cost:
-        work = self._work.graph(graph)
-        return Cost(
-            self.runtime_ms(graph),
-            work.flops,
-            work.bytes_moved,
-            work.launches,
-            work.load_time_flops,
-        )
+        return Cost.of(self.runtime_ms(graph), self._work.graph(graph))
 
     def _node_ms(self, graph: Graph, identifier: int) -> float:
         work = self._work.node(graph, identifier)

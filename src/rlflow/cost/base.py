@@ -13,6 +13,7 @@ from rlflow.ir.graph import Graph
 from rlflow.ir.preview import Preview
 
 if TYPE_CHECKING:
+    from rlflow.cost.work import Work
     from rlflow.runtime.session import Setting
 
 T = TypeVar("T")
@@ -31,6 +32,11 @@ class Cost:
     bytes_moved: int
     launches: int
     load_time_flops: int
+
+    @classmethod
+    def of(cls, runtime_ms: float, work: Work) -> Cost:
+        """Return what a graph takes, beside the work that it is taken for."""
+        return cls(runtime_ms, work.flops, work.bytes_moved, work.launches, work.load_time_flops)
 
     def to_json(self) -> dict[str, float]:
         return asdict(self)

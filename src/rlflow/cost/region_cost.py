@@ -134,14 +134,7 @@ class RegionCost(ABC):
 
     def cost(self, graph: Graph) -> Cost:
         """The price, and the work that it is paid for. Raises what `region_ms` does."""
-        work = self._work.graph(graph)
-        return Cost(
-            self.runtime_ms(graph),
-            work.flops,
-            work.bytes_moved,
-            work.launches,
-            work.load_time_flops,
-        )
+        return Cost.of(self.runtime_ms(graph), self._work.graph(graph))
 
     def _pricing(self, graph: Graph) -> _Pricing:
         """From the parent's, where the graph has one: regions that were not cut again keep their prices."""

@@ -1,25 +1,57 @@
 """Studies: Hydra programs beside the pipeline, each of which goes through many graphs, costs or searches.
 
-graph = option("headroom", overrides, "graph", "bert")        a section of conf/, by its name
-folder = checkpoint_of("headroom", settings)                  for what a killed study has done already
-graph_files({"bert": graph}, folder, processes=2)             the models of sections
+    with checkpoint("headroom", settings) as folder, study_run("headroom", settings) as run:
+        graph = options_of("headroom")("graph", "bert")           a section of conf/, by its name
+        graph_files({"bert": graph}, folder, processes=2)         the models of sections
+
+The invariant: what a study keeps in its folder is there until the study has ended well, and no longer.
 """
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+import shutil
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from hydra import compose
+from hydra.core.hydra_config import HydraConfig
 from omegaconf import OmegaConf
 
 from rlflow.runtime.isolation import Limits, call_isolated
 from rlflow.tracking.factories import model_file_of
-from rlflow.tracking.store import main_root
+from rlflow.tracking.provenance import source_tags
+from rlflow.tracking.run import Run, open_run
+from rlflow.tracking.store import main_root, open_store
+
+OptionOf = Callable[[str, str], dict[str, Any]]
+"""Of a group and a name: that option's section."""
 
 _CODE = ("src/rlflow", "conf")
+
+
+@contextmanager
+def study_run(study: str, parameters: Mapping[str, Any]) -> Iterator[Run]:
+    """Open the run of a study, tagged with how the program was started. It closes as `open_run` does."""
+    tags = {"stage": study, **source_tags(Path.cwd(), HydraConfig.get().overrides.task)}
+    with open_run(open_store(), study, parameters=parameters, tags=tags) as run:
+        yield run
+
+
+@contextmanager
+def checkpoint(study: str, settings: Mapping[str, Any]) -> Iterator[Path]:
+    """Lend the folder of `checkpoint_of`; it goes when the study has ended well, and stays after an error."""
+    folder = checkpoint_of(study, settings)
+    yield folder
+    shutil.rmtree(folder)
+
+
+def options_of(program: str) -> OptionOf:
+    """Return what finds options of the running program by group and name; `program` is its configuration's name."""
+    return partial(option, program, HydraConfig.get().overrides.task)
 
 
 def option(program: str, overrides: Sequence[str], group: str, name: str) -> dict[str, Any]:
