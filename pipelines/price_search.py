@@ -7,13 +7,10 @@ The figures go to data/results/price_search/metrics.json. The machine should be 
 graph that is done is kept until all are, so that a study which was killed goes on where it was.
 """
 
-import shutil
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 import hydra
-from hydra.core.hydra_config import HydraConfig
 from omegaconf import DictConfig, OmegaConf
 
 from rlflow.cli.progress import progress_bar
@@ -25,10 +22,8 @@ from rlflow.evaluation.search_task import SearchTask
 from rlflow.evaluation.tables import price_search_table
 from rlflow.optimiser import Budget
 from rlflow.tracking.factories import cost_context_of
-from rlflow.tracking.provenance import source_tags
-from rlflow.tracking.run import numbers, open_run
-from rlflow.tracking.store import open_store
-from rlflow.tracking.study import OptionOf, checkpoint_of, graph_files, option
+from rlflow.tracking.run import numbers
+from rlflow.tracking.study import OptionOf, checkpoint, graph_files, options_of, study_run
 
 RESULTS = Path("data/results/price_search")
 
@@ -36,14 +31,12 @@ RESULTS = Path("data/results/price_search")
 @hydra.main(version_base="1.3", config_path="../conf", config_name="price_search")
 def price_search(config: DictConfig) -> None:
     settings: Any = OmegaConf.to_container(config, resolve=True)
-    overrides = HydraConfig.get().overrides.task
-    folder = checkpoint_of("price_search", settings)
-    tags = {"stage": "price_search", **source_tags(Path.cwd(), overrides)}
     with (
-        open_run(open_store(), "price_search", parameters=settings, tags=tags) as run,
+        checkpoint("price_search", settings) as folder,
+        study_run("price_search", settings) as run,
         progress_bar("price search") as on_progress,
     ):
-        cases = _cases(settings, partial(option, "price_search", overrides), folder)
+        cases = _cases(settings, options_of("price_search"), folder)
         rows: dict[Key, Row] = {}
         for done, (key, case) in enumerate(cases.items()):
             on_progress(done / len(cases), _told(key, rows))
@@ -57,7 +50,6 @@ def price_search(config: DictConfig) -> None:
             run.artifact(RESULTS)
         if missing := [" ".join(key) for key in cases if key not in rows]:
             raise RLFlowError(f"without a result, to be tried again by the next run: {', '.join(missing)}")
-    shutil.rmtree(folder)
 
 
 def _cases(settings: Any, option_of: OptionOf, folder: Path) -> dict[Key, Case]:
