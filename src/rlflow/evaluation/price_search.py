@@ -1,4 +1,4 @@
-"""What a search finds by predicted prices, told in measured ones, beside what the same search finds by those.
+"""The worth of predicted prices to a search: its result, priced by measurement, beside that of a measured search.
 
     row = call_isolated(limits, run_case, case)          one graph and method: a search for each of `COSTS`
     document = summary({("bert", "greedy"): row, ...}, Aims())
