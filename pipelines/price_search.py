@@ -65,7 +65,7 @@ def _cases(settings: Any, option_of: OptionOf, folder: Path) -> dict[Key, Case]:
                 name: SearchTask(model, search["method"], search["options"], budget, kind, context)
                 for name, (kind, context) in costs.items()
             }
-            cases[graph, method] = Case(tasks, settings["sigmas"])
+            cases[graph, method] = Case(tasks, settings["sigmas"], settings["lists"])
     return cases
 
 

@@ -13,7 +13,7 @@ from rlflow.cost.measured import MeasuredCost
 from rlflow.cost.price_list import Price, PriceList
 from rlflow.cost.regions import partition
 from rlflow.errors import InputError
-from rlflow.evaluation.price_search import COSTS, Aims, Case, priced, run_case, summary, time_ratio
+from rlflow.evaluation.price_search import COSTS, Aims, Case, averaged, priced, run_case, summary, time_ratio
 from rlflow.evaluation.search_task import SearchTask
 from rlflow.evaluation.tables import price_search_table
 from rlflow.ir.graph import Graph
@@ -81,6 +81,7 @@ def row(shares: tuple[float | None, float | None], times_s: tuple[float, float, 
         "noise_percent": dict.fromkeys(COSTS, 0.1),
         "dearer": {"predicted": False, "analytic": shares[1] is None, "measured": False},
         "share_of_measured": share_of_measured,
+        "share_noise": dict.fromkeys(COSTS, None if shares[0] is None else 0.1),
     }
     searches = {cost: search(time_s) for cost, time_s in zip(COSTS, times_s, strict=True)}
     return {"searches": searches, "frozen": by_a_list, "anew": by_a_list}
@@ -95,6 +96,10 @@ def test_savings_are_told_by_one_list(original: Graph, merged: Graph) -> None:
     assert told["original_ms"] == before
     assert told["saved_percent"]["measured"] == pytest.approx(100 * (before - after) / before, abs=1e-5)
     assert told["share_of_measured"] == {"predicted": 0.0, "analytic": 1.0, "measured": 1.0}
+    assert told["share_noise"]["analytic"] == told["share_noise"]["measured"] == 0.0, "the same graph"
+    assert told["share_noise"]["predicted"] == pytest.approx(
+        told["noise_percent"]["measured"] / told["saved_percent"]["measured"], abs=1e-5
+    )
     assert told["dearer"] == dict.fromkeys(best, False)
     assert not told["vacuous"]
 
@@ -140,7 +145,10 @@ def test_figures_over_graphs_that_are_written_down() -> None:
 
 def test_the_table_has_a_row_for_each_search(documents: dict) -> None:
     table = price_search_table(documents["price_search"]).splitlines()
-    assert table[2] == "| bert | greedy | 6.00 | 0.10 | 5.70 | 0.950 | 0.982 | 0.250 | 20.0 | 1.0 |"
+    assert (
+        table[2]
+        == "| bert | greedy | 6.00 | 0.10 | 5.70 | 0.950 ± 0.020 | 0.982 ± 0.020 | 0.250 ± 0.020 | 20.0 | 1.0 |"
+    )
     assert table[3] == "| squeezenet1_1 | greedy | 0.10 | 0.10 | 0.00 | - | - | - | 4.0 | 0.5 |"
 
 
@@ -155,11 +163,12 @@ def test_a_case_searches_by_all_prices_from_an_empty_list(model: Path, monkeypat
     drawn = DrawnTimings()
     for name in ("time_batch", "time_launch", "time_probe_ms"):
         monkeypatch.setattr(pricing, name, getattr(drawn, name))
-    found = run_case(Case({cost: task(model, kind) for cost, kind in KINDS.items()}, sigmas=2.0))
+    found = run_case(Case({cost: task(model, kind) for cost, kind in KINDS.items()}, sigmas=2.0, lists=2))
     measured = {cost: search["prices_measured"] for cost, search in found["searches"].items()}
     assert measured.pop("measured") > 0
     assert set(measured.values()) == {0}
-    assert found["frozen"] == found["anew"]
+    assert found["anew"]["saved_percent"] == found["frozen"]["saved_percent"]
+    assert found["anew"]["noise_percent"]["measured"] < found["frozen"]["noise_percent"]["measured"], "that of a mean"
     assert found["frozen"]["saved_percent"]["measured"] == pytest.approx(
         found["searches"]["measured"]["promised_percent"], abs=1e-5
     )
@@ -167,6 +176,16 @@ def test_a_case_searches_by_all_prices_from_an_empty_list(model: Path, monkeypat
     schemas.validate("price_search", summary({("tiny_merge", "greedy"): found}, Aims()))
 
 
+def test_the_mean_of_lists_has_the_noise_of_a_mean() -> None:
+    """Of 1 and 3 ms, with noise of 3 and 4 us: the mean's is half of 5 us."""
+    lists = [PriceList("here", "this machine", 1.0) for _ in range(2)]
+    for listed, price in zip(lists, (Price(1.0, "a", 0.003), Price(3.0, "a", 0.004)), strict=True):
+        listed.add("deployed", "region", price)
+    mean = averaged(lists).get("deployed", "region")
+    assert (mean.ms, mean.sigma_ms) == (2.0, pytest.approx(0.0025))
+    assert lists[0].get("deployed", "region") == Price(1.0, "a", 0.003), "what was taken stays"
+
+
 def test_what_does_not_measure_is_no_reference(model: Path) -> None:
     with pytest.raises(InputError, match="analytic does not measure"):
-        run_case(Case({cost: task(model, "analytic") for cost in COSTS}, sigmas=2.0))
+        run_case(Case({cost: task(model, "analytic") for cost in COSTS}, sigmas=2.0, lists=1))

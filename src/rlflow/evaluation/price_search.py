@@ -6,7 +6,7 @@
 All that the searches found is priced by the list that the measured search has left, to which what is missing is added.
 If that search saves 2.0 ms of a graph, and what the predicted one found costs 1.9 ms less than the original, then the
 predicted one found a share of 0.95. A search picks what its own prices flatter, and the list is that of the measured
-one: so everything is priced once more, by a list that is begun `anew` and that no search has seen.
+one: so everything is priced once more `anew`, by the mean of lists that no search has seen.
 
 Doing nothing finds a share of 0 of what can be found, and what the roofline's prices find is the baseline between.
 
@@ -15,14 +15,16 @@ Invariant: within a row the search differs in its prices alone, and each begins 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass
-from statistics import median
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from statistics import fmean, median
 from typing import Any
 
 from rlflow.cost.base import CostModel
 from rlflow.cost.measured import MeasuredCost
 from rlflow.cost.models import COST_MODELS
+from rlflow.cost.price_list import PriceList
 from rlflow.errors import InputError
 from rlflow.evaluation.search_task import Finding, SearchTask, carried_out
 from rlflow.ir.graph import Graph
@@ -43,11 +45,12 @@ Key = tuple[str, str]
 class Case:
     """One graph and method: a search for each of `COSTS`, alike but for its prices.
 
-    What a search changes counts if it is more than `sigmas` times its noise.
+    What a search changes counts if it is more than `sigmas` times its noise. `lists` are those that are begun anew.
     """
 
     tasks: Mapping[str, SearchTask]
     sigmas: float
+    lists: int
 
 
 @dataclass(frozen=True)
@@ -69,8 +72,33 @@ def run_case(case: Case) -> Row:
     return {
         "searches": {cost: _search(finding) for cost, finding in found.items()},
         FROZEN: priced(_measuring(found[MEASURED].cost_model), original, best, case.sigmas),
-        ANEW: priced(_measuring(COST_MODELS.get(task.cost_model)(task.context)), original, best, case.sigmas),
+        ANEW: priced(_anew(task, [original, *best.values()], case.lists), original, best, case.sigmas),
     }
+
+
+def _anew(task: SearchTask, graphs: Sequence[Graph], lists: int) -> MeasuredCost:
+    """Return the cost model by the mean of so many lists, each begun for these graphs."""
+    models = [_measuring(COST_MODELS.get(task.cost_model)(task.context)) for _ in range(lists)]
+    for model in models:
+        model.measure(graphs)
+        for graph in graphs:
+            model.runtime_ms(graph)  # refuses where a price could not be measured
+    reorders = models[0].reordering.config if models[0].reordering else None
+    prices = averaged([model.price_list for model in models])
+    return MeasuredCost(models[0].setting, prices, None, task.context.dimensions, reorders)
+
+
+def averaged(lists: Sequence[PriceList]) -> PriceList:
+    """Return the mean of lists that know the same prices, with what noise that has.
+
+    Each list is at its own pace, which changes none of its ratios.
+    """
+    prices = {}
+    for name, price in lists[0].prices.items():
+        taken = [listed.prices[name] for listed in lists]
+        sigma_ms = math.hypot(*(each.sigma_ms for each in taken)) / len(taken)
+        prices[name] = replace(price, ms=fmean(each.ms for each in taken), sigma_ms=sigma_ms)
+    return replace(lists[0], prices=prices)
 
 
 def _measuring(cost_model: CostModel) -> MeasuredCost:
@@ -94,22 +122,27 @@ def _search(finding: Finding) -> Row:
 def priced(cost_model: MeasuredCost, original: Graph, best: Mapping[str, Graph], sigmas: float) -> Row:
     """Return what the graphs save by a list of measured prices, as shares of what the measured search's graph saves.
 
-    There are no shares where that saves nothing beyond its noise.
+    There are no shares where that saves nothing beyond its noise. The noise of a share is that of what lies between
+    both graphs: what they have in common is equally wrong.
     """
     cost_model.measure([original, *best.values()])
     original_ms = cost_model.runtime_ms(original)
     saved_ms = {cost: original_ms - cost_model.runtime_ms(graph) for cost, graph in best.items()}
     noise_ms = {cost: cost_model.change(original, graph).sigma_ms for cost, graph in best.items()}
+    apart_ms = {cost: cost_model.change(best[MEASURED], graph).sigma_ms for cost, graph in best.items()}
     is_vacuous = saved_ms[MEASURED] <= sigmas * noise_ms[MEASURED]
+
+    def share(ms: float) -> float | None:
+        return None if is_vacuous else round(ms / saved_ms[MEASURED], _DECIMALS)
+
     return {
         "original_ms": original_ms,
         "vacuous": is_vacuous,
         "saved_percent": {cost: _percent(ms, original_ms) for cost, ms in saved_ms.items()},
         "noise_percent": {cost: _percent(ms, original_ms) for cost, ms in noise_ms.items()},
         "dearer": {cost: -ms > sigmas * noise_ms[cost] for cost, ms in saved_ms.items()},
-        "share_of_measured": {
-            cost: None if is_vacuous else round(ms / saved_ms[MEASURED], _DECIMALS) for cost, ms in saved_ms.items()
-        },
+        "share_of_measured": {cost: share(ms) for cost, ms in saved_ms.items()},
+        "share_noise": {cost: share(ms) for cost, ms in apart_ms.items()},
     }
 
 

@@ -106,7 +106,7 @@ def price_search_table(document: Mapping[str, Any]) -> str:
             figures = (("saved", "measured"), ("noise", "measured"), ("saved", "predicted"))
             saved = [f"{frozen[f'{figure}_percent'][cost]:.2f}" for figure, cost in figures]
             places = ((frozen, "predicted"), (anew, "predicted"), (frozen, "analytic"))
-            shares = [_share(prices["share_of_measured"][cost]) for prices, cost in places]
+            shares = [_share(prices["share_of_measured"][cost], prices["share_noise"][cost]) for prices, cost in places]
             times = [f"{searches[cost]['wall_time_s']:.1f}" for cost in ("measured", "predicted")]
             rows.append([graph, method, *saved, *shares, *times])
     return "".join("| " + " | ".join(row) + " |\n" for row in rows) + _PRICE_SEARCH_LEGEND
@@ -114,12 +114,13 @@ def price_search_table(document: Mapping[str, Any]) -> str:
 
 _PRICE_SEARCH_LEGEND = """
 *Saves*: what the search by these prices found, told by the list of the search by measured ones. *Share*: of what that
-search saves itself; *anew*, by a list that no search has seen. A dash: it saves nothing beyond its noise.
+search saves itself, and its noise, one sigma; *anew*, by lists that no search has seen. A dash: it saves nothing beyond
+its noise.
 """
 
 
-def _share(share: float | None) -> str:
-    return "-" if share is None else f"{share:.3f}"
+def _share(share: float | None, noise: float | None) -> str:
+    return "-" if share is None else f"{share:.3f} ± {noise:.3f}"
 
 
 def _results(metrics: Metrics) -> list[tuple[str, str, Mapping[str, Any]]]:
