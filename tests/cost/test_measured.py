@@ -8,7 +8,9 @@ import pytest
 from support.cost_graphs import graph, weight
 from support.prices import drawn_prices
 from support.searches import make
+from support.walks import REWRITER
 
+from rlflow import zoo
 from rlflow.cost import pricing
 from rlflow.cost.measured import MeasuredCost, empty_price_list
 from rlflow.cost.pricing import PricingConfig
@@ -16,6 +18,7 @@ from rlflow.cost.regions import partition, updated
 from rlflow.errors import PriceError, RLFlowError
 from rlflow.ir.node import Node, Ref
 from rlflow.ir.structural_hash import structural_hash
+from rlflow.onnx_io import from_onnx
 from rlflow.optimiser import Budget
 from rlflow.rules.matching.rewriter import Rewriter
 from rlflow.runtime.session import SETTINGS
@@ -272,3 +275,16 @@ def test_an_output_that_is_given_away_is_priced_again():
     child = g.replace({}, {Ref(places["p"], 0): Ref(places["a"])})
     assert child.edit.change.touched == {places["p"], places["a"]}
     assert model.runtime_ms(child) == drawn_prices().runtime_ms(child) != before
+
+
+def test_a_change_is_the_difference_of_both_prices():
+    """Reorders of the blocked layout included, which a graph pays at its borders and no region does: along this walk
+    those that regions would have alone change."""
+    rng, cost, g = random.Random(0), drawn_prices(), from_onnx(zoo.build("conv"))
+    child, alone_ms = g, set()
+    for _ in range(12):
+        child = REWRITER.apply(child, rng.choice(rng.choice([found for found in REWRITER.matches(child) if found])))
+        difference_ms = cost.runtime_ms(child) - cost.runtime_ms(g)
+        assert cost.change(g, child).ms == pytest.approx(difference_ms, rel=1e-9, abs=1e-12)
+        alone_ms.add(round(cost.breakdown(child).own_reorders_ms, 9))
+    assert len(alone_ms) > 1

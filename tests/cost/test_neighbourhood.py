@@ -1,12 +1,18 @@
 """Neighbourhoods are written alike where prices change alike, and differently for whatever a price may depend on."""
 
+import random
+
 import numpy as np
 import pytest
 from support.cost_graphs import graph, weight
 from support.prices import drawn_prices
 from support.walks import REWRITER
 
+from rlflow.cost.fragment import describe
+from rlflow.cost.neighbourhood import Neighbourhoods
+from rlflow.cost.regions import partition
 from rlflow.ir.preview import preview
+from rlflow.rules.matching.rewriter import Rewriter
 
 X = (4, 8)
 RULE = "scale-to-left-operand"  # (x w) s => (x s) w
@@ -62,3 +68,18 @@ def test_the_same_weight_read_twice_is_written_differently_from_two():
     one = squared(("x v", "x v"), {"v": weight(8, 8), **scale})
     two = squared(("x v", "x w"), {"v": weight(8, 8), "w": weight(8, 8, seed=1), **scale})
     assert set(keys(one)) != set(keys(two))
+
+
+@pytest.mark.parametrize("layer_norm", ["fused", "decomposed"])
+def test_regions_that_are_written_alike_are_fragments_of_one_signature(bert, shipped, layer_norm):
+    """Along random rewrites, and not because every region is written by itself: there are far more than ways to."""
+    rewriter, rng, neighbourhoods = Rewriter(shipped.rules), random.Random(layer_norm), Neighbourhoods()
+    g, signatures, regions = bert(layers=3, layer_norm=layer_norm), {}, 0
+    for _ in range(15):
+        for region in partition(g).regions:
+            signature = describe(g, region).signature
+            assert signatures.setdefault(neighbourhoods.region(g, region), signature) == signature
+            regions += 1
+        g = rewriter.apply(g, rng.choice(rng.choice([found for found in rewriter.matches(g) if found])))
+    assert len(set(signatures.values())) > 10
+    assert len(signatures) < regions / 5

@@ -146,6 +146,7 @@ def test_a_file_holds_what_was_written(tmp_path: Path):
 ids = st.text("abcdef0123456789", min_size=1, max_size=4)
 
 
+@settings(deadline=None)  # it writes files
 @given(
     st.builds(
         RewriteRecord,

@@ -84,6 +84,7 @@ def test_only_these_keys_are_optional(documents, name):
         "equivalence": {"float64"},
         "evaluate": graphs | methods | effort | {"steps", "distinct_rules", "trajectory"},
         "headroom": {"analytic", "gpu", "greedy", "equality_saturation", "10", "100"},
+        "price_search": {"bert", "squeezenet1_1"},
         "price_model": graphs | {"regions", "graphs", "rewrites", "0", "0.5", "1", "2"},
         "rule_study": {"foreign.txt"},
         "rules_applied": graphs | {"untouched", "rlflow", "greedy", "merge", "sum", "never", "cancel"},

@@ -33,6 +33,7 @@ WRITERS = {name: [f"pipelines/{name}.py"] for name in schemas.names() if name in
         "src/rlflow/evaluation/price_models.py",
         "src/rlflow/evaluation/price_accuracy.py",
     ],
+    "price_search": ["pipelines/price_search.py", "src/rlflow/evaluation/price_search.py"],
     "replay": ["src/rlflow/cli/replay.py", "src/rlflow/trajectory"],
     "reproduction": ["src/rlflow/evaluation"],
     "rule_study": ["benchmarks/rules.py", "src/rlflow/rules"],

@@ -123,10 +123,9 @@ class MeasuredCost(RegionCost):
         parts = self._parts(after)
         parts.subtract(self._parts(before))
         prices = [(count, self.price_list.get(self.setting, name)) for name, count in parts.items() if count]
-        known = [(count, price) for count, price in prices if price is not None]
         return Change(
-            ms=math.fsum(count * price.ms for count, price in known),
-            sigma_ms=math.hypot(*(count * price.sigma_ms for count, price in known)),
+            ms=math.fsum((*self.exact_ms(after), *(-part for part in self.exact_ms(before)))),
+            sigma_ms=math.hypot(*(count * price.sigma_ms for count, price in prices if price is not None)),
         )
 
     def _parts(self, graph: Graph) -> Counter[str]:

@@ -9,7 +9,10 @@ Two neighbourhoods are written alike only if there is a one-to-one mapping betwe
 no colouring is involved that could take different graphs for the same. The reverse does not always hold, since the
 graph's order may differ, which costs a price that was known already, never a wrong one.
 
-The invariant: edits that are written alike change the sum of the prices of regions by the same.
+A region is written by itself in the same way (`region`), so that twelve layers ask for the price of one.
+
+The invariant: edits that are written alike change the sum of the prices of regions by the same, and regions that are
+written alike are fragments of one signature (`cost/fragment.py`).
 """
 
 from __future__ import annotations
@@ -19,8 +22,8 @@ from collections.abc import Collection, Hashable, Mapping
 from itertools import count
 from typing import Any
 
-from rlflow.cost.fragment import from_outside, is_literal
-from rlflow.cost.regions import SUMS, traits_from_afar
+from rlflow.cost.fragment import from_outside, is_literal, leaves
+from rlflow.cost.regions import SUMS, Region, traits_from_afar
 from rlflow.ir.graph import Graph
 from rlflow.ir.node import Node, Ref
 from rlflow.ir.preview import Preview
@@ -41,6 +44,25 @@ class Neighbourhoods:
         """Write down an edit and the nodes of the regions that it concerns."""
         text = _Text(self, graph, edit, nodes)
         return marshal.dumps((graph.header.opset, text.of_nodes(), text.of_added(), text.of_substitution()), _PLAIN)
+
+    def region(self, graph: Graph, region: Region) -> Hashable:
+        """Write down a region: what its nodes are, what they read, and which results are read outside it."""
+        places = {identifier: place for place, identifier in enumerate(region)}
+        outside: dict[Ref, int] = {}
+
+        def operand(ref: Ref) -> tuple[int, int]:
+            place = places.get(ref.node)
+            if place is not None:
+                return place, ref.index
+            return -1 - outside.setdefault(ref, len(outside)), self.value(graph, ref)
+
+        written: list[Hashable] = [graph.header.opset]
+        for identifier in region:
+            node = graph.nodes[identifier]
+            written.append(node.signature)
+            written.extend(None if ref is None else operand(ref) for ref in node.inputs)
+            written.extend(leaves(graph, Ref(identifier, i), places) for i in range(len(node.types)))
+        return tuple(written)
 
     def value(self, graph: Graph, ref: Ref) -> int:
         """Return a number that stands for everything that a price may depend on in a value from outside."""

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 from weakref import WeakKeyDictionary
@@ -23,7 +23,6 @@ from immutables import Map
 from rlflow.cost.base import Cost, Surroundings
 from rlflow.cost.border_reorders import Borders, ReorderConfig, Reordering
 from rlflow.cost.exact_sum import Exact, exact
-from rlflow.cost.fragment import leaves
 from rlflow.cost.neighbourhood import Neighbourhoods
 from rlflow.cost.regions import (
     Partition,
@@ -37,7 +36,6 @@ from rlflow.cost.regions import (
 )
 from rlflow.cost.work import WorkCounter
 from rlflow.ir.graph import Graph
-from rlflow.ir.node import Ref
 from rlflow.ir.preview import Preview
 from rlflow.runtime.session import Setting
 
@@ -87,7 +85,7 @@ class RegionCost(ABC):
         self._work = WorkCounter()
         self._neighbourhoods = Neighbourhoods()
         self._pricings: WeakKeyDictionary[Graph, _Pricing] = WeakKeyDictionary()
-        self._remembered: dict[tuple[object, ...], float] = {}
+        self._remembered: dict[Hashable, float] = {}
 
     @abstractmethod
     def region_ms(self, graph: Graph, region: Region) -> float:
@@ -166,14 +164,11 @@ class RegionCost(ABC):
         return self.reordering.borders(graph, before.borders if before else None) if self.reordering else Borders()
 
     def _known_ms(self, graph: Graph, region: Region) -> float:
-        # A node object is shared by all graphs that contain it unchanged, with the operands it had: together with the
-        # values that are read outside it names the price.
-        read = (leaves(graph, Ref(i, k), region) for i in region for k in range(len(graph.nodes[i].types)))
-        key = (*(graph.nodes[i] for i in region), *read)
-        known = self._remembered.get(key)
+        written = self._neighbourhoods.region(graph, region)
+        known = self._remembered.get(written)
         if known is None:
             known = self.region_ms(graph, region)
             if len(self._remembered) >= _MAX_REMEMBERED:
                 self._remembered.clear()
-            self._remembered[key] = known
+            self._remembered[written] = known
         return known

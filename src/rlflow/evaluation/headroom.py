@@ -17,16 +17,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from rlflow.cost.base import CostContext
 from rlflow.cost.measured import MeasuredCost
-from rlflow.cost.models import COST_MODELS
 from rlflow.equivalence.compare import compare
 from rlflow.evaluation.comparison import ORIGINAL
-from rlflow.onnx_io import from_onnx, to_onnx
-from rlflow.optimise.methods import METHODS
-from rlflow.optimiser import Budget, OptimisationResult
-from rlflow.rules import library
-from rlflow.rules.matching.rewriter import Rewriter
+from rlflow.evaluation.search_task import SearchTask, carried_out
+from rlflow.onnx_io import to_onnx
+from rlflow.optimiser import OptimisationResult
 from rlflow.trajectory.replay import replay
 
 TIE_POINTS = 0.005
@@ -40,19 +36,12 @@ Document = dict[str, dict[str, dict[str, Row]]]
 
 
 @dataclass(frozen=True)
-class Cell:
-    """One search, as it is handed to its process.
+class Cell(SearchTask):
+    """One search, and how it is told: `evaluations` are the efforts at which the improvement so far is.
 
-    `model` is the graph's file. `cost_model` is a name (`rlflow.cost.models`); prices that it measures go to the file
-    of its context. `evaluations` are the efforts at which the improvement so far is told.
+    Prices that it measures go to the file of its context.
     """
 
-    model: Path
-    method: str
-    options: Mapping[str, Any]
-    budget: Budget
-    cost_model: str
-    context: CostContext
     evaluations: tuple[int, ...]
     draws: int
     seed: int
@@ -60,14 +49,13 @@ class Cell:
 
 def run_cell(cell: Cell) -> Row:
     """Search with all rules of the library, replay what was found, and compare it with the original."""
-    graph, rules, cost_model = from_onnx(cell.model), library.load(), COST_MODELS.get(cell.cost_model)(cell.context)
-    method = METHODS.get(cell.method)(rules, Rewriter(rules.rules), cost_model, **cell.options)
-    result = method.optimise(graph, cell.budget)
+    finding = carried_out(cell)
     memory_mb = _peak_memory_mb()
-    if isinstance(cost_model, MeasuredCost) and cell.context.prices:
-        cost_model.price_list.save(cell.context.prices)
+    if isinstance(finding.cost_model, MeasuredCost) and cell.context.prices:
+        finding.cost_model.price_list.save(cell.context.prices)
 
-    *_, replayed = replay(graph, result.trajectory, method.rewriter)
+    result = finding.result
+    *_, replayed = replay(finding.graph, result.trajectory, finding.rewriter)
     report = compare(cell.model, to_onnx(replayed), draws=cell.draws, seed=cell.seed)
     return figures(result, cell.evaluations) | {
         "memory_mb": memory_mb,

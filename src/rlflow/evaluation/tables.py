@@ -95,5 +95,33 @@ which each region pays for the reorders that it has by itself. *A/A*: the model 
 """
 
 
+def price_search_table(document: Mapping[str, Any]) -> str:
+    """A Markdown table of what searches find by which prices; `document` follows schema `price_search`."""
+    header = ["graph", "method", "measured saves %", "noise %", "predicted saves %", "share", "anew"]
+    header += ["analytic's share", "measured s", "predicted s"]
+    rows = [header, [":--", ":--", *("--:" for _ in header[2:])]]
+    for graph, methods in document["graphs"].items():
+        for method, row in methods.items():
+            frozen, anew, searches = row["frozen"], row["anew"], row["searches"]
+            figures = (("saved", "measured"), ("noise", "measured"), ("saved", "predicted"))
+            saved = [f"{frozen[f'{figure}_percent'][cost]:.2f}" for figure, cost in figures]
+            places = ((frozen, "predicted"), (anew, "predicted"), (frozen, "analytic"))
+            shares = [_share(prices["share_of_measured"][cost], prices["share_noise"][cost]) for prices, cost in places]
+            times = [f"{searches[cost]['wall_time_s']:.1f}" for cost in ("measured", "predicted")]
+            rows.append([graph, method, *saved, *shares, *times])
+    return "".join("| " + " | ".join(row) + " |\n" for row in rows) + _PRICE_SEARCH_LEGEND
+
+
+_PRICE_SEARCH_LEGEND = """
+*Saves*: what the search by these prices found, told by the list of the search by measured ones. *Share*: of what that
+search saves itself, and its noise, one sigma; *anew*, by lists that no search has seen. A dash: it saves nothing beyond
+its noise.
+"""
+
+
+def _share(share: float | None, noise: float | None) -> str:
+    return "-" if share is None else f"{share:.3f} ± {noise:.3f}"
+
+
 def _results(metrics: Metrics) -> list[tuple[str, str, Mapping[str, Any]]]:
     return [(graph, method, result) for graph, methods in metrics.items() for method, result in methods.items()]

@@ -1,0 +1,66 @@
+"""A search as a study hands it to a process: everything by its name, with all rules of the library.
+
+    task = SearchTask(Path("bert.onnx"), "greedy", {}, Budget(), "predicted", CostContext())
+    finding = carried_out(task)
+    finding.result.best_ms, finding.wall_time_s
+
+The time of a search begins when its prices are made ready, since a model that prices has to be loaded; the graph and
+the rules, which every search has alike, are there by then.
+
+Invariant: searches have nothing in common but the files that they are made from, so that none profits from another.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from rlflow.cost.base import CostContext, CostModel
+from rlflow.cost.models import COST_MODELS
+from rlflow.ir.graph import Graph
+from rlflow.onnx_io import from_onnx
+from rlflow.optimise.methods import METHODS
+from rlflow.optimiser import Budget, OptimisationResult
+from rlflow.rules import library
+from rlflow.rules.matching.rewriter import Rewriter
+
+
+@dataclass(frozen=True)
+class SearchTask:
+    """One search. `model` is the graph's file, `cost_model` a name (`rlflow.cost.models`)."""
+
+    model: Path
+    method: str
+    options: Mapping[str, Any]
+    budget: Budget
+    cost_model: str
+    context: CostContext
+
+
+@dataclass(frozen=True)
+class Finding:
+    """The outcome of a search from `graph`, with the rewriter and the cost model that it had."""
+
+    graph: Graph
+    rewriter: Rewriter
+    cost_model: CostModel
+    result: OptimisationResult
+    wall_time_s: float
+
+
+def carried_out(task: SearchTask) -> Finding:
+    """Search. Raises what reading the model, making the method and pricing raise."""
+    graph, rules = from_onnx(task.model), library.load()
+    rewriter, make_prices, make_method = (
+        Rewriter(rules.rules),
+        COST_MODELS.get(task.cost_model),
+        METHODS.get(task.method),
+    )
+    started = time.perf_counter()
+    cost_model = make_prices(task.context)
+    method = make_method(rules, rewriter, cost_model, **task.options)
+    result = method.optimise(graph, task.budget)
+    return Finding(graph, method.rewriter, cost_model, result, time.perf_counter() - started)
