@@ -88,7 +88,9 @@ def _seconds(*command: str, cwd: Path) -> dict[str, float]:
 def _compared(published: Path, fresh: Path) -> dict[str, Any]:
     """Compare two runs as `make verify-repro` does: what was compared of each kind, and what is not alike."""
     program = [sys.executable, "pipelines/verify_repro.py", str(fresh), "--published", str(published), "--json"]
-    document = json.loads(subprocess.run(program, cwd=published, env=_environment(published), capture_output=True).stdout)
+    document = json.loads(
+        subprocess.run(program, cwd=published, env=_environment(published), capture_output=True).stdout
+    )
     return {
         "reproduced": document["reproduced"],
         "kinds": document["kinds"],

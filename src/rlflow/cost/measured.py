@@ -88,8 +88,8 @@ class MeasuredCost(RegionCost):
         price = self.price_list.get(self.setting, fragment.signature + self._sizes)
         if price is None:
             raise _NoPrice(
-                f"there is no {self.setting} price for {fragment.description} on {self.price_list.machine}, and none may "
-                "be measured into its list here: measure it there, or price by a list of this machine or with `predicted`"
+                f"there is no {self.setting} price for {fragment.description} on {self.price_list.machine}, and none "
+                "is to be measured here: measure it there, or price by a list of this machine or with `predicted`"
             )
         return max(0.0, price.ms - self.own_reorders_ms(graph, region))
 
@@ -181,7 +181,9 @@ def measured(context: CostContext) -> MeasuredCost:
     here = fingerprint(pricing.threads).key
     published = None if context.published is None else price_list.read(context.published)
     if published is not None and published.hardware != here:
-        _LOGGER.warning("%s has prices of another machine: %s. None is measured here", context.published, published.machine)
+        _LOGGER.warning(
+            "%s has prices of another machine: %s. None is measured here", context.published, published.machine
+        )
         return _of(published, None, context)
     if context.prices is not None:
         return _of(price_list.load(context.prices, here), pricing, context)

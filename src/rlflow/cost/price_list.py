@@ -4,8 +4,8 @@
     prices.get("deployed", signature)           # Price(ms=0.41, description="MatMul ...", sigma_ms=0.01), or None
 
 A list belongs to one machine, one runtime version, one thread count and one way of measuring (`PROTOCOL_VERSION`). Only
-pricing appends to it, on that machine; elsewhere it may be read (`read`), and tells what things cost there. A file whose
-name ends in .gz is compressed.
+pricing appends to it, on that machine; elsewhere it may be read (`read`), and tells what things cost there. A file
+whose name ends in .gz is compressed.
 
 Invariant: a price once taken is never replaced, and equal lists are equal files.
 """

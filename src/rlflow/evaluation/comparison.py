@@ -5,8 +5,8 @@
     figures = row(graph, outcome, cost_model, timing)                              for each method
 
 The invariant: a model that computes something else than the original is no outcome, and every figure of a row follows
-from an `Outcome` and the one `Timing`. The original competes too, as its own trivial baseline, timed twice. A graph that
-several methods have found may be exported, checked and timed once; their rows then tell the same of it.
+from an `Outcome` and the one `Timing`. The original competes too, as its own trivial baseline, timed twice. A graph
+that several methods have found may be exported, checked and timed once; their rows then tell the same of it.
 """
 
 from collections.abc import Callable, Iterable, Mapping
