@@ -125,7 +125,9 @@ def compete(
 
 def time_all(original: Path, outcomes: Mapping[str, Outcome], config: GateConfig, on_progress: OnProgress) -> Timing:
     """Time all models in alternating fresh sessions, in both settings."""
-    timed_as = {outcome.model: name for name, outcome in reversed(outcomes.items())}
+    timed_as: dict[Path, str] = {}
+    for name, outcome in outcomes.items():
+        timed_as.setdefault(outcome.model, name)
     models = {ORIGINAL: original, again(ORIGINAL): original} | {name: model for model, name in timed_as.items()}
 
     def on_round(setting: Setting, done: int) -> None:
