@@ -12,6 +12,8 @@ PORT ?= 5000
 export PATH := $(abspath $(VENV))/bin:$(PATH)
 export DVC_NO_ANALYTICS := 1
 export MLFLOW_DISABLE_TELEMETRY := true
+# Without stored bytecode each process of an experiment would compile its libraries anew: PyTorch's take ten seconds.
+unexport PYTHONDONTWRITEBYTECODE
 
 # The kernels of a processor of 2008, as far as libraries let go of newer ones: numpy with its BLAS, and torch.
 FEATURES := from numpy._core._multiarray_umath import __cpu_dispatch__ as known; print(*known)
