@@ -211,7 +211,7 @@ def _latency(timing: Timing, name: str) -> dict[str, Any]:
 
 
 def _trust(cost_model: CostModel, graph: Graph) -> dict[str, float]:
-    """How far a graph's price can be trusted, of cost models that know."""
+    """The trust that a graph's price deserves, of cost models that know."""
     share = far_share(cost_model, graph)
     return {} if share is None else {"far_share": share}
 
