@@ -22,6 +22,7 @@ from hydra.core.hydra_config import HydraConfig
 from omegaconf import DictConfig, OmegaConf
 
 from rlflow.cli.progress import progress_bar
+from rlflow.errors import RLFlowError
 from rlflow.evaluation.results import write_results
 from rlflow.evaluation.timing_study import beside_busy_loops
 from rlflow.tracking.declaration import stage_names
@@ -88,9 +89,10 @@ def _seconds(*command: str, cwd: Path) -> dict[str, float]:
 def _compared(published: Path, fresh: Path) -> dict[str, Any]:
     """Compare two runs as `make verify-repro` does: what was compared of each kind, and what is not alike."""
     program = [sys.executable, "pipelines/verify_repro.py", str(fresh), "--published", str(published), "--json"]
-    document = json.loads(
-        subprocess.run(program, cwd=published, env=_environment(published), capture_output=True).stdout
-    )
+    answer = subprocess.run(program, cwd=published, env=_environment(published), capture_output=True, text=True)
+    if answer.returncode not in (0, 1):  # 1 is for runs that are not alike
+        raise RLFlowError(f"{published} and {fresh} cannot be compared: {answer.stderr.strip()}")
+    document = json.loads(answer.stdout)
     return {
         "reproduced": document["reproduced"],
         "kinds": document["kinds"],
