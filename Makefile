@@ -12,6 +12,8 @@ PORT ?= 5000
 export PATH := $(abspath $(VENV))/bin:$(PATH)
 export DVC_NO_ANALYTICS := 1
 export MLFLOW_DISABLE_TELEMETRY := true
+# Without stored bytecode each process of an experiment would compile its libraries anew: PyTorch's take ten seconds.
+unexport PYTHONDONTWRITEBYTECODE
 
 # The kernels of a processor of 2008, as far as libraries let go of newer ones: numpy with its BLAS, and torch.
 FEATURES := from numpy._core._multiarray_umath import __cpu_dispatch__ as known; print(*known)
@@ -19,7 +21,7 @@ OLD_PROCESSOR = NPY_DISABLE_CPU_FEATURES="$$(python -c '$(FEATURES)')" OPENBLAS_
 	ATEN_CPU_CAPABILITY=default MKL_ENABLE_INSTRUCTIONS=SSE4_2 ONEDNN_MAX_CPU_ISA=SSE41
 NUMERIC_TESTS := $(addprefix tests/,agents equivalence ir nn onnx_io ops rules trajectory world_model zoo)
 
-.PHONY: help setup repro verify-repro test test-other-processor test-slow test-rules test-studies fuzz conformance lint check check-results smoke seeds headroom headroom-latency rules trajectories bench big-model ui clean timing-study prices budgets cost-accuracy price-model price-search
+.PHONY: help setup repro verify-repro test test-other-processor test-slow test-rules test-studies fuzz conformance lint check check-results smoke seeds headroom headroom-latency rules trajectories bench big-model ui clean timing-study prices budgets cost-accuracy price-model price-search repro-study
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-21s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -72,6 +74,9 @@ check: lint ## all that, and the fast tests
 
 check-results: setup ## the published figures against their schemas
 	rlflow check-results
+
+repro-study: setup ## the experiment twice, once beside busy loops: what it takes, and is it the same? on a quiet machine
+	python pipelines/repro_study.py
 
 smoke: setup ## the whole pipeline on a tiny graph, through DVC, outside the workspace
 	dvc exp run --temp --force --name smoke -S experiment=smoke

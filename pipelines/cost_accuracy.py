@@ -2,8 +2,9 @@
 
     python pipelines/cost_accuracy.py
 
-Prices are measured anew. Each model is timed in ONNX Runtime against itself, which is the control. The machine should
-be quiet. Prices and graphs that are done are kept until all are.
+Prices are measured anew, and are published as a list that `cost=measured` may price by on any machine (`cost.prices`).
+Each model is timed in ONNX Runtime against itself, which is the control. The machine should be quiet. Prices and graphs
+that are done are kept until all are.
 """
 
 import json
@@ -16,6 +17,7 @@ import numpy as np
 from omegaconf import DictConfig, OmegaConf
 
 from rlflow.atomic_file import written_whole
+from rlflow.cost import price_list
 from rlflow.cost.region_cost import RegionCost
 from rlflow.evaluation.results import write_results
 from rlflow.evaluation.tables import cost_accuracy_table
@@ -27,6 +29,7 @@ from rlflow.tracking.run import numbers
 from rlflow.tracking.study import checkpoint, options_of, study_run
 
 RESULTS = Path("data/results/cost_accuracy/metrics.json")
+PRICES = Path("data/prices/zoo.json.gz")
 
 
 @hydra.main(version_base="1.3", config_path="../conf", config_name="cost_accuracy")
@@ -46,6 +49,7 @@ def cost_accuracy(config: DictConfig) -> None:
         RESULTS.parent.mkdir(parents=True, exist_ok=True)
         write_results(RESULTS, results)
         RESULTS.with_name("table.md").write_text(cost_accuracy_table(results))
+        price_list.read(folder / "prices.json").save(PRICES)
         run.artifact(RESULTS)
 
 

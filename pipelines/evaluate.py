@@ -75,11 +75,12 @@ def _evaluate(stage: Stage, cost_model: CostModel, keep_prices: Callable[[], Non
     original = model_file_of(settings["graph"], stage.scratch / "original.onnx")
 
     contenders = _contenders(stage, rules, cost_model, policy)
-    outcomes = {}
+    outcomes: dict[str, Outcome] = {}
     for name, contender in contenders.items():
         with stage.progress(f"{stage.graph}, {name}") as on_progress:
+            others = tuple(outcomes.values())
             outcomes[name] = comparison.compete(
-                contender, graph, original, stage.scratch, gate, stage.checkpoint, on_progress, keep_prices
+                contender, graph, original, stage.scratch, gate, stage.checkpoint, on_progress, keep_prices, others
             )
 
     with stage.progress(f"{stage.graph}, timing") as on_progress:

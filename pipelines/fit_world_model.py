@@ -2,6 +2,8 @@
 
 from typing import Any
 
+from torch import Tensor
+
 from rlflow.evaluation import figures
 from rlflow.evaluation.results import Figure, write_results
 from rlflow.representation.rollouts import Episode, Rollouts
@@ -60,7 +62,8 @@ def _fit(stage: Stage) -> tuple[dict[str, Any], dict[str, Any]]:
         )
     training_s = stopwatch.tick()
     model.save(stage.output(f"data/world_models/{stage.graph}"))
-    stage.log(epochs, latent_spread(model, rollouts.graphs))
+    latents = model.latents(rollouts)
+    stage.log(epochs, latent_spread(latents))
 
     training, held_out = split_episodes(len(rollouts.episodes), config.held_out_fraction, stage.seed)
     metrics = {
@@ -69,17 +72,19 @@ def _fit(stage: Stage) -> tuple[dict[str, Any], dict[str, Any]]:
         "parameters": sum(weight.numel() for weight in model.parameters()),
         "epochs": epochs,
         "losses": {name: curve["value"][-1] for name, curve in curves.to_json().items()},
-        **_trust(model, rollouts, [rollouts.episodes[i] for i in held_out or training], stage.seed),
+        **_trust(model, rollouts, latents, [rollouts.episodes[i] for i in held_out or training], stage.seed),
         "training_s": training_s,
         "seed": stage.seed,
     }
     return metrics, curves.to_json()
 
 
-def _trust(model: WorldModel, rollouts: Rollouts, episodes: list[Episode], seed: int) -> dict[str, Any]:
+def _trust(
+    model: WorldModel, rollouts: Rollouts, latents: Tensor, episodes: list[Episode], seed: int
+) -> dict[str, Any]:
     """How far the dream can be trusted in these episodes."""
-    horizons = open_loop(model, rollouts, episodes, DreamConfig(num_envs=1), seed=seed)
-    accuracy, majority, cases = termination_accuracy(model, rollouts, episodes)
+    horizons = open_loop(model, rollouts, latents, episodes, DreamConfig(num_envs=1), seed=seed)
+    accuracy, majority, cases = termination_accuracy(model, latents, episodes)
     nearest = horizons[min(horizons)]
     return {
         "open_loop": [row for horizon, errors in horizons.items() for row in _open_loop_rows(horizon, errors)],

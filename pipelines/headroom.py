@@ -8,7 +8,6 @@ that has ended is kept until all have, so that a study which was killed goes on 
 """
 
 import logging
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -17,6 +16,7 @@ import hydra
 from omegaconf import DictConfig, OmegaConf
 
 from rlflow.cli.progress import progress_bar
+from rlflow.cost import price_list
 from rlflow.cost.base import CostContext
 from rlflow.errors import PriceError, RLFlowError
 from rlflow.evaluation import figures
@@ -25,11 +25,12 @@ from rlflow.evaluation.headroom import Cell, Key, Row, with_rows
 from rlflow.evaluation.results import read_results, write_results
 from rlflow.evaluation.tables import headroom_table
 from rlflow.optimiser import Budget
-from rlflow.tracking.factories import cost_context_of, cost_model_of
+from rlflow.tracking.factories import cost_context_of, cost_model_of, save_prices
 from rlflow.tracking.run import numbers
 from rlflow.tracking.study import OptionOf, checkpoint, graph_files, options_of, study_run
 
 RESULTS = Path("data/results/headroom")
+PRICES = "prices.json"
 MEASURED = "measured"
 
 log = logging.getLogger(__name__)
@@ -51,6 +52,8 @@ def headroom(config: DictConfig) -> None:
             on_progress(len(found) / len(cells), f"{' '.join(key)}: {row['improvement_percent']:.2f} %")
 
         _publish({key: found[key] for key in cells if key in found})
+        if (kept := folder / PRICES).exists():
+            price_list.read(kept).save(Path(settings["prices"]))
         run.artifact(RESULTS)
         if missing := [" ".join(key) for key in cells if key not in found]:
             raise RLFlowError(f"without a result, to be tried again by the next run: {', '.join(missing)}")
@@ -88,7 +91,8 @@ def _costs(settings: Any, option_of: OptionOf, folder: Path) -> dict[str, tuple[
         section = option_of("cost", cost)
         prices = None
         if section["kind"] == MEASURED:
-            prices = _price_list(section, Path(settings["prices"]), folder / f"prices-{cost}.json")
+            section = section | {"prices": settings["prices"]}
+            prices = _price_list(section, folder / PRICES)
             if prices is None:
                 continue
         costs[cost] = cost_context_of(section, prices)
@@ -101,15 +105,14 @@ def _budget(graph: str, method: str, search: Any, settings: Any) -> Budget:
     return Budget(time_s, settings["expansions"].get(method, search["expansions"]))
 
 
-def _price_list(cost: Any, published: Path, kept: Path) -> Path | None:
-    """A copy of the price list, to which what is missing is added; None where there is none of this machine."""
+def _price_list(cost: Any, kept: Path) -> Path | None:
+    """A copy of the published prices, to which what is missing is added on their machine; None if there are none."""
     if not kept.exists():
         try:
-            cost_model_of(cost, published)
+            save_prices(cost_model_of(cost), kept)
         except PriceError as error:
             log.warning("no measured costs: %s", error)
             return None
-        shutil.copy(published, kept)
     return kept
 
 

@@ -36,6 +36,7 @@ from rlflow.tracking.run import Run, open_run
 from rlflow.tracking.store import open_store
 from rlflow.tracking.sweep import PARENT_VARIABLE
 from rlflow.world_model.config import DreamConfig, WorldModelConfig, read_config
+from rlflow.world_model.dream_env import visited_states
 from rlflow.world_model.trainer import fit_world_model
 
 RESULTS = Path("data/results/seed_study/metrics.json")
@@ -95,7 +96,8 @@ def _learned(
     ppo = read_config(ControllerConfig, settings["controller"]["ppo"])
     rewriter, evaluation = Rewriter(rules.rules), settings["evaluation"]
     judge = judge_on(graph, rules, rewriter, cost_model, model, env.config)
-    training = train_in_dream(model, rollouts, dream, ppo, seed=seed, on_update=run.log, judge=judge)
+    starts = visited_states(model, rollouts)
+    training = train_in_dream(model, starts, dream, ppo, seed=seed, on_update=run.log, judge=judge)
     training_s = time.perf_counter() - started
 
     initial = untrained(training.controller.arguments, seed=seed)

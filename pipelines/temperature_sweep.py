@@ -21,6 +21,7 @@ from rlflow.tracking.factories import agent_rules, graph_of, priced, save_prices
 from rlflow.tracking.run import open_child
 from rlflow.tracking.stage import Stage, pipeline_stage
 from rlflow.world_model.config import DreamConfig
+from rlflow.world_model.dream_env import visited_states
 from rlflow.world_model.model import WorldModel
 
 
@@ -43,7 +44,7 @@ def _sweep(stage: Stage, cost_model: CostModel, keep_prices: Callable[[], None])
     rules = agent_rules(stage.input("data/rules"), stage.graph)
     environment = EnvironmentConfig(**settings["environment"])
     judge = judge_on(graph_of(settings["graph"]), rules, Rewriter(rules.rules), cost_model, model, environment)
-    dream = DreamConfig(**settings["controller"]["dream"])
+    dream, starts = DreamConfig(**settings["controller"]["dream"]), visited_states(model, rollouts)
     sweep = settings["sweep"]
     config = ControllerConfig(**(settings["controller"]["ppo"] | {"total_steps": sweep["total_steps"]}))
 
@@ -56,7 +57,7 @@ def _sweep(stage: Stage, cost_model: CostModel, keep_prices: Callable[[], None])
             with open_child(stage.run, name, parameters={"temperature": temperature, "seed": seed}) as child:
                 training = train_in_dream(
                     model,
-                    rollouts,
+                    starts,
                     dataclasses.replace(dream, temperature=temperature),
                     config,
                     seed=seed,

@@ -17,6 +17,7 @@ from rlflow.tracking.curves import Curves
 from rlflow.tracking.factories import agent_rules, graph_of, priced, save_prices
 from rlflow.tracking.stage import Stage, pipeline_stage
 from rlflow.world_model.config import DreamConfig
+from rlflow.world_model.dream_env import visited_states
 from rlflow.world_model.model import WorldModel
 
 RESULTS = "data/results/train_controller"
@@ -67,7 +68,7 @@ def _train(
 
         training = train_in_dream(
             model,
-            rollouts,
+            visited_states(model, rollouts),
             dream,
             config,
             seed=stage.seed,

@@ -52,7 +52,7 @@ def test_a_controller_trained_in_the_dream_reaches_ninety_percent_of_the_optimum
     fit = WorldModelConfig(epochs=40)  # of few episodes more passes
     model = fit_world_model(rollouts, fit, seed=0)
     held_out = held_out_episodes(rollouts, fit.held_out_fraction, 0)
-    report = open_loop(model, rollouts, held_out, DreamConfig(), seed=0)
+    report = open_loop(model, rollouts, model.latents(rollouts), held_out, DreamConfig(), seed=0)
     for horizon in (1, 20, 50):
         errors = report[horizon]
         assert errors["cases"] > 100

@@ -21,7 +21,7 @@ SMALL = ControllerConfig(total_steps=256, steps_per_update=16, batch_size=64, ep
 
 @pytest.fixture(scope="module")
 def training(world_model: WorldModel, rollouts: Rollouts):
-    return train_in_dream(world_model, rollouts, DREAM, SMALL, seed=0)
+    return train_in_dream(world_model, visited_states(world_model, rollouts), DREAM, SMALL, seed=0)
 
 
 def test_the_baseline_is_the_network_before_training(training):

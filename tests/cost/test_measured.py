@@ -2,6 +2,8 @@
 
 import math
 import random
+from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -12,7 +14,10 @@ from support.walks import REWRITER
 
 from rlflow import zoo
 from rlflow.cost import pricing
+from rlflow.cost.base import CostContext
 from rlflow.cost.measured import MeasuredCost, empty_price_list
+from rlflow.cost.models import COST_MODELS
+from rlflow.cost.price_list import Price, PriceList, read
 from rlflow.cost.pricing import PricingConfig
 from rlflow.cost.regions import partition, updated
 from rlflow.errors import PriceError, RLFlowError
@@ -52,7 +57,7 @@ def test_a_missing_price_is_taken_once_and_kept(linear, setting):
 
 @pytest.mark.parametrize("setting", SETTINGS)
 def test_a_frozen_list_refuses_what_it_does_not_know(linear, setting):
-    with pytest.raises(PriceError, match=rf"no {setting} price for MatMul float32\[3, 5\].*let a pricing run add it"):
+    with pytest.raises(PriceError, match=rf"no {setting} price for MatMul float32\[3, 5\].*measure it there, or"):
         MeasuredCost(setting, empty_price_list(1), None).runtime_ms(linear)
 
 
@@ -148,6 +153,45 @@ def test_a_frozen_list_tells_what_is_missing_and_measures_nothing(linear, drawn_
     model = MeasuredCost("as_written", empty_price_list(1), None)
     assert model.measure([linear]) == 2
     assert not drawn_timings.batches
+
+
+def published(prices: PriceList, folder: Path) -> CostContext:
+    """What a study gives that says `cost.prices`."""
+    prices.save(folder / "zoo.json.gz")
+    return CostContext("as_written", published=folder / "zoo.json.gz")
+
+
+def test_published_prices_of_this_machine_count_and_what_is_missing_is_measured(linear, drawn_timings, tmp_path):
+    listed = empty_price_list(1)
+    MeasuredCost("as_written", listed, PricingConfig()).measure([linear])
+    known = dict(listed.prices)
+    dropped = known.popitem()[0]
+    listed.prices = {key: Price(7.0, price.description) for key, price in known.items()}
+    batches = len(drawn_timings.batches)
+
+    model = COST_MODELS.get("measured")(published(listed, tmp_path))
+    assert model.runtime_ms(linear) == 7.0 + model.price_list.prices[dropped].ms
+    assert len(drawn_timings.batches) == batches + 1
+    assert read(tmp_path / "zoo.json.gz") == listed, "what is published is not written to"
+
+
+def test_published_prices_of_another_machine_are_all_there_is(linear, drawn_timings, tmp_path, caplog):
+    """Graphs cost what they cost there, by its block of channels; the one with a new node has no price."""
+    listed = empty_price_list(1)
+    runtime_ms = MeasuredCost("as_written", listed, PricingConfig()).runtime_ms(linear)
+    batches = len(drawn_timings.batches)
+    elsewhere = replace(listed, hardware="elsewhere", machine="an old laptop", block=listed.block + 1)
+    context = published(elsewhere, tmp_path)
+
+    model = COST_MODELS.get("measured")(context)
+    assert "has prices of another machine: an old laptop. None is measured here" in caplog.text
+    assert model.runtime_ms(linear) == runtime_ms
+    deployed = COST_MODELS.get("measured")(replace(context, setting="deployed"))
+    assert deployed.reordering.config.block == elsewhere.block
+    larger = graph([("MatMul", "x w", "y")], {"x": (3, 4)}, {"y": (3, 9)}, {"w": weight(4, 9)})
+    with pytest.raises(PriceError, match=r"no as_written price for MatMul .* on an old laptop, .* with `predicted`"):
+        model.runtime_ms(larger)
+    assert len(drawn_timings.batches) == batches
 
 
 def test_patience_with_a_slow_machine_ends_and_says_so(linear, drawn_timings):

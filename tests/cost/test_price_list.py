@@ -2,14 +2,16 @@ import json
 
 import pytest
 
-from rlflow.cost.price_list import Price, PriceList, load
+from rlflow.cost.price_list import Price, PriceList, load, read
 from rlflow.errors import PriceError
 from rlflow.runtime.timing.batches import PROTOCOL_VERSION
+
+HEAD = f'{{"protocol": {PROTOCOL_VERSION}, "hardware": "abc", "machine": "m", "block": 16, '
 
 
 @pytest.fixture
 def prices() -> PriceList:
-    made = PriceList("abc", "a machine", probe_ms=0.75)
+    made = PriceList("abc", "a machine", probe_ms=0.75, block=8)
     made.add("deployed", "f2", Price(0.5, "MatMul", sigma_ms=0.0125))
     made.add("as_written", "f1", Price(0.25, "Add", estimated=True))
     return made
@@ -22,8 +24,26 @@ def test_a_saved_list_is_the_same_list(prices, tmp_path):
     assert [p.name for p in path.parent.iterdir()] == ["prices.json"]
 
 
+def test_a_compressed_list_is_the_same_list_and_equal_lists_are_equal_files(prices, tmp_path):
+    for name in ("a.json.gz", "b.json.gz"):
+        prices.save(tmp_path / name)
+    assert load(tmp_path / "a.json.gz", "abc") == prices
+    assert (tmp_path / "a.json.gz").read_bytes() == (tmp_path / "b.json.gz").read_bytes()
+    assert (tmp_path / "a.json.gz").read_bytes()[:2] == b"\x1f\x8b"
+
+
+@pytest.mark.parametrize("kept", [0.0, 0.5, 0.99])
+def test_a_damaged_compressed_list_is_refused(prices, tmp_path, kept):
+    path = tmp_path / "p.json.gz"
+    prices.save(path)
+    whole = path.read_bytes()
+    path.write_bytes(whole[: int(kept * len(whole))])
+    with pytest.raises(PriceError, match=r"p\.json\.gz is not a price list .* delete it"):
+        read(path)
+
+
 def test_equal_lists_are_equal_files(prices, tmp_path):
-    other = PriceList("abc", "a machine", probe_ms=0.75)
+    other = PriceList("abc", "a machine", probe_ms=0.75, block=8)
     for key, price in reversed(prices.prices.items()):
         other.prices[key] = price
     prices.save(tmp_path / "a.json")
@@ -37,8 +57,9 @@ def test_a_price_is_never_replaced_and_settings_do_not_mix(prices):
     assert prices.get("as_written", "f2") is None
 
 
-def test_another_machine_is_refused_by_name(prices, tmp_path):
+def test_another_machine_is_refused_by_name_and_may_be_read(prices, tmp_path):
     prices.save(tmp_path / "p.json")
+    assert read(tmp_path / "p.json") == prices
     with pytest.raises(PriceError, match=r"p\.json was measured on other hardware \(a machine\): delete it"):
         load(tmp_path / "p.json", "abd")
 
@@ -64,17 +85,18 @@ def test_prices_that_were_measured_in_another_way_are_refused(prices, tmp_path, 
         "no json",
         "[]",
         "{}",
-        '{"hardware": "abc", "machine": "m", "prices": {}}',
-        '{"hardware": "abc", "machine": "m", "probe_ms": 1.0, "prices": {"k": {"ms": 1}}}',
-        '{"hardware": "abc", "machine": "m", "probe_ms": 1.0, "prices": {"k": 1}}',
-        '{"hardware": "abc", "machine": "m", "probe_ms": 1.0, "prices": [1]}',
-        '{"hardware": "abc", "machine": "m", "probe_ms": 1.0, "prices": {"k": {"ms": "fast", "description": "d"}}}',
-        '{"hardware": "abc", "machine": "m", "probe_ms": 1.0, "prices": {"k": {"ms": -1.0, "description": "d"}}}',
-        '{"hardware": "abc", "machine": "m", "probe_ms": 1.0, "prices": {"k": {"ms": NaN, "description": "d"}}}',
-        '{"hardware": "a", "machine": "", "probe_ms": 1, "prices": {"": {"ms": 1, "description": "", "sigma_ms": -1}}}',
+        HEAD + '"prices": {}}',
+        HEAD + '"probe_ms": 1.0, "prices": {"k": {"ms": 1}}}',
+        HEAD + '"probe_ms": 1.0, "prices": {"k": 1}}',
+        HEAD + '"probe_ms": 1.0, "prices": [1]}',
+        HEAD + '"probe_ms": 1.0, "prices": {"k": {"ms": "fast", "description": "d"}}}',
+        HEAD + '"probe_ms": 1.0, "prices": {"k": {"ms": -1.0, "description": "d"}}}',
+        HEAD + '"probe_ms": 1.0, "prices": {"k": {"ms": NaN, "description": "d"}}}',
+        HEAD + '"probe_ms": 1.0, "prices": {"k": {"ms": 1.0, "description": "d", "sigma_ms": -1}}}',
     ],
 )
 def test_a_damaged_file_is_refused(content, tmp_path):
+    """All but the first four are right up to the prices."""
     (tmp_path / "p.json").write_text(content)
     with pytest.raises(PriceError, match=r"p\.json is not a price list .* delete it"):
         load(tmp_path / "p.json", "abc")

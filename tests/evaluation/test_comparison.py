@@ -108,6 +108,23 @@ def test_a_budget_is_kept(case: Case, tmp_path: Path):
     assert len(outcome.result.trajectory.steps) <= 1
 
 
+def test_a_graph_that_two_methods_have_found_is_one_model(case: Case, tmp_path: Path):
+    """Checked and timed once; the third one, which has no rules, found another."""
+    graph, outcomes = from_onnx(case.path), {}
+    idle = replace(case.greedy, rewriter=Rewriter(()))
+    for alias, method in (("first", case.greedy), ("second", case.greedy), ("idle", idle)):
+        contender, others = Contender(method, Budget(), alias=alias), tuple(outcomes.values())
+        outcomes[alias] = comparison.compete(
+            contender, graph, case.path, tmp_path, CONFIG, tmp_path / "kept" / alias, others=others
+        )
+    assert [outcome.model.stem for outcome in outcomes.values()] == ["first", "first", "idle"]
+    assert not (tmp_path / "second.onnx").exists()
+    assert outcomes["second"].equivalence is outcomes["first"].equivalence
+    times_ms = comparison.time_all(case.path, outcomes, CONFIG, lambda fraction, text: None).times_ms["deployed"]
+    assert list(times_ms["second"]) == list(times_ms["first"]) != list(times_ms["idle"])
+    assert set(times_ms) == {"original", "original again", "first", "second", "idle"}
+
+
 def test_one_method_competes_with_several_settings(case: Case, tmp_path: Path):
     """Under a name of its own, or it would be given the result that is kept of the other."""
     graph = from_onnx(case.path)

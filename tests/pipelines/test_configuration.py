@@ -1,6 +1,7 @@
 """conf/: everything composes, params.yaml is what it composes to, and its numbers are those that the library takes."""
 
 import shutil
+from collections.abc import Iterator
 from dataclasses import asdict, fields
 from functools import cache
 from pathlib import Path
@@ -22,6 +23,7 @@ from rlflow.rules import library
 from rlflow.rules.matching.rewriter import Rewriter
 from rlflow.rules.synthesis.families import SHIPPED
 from rlflow.rules.verification.verify import VerificationConfig
+from rlflow.saturation.ilp import Limits
 from rlflow.search.base import Search
 from rlflow.search.rule_selection import SelectionConfig
 from rlflow.tracking import composition
@@ -103,6 +105,37 @@ def test_every_search_of_the_group_competes():
     }
 
 
+@pytest.mark.parametrize("overrides", [(), ("experiment=smoke",), ("experiment=two_layers",)], ids=str)
+def test_no_clock_decides_what_must_repeat(overrides: tuple[str, ...]):
+    """Prices are predicted at the model's own pace, and every budget is a count: of rules, of rollouts, of searches and
+    of the searches that these consist of. Not vacuous: left to themselves, three methods would look at a clock.
+    """
+    plain: Any = OmegaConf.to_container(compose(*overrides), resolve=True)
+    assert plain["cost"]["kind"] in ("predicted", "analytic")
+    assert plain["cost"].get("pace", 1.0) == 1.0
+    assert "time" not in str(plain["rules"])
+    assert plain["rollouts"]["time_limit_s"] is None
+    shared = library.load().select([]), Rewriter(()), AnalyticCost()
+    timed = set()
+    for name, section in plain["evaluation"]["methods"].items():
+        assert section["time_s"] is None
+        assert section["expansions"] or name in ("greedy", "tensat"), f"nothing ends {name}"
+        factory = METHODS.get(section["method"])
+        assert not list(_clocks(factory(*shared, **section["options"])))
+        timed |= {name for _ in _clocks(factory(*shared))}
+    assert timed == {"tensat", "equality_saturation", "best"}
+
+
+def _clocks(value: Any) -> Iterator[float]:
+    """The limits in seconds of a search, of its parts and of theirs."""
+    if isinstance(value, tuple):
+        yield from (clock for part in value for clock in _clocks(part))
+    elif isinstance(value, Search | Limits):
+        for entry in fields(value):
+            found = getattr(value, entry.name)
+            yield from [found] if entry.name == "time_s" and found is not None else _clocks(found)
+
+
 def test_params_yaml_is_what_conf_composes_to(repository: Path):
     composed = OmegaConf.to_yaml(complete_graphs(compose()), resolve=True)
     assert (repository / "params.yaml").read_text() == composed, "run `python -m rlflow.tracking.composition`"
@@ -141,7 +174,7 @@ def test_every_reward_is_one_that_the_environment_knows(option: str):
 
 @pytest.mark.parametrize("option", ["cost=fused", "cost=as_written"])
 def test_pricing_is_all_in_conf(option: str):
-    written = set(compose(option).cost) - {"kind", "setting"}
+    written = set(compose(option).cost) - {"kind", "setting", "prices"}
     assert written == {entry.name for entry in fields(PricingConfig)}
 
 

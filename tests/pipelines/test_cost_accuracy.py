@@ -9,8 +9,10 @@ from hydra import compose, initialize_config_dir
 from support.documents import documents
 
 from rlflow import zoo
+from rlflow.cost import price_list
 from rlflow.evaluation.results import check_results
 from rlflow.evaluation.tables import cost_accuracy_table
+from rlflow.runtime.hardware import fingerprint
 
 
 def test_every_large_model_of_the_zoo_is_in_it(repository: Path) -> None:
@@ -38,4 +40,7 @@ def test_a_tiny_study(repository: Path, store_root: Path, command: Callable) -> 
     row = json.loads((results / "cost_accuracy/metrics.json").read_text())["tiny_merge"]
     assert row["cost_model_ms"] == pytest.approx(row["regions_ms"] + row["reorders_ms"], rel=1e-9)
     assert row["difference_percent"] == pytest.approx(100 * (row["cost_model_ms"] / row["end_to_end_ms"] - 1), rel=1e-9)
+    published = price_list.read(store_root / "data/prices/zoo.json.gz")
+    assert published.prices
+    assert published.hardware == fingerprint(threads=1).key
     assert not list((store_root / ".checkpoints/cost_accuracy").iterdir()), "nothing to go on from"

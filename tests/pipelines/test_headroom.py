@@ -8,6 +8,8 @@ import pytest
 from hydra import compose, initialize_config_dir
 from omegaconf import DictConfig
 
+from rlflow.cost import price_list
+from rlflow.cost.measured import empty_price_list
 from rlflow.evaluation.results import check_results
 from rlflow.optimise.gate import GateConfig
 
@@ -60,6 +62,23 @@ def test_a_tiny_study(repository: Path, store_root: Path, command: Callable):
     assert list(metrics["tiny_merge"]["analytic"]) == ["original", "greedy", "random"]
     assert metrics["tiny_merge"]["analytic"]["greedy"]["improvement_percent"] > 10
     assert not list((store_root / ".checkpoints/headroom").iterdir()), "nothing to go on from"
+
+
+@pytest.mark.study
+def test_what_a_study_measures_joins_the_published_prices(repository: Path, store_root: Path, command: Callable):
+    """Which begin empty here, as if nothing of this graph had been measured."""
+    prices = store_root / "data/prices/zoo.json.gz"
+    empty_price_list(threads=1).save(prices)
+    program = (
+        "python",
+        str(repository / "pipelines/headroom.py"),
+        "graphs.analytic=[]",
+        *TINY[1:3],
+        "methods=[greedy]",
+    )
+    command(*program, cwd=store_root)
+    row = json.loads((store_root / "data/results/headroom/metrics.json").read_text())["tiny_merge"]["fused"]["greedy"]
+    assert row["prices_measured"] == len(price_list.read(prices).prices) > 1
 
 
 @pytest.mark.study

@@ -82,9 +82,10 @@ def test_only_these_keys_are_optional(documents, name):
     effort = {"prices_asked", "prices_measured", "rewriting_s", "pricing_s", "measuring_s"}
     optional = {
         "equivalence": {"float64"},
-        "evaluate": graphs | methods | effort | {"steps", "distinct_rules", "trajectory"},
+        "evaluate": graphs | methods | effort | {"steps", "distinct_rules", "trajectory", "far_share"},
         "headroom": {"analytic", "gpu", "greedy", "equality_saturation", "10", "100"},
         "price_search": {"bert", "squeezenet1_1"},
+        "repro_study": {"generate_rules", "evaluate", "data/rules", "data/policies", "data/models"},
         "price_model": graphs | {"regions", "graphs", "rewrites", "0", "0.5", "1", "2"},
         "rule_study": {"foreign.txt"},
         "rules_applied": graphs | {"untouched", "rlflow", "greedy", "merge", "sum", "never", "cancel"},

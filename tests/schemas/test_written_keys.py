@@ -35,6 +35,7 @@ WRITERS = {name: [f"pipelines/{name}.py"] for name in schemas.names() if name in
     ],
     "price_search": ["pipelines/price_search.py", "src/rlflow/evaluation/price_search.py"],
     "replay": ["src/rlflow/cli/replay.py", "src/rlflow/trajectory"],
+    "repro_study": ["pipelines/repro_study.py", "src/rlflow/evaluation/reproduction_report.py", "src/rlflow/schemas"],
     "reproduction": ["src/rlflow/evaluation"],
     "rule_study": ["benchmarks/rules.py", "src/rlflow/rules"],
     "rules_applied": ["pipelines/evaluate.py"],

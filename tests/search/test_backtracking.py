@@ -46,6 +46,19 @@ def test_the_queue_is_bounded(shipped, bert):
     assert bounded.best_ms < bounded.start_ms
 
 
+def test_a_graph_is_made_when_its_turn_comes(shipped, bert):
+    """Many wait for each that is made; the best is made even if the budget ends before its turn. Some rewrites are
+    carried out to be priced, so that there are more of them than expansions.
+    """
+    found = make("backtracking", shipped).optimise(bert, Budget(expansions=12))
+    assert 12 <= found.effort.rewrites < found.effort.prices_asked / 5
+    assert found.best_ms == min(step.runtime_ms for step in found.trajectory.steps)
+    one = make("backtracking", shipped).optimise(bert, Budget(expansions=1))
+    work = make("greedy", shipped).begin(bert, Budget())
+    assert len(one.trajectory.steps) == 1
+    assert one.best_ms == min(option.runtime_ms for option in work.options(work.start))
+
+
 @pytest.mark.parametrize("alpha", [0.0, -1.0, float("nan")])
 def test_an_alpha_that_is_not_positive_is_refused(shipped, alpha):
     with pytest.raises(InputError, match=r"alpha .* must be positive"):

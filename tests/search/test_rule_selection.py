@@ -17,10 +17,8 @@ from rlflow.search.rule_selection import RuleSet, SelectionConfig, select_rules
 
 pytestmark = pytest.mark.slow
 
-# a time limit that nothing here comes near: a clock must not decide; and one expansion, after which no chain has begun
-QUICK = SelectionConfig(
-    size=6, backtracking_expansions=3, random_rewrites=30, random_searches=2, chain_expansions=1, time_limit_s=600
-)
+# one expansion, after which no chain has begun
+QUICK = SelectionConfig(size=6, backtracking_expansions=3, random_rewrites=30, random_searches=2, chain_expansions=1)
 
 
 @pytest.fixture(scope="module")

@@ -6,6 +6,8 @@ import pytest
 
 from rlflow import zoo
 from rlflow.cost.analytic import AnalyticCost
+from rlflow.cost.measured import MeasuredCost
+from rlflow.cost.price_list import Price, PriceList, read
 from rlflow.errors import InputError
 from rlflow.ir.structural_hash import structural_hash
 from rlflow.onnx_io import from_onnx, save_model
@@ -41,6 +43,18 @@ def test_an_unknown_cost_model_is_refused_with_the_known_ones() -> None:
     assert isinstance(cost_model_of({"kind": "analytic"}), AnalyticCost)
     with pytest.raises(InputError, match="no cost model 'guessed': choose"):
         cost_model_of({"kind": "guessed"})
+
+
+def test_published_prices_are_those_of_the_section(tmp_path: Path) -> None:
+    """A measured model that knows one price, of the machine that it was taken on."""
+    listed = PriceList("elsewhere", "an old laptop")
+    listed.add("deployed", "f1", Price(0.5, "MatMul"))
+    listed.save(tmp_path / "zoo.json.gz")
+    made = cost_model_of({"kind": "measured", "setting": "deployed", "prices": str(tmp_path / "zoo.json.gz")})
+    assert isinstance(made, MeasuredCost)
+    assert (made.price_list, made.pricing) == (listed, None)
+    save_prices(made, tmp_path / "prices.json")
+    assert read(tmp_path / "prices.json") == listed
 
 
 def test_a_model_that_measures_nothing_leaves_an_empty_list(tmp_path: Path) -> None:

@@ -14,7 +14,9 @@ CONFIG = DreamConfig(temperature=0.0)
 
 
 def test_cases_are_the_windows_inside_episodes(world_model: WorldModel, rollouts: Rollouts) -> None:
-    report = open_loop(world_model, rollouts, rollouts.episodes, CONFIG, seed=0, horizons=(1, 3, 1000))
+    report = open_loop(
+        world_model, rollouts, world_model.latents(rollouts), rollouts.episodes, CONFIG, seed=0, horizons=(1, 3, 1000)
+    )
     assert set(report) == {1, 3}
     lengths = [episode.num_steps for episode in rollouts.episodes]
     assert report[1]["cases"] == sum(lengths)
@@ -22,7 +24,9 @@ def test_cases_are_the_windows_inside_episodes(world_model: WorldModel, rollouts
 
 
 def test_the_copy_baseline_is_the_true_change(world_model: WorldModel, rollouts: Rollouts) -> None:
-    report = open_loop(world_model, rollouts, rollouts.episodes, CONFIG, seed=0, horizons=(1,))
+    report = open_loop(
+        world_model, rollouts, world_model.latents(rollouts), rollouts.episodes, CONFIG, seed=0, horizons=(1,)
+    )
     _, change = pad_episodes(rollouts.episodes).valid_transitions(torch.zeros(len(rollouts.graphs), 6))
     assert report[1]["cost_copy"] == pytest.approx(change.cost.abs().mean().item(), rel=1e-4)
     assert report[1]["counts_copy"] == pytest.approx(change.counts.abs().mean().item(), rel=1e-4)
@@ -44,7 +48,7 @@ def test_an_oracle_has_no_error(world_model: WorldModel, rollouts: Rollouts, mon
         return following, sequences.reward[0, inside - 1], torch.zeros(len(times)), hidden
 
     monkeypatch.setattr("rlflow.world_model.diagnostics.imagine", oracle)
-    report = open_loop(world_model, rollouts, episodes, CONFIG, seed=0, horizons=(1, 4))
+    report = open_loop(world_model, rollouts, world_model.latents(rollouts), episodes, CONFIG, seed=0, horizons=(1, 4))
     for errors in report.values():
         assert (errors["latent"], errors["counts"], errors["cost"], errors["reward"]) == (0, 0, 0, 0)
         assert errors["rule_mask"] == 1
@@ -53,15 +57,17 @@ def test_an_oracle_has_no_error(world_model: WorldModel, rollouts: Rollouts, mon
 
 
 def test_the_fitted_model_beats_its_baselines_at_one_step(world_model: WorldModel, rollouts: Rollouts) -> None:
-    report = open_loop(world_model, rollouts, rollouts.episodes, CONFIG, seed=0, horizons=(1,))[1]
+    report = open_loop(
+        world_model, rollouts, world_model.latents(rollouts), rollouts.episodes, CONFIG, seed=0, horizons=(1,)
+    )[1]
     for name, baseline in (("counts", "counts_copy"), ("cost", "cost_copy"), ("reward", "reward_mean")):
         assert report[name] < report[baseline]
     assert report["rule_mask"] > max(report["rule_mask_copy"], report["rule_mask_majority"])
 
 
 def test_a_collapsed_latent_is_seen(world_model: WorldModel, rollouts: Rollouts) -> None:
-    spread = latent_spread(world_model, rollouts.graphs)
+    spread = latent_spread(world_model.latents(rollouts))
     assert spread["latent_variance_min"] == pytest.approx(1, abs=1e-3)
     assert 1 <= spread["latent_effective_dimensions"] <= 6
-    collapsed = latent_spread(world_model, [rollouts.graphs[0]] * 5)
+    collapsed = latent_spread(world_model.encoder.encode([rollouts.graphs[0]] * 5))
     assert collapsed["latent_variance_mean"] == pytest.approx(0, abs=1e-6)

@@ -7,7 +7,7 @@ from rlflow.world_model.termination import termination_accuracy
 
 def test_the_end_follows_from_the_action(world_model: WorldModel, rollouts: Rollouts) -> None:
     """Every end of these episodes is a choice, so that M can know it; guessing the commoner outcome cannot."""
-    accuracy, majority, cases = termination_accuracy(world_model, rollouts, rollouts.episodes)
+    accuracy, majority, cases = termination_accuracy(world_model, world_model.latents(rollouts), rollouts.episodes)
     steps = sum(episode.num_steps for episode in rollouts.episodes)
     ends = sum(int(episode.terminated.sum()) for episode in rollouts.episodes)
     assert 0 < ends < steps == cases

@@ -12,9 +12,9 @@ from rlflow.agents.config import ControllerConfig
 from rlflow.agents.controller import Controller, ControllerArguments, new_policy
 from rlflow.agents.maskable_ppo import OnUpdate, train_controller
 from rlflow.agents.selection import Judge, Selection
-from rlflow.representation.rollouts import Episode, Rollouts
+from rlflow.representation.rollouts import Episode
 from rlflow.world_model.config import DreamConfig
-from rlflow.world_model.dream_env import DreamEnv, Starts, visited_states
+from rlflow.world_model.dream_env import DreamEnv, Starts
 from rlflow.world_model.model import WorldModel
 
 
@@ -33,7 +33,7 @@ class DreamTraining:
 
 def train_in_dream(
     model: WorldModel,
-    rollouts: Rollouts,
+    starts: Starts,
     dream: DreamConfig,
     config: ControllerConfig,
     *,
@@ -42,8 +42,7 @@ def train_in_dream(
     on_update: OnUpdate | None = None,
     judge: Judge | None = None,
 ) -> DreamTraining:
-    """Train in dreams that start in states of the rollouts; only the judge, if there is one, takes real steps."""
-    starts = visited_states(model, rollouts)
+    """Train in dreams that begin in `starts`; only the judge, if there is one, takes real steps."""
     env = DreamEnv(model, starts, dream, seed=seed)
     selection = Selection(judge) if judge is not None else None
     controller = train_controller(

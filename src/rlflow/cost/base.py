@@ -135,18 +135,29 @@ def least_change_ms(cost_model: CostModel, before: Graph, after: Graph) -> float
     return 0.0 if told is None else told(before, after)
 
 
+def far_share(cost_model: CostModel, graph: Graph) -> float | None:
+    """Return the share of a graph's parts whose prices are far from what a cost model has learned from.
+
+    None for cost models that have learned nothing; others tell it as their method `far_share`.
+    """
+    told: Callable[[Graph], float] | None = getattr(cost_model, "far_share", None)
+    return None if told is None else told(graph)
+
+
 @dataclass(frozen=True)
 class CostContext:
     """The facts from which a cost model is made by its name; each uses those that it needs.
 
     `setting` is how the model will run, `dimensions` are the sizes of its dynamic dimensions by symbol, `prices` is the
-    file of a price list, and `settings` are numbers of the cost model's own.
+    file of this machine's price list, `settings` are numbers of the cost model's own, and `published` is the file of a
+    price list that may be another machine's.
     """
 
     setting: Setting = "deployed"
     dimensions: Mapping[str, int] = field(default_factory=dict)
     prices: Path | None = None
     settings: Mapping[str, Any] = field(default_factory=dict)
+    published: Path | None = None
 
     def configure(self, kind: type[T]) -> T:
         """Make the dataclass `kind` from the settings. `InputError` if it has no such setting."""

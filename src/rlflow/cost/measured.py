@@ -16,6 +16,7 @@ Invariant: a graph's price follows from the list alone. What the list does not h
 
 from __future__ import annotations
 
+import logging
 import math
 import time
 from collections import Counter
@@ -37,11 +38,13 @@ from rlflow.runtime.blocks import block_channels
 from rlflow.runtime.hardware import fingerprint
 from rlflow.runtime.session import Setting
 
+_LOGGER = logging.getLogger(__name__)
+
 
 def empty_price_list(threads: int) -> PriceList:
     """A list for this machine, without prices."""
     hardware = fingerprint(threads)
-    return PriceList(hardware.key, str(hardware))
+    return PriceList(hardware.key, str(hardware), block=block_channels())
 
 
 class Change(NamedTuple):
@@ -85,7 +88,8 @@ class MeasuredCost(RegionCost):
         price = self.price_list.get(self.setting, fragment.signature + self._sizes)
         if price is None:
             raise _NoPrice(
-                f"the price list has no {self.setting} price for {fragment.description}: let a pricing run add it"
+                f"there is no {self.setting} price for {fragment.description} on {self.price_list.machine}, and none "
+                "is to be measured here: measure it there, or price by a list of this machine or with `predicted`"
             )
         return max(0.0, price.ms - self.own_reorders_ms(graph, region))
 
@@ -169,11 +173,22 @@ def _fragment(graph: Graph, region: Region) -> Fragment:
 def measured(context: CostContext) -> MeasuredCost:
     """Make the cost model "measured"; its settings are those of `PricingConfig`.
 
-    `PriceError` if there is no price list in the file named, or if it belongs to another machine.
+    With published prices of another machine, graphs are priced as there, and nothing is measured. `PriceError` if there
+    is no price list in a file named, or if the one in `context.prices` belongs to another machine.
     """
     pricing = context.configure(PricingConfig)
-    if context.prices is None:
-        prices = empty_price_list(pricing.threads)
-    else:
-        prices = price_list.load(context.prices, fingerprint(pricing.threads).key)
-    return MeasuredCost(context.setting, prices, pricing, context.dimensions, ReorderConfig(block=block_channels()))
+    here = fingerprint(pricing.threads).key
+    published = None if context.published is None else price_list.read(context.published)
+    if published is not None and published.hardware != here:
+        _LOGGER.warning(
+            "%s has prices of another machine: %s. None is measured here", context.published, published.machine
+        )
+        return _of(published, None, context)
+    if context.prices is not None:
+        return _of(price_list.load(context.prices, here), pricing, context)
+    return _of(published or empty_price_list(pricing.threads), pricing, context)
+
+
+def _of(prices: PriceList, pricing: PricingConfig | None, context: CostContext) -> MeasuredCost:
+    """Price for the machine of a list."""
+    return MeasuredCost(context.setting, prices, pricing, context.dimensions, ReorderConfig(block=prices.block))

@@ -4,21 +4,27 @@
     prices.get("deployed", signature)           # Price(ms=0.41, description="MatMul ...", sigma_ms=0.01), or None
 
 A list belongs to one machine, one runtime version, one thread count and one way of measuring (`PROTOCOL_VERSION`). Only
-pricing appends to it.
+pricing appends to it, on that machine; elsewhere it may be read (`read`), and tells what things cost there. A file
+whose name ends in .gz is compressed.
 
 Invariant: a price once taken is never replaced, and equal lists are equal files.
 """
 
 from __future__ import annotations
 
+import gzip
 import json
 import math
+import zlib
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 from rlflow.atomic_file import written_whole
+from rlflow.cost.border_reorders import ReorderConfig
 from rlflow.errors import PriceError
 from rlflow.runtime.timing.batches import PROTOCOL_VERSION
+
+_COMPRESSED = ".gz"
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,15 +46,16 @@ class Price:
 
 @dataclass
 class PriceList:
-    """Prices by (setting, signature); `hardware` is the fingerprint's key.
+    """Prices by (setting, signature); `hardware` is the fingerprint's key, `machine` describes it.
 
     All are taken at the pace at which the probe of `runtime.timing.batches` takes `probe_ms`: that of the first timing;
-    None before it.
+    None before it. `block` is the machine's block of channels (`runtime.blocks`), on which prices of graphs depend.
     """
 
     hardware: str
     machine: str
     probe_ms: float | None = None
+    block: int = ReorderConfig.block
     prices: dict[str, Price] = field(default_factory=dict)
 
     def get(self, setting: str, signature: str) -> Price | None:
@@ -64,32 +71,44 @@ class PriceList:
             "hardware": self.hardware,
             "machine": self.machine,
             "probe_ms": self.probe_ms,
+            "block": self.block,
             "prices": {key: asdict(price) for key, price in sorted(self.prices.items())},
         }
+        data = (json.dumps(content, indent=1) + "\n").encode()
         with written_whole(path) as draft:  # several processes may share the list of a machine
-            draft.write_text(json.dumps(content, indent=1) + "\n")
+            draft.write_bytes(gzip.compress(data, mtime=0) if path.suffix == _COMPRESSED else data)
 
 
 def load(path: Path, hardware: str) -> PriceList:
-    """`PriceError` if the file is no price list, was measured in another way, or belongs to another machine."""
+    """Return the list of a machine, to be appended to.
+
+    `PriceError` as `read`, or if it belongs to another machine.
+    """
+    found = read(path)
+    if found.hardware != hardware:
+        raise PriceError(
+            f"{path} was measured on other hardware ({found.machine}): delete it, and it will be measured again here"
+        )
+    return found
+
+
+def read(path: Path) -> PriceList:
+    """Return the list of whichever machine. `PriceError` if the file is none, or was measured in another way."""
     try:
-        content = json.loads(path.read_text())
+        data = path.read_bytes()
+        content = json.loads(gzip.decompress(data) if path.suffix == _COMPRESSED else data)
         prices = {key: Price(**price) for key, price in content["prices"].items()}
-        found, machine, probe_ms = content["hardware"], content["machine"], content["probe_ms"]
+        found = PriceList(content["hardware"], content["machine"], content["probe_ms"], content["block"], prices)
         protocol = content.get("protocol")
     except FileNotFoundError:
         raise PriceError(f"there is no price list {path}: run the stage that takes the prices first") from None
+    except (ValueError, KeyError, TypeError, AttributeError, EOFError, gzip.BadGzipFile, zlib.error) as error:
+        raise PriceError(f"{path} is not a price list ({error}): delete it, and it will be measured again") from None
     except OSError as error:
         raise PriceError(f"the price list {path} cannot be read: {error.strerror}") from None
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise PriceError(f"{path} is not a price list ({error}): delete it, and it will be measured again") from None
     if protocol != PROTOCOL_VERSION:
         raise PriceError(
             f"{path} was measured in another way (protocol {protocol or 'unknown'}, not {PROTOCOL_VERSION}), and such "
             "prices do not compare: delete it, and it will be measured again"
         )
-    if found != hardware:
-        raise PriceError(
-            f"{path} was measured on other hardware ({machine}): delete it, and it will be measured again here"
-        )
-    return PriceList(found, machine, probe_ms, prices)
+    return found

@@ -61,7 +61,7 @@ class EnvironmentConfig:
 
 @dataclass(frozen=True, eq=False)
 class _State:
-    """The state of an episode: a graph with its price and matches.
+    """The state of an episode: a graph with its price, matches and arrays.
 
     counts: (R,) int64, matches of each rule that can be chosen. beyond: how many matches lie beyond L and cannot.
     """
@@ -71,6 +71,7 @@ class _State:
     matches: Matches
     counts: np.ndarray
     beyond: int
+    arrays: GraphArrays
 
     @cached_property
     def hash(self) -> str:
@@ -209,7 +210,7 @@ class SubstitutionEnv(gymnasium.Env[Observation, np.ndarray]):
 
     def graph_arrays(self) -> GraphArrays:
         """The current graph, not padded."""
-        return self._featuriser.arrays(self._now.graph)
+        return self._now.arrays
 
     def graph_hash(self) -> str:
         """The current graph's structural hash."""
@@ -274,7 +275,7 @@ class SubstitutionEnv(gymnasium.Env[Observation, np.ndarray]):
         found = np.array(matches.counts, dtype=np.int64)
         counts = np.minimum(found, self.actions.max_locations)
         beyond = int((found - counts).sum())
-        return _State(graph, self.evaluator.cost(graph), matches, counts, beyond)
+        return _State(graph, self.evaluator.cost(graph), matches, counts, beyond, self._featuriser.arrays(graph))
 
     def _info(self) -> dict[str, Any]:
         state = self._now

@@ -5,10 +5,11 @@
     figures = row(graph, outcome, cost_model, timing)                              for each method
 
 The invariant: a model that computes something else than the original is no outcome, and every figure of a row follows
-from an `Outcome` and the one `Timing`. The original competes too, as its own trivial baseline, timed twice.
+from an `Outcome` and the one `Timing`. The original competes too, as its own trivial baseline, timed twice. A graph
+that several methods have found may be exported, checked and timed once; their rows then tell the same of it.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -16,12 +17,13 @@ from typing import Any
 
 import numpy as np
 
-from rlflow.cost.base import CostModel
+from rlflow.cost.base import CostModel, far_share
 from rlflow.cost.work_ratios import work_ratios
 from rlflow.equivalence.compare import EquivalenceReport, compare
 from rlflow.errors import EquivalenceError
 from rlflow.evaluation.search_checkpoint import read_result, write_result
 from rlflow.ir.graph import Graph
+from rlflow.ir.structural_hash import structural_hash
 from rlflow.onnx_io import check_model, save_model, to_onnx
 from rlflow.optimise.diagnose import Derivation
 from rlflow.optimise.gate import GateConfig, check
@@ -87,8 +89,9 @@ def compete(
     checkpoint: Path,
     on_progress: OnProgress | None = None,
     before_keeping: Callable[[], None] = lambda: None,
+    others: Iterable[Outcome] = (),
 ) -> Outcome:
-    """Optimise, export and check.
+    """Optimise, export and check, or take over the model and the evidence of one of `others` that found the same graph.
 
     The result is kept in the folder `checkpoint` and read from there if the method has run before. `before_keeping`
     saves what the result rests on, such as prices measured on the way; it is called first, so that a kill leaves both
@@ -101,6 +104,11 @@ def compete(
         result = contender.optimiser.optimise(graph, contender.budget, on_progress)
         before_keeping()
         write_result(kept, result)
+
+    found = structural_hash(result.best)
+    same = next((other for other in others if structural_hash(other.result.best) == found), None)
+    if same is not None:
+        return Outcome(contender, result, same.model, same.equivalence)
 
     candidate = to_onnx(result.best)
     check_model(candidate)
@@ -117,8 +125,10 @@ def compete(
 
 def time_all(original: Path, outcomes: Mapping[str, Outcome], config: GateConfig, on_progress: OnProgress) -> Timing:
     """Time all models in alternating fresh sessions, in both settings."""
-    models = {ORIGINAL: original, again(ORIGINAL): original}
-    models |= {name: outcome.model for name, outcome in outcomes.items()}
+    timed_as: dict[Path, str] = {}
+    for name, outcome in outcomes.items():
+        timed_as.setdefault(outcome.model, name)
+    models = {ORIGINAL: original, again(ORIGINAL): original} | {name: model for model, name in timed_as.items()}
 
     def on_round(setting: Setting, done: int) -> None:
         fraction = (SETTINGS.index(setting) + done / config.rounds) / len(SETTINGS)
@@ -126,7 +136,7 @@ def time_all(original: Path, outcomes: Mapping[str, Outcome], config: GateConfig
 
     times_ms = {}
     for setting in SETTINGS:
-        times_ms[setting] = compare_latency(
+        measured = compare_latency(
             models,
             setting=setting,
             rounds=config.rounds,
@@ -135,6 +145,8 @@ def time_all(original: Path, outcomes: Mapping[str, Outcome], config: GateConfig
             seed=config.seed,
             on_round=partial(on_round, setting),
         )
+        shared = {name: measured[timed_as[outcome.model]] for name, outcome in outcomes.items()}
+        times_ms[setting] = measured | shared
     return Timing(times_ms)
 
 
@@ -146,6 +158,7 @@ def original_row(
     runtime_ms = cost_model.runtime_ms(graph)
     return {
         **work_ratios(cost_model, graph, graph),
+        **_trust(cost_model, graph),
         "cost_before_ms": runtime_ms,
         "cost_after_ms": runtime_ms,
         "improvement_percent": 0.0,
@@ -166,6 +179,7 @@ def row(graph: Graph, outcome: Outcome, cost_model: CostModel, timing: Timing) -
     steps = result.trajectory.steps
     return {
         **work_ratios(cost_model, graph, result.best),
+        **_trust(cost_model, result.best),
         "cost_before_ms": result.start_ms,
         "cost_after_ms": result.best_ms,
         "improvement_percent": result.improvement_percent,
@@ -194,6 +208,12 @@ def _latency(timing: Timing, name: str) -> dict[str, Any]:
         figures[f"latency_ratio_{setting}_ci95"] = measured.ci95
         figures[f"latency_{setting}_ms"] = timing.median_ms(setting, name)
     return figures
+
+
+def _trust(cost_model: CostModel, graph: Graph) -> dict[str, float]:
+    """The trust that a graph's price deserves, of cost models that know."""
+    share = far_share(cost_model, graph)
+    return {} if share is None else {"far_share": share}
 
 
 def _evidence(report: EquivalenceReport) -> dict[str, float]:

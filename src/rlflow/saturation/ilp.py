@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass, field, replace
+from math import inf
 from typing import NamedTuple
 
 import numpy as np
@@ -32,20 +33,22 @@ _SUPPORT = (0.01, 0.3, 0.6)  # loops of a relaxation are looked for among choice
 
 @dataclass(frozen=True)
 class Limits:
-    """Limits of one extraction: seconds, and nodes of HiGHS's branch and bound, with which results repeat anywhere.
+    """Limits of one extraction: seconds, None for no limit, and nodes of HiGHS's branch and bound.
 
-    A solution within `relative_gap` of the bound counts as the optimum. `InputError` for a negative limit.
+    With nodes alone results repeat anywhere. A solution within `relative_gap` of the bound counts as the optimum.
+    `InputError` for a negative limit.
     """
 
-    time_s: float = 60.0
+    time_s: float | None = 60.0
     nodes: int = 2000
     relative_gap: float = 1e-5
     relaxations: int = 8
 
     def __post_init__(self) -> None:
         for name in ("time_s", "nodes", "relative_gap", "relaxations"):
-            if not getattr(self, name) >= 0:
-                raise InputError(f"a limit of an extraction cannot be negative: {name} is {getattr(self, name)}")
+            limit = getattr(self, name)
+            if limit is not None and not limit >= 0:
+                raise InputError(f"a limit of an extraction cannot be negative: {name} is {limit}")
 
 
 def extract(problem: Problem, incumbent: Solution | None = None, limits: Limits | None = None) -> Solution | None:
@@ -94,7 +97,8 @@ class _Extraction:
 
     @property
     def left_s(self) -> float:
-        return self.limits.time_s - (time.perf_counter() - self.started)
+        time_s = self.limits.time_s
+        return inf if time_s is None else time_s - (time.perf_counter() - self.started)
 
     def _relaxed(self, program: IntegerProgram) -> IntegerProgram:
         """Solve the linear relaxation until it breaks no loop; return the program without what turned out too dear."""

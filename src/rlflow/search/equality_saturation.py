@@ -196,8 +196,8 @@ class EqualitySaturation(Search):
         return ilp.extract(extraction.problem, incumbent, self._limits(work, _SOLVING))
 
     def _limits(self, work: Workspace, part: float) -> ilp.Limits:
-        share_s = _share(work, part)
-        return self.limits if share_s is None else replace(self.limits, time_s=min(self.limits.time_s, share_s))
+        limits_s = [seconds for seconds in (self.limits.time_s, _share(work, part)) if seconds is not None]
+        return replace(self.limits, time_s=min(limits_s, default=None))
 
     def _optimality(self, exploration: Exploration, solution: Solution, found: State) -> Optimality:
         """Tell how much dearer what was found in the end is than the bound, and if that is as good as nothing.

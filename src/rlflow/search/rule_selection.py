@@ -36,7 +36,10 @@ FORMAT_VERSION = 2
 
 @dataclass(frozen=True)
 class SelectionConfig:
-    """`size` rules at most besides those of chains; the budgets of the searches; what a step must save to be a use."""
+    """`size` rules at most besides those of chains; the budgets of the searches; what a step must save to be a use.
+
+    All budgets are counts, so that the choice depends on no clock.
+    """
 
     size: int = 14
     least_gain_percent: float = 0.005
@@ -44,7 +47,6 @@ class SelectionConfig:
     random_rewrites: int = 300
     random_searches: int = 3
     chain_expansions: int = 300
-    time_limit_s: float = 60.0
     seed: int = 0
 
 
@@ -224,27 +226,18 @@ def _skeleton(graph: Graph) -> int:
 
 def _chained(search: Chains, graph: Graph, config: SelectionConfig) -> Counter[str]:
     """Rule -> steps of the search from its first chain on; before that each step counts as a use."""
-    budget = Budget(time_s=_share_s(config), expansions=config.chain_expansions)
+    budget = Budget(expansions=config.chain_expansions)
     steps = search.optimise(graph, budget).trajectory.steps
     return Counter(step.rule for step in dropwhile(lambda step: step.reward >= config.least_gain_percent, steps))
-
-
-def _share_s(config: SelectionConfig) -> float:
-    """The time of one search."""
-    return config.time_limit_s / (3 + config.random_searches)
 
 
 def _searches(
     library: Library, rewriter: Rewriter, cost_model: CostModel, config: SelectionConfig
 ) -> Sequence[tuple[Optimiser, Budget]]:
-    share_s = _share_s(config)
-    rewrites = Budget(time_s=share_s, expansions=config.random_rewrites)
+    rewrites = Budget(expansions=config.random_rewrites)
     return [
-        (Greedy(library, rewriter, cost_model), Budget(time_s=share_s)),
-        (
-            Backtracking(library, rewriter, cost_model),
-            Budget(time_s=share_s, expansions=config.backtracking_expansions),
-        ),
+        (Greedy(library, rewriter, cost_model), Budget()),
+        (Backtracking(library, rewriter, cost_model), Budget(expansions=config.backtracking_expansions)),
         *(
             (RandomSearch(library, rewriter, cost_model, seed=config.seed + i), rewrites)
             for i in range(config.random_searches)

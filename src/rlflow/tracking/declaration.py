@@ -45,6 +45,11 @@ def read_declaration(name: str, root: Path) -> StageDeclaration:
     )
 
 
+def stage_names(root: Path) -> tuple[str, ...]:
+    """The stages of `root`/dvc.yaml, in its order, in which each comes after those that it depends on."""
+    return tuple(_stages(root))
+
+
 def outputs_by_kind(root: Path) -> dict[str, Kind | None]:
     """The outputs of all stages of `root`/dvc.yaml, and how each is the same when it is written again, where `meta`
     says it.

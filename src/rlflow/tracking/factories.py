@@ -42,7 +42,7 @@ def model_file_of(graph: Section, place: Path) -> Path:
 
 
 def cost_model_of(cost: Section, prices: Path | None = None) -> CostModel:
-    """Make the cost model of section `cost`; what is missing from the prices of a file is measured."""
+    """Make the cost model of section `cost`; what is missing from the prices of this machine in a file is measured."""
     kind, context = cost_context_of(cost, prices)
     return COST_MODELS.get(kind)(context)
 
@@ -50,8 +50,8 @@ def cost_model_of(cost: Section, prices: Path | None = None) -> CostModel:
 def cost_context_of(cost: Section, prices: Path | None = None) -> tuple[str, CostContext]:
     """Return the kind of that cost model, and what it is made from."""
     settings = dict(cost)
-    kind, setting = settings.pop("kind"), settings.pop("setting", "deployed")
-    return kind, CostContext(setting, prices=prices, settings=settings)
+    kind, setting, published = settings.pop("kind"), settings.pop("setting", "deployed"), settings.pop("prices", None)
+    return kind, CostContext(setting, prices=prices, settings=settings, published=published and Path(published))
 
 
 def priced(stage: Stage, start: Path | None = None) -> tuple[CostModel, Callable[[], None]]:

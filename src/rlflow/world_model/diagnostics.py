@@ -6,7 +6,6 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from rlflow.representation.graph_arrays import GraphArrays
 from rlflow.representation.rollouts import Episode, Rollouts
 from rlflow.world_model.config import DreamConfig
 from rlflow.world_model.dataset import pad_episodes
@@ -21,6 +20,7 @@ HORIZONS = (1, 5, 10, 20, 50)
 def open_loop(
     model: WorldModel,
     rollouts: Rollouts,
+    latents: Tensor,
     episodes: Sequence[Episode],
     config: DreamConfig,
     *,
@@ -28,6 +28,8 @@ def open_loop(
     horizons: Sequence[int] = HORIZONS,
 ) -> dict[int, dict[str, float]]:
     """Errors after k imagined steps under the true actions, from every state of episodes, for k in horizons.
+
+    latents (G, Z): of the rollouts' graphs, as `WorldModel.latents` encodes them.
 
     Each entry holds `cases` and, each with its baseline: mean absolute errors `latent`, `counts`, `cost` (percent)
     against `..._copy`, the last known value; `reward` of the k-th step (percent) against `reward_mean`, the mean
@@ -37,7 +39,6 @@ def open_loop(
     reaches are left out.
     """
     generator = torch.Generator().manual_seed(seed)
-    latents = model.latents(rollouts)
     sequences = pad_episodes(episodes)
     truth = sequences.states(latents)
 
@@ -76,13 +77,12 @@ def open_loop(
 
 
 @torch.no_grad()
-def latent_spread(model: WorldModel, graphs: Sequence[GraphArrays]) -> dict[str, float]:
-    """The spread of z over graphs, which shows whether V has collapsed.
+def latent_spread(z: Tensor) -> dict[str, float]:
+    """The spread of z (G, Z) over graphs, which shows whether V has collapsed.
 
     Least and mean variance over its dimensions (1 by construction on the graphs of the fit), and the effective number
     of dimensions, (sum of eigenvalues)^2 / sum of their squares.
     """
-    z = model.encoder.encode(graphs)
     centred = z - z.mean(dim=0)
     eigenvalues = torch.linalg.eigvalsh(centred.T @ centred / len(z)).clamp_min(0.0)
     variance = z.var(dim=0, correction=0)

@@ -166,7 +166,8 @@ class DreamEnv(VecEnv):
 
     def get_attr(self, attr_name: str, indices: int | Iterable[int] | None = None) -> list[Any]:
         """An attribute, once per dream; they share it."""
-        return [getattr(self, attr_name) for _ in self._get_indices(indices)]
+        value = getattr(self, attr_name)
+        return [value for _ in self._get_indices(indices)]
 
     def set_attr(self, attr_name: str, value: Any, indices: int | Iterable[int] | None = None) -> None:
         """Refused: the dreams of a batch share everything."""

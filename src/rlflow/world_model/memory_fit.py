@@ -39,13 +39,17 @@ class MemoryFit:
         totals: dict[str, float] = {}
         batches = list(self._batches(generator))
         for number, batch in enumerate(batches):
-            hidden = self.memory.initial_hidden(len(batch.valid))
+            h, c = self.memory.initial_hidden(len(batch.valid))
             chunks = list(batch.chunks(config.sequence_length))
-            for part, chunk in enumerate(chunks):
+            for part, padded in enumerate(chunks):
+                going = (
+                    padded.valid[:, 0].nonzero().squeeze(-1)
+                )  # the others have ended, and nothing is learned of them
+                chunk = padded.rows(going)
                 state, change = chunk.transitions(self.latents)
                 noisy = State(_with_noise(state.z, config.latent_noise, generator), state.counts, state.cost)
-                prediction, hidden, _ = self.memory.sequence(noisy, chunk.action, hidden)
-                hidden = (hidden[0].detach(), hidden[1].detach())
+                prediction, hidden, _ = self.memory.sequence(noisy, chunk.action, (h[going], c[going]))
+                h, c = (kept.index_copy(0, going, new.detach()) for kept, new in zip((h, c), hidden, strict=True))
 
                 loss, terms = world_model_loss(prediction, change, chunk.valid, self.memory, config.loss_weights)
                 progress = (epoch + (number + part / len(chunks)) / len(batches)) / config.epochs

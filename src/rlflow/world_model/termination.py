@@ -3,22 +3,22 @@
 from collections.abc import Sequence
 
 import torch
+from torch import Tensor
 
-from rlflow.representation.rollouts import Episode, Rollouts
+from rlflow.representation.rollouts import Episode
 from rlflow.world_model.dataset import pad_episodes
 from rlflow.world_model.model import WorldModel
 
 
 @torch.no_grad()
-def termination_accuracy(
-    model: WorldModel, rollouts: Rollouts, episodes: Sequence[Episode]
-) -> tuple[float, float, int]:
+def termination_accuracy(model: WorldModel, latents: Tensor, episodes: Sequence[Episode]) -> tuple[float, float, int]:
     """M's accuracy, the accuracy of always guessing the commoner outcome, and the number of steps.
 
+    latents (G, Z): of the rollouts' graphs, as `WorldModel.latents` encodes them.
     A step counts as right if M predicts whether the episode ends with it, knowing the true states and actions so far.
     """
     sequences = pad_episodes(episodes)
-    states, change = sequences.transitions(model.latents(rollouts))
+    states, change = sequences.transitions(latents)
     memory = model.memory
     predicted, _, _ = memory.sequence(states, sequences.action, memory.initial_hidden(len(episodes)))
     ended = change.terminated[sequences.valid]

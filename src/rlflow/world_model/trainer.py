@@ -88,11 +88,8 @@ class _Fit:
     def finish_encoder(self) -> MemoryFit:
         """Freeze V, encode every graph and turn to M, the first time that this is called."""
         if self.memory_fit is None:
-            encoder, graphs = self.model.encoder.eval(), self.rollouts.graphs
-            encoder.standardise_over(graphs)
-            self.memory_fit = MemoryFit(
-                self.model.memory, encoder.encode(graphs), self.training, self.held_out, self.config
-            )
+            latents = self.model.encoder.eval().standardise_over(self.rollouts.graphs)
+            self.memory_fit = MemoryFit(self.model.memory, latents, self.training, self.held_out, self.config)
         return self.memory_fit
 
     def store(self, path: Path, epoch: int) -> None:

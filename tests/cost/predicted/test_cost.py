@@ -8,7 +8,7 @@ from support.cost_graphs import graph, weight
 from support.price_models import drawn_model, regions_of
 from support.searches import SEARCHING, make
 
-from rlflow.cost.base import CostContext, local
+from rlflow.cost.base import CostContext, far_share, local
 from rlflow.cost.fragment import describe
 from rlflow.cost.models import COST_MODELS
 from rlflow.cost.predicted.cost import PredictedConfig, PredictedCost
@@ -92,6 +92,8 @@ def test_far_regions_are_those_unlike_all_that_was_learned_until_they_are_measur
     assert PredictedCost(model).far(g) == []
     far = PredictedCost(model).far(other)
     assert far
+    assert far_share(PredictedCost(model), g) == 0.0
+    assert far_share(PredictedCost(model), other) == len(far) / len(partition(other).regions) < 1.0
     assert far == sorted(far)
     prices = PriceList("here", "this machine", probe_ms=1.0)
     for region in far:

@@ -52,6 +52,7 @@ def result(cost_after_ms: float = 10.0, ratio: float = 1.0, **others: Any) -> di
         "peak_memory_ratio": 1.0,
         "flops_ratio": 1.0,
         "launches_ratio": 1.2,
+        "far_share": 0.05,
         "max_relative_error": 1.5e-7,
         "optimisation_s": 12.3,
         "training_s": 0.0,

@@ -107,6 +107,11 @@ class PredictedCost(RegionCost):
         """Return the regions whose prices should be measured: far from what the model knows, and in no list."""
         return sorted(region for region in self._pricing(graph).partition.regions if self._is_far(graph, region))
 
+    def far_share(self, graph: Graph) -> float:
+        """Return the share of the graph's regions that are far."""
+        regions = self._pricing(graph).partition.regions
+        return len(self.far(graph)) / len(regions) if regions else 0.0
+
     def least_change_ms(self, before: Graph, after: Graph) -> float:
         """Return what must lie between the prices of two graphs for the change to count.
 
