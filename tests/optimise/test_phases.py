@@ -7,7 +7,7 @@ import pytest
 from rlflow.cost.analytic import AnalyticCost
 from rlflow.equivalence.compare import EquivalenceReport
 from rlflow.optimise.clock import Deadline
-from rlflow.optimise.gate import GateConfig, Judgement
+from rlflow.optimise.gate import GateConfig, Judgement, Pace
 from rlflow.optimise.phases import Phases, sizes_of
 from rlflow.rules.library import Library
 from rlflow.rules.matching.rewriter import Rewriter
@@ -31,21 +31,22 @@ def phases() -> Phases:
 
 
 def test_a_check_and_four_rounds_are_kept_free(phases: Phases) -> None:
-    """Of a small model: 1.25 times 2 s for the check, 4 rounds of twice 0.5 s."""
+    """Of a small model: 1.25 times 2 s for the check, 4 rounds of 4 sessions, in each of which it runs 4 times."""
     deadline = Deadline.after(60.0, now_s=Clock())
-    judgement = Judgement(EQUAL, tried_s=0.5, wall_s=2.0)
-    assert phases.before_check(judgement, deadline).left_s == pytest.approx(60.0 - 2.5 - 4.0)
+    judgement = Judgement(EQUAL, paces={"deployed": Pace(opening_s=0.2, running_s=0.01)}, wall_s=2.0)
+    assert phases.gate.runs_per_round == 3
+    assert phases.before_check(judgement, deadline).left_s == pytest.approx(60.0 - 2.5 - 16 * 0.24)
 
 
 def test_at_most_half_of_what_is_left_is_kept_free_for_timing(phases: Phases) -> None:
-    """Of a large model, that would be 40 s of 50."""
+    """Of a large model, that would be 48 s of 50."""
     deadline = Deadline.after(60.0, now_s=Clock())
-    judgement = Judgement(EQUAL, tried_s=5.0, wall_s=8.0)
+    judgement = Judgement(EQUAL, paces={"deployed": Pace(opening_s=1.0, running_s=0.5)}, wall_s=8.0)
     assert phases.before_check(judgement, deadline).left_s == pytest.approx((60.0 - 10.0) / 2)
 
 
 def test_without_a_budget_nothing_has_to_be_kept_free(phases: Phases) -> None:
-    judgement = Judgement(EQUAL, tried_s=5.0, wall_s=8.0)
+    judgement = Judgement(EQUAL, paces={"deployed": Pace(opening_s=1.0, running_s=0.5)}, wall_s=8.0)
     assert phases.before_check(judgement, Deadline.after(None)).budget().time_s is None
 
 

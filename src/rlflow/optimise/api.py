@@ -47,6 +47,8 @@ _LOGGER = logging.getLogger(__name__)
 MEASURED = "measured"
 NOT_FASTER = "the rewritten model was not faster beyond noise"
 UNTIMED = "the budget was over before the rewritten model was timed"
+INTERRUPTED_UNTIMED = "interrupted: equal within rounding, not timed"
+INTERRUPTED_TIMING = "interrupted: equal within rounding, timed too briefly to tell if it is faster"
 
 T = TypeVar("T")
 
@@ -197,7 +199,7 @@ def _decision(made: PipelineResult, setting: Setting, deadline: Deadline) -> tup
     if made.latency and is_faster(made.latency, setting):
         return True, "faster beyond noise and equal within rounding"
     if deadline.is_interrupted() and not (made.latency and is_slower(made.latency, setting)):
-        return True, "interrupted: equal within rounding, but nobody knows yet if it is faster"
+        return True, INTERRUPTED_TIMING if made.latency else INTERRUPTED_UNTIMED
     return False, NOT_FASTER if made.latency else UNTIMED
 
 

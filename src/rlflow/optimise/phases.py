@@ -8,7 +8,8 @@
 
 A phase takes its share of what is left when it begins (`clock.Shares`). What check and timing need of a large model is
 foreseen from how long judging took, and kept free by those before them: the check may not be cut short, and a timing of
-too few rounds decides nothing.
+too few rounds decides nothing. What judging learned is not found out again: the check compares with the outputs that
+the original had then.
 """
 
 from __future__ import annotations
@@ -19,15 +20,13 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from onnx import ModelProto
-
 from rlflow.cost.base import CostModel, MeasuringCostModel
 from rlflow.equivalence.compare import EquivalenceReport
 from rlflow.ir.graph import Graph
 from rlflow.optimise import gate
 from rlflow.optimise.clock import Deadline, Shares
 from rlflow.optimise.diagnose import Derivation
-from rlflow.optimise.gate import GateConfig, Judgement
+from rlflow.optimise.gate import GateConfig, Judgement, Pace
 from rlflow.optimise.report import LatencyChange, Measured
 from rlflow.optimise.shortlist import Shortlist
 from rlflow.optimiser import OnProgress, OptimisationResult, Optimiser
@@ -38,8 +37,7 @@ _CHECK_OVER_JUDGING = 1.25
 """The time that is kept free for a check over that which judging took: the candidate is exported besides."""
 _LONGEST_CHECK = 2.0
 """However late it is, a check may take so many times as long as judging did."""
-_ROUND_OVER_TRYING = 2.0
-"""The time of a round over that in which judging opened and ran the original: it has as many sessions and more runs."""
+_SESSIONS_IN_ROUND = 4
 _DECIDING_ROUNDS = 4
 """Rounds that decide what is clear."""
 _MOST_FOR_TIMING = 0.5
@@ -62,7 +60,7 @@ class Phases:
     reproducer: Path | None = None
     on_progress: OnProgress | None = None
 
-    def judge(self, model: ModelProto, deadline: Deadline) -> Judgement:
+    def judge(self, model: Path, deadline: Deadline) -> Judgement:
         self._begun("judging the original")
         return gate.judgeable(model, self.gate, deadline.part(self.shares.of("judging")))
 
@@ -85,30 +83,28 @@ class Phases:
         return self.shortlist.best(graph, found, self.method.rewriter, until, on_progress)
 
     def check(self, derivation: Derivation, judgement: Judgement, deadline: Deadline) -> EquivalenceReport | None:
-        """Do what `gate.check` does, on as many inputs as the original was judged by; None if it takes too long."""
+        """Do what `gate.check` does, on the inputs that the original was judged by; None if it takes too long."""
         self._begun("checking the result against the original")
-        config = replace(self.gate, draws=judgement.report.draws)
         longest_s = max(deadline.left_s, _LONGEST_CHECK * judgement.wall_s)
         if deadline.is_interrupted():
             longest_s = math.inf  # who does not want to wait for it interrupts once more
         try:
-            return gate.check(derivation, config, self.reproducer, longest_s)
+            return gate.check(derivation, self.gate, self.reproducer, longest_s, judgement.reference)
         except ProcessTimeout:
             return None
 
     def time(
-        self, model: ModelProto, candidate: ModelProto, judgement: Judgement, deadline: Deadline
+        self, model: Path, candidate: Path, judgement: Judgement, deadline: Deadline
     ) -> dict[Setting, LatencyChange]:
         """Time both models until the deadline; nothing comes of it if that is too near for a single round.
 
         Where it is too near for rounds that decide, each has fewer runs.
         """
-        round_s = _ROUND_OVER_TRYING * judgement.tried_s
-        if deadline.is_over or deadline.left_s < round_s:
+        if deadline.is_over or deadline.left_s < self._round_s(judgement, runs=1):
             return {}
         self._begun("timing the result against the original")
         config = self.gate if math.isinf(deadline.end_s) else replace(self.gate, time_s=math.inf)
-        if deadline.left_s < _DECIDING_ROUNDS * round_s:
+        if deadline.left_s < _DECIDING_ROUNDS * self._round_s(judgement, config.runs_per_round):
             config = replace(config, runs_per_round=1)
         change = gate.timed(model, candidate, self.setting, config, lambda: deadline.left_s, self.on_progress)
         return {self.setting: change}
@@ -116,8 +112,13 @@ class Phases:
     def before_check(self, judgement: Judgement, deadline: Deadline) -> Deadline:
         """Return the deadline of what comes before the check, which leaves time for it and for timing."""
         before_check = deadline.before(_CHECK_OVER_JUDGING * judgement.wall_s)
-        timing_s = _DECIDING_ROUNDS * _ROUND_OVER_TRYING * judgement.tried_s
+        timing_s = _DECIDING_ROUNDS * self._round_s(judgement, self.gate.runs_per_round)
         return before_check.before(min(timing_s, _MOST_FOR_TIMING * before_check.left_s))
+
+    def _round_s(self, judgement: Judgement, runs: int) -> float:
+        """Foresee the seconds of a round of timing, each of whose sessions is opened, run once, and then timed."""
+        pace = judgement.paces.get(self.setting, Pace())
+        return _SESSIONS_IN_ROUND * (pace.opening_s + (1 + runs) * pace.running_s)
 
     def inside(self, place: str, symbols: Collection[str]) -> Phases:
         """Return the phases for a subgraph, which has these symbols for sizes; progress tells of its place."""
