@@ -38,8 +38,8 @@ _CHECK_OVER_JUDGING = 1.25
 _LONGEST_CHECK = 2.0
 """However late it is, a check may take so many times as long as judging did."""
 _SESSIONS_IN_ROUND = 4
-_DECIDING_ROUNDS = 4
-"""Rounds that decide what is clear."""
+_DECIDING_ROUNDS = 8
+"""Rounds that mostly decide. What is clear takes four."""
 _MOST_FOR_TIMING = 0.5
 """The part of the time after the judging and without the check that is kept free for timing at most."""
 
@@ -96,18 +96,24 @@ class Phases:
     def time(
         self, model: Path, candidate: Path, judgement: Judgement, deadline: Deadline
     ) -> dict[Setting, LatencyChange]:
-        """Time both models until the deadline; nothing comes of it if that is too near for a single round.
-
-        Where it is too near for rounds that decide, each has fewer runs.
-        """
-        if deadline.is_over or deadline.left_s < self._round_s(judgement, runs=1):
+        """Time both models until the deadline; nothing comes of it if that is too near for a single round."""
+        runs = self.runs_per_round(judgement, deadline.left_s)
+        if deadline.is_over or not runs:
             return {}
         self._begun("timing the result against the original")
-        config = self.gate if math.isinf(deadline.end_s) else replace(self.gate, time_s=math.inf)
-        if deadline.left_s < _DECIDING_ROUNDS * self._round_s(judgement, config.runs_per_round):
-            config = replace(config, runs_per_round=1)
+        time_s = self.gate.time_s if math.isinf(deadline.end_s) else math.inf
+        config = replace(self.gate, runs_per_round=runs, time_s=time_s)
         change = gate.timed(model, candidate, self.setting, config, lambda: deadline.left_s, self.on_progress)
         return {self.setting: change}
+
+    def runs_per_round(self, judgement: Judgement, left_s: float) -> int:
+        """Return how often each session is run in a round: the less time is left, the less, so that there are as many
+        rounds as decide. That is 0 where not even one round fits.
+        """
+        for runs in range(self.gate.runs_per_round, 0, -1):
+            if _DECIDING_ROUNDS * self._round_s(judgement, runs) <= left_s:
+                return runs
+        return 1 if self._round_s(judgement, runs=1) <= left_s else 0
 
     def before_check(self, judgement: Judgement, deadline: Deadline) -> Deadline:
         """Return the deadline of what comes before the check, which leaves time for it and for timing."""

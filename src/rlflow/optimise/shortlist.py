@@ -56,9 +56,9 @@ class Shortlist:
         """
         before = self.cost_model.measuring
         graphs = {0: start, len(found.trajectory.steps): found.best}
-        if not self._measure(list(graphs.values()), deadline, on_progress):
+        if self._measure_all(list(graphs.values()), deadline, on_progress):
             graphs = self._listed(graphs, found, rewriter)
-            self._measure(list(graphs.values()), deadline, on_progress)
+            self._measure_all(list(graphs.values()), deadline, on_progress)
         after = self.cost_model.measuring
         measuring = Effort(prices_measured=after.prices - before.prices, measuring_s=after.seconds - before.seconds)
         return self._chosen(graphs, replace(found, effort=found.effort + measuring))
@@ -73,16 +73,20 @@ class Shortlist:
         walked = enumerate(replay(ends[0], found.trajectory, of_its_rules(found.trajectory, rewriter)))
         return ends | {steps: graph for steps, graph in walked if steps in wanted}
 
-    def _measure(self, graphs: Sequence[Graph], deadline: Deadline, on_progress: OnProgress | None) -> int:
-        """Measure what the graphs' prices lack until the deadline; return how many are still missing."""
+    def _measure_all(self, graphs: Sequence[Graph], deadline: Deadline, on_progress: OnProgress | None) -> bool:
+        """Measure what the graphs' prices lack; return whether none is missing.
+
+        It is given up as soon as it is known that there is too little time for all.
+        """
         missing = self._missing(graphs)
         while missing and not deadline.is_over:
-            until_s = time.perf_counter() + min(deadline.left_s, _SLICE_S)
-            left = self.cost_model.measure(graphs, until_s, on_progress)
-            if left == missing:
-                break
+            started = time.perf_counter()
+            left = self.cost_model.measure(graphs, started + min(deadline.left_s, _SLICE_S), on_progress)
+            took_s = time.perf_counter() - started
+            if left == missing or took_s * left / (missing - left) > deadline.left_s:
+                return not left
             missing = left
-        return missing
+        return not missing
 
     def _missing(self, graphs: Sequence[Graph]) -> int:
         """Count the prices that the graphs lack, measuring none."""
