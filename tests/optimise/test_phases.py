@@ -32,11 +32,11 @@ def phases() -> Phases:
 
 
 def test_a_check_and_eight_rounds_are_kept_free(phases: Phases) -> None:
-    """Of a small model: 1.25 times 2 s for the check, 8 rounds of 4 sessions, in each of which it runs 4 times."""
+    """Of a small model: the 2 s of judging for the check, 8 rounds of 4 sessions, in each of which it runs 4 times."""
     deadline = Deadline.after(60.0, now_s=Clock())
     judgement = Judgement(EQUAL, paces={"deployed": Pace(opening_s=0.2, running_s=0.01)}, wall_s=2.0)
     assert phases.gate.runs_per_round == 3
-    assert phases.before_check(judgement, deadline).left_s == pytest.approx(60.0 - 2.5 - 32 * 0.24)
+    assert phases.before_check(judgement, deadline).left_s == pytest.approx(60.0 - 2.0 - 32 * 0.24)
 
 
 @pytest.mark.parametrize(("left_s", "runs"), [(39.0, 3), (38.0, 2), (31.0, 1), (3.3, 1), (3.1, 0), (math.inf, 3)])
@@ -49,10 +49,10 @@ def test_there_are_fewer_runs_rather_than_fewer_rounds(phases: Phases, left_s: f
 
 
 def test_at_most_half_of_what_is_left_is_kept_free_for_timing(phases: Phases) -> None:
-    """Of a large model, that would be 96 s of 50."""
+    """Of a large model, that would be 96 s of 52."""
     deadline = Deadline.after(60.0, now_s=Clock())
     judgement = Judgement(EQUAL, paces={"deployed": Pace(opening_s=1.0, running_s=0.5)}, wall_s=8.0)
-    assert phases.before_check(judgement, deadline).left_s == pytest.approx((60.0 - 10.0) / 2)
+    assert phases.before_check(judgement, deadline).left_s == pytest.approx((60.0 - 8.0) / 2)
 
 
 def test_without_a_budget_nothing_has_to_be_kept_free(phases: Phases) -> None:

@@ -33,8 +33,10 @@ from rlflow.optimiser import OnProgress, OptimisationResult, Optimiser
 from rlflow.runtime.isolation import ProcessTimeout
 from rlflow.runtime.session import Setting
 
-_CHECK_OVER_JUDGING = 1.25
-"""The time that is kept free for a check over that which judging took: the candidate is exported besides."""
+_CHECK_OVER_JUDGING = 1.0
+"""The time that is kept free for a check over that which judging took. The candidate is exported besides, and runs half
+as often.
+"""
 _LONGEST_CHECK = 2.0
 """However late it is, a check may take so many times as long as judging did."""
 _SESSIONS_IN_ROUND = 4
