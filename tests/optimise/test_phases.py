@@ -1,15 +1,21 @@
 """What phases foresee, in closed form."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 
 import pytest
 
+from rlflow import zoo
 from rlflow.cost.analytic import AnalyticCost
+from rlflow.cost.measured import MeasuredCost, empty_price_list
 from rlflow.equivalence.compare import EquivalenceReport
-from rlflow.optimise.clock import Deadline
+from rlflow.ir.graph import Graph
+from rlflow.onnx_io import from_onnx
+from rlflow.optimise.clock import Deadline, Shares
 from rlflow.optimise.gate import GateConfig, Judgement, Pace
 from rlflow.optimise.phases import Phases, sizes_of
+from rlflow.optimise.shortlist import Shortlist
+from rlflow.optimiser import Budget, OnProgress, OptimisationResult, Optimiser
 from rlflow.rules.library import Library
 from rlflow.rules.matching.rewriter import Rewriter
 from rlflow.search.greedy import Greedy
@@ -58,6 +64,47 @@ def test_at_most_half_of_what_is_left_is_kept_free_for_timing(phases: Phases) ->
 def test_without_a_budget_nothing_has_to_be_kept_free(phases: Phases) -> None:
     judgement = Judgement(EQUAL, paces={"deployed": Pace(opening_s=1.0, running_s=0.5)}, wall_s=8.0)
     assert phases.before_check(judgement, Deadline.after(None)).budget().time_s is None
+
+
+@dataclass
+class Recorded:
+    """A method, and the seconds that it was given."""
+
+    method: Optimiser
+    seconds: list[float | None] = field(default_factory=list)
+
+    @property
+    def name(self) -> str:
+        return self.method.name
+
+    @property
+    def rewriter(self) -> Rewriter:
+        return self.method.rewriter
+
+    def optimise(self, graph: Graph, budget: Budget, on_progress: OnProgress | None = None) -> OptimisationResult:
+        self.seconds.append(budget.time_s)
+        return self.method.optimise(graph, budget, on_progress)
+
+
+@pytest.mark.parametrize(
+    ("foreseen_s", "searching_s"), [(10.0, 60.0 * 0.4 / 0.65), (28.0, 32.0), (31.0, 60.0 * 0.4 / 0.65)]
+)
+def test_what_measuring_takes_is_kept_free_if_it_is_not_too_much(
+    phases: Phases, foreseen_s: float, searching_s: float
+) -> None:
+    """Of 60 s, a search may take its share, unless 28 s are needed afterwards; of 31 s there would not be enough, with
+    half of the time at most.
+    """
+    graph = from_onnx(zoo.build("tiny_chain"))
+    shortlist = Shortlist(MeasuredCost("deployed", empty_price_list(threads=1), pricing=None))
+    running_s = (foreseen_s / shortlist.foreseen_s(graph, 1.0) - 0.05) / 1.5
+    judgement = Judgement(EQUAL, paces={"deployed": Pace(running_s=running_s)})
+    method = Recorded(phases.method)
+    timed = replace(
+        phases, method=method, shortlist=shortlist, shares=Shares(searching=0.4, measuring=0.15, timing=0.1)
+    )
+    timed.search(graph, judgement, Deadline.after(60.0, now_s=Clock()))
+    assert method.seconds == [pytest.approx(searching_s)]
 
 
 def test_a_subgraph_has_its_own_sizes_and_says_where_it_is(phases: Phases) -> None:

@@ -42,6 +42,10 @@ _LONGEST_CHECK = 2.0
 _SESSIONS_IN_ROUND = 4
 _DECIDING_ROUNDS = 8
 """Rounds that mostly decide. What is clear takes four."""
+_PRICE_S, _PRICE_OVER_RUN = 0.05, 1.5
+"""What measuring a price takes at least, and what more over a run of the model, of which it times a part nine times."""
+_MOST_FOR_MEASURING = 0.5
+"""The part of the time for searching and measuring that is kept free for measuring at most."""
 _MOST_FOR_TIMING = 0.5
 """The part of the time after the judging and without the check that is kept free for timing at most."""
 
@@ -66,9 +70,14 @@ class Phases:
         self._begun("judging the original")
         return gate.judgeable(model, self.gate, deadline.part(self.shares.of("judging")))
 
-    def search(self, graph: Graph, deadline: Deadline) -> OptimisationResult | None:
-        """Return what the method finds; None if the graph could not even be priced in time."""
-        until = deadline.part(self.shares.of("searching"))
+    def search(self, graph: Graph, judgement: Judgement, deadline: Deadline) -> OptimisationResult | None:
+        """Return what the method finds; None if the graph could not even be priced in time.
+
+        If there may be time to measure what it finds, that is kept free.
+        """
+        until, measuring_s = deadline.part(self.shares.of("searching")), self._measuring_s(graph, judgement)
+        if measuring_s <= _MOST_FOR_MEASURING * deadline.left_s:
+            until = min(until, deadline.before(measuring_s), key=lambda each: each.end_s)
         if isinstance(self.cost_model, MeasuringCostModel) and not math.isinf(until.end_s):
             self._begun("measuring the original")
             if self.cost_model.measure([graph], time.perf_counter() + until.left_s):
@@ -76,13 +85,14 @@ class Phases:
         return self.method.optimise(graph, until.budget(), self._begun("searching"))
 
     def measure(
-        self, graph: Graph, found: OptimisationResult, deadline: Deadline
+        self, graph: Graph, found: OptimisationResult, judgement: Judgement, deadline: Deadline
     ) -> tuple[OptimisationResult, Measured | None]:
         """Return the best of a few graphs that the search went through, and what was measured of it."""
         if self.shortlist is None or not found.trajectory.steps:
             return found, None
-        until, on_progress = deadline.part(self.shares.of("measuring")), self._begun("measuring what was found")
-        return self.shortlist.best(graph, found, self.method.rewriter, until, on_progress)
+        until = deadline.part(self.shares.of("measuring"), least_s=self._measuring_s(graph, judgement))
+        on_progress, price_s = self._begun("measuring what was found"), self._price_s(judgement)
+        return self.shortlist.best(graph, found, self.method.rewriter, until, on_progress, price_s)
 
     def check(self, derivation: Derivation, judgement: Judgement, deadline: Deadline) -> EquivalenceReport | None:
         """Do what `gate.check` does, on the inputs that the original was judged by; None if it takes too long."""
@@ -122,6 +132,13 @@ class Phases:
         before_check = deadline.before(_CHECK_OVER_JUDGING * judgement.wall_s)
         timing_s = _DECIDING_ROUNDS * self._round_s(judgement, self.gate.runs_per_round)
         return before_check.before(min(timing_s, _MOST_FOR_TIMING * before_check.left_s))
+
+    def _measuring_s(self, graph: Graph, judgement: Judgement) -> float:
+        """Foresee the seconds that it takes to measure both ends of a search from this graph."""
+        return 0.0 if self.shortlist is None else self.shortlist.foreseen_s(graph, self._price_s(judgement))
+
+    def _price_s(self, judgement: Judgement) -> float:
+        return _PRICE_S + _PRICE_OVER_RUN * judgement.paces.get(self.setting, Pace()).running_s
 
     def _round_s(self, judgement: Judgement, runs: int) -> float:
         """Foresee the seconds of a round of timing, each of whose sessions is opened, run once, and then timed."""

@@ -150,10 +150,10 @@ class Pipeline:
     def _found(self, assumptions: Assumptions, judgement: Judgement, deadline: Deadline) -> PipelineResult:
         """Search and measure; of the outputs of what is found nothing is known yet."""
         graph = assumptions.searched
-        result = self.phases.search(graph, deadline)
+        result = self.phases.search(graph, judgement, deadline)
         if result is None:
             return self._unsearched(assumptions, judgement)
-        result, measured = self.phases.measure(graph, result, deadline)
+        result, measured = self.phases.measure(graph, result, judgement, deadline)
         settled = assumptions.settled(result, self.phases.method.rewriter)
         return PipelineResult(assumptions.model, assumptions, result, settled, judgement.report, measured=measured)
 
