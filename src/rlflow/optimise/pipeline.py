@@ -228,7 +228,7 @@ class Pipeline:
         """Export what was found, compare it with the original, and time it. Its steps start from `source`."""
         candidate = to_onnx(found.settled.last)
         check_model(candidate)
-        exported = write_mapped(candidate, original.with_name("candidate.onnx"))
+        exported = write_mapped(candidate, original.with_name("candidate.onnx"), like=original)
         steps = (found.settled.start, found.settled.trajectory, self.phases.method.rewriter)
         derivation = Derivation(original, exported, *steps, source, dimensions=self.phases.gate.dimensions)
         equivalence = self.phases.check(derivation, judgement, deadline)
