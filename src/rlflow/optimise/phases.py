@@ -42,9 +42,11 @@ _LONGEST_CHECK = 2.0
 _SESSIONS_IN_ROUND = 4
 _DECIDING_ROUNDS = 8
 """Rounds that mostly decide. What is clear takes four."""
-_PRICE_S, _PRICE_OVER_RUN = 0.05, 1.5
-"""What measuring a price takes at least, and what more over a run of the model, of which it times a part nine times."""
-_MOST_FOR_MEASURING = 0.5
+_PRICE_S, _PRICE_OVER_RUN = 0.03, 0.5
+"""What measuring a price takes at least, and what more over a run of the model. It may be twice as much: the first few
+prices tell, which are not begun where there would be too little time anyway.
+"""
+_MOST_FOR_MEASURING = 0.6
 """The part of the time for searching and measuring that is kept free for measuring at most."""
 _MOST_FOR_TIMING = 0.5
 """The part of the time after the judging and without the check that is kept free for timing at most."""
