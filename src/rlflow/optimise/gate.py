@@ -63,7 +63,7 @@ class GateConfig:
 
 
 _UNTRIED = "it could not be tried here"
-_DRAWING = 0.25
+_DRAWING = 0.15
 """The part of the time for judging after which no further input is drawn: each is run twice, and again as deployed."""
 
 

@@ -37,7 +37,7 @@ _CHECK_OVER_JUDGING = 1.0
 """The time that is kept free for a check over that which judging took. The candidate is exported besides, and runs half
 as often.
 """
-_LONGEST_CHECK = 2.0
+_LONGEST_CHECK = 1.5
 """However late it is, a check may take so many times as long as judging did."""
 _SESSIONS_IN_ROUND = 4
 _DECIDING_ROUNDS = 8
