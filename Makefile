@@ -21,7 +21,7 @@ OLD_PROCESSOR = NPY_DISABLE_CPU_FEATURES="$$(python -c '$(FEATURES)')" OPENBLAS_
 	ATEN_CPU_CAPABILITY=default MKL_ENABLE_INSTRUCTIONS=SSE4_2 ONEDNN_MAX_CPU_ISA=SSE41
 NUMERIC_TESTS := $(addprefix tests/,agents equivalence ir nn onnx_io ops rules trajectory world_model zoo)
 
-.PHONY: help setup repro verify-repro test test-other-processor test-slow test-rules test-studies fuzz conformance lint check check-results smoke seeds headroom headroom-latency rules trajectories bench big-model ui clean timing-study prices budgets cost-accuracy price-model price-search repro-study
+.PHONY: help setup repro verify-repro test test-other-processor test-slow test-rules test-studies fuzz conformance lint check check-results smoke seeds headroom headroom-latency rules trajectories bench big-model ui clean timing-study prices budgets cost-accuracy price-model price-search repro-study exports
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-21s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -97,8 +97,10 @@ timing-study: setup ## how often the timing of two models is wrong, on a quiet m
 	OMP_NUM_THREADS=1 python pipelines/timing_study.py
 
 EXPORTS ?= .checkpoints/exports
-budgets: setup ## whether `rlflow optimise` keeps to its budget, on a quiet machine, to data/results/budgets
+exports: setup ## ten public architectures at full size, exported as they export, to $(EXPORTS)
 	PYTHONPATH=tests python -m support.exports.full_size $(EXPORTS)
+
+budgets: exports ## whether `rlflow optimise` keeps to its budget, on a quiet machine, to data/results/budgets
 	OMP_NUM_THREADS=1 python pipelines/budgets.py exports=$(EXPORTS)
 
 cost-accuracy: setup ## the sum of measured regions against end to end, on a quiet machine

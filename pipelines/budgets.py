@@ -1,15 +1,18 @@
 """Find whether `rlflow optimise` keeps to its budget, and how much of what a long run finds it finds in a short one.
 
     python pipelines/budgets.py                                     conf/budgets.yaml as it is
-    python pipelines/budgets.py 'graphs=[bert]' 'budgets_s=[15]' long_s=60           a part of it
+    python pipelines/budgets.py 'graphs=[bert]' 'budgets_s=[15]'                     a part of it
     python pipelines/budgets.py exports=FOLDER                      besides, every .onnx file of a folder
+    python pipelines/budgets.py 'long_models=[bert,vit]'            these with ten minutes, too
 
 The figures go to data/results/budgets/metrics.json. A run that has ended is kept until all have, so that a study which
-was killed goes on where it was. One run at a time, on an otherwise quiet machine, since everything is timed.
+was killed goes on where it was, even with other graphs or budgets. One run at a time, on an otherwise quiet machine,
+since everything is timed.
 """
 
 import json
 import logging
+from collections.abc import Collection
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +21,7 @@ from omegaconf import DictConfig, OmegaConf
 
 from rlflow.atomic_file import written_whole
 from rlflow.cli.progress import progress_bar
-from rlflow.errors import RLFlowError
+from rlflow.errors import InputError, RLFlowError
 from rlflow.evaluation.budget_study import Allowance, Run, run_command, summary
 from rlflow.evaluation.results import write_results
 from rlflow.tracking.run import numbers
@@ -32,7 +35,7 @@ log = logging.getLogger(__name__)
 @hydra.main(version_base="1.3", config_path="../conf", config_name="budgets")
 def budgets(config: DictConfig) -> None:
     settings: Any = OmegaConf.to_container(config, resolve=True)
-    with checkpoint("budgets", settings) as folder, study_run("budgets", settings) as run:
+    with checkpoint("budgets", {"exports": settings["exports"]}) as folder, study_run("budgets", settings) as run:
         models = _models(settings, options_of("budgets"), folder)
         runs = _runs(models, settings, folder)
         document = summary(runs, Allowance(**settings["allowance"]), f"{settings['long_s']:g}")
@@ -51,8 +54,7 @@ def _models(settings: Any, option_of: OptionOf, folder: Path) -> dict[str, Path]
 
 
 def _runs(models: dict[str, Path], settings: Any, folder: Path) -> dict[str, dict[str, Run]]:
-    """Every model at every budget, the short ones of all models before the long one of any."""
-    wanted = [(name, budget_s) for budget_s in (*settings["budgets_s"], settings["long_s"]) for name in models]
+    wanted = _wanted(models, settings)
     runs: dict[str, dict[str, Run]] = {}
     with progress_bar("budgets") as on_progress:
         for done, (name, budget_s) in enumerate(wanted):
@@ -61,6 +63,14 @@ def _runs(models: dict[str, Path], settings: Any, folder: Path) -> dict[str, dic
             if found is not None:
                 runs.setdefault(name, {})[f"{budget_s:g}"] = found
     return runs
+
+
+def _wanted(models: Collection[str], settings: Any) -> list[tuple[str, float]]:
+    """Every model at every budget, the short ones of all models before the long one of any."""
+    if unknown := [name for name in settings["long_models"] if name not in models]:
+        raise InputError(f"long_models names {', '.join(unknown)}: choose among {', '.join(models)}")
+    short = [(name, budget_s) for budget_s in settings["budgets_s"] for name in models]
+    return short + [(name, settings["long_s"]) for name in settings["long_models"]]
 
 
 def _run(model: Path, budget_s: float, kept: Path) -> Run | None:
@@ -78,9 +88,9 @@ def _run(model: Path, budget_s: float, kept: Path) -> Run | None:
 
 
 def _refuse_gaps(runs: dict[str, dict[str, Run]], models: dict[str, Path], settings: Any) -> None:
-    wanted = len({*settings["budgets_s"], settings["long_s"]})
-    if missing := [name for name in models if len(runs.get(name, {})) < wanted]:
-        raise RLFlowError(f"without all their runs, to be tried again by the next one: {', '.join(missing)}")
+    wanted = _wanted(models, settings)
+    if missing := {name for name, budget_s in wanted if f"{budget_s:g}" not in runs.get(name, {})}:
+        raise RLFlowError(f"without all their runs, to be tried again by the next one: {', '.join(sorted(missing))}")
 
 
 if __name__ == "__main__":

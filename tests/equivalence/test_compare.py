@@ -3,10 +3,11 @@ import pytest
 from onnx import helper
 from support.small_models import FLOAT, one_node, scaled_by
 
-from rlflow.equivalence.compare import compare
+from rlflow.equivalence.compare import compare, compare_with_itself, run_original
 from rlflow.equivalence.float64_check import INCONCLUSIVE_FACTOR
 from rlflow.equivalence.tolerance import TOLERANCE_EPSILONS
 from rlflow.errors import InputError, RLFlowError
+from rlflow.runtime.session import open_session
 
 
 @pytest.mark.parametrize("setting", ["as_written", "deployed"])
@@ -54,10 +55,34 @@ def test_a_weight_just_above_the_tolerance_fails_and_just_below_passes(make_mode
 
 def test_where_there_is_no_time_one_input_is_drawn(make_dense):
     """The first of those that are drawn otherwise. Not vacuous: it tells a wrong model from a right one."""
-    report = compare(make_dense(), make_dense(), draws=3, drawing_s=0.0)
+    model = make_dense()
+    session = open_session(model, "as_written")
+    hurried = run_original(model, session, draws=3, drawing_s=0.0)
+    assert (len(hurried.inputs), len(run_original(model, session, draws=3).inputs)) == (1, 3)
+    report = compare(model, make_dense(), reference=hurried)
     assert report.equivalent
     assert (report.draws, report.non_vacuous_draws) == (1, 1)
-    assert not compare(make_dense(), make_dense(scale=1 + 1e-3), draws=3, drawing_s=0.0).equivalent
+    assert not compare(model, make_dense(scale=1 + 1e-3), reference=hurried).equivalent
+
+
+def test_what_the_original_computes_may_be_known(make_dense):
+    """The verdicts are those of a comparison that runs it; the original itself is not looked at."""
+    model, wrong = make_dense(), make_dense(scale=1 + 1e-3)
+    reference = run_original(model, open_session(model, "as_written"), seed=5)
+    for candidate in (model, wrong):
+        assert compare(model, candidate, reference=reference) == compare(model, candidate, seed=5)
+    assert compare(wrong, wrong, reference=reference) == compare(model, wrong, seed=5)
+
+
+def test_a_model_is_compared_with_itself_by_running_it_twice(make_dense):
+    """Not vacuous: of a session that computes something else, the same is said as of another model."""
+    model, wrong = make_dense(), make_dense(scale=1 + 1e-3)
+    session = open_session(model, "as_written")
+    reference = run_original(model, session)
+    assert compare_with_itself(model, session, reference) == compare(model, model)
+    other = compare_with_itself(model, open_session(wrong, "as_written"), reference)
+    assert not other.equivalent
+    assert other.max_relative_error == compare(model, wrong).max_relative_error
 
 
 def test_one_perturbed_weight_of_a_matrix_fails(make_dense):

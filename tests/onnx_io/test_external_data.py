@@ -219,3 +219,20 @@ def test_weights_of_subgraphs_are_read_in_beside_others_that_stay_outside(
     after = survives(path)
     held = {tensor.name: tensor.data_location for tensor in external_data.tensors_of(after)}
     assert held == {"w": TensorProto.EXTERNAL, "inner": TensorProto.DEFAULT}
+
+
+def test_weights_that_two_models_share_are_written_once(model: Build, tmp_path: Path) -> None:
+    """Those of the same name and data; one of the same name and other data is written, and both models stay right."""
+    weights = {"w": np.arange(1200.0, dtype=np.float32), "v": np.ones(1200, np.float32), "u": np.ones(2, np.float32)}
+    nodes = [helper.make_node("Add", ["x", "w"], ["s"]), helper.make_node("Mul", ["s", "v"], ["y"])]
+    first = model(nodes, [floats("x", 1200)], [floats("y", 1200)], weights=weights)
+    second = model(nodes, [floats("x", 1200)], [floats("y", 1200)], weights=weights | {"v": 2 * weights["v"]})
+    original = external_data.write_mapped(first, tmp_path / "first.onnx")
+    candidate = external_data.write_mapped(second, tmp_path / "second.onnx", like=original)
+    assert (tmp_path / "first.weights").stat().st_size == 2 * 4800
+    assert (tmp_path / "second.weights").stat().st_size == 4800
+    feeds = {"x": np.ones(1200, np.float32)}
+    for path, inline in ((original, first), (candidate, second)):
+        outcome = [run(open_session(each, "deployed"), feeds)["y"] for each in (path, inline)]
+        assert np.array_equal(*outcome)
+        assert outcome[0].any()

@@ -1,14 +1,21 @@
 """What phases foresee, in closed form."""
 
-from dataclasses import dataclass
+import math
+from dataclasses import dataclass, field, replace
 
 import pytest
 
+from rlflow import zoo
 from rlflow.cost.analytic import AnalyticCost
+from rlflow.cost.measured import MeasuredCost, empty_price_list
 from rlflow.equivalence.compare import EquivalenceReport
-from rlflow.optimise.clock import Deadline
-from rlflow.optimise.gate import GateConfig, Judgement
+from rlflow.ir.graph import Graph
+from rlflow.onnx_io import from_onnx
+from rlflow.optimise.clock import Deadline, Shares
+from rlflow.optimise.gate import GateConfig, Judgement, Pace
 from rlflow.optimise.phases import Phases, sizes_of
+from rlflow.optimise.shortlist import Shortlist
+from rlflow.optimiser import Budget, OnProgress, OptimisationResult, Optimiser
 from rlflow.rules.library import Library
 from rlflow.rules.matching.rewriter import Rewriter
 from rlflow.search.greedy import Greedy
@@ -30,23 +37,74 @@ def phases() -> Phases:
     return Phases(Greedy(nothing, Rewriter(()), AnalyticCost()), AnalyticCost(), "deployed", GateConfig())
 
 
-def test_a_check_and_four_rounds_are_kept_free(phases: Phases) -> None:
-    """Of a small model: 1.25 times 2 s for the check, 4 rounds of twice 0.5 s."""
+def test_a_check_and_eight_rounds_are_kept_free(phases: Phases) -> None:
+    """Of a small model: the 2 s of judging for the check, 8 rounds of 4 sessions, in each of which it runs 4 times."""
     deadline = Deadline.after(60.0, now_s=Clock())
-    judgement = Judgement(EQUAL, tried_s=0.5, wall_s=2.0)
-    assert phases.before_check(judgement, deadline).left_s == pytest.approx(60.0 - 2.5 - 4.0)
+    judgement = Judgement(EQUAL, paces={"deployed": Pace(opening_s=0.2, running_s=0.01)}, wall_s=2.0)
+    assert phases.gate.runs_per_round == 3
+    assert phases.before_check(judgement, deadline).left_s == pytest.approx(60.0 - 2.0 - 32 * 0.24)
+
+
+@pytest.mark.parametrize(("left_s", "runs"), [(39.0, 3), (38.0, 2), (31.0, 1), (3.3, 1), (3.1, 0), (math.inf, 3)])
+def test_there_are_fewer_runs_rather_than_fewer_rounds(phases: Phases, left_s: float, runs: int) -> None:
+    """Of 4 sessions that open in 0.4 s and run in 0.2 s, of which one run is not timed: 8 rounds of 3 runs take 38.4 s,
+    of 2 runs 32 s, of 1 run 25.6 s, and a single one 3.2 s.
+    """
+    judgement = Judgement(EQUAL, paces={"deployed": Pace(opening_s=0.4, running_s=0.2)}, wall_s=2.0)
+    assert phases.runs_per_round(judgement, left_s) == runs
 
 
 def test_at_most_half_of_what_is_left_is_kept_free_for_timing(phases: Phases) -> None:
-    """Of a large model, that would be 40 s of 50."""
+    """Of a large model, that would be 96 s of 52."""
     deadline = Deadline.after(60.0, now_s=Clock())
-    judgement = Judgement(EQUAL, tried_s=5.0, wall_s=8.0)
-    assert phases.before_check(judgement, deadline).left_s == pytest.approx((60.0 - 10.0) / 2)
+    judgement = Judgement(EQUAL, paces={"deployed": Pace(opening_s=1.0, running_s=0.5)}, wall_s=8.0)
+    assert phases.before_check(judgement, deadline).left_s == pytest.approx((60.0 - 8.0) / 2)
 
 
 def test_without_a_budget_nothing_has_to_be_kept_free(phases: Phases) -> None:
-    judgement = Judgement(EQUAL, tried_s=5.0, wall_s=8.0)
+    judgement = Judgement(EQUAL, paces={"deployed": Pace(opening_s=1.0, running_s=0.5)}, wall_s=8.0)
     assert phases.before_check(judgement, Deadline.after(None)).budget().time_s is None
+
+
+@dataclass
+class Recorded:
+    """A method, and the seconds that it was given."""
+
+    method: Optimiser
+    seconds: list[float | None] = field(default_factory=list)
+
+    @property
+    def name(self) -> str:
+        return self.method.name
+
+    @property
+    def rewriter(self) -> Rewriter:
+        return self.method.rewriter
+
+    def optimise(self, graph: Graph, budget: Budget, on_progress: OnProgress | None = None) -> OptimisationResult:
+        self.seconds.append(budget.time_s)
+        return self.method.optimise(graph, budget, on_progress)
+
+
+@pytest.mark.parametrize(
+    ("foreseen_s", "searching_s"), [(10.0, 60.0 * 0.4 / 0.65), (28.0, 32.0), (37.0, 60.0 * 0.4 / 0.65)]
+)
+def test_what_measuring_takes_is_kept_free_if_it_is_not_too_much(
+    phases: Phases, foreseen_s: float, searching_s: float
+) -> None:
+    """Of 60 s, a search may take its share, unless 28 s are needed afterwards. 37 s would be more than the three fifths
+    that are given to measuring at most.
+    """
+    graph = from_onnx(zoo.build("tiny_chain"))
+    shortlist = Shortlist(MeasuredCost("deployed", empty_price_list(threads=1), pricing=None))
+    running_s = (foreseen_s / shortlist.foreseen_s(graph, 1.0) - 0.03) / 0.5
+    judgement = Judgement(EQUAL, paces={"deployed": Pace(running_s=running_s)})
+    method = Recorded(phases.method)
+    timed = replace(
+        phases, method=method, shortlist=shortlist, shares=Shares(searching=0.4, measuring=0.15, timing=0.1)
+    )
+    timed.search(graph, judgement, Deadline.after(60.0, now_s=Clock()))
+    assert method.seconds == [pytest.approx(searching_s)]
 
 
 def test_a_subgraph_has_its_own_sizes_and_says_where_it_is(phases: Phases) -> None:

@@ -99,6 +99,15 @@ def test_the_summary_hides_neither_a_loss_nor_an_empty_hand():
     assert "and 3 more" in dataclasses.replace(REPORT, steps=many).summary()
 
 
+def test_the_summary_says_so_where_nothing_was_timed():
+    """As after an interrupt. Of an original that nothing was found for, there was nothing to time."""
+    untimed = dataclasses.replace(REPORT, latency={}, reason="interrupted: equal within rounding, not timed")
+    assert "Not timed: whether it is faster is predicted, not known." in untimed.summary()
+    assert untimed.to_json()["latency"] == {}
+    assert "Not timed" not in REPORT.summary()
+    assert "Not timed" not in dataclasses.replace(untimed, written="original", steps=()).summary()
+
+
 def test_too_few_rounds_give_no_interval():
     """JSON has no infinity, and a reader no use for it."""
     open_ = {"deployed": LatencyChange(100.0, 99.0, Verdict("undecided", 1.01, 0.0, float("inf"), 1.0, 3))}

@@ -1,5 +1,7 @@
 """The shortlist by prices that are written down, so that it is known which graph is the cheapest; none is measured."""
 
+from collections.abc import Sequence
+
 import pytest
 from support.onnx_models import with_drawn_weights
 
@@ -11,10 +13,10 @@ from rlflow.cost.regions import node_by_node
 from rlflow.errors import InputError
 from rlflow.ir.graph import Graph
 from rlflow.onnx_io import from_onnx
-from rlflow.optimise.clock import NO_DEADLINE
+from rlflow.optimise.clock import NO_DEADLINE, Deadline
 from rlflow.optimise.report import Measured
 from rlflow.optimise.shortlist import Shortlist
-from rlflow.optimiser import Budget, OptimisationResult
+from rlflow.optimiser import Budget, OnProgress, OptimisationResult
 from rlflow.rules import library
 from rlflow.rules.library import Library
 from rlflow.rules.matching.rewriter import Rewriter
@@ -128,6 +130,30 @@ def test_what_is_not_known_between_the_ends_decides_nothing(way: list[Graph], fo
     assert left == 3
     assert measured is not None
     assert measured.graphs == 2
+
+
+class Asked(MeasuredCost):
+    """Tells how often prices were to be measured."""
+
+    times = 0
+
+    def measure(
+        self, graphs: Sequence[Graph], deadline: float | None = None, on_progress: OnProgress | None = None
+    ) -> int:
+        self.times += on_progress is not None
+        return super().measure(graphs, deadline, on_progress)
+
+
+@pytest.mark.parametrize(("price_s", "times"), [(1.0, 1), (100.0, 0)])
+def test_what_would_take_too_long_is_not_begun(
+    way: list[Graph], found: OptimisationResult, price_s: float, times: int
+) -> None:
+    """Of 60 s, for the few prices of both ends; none can be had here, which ends it."""
+    cost = Asked("as_written", empty_price_list(threads=1), pricing=None)
+    assert 1 < Shortlist(cost).foreseen_s(way[0], 1.0) < 30
+    best, _ = Shortlist(cost).best(way[0], found, REWRITER, Deadline.after(60.0), lambda done, text: None, price_s)
+    assert len(best.trajectory.steps) == 3
+    assert cost.times == times
 
 
 def test_a_list_without_both_ends_is_refused(way: list[Graph]) -> None:

@@ -12,7 +12,7 @@ from rlflow import zoo
 from rlflow.evaluation.budget_study import Allowance
 from rlflow.evaluation.results import check_results
 
-TINY = ("graphs=[tiny_merge]", "budgets_s=[5]", "long_s=8")
+TINY = ("graphs=[tiny_merge,tiny_chain]", "budgets_s=[5]", "long_models=[tiny_merge]", "long_s=8")
 WITHOUT_A_GRAPH = {"conv", "loop", "mlp"}
 """Models of the zoo that show one thing each and are no option of conf/graph."""
 
@@ -39,5 +39,18 @@ def test_a_tiny_study(repository: Path, store_root: Path, command: Callable) -> 
     results = store_root / "data/results"
     assert check_results(results) == []
     metrics = json.loads((results / "budgets/metrics.json").read_text())
-    assert list(metrics["models"]["tiny_merge"]) == ["5", "8"]
-    assert metrics["budgets"]["5"]["share_percent"]["value"] == 100.0
+    assert {name: list(runs) for name, runs in metrics["models"].items()} == {
+        "tiny_merge": ["5", "8"],
+        "tiny_chain": ["5"],
+    }
+    assert metrics["models"]["tiny_chain"]["5"]["share_percent"] is None
+    share = metrics["budgets"]["5"]["share_percent"]
+    assert (share["value"], share["cases"]) == (100.0, 1)
+
+
+@pytest.mark.study
+def test_a_long_run_of_no_model_is_refused(repository: Path, store_root: Path, command: Callable) -> None:
+    options = ("graphs=[tiny_merge]", "long_models=[bret]")
+    done = command("python", str(repository / "pipelines/budgets.py"), *options, cwd=store_root, check=False)
+    assert done.returncode
+    assert "long_models names bret: choose among tiny_merge" in done.stderr

@@ -91,11 +91,11 @@ def _exported(graph: Graph, model: Path) -> ModelProto:
 def _compare(derivation: Derivation, output: Path) -> None:
     """`EquivalenceError` if they differ; a warning where that cannot be judged."""
     config = GateConfig(dimensions=derivation.dimensions)
-    unjudgeable = judgeable(derivation.original, config).unjudgeable
-    if unjudgeable:
-        _LOGGER.warning("the written model was not compared with the original: %s", unjudgeable)
+    judgement = judgeable(derivation.original, config)
+    if judgement.unjudgeable:
+        _LOGGER.warning("the written model was not compared with the original: %s", judgement.unjudgeable)
         return
-    check(derivation, config, Path(f"{output}.reproducer"))
+    check(derivation, config, Path(f"{output}.reproducer"), reference=judgement.reference)
 
 
 def _document(trajectory: Path, model: Path, chosen: Trajectory) -> dict[str, Any]:

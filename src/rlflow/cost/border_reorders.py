@@ -103,7 +103,7 @@ class Reordering:
         if before is None or graph.edit is None:
             return self._from_nothing(graph)
         change = graph.edit.change
-        if self._is_out_of_reach(before, (graph.nodes[i] for i in change.added)):
+        if not before.layouts and not self._blocks(graph.nodes[i] for i in change.touched):
             return Borders()
         parent = graph.edit.parent()
         near = [i for i in change.touched if not graph.nodes[i].constant]
@@ -129,23 +129,18 @@ class Reordering:
 
     def change(self, borders: Borders, graph: Graph, edit: Preview) -> Change:
         """Return what an edit of a graph with these borders would change."""
-        if self._is_out_of_reach(borders, edit.added.values()):
+        new = (*edit.added.values(), *(graph.nodes[i] for i in edit.readers))
+        around = (*edit.touched, *edit.removed)
+        if not self._blocks(new) and not any(i in borders.layouts or i in borders.ms for i in around):
             return Change((), ())
         scene = _Previewed(graph, borders.layouts, edit)
-        near = scene.near()
-        plain = (i not in borders.layouts and i not in borders.ms for i in (*near, *edit.removed))
-        if not self._blocks(edit.added.values()) and all(plain):
-            return Change((), near)
-        affected = self._settle(scene, near, scene.new())
+        affected = self._settle(scene, scene.near(), scene.new())
         made, gone = self._priced(scene, affected), _kept(borders, (*affected, *edit.removed))
         change_ms = exact((*_terms(made), *(-price for price in _terms(gone)))) if made != gone else ()
         return Change(change_ms, scene.seen - edit.added.keys())
 
-    def _is_out_of_reach(self, borders: Borders, added: Iterable[Node]) -> bool:
-        """Return True if nothing is blocked, and nothing that is added blocks an image."""
-        return not borders.layouts and not self._blocks(added)
-
     def _blocks(self, nodes: Iterable[Node]) -> bool:
+        """Return True if one of the nodes may block an image that no other has blocked."""
         return self.config.block > 1 and any(node.op in STARTING for node in nodes)
 
     def _from_nothing(self, graph: Graph) -> Borders:

@@ -9,6 +9,9 @@ An error is the largest difference in an output over the largest absolute value 
 
 If there is no float64 reference, as for a model of float64, an inconclusive error means not equivalent. The report
 counts its evidence: a draw whose outputs could not have shown a fault is not informative.
+
+What the original computes is a `Reference`. One that is known saves opening and running the original again, which for
+large models is half of the time.
 """
 
 import math
@@ -37,6 +40,14 @@ _FALLBACK_SIZES = (DEFAULT_DIMENSION, 16, 64, 224)
 _DRAWS_PER_STRAY = 3
 
 Inputs = dict[str, np.ndarray]
+
+
+@dataclass(frozen=True)
+class Reference:
+    """What an original computes: its outputs by name for each of the inputs, with which candidates are compared."""
+
+    inputs: list[Inputs]
+    outputs: list[dict[str, Any]]
 
 
 @dataclass(frozen=True)
@@ -97,12 +108,12 @@ def compare(
     setting: Setting = "as_written",
     dimensions: Mapping[str, int] | None = None,
     inputs: Sequence[Mapping[str, np.ndarray]] | None = None,
-    drawing_s: float = math.inf,
+    reference: Reference | None = None,
 ) -> EquivalenceReport:
     """Compare interfaces, then outputs on `draws` drawn inputs, or on `inputs` if these are given.
 
-    When the original has been opened and run for `drawing_s`, no further input is drawn after the first; the report
-    tells how many were.
+    With a `reference`, which `run_original` or `compare_with_itself` returned, its inputs are taken and the original is
+    not run again.
 
     The optimised model may be for the sizes `dimensions` alone. Dynamic dimensions without a value in `dimensions` get
     small sizes, different ones if the original runs with them, so that swapped axes show. Both models run in `setting`
@@ -112,29 +123,46 @@ def compare(
     and `InputError` when `draws` is below 1 or `seed` below 0.
     """
     structure = structure_of(original)
-    tolerance = tolerance_of(structure)
     if problem := interface_problem(structure, structure_of(optimised), dimensions):
         return not_equivalent(problem, structure, draws)
 
-    end_s = time.perf_counter() + drawing_s
-    reference = open_session(original, setting, threads)
-    if inputs is None:
-        drawn, expected = _reference_runs(structure, reference, draws, seed, dict(dimensions or {}), end_s)
-    else:
-        drawn, expected = list(map(dict, inputs)), [run(reference, each) for each in inputs]
-    del reference  # its memory, before the candidate is loaded
+    if reference is None:
+        session = open_session(original, setting, threads)
+        if inputs is None:
+            reference = run_original(original, session, draws=draws, seed=seed, dimensions=dimensions)
+        else:
+            reference = Reference(list(map(dict, inputs)), [run(session, each) for each in inputs])
+        del session  # its memory, before the candidate is loaded
 
     try:
         candidate = open_session(optimised, setting, threads)
-        actual = [run(candidate, each) for each in drawn]
+        actual = [run(candidate, each) for each in reference.inputs]
     except RLFlowError as error:
-        return not_equivalent(str(error), structure, len(drawn))
+        return not_equivalent(str(error), structure, len(reference.inputs))
     del candidate
+    return _verdict(original, optimised, reference, actual)
 
-    report = _report([differences(*pair, tolerance) for pair in zip(expected, actual, strict=True)], tolerance)
-    if report.is_inconclusive and coarsest_epsilon(structure) > DOUBLE_EPSILON:
-        return _checked_in_float64(report, original, optimised, FloatRuns(drawn, expected, actual))
-    return report
+
+def compare_with_itself(original: ModelProto | Path, session: Session, reference: Reference) -> EquivalenceReport:
+    """Run a model again, in a session of it, on the inputs of `reference`: what changes from run to run shows."""
+    return _verdict(original, original, reference, [run(session, each) for each in reference.inputs])
+
+
+def run_original(
+    original: ModelProto | Path,
+    session: Session,
+    *,
+    draws: int = 3,
+    seed: int = 0,
+    dimensions: Mapping[str, int] | None = None,
+    drawing_s: float = math.inf,
+) -> Reference:
+    """Run a model, in a session of it, on drawn inputs, with the first sizes of dynamic dimensions at which it runs.
+
+    When that has taken `drawing_s` seconds, no further input is drawn after the first. Raises as `compare` does.
+    """
+    end_s = time.perf_counter() + drawing_s
+    return _reference_runs(structure_of(original), session, draws, seed, dict(dimensions or {}), end_s)
 
 
 def not_equivalent(reason: str, structure: ModelProto, draws: int) -> EquivalenceReport:
@@ -147,7 +175,20 @@ def drawn_inputs(
 ) -> list[Inputs]:
     """Return the inputs on which `compare` runs this original; raises as `compare` does."""
     session = open_session(model, "as_written")
-    return _reference_runs(structure_of(model), session, draws, seed, dict(dimensions or {}))[0]
+    return run_original(model, session, draws=draws, seed=seed, dimensions=dimensions).inputs
+
+
+def _verdict(
+    original: ModelProto | Path, optimised: ModelProto | Path, reference: Reference, actual: list[dict[str, Any]]
+) -> EquivalenceReport:
+    """Judge the outputs of the optimised model, in float64 if these alone do not decide."""
+    structure = structure_of(original)
+    tolerance = tolerance_of(structure)
+    pairs = zip(reference.outputs, actual, strict=True)
+    report = _report([differences(*pair, tolerance) for pair in pairs], tolerance)
+    if report.is_inconclusive and coarsest_epsilon(structure) > DOUBLE_EPSILON:
+        return _checked_in_float64(report, original, optimised, FloatRuns(reference.inputs, reference.outputs, actual))
+    return report
 
 
 def _checked_in_float64(
@@ -185,8 +226,8 @@ def _report(by_draw: list[list[Difference]], tolerance: float) -> EquivalenceRep
 
 
 def _reference_runs(
-    structure: ModelProto, session: Session, draws: int, seed: int, named: dict[str, int], end_s: float = math.inf
-) -> tuple[list[Inputs], list[dict[str, Any]]]:
+    structure: ModelProto, session: Session, draws: int, seed: int, named: dict[str, int], end_s: float
+) -> Reference:
     """Draw inputs and run the original on them, with the first sizes of dynamic dimensions at which it runs.
 
     After `end_s`, by `time.perf_counter`, nothing is drawn any more but the first.
@@ -213,7 +254,7 @@ def _reference_runs(
                 outputs.append(run(session, drawn[-1]))
                 if time.perf_counter() >= end_s:
                     break
-            return drawn, outputs
+            return Reference(drawn, outputs)
         except RLFlowError as error:
             failure = failure or error
     advice = f"; give values to its symbolic dimensions {', '.join(free)}" if free else ""

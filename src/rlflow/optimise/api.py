@@ -47,6 +47,9 @@ _LOGGER = logging.getLogger(__name__)
 MEASURED = "measured"
 NOT_FASTER = "the rewritten model was not faster beyond noise"
 UNTIMED = "the budget was over before the rewritten model was timed"
+UNDECIDED = "the time was over before timing could tell if the rewritten model is faster"
+INTERRUPTED_UNTIMED = "interrupted: equal within rounding, not timed"
+INTERRUPTED_TIMING = "interrupted: equal within rounding, timed too briefly to tell if it is faster"
 
 T = TypeVar("T")
 
@@ -166,7 +169,7 @@ def _optimised(
     made: PipelineResult, source: Source, search: _Search, request: Request, deadline: Deadline
 ) -> Optimised:
     """Decide which model is delivered, and report."""
-    is_better, reason = _decision(made, request.setting, deadline)
+    is_better, reason = _decision(made, request, deadline)
     report = OptimisationReport(
         input=source.name,
         output=None,
@@ -187,18 +190,22 @@ def _optimised(
     return Optimised(best, result, report.written, reason, made.equivalence, made.latency, report, source)
 
 
-def _decision(made: PipelineResult, setting: Setting, deadline: Deadline) -> tuple[bool, str]:
+def _decision(made: PipelineResult, request: Request, deadline: Deadline) -> tuple[bool, str]:
     """Say whether the candidate is delivered, and why or why not.
 
     Who interrupts gets the best so far: what computes the same, unless it has been found slower already.
     """
     if made.left_because:
         return False, made.left_because
-    if made.latency and is_faster(made.latency, setting):
+    if made.latency and is_faster(made.latency, request.setting):
         return True, "faster beyond noise and equal within rounding"
-    if deadline.is_interrupted() and not (made.latency and is_slower(made.latency, setting)):
-        return True, "interrupted: equal within rounding, but nobody knows yet if it is faster"
-    return False, NOT_FASTER if made.latency else UNTIMED
+    if deadline.is_interrupted() and not (made.latency and is_slower(made.latency, request.setting)):
+        return True, INTERRUPTED_TIMING if made.latency else INTERRUPTED_UNTIMED
+    if not made.latency:
+        return False, UNTIMED
+    verdict = made.latency[request.setting].verdict
+    is_cut_short = verdict.decision == "undecided" and verdict.rounds < request.gate.rounds
+    return False, UNDECIDED if is_cut_short else NOT_FASTER
 
 
 def _overall(on_progress: OnProgress | None, budget_s: float | None, deadline: Deadline) -> OnProgress | None:

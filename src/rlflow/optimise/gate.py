@@ -19,7 +19,15 @@ from pathlib import Path
 import numpy as np
 from onnx import ModelProto
 
-from rlflow.equivalence.compare import EquivalenceReport, compare, drawn_inputs
+from rlflow.equivalence.compare import (
+    EquivalenceReport,
+    Inputs,
+    Reference,
+    compare,
+    compare_with_itself,
+    drawn_inputs,
+    run_original,
+)
 from rlflow.equivalence.tolerance import draws_at_random, tolerance_of
 from rlflow.errors import EquivalenceError, InputError, RLFlowError
 from rlflow.optimise.clock import NO_DEADLINE, Deadline
@@ -55,20 +63,30 @@ class GateConfig:
 
 
 _UNTRIED = "it could not be tried here"
-_DRAWING = 0.25
+_DRAWING = 0.15
 """The part of the time for judging after which no further input is drawn: each is run twice, and again as deployed."""
+
+
+@dataclass(frozen=True)
+class Pace:
+    """The seconds that it takes to open a session of a model, and to run it once."""
+
+    opening_s: float = 0.0
+    running_s: float = 0.0
 
 
 @dataclass(frozen=True)
 class Judgement:
     """The original compared with itself, and why nothing else could be compared with it, or "".
 
-    It took `tried_s` seconds to open and run it, and `wall_s` with the process in which that was done.
+    `reference` is what it computes, for those who compare others with it. It took `wall_s` seconds with the process in
+    which that was done; `paces` tell what of it was due to the model, by how it is run.
     """
 
     report: EquivalenceReport
     unjudgeable: str = ""
-    tried_s: float = 0.0
+    reference: Reference | None = None
+    paces: Mapping[Setting, Pace] = field(default_factory=dict)
     wall_s: float = 0.0
 
 
@@ -97,40 +115,47 @@ def judged(original: ModelProto | Path, config: GateConfig, drawing_s: float = m
         advice = 'name the shapes that you run it with, as in --shape x=1x128 or shapes={"x": (1, 128)}'
         return Judgement(unknown, f"its dimensions {wanted} are dynamic: {advice}")
     try:
-        own = _tried(original, original, config, drawing_s)
+        own, reference, as_written = _run_twice(original, config, started + drawing_s)
+        paces: dict[Setting, Pace] = {
+            "as_written": as_written,
+            "deployed": _run_deployed(original, original, config),
+        }
     except InputError:
         raise
     except RLFlowError as error:
         return Judgement(unknown, f"{_UNTRIED}: {error}")
-    tried_s = time.perf_counter() - started
     if not own.equivalent or draws_at_random(structure):
         reason = "its outputs change from run to run, so that no other model could be compared with it"
-        return Judgement(unknown, reason, tried_s)
+        return Judgement(unknown, reason)
     if not own.non_vacuous_draws:
-        return Judgement(own, "no drawn input gave outputs that could tell a wrong model from a right one", tried_s)
-    return Judgement(own, "", tried_s)
+        return Judgement(own, "no drawn input gave outputs that could tell a wrong model from a right one")
+    return Judgement(own, "", reference, paces)
 
 
 def check(
-    derivation: Derivation, config: GateConfig, reproducer: Path | None = None, longest_s: float = math.inf
+    derivation: Derivation,
+    config: GateConfig,
+    reproducer: Path | None = None,
+    longest_s: float = math.inf,
+    reference: Reference | None = None,
 ) -> EquivalenceReport:
     """Return the report of an equivalent candidate; it runs in another process first, where it can do no harm.
 
+    `reference` is what the original computes, if that is known: it is not run again.
     Raise `ProcessTimeout` if that takes longer than `longest_s`, so that nothing is known of it. Otherwise raise
     `EquivalenceError` naming the first wrong step, its rule and the values that it replaced, after writing what shows
     the difference to the folder `reproducer`, if one is given.
     """
     limits = replace(config.limits, longest_s=min(config.limits.longest_s, longest_s))
     try:
-        report = call_isolated(limits, _tried, derivation.original, derivation.candidate, config)
+        report = call_isolated(limits, _tried, derivation.original, derivation.candidate, config, reference)
     except ProcessDeath as death:
         if isinstance(death, ProcessTimeout) and longest_s < config.limits.longest_s:
             raise
         raise EquivalenceError(f"the rewritten model could not be run: {death}; no model was written") from None
     if report.equivalent:
         return report
-    drawn = drawn_inputs(derivation.original, draws=config.draws, seed=config.seed, dimensions=config.dimensions)
-    what = explain(derivation, report, drawn, reproducer)
+    what = explain(derivation, report, _inputs(derivation, config, reference), reproducer)
     raise EquivalenceError(f"the rewritten model is {report.summary}; {what}; no model was written")
 
 
@@ -144,8 +169,35 @@ def _limits(config: GateConfig, deadline: Deadline) -> Limits:
     return replace(config.limits, longest_s=longest_s, is_called_off=deadline.is_interrupted)
 
 
+def _inputs(derivation: Derivation, config: GateConfig, reference: Reference | None) -> list[Inputs]:
+    """The inputs on which the models were compared."""
+    if reference is not None:
+        return reference.inputs
+    return drawn_inputs(derivation.original, draws=config.draws, seed=config.seed, dimensions=config.dimensions)
+
+
+def _run_twice(
+    original: ModelProto | Path, config: GateConfig, drawing_until_s: float
+) -> tuple[EquivalenceReport, Reference, Pace]:
+    """Compare the model as written with itself. One session will do: whatever differs from run to run does so in it."""
+    started = time.perf_counter()
+    session = open_session(original, "as_written", config.threads)
+    opened = time.perf_counter()
+    reference = run_original(
+        original,
+        session,
+        draws=config.draws,
+        seed=config.seed,
+        dimensions=config.dimensions,
+        drawing_s=drawing_until_s - opened,
+    )
+    report = compare_with_itself(original, session, reference)
+    runs = 2 * len(reference.inputs)
+    return report, reference, Pace(opened - started, (time.perf_counter() - opened) / runs)
+
+
 def _tried(
-    original: ModelProto | Path, candidate: ModelProto | Path, config: GateConfig, drawing_s: float = math.inf
+    original: ModelProto | Path, candidate: ModelProto | Path, config: GateConfig, reference: Reference | None
 ) -> EquivalenceReport:
     """Compare both as written; run an equivalent candidate as deployed too, since it will be timed so."""
     report = compare(
@@ -155,12 +207,21 @@ def _tried(
         seed=config.seed,
         threads=config.threads,
         dimensions=config.dimensions,
-        drawing_s=drawing_s,
+        reference=reference,
     )
     if report.equivalent:
-        inputs = draw_inputs(structure_of(original), np.random.default_rng(config.seed), config.dimensions)
-        run(open_session(candidate, "deployed", config.threads), inputs)
+        _run_deployed(candidate, original, config)
     return report
+
+
+def _run_deployed(model: ModelProto | Path, original: ModelProto | Path, config: GateConfig) -> Pace:
+    """Run a model as deployed, on the inputs with which it will be timed: those of the original."""
+    inputs = draw_inputs(structure_of(original), np.random.default_rng(config.seed), config.dimensions)
+    started = time.perf_counter()
+    session = open_session(model, "deployed", config.threads)
+    opened = time.perf_counter()
+    run(session, inputs)
+    return Pace(opened - started, time.perf_counter() - opened)
 
 
 _ORIGINAL = ("original", "original again")

@@ -8,7 +8,8 @@
 
 A phase takes its share of what is left when it begins (`clock.Shares`). What check and timing need of a large model is
 foreseen from how long judging took, and kept free by those before them: the check may not be cut short, and a timing of
-too few rounds decides nothing.
+too few rounds decides nothing. What judging learned is not found out again: the check compares with the outputs that
+the original had then.
 """
 
 from __future__ import annotations
@@ -19,29 +20,34 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from onnx import ModelProto
-
 from rlflow.cost.base import CostModel, MeasuringCostModel
 from rlflow.equivalence.compare import EquivalenceReport
 from rlflow.ir.graph import Graph
 from rlflow.optimise import gate
 from rlflow.optimise.clock import Deadline, Shares
 from rlflow.optimise.diagnose import Derivation
-from rlflow.optimise.gate import GateConfig, Judgement
+from rlflow.optimise.gate import GateConfig, Judgement, Pace
 from rlflow.optimise.report import LatencyChange, Measured
 from rlflow.optimise.shortlist import Shortlist
 from rlflow.optimiser import OnProgress, OptimisationResult, Optimiser
 from rlflow.runtime.isolation import ProcessTimeout
 from rlflow.runtime.session import Setting
 
-_CHECK_OVER_JUDGING = 1.25
-"""The time that is kept free for a check over that which judging took: the candidate is exported besides."""
-_LONGEST_CHECK = 2.0
+_CHECK_OVER_JUDGING = 1.0
+"""The time that is kept free for a check over that which judging took. The candidate is exported besides, and runs half
+as often.
+"""
+_LONGEST_CHECK = 1.5
 """However late it is, a check may take so many times as long as judging did."""
-_ROUND_OVER_TRYING = 2.0
-"""The time of a round over that in which judging opened and ran the original: it has as many sessions and more runs."""
-_DECIDING_ROUNDS = 4
-"""Rounds that decide what is clear."""
+_SESSIONS_IN_ROUND = 4
+_DECIDING_ROUNDS = 8
+"""Rounds that mostly decide. What is clear takes four."""
+_PRICE_S, _PRICE_OVER_RUN = 0.03, 0.5
+"""What measuring a price takes at least, and what more over a run of the model. It may be twice as much: the first few
+prices tell, which are not begun where there would be too little time anyway.
+"""
+_MOST_FOR_MEASURING = 0.6
+"""The part of the time for searching and measuring that is kept free for measuring at most."""
 _MOST_FOR_TIMING = 0.5
 """The part of the time after the judging and without the check that is kept free for timing at most."""
 
@@ -62,13 +68,18 @@ class Phases:
     reproducer: Path | None = None
     on_progress: OnProgress | None = None
 
-    def judge(self, model: ModelProto, deadline: Deadline) -> Judgement:
+    def judge(self, model: Path, deadline: Deadline) -> Judgement:
         self._begun("judging the original")
         return gate.judgeable(model, self.gate, deadline.part(self.shares.of("judging")))
 
-    def search(self, graph: Graph, deadline: Deadline) -> OptimisationResult | None:
-        """Return what the method finds; None if the graph could not even be priced in time."""
-        until = deadline.part(self.shares.of("searching"))
+    def search(self, graph: Graph, judgement: Judgement, deadline: Deadline) -> OptimisationResult | None:
+        """Return what the method finds; None if the graph could not even be priced in time.
+
+        If there may be time to measure what it finds, that is kept free.
+        """
+        until, measuring_s = deadline.part(self.shares.of("searching")), self._measuring_s(graph, judgement)
+        if measuring_s <= _MOST_FOR_MEASURING * deadline.left_s:
+            until = min(until, deadline.before(measuring_s), key=lambda each: each.end_s)
         if isinstance(self.cost_model, MeasuringCostModel) and not math.isinf(until.end_s):
             self._begun("measuring the original")
             if self.cost_model.measure([graph], time.perf_counter() + until.left_s):
@@ -76,48 +87,65 @@ class Phases:
         return self.method.optimise(graph, until.budget(), self._begun("searching"))
 
     def measure(
-        self, graph: Graph, found: OptimisationResult, deadline: Deadline
+        self, graph: Graph, found: OptimisationResult, judgement: Judgement, deadline: Deadline
     ) -> tuple[OptimisationResult, Measured | None]:
         """Return the best of a few graphs that the search went through, and what was measured of it."""
         if self.shortlist is None or not found.trajectory.steps:
             return found, None
-        until, on_progress = deadline.part(self.shares.of("measuring")), self._begun("measuring what was found")
-        return self.shortlist.best(graph, found, self.method.rewriter, until, on_progress)
+        until = deadline.part(self.shares.of("measuring"), least_s=self._measuring_s(graph, judgement))
+        on_progress, price_s = self._begun("measuring what was found"), self._price_s(judgement)
+        return self.shortlist.best(graph, found, self.method.rewriter, until, on_progress, price_s)
 
     def check(self, derivation: Derivation, judgement: Judgement, deadline: Deadline) -> EquivalenceReport | None:
-        """Do what `gate.check` does, on as many inputs as the original was judged by; None if it takes too long."""
+        """Do what `gate.check` does, on the inputs that the original was judged by; None if it takes too long."""
         self._begun("checking the result against the original")
-        config = replace(self.gate, draws=judgement.report.draws)
         longest_s = max(deadline.left_s, _LONGEST_CHECK * judgement.wall_s)
         if deadline.is_interrupted():
             longest_s = math.inf  # who does not want to wait for it interrupts once more
         try:
-            return gate.check(derivation, config, self.reproducer, longest_s)
+            return gate.check(derivation, self.gate, self.reproducer, longest_s, judgement.reference)
         except ProcessTimeout:
             return None
 
     def time(
-        self, model: ModelProto, candidate: ModelProto, judgement: Judgement, deadline: Deadline
+        self, model: Path, candidate: Path, judgement: Judgement, deadline: Deadline
     ) -> dict[Setting, LatencyChange]:
-        """Time both models until the deadline; nothing comes of it if that is too near for a single round.
-
-        Where it is too near for rounds that decide, each has fewer runs.
-        """
-        round_s = _ROUND_OVER_TRYING * judgement.tried_s
-        if deadline.is_over or deadline.left_s < round_s:
+        """Time both models until the deadline; nothing comes of it if that is too near for a single round."""
+        runs = self.runs_per_round(judgement, deadline.left_s)
+        if deadline.is_over or not runs:
             return {}
         self._begun("timing the result against the original")
-        config = self.gate if math.isinf(deadline.end_s) else replace(self.gate, time_s=math.inf)
-        if deadline.left_s < _DECIDING_ROUNDS * round_s:
-            config = replace(config, runs_per_round=1)
+        time_s = self.gate.time_s if math.isinf(deadline.end_s) else math.inf
+        config = replace(self.gate, runs_per_round=runs, time_s=time_s)
         change = gate.timed(model, candidate, self.setting, config, lambda: deadline.left_s, self.on_progress)
         return {self.setting: change}
+
+    def runs_per_round(self, judgement: Judgement, left_s: float) -> int:
+        """Return how often each session is run in a round: the less time is left, the less, so that there are as many
+        rounds as decide. That is 0 where not even one round fits.
+        """
+        for runs in range(self.gate.runs_per_round, 0, -1):
+            if _DECIDING_ROUNDS * self._round_s(judgement, runs) <= left_s:
+                return runs
+        return 1 if self._round_s(judgement, runs=1) <= left_s else 0
 
     def before_check(self, judgement: Judgement, deadline: Deadline) -> Deadline:
         """Return the deadline of what comes before the check, which leaves time for it and for timing."""
         before_check = deadline.before(_CHECK_OVER_JUDGING * judgement.wall_s)
-        timing_s = _DECIDING_ROUNDS * _ROUND_OVER_TRYING * judgement.tried_s
+        timing_s = _DECIDING_ROUNDS * self._round_s(judgement, self.gate.runs_per_round)
         return before_check.before(min(timing_s, _MOST_FOR_TIMING * before_check.left_s))
+
+    def _measuring_s(self, graph: Graph, judgement: Judgement) -> float:
+        """Foresee the seconds that it takes to measure both ends of a search from this graph."""
+        return 0.0 if self.shortlist is None else self.shortlist.foreseen_s(graph, self._price_s(judgement))
+
+    def _price_s(self, judgement: Judgement) -> float:
+        return _PRICE_S + _PRICE_OVER_RUN * judgement.paces.get(self.setting, Pace()).running_s
+
+    def _round_s(self, judgement: Judgement, runs: int) -> float:
+        """Foresee the seconds of a round of timing, each of whose sessions is opened, run once, and then timed."""
+        pace = judgement.paces.get(self.setting, Pace())
+        return _SESSIONS_IN_ROUND * (pace.opening_s + (1 + runs) * pace.running_s)
 
     def inside(self, place: str, symbols: Collection[str]) -> Phases:
         """Return the phases for a subgraph, which has these symbols for sizes; progress tells of its place."""

@@ -4,12 +4,16 @@ A subgraph of If, Loop, Scan or SequenceMap is made a model of its own and goes 
 it before it: of a Loop whose body holds an If, the two branches come first, then the body, then the model. Each must
 pass the gate alone, and the model as a whole passes it again. Where nothing is found, or nothing can be judged or
 checked in time, a model comes out as the object that went in.
+
+A model and its candidate are written to files once, with their weights where ONNX Runtime can map them: judging, check
+and timing open a large one many times, some of them in other processes.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 
 from onnx import ModelProto
 
@@ -19,6 +23,7 @@ from rlflow.errors import EquivalenceError, RLFlowError
 from rlflow.ir.structural_hash import structural_hash
 from rlflow.ir.tensor_type import Dimension
 from rlflow.onnx_io import check_model, to_onnx
+from rlflow.onnx_io.external_data import write_mapped
 from rlflow.onnx_io.shapes.inference import pin_dimensions
 from rlflow.onnx_io.subgraphs import Subgraph, size, subgraphs, with_subgraphs
 from rlflow.optimise.clock import NO_DEADLINE, Deadline
@@ -30,6 +35,7 @@ from rlflow.optimise.specialise import Assumptions, Settled
 from rlflow.optimiser import Effort, OptimisationResult
 from rlflow.rules.library import Library
 from rlflow.runtime.inputs import symbolic_dimensions
+from rlflow.runtime.scratch import scratch_folder
 from rlflow.runtime.session import Setting
 from rlflow.trajectory.record import Trajectory
 
@@ -102,11 +108,18 @@ class Pipeline:
         return self._run(self._assumptions(model), deadline, argument)
 
     def _run(self, as_given: Assumptions, deadline: Deadline, argument: str) -> PipelineResult:
-        model = as_given.model
-        judgement = self.phases.judge(model, deadline)
-        if judgement.unjudgeable:
-            return self._left(as_given, judgement, deadline)
+        with scratch_folder() as folder:
+            original = write_mapped(as_given.model, folder / "original.onnx")
+            judgement = self.phases.judge(original, deadline)
+            if judgement.unjudgeable:
+                return self._left(as_given, judgement, deadline)
+            return self._rewritten(as_given, original, judgement, deadline, argument)
 
+    def _rewritten(
+        self, as_given: Assumptions, original: Path, judgement: Judgement, deadline: Deadline, argument: str
+    ) -> PipelineResult:
+        """Search for a candidate of a model that could be judged, and check and time it beside the file `original`."""
+        model = as_given.model
         before_check = self.phases.before_check(judgement, deadline)
         changed, inside = self._with_subgraphs(model, judgement, before_check)
         assumptions = as_given if changed is model else self._assumptions(changed)
@@ -115,7 +128,8 @@ class Pipeline:
         if changed is model and not found.steps:
             return replace(found, left_because=_nothing_because(found, deadline))
         found = replace(found, left_because="")
-        return self._through_the_gate(found, judgement, deadline, argument if changed is model else changed)
+        source = (argument or model) if changed is model else changed
+        return self._through_the_gate(found, original, judgement, deadline, source)
 
     def _assumptions(self, model: ModelProto) -> Assumptions:
         return Assumptions(model, self.dimensions, self.library.rules)
@@ -136,10 +150,10 @@ class Pipeline:
     def _found(self, assumptions: Assumptions, judgement: Judgement, deadline: Deadline) -> PipelineResult:
         """Search and measure; of the outputs of what is found nothing is known yet."""
         graph = assumptions.searched
-        result = self.phases.search(graph, deadline)
+        result = self.phases.search(graph, judgement, deadline)
         if result is None:
             return self._unsearched(assumptions, judgement)
-        result, measured = self.phases.measure(graph, result, deadline)
+        result, measured = self.phases.measure(graph, result, judgement, deadline)
         settled = assumptions.settled(result, self.phases.method.rewriter)
         return PipelineResult(assumptions.model, assumptions, result, settled, judgement.report, measured=measured)
 
@@ -209,17 +223,18 @@ class Pipeline:
         return any(matches.counts) or any(True for _ in subgraphs(assumptions.model))
 
     def _through_the_gate(
-        self, found: PipelineResult, judgement: Judgement, deadline: Deadline, source: str | ModelProto
+        self, found: PipelineResult, original: Path, judgement: Judgement, deadline: Deadline, source: str | ModelProto
     ) -> PipelineResult:
-        """Export what was found, compare it with the model, and time it. Its steps start from `source`."""
-        model, candidate = found.candidate, to_onnx(found.settled.last)
+        """Export what was found, compare it with the original, and time it. Its steps start from `source`."""
+        candidate = to_onnx(found.settled.last)
         check_model(candidate)
+        exported = write_mapped(candidate, original.with_name("candidate.onnx"), like=original)
         steps = (found.settled.start, found.settled.trajectory, self.phases.method.rewriter)
-        derivation = Derivation(model, candidate, *steps, source or model, dimensions=self.phases.gate.dimensions)
+        derivation = Derivation(original, exported, *steps, source, dimensions=self.phases.gate.dimensions)
         equivalence = self.phases.check(derivation, judgement, deadline)
         if equivalence is None:
             return replace(found, left_because=UNCHECKED)
-        latency = self.phases.time(model, candidate, judgement, deadline)
+        latency = self.phases.time(original, exported, judgement, deadline)
         return replace(found, candidate=candidate, equivalence=equivalence, latency=latency)
 
 

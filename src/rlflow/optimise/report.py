@@ -185,6 +185,8 @@ class OptimisationReport:
                 f"peak memory ratio {self.peak_memory_ratio:.3f}."
             )
             yield from self._measured_words()
+            if not self.latency:
+                yield "Not timed: whether it is faster is predicted, not known."
             yield f"Checked: {self.equivalence.summary}{self._fewer_draws()}."
         yield method
 

@@ -27,6 +27,8 @@ from rlflow.trajectory.replay import of_its_rules, replay
 
 _SLICE_S = 2.0
 """Measuring is interrupted after so long at the latest, and given up where nothing came of so long."""
+_ENDS_OVER_START = 1.5
+"""The prices that the original and the search's best lack, over those of the original: most parts are in both."""
 _SIGMAS = 2.0
 
 
@@ -48,17 +50,18 @@ class Shortlist:
         rewriter: Rewriter,
         deadline: Deadline,
         on_progress: OnProgress | None = None,
+        price_s: float = 0.0,
     ) -> tuple[OptimisationResult, Measured | None]:
         """Return the result that ends at the cheapest graph of the list, perhaps without a step, and its prices.
 
-        That is the result itself, and None, where there was no time to price both ends. What was measured counts among
-        the result's effort.
+        That is the result itself, and None, where there was no time to price both ends. Nothing is measured that would
+        take too long if a price took `price_s`. What was measured counts among the result's effort.
         """
         before = self.cost_model.measuring
         graphs = {0: start, len(found.trajectory.steps): found.best}
-        if not self._measure(list(graphs.values()), deadline, on_progress):
+        if self._measure_all(list(graphs.values()), deadline, on_progress, price_s):
             graphs = self._listed(graphs, found, rewriter)
-            self._measure(list(graphs.values()), deadline, on_progress)
+            self._measure_all(list(graphs.values()), deadline, on_progress, price_s)
         after = self.cost_model.measuring
         measuring = Effort(prices_measured=after.prices - before.prices, measuring_s=after.seconds - before.seconds)
         return self._chosen(graphs, replace(found, effort=found.effort + measuring))
@@ -73,16 +76,26 @@ class Shortlist:
         walked = enumerate(replay(ends[0], found.trajectory, of_its_rules(found.trajectory, rewriter)))
         return ends | {steps: graph for steps, graph in walked if steps in wanted}
 
-    def _measure(self, graphs: Sequence[Graph], deadline: Deadline, on_progress: OnProgress | None) -> int:
-        """Measure what the graphs' prices lack until the deadline; return how many are still missing."""
+    def foreseen_s(self, start: Graph, price_s: float) -> float:
+        """Foresee the seconds that it takes to price both ends of a search from this graph."""
+        return _ENDS_OVER_START * self._missing([start]) * price_s
+
+    def _measure_all(
+        self, graphs: Sequence[Graph], deadline: Deadline, on_progress: OnProgress | None, price_s: float
+    ) -> bool:
+        """Measure what the graphs' prices lack; return whether none is missing.
+
+        It is not begun, or given up, where there is too little time for all.
+        """
         missing = self._missing(graphs)
-        while missing and not deadline.is_over:
-            until_s = time.perf_counter() + min(deadline.left_s, _SLICE_S)
-            left = self.cost_model.measure(graphs, until_s, on_progress)
+        while missing and not deadline.is_over and missing * price_s <= deadline.left_s:
+            started = time.perf_counter()
+            left = self.cost_model.measure(graphs, started + min(deadline.left_s, _SLICE_S), on_progress)
             if left == missing:
                 break
+            price_s = (time.perf_counter() - started) / (missing - left)
             missing = left
-        return missing
+        return not missing
 
     def _missing(self, graphs: Sequence[Graph]) -> int:
         """Count the prices that the graphs lack, measuring none."""

@@ -2,7 +2,8 @@
 
     PYTHONPATH=tests python -m support.exports.full_size FOLDER
 
-Weights are drawn; nothing is downloaded. A model that is there already is not exported again.
+Weights are drawn; nothing is downloaded. A model that is there already is not exported again. What the older exporter
+refuses goes through the newer one.
 """
 
 import logging
@@ -11,11 +12,11 @@ from pathlib import Path
 
 from rlflow.onnx_io import save_model
 from support.exports.architecture import Architecture
-from support.exports.exporting import Exporter
+from support.exports.exporting import Export, Exporter, RefusedError
 from support.exports.from_transformers import of
 from support.exports.inputs import floats, image, together, tokens
 
-EXPORTER = Exporter(17)
+EXPORTERS = (Exporter(17), Exporter(18, is_new=True))
 _TEXT = tokens("input_ids", "attention_mask", length=128)
 _PIXELS = image(224)
 _LOGGER = logging.getLogger(__name__)
@@ -46,7 +47,18 @@ def main(folder: Path) -> None:
         path = folder / f"{architecture.name}.onnx"
         if not path.exists():
             _LOGGER.info("exporting %s", architecture.name)
-            save_model(EXPORTER(architecture).model, path)
+            save_model(_exported(architecture).model, path)
+
+
+def _exported(architecture: Architecture) -> Export:
+    """`RefusedError` of the last exporter if all refuse."""
+    *others, last = EXPORTERS
+    for exporter in others:
+        try:
+            return exporter(architecture)
+        except RefusedError as error:
+            _LOGGER.info("%s refuses %s: %s", exporter.name, architecture.name, error)
+    return last(architecture)
 
 
 if __name__ == "__main__":

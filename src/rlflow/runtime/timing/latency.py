@@ -29,7 +29,7 @@ import onnxruntime as ort
 from onnx import ModelProto
 
 from rlflow.errors import InputError, RLFlowError
-from rlflow.onnx_io.external_data import with_weights_in
+from rlflow.onnx_io.external_data import write_mapped
 from rlflow.runtime.inputs import draw_inputs, required_inputs
 from rlflow.runtime.scratch import scratch_folder
 from rlflow.runtime.session import Setting, open_session, run, structure_of
@@ -169,15 +169,11 @@ def undisturbed(takes: Iterable[Take]) -> Iterator[Round]:
 
 
 def _files(models: Mapping[str, ModelProto | Path], folder: Path) -> dict[str, Path]:
-    """Write each model with its weights beside it, from where they are mapped: BERT-Base opens in a third of the time.
-
-    A model that has several names is written once, and one that is in a file stays there.
-    """
+    """Write each model to a file. One that has several names is written once, and one that is in a file stays there."""
     written: dict[int, Path] = {}
     for model in models.values():
         if isinstance(model, ModelProto) and id(model) not in written:
-            path = written[id(model)] = folder / f"{len(written)}.onnx"
-            path.write_bytes(with_weights_in(model, path.with_suffix(".weights")).SerializeToString())
+            written[id(model)] = write_mapped(model, folder / f"{len(written)}.onnx")
     return {name: model if isinstance(model, Path) else written[id(model)] for name, model in models.items()}
 
 
