@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from support.documents import documents
 
-from rlflow import schemas, zoo
+from rlflow import zoo
 from rlflow.evaluation.public_tools import Made
 from rlflow.evaluation.speedups import Rival, best_tool, is_met, of_tool, summary, time_rivals
 from rlflow.evaluation.tables import speedups_table
@@ -68,7 +68,11 @@ def test_a_rival_with_half_the_layers_is_faster_and_the_original_is_not(tmp_path
     for layers in (16, 32):
         save_model(zoo.build("mlp", layers=layers, hidden=256), tmp_path / f"{layers}.onnx")
     original = tmp_path / "32.onnx"
-    rivals = {"half": Rival(tmp_path / "16.onnx"), "itself": Rival(original), "as_written": Rival(original, "as_written")}
+    rivals = {
+        "half": Rival(tmp_path / "16.onnx"),
+        "itself": Rival(original),
+        "as_written": Rival(original, "as_written"),
+    }
     timing = time_rivals(original, rivals, GateConfig(rounds=12))
     assert list(timing.verdicts) == list(rivals)
     assert timing.verdicts["half"].ratio > 1.3

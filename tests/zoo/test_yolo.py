@@ -25,8 +25,15 @@ def test_every_convolution_but_the_heads_has_its_normalisation_and_silu():
     operators = [node.op_type for node in zoo.build("yolo_v5", **SMALL).graph.node]
     counts = {operator: operators.count(operator) for operator in set(operators)}
     assert counts == {
-        "Conv": 60, "BatchNormalization": 57, "Sigmoid": 57, "Mul": 57, "Concat": 13, "Add": 7, "MaxPool": 3, "Resize": 2
-    }  # fmt: skip
+        "Conv": 60,
+        "BatchNormalization": 57,
+        "Sigmoid": 57,
+        "Mul": 57,
+        "Concat": 13,
+        "Add": 7,
+        "MaxPool": 3,
+        "Resize": 2,
+    }
 
 
 def test_a_pixel_at_the_border_is_seen_at_every_scale(run):
