@@ -31,7 +31,7 @@ SMALL = {
     "squeezenet1_1": {"width": 4, "image": 24},
     "vgg19": {"width": 4, "hidden": 32, "image": 40},
     "vit": {"layers": 2, "hidden": 32, "heads": 4, "intermediate": 80, "patch": 8, "image": 24},
-    "yolo_v5": {"width": 4, "image": 64},
+    "yolo_v5": {"width": 8, "image": 64},
 }
 DEPTH, TERMS = 160, 300
 """More operators in a row, and terms in a sum, than any of the small models has."""
