@@ -1,4 +1,4 @@
-"""How much faster RLFlow's models run than their originals as ONNX Runtime optimises them, beside public tools.
+"""Speedups of RLFlow's models over their originals as ONNX Runtime optimises them, beside those of public tools.
 
     rivals = {"rlflow": Rival(Path("by_rlflow.onnx")), "ort_disable_all": Rival(original, "as_written")}
     timing = time_rivals(original, rivals, gate)
@@ -42,7 +42,7 @@ class Rival:
 
 @dataclass(frozen=True)
 class RivalTiming:
-    """What came of all rounds: the original's median milliseconds, and the verdict on each rival."""
+    """The outcome of all rounds: the original's median milliseconds, and the verdict on each rival."""
 
     original_ms: float
     verdicts: Mapping[str, Verdict]
@@ -102,7 +102,7 @@ def of_tool(made: Made, verdict: Verdict | None) -> dict[str, Any]:
 
 
 def of_report(report: Mapping[str, Any], wall_time_s: float) -> dict[str, Any]:
-    """What RLFlow did, by the report of its command: every rule that it applied, the most frequent first."""
+    """The doings of RLFlow by the report of its command: every rule that it applied, the most frequent first."""
     counted = Counter(step["rule"] for step in report["steps"])
     own = next(iter(report["latency"].values()), None)
     return {

@@ -17,8 +17,8 @@ _STRIDES = (8, 16, 32)
 _ANCHORS = 3
 _EPSILON = 1e-3
 _GAIN = 0.95
-"""Of each normalisation. SiLU lets through less of what is small than of what is large, and shortcuts add: at this gain,
-sixty convolutions keep the activations in bounds.
+"""Of each normalisation. SiLU lets through less of what is small than of what is large, and shortcuts add: with this
+one, activations stay in bounds through sixty convolutions.
 """
 
 
@@ -99,7 +99,7 @@ def _partial(
 
 
 def _pyramid(b: GraphBuilder, scope: str, x: str, channels: int) -> str:
-    """What the largest values nearby are, in windows of 5, 9 and 13 places, by pooling one, two and three times."""
+    """The largest values nearby, in windows of 5, 9 and 13 places, by pooling one, two and three times."""
     half = channels // 2
     pooled = [_layer(b, f"{scope}/narrow", x, channels, half, 1)]
     for _ in range(3):
