@@ -21,7 +21,7 @@ OLD_PROCESSOR = NPY_DISABLE_CPU_FEATURES="$$(python -c '$(FEATURES)')" OPENBLAS_
 	ATEN_CPU_CAPABILITY=default MKL_ENABLE_INSTRUCTIONS=SSE4_2 ONEDNN_MAX_CPU_ISA=SSE41
 NUMERIC_TESTS := $(addprefix tests/,agents equivalence ir nn onnx_io ops rules trajectory world_model zoo)
 
-.PHONY: help setup repro verify-repro test test-other-processor test-slow test-rules test-studies fuzz conformance lint check check-results smoke seeds headroom headroom-latency rules trajectories bench big-model ui clean timing-study prices budgets cost-accuracy price-model price-search repro-study exports
+.PHONY: help setup repro verify-repro test test-other-processor test-slow test-rules test-studies fuzz conformance lint check check-results smoke seeds headroom headroom-latency rules trajectories bench big-model ui clean timing-study prices budgets cost-accuracy price-model price-search repro-study exports speedups
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-21s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -102,6 +102,9 @@ exports: setup ## ten public architectures at full size, exported as they export
 
 budgets: exports ## whether `rlflow optimise` keeps to its budget, on a quiet machine, to data/results/budgets
 	OMP_NUM_THREADS=1 python pipelines/budgets.py exports=$(EXPORTS)
+
+speedups: setup ## how much faster models run over ORT_ENABLE_ALL, beside public tools, on a quiet machine
+	OMP_NUM_THREADS=1 python pipelines/speedups.py
 
 cost-accuracy: setup ## the sum of measured regions against end to end, on a quiet machine
 	OMP_NUM_THREADS=1 python pipelines/cost_accuracy.py

@@ -11,7 +11,9 @@ from rlflow.cost.border_reorders import ReorderConfig, Reordering
 from rlflow.onnx_io import from_onnx, to_onnx
 from rlflow.runtime.blocks import block_channels
 
-CONVOLUTIONAL = [name for name in SMALL if zoo.describe(name).family == "cnn"]
+WITH_RESIZE = {"yolo_v5"}
+"""ONNX Runtime keeps images blocked through Resize, which is taken for an operator of plain images here."""
+CONVOLUTIONAL = [name for name in SMALL if zoo.describe(name).family == "cnn" and name not in WITH_RESIZE]
 
 
 @pytest.fixture(scope="module")

@@ -18,6 +18,7 @@ from rlflow.zoo.resnext import resnext50
 from rlflow.zoo.t5 import t5_decoder
 from rlflow.zoo.transducer import transformer_transducer
 from rlflow.zoo.vgg import vgg19
+from rlflow.zoo.yolo import yolo_v5
 
 Widths = dict[str, int]
 WIDTHS: dict[Callable[..., onnx.ModelProto], tuple[Widths, int]] = {
@@ -30,6 +31,7 @@ WIDTHS: dict[Callable[..., onnx.ModelProto], tuple[Widths, int]] = {
     t5_decoder: ({"hidden": 8, "intermediate": 32}, 64),
     transformer_transducer: ({"hidden": 8, "intermediate": 32}, 64),
     vgg19: ({"width": 1, "hidden": 64}, 64),
+    yolo_v5: ({"width": 2}, 8),
 }
 """The settings that say how wide a model is, at their narrowest, and how many times as wide it is by default."""
 T5_SMALL_ENCODER = 6 * (4 * 512**2 + 2 * 512 * 2048 + 2 * 512) + 32 * 8 + 512
@@ -41,6 +43,7 @@ PUBLISHED = {
     resnext50: 25_028_904,  # torchvision's resnext50_32x4d
     t5_decoder: 60_506_624 - T5_SMALL_ENCODER,  # transformers' t5-small
     vgg19: 143_667_240,  # torchvision
+    yolo_v5: 1_872_157,  # ultralytics' yolov5n
 }
 
 

@@ -48,9 +48,19 @@ class Allowance:
 
 
 def run_command(model: Path, budget_s: float) -> Run:
-    """Optimise a model by the command as it is, on one thread; `RLFlowError` with its words if it fails."""
+    """Return the figures of `optimise_by_command`, and throw the model away."""
     with scratch_folder() as folder:
-        options = ["-o", str(folder / "out.onnx"), "--budget", f"{budget_s:g}s", "--json"]
+        report, wall_time_s = optimise_by_command(model, folder / "out.onnx", budget_s)
+    return _row(report, wall_time_s, budget_s)
+
+
+def optimise_by_command(model: Path, output: Path, budget_s: float) -> tuple[dict[str, Any], float]:
+    """Optimise a model by the command as it is, on one thread; return its report and the seconds of the process.
+
+    Raises `RLFlowError` with the command's words if it fails.
+    """
+    with scratch_folder() as folder:
+        options = ["-o", str(output.resolve()), "--budget", f"{budget_s:g}s", "--json"]
         command = [sys.executable, "-m", "rlflow", "optimise", str(model.resolve()), *options]
         environment = os.environ | {"XDG_CACHE_HOME": str(folder), "OMP_NUM_THREADS": "1"}
         started = time.perf_counter()
@@ -58,7 +68,7 @@ def run_command(model: Path, budget_s: float) -> Run:
         wall_time_s = time.perf_counter() - started
     if done.returncode:
         raise RLFlowError(f"{model} at {budget_s:g} s ended with exit code {done.returncode}: {done.stderr.strip()}")
-    return _row(json.loads(done.stdout), wall_time_s, budget_s)
+    return json.loads(done.stdout), wall_time_s
 
 
 def _row(report: Mapping[str, Any], wall_time_s: float, budget_s: float) -> Run:

@@ -121,7 +121,7 @@ def _inconsistencies(name: str, document: Any) -> Iterator[str]:
 
 def _unordered_intervals(document: Any, path: str) -> Iterator[str]:
     for key, value in _children(document):
-        if isinstance(key, str) and key.endswith("_ci95") and value[0] > value[1]:
+        if isinstance(key, str) and key.endswith(("_ci95", "_interval")) and value and value[0] > value[1]:
             yield f"at {path}/{key}: the low end {value[0]} lies above the high end {value[1]}"
         yield from _unordered_intervals(value, f"{path}/{key}")
 

@@ -123,5 +123,33 @@ def _share(share: float | None, noise: float | None) -> str:
     return "-" if share is None else f"{share:.3f} ± {noise:.3f}"
 
 
+def speedups_table(models: Mapping[str, Mapping[str, Any]]) -> str:
+    """A Markdown table of latency ratios beside those of public tools; `models` as in schema `speedups`."""
+    tools = list(dict.fromkeys(name for row in models.values() for name in row["public_tools"]))
+    header = ["graph", "original ms", "RLFlow", "target", "A/A", *tools, "rewrites"]
+    rows = [header, [":--", *("--:" for _ in header[1:-1]), ":--"]]
+    for graph, row in models.items():
+        ours = f"**{_ratio(row)}**" if row["met"] else _ratio(row)
+        others = [_ratio(row["public_tools"][name]) if name in row["public_tools"] else "-" for name in tools]
+        rewrites = ", ".join(f"{each['rule']} x{each['count']}" for each in row["optimise"]["rewrites"])
+        figures = [f"{row['original_ms']:.3f}", ours, f"{row['target']:.2f}", f"{row['control_ratio']:.3f}"]
+        rows.append([graph, *figures, *others, rewrites or row["optimise"]["reason"]])
+    return "".join("| " + " | ".join(row) + " |\n" for row in rows) + _SPEEDUPS_LEGEND
+
+
+_SPEEDUPS_LEGEND = """
+Each ratio is the original's latency at ORT_ENABLE_ALL over that of the model, median over rounds, with an interval that
+misses with a probability of at most 1 %; above 1, the model is faster. Bold: the target is met. *A/A*: the original
+against itself. *ort_disable_all*: the original with ONNX Runtime's own optimisation off.
+"""
+
+
+def _ratio(figures: Mapping[str, Any]) -> str:
+    if figures["ratio"] is None:
+        return "failed"
+    interval = figures["ratio_interval"]
+    return f"{figures['ratio']:.3f}" + (f" [{interval[0]:.3f}, {interval[1]:.3f}]" if interval else "")
+
+
 def _results(metrics: Metrics) -> list[tuple[str, str, Mapping[str, Any]]]:
     return [(graph, method, result) for graph, methods in metrics.items() for method, result in methods.items()]

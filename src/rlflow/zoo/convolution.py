@@ -31,7 +31,7 @@ def convolution(
     fan_in = inputs // groups
     weight = b.parameter(f"{scope}/weight", (outputs, fan_in, *kernel), std=sqrt(2 / (fan_in * height * width)))
     optional = [b.parameter(f"{scope}/bias", (outputs,), std=_NOISE)] if bias else []
-    above, beside = (height // 2, width // 2) if padded else (0, 0)
+    above, beside = ((height - 1) // 2, (width - 1) // 2) if padded else (0, 0)
     grouped = {"group": groups} if groups > 1 else {}
     return b.node(
         "Conv",

@@ -84,6 +84,7 @@ _MODELS = {
     "transformer_transducer": _Model("transformer", "rlflow.zoo.transducer:transformer_transducer", _TRANSDUCER),
     "vgg19": _Model("cnn", "rlflow.zoo.vgg:vgg19", {**_IMAGES, "width": 2, "hidden": 24}),
     "vit": _Model("transformer", "rlflow.zoo.vit:vit", {**_ENCODER, "patch": 8, "image": 24, "classes": 10}),
+    "yolo_v5": _Model("cnn", "rlflow.zoo.yolo:yolo_v5", {**_IMAGES, "width": 2}),
 }
 _FOREIGN = _Model("another package", "")
 

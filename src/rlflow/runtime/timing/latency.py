@@ -62,7 +62,7 @@ class Take:
 def latency_rounds(
     models: Mapping[str, ModelProto | Path],
     *,
-    setting: Setting,
+    setting: Setting | Mapping[str, Setting],
     runs_per_round: int = 10,
     threads: int = 1,
     seed: int = 0,
@@ -71,7 +71,8 @@ def latency_rounds(
 ) -> Iterator[Round]:
     """Yield rounds as long as they are asked for and fit, by the longest so far, into what is left; at least one.
 
-    All models get the same inputs, drawn once from the first with `seed` and `dimensions`. A round opens a fresh
+    `setting` is that of all models, or of each by its name. All models get the same inputs, drawn once from the first
+    with `seed` and `dimensions`. A round opens a fresh
     session of one model at a time (so memory holds one), runs it once, times `runs_per_round` runs, or more if these
     take less than 25 ms, and closes it. `left_s` tells the seconds that are left.
 
@@ -80,6 +81,7 @@ def latency_rounds(
     """
     if not models or runs_per_round < 1:
         raise InputError(f"nothing to time: {len(models)} models, {runs_per_round} runs per round")
+    settings = setting if isinstance(setting, Mapping) else dict.fromkeys(models, setting)
     rng = np.random.default_rng(seed)
     inputs = _shared_inputs(models, rng, dimensions)
     with scratch_folder() as folder:
@@ -88,7 +90,7 @@ def latency_rounds(
         def take() -> Take:
             times_ms, paces_ms = {}, [pace_ms(threads)]
             for name in rng.permutation(list(models)).tolist():
-                session = open_session(files[name], setting, threads)
+                session = open_session(files[name], settings[name], threads)
                 times_ms[name] = _fastest_run_ms(session, inputs, runs_per_round, threads)
                 del session  # before the next one is opened, so that memory holds one
                 paces_ms.append(pace_ms(threads))
