@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from rlflow.runtime.session import Setting
 
 DEFAULT_METHOD = "best"
-DEFAULT_COST_MODEL = "analytic"
+DEFAULT_COST_MODEL = "predicted"
 DEFAULT_SHORTLIST = 4
 DEFAULT_BUDGET_S = 60.0
 DEFAULT_SETTING: Setting = "deployed"

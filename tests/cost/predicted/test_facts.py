@@ -5,13 +5,18 @@ import pytest
 from support.cost_graphs import F32, graph, weight
 
 from rlflow.cost.predicted.facts import Convolution, FactReader, Kind, NodeFacts, Product
+from rlflow.ir.graph import Graph
 from rlflow.ir.node import INPUT, Node, Ref
 from rlflow.ir.tensor_type import TensorType
 
 
+def read(g: Graph, identifier: int) -> NodeFacts:
+    return FactReader().facts(g, g.nodes[identifier], g.nodes[identifier].inputs)
+
+
 def facts_of(nodes, inputs, outputs, weights=None, place: int = -1) -> NodeFacts:
     g = graph(nodes, inputs, outputs, weights)
-    return FactReader().facts(g, g.order[place])
+    return read(g, g.order[place])
 
 
 def test_a_product_with_a_weight_is_one_product_over_the_whole_batch() -> None:
@@ -107,7 +112,7 @@ def test_an_operator_that_is_carried_has_the_bytes_of_its_operands_alone() -> No
     kind = TensorType("float32", (2, 3))
     unknown = Node("some.Operator", (Ref(g.inputs[0]),), {}, (kind,), ("z",))
     g = g.replace({g.next_id: unknown}, {Ref(g.order[-1]): Ref(g.next_id)})
-    facts = FactReader().facts(g, g.order[-1])
+    facts = read(g, g.order[-1])
     assert g.nodes[g.inputs[0]].op == INPUT
     assert (facts.kind, facts.flops, facts.moved_bytes) == (Kind.OTHER, 0, 2 * 6 * F32)
 
@@ -121,7 +126,6 @@ def test_the_figures_are_whole_numbers() -> None:
         ("Softmax", "t", "y"),
     ]
     g = graph(nodes, {"x": (3, 5)}, {"y": (7, 3)}, {"w": np.ones((5, 7), np.float32)})
-    reader = FactReader()
     for identifier in g.order:
-        facts = reader.facts(g, identifier)
+        facts = read(g, identifier)
         assert all(isinstance(v, int) for v in (facts.flops, facts.run, facts.row, facts.moved_bytes, facts.elements))

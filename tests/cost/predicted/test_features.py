@@ -127,3 +127,31 @@ def test_the_features_depend_on_what_leaves_the_region() -> None:
     outer = features(graph(nodes, {"x": (3, 4)}, {"y": (3, 6), "u": (3, 6)}, weights))
     assert outer.border.bytes_out == 2 * inner.border.bytes_out
     assert outer.grams["MatMul read inside and outside"] == 1
+
+
+def normalised(*between: tuple[str, str, str], bias: bool = False) -> Graph:
+    """A convolution, perhaps something else, a normalisation and Relu."""
+    weights = {name: weight(8) for name in ("bstmv" if bias else "stmv")} | {"w": weight(8, 4, 3, 3)}
+    source = between[-1][2] if between else "c"
+    nodes = [
+        ("Conv", "x w b" if bias else "x w", "c", {"pads": [1, 1, 1, 1], "kernel_shape": [3, 3]}),
+        *between,
+        ("BatchNormalization", f"{source} s t m v", "n"),
+        ("Relu", "n", "y"),
+    ]
+    return graph(
+        nodes, {"x": (1, 4, 6, 6)}, {"y": (1, 8, 6, 6)}, {n: a for n, a in weights.items() if n != "b" or bias}
+    )
+
+
+def test_a_normalisation_that_a_convolution_takes_up_is_its_bias() -> None:
+    """ONNX Runtime folds it when it opens the model: a rewrite that folds it changes nothing, and so no price."""
+    nodes = [
+        ("Conv", "x w b", "c", {"pads": [1, 1, 1, 1], "kernel_shape": [3, 3]}),
+        ("Relu", "c", "y"),
+    ]
+    weights = {"w": weight(8, 4, 3, 3), "b": weight(8)}
+    folded = seen(features(graph(nodes, {"x": (1, 4, 6, 6)}, {"y": (1, 8, 6, 6)}, weights)))
+    assert seen(features(normalised())) == seen(features(normalised(bias=True))) == folded
+    apart = features(normalised(("Sigmoid", "c", "u")))
+    assert apart.numbers["nodes"] == 4, "a normalisation of something else is work of its own"

@@ -1,7 +1,8 @@
 """The facts of one node on which its time depends: sizes, operations, and the runs in which it moves memory.
 
     reader = FactReader({"batch": 8})
-    reader.facts(graph, identifier).product       # Product(batch=1, m=128, n=768, k=768)
+    node = graph.nodes[identifier]
+    reader.facts(graph, node, node.inputs).product       # Product(batch=1, m=128, n=768, k=768)
 
 The kind of a node follows from its operator's traits and attributes, never from its name, so that an operator that is
 added to the library has a kind from the first day.
@@ -18,7 +19,7 @@ from enum import StrEnum
 from math import prod
 
 from rlflow.ir.graph import Graph
-from rlflow.ir.node import Attributes, Node
+from rlflow.ir.node import Attributes, Node, Ref
 from rlflow.ir.tensor_type import TensorType, item_size
 from rlflow.ops.registry import NO_TRAITS, OPERATORS, TRAITS
 from rlflow.ops.traits import Fusion
@@ -143,18 +144,20 @@ class FactReader:
 
     def __init__(self, dimensions: Mapping[str, int] | None = None) -> None:
         self._dimensions = dict(dimensions or {})
-        self._known: dict[Node, NodeFacts] = {}
+        self._known: dict[tuple[Node, int], NodeFacts] = {}
 
-    def facts(self, graph: Graph, identifier: int) -> NodeFacts:
-        """Return the facts of a node; a node object always has operands of the same types."""
-        node = graph.nodes[identifier]
-        known = self._known.get(node)
+    def facts(self, graph: Graph, node: Node, operands: Sequence[Ref | None]) -> NodeFacts:
+        """Return the facts of a node with these operands, which are its own or one more.
+
+        A node object always has operands of the same types.
+        """
+        known = self._known.get((node, len(operands)))
         if known is None:
-            operands = [None if ref is None else self.sized(graph.type_of(ref)) for ref in node.inputs]
-            known = _facts(node, operands, [self.sized(t) for t in node.types])
+            types = [None if ref is None else self.sized(graph.type_of(ref)) for ref in operands]
+            known = _facts(node, types, [self.sized(t) for t in node.types])
             if len(self._known) >= _MAX_REMEMBERED:
                 self._known.clear()
-            self._known[node] = known
+            self._known[node, len(operands)] = known
         return known
 
     def sized(self, tensor_type: TensorType | None) -> TensorType:

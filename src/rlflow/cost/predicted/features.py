@@ -16,7 +16,7 @@ is another one in every library; trees do not see the difference.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
 
@@ -25,11 +25,13 @@ from rlflow.cost.predicted.facts import Convolution, FactReader, Kind, NodeFacts
 from rlflow.cost.regions import Region
 from rlflow.ir.graph import Graph
 from rlflow.ir.node import Node, Ref
+from rlflow.ops.blocking import BLOCKING, Blocking
 
 _MAX_REMEMBERED = 200_000
 _KINDS = tuple(Kind)
 _RELATIONS = ("=", "one", "row", "column", "part")
 _SHORT_RUN = 16  # elements: a cache line of float32
+_SHIFT = 2  # the operand of a normalisation that is added
 
 
 @dataclass(frozen=True)
@@ -67,6 +69,42 @@ class Features:
         }
 
 
+class _Computed:
+    """A region as it is computed: a convolution and the normalisation behind it, which it takes up, are one node.
+
+    ONNX Runtime scales the filters when it opens a model, so that the two cost what a convolution with a bias costs.
+    """
+
+    def __init__(self, graph: Graph, region: Region) -> None:
+        self.graph, self.members = graph, frozenset(region)
+        self._convolutions = {i: c for i in region if (c := _takes_up(graph, i)) in self.members and c is not None}
+        self.order = [i for i in region if i not in self._convolutions.values()]
+
+    def node(self, identifier: int) -> Node:
+        """Return the node that does the work."""
+        return self.graph.nodes[self._convolutions.get(identifier, identifier)]
+
+    def operands(self, identifier: int) -> tuple[Ref | None, ...]:
+        """Return what is read."""
+        inputs = self.node(identifier).inputs
+        if identifier not in self._convolutions or (len(inputs) > 2 and inputs[2] is not None):
+            return inputs
+        return (*inputs[:2], self.graph.nodes[identifier].inputs[_SHIFT])
+
+
+def _takes_up(graph: Graph, identifier: int) -> int | None:
+    """Return the convolution that takes up a normalisation of its images; None if none does, or it is something else."""
+    image, *parameters = graph.nodes[identifier].inputs or (None,)
+    if image is None or BLOCKING.get(graph.nodes[identifier].op) != Blocking.NORMALISATION:
+        return None
+    before = graph.nodes[image.node]
+    if BLOCKING.get(before.op) != Blocking.CONVOLUTION or "activation" in before.attributes:
+        return None
+    constants = all(ref is None or graph.nodes[ref.node].constant for ref in (*before.inputs[1:], *parameters))
+    alone = len(graph.consumers[image.node]) == 1 and image not in graph.outputs
+    return image.node if constants and alone else None
+
+
 class FeatureReader:
     """Reads the features of regions; what it finds out of nodes and constants is remembered."""
 
@@ -76,57 +114,45 @@ class FeatureReader:
 
     def features(self, graph: Graph, region: Region) -> Features:
         """Return the features of a region; `region` is all of `graph.order` for a fragment by itself."""
-        nodes = tuple(self._facts.facts(graph, i) for i in region)
+        computed = _Computed(graph, region)
+        inside = {i: self._facts.facts(graph, computed.node(i), computed.operands(i)) for i in computed.order}
         return Features(
-            nodes,
-            self._border(graph, region, nodes),
-            tuple(_has_constant_second(graph, i) for i in region),
-            Counter(self._grams(graph, region, nodes)),
+            tuple(inside.values()),
+            self._border(computed, inside),
+            tuple(_has_constant_second(graph, computed.operands(i)) for i in computed.order),
+            Counter(self._grams(computed, inside)),
         )
 
-    def _border(self, graph: Graph, region: Region, nodes: Iterable[NodeFacts]) -> Border:
-        inside = set(region)
-        read = {ref for i in region for ref in graph.nodes[i].inputs if ref is not None and ref.node not in inside}
+    def _border(self, computed: _Computed, inside: Mapping[int, NodeFacts]) -> Border:
+        graph, members = computed.graph, computed.members
+        read = {r for i in inside for r in computed.operands(i) if r is not None and r.node not in members}
         values = [self._bytes(graph, ref) for ref in read if not graph.nodes[ref.node].constant]
         weights = [self._bytes(graph, ref) for ref in read if graph.nodes[ref.node].constant]
         out: list[int] = []
         kept: list[int] = []
-        for identifier, facts in zip(region, nodes, strict=True):
+        for identifier, facts in inside.items():
             for index, size in enumerate(facts.result_bytes):
-                (out if leaves(graph, Ref(identifier, index), inside) else kept).append(size)
+                (out if leaves(graph, Ref(identifier, index), members) else kept).append(size)
         return Border(sum(values), sum(weights), sum(out), sum(kept), len(values), len(out))
 
     def _bytes(self, graph: Graph, ref: Ref) -> int:
         return self._facts.sized(graph.type_of(ref)).nbytes
 
-    def _grams(self, graph: Graph, region: Region, nodes: tuple[NodeFacts, ...]) -> Iterator[str]:
-        inside = dict(zip(region, nodes, strict=True))
+    def _grams(self, computed: _Computed, inside: Mapping[int, NodeFacts]) -> Iterator[str]:
+        graph, members = computed.graph, computed.members
         for identifier, facts in inside.items():
-            node = graph.nodes[identifier]
-            places = [self._place(graph, ref, inside) for ref in node.inputs if ref is not None]
+            places = [self._place(graph, ref, inside) for ref in computed.operands(identifier) if ref is not None]
             operands = [_with_relation(place, facts, i) for i, place in enumerate(places)]
-            yield f"{facts.op}({', '.join(_ordered(operands, facts))}){_permutation(node)}"
+            yield f"{facts.op}({', '.join(_ordered(operands, facts))}){_permutation(computed.node(identifier))}"
             yield from (f"={facts.op} {place}" for place in places if place.startswith("literal "))
-            yield from self._chains(graph, identifier, inside)
-            for index in range(len(node.types)):
+            yield from _chains(computed, identifier, inside)
+            for index in range(len(facts.results)):
                 readers = [c for c in graph.consumers[identifier] if Ref(identifier, index) in graph.nodes[c].inputs]
-                within = sum(c in inside for c in readers)
+                within = sum(c in members for c in readers)
                 if within > 1:
                     yield f"{facts.op} read by {min(within, 4)}"
-                if within and leaves(graph, Ref(identifier, index), inside):
+                if within and leaves(graph, Ref(identifier, index), members):
                     yield f"{facts.op} read inside and outside"
-
-    def _chains(self, graph: Graph, identifier: int, inside: Mapping[int, NodeFacts]) -> Iterator[str]:
-        """List the edges that end in a node, and the chains of three."""
-        last = inside[identifier]
-        for place, ref in enumerate(graph.nodes[identifier].inputs):
-            if ref is None or ref.node not in inside:
-                continue
-            edge = f"{inside[ref.node].op} > {last.op}" + ("" if last.commutative else f".{place}")
-            yield edge
-            for before in graph.nodes[ref.node].inputs:
-                if before is not None and before.node in inside:
-                    yield f"{inside[before.node].op} > {edge}"
 
     def _place(self, graph: Graph, ref: Ref, inside: Mapping[int, NodeFacts]) -> str:
         """Return where an operand comes from: an operator inside, a value, a weight or a small constant."""
@@ -145,6 +171,19 @@ class FeatureReader:
                 self._literals.clear()
             known = self._literals[node] = "literal " + " ".join(f"{v:.4g}" for v in literal(graph, ref)[:2])
         return known
+
+
+def _chains(computed: _Computed, identifier: int, inside: Mapping[int, NodeFacts]) -> Iterator[str]:
+    """List the edges that end in a node, and the chains of three."""
+    last = inside[identifier]
+    for place, ref in enumerate(computed.operands(identifier)):
+        if ref is None or ref.node not in inside:
+            continue
+        edge = f"{inside[ref.node].op} > {last.op}" + ("" if last.commutative else f".{place}")
+        yield edge
+        for before in computed.operands(ref.node):
+            if before is not None and before.node in inside:
+                yield f"{inside[before.node].op} > {edge}"
 
 
 def _with_relation(place: str, facts: NodeFacts, operand: int) -> str:
@@ -179,8 +218,7 @@ def _permutation(node: Node) -> str:
     return f" {permutation}" if isinstance(permutation, tuple) else ""
 
 
-def _has_constant_second(graph: Graph, identifier: int) -> bool:
-    operands = graph.nodes[identifier].inputs
+def _has_constant_second(graph: Graph, operands: Sequence[Ref | None]) -> bool:
     return len(operands) > 1 and operands[1] is not None and graph.nodes[operands[1].node].constant
 
 
