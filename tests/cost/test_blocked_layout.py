@@ -2,7 +2,7 @@
 
 import onnx
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from support.drawn_cnns import counted, imported, networks, runtime_reorders
 from support.zoo_names import SMALL
 
@@ -44,6 +44,9 @@ def test_there_are_reorders_to_count() -> None:
 @given(networks())
 @settings(max_examples=40, deadline=None)
 def test_the_reorders_of_drawn_networks_are_those_of_the_runtime(model: onnx.ModelProto) -> None:
+    """Of networks in which no image is padded twice: such pads the runtime merges, or takes up both, as it happens."""
+    padded = [node.input[0] for node in model.graph.node if node.op_type == "Pad"]
+    assume(len(padded) == len(set(padded)))
     reordering = Reordering(ReorderConfig(block=block_channels()), {})
     assert counted(reordering.reorders(imported(model))) == runtime_reorders(model)
 

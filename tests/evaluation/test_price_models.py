@@ -35,8 +35,8 @@ def gathered() -> Gathered:
         own = examples(regions, lambda f: physics.milliseconds(PACES, physics.terms(f)), family)
         made += [e for e in own if e.signature not in {known.signature for known in made}]
         names = [e.signature for e in own]
-        graphs.append(GraphRecord(dict.fromkeys(names, 1), 2, "original", family, ""))
-        graphs.append(GraphRecord(dict.fromkeys(names[:5], 2), 0, "walk", family, ""))
+        graphs.append(GraphRecord(dict.fromkeys(names, 20), 2, "original", family, ""))
+        graphs.append(GraphRecord(dict.fromkeys(names[:5], 40), 0, "walk", family, ""))
         rewrites += [RewriteRecord((a,), (b,), 0, "rule", family, "") for a, b in pairwise(names)]
     return Gathered(made, rewrites, graphs, view_ms=0.0004)
 

@@ -12,7 +12,6 @@ from support.price_models import PACES, examples, regions_of
 from rlflow import zoo
 from rlflow.cost.predicted import physics
 from rlflow.cost.predicted.cost import PredictedConfig
-from rlflow.cost.predicted.noise import Noise
 from rlflow.cost.predicted.price_model import DESCRIPTION, TREES, read
 from rlflow.cost.predicted.training import LearningConfig
 from rlflow.cost.region_record import GraphRecord, RegionRecord, RewriteRecord, write_records
@@ -28,7 +27,6 @@ def config(repository: Path) -> DictConfig:
 
 def test_the_settings_are_those_of_the_library(config: DictConfig) -> None:
     assert LearningConfig(**config.learning) == LearningConfig()
-    assert Noise(**config.noise).us == PredictedConfig().noise_us
     assert config.far == PredictedConfig().far
 
 

@@ -44,7 +44,7 @@ Inputs = dict[str, np.ndarray]
 
 @dataclass(frozen=True)
 class Reference:
-    """What an original computes: its outputs by name for each of the inputs, with which candidates are compared."""
+    """The outputs of an original, by name for each of the inputs, with which candidates are compared."""
 
     inputs: list[Inputs]
     outputs: list[dict[str, Any]]

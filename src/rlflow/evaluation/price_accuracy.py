@@ -24,7 +24,8 @@ from scipy.stats import spearmanr
 from rlflow.cost.predicted.noise import Noise
 from rlflow.cost.region_record import GraphRecord, RewriteRecord
 
-LEAST_REGION_MS = 0.02  # shorter regions are mostly noise: 20 % in the median
+LEAST_REGION_MS = 0.02  # shorter regions are mostly noise: 35 % in the median
+LEAST_GRAPH_MS = 0.2  # shorter graphs consist of such regions
 _SIGMAS = 2.0
 
 Prices = Mapping[str, float]
@@ -87,7 +88,8 @@ def errors(
     for graph in graphs:
         if graph.regions.keys() <= measured.keys():
             real, told = (_total_ms(graph.regions, graph.views, p, view_ms) for p in (measured, predicted))
-            found.graphs.append(abs(told / real - 1.0))
+            if real >= LEAST_GRAPH_MS:
+                found.graphs.append(abs(told / real - 1.0))
     for rewrite in _distinct(rewrites):
         change = _change(rewrite)
         if change.keys() <= measured.keys():

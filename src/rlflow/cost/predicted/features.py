@@ -93,7 +93,7 @@ class _Computed:
 
 
 def _takes_up(graph: Graph, identifier: int) -> int | None:
-    """Return the convolution that takes up a normalisation of its images; None if none does, or it is something else."""
+    """Return the convolution that takes up a normalisation; None if none does, or it is something else."""
     image, *parameters = graph.nodes[identifier].inputs or (None,)
     if image is None or BLOCKING.get(graph.nodes[identifier].op) != Blocking.NORMALISATION:
         return None
