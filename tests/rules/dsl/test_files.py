@@ -75,7 +75,8 @@ def test_an_error_is_told_once_with_file_and_line(
     path.write_text(HEAD + text)
     with pytest.raises(RuleError) as error:
         read_declarations(path)
-    assert str(error.value).startswith(f"{path}:{line}: {sentence}")
+    told = str(error.value).replace("ValueError: source", "source")  # a null byte, before Python 3.11.4
+    assert told.startswith(f"{path}:{line}: {sentence}")
 
 
 UNKNOWN_ATTRIBUTE = """from rlflow.rules.dsl import Rewrite, Tensor, rule
