@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
+from contextlib import closing
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -65,10 +66,11 @@ def time_rivals(
         left_s=countdown(gate.time_s),
     )
     rounds: list[Round] = []
-    for each in islice(endless, gate.rounds):
-        rounds.append(each)
-        if on_progress is not None:
-            on_progress(len(rounds) / gate.rounds, f"round {len(rounds)}")
+    with closing(endless):
+        for each in islice(endless, gate.rounds):
+            rounds.append(each)
+            if on_progress is not None:
+                on_progress(len(rounds) / gate.rounds, f"round {len(rounds)}")
     times_ms = times_of(rounds)
     pairs = {name: np.stack([times_ms[name], times_ms[f"{name} again"]], axis=1) for name in twice}
     return RivalTiming(

@@ -12,6 +12,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field, replace
 from itertools import islice
 from pathlib import Path
@@ -253,13 +254,14 @@ def timed(
         left_s=lambda: min(own_left_s(), left_s()),
     )
     rounds: list[Round] = []
-    for each in islice(endless, max(config.rounds, 1)):
-        rounds.append(each)
-        change = latency_change(rounds, config.test)
-        if on_progress is not None:
-            on_progress(len(rounds) / config.rounds, f"timing the result against the original: {change.verdict}")
-        if change.verdict.decision != "undecided":
-            break
+    with closing(endless):
+        for each in islice(endless, max(config.rounds, 1)):
+            rounds.append(each)
+            change = latency_change(rounds, config.test)
+            if on_progress is not None:
+                on_progress(len(rounds) / config.rounds, f"timing the result against the original: {change.verdict}")
+            if change.verdict.decision != "undecided":
+                break
     return change
 
 

@@ -1,4 +1,5 @@
 import math
+from contextlib import closing
 from itertools import islice
 
 import numpy as np
@@ -41,7 +42,8 @@ def test_rounds_are_counted_and_sessions_are_fresh_and_in_a_drawn_order(make_den
         return open_session(model, setting, threads)
 
     monkeypatch.setattr(latency, "open_session", recording_open)
-    once = [each.times_ms for each in islice(latency_rounds(models, setting="deployed", runs_per_round=2), 10)]
+    with closing(latency_rounds(models, setting="deployed", runs_per_round=2)) as endless:
+        once = [each.times_ms for each in islice(endless, 10)]
     orders = ["".join(order) for order in batched(opened, 2)]
     assert set(orders) == {"ab", "ba"}
     assert all(list(times_ms) == ["a", "b"] for times_ms in once)

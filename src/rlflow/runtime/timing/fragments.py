@@ -25,7 +25,6 @@ machine.
 """
 
 import resource
-import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -38,6 +37,7 @@ from onnx import ModelProto
 from rlflow.errors import RLFlowError
 from rlflow.runtime.inputs import draw_inputs, symbolic_dimensions
 from rlflow.runtime.session import Setting, fused_model, open_session, run
+from rlflow.runtime.timing.clock import clock_ns
 from rlflow.runtime.timing.trailing_views import without_last_views
 
 # On a processor with a last-level cache of 480 MB, two Gemms of BERT-Base take 0.84 and 3.5 ms alone after 48 MB were
@@ -87,7 +87,7 @@ class Fragment:
 
 
 class Run(NamedTuple):
-    """A run in one of the sessions: nanoseconds, and whether it had the processor all the time."""
+    """A run in one of the sessions: nanoseconds, and whether it had processor and clock all the time."""
 
     session: int
     ns: int
@@ -127,16 +127,15 @@ def prepare_as_is(
 
 def timed(fragment: Fragment, turn: int) -> Run:
     """Time a run of the session whose turn it is, right after a run of its twin, which warms the code alone."""
-    clock = time.thread_time_ns if fragment.threads == 1 else time.perf_counter_ns
     place = turn % len(fragment.sessions)
     session, twin = fragment.sessions[place], fragment.sessions[place - 1]
     twin()
     session.touch()
     switches = _preemptions()
-    start = clock()
+    start = clock_ns(fragment.threads)
     session()
-    elapsed = clock() - start
-    return Run(place, elapsed, _preemptions() == switches)
+    elapsed = clock_ns(fragment.threads) - start
+    return Run(place, elapsed, elapsed > 0 and _preemptions() == switches)
 
 
 def evict(size_bytes: int) -> None:

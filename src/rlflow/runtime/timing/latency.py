@@ -1,17 +1,18 @@
 """End-to-end latency of several models against each other, round by round.
 
     models = {"original": a, "again": a, "candidate": b}
-    for each in latency_rounds(models, setting="deployed", left_s=countdown(20.0)):
-        each.times_ms["original"] / each.times_ms["candidate"]
+    with closing(latency_rounds(models, setting="deployed", left_s=countdown(20.0))) as rounds:
+        for each in rounds:
+            each.times_ms["original"] / each.times_ms["candidate"]
 
 A model that is opened twice runs at two speeds (by where its pages lie: up to 7 % on small models,
 docs/measurements.md, 1), and a machine drifts. So each round opens a fresh session of every model, one after another,
 and only times of one round are compared. Their order is drawn anew for every round, which is what makes a test on them
 exact (`rlflow.runtime.timing.sequential`): a model that is always opened after another one may be the slower for it.
 
-Noise only ever adds time, so that a session's time is that of its fastest run. Between two sessions of a model of one
-millisecond, while other work kept both cores busy, the median of five runs differed by 8 %, of twenty by 3 %; the
-fastest of five by 5 %, of twenty by 0.7 %.
+Noise only ever adds time, so that a session's time is that of its fastest runs (`rlflow.runtime.timing.clock`). Between
+two sessions of a model of one millisecond, while other work kept both cores busy, the median of five runs differed by
+8 %, of twenty by 3 %; the fastest of five by 5 %, of twenty by 0.7 %.
 
 The pace of the machine is taken before and after every session. A round in which it was slow, against what it was in
 all rounds so far, is taken again; whatever the reason was, it was nothing in the models.
@@ -19,7 +20,8 @@ all rounds so far, is taken again; whatever the reason was, it was nothing in th
 
 import math
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
+from contextlib import closing
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -33,7 +35,7 @@ from rlflow.onnx_io.external_data import write_mapped
 from rlflow.runtime.inputs import draw_inputs, required_inputs
 from rlflow.runtime.scratch import scratch_folder
 from rlflow.runtime.session import Setting, open_session, run, structure_of
-from rlflow.runtime.timing.clock import clock_ns
+from rlflow.runtime.timing.clock import clock_ns, shortest_ns
 from rlflow.runtime.timing.pace import pace_ms
 
 # About as long as it takes to open a small model, which would be a waste for fewer runs.
@@ -68,13 +70,13 @@ def latency_rounds(
     seed: int = 0,
     dimensions: Mapping[str, int] | None = None,
     left_s: Callable[[], float] = lambda: math.inf,
-) -> Iterator[Round]:
+) -> Generator[Round, None, None]:
     """Yield rounds as long as they are asked for and fit, by the longest so far, into what is left; at least one.
 
     `setting` is that of all models, or of each by its name. All models get the same inputs, drawn once from the first
-    with `seed` and `dimensions`. A round opens a fresh
-    session of one model at a time (so memory holds one), runs it once, times `runs_per_round` runs, or more if these
-    take less than 25 ms, and closes it. `left_s` tells the seconds that are left.
+    with `seed` and `dimensions`. A round opens a fresh session of one model at a time (so memory holds one), runs
+    it once, times `runs_per_round` runs, or more if these take less than 25 ms, and closes it. `left_s` tells the
+    seconds that are left. Close the generator when you stop asking: the models' files are on disk until then.
 
     Raises `InputError` when there is nothing to measure, `RLFlowError` when the models' inputs differ or one does not
     run, both with the first round.
@@ -91,7 +93,7 @@ def latency_rounds(
             times_ms, paces_ms = {}, [pace_ms(threads)]
             for name in rng.permutation(list(models)).tolist():
                 session = open_session(files[name], settings[name], threads)
-                times_ms[name] = _fastest_run_ms(session, inputs, runs_per_round, threads)
+                times_ms[name] = _shortest_run_ms(session, inputs, runs_per_round, threads)
                 del session  # before the next one is opened, so that memory holds one
                 paces_ms.append(pace_ms(threads))
             return Take({name: times_ms[name] for name in models}, tuple(paces_ms))
@@ -120,10 +122,11 @@ def compare_latency(
         models, setting=setting, runs_per_round=runs_per_round, threads=threads, seed=seed, dimensions=dimensions
     )
     done = []
-    for each in islice(endless, rounds):
-        done.append(each)
-        if on_round is not None:
-            on_round(len(done))
+    with closing(endless):
+        for each in islice(endless, rounds):
+            done.append(each)
+            if on_round is not None:
+                on_round(len(done))
     return times_of(done)
 
 
@@ -179,14 +182,14 @@ def _files(models: Mapping[str, ModelProto | Path], folder: Path) -> dict[str, P
     return {name: model if isinstance(model, Path) else written[id(model)] for name, model in models.items()}
 
 
-def _fastest_run_ms(session: ort.InferenceSession, inputs: dict[str, np.ndarray], runs: int, threads: int) -> float:
+def _shortest_run_ms(session: ort.InferenceSession, inputs: dict[str, np.ndarray], runs: int, threads: int) -> float:
     run(session, inputs)  # which touches its memory for the first time, and says what is wrong if it fails
     times_ns: list[int] = []
     while len(times_ns) < runs or sum(times_ns) < _LEAST_NS:
         start = clock_ns(threads)
         session.run(None, inputs)
         times_ns.append(clock_ns(threads) - start)
-    return min(times_ns) / 1e6
+    return shortest_ns(times_ns) / 1e6
 
 
 def _shared_inputs(
