@@ -8,11 +8,16 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 from support.repository import REPOSITORY
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ.setdefault("MLFLOW_DISABLE_TELEMETRY", "true")
 os.environ.setdefault("DVC_NO_ANALYTICS", "1")
+
+# No test fails for being slow: machines are shared, and the first example may pay for an import.
+settings.register_profile("rlflow", deadline=None)
+settings.load_profile("rlflow")
 
 
 @pytest.fixture(scope="session")

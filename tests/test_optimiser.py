@@ -168,7 +168,7 @@ def test_searches_do_with_remembered_prices_what_they_do_without_on_other_graphs
     assert lazy == naive
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(graphs(), st.sampled_from(sorted(SEARCHES)), st.sampled_from(sorted(COSTS)))
 def test_searches_do_with_remembered_prices_what_they_do_without_on_drawn_graphs(graph, method, kind):
     (lazy, naive), _ = trajectories(graph, SEARCHES[method], COSTS[kind])

@@ -42,7 +42,7 @@ def test_there_are_reorders_to_count() -> None:
 
 
 @given(networks())
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 def test_the_reorders_of_drawn_networks_are_those_of_the_runtime(model: onnx.ModelProto) -> None:
     """Of networks in which no image is padded twice: such pads the runtime merges, or takes up both, as it happens."""
     padded = [node.input[0] for node in model.graph.node if node.op_type == "Pad"]

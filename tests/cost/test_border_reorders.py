@@ -60,7 +60,7 @@ def test_previewed_and_followed_changes_are_those_of_the_graphs(name: str) -> No
 
 
 @given(networks(most=6), st.integers(0, 2**32 - 1))
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 def test_changes_of_drawn_networks_are_those_of_the_graphs(model: onnx.ModelProto, seed: int) -> None:
     walk(from_onnx(model), steps=2, seed=seed)
 

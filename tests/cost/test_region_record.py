@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from support.cost_graphs import graph
 from support.strategies import graphs
@@ -54,7 +54,6 @@ def record(region: Graph, **changes: object) -> RegionRecord:
     return replace(made, **changes)
 
 
-@settings(deadline=None)
 @given(graphs())
 def test_a_region_read_back_is_the_same_work(whole: Graph):
     """Signatures tell work apart (tests/cost/test_fragment.py), so that equal ones say much."""
@@ -68,7 +67,6 @@ def test_a_region_read_back_is_the_same_work(whole: Graph):
         assert AnalyticCost().runtime_ms(read) == AnalyticCost().runtime_ms(extract(whole, fragment))
 
 
-@settings(deadline=None)
 @given(graphs())
 def test_what_is_read_back_is_written_alike(whole: Graph):
     for region in regions(whole):
@@ -146,7 +144,6 @@ def test_a_file_holds_what_was_written(tmp_path: Path):
 ids = st.text("abcdef0123456789", min_size=1, max_size=4)
 
 
-@settings(deadline=None)  # it writes files
 @given(
     st.builds(
         RewriteRecord,

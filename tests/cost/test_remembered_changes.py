@@ -93,7 +93,7 @@ def test_remembered_prices_are_those_of_drawn_graphs(graph, kind, seed):
 
 
 @given(networks(most=6), st.integers(0, 2**32 - 1))
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 def test_remembered_prices_are_those_of_drawn_convolutional_networks(model, seed):
     """What an edit does to the layout may reach any number of nodes beyond it."""
     walk = Walk(MODELS["deployed"](), MODELS["deployed"]())

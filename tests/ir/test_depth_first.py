@@ -45,7 +45,7 @@ def test_a_cycle_is_named() -> None:
         assert caught.value.node in (1, 2)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(seed=st.integers(0, 2**32 - 1), num_nodes=st.integers(2, 40), num_roots=st.integers(1, 3))
 def test_updated_is_walked_anew(seed: int, num_nodes: int, num_roots: int) -> None:
     """Eight edits in a row of a random graph: nodes with other operands, new ones among them, sometimes other roots."""

@@ -32,7 +32,7 @@ def test_leaves_and_constants_do_not_run() -> None:
     assert graph.order == (3,)
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(seed=st.integers(0, 2**32 - 1))
 def test_order_respects_operands(seed: int) -> None:
     graph = random_graph(seed)
@@ -158,7 +158,7 @@ def test_a_graph_does_not_keep_its_parent_alive() -> None:
     assert child.edit.parent() is None
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(seed=st.integers(0, 2**32 - 1), data=st.data())
 def test_random_edits_keep_every_invariant(seed: int, data: st.DataObject) -> None:
     """Replace a random value by a new node over its own operands, or by one of its operands, ten times over."""

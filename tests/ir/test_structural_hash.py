@@ -21,7 +21,7 @@ def _product(a: int = 0, b: int = 2, *, op: str = "MatMul", digest: str = "w", *
     return graph_of([source("x"), source("z"), weight(digest), node(op, a, b, **attributes)], 3)
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(seed=st.integers(0, 2**32 - 1))
 def test_names_numbers_and_insertion_order_do_not_count(seed: int) -> None:
     graph = random_graph(seed)

@@ -40,7 +40,7 @@ def test_what_it_looks_like() -> None:
     )
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(seed=st.integers(0, 2**32 - 1))
 def test_round_trip_of_random_graphs(seed: int) -> None:
     graph = random_graph(seed)
@@ -57,14 +57,14 @@ def _in_text_order(graph):  # type: ignore[no-untyped-def]
     return _listing(graph)
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(seed=st.integers(0, 2**32 - 1))
 def test_numbers_do_not_show(seed: int) -> None:
     graph = random_graph(seed)
     assert to_text(renumbered(graph, seed)).replace("'\"", '"') == to_text(graph)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(
     op=WORDS,
     attributes=st.dictionaries(WORDS, VALUES, max_size=3),

@@ -160,7 +160,7 @@ def test_an_element_type_that_does_not_exist() -> None:
         from_onnx(model)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(place=st.integers(0, len(TINY) - 1), value=st.integers(0, 255), length=st.integers(1, 3))
 def test_mutated_files(scratch: Path, place: int, value: int, length: int) -> None:
     """A changed byte may leave the model valid (a weight's digit); if not, the reason is given."""

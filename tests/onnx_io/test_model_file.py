@@ -114,7 +114,7 @@ def test_invalid_models(tmp_path: Path, damage, in_memory: bool) -> None:  # typ
         assert_one_sentence(caught.value, path)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(cut=st.integers(0, len(TINY) - 1))
 def test_truncated_files(scratch: Path, cut: int) -> None:
     path = scratch / "truncated.onnx"

@@ -16,7 +16,7 @@ from rlflow.ops.reference import evaluate
 from rlflow.runtime.session import open_session, run
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 @given(graph=graphs(max_nodes=6))
 def test_a_drawn_graph_runs_and_agrees_with_the_reference(graph: Graph) -> None:
     model = standalone_model(graph)
@@ -29,7 +29,7 @@ def test_a_drawn_graph_runs_and_agrees_with_the_reference(graph: Graph) -> None:
         np.testing.assert_allclose(found[name], value, rtol=0, atol=1000 * np.finfo(np.float32).eps * scale)
 
 
-@settings(max_examples=1, deadline=None)
+@settings(max_examples=1)
 @given(graph=graphs())
 def test_opset_and_domains_are_those_of_the_header(graph: Graph) -> None:
     header = replace(graph.header, opset=21, domains={"com.microsoft": 1})
@@ -37,7 +37,7 @@ def test_opset_and_domains_are_those_of_the_header(graph: Graph) -> None:
     assert {opset.domain: opset.version for opset in imported} == {"": 21, "com.microsoft": 1}
 
 
-@settings(max_examples=1, deadline=None)
+@settings(max_examples=1)
 @given(graph=graphs())
 def test_an_output_of_unknown_type_is_refused_by_name(graph: Graph) -> None:
     output = graph.outputs[0].node

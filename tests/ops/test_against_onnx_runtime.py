@@ -377,7 +377,7 @@ def _tolerance(case: Application, expected: np.ndarray) -> float:
 
 
 @pytest.mark.parametrize("op", DRAWN)
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(data=st.data())
 def test_values_and_types(op: str, data: st.DataObject) -> None:
     case = data.draw(st.composite(lambda draw: DRAWN[op](draw))())
@@ -398,7 +398,7 @@ def test_values_and_types(op: str, data: st.DataObject) -> None:
 
 
 @pytest.mark.parametrize("op", ["Gelu", "RMSNormalization", "Attention"])
-@settings(max_examples=10, deadline=None)
+@settings(max_examples=10)
 @given(data=st.data())
 def test_onnx_own_reference_agrees(op: str, data: st.DataObject) -> None:
     """A second opinion on the operators that are newest, and that ONNX defines by others."""

@@ -47,7 +47,7 @@ def test_the_primes_are_as_stated() -> None:
     assert (1 << 23) * (P - 1) ** 2 < 2**63, "the largest sum of products"
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(seed=st.integers(0, 2**32 - 1))
 def test_ring_laws(seed: int) -> None:
     d, (a, b, c) = _domain(), _drawn(3, seed)
@@ -59,7 +59,7 @@ def test_ring_laws(seed: int) -> None:
     assert not _equal(d.subtract(a, b), d.subtract(b, a))
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(seed=st.integers(0, 2**32 - 1))
 def test_reciprocals_are_inverses(seed: int) -> None:
     d, (a, b) = _domain(), _drawn(2, seed)
@@ -94,7 +94,7 @@ def test_nothing_else_is_undefined() -> None:
         assert result.undefined is None
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(seed=st.integers(0, 2**32 - 1))
 def test_exponentials_turn_sums_into_products(seed: int) -> None:
     d, (a, b) = _domain(), _drawn(2, seed)
@@ -110,7 +110,7 @@ def test_an_exponential_of_an_exponential_is_refused() -> None:
         d.exp(d.add(d.exp(a), a))
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(seed=st.integers(0, 2**32 - 1))
 def test_rectified_squares_are_squares(seed: int) -> None:
     d, (a,) = _domain(), _drawn(1, seed)

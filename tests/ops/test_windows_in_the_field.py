@@ -26,7 +26,7 @@ def largest(x: FieldArray, **attributes: object) -> FieldArray:
 
 
 @pytest.mark.parametrize("op", ["Conv", "AveragePool", "GlobalAveragePool"])
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(data=st.data())
 def test_what_is_exact_is_integer_arithmetic(op: str, data: st.DataObject) -> None:
     """Integers that double precision computes with exactly; averaged ones divide by every count up to 125."""

@@ -64,7 +64,7 @@ def test_random_rewrites_of_a_model(name: str) -> None:
 
 
 @pytest.mark.slow
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(graph=graphs(opset=21), seed=st.integers(0, 2**32 - 1))
 def test_random_rewrites_of_drawn_graphs(graph: Graph, seed: int) -> None:
     tally = Tally(LIBRARY.rules, REWRITER)
@@ -97,7 +97,7 @@ def test_tens_of_thousands_of_rewrites(repository: Path) -> None:
     """At least so many for each rule, of models first, then of drawn graphs, then of what is made for it."""
     tally = Tally(LIBRARY.rules, REWRITER)
 
-    @settings(max_examples=DRAWN_GRAPHS, deadline=None, database=None, derandomize=True)
+    @settings(max_examples=DRAWN_GRAPHS, database=None, derandomize=True)
     @given(graph=graphs(opset=21), seed=st.integers(0, 2**32 - 1))
     def of_drawn_graphs(graph: Graph, seed: int) -> None:
         tally.rewrite(graph, np.random.default_rng(seed))

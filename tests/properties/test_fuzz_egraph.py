@@ -37,7 +37,7 @@ def method(*rules: Rule) -> EqualitySaturation:
 ALL_RULES = method(*LIBRARY.rules)
 
 
-@settings(max_examples=8, deadline=None)
+@settings(max_examples=8)
 @given(drawn=models(), seed=st.integers(0, 2**32 - 1))
 def test_drawn_models(drawn: DrawnModel, seed: int) -> None:
     tally = EGraphTally(ALL_RULES)
@@ -69,7 +69,7 @@ def test_a_false_rule_is_found() -> None:
 def test_a_thousand_models(repository: Path) -> None:
     tally = EGraphTally(ALL_RULES)
 
-    @settings(max_examples=DRAWN_MODELS, deadline=None, database=None, derandomize=True)
+    @settings(max_examples=DRAWN_MODELS, database=None, derandomize=True)
     @given(drawn=models(), seed=st.integers(0, 2**32 - 1))
     def of_drawn_models(drawn: DrawnModel, seed: int) -> None:
         tally.optimise(drawn.model, seed, drawn.dimensions)

@@ -118,7 +118,7 @@ def test_a_table_from_a_constant_node_counts(make_model):
     assert set(draw(model)["ids"].tolist()) == set(range(9))
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 @given(
     sizes=st.dictionaries(st.sampled_from(["batch", "sequence"]), st.integers(1, 5)),
     default=st.integers(1, 4),

@@ -10,7 +10,7 @@ from rlflow.saturation.problem import Choice, Problem
 
 
 @given(problems())
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 def test_each_is_a_solution_of_its_own(problem):
     best = ilp.extract(problem)
     if best is None:

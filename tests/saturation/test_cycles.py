@@ -80,7 +80,7 @@ def test_a_match_is_refused_if_its_target_reads_what_needs_the_root() -> None:
 
 
 @given(graphs())
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=12)
 def test_an_e_graph_explored_as_tensat_does_has_no_cycle(graph: Graph) -> None:
     """And each of its values can still be computed."""
     egraph = ModelEGraph.from_graph(graph)

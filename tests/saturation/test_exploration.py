@@ -146,7 +146,7 @@ def test_the_same_exploration_gives_the_same_e_graph() -> None:
 
 
 @given(graphs())
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 def test_the_members_of_a_class_compute_the_same(graph: Graph) -> None:
     egraph = ModelEGraph.from_graph(graph)
     explore(egraph, ALL, ExplorationConfig(max_nodes=150))

@@ -8,7 +8,7 @@ from rlflow.saturation.problem import Choice, Problem
 
 
 @given(problems())
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 def test_there_is_a_solution_if_and_only_if_one_is_found(problem):
     """Brute force tells; a solution is never made from itself, and never cheaper than the cheapest."""
     solution, cheapest = greedy_extraction.extract(problem), cheapest_ms(problem)

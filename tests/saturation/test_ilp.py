@@ -11,7 +11,7 @@ from rlflow.saturation.problem import Choice, Problem
 
 @pytest.mark.parametrize("relaxations", [0, 8])
 @given(problem=problems())
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 def test_nothing_is_cheaper(relaxations, problem):
     """Brute force knows neither pruning nor rows; without relaxations, the integer program finds all loops itself."""
     solution, cheapest = ilp.extract(problem, None, ilp.Limits(relaxations=relaxations)), cheapest_ms(problem)
@@ -25,7 +25,7 @@ def test_nothing_is_cheaper(relaxations, problem):
 
 
 @given(problems(classes=9, choices=24))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_the_same_problem_has_the_same_solution(problem):
     assert ilp.extract(problem) == ilp.extract(problem)
 

@@ -31,7 +31,7 @@ def _broken(program: IntegerProgram, values: np.ndarray) -> int:
 
 
 @given(problems())
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 def test_a_cheapest_solution_keeps_every_row(problem):
     """Rows may exclude what costs too much, such as two choices of one class, and never all cheapest solutions.
 

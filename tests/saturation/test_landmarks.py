@@ -44,7 +44,7 @@ def test_what_follows_from_a_nearer_landmark_is_not_told():
 
 
 @given(problems())
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 def test_every_solution_needs_the_landmarks_of_its_roots(problem):
     """Checked against all solutions of the choices that pruning left."""
     landmarks, makers = _landmarks(problem)

@@ -170,7 +170,7 @@ def test_a_rule_that_the_model_cannot_express_does_not_match() -> None:
 
 
 @given(graphs())
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 def test_a_graph_has_all_the_matches_in_its_e_graph(graph: Graph) -> None:
     """Whatever the rewriter finds in a graph can be found in the e-graph of it, which has nothing else yet.
 
@@ -191,7 +191,7 @@ def test_a_graph_has_all_the_matches_in_its_e_graph(graph: Graph) -> None:
 
 
 @given(graphs())
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 def test_every_use_of_a_match_is_true(graph: Graph) -> None:
     """Members of each class compute the same after all matches have been used, those just enabled included."""
     egraph = ModelEGraph.from_graph(graph)
@@ -203,7 +203,7 @@ def test_every_use_of_a_match_is_true(graph: Graph) -> None:
 
 
 @given(graphs())
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 def test_matches_around_a_change_are_all_that_it_brings(graph: Graph) -> None:
     """Looking again where something changed finds what looking everywhere finds."""
     egraph = ModelEGraph.from_graph(graph)

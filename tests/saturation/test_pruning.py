@@ -12,7 +12,7 @@ def _only(problem: Problem, kept: list[int]) -> Problem:
 
 
 @given(problems())
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 def test_the_cheapest_price_stays(problem):
     """With and without a known solution to prune by: the tightest one is the cheapest itself."""
     cheapest = cheapest_ms(problem)

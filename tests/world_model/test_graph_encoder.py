@@ -45,7 +45,7 @@ def graphs(draw: st.DrawFn) -> GraphArrays:
     return GraphArrays(op, np.stack([op, op * 0.0], axis=1).astype(np.float32), edges)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(st.lists(graphs(), min_size=1, max_size=4))
 def test_the_quotient_is_exact(batch: list[GraphArrays]) -> None:
     """Sums run in another order, hence float32's tolerance."""
@@ -61,7 +61,7 @@ def test_the_quotient_saves_most_of_the_work_on_repeated_layers() -> None:
     assert batch.count.sum() == 10 * env.arrays().num_nodes
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 @given(graphs(), st.integers(0, 2**32 - 1))
 def test_the_order_of_the_nodes_does_not_matter(graph: GraphArrays, seed: int) -> None:
     order = np.random.default_rng(seed).permutation(graph.num_nodes)

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 import numpy as np
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from support.cost_graphs import F32, graph, weight
 from support.strategies import graphs
@@ -87,14 +87,12 @@ def rearranged(draw: st.DrawFn) -> tuple[Graph, Graph]:
     return g, make_graph(nodes, [i + shift for i in g.inputs], outputs, g.output_names, g.header)
 
 
-@settings(deadline=None)
 @given(rearranged())
 def test_names_ids_and_the_order_of_operands_do_not_count(pair: tuple[Graph, Graph]) -> None:
     first, second = pair
     assert seen(features(first)) == seen(features(second))
 
 
-@settings(deadline=None)
 @given(graphs())
 def test_a_region_by_itself_has_the_features_that_it_has_in_its_graph(g: Graph) -> None:
     """What is learned from a fragment holds for the region; and equal signatures have equal features."""
@@ -106,7 +104,6 @@ def test_a_region_by_itself_has_the_features_that_it_has_in_its_graph(g: Graph) 
         assert by_signature.setdefault(fragment.signature, seen(inside)) == seen(inside)
 
 
-@settings(deadline=None)
 @given(graphs())
 def test_all_regions_have_the_same_numbers_in_the_same_order(g: Graph) -> None:
     assert list(features(g).numbers) == list(features(gelu()).numbers)

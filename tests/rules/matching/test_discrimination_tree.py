@@ -68,7 +68,7 @@ def naive(graph: Graph, root: int) -> Iterator[tuple[int, tuple[object, ...]]]:
             yield number, tuple(bound[name] for name in variant.variables)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(graph=graphs(max_nodes=20), depth=st.integers(-1, 3))
 def test_the_tree_finds_what_unification_finds(graph: Graph, depth: int) -> None:
     for root in graph.order:

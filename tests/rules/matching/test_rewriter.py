@@ -32,7 +32,7 @@ def by_position(graph: Graph, rewriter: Rewriter) -> list[list[tuple[int, ...]]]
 
 
 @pytest.mark.slow
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(graph=graphs(), seed=st.integers(0, 2**32 - 1))
 def test_order_of_matches_depends_on_neither_names_nor_history(graph: Graph, seed: int) -> None:
     """Nor does what they lead to: an action means the same wherever the graph comes from."""
@@ -108,7 +108,7 @@ def test_two_orders_of_independent_rewrites_give_one_graph_and_one_order(bert: G
     assert by_position(ends[0], rewriter) == by_position(ends[1], rewriter)
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 @given(graph=graphs(), seed=st.integers(0, 2**32 - 1))
 def test_rules_that_match_are_listed_as_among_all_rules(graph: Graph, seed: int) -> None:
     """Also after rewrites, which may take a rule its last match."""

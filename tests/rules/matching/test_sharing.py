@@ -61,7 +61,7 @@ def test_what_becomes_the_same_is_merged_up_to_the_outputs() -> None:
     assert len(apart.apply(graph, apart.matches(graph)[0][0]).order) == 6
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(graph=graphs(), seed=st.integers(0, 2**32 - 1))
 def test_every_plain_match_is_a_sharing_match_and_all_preserve_meaning(graph: Graph, seed: int) -> None:
     plain = {identity(match) for found in REWRITER.matches(graph) for match in found}
@@ -74,7 +74,7 @@ def test_every_plain_match_is_a_sharing_match_and_all_preserve_meaning(graph: Gr
 
 
 @pytest.mark.slow
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 @given(graph=graphs(), seed=st.integers(0, 2**32 - 1))
 def test_incremental_matching_is_matching(graph: Graph, seed: int) -> None:
     """The table of matches, updated along a walk in which nodes merge, is the table made anew after every step."""

@@ -19,7 +19,7 @@ def random_weight(nodes: list[Node], *shape: int) -> Ref:
     return leaf(nodes, weight(rng.standard_normal(shape).astype(np.float32), f"w{len(nodes)}"))
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 @given(order=st.permutations(range(4)), biased=st.booleans())
 def test_merging_products_never_closes_a_cycle(order: list[int], biased: bool) -> None:
     """Products of one input, two of which feed further products of the same sizes, merged in any order."""
