@@ -65,12 +65,15 @@ def test_changes_of_drawn_networks_are_those_of_the_graphs(model: onnx.ModelProt
     walk(from_onnx(model), steps=2, seed=seed)
 
 
-def test_the_time_of_a_reorder_is_a_line() -> None:
-    """One image of 16 channels into blocks, one of 32 out of them: 5 us each, and 49 us for each MB."""
+def test_an_image_that_leaves_the_cache_takes_longer() -> None:
+    """One image of 16 channels into blocks, 0.16 MB, one of 32 out of them, 0.32 MB."""
     g = graph([("Conv", "x w", "y")], {"x": (1, 16, 50, 50)}, {"y": (1, 32, 50, 50)}, {"w": weight(32, 16, 1, 1)})
-    megabytes = 4 * (16 + 32) * 50 * 50 / 1e6
-    assert reorder_ms(g, BLOCK) == pytest.approx((2 * 5.0 + 49.0 * megabytes) / 1e3, rel=1e-12)
-    assert reorder_ms(g, ReorderConfig(block=16, launch_us=1.0, us_per_mb=0.0)) == pytest.approx(2e-3, rel=1e-12)
+    slow = ReorderConfig(launch_us=5.0, us_per_mb=10.0, far_us_per_mb=100.0, cache_mb=0.2)
+    assert reorder_ms(g, slow) == pytest.approx((2 * 5.0 + 10.0 * 0.16 + 100.0 * 0.32) / 1e3, rel=1e-12)
+    assert reorder_ms(g, ReorderConfig(us_per_mb=0.0)) == pytest.approx(2e-3, rel=1e-12)
+    assert reorder_ms(g, slow.at_pace(2.0)) == pytest.approx(2 * reorder_ms(g, slow), rel=1e-12)
+
+
 
 
 def test_symbolic_sizes_count_as_what_they_are_priced_at() -> None:

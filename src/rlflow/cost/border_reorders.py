@@ -21,7 +21,7 @@ borders after the rewrite.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import fsum, prod
 from typing import NamedTuple, TypeVar
 
@@ -43,19 +43,28 @@ T = TypeVar("T")
 class ReorderConfig:
     """The machine's block of channels (8 on AVX2, 16 on AVX-512, 1 where nothing is blocked) and what a reorder takes.
 
-    The times are those of a line through measured ones, of one core with AVX-512. `InputError` for a number that none
-    of them can be.
+    An image of up to `cache_mb` stays, in both layouts, in the cache of a core, and takes `us_per_mb`; a larger one takes
+    `far_us_per_mb`. The times are those of one core with AVX-512 and 2 MB of its own (docs/measurements.md, 4).
+    `InputError` for a number that none of them can be.
     """
 
     block: int = 16
-    launch_us: float = 5.0
-    us_per_mb: float = 49.0
+    launch_us: float = 1.0
+    us_per_mb: float = 38.0
+    far_us_per_mb: float = 75.0
+    cache_mb: float = 0.6
 
     def __post_init__(self) -> None:
         if self.block < 1:
             raise InputError(f"block is {self.block}: give the channels of a block, 1 where nothing is blocked")
-        if not (self.launch_us >= 0 and self.us_per_mb >= 0):
-            raise InputError(f"a reorder cannot take {self.launch_us} us and {self.us_per_mb} us for each MB")
+        for name in ("launch_us", "us_per_mb", "far_us_per_mb", "cache_mb"):
+            if not getattr(self, name) >= 0:
+                raise InputError(f"{name} of a reorder cannot be {getattr(self, name)}")
+
+    def at_pace(self, pace: float) -> ReorderConfig:
+        """The same on a machine that takes so many times as long."""
+        times = {name: pace * getattr(self, name) for name in ("launch_us", "us_per_mb", "far_us_per_mb")}
+        return replace(self, **times)
 
 
 @dataclass(frozen=True)
@@ -186,7 +195,8 @@ class Reordering:
         us = self.config.launch_us
         if tensor_type is not None:
             sizes = (self._dimensions.get(d, 1) if isinstance(d, str) else d or 1 for d in tensor_type.shape or ())
-            us += self.config.us_per_mb * prod(sizes) * item_size(tensor_type.dtype) / 1e6
+            mb = prod(sizes) * item_size(tensor_type.dtype) / 1e6
+            us += mb * (self.config.us_per_mb if mb <= self.config.cache_mb else self.config.far_us_per_mb)
         return us / 1e3
 
 

@@ -13,6 +13,7 @@ file, which the runtime maps into memory, so that its name may be gone as soon a
 import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -44,17 +45,21 @@ def open_session(
     threads: int = 1,
     *,
     inline_limit_bytes: int = MESSAGE_LIMIT_BYTES,
+    entries: Mapping[str, str] = MappingProxyType({}),
 ) -> ort.InferenceSession:
     """Open `model` on the CPU provider.
 
     `setting` is "as_written" (graph optimisation off) or "deployed" (ORT_ENABLE_ALL), docs/decisions.md, 12.
     `threads` is the number of threads inside an operator; operators run one after another. Weights in files are mapped
     by the runtime, as are those inside the model where they exceed `inline_limit_bytes`, from a temporary file.
-    `model` is never changed.
+    `entries` are further entries of the session's configuration, in the runtime's own names. `model` is never changed.
 
     Raises `InputError` for an unknown setting or thread number, `RLFlowError` when the runtime refuses the model.
     """
-    return _open(model, _options(setting, threads), inline_limit_bytes)
+    options = _options(setting, threads)
+    for name, value in entries.items():
+        options.add_session_config_entry(name, value)
+    return _open(model, options, inline_limit_bytes)
 
 
 def fused_model(model: ModelProto | Path, setting: Setting = "deployed") -> ModelProto:

@@ -20,7 +20,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from rlflow.cost.base import CostContext
-from rlflow.cost.border_reorders import ReorderConfig
 from rlflow.cost.fragment import describe
 from rlflow.cost.predicted.features import FeatureReader
 from rlflow.cost.predicted.noise import Noise
@@ -82,7 +81,7 @@ class PredictedCost(RegionCost):
         prices: PriceList | None = None,
     ) -> None:
         self.config = config or PredictedConfig()
-        super().__init__(setting, dimensions, _at_pace(model.description.reorders, self.config.pace))
+        super().__init__(setting, dimensions, model.description.reorders.at_pace(self.config.pace))
         self.model = model
         self.prices = prices
         self._noise = Noise(self.config.noise_share, self.config.noise_us)
@@ -136,10 +135,6 @@ class PredictedCost(RegionCost):
         probe_ms = self.config.pace * self.model.description.probe_ms
         ms = price.ms * probe_ms / (self.prices.probe_ms or probe_ms)
         return max(0.0, ms - self.own_reorders_ms(graph, region))
-
-
-def _at_pace(reorders: ReorderConfig, pace: float) -> ReorderConfig:
-    return ReorderConfig(reorders.block, pace * reorders.launch_us, pace * reorders.us_per_mb)
 
 
 def predicted(context: CostContext) -> PredictedCost:

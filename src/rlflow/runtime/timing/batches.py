@@ -41,7 +41,7 @@ from rlflow.runtime.session import Setting, weight_bytes
 from rlflow.runtime.timing.fragments import EVICTION_BYTES, Fragment, Run, evict, prepare, prepare_as_is, timed
 
 # Incremented whenever the protocol changes, so that prices of different protocols are never mixed.
-PROTOCOL_VERSION = 5
+PROTOCOL_VERSION = 6
 _CHAINED = 64
 # Each session holds the weights: so many are held together, times the sessions, and there are few of large ones.
 _TOGETHER_BYTES = 256_000_000
