@@ -90,7 +90,9 @@ def test_a_reorder_between_parts_is_charged_once_and_never_inside_them() -> None
     weights = {"v": weight(16, 16, 1, 1), "w": weight(16, 16, 1, 1)}
     g = graph(nodes, {"x": (1, 16, 4, 4)}, {"y": (1, 16, 4, 4)}, weights)
     part = graph([("MaxPool", "x", "y", {"kernel_shape": [1, 1]})], {"x": (1, 16, 4, 4)}, {"y": (1, 16, 4, 4)})
-    assert reorder_ms(g, BLOCK) == reorder_ms(part, BLOCK) == pytest.approx(2 * (5.0 + 49.0 * 1024 / 1e6) / 1e3)
+    config = ReorderConfig(launch_us=5.0, us_per_mb=49.0)
+    ends_ms = 2 * (5.0 + 49.0 * 1024 / 1e6) / 1e3
+    assert reorder_ms(g, config) == reorder_ms(part, config) == pytest.approx(ends_ms)
     assert reorder_ms(g, ReorderConfig(block=1)) == 0.0
 
 
@@ -123,7 +125,7 @@ def test_graphs_without_convolutions_have_the_prices_of_their_regions(setting: s
 
 @pytest.mark.parametrize(
     ("numbers", "reason"),
-    [({"block": 0}, "give the channels of a block"), ({"us_per_mb": -1.0}, "a reorder cannot take")],
+    [({"block": 0}, "give the channels of a block"), ({"us_per_mb": -1.0}, "us_per_mb of a reorder cannot be -1.0")],
 )
 def test_numbers_that_no_machine_has_are_refused(numbers: dict[str, float], reason: str) -> None:
     with pytest.raises(InputError, match=reason):
