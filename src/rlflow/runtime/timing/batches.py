@@ -60,7 +60,7 @@ class BatchConfig:
 
     size: int = 16
     sessions: int = 3
-    turns: int = 3
+    turns: int = 2
     time_cap_s: float = 2.0
     eviction_bytes: int = EVICTION_BYTES
     threads: int = 1
