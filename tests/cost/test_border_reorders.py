@@ -74,8 +74,6 @@ def test_an_image_that_leaves_the_cache_takes_longer() -> None:
     assert reorder_ms(g, slow.at_pace(2.0)) == pytest.approx(2 * reorder_ms(g, slow), rel=1e-12)
 
 
-
-
 def test_symbolic_sizes_count_as_what_they_are_priced_at() -> None:
     model = zoo.build("squeezenet1_1", **{**SMALL["squeezenet1_1"], "batch": "batch"})
     one, eight = (reorder_ms(from_onnx(model), BLOCK, {"batch": batch}) for batch in (1, 8))
