@@ -43,8 +43,8 @@ T = TypeVar("T")
 class ReorderConfig:
     """The machine's block of channels (8 on AVX2, 16 on AVX-512, 1 where nothing is blocked) and what a reorder takes.
 
-    An image of up to `cache_mb` stays, in both layouts, in the cache of a core, and takes `us_per_mb`; a larger one takes
-    `far_us_per_mb`. The times are those of one core with AVX-512 and 2 MB of its own (docs/measurements.md, 4).
+    An image of up to `cache_mb` stays, in both layouts, in the cache of a core, and takes `us_per_mb`; a larger one
+    takes `far_us_per_mb`. The times are those of one core with AVX-512 and 2 MB of its own (docs/measurements.md, 4).
     `InputError` for a number that none of them can be.
     """
 

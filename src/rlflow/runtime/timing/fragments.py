@@ -110,8 +110,9 @@ def prepare(
 ) -> Fragment:
     """Open sessions of `model` as the runtime fuses it, without its last views.
 
-    Inputs are drawn by `draw_inputs` from `seed`, those of a Softmax as attention reads them. `dimensions` gives symbolic dimensions their sizes; the model need
-    not have all of them. Raises `RLFlowError` when the runtime refuses the model.
+    Inputs are drawn by `draw_inputs` from `seed`, those of a Softmax as attention reads them. `dimensions` gives
+    symbolic dimensions their sizes; the model need not have all of them. Raises `RLFlowError` when the runtime refuses
+    the model.
     """
     own = set(symbolic_dimensions(model))
     sizes = {name: size for name, size in (dimensions or {}).items() if name in own}
@@ -147,7 +148,7 @@ def prepare_as_is(
 
 
 def timed(fragment: Fragment, turn: int) -> Run:
-    """Time a run of the session whose turn it is, right after a few runs of its twins, which warm all but its weights."""
+    """Time a run of the session whose turn it is, right after its twins have warmed all but its weights."""
     place = turn % len(fragment.sessions)
     session = fragment.sessions[place]
     twins = [twin for twin in fragment.sessions if twin is not session]
