@@ -54,6 +54,7 @@ NAMED = {
     "runtime/input_domains.py": ({"Constant", "Loop"}, "nodes that hold numbers, and results of a body"),
     "runtime/opsets.py": ({"Identity"}, "a model is built to ask the runtime which opsets it has"),
     "runtime/timing/pace.py": ({"MatMul"}, "a model is built to time the machine itself"),
+    "runtime/timing/fragments.py": ({"Softmax"}, "its time depends on the numbers that it reads"),
     "runtime/timing/batches.py": ({"MatMul", "Flatten"}, "models are built to time the runtime itself"),
 }
 """Modules that name operators, with the reason."""

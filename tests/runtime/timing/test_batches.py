@@ -122,7 +122,7 @@ def test_weights_are_held_together_as_far_as_they_fit(make_matmul, clock, evicti
 def test_preempted_runs_are_repeated_but_not_for_ever(make_matmul, clock, evictions, spoilt, rounds):
     """9 clean runs are asked for: 2 spoilt ones come on top, but a machine that spoils all gets 27 rounds."""
     clock(lambda session, turn: Run(session, 9000 if turn < spoilt else 5000, turn >= spoilt))
-    (timing,) = time_batch([make_matmul(2, 2)], setting="as_written", config=BatchConfig())
+    (timing,) = time_batch([make_matmul(2, 2)], setting="as_written", config=BatchConfig(turns=3))
     assert len(evictions) == rounds
     assert timing.ms == pytest.approx((5000 if spoilt < 27 else 9000) / 1e6 - EMPTY_NS / 1e6)
 
@@ -139,7 +139,7 @@ def test_the_time_cap_leaves_a_run_of_each_session(make_matmul, clock, cap_s, ex
     """Each run takes 10 ms."""
     turns = []
     clock(lambda session, turn: (turns.append(turn), Run(session, 10_000_000, True))[1])
-    time_batch([make_matmul(2, 2)], setting="as_written", config=BatchConfig(time_cap_s=cap_s))
+    time_batch([make_matmul(2, 2)], setting="as_written", config=BatchConfig(turns=3, time_cap_s=cap_s))
     assert turns == list(range(expected))
 
 
