@@ -73,20 +73,19 @@ def _evaluate(stage: Stage, cost_model: CostModel, keep_prices: Callable[[], Non
     limits = Limits(settings["evaluation"]["longest_s"])
     gate = GateConfig(**settings["evaluation"]["gate"], seed=stage.seed, limits=limits)
     original = model_file_of(settings["graph"], stage.scratch / "original.onnx")
+    contest = comparison.contest_of(graph, original, stage.scratch, gate)
 
     contenders = _contenders(stage, rules, cost_model, policy)
     outcomes: dict[str, Outcome] = {}
     for name, contender in contenders.items():
         with stage.progress(f"{stage.graph}, {name}") as on_progress:
             others = tuple(outcomes.values())
-            outcomes[name] = comparison.compete(
-                contender, graph, original, stage.scratch, gate, stage.checkpoint, on_progress, keep_prices, others
-            )
+            outcomes[name] = comparison.compete(contender, contest, stage.checkpoint, on_progress, keep_prices, others)
 
     with stage.progress(f"{stage.graph}, timing") as on_progress:
-        timing = comparison.time_all(original, outcomes, gate, on_progress)
-    rows = {comparison.ORIGINAL: comparison.original_row(graph, original, cost_model, timing, gate)}
-    rows |= {name: comparison.row(graph, outcome, cost_model, timing) for name, outcome in outcomes.items()}
+        timing = comparison.time_all(contest, outcomes, on_progress)
+    rows = {comparison.ORIGINAL: comparison.original_row(contest, cost_model, timing)}
+    rows |= {name: comparison.row(contest, outcome, cost_model, timing) for name, outcome in outcomes.items()}
 
     with stage.progress(f"{stage.graph}, untrained") as on_progress:
         baseline = dataclasses.replace(policy, controller=untrained(policy.controller.arguments, seed=stage.seed))

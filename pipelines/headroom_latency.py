@@ -16,7 +16,7 @@ import numpy as np
 from omegaconf import DictConfig, OmegaConf
 
 from rlflow.cli.progress import progress_bar
-from rlflow.evaluation.comparison import ORIGINAL, Contender, again, compete, time_all
+from rlflow.evaluation.comparison import ORIGINAL, Contender, again, compete, contest_of, time_all
 from rlflow.evaluation.results import write_results
 from rlflow.onnx_io import from_onnx
 from rlflow.optimise.gate import GateConfig
@@ -75,12 +75,10 @@ def _timed(
     original = folder / "original.onnx"
     if not original.exists():
         model_file_of(graph, original)
-    outcomes = {
-        name: compete(contender, from_onnx(original), original, folder, gate, folder, on_progress)
-        for name, contender in contenders.items()
-    }
+    contest = contest_of(from_onnx(original), original, folder, gate)
+    outcomes = {name: compete(contender, contest, folder, on_progress) for name, contender in contenders.items()}
     before = os.getloadavg()[0]
-    timing = time_all(original, outcomes, gate, on_progress)
+    timing = time_all(contest, outcomes, on_progress)
     context = {"rounds": gate.rounds, "runs_per_round": gate.runs_per_round, "load": [before, os.getloadavg()[0]]}
     return {setting: _figures(timing.times_ms[setting]) | context for setting in SETTINGS}
 

@@ -67,17 +67,8 @@ def test_a_result_that_is_read_again_is_the_same(greedy, graph, tmp_path: Path):
 
 def test_a_comparison_that_goes_on_does_not_search_again(greedy, graph, tmp_path: Path):
     save_model(zoo.build("tiny_scale"), tmp_path / "original.onnx")
-    outcomes = [
-        comparison.compete(
-            Contender(greedy, Budget()),
-            graph,
-            tmp_path / "original.onnx",
-            tmp_path,
-            GateConfig(draws=2),
-            tmp_path / "kept",
-        )
-        for _ in range(2)
-    ]
+    contest = comparison.contest_of(graph, tmp_path / "original.onnx", tmp_path, GateConfig(draws=2))
+    outcomes = [comparison.compete(Contender(greedy, Budget()), contest, tmp_path / "kept") for _ in range(2)]
     assert greedy.searches == 1
     assert outcomes[0].result.best_ms == outcomes[1].result.best_ms
     assert outcomes[1].equivalence.equivalent
