@@ -13,8 +13,8 @@ from rlflow.equivalence.compare import compare
 from rlflow.errors import EquivalenceError
 from rlflow.evaluation import comparison
 from rlflow.evaluation.comparison import Contender, Contest, Timing
-from rlflow.onnx_io import from_onnx, save_model
 from rlflow.optimise.gate import GateConfig
+from rlflow.optimise.source import Source
 from rlflow.optimiser import Budget
 from rlflow.rules import library
 from rlflow.rules.matching.rewriter import Rewriter
@@ -34,10 +34,8 @@ class Case:
 
 @pytest.fixture(scope="module")
 def case(tmp_path_factory: pytest.TempPathFactory) -> Case:
-    path = tmp_path_factory.mktemp("comparison") / "original.onnx"
-    save_model(zoo.build("tiny_scale"), path)
     rules, cost_model = library.load(), AnalyticCost()
-    contest = comparison.contest_of(from_onnx(path), path, path.parent, CONFIG)
+    contest = comparison.contest_of(Source.of(zoo.build("tiny_scale")), tmp_path_factory.mktemp("comparison"), CONFIG)
     return Case(contest, Greedy(rules, Rewriter(rules.rules), cost_model), cost_model)
 
 
@@ -65,7 +63,8 @@ def test_a_row_tells_what_the_search_found(rows: dict[str, dict], case: Case):
     """Read off the files: the nodes that are gone, and that something is gone at all."""
     row = rows["greedy"]
     before, after = (
-        len(onnx.load(path).graph.node) for path in (case.contest.original, case.contest.folder / "greedy.onnx")
+        len(onnx.load(path).graph.node)
+        for path in (case.contest.original, case.contest.original.with_name("greedy.onnx"))
     )
     assert row["launches_ratio"] == before / after > 1
     assert row["improvement_percent"] > 0
@@ -110,7 +109,7 @@ def test_a_budget_is_kept(case: Case, tmp_path: Path):
 
 def test_a_graph_that_two_methods_have_found_is_one_model(case: Case, tmp_path: Path):
     """Checked and timed once; the third one, which has no rules, found another."""
-    contest, outcomes = replace(case.contest, folder=tmp_path), {}
+    contest, outcomes = comparison.contest_of(Source.of(zoo.build("tiny_scale")), tmp_path, CONFIG), {}
     idle = replace(case.greedy, rewriter=Rewriter(()))
     for alias, method in (("first", case.greedy), ("second", case.greedy), ("idle", idle)):
         contender, others = Contender(method, Budget(), alias=alias), tuple(outcomes.values())

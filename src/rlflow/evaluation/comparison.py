@@ -1,6 +1,6 @@
 """Every method on one graph: the same rules, prices, checks and timing for all (docs/decisions.md, 12).
 
-    contest = contest_of(graph, original, folder, gate)      what all have in common; the original runs once
+    contest = contest_of(source, folder, gate)               what all have in common; the original runs once
     outcome = compete(contender, contest, checkpoint)        for each method
     timing = time_all(contest, outcomes, on_progress)        all of them together
     figures = row(contest, outcome, cost_model, timing)      for each method
@@ -21,13 +21,15 @@ import numpy as np
 from rlflow.cost.base import CostModel, far_share
 from rlflow.cost.work_ratios import work_ratios
 from rlflow.equivalence.compare import EquivalenceReport
-from rlflow.errors import EquivalenceError, RLFlowError
+from rlflow.errors import EquivalenceError, InputError
 from rlflow.evaluation.search_checkpoint import read_result, write_result
 from rlflow.ir.graph import Graph
 from rlflow.ir.structural_hash import structural_hash
-from rlflow.onnx_io import check_model, save_model, to_onnx
+from rlflow.onnx_io import check_model, graph_of, to_onnx
+from rlflow.onnx_io.external_data import write_mapped
 from rlflow.optimise.diagnose import Derivation
 from rlflow.optimise.gate import GateConfig, Judgement, check, judgeable
+from rlflow.optimise.source import Source
 from rlflow.optimiser import Budget, Effort, OnProgress, OptimisationResult, Optimiser
 from rlflow.runtime.session import SETTINGS, Setting
 from rlflow.runtime.timing.latency import compare_latency
@@ -59,12 +61,12 @@ class Contender:
 class Contest:
     """What all methods start from: a graph, the file of its model, and that model compared with itself.
 
-    Results are written to `folder`, and checked and timed as `gate` says.
+    Results are written beside `original`, with which they share what weights they can, and checked and timed as `gate`
+    says.
     """
 
     graph: Graph
     original: Path
-    folder: Path
     gate: GateConfig
     judgement: Judgement
 
@@ -95,12 +97,16 @@ class Timing:
         return float(np.median(self.times_ms[setting][name]))
 
 
-def contest_of(graph: Graph, original: Path, folder: Path, gate: GateConfig) -> Contest:
-    """Run the original, whose outputs all results are compared with; `RLFlowError` if nothing can be compared."""
+def contest_of(source: Source, folder: Path, gate: GateConfig) -> Contest:
+    """Write the original to `folder` and run it: all results are compared with what it computes.
+
+    `InputError` if nothing can be compared with it.
+    """
+    original = write_mapped(source.model, folder / f"{ORIGINAL}.onnx")
     judgement = judgeable(original, gate)
     if judgement.unjudgeable:
-        raise RLFlowError(f"{original}: {judgement.unjudgeable}")
-    return Contest(graph, original, folder, gate, judgement)
+        raise InputError(f"{source.name} cannot be compared with anything: {judgement.unjudgeable}")
+    return Contest(graph_of(source.model), original, gate, judgement)
 
 
 def compete(
@@ -133,8 +139,7 @@ def compete(
 
     candidate = to_onnx(result.best)
     check_model(candidate)
-    path = contest.folder / f"{contender.name}.onnx"
-    save_model(candidate, path)
+    path = write_mapped(candidate, contest.original.with_name(f"{contender.name}.onnx"), like=contest.original)
 
     derivation = Derivation(contest.original, path, graph, result.trajectory, contender.optimiser.rewriter)
     reproducer = checkpoint / f"{contender.name}.reproducer"
