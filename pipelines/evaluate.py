@@ -5,11 +5,9 @@ policy is run as well, as a baseline of what training adds; it is neither checke
 """
 
 import dataclasses
-import shutil
 from collections import Counter
 from collections.abc import Callable
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 from rlflow.agents.controller import Controller
@@ -21,15 +19,17 @@ from rlflow.evaluation import comparison, figures
 from rlflow.evaluation.comparison import Contender, Outcome
 from rlflow.evaluation.results import read_results, write_results
 from rlflow.evaluation.tables import markdown_table
+from rlflow.onnx_io import save_model, to_onnx
 from rlflow.optimise.gate import GateConfig
 from rlflow.optimise.methods import METHODS
-from rlflow.optimiser import Budget
+from rlflow.optimise.source import Source
+from rlflow.optimiser import Budget, OptimisationResult
 from rlflow.rules.library import Library
 from rlflow.rules.library import load as load_library
 from rlflow.rules.matching.rewriter import Rewriter
 from rlflow.runtime.isolation import Limits
 from rlflow.runtime.timing.statistics import beyond_noise
-from rlflow.tracking.factories import agent_rules, graph_of, model_file_of, priced, save_prices
+from rlflow.tracking.factories import agent_rules, priced, save_prices, source_of
 from rlflow.tracking.registry import register_onnx
 from rlflow.tracking.stage import Stage, pipeline_stage
 from rlflow.trajectory import record
@@ -68,41 +68,44 @@ def _evaluate(stage: Stage, cost_model: CostModel, keep_prices: Callable[[], Non
     settings = stage.settings
     rules = agent_rules(stage.input("data/rules"), stage.graph)
     policy = _policy(stage, rules, cost_model)
-    graph = graph_of(settings["graph"])
 
     limits = Limits(settings["evaluation"]["longest_s"])
     gate = GateConfig(**settings["evaluation"]["gate"], seed=stage.seed, limits=limits)
-    original = model_file_of(settings["graph"], stage.scratch / "original.onnx")
+    source = source_of(settings["graph"])
+    contest = comparison.contest_of(source, stage.scratch, gate)
 
     contenders = _contenders(stage, rules, cost_model, policy)
     outcomes: dict[str, Outcome] = {}
     for name, contender in contenders.items():
         with stage.progress(f"{stage.graph}, {name}") as on_progress:
             others = tuple(outcomes.values())
-            outcomes[name] = comparison.compete(
-                contender, graph, original, stage.scratch, gate, stage.checkpoint, on_progress, keep_prices, others
-            )
+            outcomes[name] = comparison.compete(contender, contest, stage.checkpoint, on_progress, keep_prices, others)
 
     with stage.progress(f"{stage.graph}, timing") as on_progress:
-        timing = comparison.time_all(original, outcomes, gate, on_progress)
-    rows = {comparison.ORIGINAL: comparison.original_row(graph, original, cost_model, timing, gate)}
-    rows |= {name: comparison.row(graph, outcome, cost_model, timing) for name, outcome in outcomes.items()}
+        timing = comparison.time_all(contest, outcomes, on_progress)
+    rows = {comparison.ORIGINAL: comparison.original_row(contest, cost_model, timing)}
+    rows |= {name: comparison.row(contest, outcome, cost_model, timing) for name, outcome in outcomes.items()}
 
     with stage.progress(f"{stage.graph}, untrained") as on_progress:
         baseline = dataclasses.replace(policy, controller=untrained(policy.controller.arguments, seed=stage.seed))
-        rows["rlflow"]["untrained_percent"] = baseline.optimise(graph, Budget(), on_progress).improvement_percent
+        rows["rlflow"]["untrained_percent"] = baseline.optimise(
+            contest.graph, Budget(), on_progress
+        ).improvement_percent
 
     measured = timing.ratio(settings["evaluation"]["deliver_if_faster"], "rlflow")
     faster = beyond_noise(measured) and measured.value > 1.0
-    _deliver(stage, outcomes["rlflow"], outcomes["rlflow"].model if faster else original)
+    _deliver(stage, outcomes["rlflow"].result, source, faster)
     return rows, {name: Counter(s.rule for s in outcome.result.trajectory.steps) for name, outcome in outcomes.items()}
 
 
-def _deliver(stage: Stage, outcome: Outcome, model: Path) -> None:
-    """Write the model and the trajectory to the policy's graph, and register the model."""
+def _deliver(stage: Stage, result: OptimisationResult, source: Source, is_faster: bool) -> None:
+    """Write the policy's model, or the original, and the trajectory to the policy's graph; register the model."""
     optimised = stage.output(f"data/models/{stage.graph}/optimised.onnx")
-    shutil.copyfile(model, optimised)
-    record.save([outcome.result.trajectory], stage.output(f"data/models/{stage.graph}/optimised.jsonl"))
+    if is_faster:
+        save_model(to_onnx(result.best), optimised)
+    else:
+        source.save(optimised)
+    record.save([result.trajectory], stage.output(f"data/models/{stage.graph}/optimised.jsonl"))
     register_onnx(stage.run, optimised, f"rlflow-{stage.graph}")
 
 

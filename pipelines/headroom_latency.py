@@ -16,9 +16,8 @@ import numpy as np
 from omegaconf import DictConfig, OmegaConf
 
 from rlflow.cli.progress import progress_bar
-from rlflow.evaluation.comparison import ORIGINAL, Contender, again, compete, time_all
+from rlflow.evaluation.comparison import ORIGINAL, Contender, again, compete, contest_of, time_all
 from rlflow.evaluation.results import write_results
-from rlflow.onnx_io import from_onnx
 from rlflow.optimise.gate import GateConfig
 from rlflow.optimise.methods import METHODS
 from rlflow.optimiser import Budget, OnProgress
@@ -26,7 +25,7 @@ from rlflow.rules import library
 from rlflow.rules.matching.rewriter import Rewriter
 from rlflow.runtime.session import SETTINGS
 from rlflow.runtime.timing.statistics import ratio
-from rlflow.tracking.factories import cost_model_of, model_file_of
+from rlflow.tracking.factories import cost_model_of, source_of
 from rlflow.tracking.run import numbers
 from rlflow.tracking.study import OptionOf, checkpoint, options_of, study_run
 
@@ -72,15 +71,10 @@ def _timed(
 ) -> dict[str, Any]:
     """The latencies of one graph by setting; the folder keeps its models and what was found."""
     folder.mkdir(exist_ok=True)
-    original = folder / "original.onnx"
-    if not original.exists():
-        model_file_of(graph, original)
-    outcomes = {
-        name: compete(contender, from_onnx(original), original, folder, gate, folder, on_progress)
-        for name, contender in contenders.items()
-    }
+    contest = contest_of(source_of(graph), folder, gate)
+    outcomes = {name: compete(contender, contest, folder, on_progress) for name, contender in contenders.items()}
     before = os.getloadavg()[0]
-    timing = time_all(original, outcomes, gate, on_progress)
+    timing = time_all(contest, outcomes, on_progress)
     context = {"rounds": gate.rounds, "runs_per_round": gate.runs_per_round, "load": [before, os.getloadavg()[0]]}
     return {setting: _figures(timing.times_ms[setting]) | context for setting in SETTINGS}
 

@@ -13,8 +13,9 @@ from rlflow.evaluation.comparison import Contender
 from rlflow.evaluation.search_checkpoint import read_result, write_result
 from rlflow.ir.graph import Graph
 from rlflow.ir.structural_hash import structural_hash
-from rlflow.onnx_io import from_onnx, save_model
+from rlflow.onnx_io import from_onnx
 from rlflow.optimise.gate import GateConfig
+from rlflow.optimise.source import Source
 from rlflow.optimiser import Budget, OptimisationResult
 from rlflow.rules import library
 from rlflow.rules.matching.rewriter import Rewriter
@@ -66,18 +67,8 @@ def test_a_result_that_is_read_again_is_the_same(greedy, graph, tmp_path: Path):
 
 
 def test_a_comparison_that_goes_on_does_not_search_again(greedy, graph, tmp_path: Path):
-    save_model(zoo.build("tiny_scale"), tmp_path / "original.onnx")
-    outcomes = [
-        comparison.compete(
-            Contender(greedy, Budget()),
-            graph,
-            tmp_path / "original.onnx",
-            tmp_path,
-            GateConfig(draws=2),
-            tmp_path / "kept",
-        )
-        for _ in range(2)
-    ]
+    contest = comparison.contest_of(Source.of(zoo.build("tiny_scale")), tmp_path, GateConfig(draws=2))
+    outcomes = [comparison.compete(Contender(greedy, Budget()), contest, tmp_path / "kept") for _ in range(2)]
     assert greedy.searches == 1
     assert outcomes[0].result.best_ms == outcomes[1].result.best_ms
     assert outcomes[1].equivalence.equivalent

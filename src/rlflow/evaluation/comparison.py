@@ -1,8 +1,9 @@
 """Every method on one graph: the same rules, prices, checks and timing for all (docs/decisions.md, 12).
 
-    outcome = compete(contender, graph, original, folder, config, checkpoint)      for each method
-    timing = time_all(original, outcomes, config, on_progress)                     all of them together
-    figures = row(graph, outcome, cost_model, timing)                              for each method
+    contest = contest_of(source, folder, gate)               what all have in common; the original runs once
+    outcome = compete(contender, contest, checkpoint)        for each method
+    timing = time_all(contest, outcomes, on_progress)        all of them together
+    figures = row(contest, outcome, cost_model, timing)      for each method
 
 The invariant: a model that computes something else than the original is no outcome, and every figure of a row follows
 from an `Outcome` and the one `Timing`. The original competes too, as its own trivial baseline, timed twice. A graph
@@ -19,14 +20,16 @@ import numpy as np
 
 from rlflow.cost.base import CostModel, far_share
 from rlflow.cost.work_ratios import work_ratios
-from rlflow.equivalence.compare import EquivalenceReport, compare
-from rlflow.errors import EquivalenceError
+from rlflow.equivalence.compare import EquivalenceReport
+from rlflow.errors import EquivalenceError, InputError
 from rlflow.evaluation.search_checkpoint import read_result, write_result
 from rlflow.ir.graph import Graph
 from rlflow.ir.structural_hash import structural_hash
-from rlflow.onnx_io import check_model, save_model, to_onnx
+from rlflow.onnx_io import check_model, graph_of, to_onnx
+from rlflow.onnx_io.external_data import write_mapped
 from rlflow.optimise.diagnose import Derivation
-from rlflow.optimise.gate import GateConfig, check
+from rlflow.optimise.gate import GateConfig, Judgement, check, judgeable
+from rlflow.optimise.source import Source
 from rlflow.optimiser import Budget, Effort, OnProgress, OptimisationResult, Optimiser
 from rlflow.runtime.session import SETTINGS, Setting
 from rlflow.runtime.timing.latency import compare_latency
@@ -55,6 +58,20 @@ class Contender:
 
 
 @dataclass(frozen=True)
+class Contest:
+    """What all methods start from: a graph, the file of its model, and that model compared with itself.
+
+    Results are written beside `original`, with which they share what weights they can, and checked and timed as `gate`
+    says.
+    """
+
+    graph: Graph
+    original: Path
+    gate: GateConfig
+    judgement: Judgement
+
+
+@dataclass(frozen=True)
 class Outcome:
     """The result of a method: a model in a file, and the evidence that it computes the same as the original."""
 
@@ -80,12 +97,21 @@ class Timing:
         return float(np.median(self.times_ms[setting][name]))
 
 
+def contest_of(source: Source, folder: Path, gate: GateConfig) -> Contest:
+    """Write the original to `folder` and run it: all results are compared with what it computes.
+
+    `InputError` if nothing can be compared with it.
+    """
+    original = write_mapped(source.model, folder / f"{ORIGINAL}.onnx")
+    judgement = judgeable(original, gate)
+    if judgement.unjudgeable:
+        raise InputError(f"{source.name} cannot be compared with anything: {judgement.unjudgeable}")
+    return Contest(graph_of(source.model), original, gate, judgement)
+
+
 def compete(
     contender: Contender,
-    graph: Graph,
-    original: Path,
-    folder: Path,
-    config: GateConfig,
+    contest: Contest,
     checkpoint: Path,
     on_progress: OnProgress | None = None,
     before_keeping: Callable[[], None] = lambda: None,
@@ -98,6 +124,7 @@ def compete(
     or only the prices. `EquivalenceError`, naming rule and step, if the result computes something else; a reproducer
     is then written to a folder in `checkpoint`.
     """
+    graph = contest.graph
     kept = checkpoint / f"{contender.name}.json"
     result = read_result(kept, graph, contender.optimiser.rewriter)
     if result is None:
@@ -112,26 +139,27 @@ def compete(
 
     candidate = to_onnx(result.best)
     check_model(candidate)
-    path = folder / f"{contender.name}.onnx"
-    save_model(candidate, path)
+    path = write_mapped(candidate, contest.original.with_name(f"{contender.name}.onnx"), like=contest.original)
 
-    derivation = Derivation(original, path, graph, result.trajectory, contender.optimiser.rewriter)
+    derivation = Derivation(contest.original, path, graph, result.trajectory, contender.optimiser.rewriter)
+    reproducer = checkpoint / f"{contender.name}.reproducer"
     try:
-        report = check(derivation, config, checkpoint / f"{contender.name}.reproducer")
+        report = check(derivation, contest.gate, reproducer, reference=contest.judgement.reference)
     except EquivalenceError as error:
         raise EquivalenceError(f"{contender.name}: {error}") from None
     return Outcome(contender, result, path, report)
 
 
-def time_all(original: Path, outcomes: Mapping[str, Outcome], config: GateConfig, on_progress: OnProgress) -> Timing:
+def time_all(contest: Contest, outcomes: Mapping[str, Outcome], on_progress: OnProgress) -> Timing:
     """Time all models in alternating fresh sessions, in both settings."""
+    original, gate = contest.original, contest.gate
     timed_as: dict[Path, str] = {}
     for name, outcome in outcomes.items():
         timed_as.setdefault(outcome.model, name)
     models = {ORIGINAL: original, again(ORIGINAL): original} | {name: model for model, name in timed_as.items()}
 
     def on_round(setting: Setting, done: int) -> None:
-        fraction = (SETTINGS.index(setting) + done / config.rounds) / len(SETTINGS)
+        fraction = (SETTINGS.index(setting) + done / gate.rounds) / len(SETTINGS)
         on_progress(fraction, f"{setting}, round {done}")
 
     times_ms = {}
@@ -139,10 +167,10 @@ def time_all(original: Path, outcomes: Mapping[str, Outcome], config: GateConfig
         measured = compare_latency(
             models,
             setting=setting,
-            rounds=config.rounds,
-            runs_per_round=config.runs_per_round,
-            threads=config.threads,
-            seed=config.seed,
+            rounds=gate.rounds,
+            runs_per_round=gate.runs_per_round,
+            threads=gate.threads,
+            seed=gate.seed,
             on_round=partial(on_round, setting),
         )
         shared = {name: measured[timed_as[outcome.model]] for name, outcome in outcomes.items()}
@@ -150,11 +178,9 @@ def time_all(original: Path, outcomes: Mapping[str, Outcome], config: GateConfig
     return Timing(times_ms)
 
 
-def original_row(
-    graph: Graph, original: Path, cost_model: CostModel, timing: Timing, config: GateConfig
-) -> dict[str, Any]:
+def original_row(contest: Contest, cost_model: CostModel, timing: Timing) -> dict[str, Any]:
     """The figures of the original, the trivial baseline (schema `evaluate`)."""
-    report = compare(original, original, draws=config.draws, seed=config.seed, threads=config.threads)
+    graph = contest.graph
     runtime_ms = cost_model.runtime_ms(graph)
     return {
         **work_ratios(cost_model, graph, graph),
@@ -163,22 +189,22 @@ def original_row(
         "cost_after_ms": runtime_ms,
         "improvement_percent": 0.0,
         **_latency(timing, ORIGINAL),
-        **_evidence(report),
+        **_evidence(contest.judgement.report),
         "optimisation_s": 0.0,
         "training_s": 0.0,
         **Effort().to_json(),
-        "seeds": [config.seed],
+        "seeds": [contest.gate.seed],
         "steps": 0,
         "distinct_rules": 0,
     }
 
 
-def row(graph: Graph, outcome: Outcome, cost_model: CostModel, timing: Timing) -> dict[str, Any]:
+def row(contest: Contest, outcome: Outcome, cost_model: CostModel, timing: Timing) -> dict[str, Any]:
     """The figures of one method (schema `evaluate`)."""
     result, contender = outcome.result, outcome.contender
     steps = result.trajectory.steps
     return {
-        **work_ratios(cost_model, graph, result.best),
+        **work_ratios(cost_model, contest.graph, result.best),
         **_trust(cost_model, result.best),
         "cost_before_ms": result.start_ms,
         "cost_after_ms": result.best_ms,

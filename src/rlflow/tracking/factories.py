@@ -11,6 +11,7 @@ from rlflow.cost.measured import MeasuredCost, empty_price_list
 from rlflow.cost.models import COST_MODELS
 from rlflow.ir.graph import Graph
 from rlflow.onnx_io import from_onnx, save_model
+from rlflow.optimise.source import Source
 from rlflow.rules import library
 from rlflow.rules.library import Library
 from rlflow.search.rule_selection import RuleSet
@@ -24,6 +25,11 @@ def graph_of(graph: Section) -> Graph:
     if graph["kind"] == "file":
         return from_onnx(Path(graph["path"]))
     return from_onnx(zoo.build(graph["entry"], **graph["settings"]))
+
+
+def source_of(graph: Section) -> Source:
+    """The model of section `graph`, as `rlflow.optimise` takes it."""
+    return Source.of(Path(graph["path"]) if graph["kind"] == "file" else zoo.build(graph["entry"], **graph["settings"]))
 
 
 def selection_graph_of(graph: Section) -> Graph:
