@@ -7,7 +7,8 @@ Wall time is that of the whole process, from before Python starts until it has e
 budget holds if it ends within `Allowance`: at 1.2 times the budget and 5 seconds, for what cannot be cut short.
 
 What a run finds is told by the improvement that the search predicts for what it ends with, which depends on no clock,
-as a share of what a long run of the same command finds: 4 % of 5 % is a share of 80.
+as a share of what a long run of the same command finds: 4 % of 5 % is a share of 80. It is delivered if checks and
+timing came to an end within the budget, and confirmed it.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ Runs = Mapping[str, Mapping[str, Run]]
 
 _DECIMALS = 3
 _LEAST_PERCENT = 0.05
-"""What a long run must find for its share to mean anything."""
+"""What a run must find for it to count as something."""
 
 
 @dataclass(frozen=True)
@@ -125,6 +126,9 @@ def _of_budget(runs: Runs, budget: str, allowance: Allowance, long: str) -> dict
         "holding": Figure(kept / len(of_it), 1.0, "do_nothing", len(of_it)).to_json(),
         "longest_ratio": max(run["wall_time_ratio"] for run in of_it),
     }
+    if found := [run for run in of_it if run["improvement_percent"] >= _LEAST_PERCENT]:
+        delivered = sum(run["written"] == "optimised" for run in found)
+        figures["delivered"] = Figure(delivered / len(found), 0.0, "do_nothing", len(found)).to_json()
     if shares:
         figures["share_percent"] = Figure(median(shares), 0.0, "do_nothing", len(shares)).to_json()
     return figures
