@@ -59,7 +59,7 @@ class Contender:
 
 @dataclass(frozen=True)
 class Contest:
-    """What all methods start from: a graph, the file of its model, and that model compared with itself.
+    """The common start of all methods: a graph, the file of its model, and that model compared with itself.
 
     Results are written beside `original`, with which they share what weights they can, and checked and timed as `gate`
     says.
