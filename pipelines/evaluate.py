@@ -29,7 +29,7 @@ from rlflow.rules.library import load as load_library
 from rlflow.rules.matching.rewriter import Rewriter
 from rlflow.runtime.isolation import Limits
 from rlflow.runtime.timing.statistics import beyond_noise
-from rlflow.tracking.factories import agent_rules, priced, save_prices, source_of
+from rlflow.tracking.factories import agent_rules, model_of, priced, save_prices
 from rlflow.tracking.registry import register_onnx
 from rlflow.tracking.stage import Stage, pipeline_stage
 from rlflow.trajectory import record
@@ -71,7 +71,7 @@ def _evaluate(stage: Stage, cost_model: CostModel, keep_prices: Callable[[], Non
 
     limits = Limits(settings["evaluation"]["longest_s"])
     gate = GateConfig(**settings["evaluation"]["gate"], seed=stage.seed, limits=limits)
-    source = source_of(settings["graph"])
+    source = Source.of(model_of(settings["graph"]))
     contest = comparison.contest_of(source, stage.scratch, gate)
 
     contenders = _contenders(stage, rules, cost_model, policy)

@@ -20,12 +20,13 @@ from rlflow.evaluation.comparison import ORIGINAL, Contender, again, compete, co
 from rlflow.evaluation.results import write_results
 from rlflow.optimise.gate import GateConfig
 from rlflow.optimise.methods import METHODS
+from rlflow.optimise.source import Source
 from rlflow.optimiser import Budget, OnProgress
 from rlflow.rules import library
 from rlflow.rules.matching.rewriter import Rewriter
 from rlflow.runtime.session import SETTINGS
 from rlflow.runtime.timing.statistics import ratio
-from rlflow.tracking.factories import cost_model_of, source_of
+from rlflow.tracking.factories import cost_model_of, model_of
 from rlflow.tracking.run import numbers
 from rlflow.tracking.study import OptionOf, checkpoint, options_of, study_run
 
@@ -71,7 +72,7 @@ def _timed(
 ) -> dict[str, Any]:
     """The latencies of one graph by setting; the folder keeps its models and what was found."""
     folder.mkdir(exist_ok=True)
-    contest = contest_of(source_of(graph), folder, gate)
+    contest = contest_of(Source.of(model_of(graph)), folder, gate)
     outcomes = {name: compete(contender, contest, folder, on_progress) for name, contender in contenders.items()}
     before = os.getloadavg()[0]
     timing = time_all(contest, outcomes, on_progress)

@@ -5,13 +5,14 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from onnx import ModelProto
+
 from rlflow import zoo
 from rlflow.cost.base import CostContext, CostModel
 from rlflow.cost.measured import MeasuredCost, empty_price_list
 from rlflow.cost.models import COST_MODELS
 from rlflow.ir.graph import Graph
 from rlflow.onnx_io import from_onnx, save_model
-from rlflow.optimise.source import Source
 from rlflow.rules import library
 from rlflow.rules.library import Library
 from rlflow.search.rule_selection import RuleSet
@@ -20,16 +21,16 @@ from rlflow.tracking.stage import Stage
 Section = Mapping[str, Any]
 
 
-def graph_of(graph: Section) -> Graph:
-    """The graph of section `graph`: a model in a file, or one that the zoo builds."""
+def model_of(graph: Section) -> ModelProto | Path:
+    """The model of section `graph`: its file, or one that the zoo builds."""
     if graph["kind"] == "file":
-        return from_onnx(Path(graph["path"]))
-    return from_onnx(zoo.build(graph["entry"], **graph["settings"]))
+        return Path(graph["path"])
+    return zoo.build(graph["entry"], **graph["settings"])
 
 
-def source_of(graph: Section) -> Source:
-    """The model of section `graph`, as `rlflow.optimise` takes it."""
-    return Source.of(Path(graph["path"]) if graph["kind"] == "file" else zoo.build(graph["entry"], **graph["settings"]))
+def graph_of(graph: Section) -> Graph:
+    """The graph of that model."""
+    return from_onnx(model_of(graph))
 
 
 def selection_graph_of(graph: Section) -> Graph:
@@ -41,9 +42,10 @@ def selection_graph_of(graph: Section) -> Graph:
 
 def model_file_of(graph: Section, place: Path) -> Path:
     """The file of that model, which is written to `place` if there is none."""
-    if graph["kind"] == "file":
-        return Path(graph["path"])
-    save_model(zoo.build(graph["entry"], **graph["settings"]), place)
+    model = model_of(graph)
+    if isinstance(model, Path):
+        return model
+    save_model(model, place)
     return place
 
 
