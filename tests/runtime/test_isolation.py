@@ -1,6 +1,7 @@
 """Functions in processes of their own, which end in every way in which a process can."""
 
 import os
+import pickle
 import resource
 import signal
 import subprocess
@@ -80,6 +81,22 @@ def test_a_process_does_not_outlive_its_parent(tmp_path: Path):
     parent.kill()
     parent.wait()
     assert _soon(lambda: not other.is_running() or other.status() == psutil.STATUS_ZOMBIE)
+
+
+def test_a_process_does_not_outlive_a_parent_that_ends_before_it_begins(tmp_path: Path):
+    """It is started by hand, for a caller that has ended already: its own parent is this process, which lives on.
+
+    It ends by itself without a word: an error would be told on stderr.
+    """
+    call, answer = tmp_path / "call", tmp_path / "answer"
+    call.write_bytes(pickle.dumps((time.sleep, (300,), {})))
+    caller = subprocess.Popen([sys.executable, "-c", ""])
+    caller.wait()
+    code = "import sys; from rlflow.runtime.isolation import serve; serve(*sys.argv[1:])"
+    arguments = (call, answer, LIMITS.most_memory_bytes, caller.pid)
+    other = subprocess.run([sys.executable, "-c", code, *map(str, arguments)], stderr=subprocess.PIPE, timeout=60.0)
+    assert (other.returncode, other.stderr) == (1, b"")
+    assert not answer.exists()
 
 
 def _soon(happens: Callable[[], object]) -> bool:

@@ -40,7 +40,7 @@ _FIRST_TO_BE_KILLED = "1000"
 
 
 _POLL_S = 0.05
-_PARENT_POLL_S = 1.0
+_CALLER_POLL_S = 1.0
 
 
 def _never() -> bool:
@@ -79,7 +79,8 @@ def call_isolated(
         call, answer = folder / "call", folder / "answer"
         with call.open("wb") as file:
             _Pickler(file, folder).dump((function, args, kwargs))
-        command = [sys.executable, "-P", "-c", _SERVE, str(call), str(answer), str(limits.most_memory_bytes)]
+        settings = (call, answer, limits.most_memory_bytes, os.getpid())
+        command = [sys.executable, "-P", "-c", _SERVE, *map(str, settings)]
         environment = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
 
         # C++ reports its own death on stderr, in no words for a person.
@@ -128,8 +129,11 @@ class _Pickler(pickle.Pickler):
         return slim.__reduce_ex__(pickle.HIGHEST_PROTOCOL)
 
 
-def serve(call: str, answer: str, most_memory_bytes: str) -> None:
-    """Answer the call in file `call` with a pickled (succeeded, value) in file `answer`; runs in the other process."""
+def serve(call: str, answer: str, most_memory_bytes: str, caller: str) -> None:
+    """Answer the call in file `call` with a pickled (succeeded, value) in file `answer`; runs in the other process.
+
+    `caller` is the number of the process that waits for it.
+    """
     # If memory runs out all the same, the kernel is to end this process and not its parent.
     with contextlib.suppress(OSError):  # only Linux has it
         Path("/proc/self/oom_score_adj").write_text(_FIRST_TO_BE_KILLED)
@@ -139,7 +143,7 @@ def serve(call: str, answer: str, most_memory_bytes: str) -> None:
         resource.setrlimit(resource.RLIMIT_DATA, (int(most_memory_bytes),) * 2)
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
 
-    threading.Thread(target=_end_with, args=(os.getppid(),), daemon=True).start()
+    threading.Thread(target=_end_with, args=(int(caller),), daemon=True).start()
     with open(call, "rb") as file:
         function, args, kwargs = pickle.load(file)
     outcome = _outcome(function, args, kwargs)
@@ -147,10 +151,14 @@ def serve(call: str, answer: str, most_memory_bytes: str) -> None:
         pickle.dump(outcome, file, pickle.HIGHEST_PROTOCOL)
 
 
-def _end_with(parent: int) -> None:
-    """End this process when its parent has ended, even if that was killed: nobody would read the answer."""
-    while os.getppid() == parent:
-        time.sleep(_PARENT_POLL_S)
+def _end_with(caller: int) -> None:
+    """End this process when its caller has ended, even if that was killed: nobody would read the answer.
+
+    A caller may have ended before this process could ask for its parent, and some systems never change that.
+    """
+    parent = os.getppid()
+    while os.getppid() == parent and psutil.pid_exists(caller):
+        time.sleep(_CALLER_POLL_S)
     os._exit(1)
 
 
