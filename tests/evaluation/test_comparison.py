@@ -10,7 +10,7 @@ import pytest
 from rlflow import schemas, zoo
 from rlflow.cost.analytic import AnalyticCost
 from rlflow.equivalence.compare import compare
-from rlflow.errors import EquivalenceError
+from rlflow.errors import EquivalenceError, RLFlowError
 from rlflow.evaluation import comparison
 from rlflow.evaluation.comparison import Contender, Contest, Timing
 from rlflow.optimise.gate import GateConfig
@@ -25,7 +25,7 @@ CONFIG = GateConfig(draws=2, rounds=2, runs_per_round=2)
 
 @dataclass(frozen=True)
 class Case:
-    """A model in a file, and greedy search on it."""
+    """A contest over a small model, and greedy search for it."""
 
     contest: Contest
     greedy: Greedy
@@ -50,7 +50,11 @@ def rows(case: Case, tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict
 
 
 def test_rows_follow_the_schema(rows: dict[str, dict]):
+    """Not vacuous: a row that lacks a figure is refused."""
     schemas.validate("evaluate", {"tiny_scale": rows})
+    lacking = {name: figure for name, figure in rows["greedy"].items() if name != "max_relative_error"}
+    with pytest.raises(RLFlowError, match="max_relative_error"):
+        schemas.validate("evaluate", {"tiny_scale": rows | {"greedy": lacking}})
 
 
 def test_the_original_changes_nothing(rows: dict[str, dict]):
@@ -117,7 +121,7 @@ def test_a_graph_that_two_methods_have_found_is_one_model(case: Case, tmp_path: 
     assert [outcome.model.stem for outcome in outcomes.values()] == ["first", "first", "idle"]
     assert not (tmp_path / "second.onnx").exists()
     assert outcomes["second"].equivalence is outcomes["first"].equivalence
-    times_ms = comparison.time_all(case.contest, outcomes, lambda fraction, text: None).times_ms["deployed"]
+    times_ms = comparison.time_all(contest, outcomes, lambda fraction, text: None).times_ms["deployed"]
     assert list(times_ms["second"]) == list(times_ms["first"]) != list(times_ms["idle"])
     assert set(times_ms) == {"original", "original again", "first", "second", "idle"}
 

@@ -29,7 +29,7 @@ def model_of(graph: Section) -> ModelProto | Path:
 
 
 def graph_of(graph: Section) -> Graph:
-    """The graph of that model."""
+    """The graph of the model of section `graph`."""
     return from_onnx(model_of(graph))
 
 
@@ -41,7 +41,7 @@ def selection_graph_of(graph: Section) -> Graph:
 
 
 def model_file_of(graph: Section, place: Path) -> Path:
-    """The file of that model, which is written to `place` if there is none."""
+    """The file of the model of section `graph`, which is written to `place` if there is none."""
     model = model_of(graph)
     if isinstance(model, Path):
         return model
