@@ -1,0 +1,153 @@
+"""The real process of rewriting a graph, seen as match tokens: what can be done, what it saves, what becomes of it.
+
+    process = TokenProcess(graph, rewriter, cost_model)
+    before = process.start()
+    after, step = process.step(before, int(before.saving.argmax()))      # a kind of match; the first of that kind
+    step.reward, step.born
+
+Every kind of match is priced in every situation, whether it is taken or not; alike ones are priced once. `evaluations`
+counts the rewrites that had to be carried out for that.
+
+The invariant: rewards of consecutive steps add up to the drop of the price, in percent of the start's.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from rlflow.cost.base import CostModel
+from rlflow.cost.evaluator import Evaluator
+from rlflow.errors import InputError
+from rlflow.cost.base import local
+from rlflow.ir.graph import Graph
+from rlflow.ir.node import Ref
+from rlflow.representation.price_profile import PriceProfile
+from rlflow.representation.token_distances import distances
+from rlflow.representation.token_rollouts import TokenStep
+from rlflow.representation.tokeniser import StateTokens, Tokeniser
+from rlflow.representation.vocabulary import Vocabulary
+from rlflow.rules.matching.match import Match
+from rlflow.rules.matching.rewriter import Location, Rewriter
+
+
+@dataclass(frozen=True, eq=False)
+class Situation:
+    """A graph on the way, with the K kinds of matches that it has.
+
+    distance (K, K) int8 between kinds, saving (K,) float32 by a rewrite of each kind and cost in percent of the start's
+    price.
+    """
+
+    graph: Graph
+    runtime_ms: float
+    cost: float
+    kinds: StateTokens
+    saving: np.ndarray
+
+    @cached_property
+    def distance(self) -> np.ndarray:
+        """(K, K) int8, see `token_distances`."""
+        return distances(self.graph, [match for _, match in self.kinds.matches], self.kinds.token_of)
+
+    def first(self, kind: int) -> tuple[Location, Match]:
+        """Return the first match of a kind, in the order of rules and locations."""
+        return self.kinds.matches[int(np.argmax(self.kinds.token_of == kind))]
+
+
+class TokenProcess:
+    """Rewrites one graph, from its start or from any graph on the way. `InputError` for a graph whose price is 0."""
+
+    def __init__(
+        self, graph: Graph, rewriter: Rewriter, cost_model: CostModel, vocabulary: Vocabulary | None = None
+    ) -> None:
+        self.evaluator = Evaluator(rewriter, cost_model)
+        self._tokeniser = Tokeniser(rewriter, cost_model, vocabulary)
+        self.profile = PriceProfile.of(graph, self._tokeniser.cost_model)
+        self._graph = graph
+        self.start_ms = self.evaluator.runtime_ms(graph)
+        if not self.start_ms > 0:
+            raise InputError("nothing can be saved of a graph whose price is 0: choose another cost model")
+
+    @property
+    def vocabulary(self) -> Vocabulary:
+        """That of the tokens."""
+        return self._tokeniser.vocabulary
+
+    @property
+    def unit_percent(self) -> float:
+        """The unit of prices in tokens, in percent of the start's price."""
+        return 100.0 * self.profile.median_ms / self.start_ms
+
+    @property
+    def evaluations(self) -> int:
+        """The rewrites that were carried out so far."""
+        return self.evaluator.effort.rewrites
+
+    def start(self) -> Situation:
+        """The situation before any rewrite."""
+        return self.at(self._graph)
+
+    def at(self, graph: Graph) -> Situation:
+        """The situation in a graph that rewriting has led to."""
+        kinds = self._tokeniser.tokens(graph, self.profile)
+        runtime_ms = self.evaluator.confirmed_ms(graph)
+        situation = Situation(graph, runtime_ms, self._percent(runtime_ms), kinds, np.zeros(0, np.float32))
+        after_ms = [
+            self.evaluator.runtime_after_ms(graph, situation.first(kind)[1]) for kind in range(len(kinds.tokens))
+        ]
+        saving = np.array([self._percent(runtime_ms - ms) for ms in after_ms], np.float32)
+        return Situation(graph, runtime_ms, situation.cost, kinds, saving)
+
+    def step(self, before: Situation, kind: int) -> tuple[Situation, TokenStep]:
+        """Carry out the first match of a kind; return the situation after it, and what became of the matches."""
+        _, match = before.first(kind)
+        after = self.at(self.evaluator.rewritten(before.graph, match))
+        return after, _what_became(before, after, match, kind)
+
+    def _percent(self, ms: float) -> float:
+        return 100.0 * ms / self.start_ms
+
+
+def _what_became(before: Situation, after: Situation, taken: Match, kind: int) -> TokenStep:
+    """Compare the matches of two situations, between which one match was carried out."""
+    was, now = _kind_by_place(before.kinds), _kind_by_place(after.kinds)
+    gone = np.zeros(len(before.kinds.tokens), dtype=np.int64)
+    turned: Counter[tuple[int, int]] = Counter()
+    for place, old in was.items():
+        if place not in now:
+            gone[old] += place != _place(taken)
+        elif before.kinds.tokens[old].key != after.kinds.tokens[now[place]].key:
+            turned[old, now[place]] += 1
+    born = Counter(new for place, new in now.items() if place not in was)
+    return TokenStep(
+        chosen=kind,
+        reward=before.cost - after.cost,
+        distance=_distance_from(before, taken),
+        gone=gone,
+        turned=np.array([(*kinds, number) for kinds, number in sorted(turned.items())], np.int64).reshape(-1, 3),
+        born=np.array(sorted(born.items()), np.int64).reshape(-1, 2),
+    )
+
+
+_Place = tuple[str, tuple[Ref, ...], tuple[int, ...]]
+
+
+def _place(match: Match) -> _Place:
+    """What tells a match from all others of its graph, and is the same where an edit has only made it look again."""
+    return match.rule.id, match.roots, match.source
+
+
+def _kind_by_place(kinds: StateTokens) -> Mapping[_Place, int]:
+    return dict(zip((_place(match) for _, match in kinds.matches), kinds.token_of.tolist(), strict=True))
+
+
+def _distance_from(situation: Situation, taken: Match) -> np.ndarray:
+    """(K,) int8: from one match to the nearest of each kind."""
+    matches = [match for _, match in situation.kinds.matches]
+    groups = situation.kinds.token_of + 1
+    return distances(situation.graph, [taken, *matches], np.concatenate([[0], groups]))[0, 1:]

@@ -1,0 +1,199 @@
+"""Episodes over match tokens: what could be done in each state, what was done, and what became of it.
+
+A state lists the kinds of matches that it has, each with their number and with what one of them saves, whether it was
+taken or not. A step names the kind that was taken, and how it changed the list:
+
+    state   A x 12, B x 12            step: an A was taken
+    after   A x 11, B x 11, C x 1     gone: a B that shared a node with it; born: C
+
+Tokens are stored once (`TokenRollouts.tokens`), and a state holds indices, since most states share most of them.
+
+The invariant: rollouts that load are whole. Every index, number and length is checked when one is built.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from rlflow.errors import InputError
+from rlflow.representation.match_token import MatchToken
+from rlflow.representation.token_distances import FAR_AWAY
+from rlflow.representation.vocabulary import Vocabulary
+
+
+@dataclass(frozen=True, eq=False)
+class TokenState:
+    """K kinds of matches of one graph.
+
+    token (K,) int64 into `TokenRollouts.tokens`; count (K,) int64, matches of the kind; distance (K, K) int8, the least
+    number of edges between a match of one kind and one of the other (`token_distances.FAR_AWAY` at most). saving (K,)
+    float32: what such a rewrite saves, and cost: the price of the graph, both in percent of the episode's start.
+    """
+
+    token: np.ndarray
+    count: np.ndarray
+    distance: np.ndarray
+    saving: np.ndarray
+    cost: float
+
+    def __post_init__(self) -> None:
+        kinds = len(self.token)
+        shapes = {"count": (kinds,), "distance": (kinds, kinds), "saving": (kinds,)}
+        wrong = [name for name, shape in shapes.items() if getattr(self, name).shape != shape]
+        if wrong:
+            raise InputError(f"token rollouts: a state of {kinds} kinds has {', '.join(wrong)} of another shape")
+        if kinds and self.count.min() < 1:
+            raise InputError("token rollouts: a state lists a kind of which it has no match")
+        if not (np.isfinite(self.saving).all() and np.isfinite(self.cost)):
+            raise InputError("token rollouts: a saving or a cost is not finite")
+
+
+@dataclass(frozen=True, eq=False)
+class TokenStep:
+    """A rewrite and what became of the matches; places are those of kinds in the state before and the one after.
+
+    - `chosen`: the place of its kind; `reward` in percent of the episode's start.
+    - `distance` (K,) int8: from the match that was taken to the nearest one of each kind.
+    - `gone` (K,) int64: matches of each kind that are no more, beside the one that was taken.
+    - `turned` (C, 3) int64: place before, place after and number of matches that look different now.
+    - `born` (B, 2) int64: place after and number of the matches that were not there before.
+    """
+
+    chosen: int
+    reward: float
+    distance: np.ndarray
+    gone: np.ndarray
+    turned: np.ndarray
+    born: np.ndarray
+
+
+def nearness_after(before: TokenState, step: TokenStep, after: TokenState) -> np.ndarray:
+    """(K',) int8: how far each kind in the state after a step lies from that step's rewrite.
+
+    Matches that were born or look different lie there; others lie as far away as before.
+    """
+    near = np.full(len(after.token), FAR_AWAY, dtype=np.int8)
+    distance_of = dict(zip(before.token.tolist(), step.distance.tolist(), strict=True))
+    for place, token in enumerate(after.token.tolist()):
+        near[place] = distance_of.get(token, 0)
+    near[step.turned[:, 1]] = 0
+    near[step.born[:, 0]] = 0
+    return near
+
+
+@dataclass(frozen=True, eq=False)
+class TokenEpisode:
+    """T steps through T + 1 states of graph number `graph`; `terminated` if the agent ended it by choice.
+
+    `unit_percent` is the unit of prices in its tokens, in percent of the start's price.
+    """
+
+    graph: int
+    unit_percent: float
+    states: tuple[TokenState, ...]
+    steps: tuple[TokenStep, ...]
+    terminated: bool
+
+    def __post_init__(self) -> None:
+        if len(self.states) != len(self.steps) + 1:
+            raise InputError(f"token rollouts: an episode of {len(self.steps)} steps has {len(self.states)} states")
+        if not self.unit_percent > 0:
+            raise InputError(f"token rollouts: the unit of prices must be positive, not {self.unit_percent} percent")
+        for before, step, after in zip(self.states, self.steps, self.states[1:], strict=False):
+            _check_step(before, step, after)
+
+    @property
+    def num_steps(self) -> int:
+        """T."""
+        return len(self.steps)
+
+
+def _check_step(before: TokenState, step: TokenStep, after: TokenState) -> None:
+    """Raise `InputError` unless the matches before, less those gone, plus those born, are the matches after."""
+    kinds = len(before.token)
+    if not 0 <= step.chosen < kinds or step.distance.shape != (kinds,) or step.gone.shape != (kinds,):
+        raise InputError(f"token rollouts: a step does not fit its state of {kinds} kinds")
+    left, come = before.count - step.gone, np.zeros(len(after.token), dtype=np.int64)
+    left[step.chosen] -= 1
+    np.subtract.at(left, step.turned[:, 0], step.turned[:, 2])
+    np.add.at(come, step.turned[:, 1], step.turned[:, 2])
+    np.add.at(come, step.born[:, 0], step.born[:, 1])
+    stayed = dict(zip(before.token.tolist(), left.tolist(), strict=True))
+    expected = {
+        token: stayed.pop(token, 0) + more for token, more in zip(after.token.tolist(), come.tolist(), strict=True)
+    }
+    actual = dict(zip(after.token.tolist(), after.count.tolist(), strict=True))
+    if expected != actual or any(stayed.values()):
+        raise InputError("token rollouts: the matches after a step are not those before it, less gone, plus born")
+
+
+@dataclass(frozen=True, eq=False)
+class TokenRollouts:
+    """Distinct tokens and the episodes that show them.
+
+    graphs: names of the graphs that were optimised. vocabulary: of the tokens. library_hash: of the rule library that
+    the episodes were collected with. evaluations: rewrites that were carried out to know all savings.
+    """
+
+    tokens: tuple[MatchToken, ...]
+    episodes: tuple[TokenEpisode, ...]
+    graphs: tuple[str, ...]
+    vocabulary: Vocabulary
+    library_hash: str
+    evaluations: int
+
+    def __post_init__(self) -> None:
+        known = len(self.tokens)
+        for number, episode in enumerate(self.episodes):
+            if not 0 <= episode.graph < len(self.graphs):
+                raise InputError(f"token rollouts: episode {number} is of a graph that has no name")
+            for state in episode.states:
+                if state.token.size and not (0 <= state.token.min() and state.token.max() < known):
+                    raise InputError(f"token rollouts: episode {number} names a token that is not there")
+
+    @property
+    def num_steps(self) -> int:
+        """The number of interactions with the real environment."""
+        return sum(episode.num_steps for episode in self.episodes)
+
+
+def merged(parts: Sequence[TokenRollouts]) -> TokenRollouts:
+    """Return the episodes of all parts, in their order; `InputError` if they differ in library or vocabulary.
+
+    Collections of several workers become one like that. Tokens are told apart by their keys.
+    """
+    first, *others = parts
+    for other in others:
+        if (other.library_hash, other.vocabulary) != (first.library_hash, first.vocabulary):
+            raise InputError("token rollouts: the parts were collected with different rules or vocabularies")
+    graphs = tuple(dict.fromkeys(name for part in parts for name in part.graphs))
+    place_of_key: dict[bytes, int] = {}
+    tokens: list[MatchToken] = []
+    episodes: list[TokenEpisode] = []
+    for part in parts:
+        places = np.array([_placed(token, place_of_key, tokens) for token in part.tokens], dtype=np.int64)
+        for episode in part.episodes:
+            graph = graphs.index(part.graphs[episode.graph])
+            episodes.append(_renumbered(episode, graph, places))
+    evaluations = sum(part.evaluations for part in parts)
+    return TokenRollouts(
+        tuple(tokens), tuple(episodes), graphs, first.vocabulary, first.library_hash, evaluations
+    )
+
+
+def _placed(token: MatchToken, place_of_key: dict[bytes, int], tokens: list[MatchToken]) -> int:
+    place = place_of_key.setdefault(token.key, len(tokens))
+    if place == len(tokens):
+        tokens.append(token)
+    return place
+
+
+def _renumbered(episode: TokenEpisode, graph: int, places: np.ndarray) -> TokenEpisode:
+    states: Iterable[TokenState] = (
+        TokenState(places[state.token], state.count, state.distance, state.saving, state.cost)
+        for state in episode.states
+    )
+    return TokenEpisode(graph, episode.unit_percent, tuple(states), episode.steps, episode.terminated)

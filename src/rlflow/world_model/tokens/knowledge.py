@@ -1,0 +1,48 @@
+"""What V and M say of every token of some rollouts, worked out once, so that a dream only looks it up.
+
+A dream never holds anything but tokens that the rollouts have shown: it starts in a state that was visited, and what is
+born is drawn from birth sets that were seen. So the networks are asked beforehand.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from rlflow.world_model.tokens.birth_sets import BirthSets
+from rlflow.world_model.tokens.token_encoder import TokenReading
+from rlflow.world_model.tokens.token_memory import TokenMemory
+
+_ROWS_AT_ONCE = 256  # tokens that are compared with all birth sets at once
+
+
+@dataclass(frozen=True, eq=False)
+class Knowledge:
+    """Of T tokens: what V reads; chosen, other (T, H): M's maps for survival; and the likeliest of S birth sets.
+
+    likeliest (T, C) int64 into `sets`, and birth_logits (T, C), the logarithms of their weights.
+    """
+
+    reading: TokenReading
+    chosen: Tensor
+    other: Tensor
+    sets: BirthSets
+    likeliest: Tensor
+    birth_logits: Tensor
+
+    @classmethod
+    @torch.no_grad()
+    def of(cls, memory: TokenMemory, reading: TokenReading, sets: BirthSets, candidates: int) -> Knowledge:
+        """Ask M about every token."""
+        embedding = reading.embedding
+        parent = embedding[sets.parent]
+        logits, likeliest = [], []
+        for rows in embedding.split(_ROWS_AT_ONCE):
+            best = memory.birth_logits(rows, parent, sets.seen).topk(min(candidates, len(sets)), dim=1)
+            logits.append(best.values)
+            likeliest.append(best.indices)
+        return cls(
+            reading, memory.chosen(embedding), memory.other(embedding), sets, torch.cat(likeliest), torch.cat(logits)
+        )
