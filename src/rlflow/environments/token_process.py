@@ -14,7 +14,6 @@ The invariant: rewards of consecutive steps add up to the drop of the price, in 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -118,9 +117,10 @@ def _what_became(before: Situation, after: Situation, taken: Match, kind: int) -
     was, now = _kind_by_place(before.kinds), _kind_by_place(after.kinds)
     gone = np.zeros(len(before.kinds.tokens), dtype=np.int64)
     turned: Counter[tuple[int, int]] = Counter()
+    was.pop(_place(taken))
     for place, old in was.items():
         if place not in now:
-            gone[old] += place != _place(taken)
+            gone[old] += 1
         elif before.kinds.tokens[old].key != after.kinds.tokens[now[place]].key:
             turned[old, now[place]] += 1
     born = Counter(new for place, new in now.items() if place not in was)
@@ -134,15 +134,15 @@ def _what_became(before: Situation, after: Situation, taken: Match, kind: int) -
     )
 
 
-_Place = tuple[str, tuple[Ref, ...], tuple[int, ...]]
+_Place = tuple[str, tuple[Ref, ...], tuple[tuple[str, Ref], ...], tuple[int, ...]]
 
 
 def _place(match: Match) -> _Place:
     """What tells a match from all others of its graph, and is the same where an edit has only made it look again."""
-    return match.rule.id, match.roots, match.source
+    return match.rule.id, match.roots, tuple(sorted(match.bindings.items())), match.source
 
 
-def _kind_by_place(kinds: StateTokens) -> Mapping[_Place, int]:
+def _kind_by_place(kinds: StateTokens) -> dict[_Place, int]:
     return dict(zip((_place(match) for _, match in kinds.matches), kinds.token_of.tolist(), strict=True))
 
 

@@ -101,7 +101,7 @@ class Tokeniser:
                 "such as predicted or analytic"
             )
         self.vocabulary = vocabulary or todays_token_vocabulary()
-        self._rewriter, self._cost_model = rewriter, told
+        self._rewriter, self.cost_model = rewriter, told
         self._columns = columns(self.vocabulary, TOKEN_FEATURES)
         self._faces = NodeFaces(self.vocabulary, told)
         self._edit_graphs = EditGraphs(reach, max_readers)
@@ -112,7 +112,7 @@ class Tokeniser:
         """Return the tokens of all matches in a graph. Raises what the cost model does."""
         known = self._states.get((graph, profile))
         if known is None:
-            self._cost_model.exact_ms(graph)  # what has no price yet is measured there
+            self.cost_model.exact_ms(graph)  # what has no price yet is measured there
             known = self._looked_at(graph, profile)
             self._states[graph, profile] = known
             if len(self._states) > _MAX_GRAPHS:
@@ -139,7 +139,7 @@ class Tokeniser:
         """Return the tokens in the parent of a graph, and the nodes around which those no longer hold."""
         parent = graph.edit.parent() if graph.edit else None
         known = self._states.get((parent, profile)) if parent is not None else None
-        return (known.seen, disturbed(graph, self._cost_model)) if known else ({}, frozenset())
+        return (known.seen, disturbed(graph, self.cost_model)) if known else ({}, frozenset())
 
     def _look_at(self, graph: Graph, match: Match, faces: GraphFaces) -> _Seen:
         edit = preview(graph, *self._rewriter.edit(graph, match))

@@ -15,6 +15,7 @@ class TokenModelConfig:
     births_weight: float = 0.1  # of what V must tell of births, beside what it must tell of savings
     metric_width: int = 64  # of the space in which M compares rewrites
     survival_width: int = 64
+    largest_birth_set: int = 24  # matches that one rewrite bears or turns; what is beyond is left out
     epochs: int = 20  # passes of M over the steps
     steps_per_batch: int = 128  # steps of a gradient step of M
     learning_rate: float = 3e-3  # decays to 0 with power 2 over the run, V and M alike
