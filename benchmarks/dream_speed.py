@@ -11,20 +11,20 @@ import time
 import numpy as np
 import torch
 
-from rlflow.agents.config import ControllerConfig
-from rlflow.agents.maskable_ppo import train_controller
+from rlflow.agents.pooled.config import ControllerConfig
+from rlflow.agents.pooled.dream_training import train_in_dream
 from rlflow.representation.vocabulary import PADDING, Vocabulary
-from rlflow.world_model.config import DreamConfig, WorldModelConfig
-from rlflow.world_model.dream_env import DreamEnv, Starts
-from rlflow.world_model.mdn_rnn import State
-from rlflow.world_model.model import WorldModel, WorldModelArguments
+from rlflow.world_model.pooled.config import DreamConfig, WorldModelConfig
+from rlflow.world_model.pooled.dream_env import PooledDreamEnv, Starts
+from rlflow.world_model.pooled.mdn_rnn import State
+from rlflow.world_model.pooled.model import WorldModel, WorldModelArguments
 
 RULES, LOCATIONS = 20, 200
 TARGETS = {"dream_steps_per_s": 5_000.0, "ppo_steps_per_s": 1_500.0}
 
 
-def untrained_dream(num_envs: int) -> DreamEnv:
-    """A dream whose episodes run to the horizon."""
+def untrained_model() -> tuple[WorldModel, Starts]:
+    """A world model in which episodes run to the horizon, and the state in which they start."""
     torch.manual_seed(0)
     arguments = WorldModelArguments(
         rule_ids=tuple(f"rule-{index}" for index in range(RULES)),
@@ -41,12 +41,12 @@ def untrained_dream(num_envs: int) -> DreamEnv:
         hidden,
         torch.ones(1, dtype=torch.bool),
     )
-    return DreamEnv(model, starts, DreamConfig(num_envs=num_envs), seed=0)
+    return model, starts
 
 
 def dream_steps_per_s(num_envs: int, steps: int = 300) -> float:
-    """`DreamEnv.step` alone, under fixed valid actions."""
-    dream = untrained_dream(num_envs)
+    """`PooledDreamEnv.step` alone, under fixed valid actions."""
+    dream = PooledDreamEnv(*untrained_model(), DreamConfig(num_envs=num_envs), seed=0)
     dream.reset()
     actions = np.zeros((num_envs, 2), dtype=np.int64)
     for _ in range(20):
@@ -59,11 +59,12 @@ def dream_steps_per_s(num_envs: int, steps: int = 300) -> float:
 
 def ppo_steps_per_s(num_envs: int, updates: int = 6) -> float:
     """Dream, policy and updates of the default controller; the first update is warm-up."""
-    dream = untrained_dream(num_envs)
+    dream = DreamConfig(num_envs=num_envs)
     per_update = num_envs * ControllerConfig().steps_per_update
     finished: list[float] = []
     config = ControllerConfig(total_steps=updates * per_update)
-    train_controller(dream, config, seed=0, on_update=lambda *_: finished.append(time.perf_counter()))
+    model, starts = untrained_model()
+    train_in_dream(model, starts, dream, config, seed=0, on_update=lambda *_: finished.append(time.perf_counter()))
     return (updates - 1) * per_update / (finished[-1] - finished[0])
 
 

@@ -10,9 +10,9 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from rlflow.agents.controller import Controller
-from rlflow.agents.dream_training import untrained
-from rlflow.agents.policy_optimiser import PolicyOptimiser
+from rlflow.agents.pooled.controller import Controller
+from rlflow.agents.pooled.dream_training import untrained
+from rlflow.agents.pooled.policy_optimiser import PolicyOptimiser
 from rlflow.cost.base import CostModel
 from rlflow.environments import EnvironmentConfig
 from rlflow.evaluation import comparison, figures
@@ -33,7 +33,7 @@ from rlflow.tracking.factories import agent_rules, model_of, priced, save_prices
 from rlflow.tracking.registry import register_onnx
 from rlflow.tracking.stage import Stage, pipeline_stage
 from rlflow.trajectory import record
-from rlflow.world_model.model import WorldModel
+from rlflow.world_model.pooled.model import WorldModel
 
 RESULTS = "data/results/evaluate"
 Applied = dict[str, dict[str, int]]  # method -> rule -> times on the way to the method's graph

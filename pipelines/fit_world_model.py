@@ -9,12 +9,12 @@ from rlflow.evaluation.results import Figure, write_results
 from rlflow.representation.rollouts import Episode, Rollouts
 from rlflow.tracking.curves import Curves
 from rlflow.tracking.stage import Stage, pipeline_stage
-from rlflow.world_model import trainer
-from rlflow.world_model.config import DreamConfig, WorldModelConfig
-from rlflow.world_model.dataset import split_episodes
-from rlflow.world_model.diagnostics import latent_spread, open_loop
-from rlflow.world_model.model import WorldModel
-from rlflow.world_model.termination import termination_accuracy
+from rlflow.world_model.held_out import split_episodes
+from rlflow.world_model.pooled import trainer
+from rlflow.world_model.pooled.config import DreamConfig, WorldModelConfig
+from rlflow.world_model.pooled.diagnostics import latent_spread, open_loop
+from rlflow.world_model.pooled.model import WorldModel
+from rlflow.world_model.pooled.termination import termination_accuracy
 
 RESULTS = "data/results/fit_world_model"
 CURVES = {"encoder/loss": "loss of V"} | {

@@ -15,10 +15,11 @@ import hydra
 from omegaconf import DictConfig, OmegaConf
 
 from rlflow.agents.collection import CollectionConfig, collect
-from rlflow.agents.config import ControllerConfig
-from rlflow.agents.controller import Controller
-from rlflow.agents.dream_training import best_improvement_percent, train_in_dream, untrained
-from rlflow.agents.policy_optimiser import PolicyOptimiser, judge_on
+from rlflow.agents.pooled.config import ControllerConfig
+from rlflow.agents.pooled.controller import Controller
+from rlflow.agents.pooled.dream_training import train_in_dream, untrained
+from rlflow.agents.pooled.policy_optimiser import PolicyOptimiser, judge_on
+from rlflow.agents.scores import best_improvement_percent
 from rlflow.cost.base import CostModel
 from rlflow.environments import EnvironmentConfig, RewardConfig, SubstitutionEnv
 from rlflow.evaluation.results import read_results, write_results
@@ -35,9 +36,10 @@ from rlflow.tracking.provenance import source_tags
 from rlflow.tracking.run import Run, open_run
 from rlflow.tracking.store import open_store
 from rlflow.tracking.sweep import PARENT_VARIABLE
-from rlflow.world_model.config import DreamConfig, WorldModelConfig, read_config
-from rlflow.world_model.dream_env import visited_states
-from rlflow.world_model.trainer import fit_world_model
+from rlflow.world_model.pooled.config import DreamConfig, WorldModelConfig
+from rlflow.world_model.pooled.dream_env import visited_states
+from rlflow.world_model.pooled.trainer import fit_world_model
+from rlflow.world_model.settings import read_config
 
 RESULTS = Path("data/results/seed_study/metrics.json")
 

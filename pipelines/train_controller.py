@@ -4,9 +4,10 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from rlflow.agents.config import ControllerConfig
-from rlflow.agents.dream_training import mean_improvement_percent, train_in_dream
-from rlflow.agents.policy_optimiser import judge_on
+from rlflow.agents.pooled.config import ControllerConfig
+from rlflow.agents.pooled.dream_training import train_in_dream
+from rlflow.agents.pooled.policy_optimiser import judge_on
+from rlflow.agents.scores import mean_improvement_percent
 from rlflow.cost.base import CostModel
 from rlflow.environments import EnvironmentConfig
 from rlflow.evaluation import figures
@@ -16,9 +17,9 @@ from rlflow.rules.matching.rewriter import Rewriter
 from rlflow.tracking.curves import Curves
 from rlflow.tracking.factories import agent_rules, graph_of, priced, save_prices
 from rlflow.tracking.stage import Stage, pipeline_stage
-from rlflow.world_model.config import DreamConfig
-from rlflow.world_model.dream_env import visited_states
-from rlflow.world_model.model import WorldModel
+from rlflow.world_model.pooled.config import DreamConfig
+from rlflow.world_model.pooled.dream_env import visited_states
+from rlflow.world_model.pooled.model import WorldModel
 
 RESULTS = "data/results/train_controller"
 CURVES = {

@@ -6,16 +6,16 @@ import pytest
 import torch
 from support.world_models import SMALL
 
-from rlflow.agents.config import ControllerConfig
-from rlflow.agents.controller import Controller, ControllerArguments, new_policy
+from rlflow.agents.pooled.config import ControllerConfig
+from rlflow.agents.pooled.controller import Controller, ControllerArguments, new_policy
 from rlflow.agents.trained_policy import trained_policy
 from rlflow.cost.analytic import AnalyticCost
 from rlflow.errors import InputError
 from rlflow.representation.features import todays_vocabulary
 from rlflow.rules.library import load
 from rlflow.rules.matching.rewriter import Rewriter
-from rlflow.world_model import latent_state
-from rlflow.world_model.model import WorldModel, WorldModelArguments
+from rlflow.world_model.pooled import latent_state
+from rlflow.world_model.pooled.model import WorldModel, WorldModelArguments
 
 
 @pytest.mark.parametrize("present", [[], ["world_models"], ["policies"]])

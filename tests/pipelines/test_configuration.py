@@ -12,7 +12,7 @@ from omegaconf import DictConfig, OmegaConf
 
 from rlflow import zoo
 from rlflow.agents.collection import CollectionConfig
-from rlflow.agents.config import ControllerConfig
+from rlflow.agents.pooled.config import ControllerConfig
 from rlflow.cost.analytic import AnalyticConfig, AnalyticCost, GpuConfig
 from rlflow.cost.pricing import PricingConfig
 from rlflow.environments import EnvironmentConfig, RewardConfig
@@ -28,7 +28,7 @@ from rlflow.search.base import Search
 from rlflow.search.rule_selection import SelectionConfig
 from rlflow.tracking import composition
 from rlflow.tracking.composition import complete_graphs, compose_configuration, graph_names
-from rlflow.world_model.config import DreamConfig, WorldModelConfig
+from rlflow.world_model.pooled.config import DreamConfig, WorldModelConfig
 
 CONF = Path(__file__).parents[2] / "conf"
 GROUPS = sorted(folder for folder in CONF.iterdir() if folder.is_dir())

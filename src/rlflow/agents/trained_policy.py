@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from rlflow.agents.controller import Controller
-from rlflow.agents.policy_optimiser import PolicyOptimiser
+from rlflow.agents.pooled.controller import Controller
+from rlflow.agents.pooled.policy_optimiser import PolicyOptimiser
 from rlflow.cost.base import CostModel
 from rlflow.environments import EnvironmentConfig
 from rlflow.errors import InputError
 from rlflow.rules.library import Library
 from rlflow.rules.matching.rewriter import Rewriter
-from rlflow.world_model.model import WorldModel
+from rlflow.world_model.pooled.model import WorldModel
 
 
 def trained_policy(

@@ -1,0 +1,83 @@
+"""Train a controller in the dream, and score it there."""
+
+import dataclasses
+from dataclasses import dataclass
+from pathlib import Path
+
+import torch
+
+from rlflow.agents.maskable_ppo import OnUpdate, train_policy
+from rlflow.agents.pooled.config import ControllerConfig
+from rlflow.agents.pooled.controller import Controller, ControllerArguments, new_policy, policy_settings
+from rlflow.agents.pooled.factored_policy import FactoredPolicy
+from rlflow.agents.scores import mean_return
+from rlflow.agents.selection import Judge, Selection
+from rlflow.world_model.pooled.config import DreamConfig
+from rlflow.world_model.pooled.dream_env import PooledDreamEnv, Starts
+from rlflow.world_model.pooled.model import WorldModel
+
+
+@dataclass(frozen=True)
+class DreamTraining:
+    """A trained controller, its score in the dream, and the score of the same network before training.
+
+    Scores in percent. `real_interactions`: real steps taken to choose among the snapshots.
+    """
+
+    controller: Controller
+    score_percent: float
+    untrained_percent: float
+    real_interactions: int
+
+
+def train_in_dream(
+    model: WorldModel,
+    starts: Starts,
+    dream: DreamConfig,
+    config: ControllerConfig,
+    *,
+    seed: int,
+    checkpoint: Path | None = None,
+    on_update: OnUpdate | None = None,
+    judge: Judge[Controller] | None = None,
+) -> DreamTraining:
+    """Train in dreams that begin in `starts`; only the judge, if there is one, takes real steps."""
+    arguments = ControllerArguments.of(model, config)
+    env = PooledDreamEnv(model, starts, dream, seed=seed)
+    selection = (
+        Selection[FactoredPolicy](lambda policy: judge(Controller(policy, arguments))) if judge is not None else None
+    )
+    policy = train_policy(
+        env,
+        FactoredPolicy,
+        policy_settings(arguments),
+        config,
+        seed=seed,
+        fingerprint=env.fingerprint,
+        on_update=on_update,
+        checkpoint=checkpoint,
+        selection=selection,
+    )
+    controller = Controller(policy, arguments)
+    return DreamTraining(
+        controller,
+        score_percent=dream_score(model, starts, controller, dream, seed=seed),
+        untrained_percent=dream_score(model, starts, untrained(arguments, seed=seed), dream, seed=seed),
+        real_interactions=selection.interactions if selection is not None else 0,
+    )
+
+
+def dream_score(model: WorldModel, starts: Starts, controller: Controller, config: DreamConfig, *, seed: int) -> float:
+    """Mean return, in percent, of one episode in each of the batch's dreams.
+
+    The dreams start where real episodes start, and the controller takes its most probable actions.
+    """
+    env = PooledDreamEnv(model, starts, dataclasses.replace(config, initial_fraction=1.0), seed=seed)
+    return mean_return(env, controller.act)
+
+
+def untrained(arguments: ControllerArguments, *, seed: int) -> Controller:
+    """The same network before training: the baseline of a score."""
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        return Controller(new_policy(arguments).eval().requires_grad_(False), arguments)

@@ -1,0 +1,25 @@
+"""Rollout buffers of PPO for policies that read their masks from the observation."""
+
+import numpy as np
+from sb3_contrib.common.maskable.buffers import MaskableDictRolloutBuffer, MaskableRolloutBuffer
+
+
+class _WithoutMasks:
+    """A rollout buffer without masks, which the observations carry; one column of ones satisfies the interface."""
+
+    buffer_size: int
+    n_envs: int
+
+    def reset(self) -> None:
+        """Empty the buffer."""
+        super().reset()  # type: ignore[misc]
+        self.mask_dims = 1
+        self.action_masks = np.ones((self.buffer_size, self.n_envs, 1), dtype=np.float32)
+
+
+class MaskFreeBuffer(_WithoutMasks, MaskableRolloutBuffer):
+    """A rollout buffer without masks, of flat observations."""
+
+
+class MaskFreeDictBuffer(_WithoutMasks, MaskableDictRolloutBuffer):
+    """A rollout buffer without masks, of observations in named parts."""
