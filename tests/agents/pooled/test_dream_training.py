@@ -1,3 +1,5 @@
+"""A controller is trained in the dream alone, and scored beside the network that it began as."""
+
 from dataclasses import replace
 from pathlib import Path
 
