@@ -22,14 +22,11 @@ from rlflow.cost.models import COST_MODELS
 from rlflow.errors import InputError
 from rlflow.ir.graph import Graph
 from rlflow.onnx_io import from_onnx
+from rlflow.representation import tokeniser
 from rlflow.representation.edit_graph import ADDED, EditGraphs
 from rlflow.representation.price_profile import PriceProfile
-from rlflow.representation.tokeniser import (
-    TOKEN_FEATURES,
-    StateTokens,
-    Tokeniser,
-    todays_token_vocabulary,
-)
+from rlflow.representation.state_tokens import StateTokens
+from rlflow.representation.tokeniser import TOKEN_FEATURES, Tokeniser, todays_token_vocabulary
 from rlflow.representation.vocabulary import Vocabulary
 from rlflow.rules.matching.rewriter import Rewriter
 from rlflow.rules.verification import sampler
@@ -100,24 +97,36 @@ def test_what_is_remembered_does_not_show_in_drawn_graphs(graph, kind, seed):
     check_walk(graph, MODELS[kind](), 3, seed)
 
 
+def test_what_was_forgotten_does_not_show(monkeypatch):
+    """A tokeniser that keeps next to nothing tells the same as one that keeps all."""
+    graph, model = build("bert"), drawn_prices()
+    visited, profile = walk(graph, 4, seed=0), PriceProfile.of(graph, model)
+    wanted = [keys(Tokeniser(REWRITER, model).tokens(each, profile)) for each in visited]
+    monkeypatch.setattr(tokeniser, "_MAX_REMEMBERED", 1)
+    monkeypatch.setattr(tokeniser, "_MAX_GRAPHS", 1)
+    kept = Tokeniser(REWRITER, model)
+    assert [keys(kept.tokens(each, profile)) for each in visited] == wanted
+    assert [keys(kept.tokens(each, profile)) for each in visited[::-1]] == wanted[::-1]
+
+
 def test_matches_far_from_an_edit_are_not_looked_at_again(monkeypatch):
     graph, model = build("bert", layers=4), drawn_prices()
-    tokeniser, profile, looks = Tokeniser(REWRITER, model), PriceProfile.of(graph, model), []
+    kept, profile, looks = Tokeniser(REWRITER, model), PriceProfile.of(graph, model), []
     around = EditGraphs.around
     monkeypatch.setattr(EditGraphs, "around", lambda *about: looks.append(about) or around(*about))
     first, second = walk(graph, 1, seed=0)
-    assert len(tokeniser.tokens(first, profile).matches) == len(looks) > 50
+    assert len(kept.tokens(first, profile).matches) == len(looks) > 50
     looks.clear()
-    found = tokeniser.tokens(second, profile).matches
+    found = kept.tokens(second, profile).matches
     assert 0 < len(looks) < len(found) / 2
 
 
 def changes_by_key(visited: list[Graph], model: LocalCostModel) -> dict[bytes, list[float]]:
     """The changes of the price by all matches with the same key, in the unit of the first graph's profile."""
-    tokeniser, profile = Tokeniser(REWRITER, model), PriceProfile.of(visited[0], model)
+    kept, profile = Tokeniser(REWRITER, model), PriceProfile.of(visited[0], model)
     found: dict[bytes, list[float]] = defaultdict(list)
     for graph in visited:
-        state, before_ms = tokeniser.tokens(graph, profile), model.runtime_ms(graph)
+        state, before_ms = kept.tokens(graph, profile), model.runtime_ms(graph)
         for key, (_, match) in zip(keys(state), state.matches, strict=True):
             change_ms = model.runtime_ms(REWRITER.apply(graph, match)) - before_ms
             found[key].append(change_ms / profile.median_ms)
@@ -199,9 +208,9 @@ def test_profiles_are_not_mixed_up():
     graph, model = build("bert"), AnalyticCost()
     profile = PriceProfile.of(graph, model)
     dearer = replace(profile, median_ms=2 * profile.median_ms)
-    tokeniser, (first, second) = Tokeniser(REWRITER, model), walk(graph, 1, seed=0)
+    kept, (first, second) = Tokeniser(REWRITER, model), walk(graph, 1, seed=0)
     for visited in (first, second):
-        one, other = tokeniser.tokens(visited, profile), tokeniser.tokens(visited, dearer)
+        one, other = kept.tokens(visited, profile), kept.tokens(visited, dearer)
         assert set(keys(one)).isdisjoint(keys(other))
         assert keys(other) == keys(Tokeniser(REWRITER, model).tokens(visited, dearer))
 
@@ -252,6 +261,13 @@ def test_odd_models_have_tokens(name, kind):
 @pytest.mark.parametrize("name", ZOO)
 def test_all_models_have_tokens(name, kind):
     check_walk(build(name), MODELS[kind](), steps=4, seed=0)
+
+
+def test_a_graph_without_matches_has_no_tokens():
+    graph, model = build("tiny_chain"), AnalyticCost()
+    state = Tokeniser(Rewriter([]), model).tokens(graph, PriceProfile.of(graph, model))
+    check(state, graph, Rewriter([]))
+    assert state.token_of.shape == state.counts.shape == (0,)
 
 
 @each_of(LIBRARY.rules)

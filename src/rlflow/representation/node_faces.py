@@ -1,4 +1,4 @@
-"""What a token tells of a node by itself: its operator, its own features, its price and what that is estimated to be.
+"""The face of a node in a token: its operator, its own features, its price and what that is estimated to be.
 
 Most nodes of a model look like others, and nearly all of a graph are those of the graph before it. So faces are
 numbered, equal ones alike, and what follows from a node without its graph is worked out once.
@@ -40,7 +40,7 @@ class Face(NamedTuple):
 
 
 class _Own(NamedTuple):
-    """What a node tells without prices: a row of `OwnFeatures`, and its work."""
+    """All that a node tells without prices: a row of `OwnFeatures`, and its work."""
 
     row: tuple[float, ...]
     work: NodeWork

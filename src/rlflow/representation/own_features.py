@@ -1,4 +1,4 @@
-"""What an encoder may know of a node by itself: its operator in a vocabulary, and numbers of its operands and results.
+"""A node by itself, as an encoder sees it: its operator in a vocabulary, and numbers of its operands and results.
 
 The node may be one of a graph or one that a rewrite would add: all that is asked of its operands is what `Operand` has.
 """
@@ -28,7 +28,7 @@ OWN_FEATURES = (
     "operands",
     "constant_operands",
 )
-"""What a node and its operands tell, in the order in which it is computed; the rest of the graph tells more."""
+"""The numbers that a node and its operands tell, as they are computed; the rest of the graph tells more."""
 
 COUNT_SCALE = 1 / 4
 _LOG_SCALE = 1 / 32
@@ -95,9 +95,9 @@ class OwnFeatures:
 
 
 def _own_features(node: Node, operands: Sequence[Operand], is_known: bool) -> tuple[float, ...]:
-    """What only the operator's definition tells is left out where the vocabulary does not know it, as for opaque ones.
+    """The numbers of a node in the order of `OWN_FEATURES`.
 
-    In the order of `OWN_FEATURES`.
+    What only the operator's definition tells is left out where the vocabulary does not know it, as for opaque nodes.
     """
     types = [operand.type for operand in operands]
     constants = [operand.type for operand in operands if operand.constant and operand.type is not None]

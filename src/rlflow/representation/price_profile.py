@@ -1,4 +1,4 @@
-"""What work costs on a machine, as the known prices of one graph tell, and the unit in which prices are told.
+"""The cost of work on a machine, as the known prices of one graph tell, and the unit in which prices are told.
 
     profile = PriceProfile.of(start, cost_model)
     profile.ms(flops, bytes_moved)          # roughly what a node would cost that no graph has had yet
@@ -70,7 +70,7 @@ def _amounts(work: Sequence[NodeWork]) -> tuple[float, float, float]:
 
 
 def _fitted(amounts: Sequence[tuple[float, float, float]], prices_ms: Sequence[float]) -> tuple[float, float, float]:
-    """What each kind of work costs; nothing, where there is none of it or all is free."""
+    """The cost of each kind of work; nothing, where there is none of it or all is free."""
     prices = np.array(prices_ms)
     if not (prices > 0).any():
         return 0.0, 0.0, 0.0

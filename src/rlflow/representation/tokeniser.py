@@ -16,7 +16,6 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Hashable, Mapping, Sequence, Set
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -31,12 +30,13 @@ from rlflow.representation.match_token import MatchToken
 from rlflow.representation.node_faces import PRICE_FEATURES, GraphFaces, NodeFaces
 from rlflow.representation.own_features import COUNT_SCALE, OWN_FEATURES, columns, todays_operators
 from rlflow.representation.price_profile import PriceProfile
+from rlflow.representation.state_tokens import StateTokens, TokenOfMatch
 from rlflow.representation.vocabulary import Vocabulary
 from rlflow.rules.matching.match import Match
 from rlflow.rules.matching.rewriter import Location, Rewriter
 
 TOKEN_FEATURES = (*OWN_FEATURES, *PRICE_FEATURES, "outside_readers", "is_output")
-"""What is computed today, in the order in which it is."""
+"""The numbers that are told of a node today, in the order in which they are computed."""
 
 _MAX_REMEMBERED = 200_000
 _MAX_GRAPHS = 64  # a search looks at a graph, then mostly at those right after it
@@ -47,35 +47,11 @@ def todays_token_vocabulary() -> Vocabulary:
     return Vocabulary(todays_operators(), TOKEN_FEATURES)
 
 
-@dataclass(frozen=True, eq=False)
-class StateTokens:
-    """The M matches in a graph, in the order of rules and locations, and their T distinct tokens.
-
-    - `tokens`: in the order in which they are met first; `counts`, (T,) int64, says how many matches have each.
-    - `token_of`: (M,) int64, the place of each match's token in `tokens`.
-    - `nodes`: of each match the nodes on which its token depends; `cost.dependence.EVERYWHERE` among them says that it
-      depends on the whole graph.
-    """
-
-    matches: tuple[tuple[Location, Match], ...]
-    tokens: tuple[MatchToken, ...]
-    token_of: np.ndarray
-    counts: np.ndarray
-    nodes: tuple[frozenset[int], ...]
-
-
-class _Seen(NamedTuple):
-    """The token of a match, and the nodes on which it depends."""
-
-    token: MatchToken
-    nodes: frozenset[int]
-
-
 class _Known(NamedTuple):
     """The tokens of a graph, and those of its matches one by one."""
 
     state: StateTokens
-    seen: Mapping[Match, _Seen]
+    by_match: Mapping[Match, TokenOfMatch]
 
 
 class Tokeniser:
@@ -125,23 +101,24 @@ class Tokeniser:
             self._written.clear()
         faces = GraphFaces(self._faces, graph, profile)
         before, changed = self._before(graph, profile)
-        matches, seen = [], {}
+        matches: list[tuple[Location, Match]] = []
+        by_match: dict[Match, TokenOfMatch] = {}
         for rule, found in self._rewriter.matches(graph).found():
             for number, match in enumerate(found):
                 known = before.get(match)
                 if known is None or not changed.isdisjoint(known.nodes):
                     known = self._look_at(graph, match, faces)
                 matches.append((Location(rule, number), match))
-                seen[match] = known
-        return _Known(_state(matches, seen), seen)
+                by_match[match] = known
+        return _Known(StateTokens.of(matches, by_match), by_match)
 
-    def _before(self, graph: Graph, profile: PriceProfile) -> tuple[Mapping[Match, _Seen], Set[int]]:
+    def _before(self, graph: Graph, profile: PriceProfile) -> tuple[Mapping[Match, TokenOfMatch], Set[int]]:
         """Return the tokens in the parent of a graph, and the nodes around which those no longer hold."""
         parent = graph.edit.parent() if graph.edit else None
         known = self._states.get((parent, profile)) if parent is not None else None
-        return (known.seen, disturbed(graph, self.cost_model)) if known else ({}, frozenset())
+        return (known.by_match, disturbed(graph, self.cost_model)) if known else ({}, frozenset())
 
-    def _look_at(self, graph: Graph, match: Match, faces: GraphFaces) -> _Seen:
+    def _look_at(self, graph: Graph, match: Match, faces: GraphFaces) -> TokenOfMatch:
         edit = preview(graph, *self._rewriter.edit(graph, match))
         around = self._edit_graphs.around(graph, edit)
         depends, numbers = read_by(graph, edit, match), []
@@ -154,7 +131,7 @@ class Tokeniser:
                 depends.update(part)
         outputs = _outputs(graph, edit)
         token = self._token(tuple(numbers), tuple([i in outputs for i in around.nodes]), around)
-        return _Seen(token, frozenset(depends))
+        return TokenOfMatch(token, frozenset(depends))
 
     def _token(self, numbers: tuple[int, ...], is_output: tuple[bool, ...], around: EditGraph) -> MatchToken:
         """Return the token of a small graph, from memory if one was written whose nodes stand in the same order."""
@@ -187,23 +164,3 @@ def _outputs(graph: Graph, edit: Preview) -> Set[int]:
         return outputs
     given = {substitution[ref].node for ref in graph.outputs if ref in substitution}
     return outputs | (given & edit.added.keys())
-
-
-def _state(matches: Sequence[tuple[Location, Match]], seen: Mapping[Match, _Seen]) -> StateTokens:
-    """Put the matches together with their tokens, each of these once."""
-    places: dict[bytes, int] = {}
-    tokens: list[MatchToken] = []
-    token_of: list[int] = []
-    for _, match in matches:
-        token = seen[match].token
-        place = places.setdefault(token.key, len(tokens))
-        if place == len(tokens):
-            tokens.append(token)
-        token_of.append(place)
-    return StateTokens(
-        tuple(matches),
-        tuple(tokens),
-        np.array(token_of, np.int64),
-        np.bincount(token_of, minlength=len(tokens)).astype(np.int64),
-        tuple(seen[match].nodes for _, match in matches),
-    )
