@@ -1,0 +1,1 @@
+"""Policies over match tokens: they point at a kind of match, or terminate."""
