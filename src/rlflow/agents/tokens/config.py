@@ -16,3 +16,13 @@ class TokenControllerConfig(PPOConfig):
     reward_scale: float = 1.0  # most rewrites save less than a percent
     width: int = 32
     terminate_bias: float = -6.0  # initial logit: look around before leaving, among a hundred kinds
+
+
+@dataclass(frozen=True)
+class CmaEsConfig:
+    """Settings of the evolution of a linear controller in the dream."""
+
+    generations: int = 100
+    population: int = 24  # controllers of a generation, all tried in the same dreams
+    initial_sigma: float = 0.3  # standard deviation of the weights around 0 at first
+    generations_per_trial: int = 10  # between two trials on the real graph; the best snapshot is kept

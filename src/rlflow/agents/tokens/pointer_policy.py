@@ -34,6 +34,11 @@ class PointerDistribution(ObservedMaskDistribution):
         super().__init__()
         self.log_probability = log_probability
 
+    @classmethod
+    def of(cls, kinds: Tensor, terminate: Tensor, present: Tensor) -> PointerDistribution:
+        """From logits of kinds (B, K) and of terminate (B, 1), where kinds are `present` (B, K) bool."""
+        return cls(masked_log_softmax(torch.cat([kinds, terminate], dim=-1), rule_mask(present)))
+
     def sample(self, generator: torch.Generator | None = None) -> Tensor:
         """Draw one action per row, (B,)."""
         return sample_categorical(self.log_probability, generator)
@@ -125,8 +130,7 @@ class PointerPolicy(ObservedMaskPolicy):
         mixed = self.of_kind(reading.kinds) + self.of_context(reading.context)[reading.row]
         scores = self.score(torch.tanh(mixed)).squeeze(-1)
         logits = scores.new_zeros(reading.present.shape).masked_scatter(reading.present, scores)
-        logits = torch.cat([logits, self.terminate(reading.context)], dim=-1)
-        return PointerDistribution(masked_log_softmax(logits, rule_mask(reading.present)))
+        return PointerDistribution.of(logits, self.terminate(reading.context), reading.present)
 
 
 def _mean(values: Tensor, row: Tensor, rows: int) -> Tensor:
