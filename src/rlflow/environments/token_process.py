@@ -22,13 +22,13 @@ import numpy as np
 from rlflow.cost.base import CostModel
 from rlflow.cost.evaluator import Evaluator
 from rlflow.errors import InputError
-from rlflow.cost.base import local
 from rlflow.ir.graph import Graph
 from rlflow.ir.node import Ref
 from rlflow.representation.price_profile import PriceProfile
+from rlflow.representation.state_tokens import StateTokens
 from rlflow.representation.token_distances import distances
 from rlflow.representation.token_rollouts import TokenStep
-from rlflow.representation.tokeniser import StateTokens, Tokeniser
+from rlflow.representation.tokeniser import Tokeniser
 from rlflow.representation.vocabulary import Vocabulary
 from rlflow.rules.matching.match import Match
 from rlflow.rules.matching.rewriter import Location, Rewriter

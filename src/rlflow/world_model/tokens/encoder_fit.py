@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 from torch.nn import functional
 
 from rlflow.nn.mlp import mlp
@@ -42,7 +42,7 @@ class TokenLabels:
 
 
 def token_labels(episodes: Sequence[TokenEpisode], operators: np.ndarray) -> TokenLabels:
-    """Labels of the tokens in these episodes; operators (T, 2V): what each token removes and adds (`edit_operators`)."""
+    """Labels of the tokens in these episodes; operators (T, 2V): what each removes and adds (`edit_operators`)."""
     seen = np.zeros(len(operators), dtype=np.int64)
     saving = np.zeros(len(operators))
     taken, births = np.zeros(len(operators)), np.zeros(operators.shape)
@@ -81,9 +81,7 @@ def edit_operators(tokens: Sequence[MatchToken], vocabulary_size: int) -> np.nda
 class TokenEncoderFit:
     """V's share of the fit: passes over the distinct tokens of the training episodes."""
 
-    def __init__(
-        self, encoder: TokenEncoder, table: TokenTable, labels: TokenLabels, config: TokenModelConfig
-    ) -> None:
+    def __init__(self, encoder: TokenEncoder, table: TokenTable, labels: TokenLabels, config: TokenModelConfig) -> None:
         self.encoder, self.table, self.labels, self.config = encoder, table, labels, config
         self.births = mlp([config.encoder_width, config.encoder_width, labels.births.shape[1]])
         self.parameters = [*encoder.parameters(), *self.births.parameters()]

@@ -96,9 +96,7 @@ def _after_ends(
     return left
 
 
-def _drawn_set(
-    knowledge: Knowledge, chosen: Tensor, temperature: float, generator: torch.Generator | None
-) -> Tensor:
+def _drawn_set(knowledge: Knowledge, chosen: Tensor, temperature: float, generator: torch.Generator | None) -> Tensor:
     """A birth set (B,) for each rewrite: the likeliest at temperature 0, else drawn."""
     logits = knowledge.birth_logits[chosen]
     choice = logits.argmax(dim=-1) if temperature == 0 else sample_categorical(logits / temperature, generator)
@@ -127,9 +125,7 @@ def _with_births(
     return KindStates(after, count, between, near, states.cost - reward, states.begun, states.unit)
 
 
-def _turned(
-    token: Tensor, count: Tensor, distance: Tensor, before: Tensor, number: Tensor
-) -> tuple[Tensor, Tensor]:
+def _turned(token: Tensor, count: Tensor, distance: Tensor, before: Tensor, number: Tensor) -> tuple[Tensor, Tensor]:
     """Take matches that turn into others off their kinds; a set's entry whose kind is not there turns nothing."""
     born = before == NONE
     there = (token[:, None, :] == before[..., None]) & ((distance <= _NEARBY) & (count > 0))[:, None, :]
@@ -149,5 +145,7 @@ def _distances_after(between: Tensor, from_rewrite: Tensor, place: Tensor, fill:
     result[batch, :, place] = rows
     both = fill[:, :, None] & fill[:, None, :]
     rows_at, columns_at = place[:, :, None], place[:, None, :]
-    result[batch[..., None], rows_at, columns_at] = torch.where(both, inside, result[batch[..., None], rows_at, columns_at])
+    result[batch[..., None], rows_at, columns_at] = torch.where(
+        both, inside, result[batch[..., None], rows_at, columns_at]
+    )
     return result

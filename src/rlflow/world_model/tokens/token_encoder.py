@@ -12,7 +12,6 @@ measured on the scale of asinh, which is linear near 0 and logarithmic beyond 1.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import NamedTuple
 
 import numpy as np

@@ -134,5 +134,6 @@ def _fingerprint(rollouts: TokenRollouts, config: TokenModelConfig, seed: int) -
         for state in episode.states:
             digest.update(state.token.tobytes() + state.count.tobytes() + state.saving.tobytes())
         for step in episode.steps:
-            digest.update(bytes([step.chosen % 256]) + step.gone.tobytes() + step.turned.tobytes() + step.born.tobytes())
+            changes = (step.gone, step.turned, step.born)
+            digest.update(str(step.chosen).encode() + b"".join(change.tobytes() for change in changes))
     return digest.hexdigest()
