@@ -68,7 +68,7 @@ class DreamEnv(VecEnv):
         self.generator = torch.Generator().manual_seed(seed)
         self.steps = torch.zeros(num_envs, dtype=torch.int64)
         self._num_starts, self._initial = len(initial), torch.nonzero(initial).squeeze(-1)
-        self.states = self._draw()
+        self.states = self.start_states(self._draw())
 
     @abstractmethod
     def start_states(self, index: Tensor) -> States:
@@ -88,7 +88,7 @@ class DreamEnv(VecEnv):
 
     def reset(self) -> Any:
         """Begin all dreams anew; returns their observations."""
-        self.states = self._draw()
+        self.states = self.start_states(self._draw())
         self.steps.zero_()
         return self.observe(self.states)
 
@@ -102,7 +102,8 @@ class DreamEnv(VecEnv):
         # An invalid action is imagined as terminate, then undone: no model is ever asked about what cannot be done.
         valid = self.is_valid(self.states, self._actions)
         following, reward, terminated = self.imagine(self.states, _where(valid, self._actions, self.terminate))
-        self._replace(valid, following)
+        invalid = torch.nonzero(~valid).squeeze(-1)
+        self.states = with_rows(following, invalid, _rows(self.states, invalid))
         reward = torch.where(valid, reward, INVALID_ACTION_REWARD)
 
         self.steps += 1
@@ -110,15 +111,16 @@ class DreamEnv(VecEnv):
         done = terminated | (self.steps >= self.max_steps)
 
         infos: list[dict[str, Any]] = [{} for _ in range(self.num_envs)]
-        if done.any():
-            last = self.observe(self.states)
-            for index in torch.nonzero(done).flatten().tolist():
+        ended = torch.nonzero(done).squeeze(-1)
+        if len(ended):
+            last = self.observe(_rows(self.states, ended))
+            for place, index in enumerate(ended.tolist()):
                 infos[index] = {
-                    "terminal_observation": _row(last, index),
+                    "terminal_observation": _row(last, place),
                     "TimeLimit.truncated": not bool(terminated[index]),
                 }
-            self._replace(done, self._draw())
-            self.steps[done] = 0
+            self.states = with_rows(self.states, ended, self.start_states(self._draw()[ended]))
+            self.steps[ended] = 0
 
         return self.observe(self.states), reward.numpy(), done.numpy(), infos
 
@@ -160,17 +162,24 @@ class DreamEnv(VecEnv):
         """Never: a dream has no environment inside."""
         return [False for _ in self._get_indices(indices)]
 
-    def _draw(self) -> States:
-        """Draw a start state for every dream."""
+    def _draw(self) -> Tensor:
+        """Draw the index (B,) of a start state for every dream."""
         number = self.num_envs
         everywhere = torch.randint(self._num_starts, (number,), generator=self.generator)
         chosen = torch.randint(len(self._initial), (number,), generator=self.generator)
         at_start = torch.rand(number, generator=self.generator) < self.initial_fraction
-        return self.start_states(torch.where(at_start, self._initial[chosen], everywhere))
+        return torch.where(at_start, self._initial[chosen], everywhere)
 
-    def _replace(self, which: Tensor, states: States) -> None:
-        """Take over the new states of the dreams where `which` (B,) bool is true."""
-        self.states = {name: _where(which, states[name], kept) for name, kept in self.states.items()}
+
+def with_rows(states: States, index: Tensor, rows: States) -> States:
+    """The states with those of the dreams `index` (M,) int64 replaced by the M others."""
+    if not len(index):
+        return states
+    return {name: kept.index_copy(0, index, rows[name]) for name, kept in states.items()}
+
+
+def _rows(states: States, index: Tensor) -> States:
+    return {name: value.index_select(0, index) for name, value in states.items()}
 
 
 def _where(condition: Tensor, yes: Tensor, no: Tensor) -> Tensor:

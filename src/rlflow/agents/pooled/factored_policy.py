@@ -2,26 +2,22 @@
 
 With counts (2, 0, 5), rules 0 and 2 and terminate are valid; if rule 2 is drawn, its locations 0 to 4 are. Nothing of
 size rules x locations is ever computed or stored: docs/decisions.md, 7, says why.
-
-The invariant: the log-probability of an action is the same when it is sampled and when PPO evaluates it, so that the
-probability ratio is exactly 1 before the first update.
 """
 
 from collections.abc import Callable
 from typing import Any
 
 import torch
-from sb3_contrib.common.maskable.distributions import MaskableDistribution
-from sb3_contrib.common.maskable.policies import MaskableActorCriticPolicy
 from stable_baselines3.common.type_aliases import Schedule
 from torch import Tensor, nn
 
+from rlflow.agents.observed_masks import ObservedMaskDistribution, ObservedMaskPolicy
 from rlflow.nn.masking import masked_entropy, masked_log_softmax, prefix_mask, rule_mask, sample_categorical
 from rlflow.nn.mlp import mlp
 from rlflow.world_model.pooled.latent_state import ObservationLayout
 
 
-class FactoredDistribution(MaskableDistribution):
+class FactoredDistribution(ObservedMaskDistribution):
     """The distribution p(rule) p(location | rule) of a batch, with the masks already in it.
 
     rule_log_probability (B, R + 1), -inf where masked. location_log_probability: rule (B,) -> (B, L), -inf
@@ -51,6 +47,10 @@ class FactoredDistribution(MaskableDistribution):
         place = self.location_log_probability(rule).gather(-1, location[:, None])
         return (chosen + place).squeeze(-1)
 
+    def entropy_at(self, actions: Tensor) -> Tensor:
+        """That of the rule, plus that of the location under the rule of each of the actions (B, 2)."""
+        return self.entropy_given(actions[:, 0].long())
+
     def entropy_given(self, rule: Tensor) -> Tensor:
         """Entropy of the rule, plus that of the location under the one `rule` (B,).
 
@@ -71,29 +71,8 @@ class FactoredDistribution(MaskableDistribution):
             total = total + torch.where(probability > 0, probability * inside, 0.0)
         return total
 
-    def apply_masking(self, masks: Any) -> None:
-        """Refused: the counts in the observation carry the mask; learn with use_masking=False."""
-        if masks is not None:
-            raise NotImplementedError("FactoredPolicy reads its masks from the observation: use_masking=False")
 
-    def proba_distribution_net(self, *args: Any, **kwargs: Any) -> nn.Module:
-        """Refused: the policy owns its heads."""
-        raise NotImplementedError
-
-    def proba_distribution(self, *args: Any, **kwargs: Any) -> "FactoredDistribution":
-        """Refused: the distribution is built with its parameters."""
-        raise NotImplementedError
-
-    def actions_from_params(self, *args: Any, **kwargs: Any) -> Tensor:
-        """Refused: the distribution is built with its parameters."""
-        raise NotImplementedError
-
-    def log_prob_from_params(self, *args: Any, **kwargs: Any) -> tuple[Tensor, Tensor]:
-        """Refused: the distribution is built with its parameters."""
-        raise NotImplementedError
-
-
-class FactoredPolicy(MaskableActorCriticPolicy):
+class FactoredPolicy(ObservedMaskPolicy):
     """Actor and critic over flat observations (z, h, counts, cost).
 
     Stock masking of MultiDiscrete is independent per dimension and admits locations that the chosen rule does
@@ -118,7 +97,8 @@ class FactoredPolicy(MaskableActorCriticPolicy):
         self.width, self.embedding_width, self.terminate_bias = width, rule_embedding, terminate_bias
         super().__init__(observation_space, action_space, lr_schedule, net_arch=[], **kwargs)
 
-    def _build(self, lr_schedule: Schedule) -> None:
+    def build_networks(self) -> None:
+        """Make actor, critic and the two heads."""
         inputs = self.layout.latent + self.layout.hidden + 2 * self.num_rules + 1
         width = self.width
 
@@ -136,9 +116,6 @@ class FactoredPolicy(MaskableActorCriticPolicy):
         with torch.no_grad():
             self.rule_head.bias[-1] = self.terminate_bias
 
-        settings = {"lr": lr_schedule(1), **self.optimizer_kwargs}
-        self.optimizer = self.optimizer_class(self.parameters(), **settings)
-
     def distribution(self, observation: Tensor) -> FactoredDistribution:
         """The policy at observations (B, size)."""
         counts = self.layout.split(observation)[2]
@@ -153,34 +130,6 @@ class FactoredPolicy(MaskableActorCriticPolicy):
             return masked_log_softmax(logits, prefix_mask(valid, self.max_locations))
 
         return FactoredDistribution(rule, location)
-
-    def forward(
-        self, obs: Tensor, deterministic: bool = False, action_masks: Any = None
-    ) -> tuple[Tensor, Tensor, Tensor]:
-        """Actions (B, 2), values (B, 1) and log-probabilities (B,)."""
-        distribution = self.get_distribution(obs, action_masks)
-        actions = distribution.get_actions(deterministic=deterministic)
-        return actions, self.predict_values(obs), distribution.log_prob(actions)
-
-    def evaluate_actions(self, obs: Tensor, actions: Tensor, action_masks: Any = None) -> tuple[Tensor, Tensor, Tensor]:
-        """Values (B, 1), log-probabilities (B,) and entropies (B,) for PPO's update.
-
-        The masks that the rollout buffer hands in are ignored: the observation carries them.
-        """
-        distribution = self.distribution(obs)
-        entropy = distribution.entropy_given(actions[:, 0].long())
-        return self.predict_values(obs), distribution.log_prob(actions), entropy
-
-    def get_distribution(self, obs: Any, action_masks: Any = None) -> FactoredDistribution:
-        """The policy at obs."""
-        distribution = self.distribution(obs)
-        distribution.apply_masking(action_masks)
-        return distribution
-
-    def _predict(  # type: ignore[override]
-        self, observation: Any, deterministic: bool = False, action_masks: Any = None
-    ) -> Tensor:
-        return self.get_distribution(observation, action_masks).get_actions(deterministic=deterministic)
 
     def predict_values(self, obs: Any) -> Tensor:
         """Values (B, 1)."""

@@ -28,7 +28,7 @@ class BirthSets:
 
     parent (S,) int64: the token of the rewrite that had this outcome; seen (S,) float32: how often. token (S, P) int64,
     `NONE` where a set is smaller; before (S, P) int64: the token of the same match before, `NONE` if it was born.
-    count (S, P) int64; distance (S, P, P) int8 between the matches of a set.
+    count (S, P) int64, 0 where there is none; distance (S, P, P) int8 between the matches of a set.
     """
 
     parent: Tensor

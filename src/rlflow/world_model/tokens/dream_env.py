@@ -16,7 +16,7 @@ import torch
 from gymnasium import spaces
 from torch import Tensor
 
-from rlflow.world_model.dream_env import DreamEnv, States
+from rlflow.world_model.dream_env import DreamEnv, States, with_rows
 from rlflow.world_model.tokens.config import TokenDreamConfig
 from rlflow.world_model.tokens.imagination import KindStates, imagine
 from rlflow.world_model.tokens.knowledge import Knowledge
@@ -33,6 +33,7 @@ class TokenDreamEnv(DreamEnv):
     ) -> None:
         self.memory, self.knowledge, self.starts, self.config = memory, knowledge, starts, config
         self.layout = TokenLayout(config.max_kinds, knowledge.reading.embedding.shape[1])
+        self._looks = self.layout.looks(knowledge.reading.embedding, knowledge.reading.saving)
         super().__init__(
             spaces.Box(-np.inf, np.inf, (self.layout.size,), np.float32),
             spaces.Discrete(config.max_kinds + 1),
@@ -57,21 +58,14 @@ class TokenDreamEnv(DreamEnv):
         """Next states, rewards (B,) in percent and ends (B,) bool; terminate leaves a state as it is."""
         ended = action == self.config.max_kinds
         going = torch.nonzero(~ended).squeeze(-1)
-        reward = torch.zeros(len(action))
-        following = {name: value.clone() for name, value in states.items()}
-        if len(going):
-            before = KindStates(**states).rows(going)
-            after, saved = imagine(self.knowledge, self.memory, before, action[going], self.config, self.generator)
-            for name, value in vars(after).items():
-                following[name][going] = value
-            reward[going] = saved
-        return following, reward, ended
+        before = KindStates(**states).rows(going)
+        after, saved = imagine(self.knowledge, self.memory, before, action[going], self.config, self.generator)
+        reward = torch.zeros(len(action)).index_copy(0, going, saved)
+        return with_rows(states, going, vars(after)), reward, ended
 
     def observe(self, states: States) -> np.ndarray:
         """(B, size) float32."""
-        table = KindStates(**states)
-        reading = self.knowledge.reading
-        return self.layout.flatten(table, reading.embedding[table.token], reading.saving[table.token]).numpy()
+        return self.layout.flatten(KindStates(**states), self._looks).numpy()
 
     @property
     def fingerprint(self) -> str:

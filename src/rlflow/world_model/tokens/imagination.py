@@ -45,7 +45,7 @@ class KindStates:
 
     def rows(self, index: Tensor) -> KindStates:
         """The states at index (B,)."""
-        return KindStates(*(getattr(self, entry.name)[index] for entry in fields(self)))
+        return KindStates(*(getattr(self, entry.name).index_select(0, index) for entry in fields(self)))
 
 
 @torch.no_grad()
@@ -106,46 +106,56 @@ def _drawn_set(knowledge: Knowledge, chosen: Tensor, temperature: float, generat
 def _with_births(
     knowledge: Knowledge, states: KindStates, count: Tensor, distance: Tensor, drawn: Tensor, reward: Tensor
 ) -> KindStates:
-    """Add the matches of the drawn sets at empty places; what finds none is left out."""
+    """Add the matches of the drawn sets at empty places, one place for each; what finds none is left out."""
     sets = knowledge.sets
-    token, before, number = sets.token[drawn], sets.before[drawn], sets.count[drawn]
-    count, number = _turned(states.token, count, distance, before, number)
-    number = torch.where(token == NONE, 0, number)
+    count, number = _turned(states.token, count, distance, sets.before[drawn], sets.count[drawn])
 
-    size = number.shape[1]
-    empty_first = torch.argsort((count > 0).to(torch.int8), dim=1, stable=True)[:, :size]
-    is_empty = count.gather(1, empty_first) == 0
-    number = torch.where(is_empty, number, 0)
-    fill = (number > 0) & is_empty
+    empty_first = torch.argsort((count > 0).to(torch.int8), dim=1, stable=True)
+    size = min(empty_first.shape[1], number.shape[1])
+    empty_first, number = empty_first[:, :size], number[:, :size]
+    fill = (number > 0) & (count.gather(1, empty_first) == 0)
 
-    after = states.token.scatter(1, empty_first, torch.where(fill, token, states.token.gather(1, empty_first)))
-    count = count.scatter(1, empty_first, torch.where(fill, number, count.gather(1, empty_first)))
-    between = _distances_after(states.distance, distance, empty_first, fill, sets.distance[drawn])
-    near = distance.scatter(1, empty_first, torch.where(fill, 0, distance.gather(1, empty_first)).to(torch.int8))
-    return KindStates(after, count, between, near, states.cost - reward, states.begun, states.unit)
+    row, entry = fill.nonzero(as_tuple=True)
+    at = (row, empty_first[row, entry])
+    inside = sets.distance[drawn[row], entry][:, :size]
+    return KindStates(
+        token=states.token.index_put(at, sets.token[drawn[row], entry]),
+        count=count.index_put(at, number[row, entry]),
+        distance=_distances_after(states.distance, at, _lines(distance, empty_first, fill, row, inside)),
+        near=distance.index_put(at, distance.new_zeros(())),
+        cost=states.cost - reward,
+        begun=states.begun,
+        unit=states.unit,
+    )
 
 
 def _turned(token: Tensor, count: Tensor, distance: Tensor, before: Tensor, number: Tensor) -> tuple[Tensor, Tensor]:
-    """Take matches that turn into others off their kinds; a set's entry whose kind is not there turns nothing."""
-    born = before == NONE
-    there = (token[:, None, :] == before[..., None]) & ((distance <= _NEARBY) & (count > 0))[:, None, :]
-    found, place = there.any(dim=-1), there.to(torch.int8).argmax(dim=-1)
-    turned = torch.where(found & ~born, torch.minimum(number, count.gather(1, place)), 0)
-    left = (count - torch.zeros_like(count).scatter_add_(1, place, turned)).clamp_min(0)
-    return left, torch.where(born, number, turned)
+    """Take matches that turn into others off their kinds; an entry of a set whose kind is not there turns nothing.
+
+    Returns the counts (B, K) that are left, and the numbers (B, P) of the sets' entries.
+    """
+    row, entry = (before != NONE).nonzero(as_tuple=True)
+    near = (distance <= _NEARBY) & (count > 0)
+    there = (token[row] == before[row, entry, None]) & near[row]
+    found, place = there.to(torch.int8).max(dim=1)
+    turned = torch.where(found > 0, torch.minimum(number[row, entry], count[row, place]), 0)
+    left = count.index_put((row, place), -turned, accumulate=True).clamp_min(0)
+    return left, number.index_put((row, entry), turned)
 
 
-def _distances_after(between: Tensor, from_rewrite: Tensor, place: Tensor, fill: Tensor, inside: Tensor) -> Tensor:
-    """Distances (B, K, K) after the matches at `place` (B, P) were filled in, where `fill`."""
+def _lines(from_rewrite: Tensor, place: Tensor, fill: Tensor, row: Tensor, inside: Tensor) -> Tensor:
+    """Distances (N, K) from N new matches to all kinds: those of the rewrite, but `inside` (N, P) to each other.
+
+    row (N,): the states that they are in; the new ones of each are at `place` (B, P) where `fill`.
+    """
+    lines, place = from_rewrite[row], place[row]
+    return lines.scatter(1, place, torch.where(fill[row], inside, lines.gather(1, place)))
+
+
+def _distances_after(between: Tensor, at: tuple[Tensor, Tensor], lines: Tensor) -> Tensor:
+    """Distances (B, K, K) with those of N kinds replaced: `at` their (state, place), lines (N, K)."""
+    row, place = at
     result = between.clone()
-    batch = torch.arange(len(place))[:, None]
-    kept = between.gather(1, place[..., None].expand(-1, -1, between.shape[2]))
-    rows = torch.where(fill[..., None], from_rewrite[:, None, :], kept)
-    result[batch, place] = rows
-    result[batch, :, place] = rows
-    both = fill[:, :, None] & fill[:, None, :]
-    rows_at, columns_at = place[:, :, None], place[:, None, :]
-    result[batch[..., None], rows_at, columns_at] = torch.where(
-        both, inside, result[batch[..., None], rows_at, columns_at]
-    )
+    result[row, place] = lines
+    result[row, :, place] = lines
     return result

@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 import torch
 from torch import Tensor
+from torch.nn import functional
 
 from rlflow.representation.token_distances import FAR_AWAY
 from rlflow.world_model.tokens.imagination import KindStates
@@ -42,14 +43,24 @@ class TokenLayout:
         """Length of an observation."""
         return self.max_kinds * self.width + 1
 
-    def flatten(self, states: KindStates, embedding: Tensor, saving: Tensor) -> Tensor:
-        """States (B, K), with embedding (B, K, W) and saving (B, K) of their tokens -> (B, size)."""
-        nearness = 1.0 - states.near.float() / FAR_AWAY
-        extras = torch.stack([_SAVING_SCALE * saving, torch.log1p(states.count.float()), nearness], dim=-1)
-        present = (states.count > 0)[..., None]
-        kinds = torch.where(present, torch.cat([embedding, extras], dim=-1), 0.0)
-        gained = _SAVING_SCALE * torch.asinh((states.begun - states.cost) / states.unit)
-        return torch.cat([kinds.flatten(1), gained[:, None]], dim=1)
+    def looks(self, embedding: Tensor, saving: Tensor) -> Tensor:
+        """What does not change of T tokens with embedding (T, W) and saving (T,): (T + 1, width).
+
+        Count and nearness are left 0, and the last row is what an empty place looks like: all 0.
+        """
+        known = torch.cat([embedding, _SAVING_SCALE * saving[:, None]], dim=1)
+        return functional.pad(known, (0, self.width - known.shape[1], 0, 1))
+
+    def flatten(self, states: KindStates, looks: Tensor) -> Tensor:
+        """States (B, K), with the `looks` of all tokens -> (B, size)."""
+        present = states.count > 0
+        observation = states.cost.new_empty(len(states.cost), self.size)
+        kinds = observation[:, :-1].unflatten(1, (self.max_kinds, self.width))
+        kinds.copy_(functional.embedding(torch.where(present, states.token, len(looks) - 1), looks))
+        kinds[..., -2] = torch.log1p(states.count.float())
+        kinds[..., -1] = torch.where(present, 1.0 - states.near.float() / FAR_AWAY, 0.0)
+        observation[:, -1] = _SAVING_SCALE * torch.asinh((states.begun - states.cost) / states.unit)
+        return observation
 
     def split(self, observation: Tensor) -> TokenView:
         """Observation (..., size) -> its parts."""
