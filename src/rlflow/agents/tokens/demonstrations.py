@@ -17,7 +17,7 @@ from itertools import pairwise
 import numpy as np
 
 from rlflow.agents.token_collection import TokenBank
-from rlflow.environments.token_process import Situation, TokenProcess, place_of
+from rlflow.environments.token_process import Place, Situation, TokenProcess, place_of
 from rlflow.ir.graph import Graph
 from rlflow.representation.demonstrations import Demonstration
 from rlflow.representation.token_rollouts import TokenEpisode, TokenStep
@@ -53,7 +53,7 @@ def demonstrate(process: TokenProcess, bank: TokenBank, trajectory: Trajectory, 
     return Demonstration(episode, tuple(share for share, _ in labels), tuple(gain for _, gain in labels))
 
 
-def _labels(situation: Situation, now: int, left: Mapping[object, tuple[int, float]]) -> tuple[np.ndarray, np.ndarray]:
+def _labels(situation: Situation, now: int, left: Mapping[Place, tuple[int, float]]) -> tuple[np.ndarray, np.ndarray]:
     """Of each kind the share of matches among the steps from `now` on, and the greatest gain of these."""
     kinds = situation.kinds
     taken, gain = np.zeros(len(kinds.tokens), np.float32), np.zeros(len(kinds.tokens), np.float32)
