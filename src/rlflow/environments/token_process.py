@@ -22,16 +22,17 @@ import numpy as np
 from rlflow.cost.base import CostModel
 from rlflow.cost.evaluator import Evaluator
 from rlflow.errors import InputError
-from rlflow.cost.base import local
 from rlflow.ir.graph import Graph
 from rlflow.ir.node import Ref
 from rlflow.representation.price_profile import PriceProfile
+from rlflow.representation.state_tokens import StateTokens
 from rlflow.representation.token_distances import distances
 from rlflow.representation.token_rollouts import TokenStep
-from rlflow.representation.tokeniser import StateTokens, Tokeniser
+from rlflow.representation.tokeniser import Tokeniser
 from rlflow.representation.vocabulary import Vocabulary
 from rlflow.rules.matching.match import Match
 from rlflow.rules.matching.rewriter import Location, Rewriter
+from rlflow.rules.rule import Rule
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,9 +54,17 @@ class Situation:
         """(K, K) int8, see `token_distances`."""
         return distances(self.graph, [match for _, match in self.kinds.matches], self.kinds.token_of)
 
-    def first(self, kind: int) -> tuple[Location, Match]:
-        """Return the first match of a kind, in the order of rules and locations."""
-        return self.kinds.matches[int(np.argmax(self.kinds.token_of == kind))]
+    def first(self, kind: int) -> int:
+        """Return the number of the first match of a kind, in the order of rules and locations."""
+        return int(np.argmax(self.kinds.token_of == kind))
+
+    def number_of(self, rule: int, location: int) -> int:
+        """Return the number of the match at a location of a rule. `KeyError` if there is none."""
+        return self._numbers[Location(rule, location)]
+
+    @cached_property
+    def _numbers(self) -> dict[Location, int]:
+        return {place: number for number, (place, _) in enumerate(self.kinds.matches)}
 
 
 class TokenProcess:
@@ -71,6 +80,11 @@ class TokenProcess:
         self.start_ms = self.evaluator.runtime_ms(graph)
         if not self.start_ms > 0:
             raise InputError("nothing can be saved of a graph whose price is 0: choose another cost model")
+
+    @property
+    def rules(self) -> tuple[Rule, ...]:
+        """Those that it rewrites with."""
+        return self.evaluator.rewriter.rules
 
     @property
     def vocabulary(self) -> Vocabulary:
@@ -96,17 +110,20 @@ class TokenProcess:
         kinds = self._tokeniser.tokens(graph, self.profile)
         runtime_ms = self.evaluator.confirmed_ms(graph)
         situation = Situation(graph, runtime_ms, self._percent(runtime_ms), kinds, np.zeros(0, np.float32))
-        after_ms = [
-            self.evaluator.runtime_after_ms(graph, situation.first(kind)[1]) for kind in range(len(kinds.tokens))
-        ]
+        firsts = (kinds.matches[situation.first(kind)][1] for kind in range(len(kinds.tokens)))
+        after_ms = [self.evaluator.runtime_after_ms(graph, match) for match in firsts]
         saving = np.array([self._percent(runtime_ms - ms) for ms in after_ms], np.float32)
         return Situation(graph, runtime_ms, situation.cost, kinds, saving)
 
     def step(self, before: Situation, kind: int) -> tuple[Situation, TokenStep]:
         """Carry out the first match of a kind; return the situation after it, and what became of the matches."""
-        _, match = before.first(kind)
+        return self.take(before, before.first(kind))
+
+    def take(self, before: Situation, number: int) -> tuple[Situation, TokenStep]:
+        """Carry out one match, by its number in the situation; return what `step` does."""
+        _, match = before.kinds.matches[number]
         after = self.at(self.evaluator.rewritten(before.graph, match))
-        return after, _what_became(before, after, match, kind)
+        return after, _what_became(before, after, match, int(before.kinds.token_of[number]))
 
     def _percent(self, ms: float) -> float:
         return 100.0 * ms / self.start_ms
@@ -117,7 +134,7 @@ def _what_became(before: Situation, after: Situation, taken: Match, kind: int) -
     was, now = _kind_by_place(before.kinds), _kind_by_place(after.kinds)
     gone = np.zeros(len(before.kinds.tokens), dtype=np.int64)
     turned: Counter[tuple[int, int]] = Counter()
-    was.pop(_place(taken))
+    was.pop(place_of(taken))
     for place, old in was.items():
         if place not in now:
             gone[old] += 1
@@ -134,16 +151,16 @@ def _what_became(before: Situation, after: Situation, taken: Match, kind: int) -
     )
 
 
-_Place = tuple[str, tuple[Ref, ...], tuple[tuple[str, Ref], ...], tuple[int, ...]]
+Place = tuple[str, tuple[Ref, ...], tuple[tuple[str, Ref], ...], tuple[int, ...]]
 
 
-def _place(match: Match) -> _Place:
+def place_of(match: Match) -> Place:
     """What tells a match from all others of its graph, and is the same where an edit has only made it look again."""
     return match.rule.id, match.roots, tuple(sorted(match.bindings.items())), match.source
 
 
-def _kind_by_place(kinds: StateTokens) -> dict[_Place, int]:
-    return dict(zip((_place(match) for _, match in kinds.matches), kinds.token_of.tolist(), strict=True))
+def _kind_by_place(kinds: StateTokens) -> dict[Place, int]:
+    return dict(zip((place_of(match) for _, match in kinds.matches), kinds.token_of.tolist(), strict=True))
 
 
 def _distance_from(situation: Situation, taken: Match) -> np.ndarray:

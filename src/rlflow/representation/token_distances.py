@@ -25,7 +25,12 @@ def distances(graph: Graph, matches: Sequence[Match], groups: np.ndarray) -> np.
     """
     place = {identifier: number for number, identifier in enumerate(graph.order)}
     number = int(groups.max(initial=-1)) + 1
-    taken = [(group, place[i]) for group, match in zip(groups.tolist(), matches, strict=True) for i in match.nodes if i in place]
+    taken = [
+        (group, place[i])
+        for group, match in zip(groups.tolist(), matches, strict=True)
+        for i in match.nodes
+        if i in place
+    ]
     rows, columns = np.array(taken, dtype=np.int64).reshape(-1, 2).T
     own = sparse.csr_array((np.ones(len(rows), bool), (rows, columns)), shape=(number, len(place)))
     step = _neighbours(graph, place)

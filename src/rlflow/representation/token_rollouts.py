@@ -179,9 +179,7 @@ def merged(parts: Sequence[TokenRollouts]) -> TokenRollouts:
             graph = graphs.index(part.graphs[episode.graph])
             episodes.append(_renumbered(episode, graph, places))
     evaluations = sum(part.evaluations for part in parts)
-    return TokenRollouts(
-        tuple(tokens), tuple(episodes), graphs, first.vocabulary, first.library_hash, evaluations
-    )
+    return TokenRollouts(tuple(tokens), tuple(episodes), graphs, first.vocabulary, first.library_hash, evaluations)
 
 
 def _placed(token: MatchToken, place_of_key: dict[bytes, int], tokens: list[MatchToken]) -> int:

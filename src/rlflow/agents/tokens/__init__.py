@@ -1,1 +1,1 @@
-"""Policies over match tokens: they point at a kind of match, or terminate."""
+"""Agents that act on match tokens."""

@@ -13,6 +13,7 @@ class TokenModelConfig:
     encoder_batch: int = 128  # tokens of a gradient step of V
     encoder_learning_rate: float = 2e-3
     births_weight: float = 0.1  # of what V must tell of births, beside what it must tell of savings
+    worth_weight: float = 0.3  # of what V must tell of an expert's choices
     metric_width: int = 64  # of the space in which M compares rewrites
     survival_width: int = 64
     largest_birth_set: int = 24  # matches that one rewrite bears or turns; what is beyond is left out

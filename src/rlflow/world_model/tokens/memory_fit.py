@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
+from rlflow.representation.token_distances import FAR_AWAY
 from rlflow.representation.token_rollouts import TokenEpisode
 from rlflow.world_model.optimisation import descend
 from rlflow.world_model.tokens.birth_sets import NONE, BirthSets, StepSets
@@ -38,15 +39,16 @@ class Pairs:
 
 
 def pairs(episodes: Sequence[TokenEpisode]) -> Pairs:
-    """All pairs of these episodes."""
+    """The pairs of these episodes that lie near each other: what is far away is not asked of a dream, and stays."""
     columns: list[tuple[np.ndarray, ...]] = []
     for episode in episodes:
         for state, step in zip(episode.states, episode.steps, strict=False):
             chosen = np.full(len(state.token), state.token[step.chosen])
             left = state.count.copy()
             left[step.chosen] -= 1
-            gone = np.minimum(step.gone, MOST_GONE)
-            columns.append((chosen, state.token, step.distance.astype(np.int64), left, gone))
+            distance, gone = step.distance.astype(np.int64), np.minimum(step.gone, MOST_GONE)
+            near = distance < FAR_AWAY
+            columns.append(tuple(column[near] for column in (chosen, state.token, distance, left, gone)))
     return Pairs(*(torch.from_numpy(np.concatenate(column)) for column in zip(*columns, strict=True)))
 
 
@@ -102,9 +104,10 @@ class TokenMemoryFit:
         sets, own = self.steps.sets, self.steps.of_step[rows]
         seen = sets.seen.expand(len(rows), -1).clone()
         seen[torch.arange(len(rows)), own] -= 1.0
-        logits = self.memory.birth_logits(
-            self.embedding[sets.parent[own]], self.embedding[sets.parent], sets.seen
-        ) + (seen / sets.seen).log()
+        logits = (
+            self.memory.birth_logits(self.embedding[sets.parent[own]], self.embedding[sets.parent], sets.seen)
+            + (seen / sets.seen).log()
+        )
         right = self.outcome[own][:, None] == self.outcome[None]
         has_right = (right & (seen > 0)).any(dim=1)
         if not has_right.any():

@@ -29,9 +29,7 @@ def visited_states(episodes: Sequence[TokenEpisode], max_kinds: int) -> TokenSta
         for number, (state, near) in enumerate(_with_nearness(episode)):
             rows.append(_table(state, near, episode.unit_percent, max_kinds))
             initial.append(number == 0)
-    return TokenStarts(
-        KindStates(*(torch.stack(column) for column in zip(*rows, strict=True))), torch.tensor(initial)
-    )
+    return TokenStarts(KindStates(*(torch.stack(column) for column in zip(*rows, strict=True))), torch.tensor(initial))
 
 
 def _with_nearness(episode: TokenEpisode) -> Iterator[tuple[TokenState, np.ndarray]]:

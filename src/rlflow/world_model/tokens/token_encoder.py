@@ -12,7 +12,6 @@ measured on the scale of asinh, which is linear near 0 and logarithmic beyond 1.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import NamedTuple
 
 import numpy as np
@@ -32,12 +31,15 @@ class TokenReading(NamedTuple):
     """What V reads in T tokens.
 
     embedding (T, W). saving, sigma (T,): the asinh of what the rewrite saves, in units of prices, and the standard
-    deviation of its error.
+    deviation of its error. taken (T,): the logit of the probability that an expert takes it, now or later; gain (T,):
+    the logarithm of 1 + what it leads to then, in units of prices.
     """
 
     embedding: Tensor
     saving: Tensor
     sigma: Tensor
+    taken: Tensor
+    gain: Tensor
 
 
 class TokenEncoder(nn.Module):
@@ -53,6 +55,7 @@ class TokenEncoder(nn.Module):
         self.correction = mlp([2 * width, width, 1])
         self.readout = mlp([2 * width, width, width])
         self.saving = mlp([width + 1, width, 2])
+        self.worth = mlp([width + 1, width, 2])
 
     def forward(self, batch: TokenBatch) -> TokenReading:
         """Read T tokens."""
@@ -65,9 +68,11 @@ class TokenEncoder(nn.Module):
         sides = torch.cat([nodes * ~batch.is_after[:, None], nodes * batch.is_after[:, None]], dim=-1)
         embedding = self.readout(scatter_sum(sides, batch.token, batch.num_tokens))
         known = torch.asinh(self._known_saving(batch, nodes))
-        correction, log_sigma = self.saving(torch.cat([embedding, known[:, None]], dim=-1)).unbind(dim=-1)
+        told = torch.cat([embedding, known[:, None]], dim=-1)
+        correction, log_sigma = self.saving(told).unbind(dim=-1)
         saving = (known + correction).clamp(-_LARGEST_SAVING, _LARGEST_SAVING)
-        return TokenReading(embedding, saving, log_sigma.clamp(-5.0, 2.0).exp())
+        taken, gain = self.worth(told).unbind(dim=-1)
+        return TokenReading(embedding, saving, log_sigma.clamp(-5.0, 2.0).exp(), taken, nn.functional.softplus(gain))
 
     def _known_saving(self, batch: TokenBatch, nodes: Tensor) -> Tensor:
         """What the prices of removed and added nodes tell, corrected node by node; (T,) in units."""

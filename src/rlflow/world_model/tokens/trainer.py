@@ -13,12 +13,13 @@ import dataclasses
 import hashlib
 import json
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import torch
 
 from rlflow.errors import InputError
+from rlflow.representation.demonstrations import Demonstration
 from rlflow.representation.token_rollouts import TokenRollouts
 from rlflow.world_model.checkpoint import read_checkpoint, write_checkpoint
 from rlflow.world_model.held_out import split_episodes
@@ -36,6 +37,7 @@ OnEpoch = Callable[[int, dict[str, float]], None]
 
 def fit_token_model(
     rollouts: TokenRollouts,
+    demonstrations: Sequence[Demonstration],
     config: TokenModelConfig,
     *,
     seed: int,
@@ -52,7 +54,7 @@ def fit_token_model(
         raise InputError("world model: the rollouts hold no step; collect some with collect_rollouts")
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
-        fit = _Fit(rollouts, config, seed)
+        fit = _Fit(rollouts, demonstrations, config, seed)
     start = fit.restore(checkpoint) if checkpoint is not None else 0
     for epoch in range(start, config.encoder_epochs + config.epochs):
         metrics = fit.run_epoch(epoch)
@@ -67,17 +69,24 @@ def fit_token_model(
 class _Fit:
     """All that a fit carries from epoch to epoch, which is all that its checkpoint holds."""
 
-    def __init__(self, rollouts: TokenRollouts, config: TokenModelConfig, seed: int) -> None:
+    def __init__(
+        self,
+        rollouts: TokenRollouts,
+        demonstrations: Sequence[Demonstration],
+        config: TokenModelConfig,
+        seed: int,
+    ) -> None:
         self.config = config
         self.run = _fingerprint(rollouts, config, seed)
         self.generator = torch.Generator().manual_seed(seed)
         arguments = TokenModelArguments(rollouts.vocabulary, rollouts.library_hash, config)
         self.model = TokenWorldModel(arguments)
         training, _ = split_episodes(len(rollouts.episodes), config.held_out_fraction, seed)
-        self.training = [rollouts.episodes[index] for index in training]
+        played = [rollouts.episodes[index] for index in training]
+        self.training = [*played, *(demonstration.episode for demonstration in demonstrations)]
         self.table = TokenTable(rollouts.tokens)
         self.operators = edit_operators(rollouts.tokens, len(rollouts.vocabulary.operators))
-        labels = token_labels(self.training, self.operators)
+        labels = token_labels(played, demonstrations, self.operators)
         self.encoder_fit = TokenEncoderFit(self.model.encoder, self.table, labels, config)
         self.memory_fit: TokenMemoryFit | None = None
 
@@ -134,5 +143,6 @@ def _fingerprint(rollouts: TokenRollouts, config: TokenModelConfig, seed: int) -
         for state in episode.states:
             digest.update(state.token.tobytes() + state.count.tobytes() + state.saving.tobytes())
         for step in episode.steps:
-            digest.update(bytes([step.chosen % 256]) + step.gone.tobytes() + step.turned.tobytes() + step.born.tobytes())
+            changes = (step.gone, step.turned, step.born)
+            digest.update(str(step.chosen).encode() + b"".join(change.tobytes() for change in changes))
     return digest.hexdigest()
