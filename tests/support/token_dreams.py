@@ -6,7 +6,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from rlflow.representation.token_distances import FAR_AWAY
+from rlflow.representation.token_rollouts import FAR_AWAY
 from rlflow.world_model.tokens.birth_sets import NONE, BirthSets
 from rlflow.world_model.tokens.config import TokenDreamConfig
 from rlflow.world_model.tokens.dream_env import TokenDreamEnv
@@ -70,6 +70,8 @@ def knowledge(
             torch.arange(tokens * EMBEDDING).reshape(tokens, EMBEDDING) / 10.0 + 1.0,
             torch.tensor(saving),
             torch.tensor(sigma if sigma is not None else [0.0] * tokens),
+            taken=torch.zeros(tokens),
+            gain=torch.zeros(tokens),
         ),
         chosen=torch.zeros(tokens, 1),
         other=torch.zeros(tokens, 1),

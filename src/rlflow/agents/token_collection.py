@@ -18,8 +18,14 @@ import numpy as np
 
 from rlflow.environments.token_process import Situation, TokenProcess
 from rlflow.representation.match_token import MatchToken
-from rlflow.representation.token_distances import FAR_AWAY
-from rlflow.representation.token_rollouts import TokenEpisode, TokenRollouts, TokenState, TokenStep, nearness_after
+from rlflow.representation.token_rollouts import (
+    FAR_AWAY,
+    TokenEpisode,
+    TokenRollouts,
+    TokenState,
+    TokenStep,
+    nearness_after,
+)
 
 
 @dataclass(frozen=True)

@@ -12,10 +12,8 @@ import numpy as np
 from scipy import sparse
 
 from rlflow.ir.graph import Graph
+from rlflow.representation.token_rollouts import FAR_AWAY
 from rlflow.rules.matching.match import Match
-
-FAR_AWAY = 4
-"""The largest distance that is told from others."""
 
 
 def distances(graph: Graph, matches: Sequence[Match], groups: np.ndarray) -> np.ndarray:

@@ -20,8 +20,10 @@ import numpy as np
 
 from rlflow.errors import InputError
 from rlflow.representation.match_token import MatchToken
-from rlflow.representation.token_distances import FAR_AWAY
 from rlflow.representation.vocabulary import Vocabulary
+
+FAR_AWAY = 4
+"""The largest distance between matches that is told from others."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,7 +31,7 @@ class TokenState:
     """K kinds of matches of one graph.
 
     token (K,) int64 into `TokenRollouts.tokens`; count (K,) int64, matches of the kind; distance (K, K) int8, the least
-    number of edges between a match of one kind and one of the other (`token_distances.FAR_AWAY` at most). saving (K,)
+    number of edges between a match of one kind and one of the other (`FAR_AWAY` at most). saving (K,)
     float32: what such a rewrite saves, and cost: the price of the graph, both in percent of the episode's start.
     """
 
