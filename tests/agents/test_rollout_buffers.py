@@ -1,5 +1,7 @@
 """Masks are neither kept nor asked for, whatever the observation is made of."""
 
+import numpy as np
+import torch
 from sb3_contrib.common.maskable.buffers import MaskableDictRolloutBuffer
 from support.slot_dream import SlotDream
 
@@ -17,3 +19,17 @@ def test_the_buffers_keep_no_masks() -> None:
     assert stock.action_masks.shape == (6, 8, 5)
     assert flat.observations.shape == (6, 8, 4)
     assert named.observations["filled"].shape == (6, 8, 4)
+
+
+def test_a_minibatch_is_what_is_stored_and_does_not_change_with_it() -> None:
+    dream = SlotDream()
+    buffer = MaskFreeBuffer(2, dream.observation_space["filled"], dream.action_space, n_envs=8)
+    for step in range(2):
+        seen = np.full((8, 4), step, dtype=np.float32)
+        buffer.add(seen, np.arange(8), np.ones(8), np.zeros(8), torch.zeros(8), torch.zeros(8))
+    (batch,) = buffer.get(16)
+    kept = batch.observations.clone()
+    assert sorted(kept[:, 0].tolist()) == [0.0] * 8 + [1.0] * 8
+    assert sorted(batch.actions.flatten().tolist()) == sorted([*range(8), *range(8)])
+    buffer.observations[:] = 7.0
+    assert torch.equal(batch.observations, kept)

@@ -1,6 +1,7 @@
 """Rollout buffers of PPO for policies that read their masks from the observation."""
 
 import numpy as np
+import torch
 from sb3_contrib.common.maskable.buffers import MaskableDictRolloutBuffer, MaskableRolloutBuffer
 
 
@@ -15,6 +16,10 @@ class _WithoutMasks:
         super().reset()  # type: ignore[misc]
         self.mask_dims = 1
         self.action_masks = np.ones((self.buffer_size, self.n_envs, 1), dtype=np.float32)
+
+    def to_torch(self, array: np.ndarray, copy: bool = True) -> torch.Tensor:
+        """As a tensor on the same memory: rows that were picked out for a minibatch are a copy already."""
+        return super().to_torch(array, copy=False)  # type: ignore[misc]
 
 
 class MaskFreeBuffer(_WithoutMasks, MaskableRolloutBuffer):
