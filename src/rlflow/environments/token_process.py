@@ -16,6 +16,7 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TypeVar
 
 import numpy as np
 
@@ -31,31 +32,42 @@ from rlflow.representation.token_rollouts import TokenStep
 from rlflow.representation.tokeniser import Tokeniser
 from rlflow.representation.vocabulary import Vocabulary
 from rlflow.rules.matching.match import Match
-from rlflow.rules.matching.rewriter import Location, Rewriter
+from rlflow.rules.matching.rewriter import Rewriter
+
+T = TypeVar("T", float, np.ndarray)
+
+
+_Place = tuple[str, tuple[Ref, ...], tuple[tuple[str, Ref], ...], tuple[int, ...]]
 
 
 @dataclass(frozen=True, eq=False)
 class Situation:
     """A graph on the way, with the K kinds of matches that it has.
 
-    distance (K, K) int8 between kinds, saving (K,) float32 by a rewrite of each kind and cost in percent of the start's
-    price.
+    saving (K,) float32: by a rewrite of each kind; cost: the price; both in percent of the start's price.
     """
 
     graph: Graph
-    runtime_ms: float
     cost: float
     kinds: StateTokens
     saving: np.ndarray
 
     @cached_property
     def distance(self) -> np.ndarray:
-        """(K, K) int8, see `token_distances`."""
+        """(K, K) int8 between kinds, see `token_distances`."""
         return distances(self.graph, [match for _, match in self.kinds.matches], self.kinds.token_of)
 
-    def first(self, kind: int) -> tuple[Location, Match]:
+    @cached_property
+    def kind_at(self) -> dict[_Place, int]:
+        """The kind of each match, by what tells the match from all others of its graph."""
+        return {
+            _place(match): kind
+            for (_, match), kind in zip(self.kinds.matches, self.kinds.token_of.tolist(), strict=True)
+        }
+
+    def first(self, kind: int) -> Match:
         """Return the first match of a kind, in the order of rules and locations."""
-        return self.kinds.matches[int(np.argmax(self.kinds.token_of == kind))]
+        return _firsts(self.kinds)[kind]
 
 
 class TokenProcess:
@@ -95,26 +107,32 @@ class TokenProcess:
         """The situation in a graph that rewriting has led to."""
         kinds = self._tokeniser.tokens(graph, self.profile)
         runtime_ms = self.evaluator.confirmed_ms(graph)
-        situation = Situation(graph, runtime_ms, self._percent(runtime_ms), kinds, np.zeros(0, np.float32))
         after_ms = [
-            self.evaluator.runtime_after_ms(graph, situation.first(kind)[1]) for kind in range(len(kinds.tokens))
+            self.evaluator.runtime_after_ms(graph, match)
+            for _, match in self.evaluator.foreseen(graph, enumerate(_firsts(kinds)))
         ]
-        saving = np.array([self._percent(runtime_ms - ms) for ms in after_ms], np.float32)
-        return Situation(graph, runtime_ms, situation.cost, kinds, saving)
+        saving = self._percent(runtime_ms - np.array(after_ms)).astype(np.float32)
+        return Situation(graph, self._percent(runtime_ms), kinds, saving)
 
     def step(self, before: Situation, kind: int) -> tuple[Situation, TokenStep]:
         """Carry out the first match of a kind; return the situation after it, and what became of the matches."""
-        _, match = before.first(kind)
+        match = before.first(kind)
         after = self.at(self.evaluator.rewritten(before.graph, match))
         return after, _what_became(before, after, match, kind)
 
-    def _percent(self, ms: float) -> float:
+    def _percent(self, ms: T) -> T:
         return 100.0 * ms / self.start_ms
+
+
+def _firsts(kinds: StateTokens) -> list[Match]:
+    """The first match of each kind; kinds are numbered in the order in which they are met."""
+    places = np.unique(kinds.token_of, return_index=True)[1]
+    return [kinds.matches[place][1] for place in places.tolist()]
 
 
 def _what_became(before: Situation, after: Situation, taken: Match, kind: int) -> TokenStep:
     """Compare the matches of two situations, between which one match was carried out."""
-    was, now = _kind_by_place(before.kinds), _kind_by_place(after.kinds)
+    was, now = dict(before.kind_at), after.kind_at
     gone = np.zeros(len(before.kinds.tokens), dtype=np.int64)
     turned: Counter[tuple[int, int]] = Counter()
     was.pop(_place(taken))
@@ -134,16 +152,9 @@ def _what_became(before: Situation, after: Situation, taken: Match, kind: int) -
     )
 
 
-_Place = tuple[str, tuple[Ref, ...], tuple[tuple[str, Ref], ...], tuple[int, ...]]
-
-
 def _place(match: Match) -> _Place:
     """What tells a match from all others of its graph, and is the same where an edit has only made it look again."""
     return match.rule.id, match.roots, tuple(sorted(match.bindings.items())), match.source
-
-
-def _kind_by_place(kinds: StateTokens) -> dict[_Place, int]:
-    return dict(zip((_place(match) for _, match in kinds.matches), kinds.token_of.tolist(), strict=True))
 
 
 def _distance_from(situation: Situation, taken: Match) -> np.ndarray:
