@@ -6,7 +6,11 @@ import torch
 from scipy.stats import norm
 from support.written_episodes import SAVED, A, B, C, D, written_episode
 
-from rlflow.world_model.tokens.calibration import NOMINAL, calibration_factor, coverage, relative_errors
+from rlflow.representation.token_rollouts import TokenRollouts
+from rlflow.world_model.held_out import split_episodes
+from rlflow.world_model.tokens.calibration import NOMINAL, calibration_factor, coverage, relative_errors, unseen
+from rlflow.world_model.tokens.diagnostics import labels
+from rlflow.world_model.tokens.model import TokenWorldModel
 from rlflow.world_model.tokens.token_encoder import TokenReading
 
 NORMAL = norm.ppf((np.arange(2000) + 0.5) / 2000)
@@ -46,5 +50,28 @@ def test_errors_are_in_units_of_sigma():
     episode = written_episode([A], [A, B, C, D], unit_percent=0.5)
     sigma = torch.tensor([0.1, 0.2, 0.3, 0.4])
     read = torch.asinh(torch.tensor(SAVED)) + torch.tensor([0.0, 0.2, 0.0, 0.0])
-    errors = relative_errors(TokenReading(torch.zeros(4, 1), read, sigma), [episode])
+    errors = relative_errors(TokenReading(torch.zeros(4, 1), read, sigma), labels([episode]))
     assert errors == pytest.approx([0, -1, 0, 0, 0], abs=1e-5)  # the kinds A; B; C, D; D
+
+
+def test_what_is_unseen_is_told_once():
+    held_out, training = written_episode([A, D], [A, B]), written_episode([B], [B])
+    assert unseen([held_out], [training]).token.tolist() == [A]  # B, C and D are in both
+    assert unseen([held_out], [written_episode([A], [])]).token.tolist() == [B, C, D]
+    assert unseen([training], [training]).token.tolist() == []
+
+
+def test_a_fitted_model_is_calibrated_on_its_held_out_episodes(
+    token_model: TokenWorldModel, token_rollouts: TokenRollouts
+):
+    """With its factor taken off, the fit finds that factor again; with it on, there is nothing left to correct."""
+    config, factor = token_model.arguments.config, float(token_model.encoder.sigma_factor)
+    training, held_out = (
+        [token_rollouts.episodes[number] for number in numbers]
+        for numbers in split_episodes(len(token_rollouts.episodes), config.held_out_fraction, 0)
+    )
+    errors = relative_errors(token_model.read(token_rollouts), unseen(held_out, training))
+    assert len(errors) > 20
+    assert factor != 1
+    assert calibration_factor(errors * factor) == pytest.approx(factor, rel=1e-4)
+    assert calibration_factor(errors) == pytest.approx(1, rel=1e-4)

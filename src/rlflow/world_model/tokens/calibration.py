@@ -2,7 +2,8 @@
 
 V reads of each token the standard deviation of its error (`TokenReading.sigma`). If errors were normal, half of them
 would be below 0.67 of it, and 95 % below 1.96. What was learned on the training episodes is too sure of others, so
-sigma is multiplied by one factor that is fitted on held-out episodes.
+sigma is multiplied by one factor that is fitted on held-out episodes. Most of their tokens are in the training episodes
+too, and V is surer of these than of what it has not seen; only the others tell how sure it may be.
 """
 
 from __future__ import annotations
@@ -13,17 +14,23 @@ import numpy as np
 from scipy.stats import norm
 
 from rlflow.representation.token_rollouts import TokenEpisode
-from rlflow.world_model.tokens.diagnostics import labels
+from rlflow.world_model.tokens.diagnostics import Labels, labels
 from rlflow.world_model.tokens.token_encoder import TokenReading
 
 NOMINAL = (0.5, 0.8, 0.9, 0.95)
 
 
-def relative_errors(reading: TokenReading, episodes: Sequence[TokenEpisode]) -> np.ndarray:
-    """(N,) the errors of V in units of its own sigma, of all kinds of all states of these episodes."""
-    known = labels(episodes)
+def relative_errors(reading: TokenReading, known: Labels) -> np.ndarray:
+    """(N,) the errors of V in units of its own sigma."""
     error = np.arcsinh(known.saving) - reading.saving.double().numpy()[known.token]
     return error / reading.sigma.double().numpy()[known.token]
+
+
+def unseen(held_out: Sequence[TokenEpisode], training: Sequence[TokenEpisode]) -> Labels:
+    """The tokens that held-out episodes show and the training episodes do not, each once."""
+    known = labels(held_out)
+    first = np.unique(known.token, return_index=True)[1]
+    return known.rows(first[~np.isin(known.token[first], labels(training).token)])
 
 
 def coverage(errors: np.ndarray) -> dict[str, float]:

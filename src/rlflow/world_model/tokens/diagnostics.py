@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 import numpy as np
 from scipy.stats import rankdata
@@ -37,6 +37,10 @@ class Labels:
     state: np.ndarray
     saving: np.ndarray
     unit_percent: np.ndarray
+
+    def rows(self, index: np.ndarray) -> Labels:
+        """Those at index."""
+        return Labels(*(getattr(self, entry.name)[index] for entry in fields(self)))
 
 
 def labels(episodes: Sequence[TokenEpisode]) -> Labels:

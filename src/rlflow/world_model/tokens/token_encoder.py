@@ -40,7 +40,12 @@ class TokenReading(NamedTuple):
 
 
 class TokenEncoder(nn.Module):
-    """Message passing over both sides of every token, then a sum over the nodes of each side."""
+    """Message passing over both sides of every token, then a sum over the nodes of each side.
+
+    `sigma_factor`, by which every sigma is multiplied, is 1 until the fit is over (`calibration.py`).
+    """
+
+    sigma_factor: Tensor
 
     def __init__(self, vocabulary_size: int, num_features: int, width: int, layers: int) -> None:
         super().__init__()
@@ -52,6 +57,7 @@ class TokenEncoder(nn.Module):
         self.correction = mlp([2 * width, width, 1])
         self.readout = mlp([2 * width, width, width])
         self.saving = mlp([width + 1, width, 2])
+        self.register_buffer("sigma_factor", torch.ones(()))
 
     def forward(self, batch: TokenBatch) -> TokenReading:
         """Read T tokens."""
@@ -66,7 +72,7 @@ class TokenEncoder(nn.Module):
         known = torch.asinh(self._known_saving(batch, nodes))
         correction, log_sigma = self.saving(torch.cat([embedding, known[:, None]], dim=-1)).unbind(dim=-1)
         saving = (known + correction).clamp(-_LARGEST_SAVING, _LARGEST_SAVING)
-        return TokenReading(embedding, saving, log_sigma.clamp(-5.0, 2.0).exp())
+        return TokenReading(embedding, saving, self.sigma_factor * log_sigma.clamp(-5.0, 2.0).exp())
 
     def _known_saving(self, batch: TokenBatch, nodes: Tensor) -> Tensor:
         """What the prices of removed and added nodes tell, corrected node by node; (T,) in units."""
