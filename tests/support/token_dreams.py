@@ -70,6 +70,8 @@ def knowledge(
             torch.arange(tokens * EMBEDDING).reshape(tokens, EMBEDDING) / 10.0 + 1.0,
             torch.tensor(saving),
             torch.tensor(sigma if sigma is not None else [0.0] * tokens),
+            taken=torch.zeros(tokens),
+            gain=torch.zeros(tokens),
         ),
         chosen=torch.zeros(tokens, 1),
         other=torch.zeros(tokens, 1),

@@ -16,12 +16,14 @@ from itertools import pairwise
 
 import numpy as np
 
-from rlflow.agents.token_collection import TokenBank
+from rlflow.agents.token_collection import state_of
 from rlflow.environments.token_process import Place, Situation, TokenProcess, place_of
 from rlflow.ir.graph import Graph
 from rlflow.representation.demonstrations import Demonstration
 from rlflow.representation.token_rollouts import TokenEpisode, TokenStep
+from rlflow.representation.token_shards import TokenBank
 from rlflow.rules.matching.match import Match
+from rlflow.rules.matching.rewriter import Location
 from rlflow.trajectory.record import Trajectory
 
 
@@ -39,14 +41,14 @@ def demonstrate(process: TokenProcess, bank: TokenBank, trajectory: Trajectory, 
     numbers = {rule.id: number for number, rule in enumerate(process.rules)}
     for recorded in trajectory.steps:
         before = situations[-1]
-        number = before.number_of(numbers[recorded.rule], recorded.location)
+        number = before.number_at[Location(numbers[recorded.rule], recorded.location)]
         taken.append(before.kinds.matches[number][1])
         after, step = process.take(before, number)
         situations.append(after)
         steps.append(step)
 
     gains = _gains(situations, taken, config)
-    states = tuple(map(bank.state, situations))
+    states = tuple(state_of(situation, bank) for situation in situations)
     episode = TokenEpisode(0, process.unit_percent, states, tuple(steps), terminated=True)
     left = {place_of(match): (number, gain) for number, (match, gain) in enumerate(zip(taken, gains, strict=True))}
     labels = [_labels(situation, number, left) for number, situation in enumerate(situations)]

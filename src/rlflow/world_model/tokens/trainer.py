@@ -2,6 +2,7 @@
 
 V comes first, on the savings of all matches that were seen and on what those that were taken made possible
 (`encoder_fit`). Then V is frozen, every distinct token is read once, and M is fitted on what it reads (`memory_fit`).
+At last V's word for its own errors is put right on held-out episodes (`calibration`).
 
 The invariant: the same rollouts, settings and seed give the same weights, to the bit, whether the fit ran through or
 was killed and resumed.
@@ -24,6 +25,7 @@ from rlflow.representation.token_rollouts import TokenRollouts
 from rlflow.world_model.checkpoint import read_checkpoint, write_checkpoint
 from rlflow.world_model.held_out import split_episodes
 from rlflow.world_model.tokens.birth_sets import birth_sets
+from rlflow.world_model.tokens.calibration import calibration_factor, relative_errors, unseen
 from rlflow.world_model.tokens.config import TokenModelConfig
 from rlflow.world_model.tokens.encoder_fit import TokenEncoderFit, edit_operators, token_labels
 from rlflow.world_model.tokens.memory_fit import TokenMemoryFit, pairs, same_outcome
@@ -63,6 +65,7 @@ def fit_token_model(
             fit.store(checkpoint, epoch + 1)
         if on_epoch is not None:
             on_epoch(epoch, metrics)
+    fit.calibrate()
     return fit.model.eval().requires_grad_(False)
 
 
@@ -81,9 +84,10 @@ class _Fit:
         self.generator = torch.Generator().manual_seed(seed)
         arguments = TokenModelArguments(rollouts.vocabulary, rollouts.library_hash, config)
         self.model = TokenWorldModel(arguments)
-        training, _ = split_episodes(len(rollouts.episodes), config.held_out_fraction, seed)
+        training, held_out = split_episodes(len(rollouts.episodes), config.held_out_fraction, seed)
         played = [rollouts.episodes[index] for index in training]
         self.training = [*played, *(demonstration.episode for demonstration in demonstrations)]
+        self.held_out = [rollouts.episodes[index] for index in held_out]
         self.table = TokenTable(rollouts.tokens)
         self.operators = edit_operators(rollouts.tokens, len(rollouts.vocabulary.operators))
         labels = token_labels(played, demonstrations, self.operators)
@@ -106,6 +110,12 @@ class _Fit:
                 self.model.memory, embedding, steps, outcome, pairs(self.training), self.config
             )
         return self.memory_fit
+
+    def calibrate(self) -> None:
+        """Set the factor that puts V's sigmas right on what the held-out episodes alone show."""
+        if self.held_out:
+            errors = relative_errors(self.model.encoder.eval().read(self.table), unseen(self.held_out, self.training))
+            self.model.encoder.sigma_factor.fill_(calibration_factor(errors))
 
     def store(self, path: Path, epoch: int) -> None:
         """Write the checkpoint of a fit that is about to run `epoch`."""
