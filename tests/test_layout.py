@@ -11,6 +11,7 @@ WITHOUT_LOGIC = {
     "errors.py": "classes of errors",
     "agents/config.py": "settings, read by world_model/settings.py",
     "agents/pooled/config.py": "settings, read by world_model/settings.py",
+    "agents/tokens/config.py": "settings, read by world_model/settings.py",
     "cost/base.py": "an interface",
     "cost/models.py": "a list of names, tested in test_plugins.py",
     "optimise/methods.py": "a list of names, tested in test_plugins.py",

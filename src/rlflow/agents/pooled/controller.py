@@ -1,7 +1,6 @@
 """C: a trained policy that acts on (z, h, counts, cost), in a dream and on real graphs alike."""
 
 import dataclasses
-import json
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -9,13 +8,10 @@ from typing import Any
 import numpy as np
 import torch
 from gymnasium import spaces
-from safetensors import SafetensorError
-from safetensors.torch import load_model, save_model
 
+from rlflow.agents import controller_files
 from rlflow.agents.pooled.config import ControllerConfig
 from rlflow.agents.pooled.factored_policy import FactoredPolicy
-from rlflow.atomic_file import written_whole
-from rlflow.errors import InputError
 from rlflow.nn.masking import perturbed
 from rlflow.world_model.pooled.latent_state import ObservationLayout, layout_of
 from rlflow.world_model.pooled.model import WorldModel
@@ -81,25 +77,19 @@ class Controller:
 
     def save(self, folder: Path) -> None:
         """Write `controller.safetensors` and `controller.json`; equal policies give equal bytes."""
-        with written_whole(folder / "controller.safetensors") as draft:
-            save_model(self.policy, str(draft))  # not save_file: it refuses shared tensors
-        description = dataclasses.asdict(self.arguments)
-        (folder / "controller.json").write_text(json.dumps(description, indent=2) + "\n")
+        controller_files.save(self.policy, dataclasses.asdict(self.arguments), folder)
 
     @classmethod
     def load(cls, folder: Path) -> "Controller":
         """Read what `save` wrote. Raises InputError where the folder holds no controller."""
-        try:
-            description = json.loads((folder / "controller.json").read_text())
-            description["rule_ids"] = tuple(description["rule_ids"])
-            description["layout"] = ObservationLayout(**description["layout"])
-            description["config"] = read_config(ControllerConfig, description["config"])
-            arguments = ControllerArguments(**description)
-            policy = new_policy(arguments)
-            load_model(policy, str(folder / "controller.safetensors"))
-        except (OSError, ValueError, KeyError, TypeError, RuntimeError, SafetensorError) as error:
-            raise InputError(f"controller: {folder} cannot be read ({error}); run train_controller") from error
-        return cls(policy.eval().requires_grad_(False), arguments)
+        return cls(*controller_files.load(folder, _arguments_of, new_policy))
+
+
+def _arguments_of(description: dict[str, Any]) -> ControllerArguments:
+    description["rule_ids"] = tuple(description["rule_ids"])
+    description["layout"] = ObservationLayout(**description["layout"])
+    description["config"] = read_config(ControllerConfig, description["config"])
+    return ControllerArguments(**description)
 
 
 def new_policy(arguments: ControllerArguments) -> FactoredPolicy:

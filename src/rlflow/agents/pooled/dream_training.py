@@ -1,11 +1,9 @@
 """Train a controller in the dream, and score it there."""
 
 import dataclasses
-from dataclasses import dataclass
 from pathlib import Path
 
-import torch
-
+from rlflow.agents.dream_training import DreamTraining, train_and_score, untrained_network
 from rlflow.agents.maskable_ppo import OnUpdate, train_policy
 from rlflow.agents.pooled.config import ControllerConfig
 from rlflow.agents.pooled.controller import Controller, ControllerArguments, new_policy, policy_settings
@@ -15,19 +13,6 @@ from rlflow.agents.selection import Judge, Selection
 from rlflow.world_model.pooled.config import DreamConfig
 from rlflow.world_model.pooled.dream_env import PooledDreamEnv, Starts
 from rlflow.world_model.pooled.model import WorldModel
-
-
-@dataclass(frozen=True)
-class DreamTraining:
-    """A trained controller, its score in the dream, and the score of the same network before training.
-
-    Scores in percent. `real_interactions`: real steps taken to choose among the snapshots.
-    """
-
-    controller: Controller
-    score_percent: float
-    untrained_percent: float
-    real_interactions: int
 
 
 def train_in_dream(
@@ -40,30 +25,30 @@ def train_in_dream(
     checkpoint: Path | None = None,
     on_update: OnUpdate | None = None,
     judge: Judge[Controller] | None = None,
-) -> DreamTraining:
+) -> DreamTraining[Controller]:
     """Train in dreams that begin in `starts`; only the judge, if there is one, takes real steps."""
     arguments = ControllerArguments.of(model, config)
     env = PooledDreamEnv(model, starts, dream, seed=seed)
-    selection = (
-        Selection[FactoredPolicy](lambda policy: judge(Controller(policy, arguments))) if judge is not None else None
-    )
-    policy = train_policy(
-        env,
-        FactoredPolicy,
-        policy_settings(arguments),
-        config,
-        seed=seed,
-        fingerprint=env.fingerprint,
-        on_update=on_update,
-        checkpoint=checkpoint,
-        selection=selection,
-    )
-    controller = Controller(policy, arguments)
-    return DreamTraining(
-        controller,
-        score_percent=dream_score(model, starts, controller, dream, seed=seed),
-        untrained_percent=dream_score(model, starts, untrained(arguments, seed=seed), dream, seed=seed),
-        real_interactions=selection.interactions if selection is not None else 0,
+
+    def train(selection: Selection[FactoredPolicy] | None) -> FactoredPolicy:
+        return train_policy(
+            env,
+            FactoredPolicy,
+            policy_settings(arguments),
+            config,
+            seed=seed,
+            fingerprint=env.fingerprint,
+            on_update=on_update,
+            checkpoint=checkpoint,
+            selection=selection,
+        )
+
+    return train_and_score(
+        train,
+        lambda policy: Controller(policy, arguments),
+        untrained(arguments, seed=seed),
+        lambda controller: dream_score(model, starts, controller, dream, seed=seed),
+        judge,
     )
 
 
@@ -78,6 +63,4 @@ def dream_score(model: WorldModel, starts: Starts, controller: Controller, confi
 
 def untrained(arguments: ControllerArguments, *, seed: int) -> Controller:
     """The same network before training: the baseline of a score."""
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(seed)
-        return Controller(new_policy(arguments).eval().requires_grad_(False), arguments)
+    return Controller(untrained_network(lambda: new_policy(arguments), seed=seed), arguments)

@@ -13,6 +13,7 @@ from rlflow.representation.token_distances import FAR_AWAY
 from rlflow.world_model.tokens.imagination import KindStates
 
 _EXTRAS = 3  # saving, count, nearness
+_BEYOND_AN_EDGE = 1.0 - 1.5 / FAR_AWAY  # a nearness between those of one edge and of two
 _SAVING_SCALE = 0.25  # asinh of units: a thousand units are 1.9
 
 
@@ -63,6 +64,10 @@ class TokenLayout:
         return observation
 
     def split(self, observation: Tensor) -> TokenView:
-        """Observation (..., size) -> its parts."""
-        kinds = observation[..., :-1].unflatten(-1, (self.max_kinds, self.width))
-        return TokenView(kinds, kinds[..., self.embedding + 1] > 0, observation[..., -1:])
+        """Observation (..., size) -> its parts; of any number of kinds, not only of `max_kinds`."""
+        kinds = observation[..., :-1].unflatten(-1, (-1, self.width))
+        return TokenView(kinds, kinds[..., -2] > 0, observation[..., -1:])
+
+    def is_near(self, kinds: Tensor) -> Tensor:
+        """Of kinds (..., width): (...) bool, within an edge of the last rewrite."""
+        return kinds[..., -1] > _BEYOND_AN_EDGE

@@ -1,0 +1,103 @@
+"""Train a controller over match tokens in the dream, by PPO or by evolution, and score it there."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from rlflow.agents.dream_training import DreamTraining, train_and_score, untrained_network
+from rlflow.agents.maskable_ppo import train_policy
+from rlflow.agents.scores import mean_return
+from rlflow.agents.selection import Judge, Selection
+from rlflow.agents.tokens.cma_es import evolve
+from rlflow.agents.tokens.config import CmaEsConfig, TokenControllerConfig
+from rlflow.agents.tokens.controller import TokenController, TokenControllerArguments, new_policy, policy_settings
+from rlflow.agents.tokens.linear_pointer import LinearPointer
+from rlflow.agents.tokens.pointer_policy import PointerPolicy
+from rlflow.world_model.tokens.config import TokenDreamConfig
+from rlflow.world_model.tokens.dream_env import TokenDreamEnv
+from rlflow.world_model.tokens.knowledge import Knowledge
+from rlflow.world_model.tokens.model import TokenWorldModel
+from rlflow.world_model.tokens.starts import TokenStarts
+
+OnRound = Callable[[int, dict[str, float]], None]
+"""Called after every update of PPO, or after every generation, with its number and its metrics."""
+
+
+@dataclass(frozen=True)
+class TokenDream:
+    """A fitted world model, what it says of all tokens, and the states in which dreams of it begin."""
+
+    model: TokenWorldModel
+    knowledge: Knowledge
+    starts: TokenStarts
+    config: TokenDreamConfig
+
+    def env(self, *, seed: int, initial_fraction: float | None = None) -> TokenDreamEnv:
+        """The dream; `initial_fraction` replaces that of the settings."""
+        config = self.config
+        if initial_fraction is not None:
+            config = dataclasses.replace(config, initial_fraction=initial_fraction)
+        return TokenDreamEnv(self.model.memory, self.knowledge, self.starts, config, seed=seed)
+
+
+def train_in_dream(
+    dream: TokenDream,
+    config: TokenControllerConfig | CmaEsConfig,
+    *,
+    seed: int,
+    checkpoint: Path | None = None,
+    on_round: OnRound | None = None,
+    judge: Judge[TokenController] | None = None,
+) -> DreamTraining[TokenController]:
+    """Train by what the config is of; only the judge, if there is one, takes real steps."""
+    arguments = TokenControllerArguments.of(dream.model, config)
+    env = dream.env(seed=seed)
+
+    def train(selection: Selection[Any] | None) -> PointerPolicy | LinearPointer:
+        if isinstance(config, CmaEsConfig):
+            return evolve(
+                env,
+                LinearPointer(arguments.embedding),
+                config,
+                seed=seed,
+                fingerprint=env.fingerprint,
+                on_generation=on_round,
+                checkpoint=checkpoint,
+                selection=selection,
+            )
+        return train_policy(
+            env,
+            PointerPolicy,
+            policy_settings(arguments.embedding, config),
+            config,
+            seed=seed,
+            fingerprint=env.fingerprint,
+            on_update=on_round,
+            checkpoint=checkpoint,
+            selection=selection,
+        )
+
+    return train_and_score(
+        train,
+        lambda policy: TokenController(policy, arguments),
+        untrained(arguments, seed=seed),
+        lambda controller: dream_score(dream, controller, seed=seed),
+        judge,
+    )
+
+
+def dream_score(dream: TokenDream, controller: TokenController, *, seed: int) -> float:
+    """Mean return, in percent, of one episode in each of the batch's dreams.
+
+    The dreams start where real episodes start, and the controller takes its most probable actions.
+    """
+    return mean_return(dream.env(seed=seed, initial_fraction=1.0), controller.act)
+
+
+def untrained(arguments: TokenControllerArguments, *, seed: int) -> TokenController:
+    """The same network before training: the baseline of a score."""
+    return TokenController(untrained_network(lambda: new_policy(arguments), seed=seed), arguments)
