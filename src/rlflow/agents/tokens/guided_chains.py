@@ -16,6 +16,7 @@ The invariant: what is returned is never dearer than what greedy search finds, w
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
@@ -41,6 +42,7 @@ class ChainConfig:
     """How chains are made.
 
     - `length`: rewrites of a chain at most; `least_probability`: below it, a rewrite is not tried.
+    - `failure_penalty`: taken off the logit of a first step each time that a chain from one that looks like it failed.
     - `gain_weights`: of what a rewrite is said to lead to, beside the logit, in the order of first steps; one climb
       each, all without noise.
     - `noise`: scales of the noise of which later climbs draw one; `from_start`: the share of them that begins at the
@@ -50,6 +52,7 @@ class ChainConfig:
 
     length: int = 12
     least_probability: float = 0.02
+    failure_penalty: float = 3.0
     gain_weights: tuple[float, ...] = (0.0, 3.0)
     noise: tuple[float, ...] = (1.0, 2.0, 3.0)
     from_start: float = 0.7
@@ -81,6 +84,24 @@ class _Climbing:
     @property
     def is_over(self) -> bool:
         return self.work.is_spent or self.work.effort.rewrites >= self.limit
+
+
+@dataclass
+class _Memory:
+    """The chains of one climb that got nowhere.
+
+    failed: surroundings of their first steps, which are not tried again; failures: how often one that looks like that
+    failed, by the key of its token; seen: graphs to which a first step has led.
+    """
+
+    failed: set[Surroundings] = field(default_factory=set)
+    failures: Counter[bytes] = field(default_factory=Counter)
+    seen: set[str] = field(default_factory=set)
+
+    def failures_of(self, opinion: Opinion) -> np.ndarray:
+        """Of each match (M,)."""
+        of_kind = np.array([self.failures[token.key] for token in opinion.state.tokens], dtype=np.float64)
+        return of_kind[opinion.state.token_of]
 
 
 @dataclass(frozen=True)
@@ -125,34 +146,30 @@ class GuidedChains(Search):
 
     def _climbed(self, climbing: _Climbing, state: State, preference: Preference) -> State:
         """Take one chain after another, each of which ends at a cheaper graph, until none does."""
-        failed: set[Surroundings] = set()
-        seen: set[str] = set()
+        memory = _Memory()
         chained: State | None = state
         while chained is not None:
             state = chained
-            chained = self._next_chain(climbing, state, preference, failed, seen)
+            chained = self._next_chain(climbing, state, preference, memory)
         return state
 
-    def _next_chain(
-        self, climbing: _Climbing, state: State, preference: Preference, failed: set[Surroundings], seen: set[str]
-    ) -> State | None:
+    def _next_chain(self, climbing: _Climbing, state: State, preference: Preference, memory: _Memory) -> State | None:
         surroundings = surroundings_in(state.graph, _NEAR)
         opinion = climbing.judge.of(state.graph)
-        order = preference.of(opinion)
+        order = preference.of(opinion) - self.config.failure_penalty * memory.failures_of(opinion)
         for number in _likely(opinion, order, self.config.least_probability):
             location, match = opinion.state.matches[number]
             place = surroundings(match)
-            if place in failed:
+            if place in memory.failed:
                 continue
-            found = self._chain(climbing, state, location, preference, seen)
+            found = self._chain(climbing, state, location, memory.seen)
             if found is not None or climbing.is_over:
                 return found
-            failed.add(place)
+            memory.failed.add(place)
+            memory.failures[opinion.key_of(number)] += 1
         return None
 
-    def _chain(
-        self, climbing: _Climbing, start: State, first: Location, preference: Preference, seen: set[str]
-    ) -> State | None:
+    def _chain(self, climbing: _Climbing, start: State, first: Location, seen: set[str]) -> State | None:
         """Return the first state on a chain that is cheaper than its start; None if there is none."""
         enough, state = enough_ms(start), climbing.work.step(start, first)
         if state.runtime_ms < enough:
@@ -162,7 +179,7 @@ class GuidedChains(Search):
         seen.add(state.hash)
         passed, changed = {start.hash, state.hash}, set(_changed(start.graph, state.graph))
         for _ in range(self.config.length - 1):
-            following = self._continued(climbing, state, changed, passed, preference)
+            following = self._continued(climbing, state, changed, passed)
             if following is None:
                 return None
             passed.add(following.hash)
@@ -172,9 +189,7 @@ class GuidedChains(Search):
                 return state
         return None
 
-    def _continued(
-        self, climbing: _Climbing, state: State, changed: set[int], passed: set[str], preference: Preference
-    ) -> State | None:
+    def _continued(self, climbing: _Climbing, state: State, changed: set[int], passed: set[str]) -> State | None:
         """Return the state after the likeliest rewrite near the changed nodes that leads to a graph not passed."""
         opinion, near = climbing.judge.of(state.graph), _neighbourhood(state.graph, changed)
         tries = 0

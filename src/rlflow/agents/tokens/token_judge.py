@@ -28,6 +28,10 @@ class Opinion:
     taken: np.ndarray
     gain: np.ndarray
 
+    def key_of(self, number: int) -> bytes:
+        """The key of the token of match `number`."""
+        return self.state.tokens[int(self.state.token_of[number])].key
+
 
 class TokenJudge:
     """Reads matches of the graphs of one optimisation, which begins at `start`."""
