@@ -27,7 +27,7 @@ from rlflow.ir.graph import Graph
 from rlflow.ir.node import Ref
 from rlflow.representation.price_profile import PriceProfile
 from rlflow.representation.state_tokens import StateTokens
-from rlflow.representation.token_distances import distances
+from rlflow.representation.token_distances import MatchDistances
 from rlflow.representation.token_rollouts import TokenStep
 from rlflow.representation.tokeniser import Tokeniser
 from rlflow.representation.vocabulary import Vocabulary
@@ -55,7 +55,11 @@ class Situation:
     @cached_property
     def distance(self) -> np.ndarray:
         """(K, K) int8 between kinds, see `token_distances`."""
-        return distances(self.graph, [match for _, match in self.kinds.matches], self.kinds.token_of)
+        return self._distances.groups_apart()
+
+    def distance_from(self, kind: int) -> np.ndarray:
+        """(K,) int8 from the first match of a kind to the nearest of each kind."""
+        return self._distances.apart_from(self._firsts[kind])
 
     @cached_property
     def kind_at(self) -> dict[_Place, int]:
@@ -67,7 +71,15 @@ class Situation:
 
     def first(self, kind: int) -> Match:
         """Return the first match of a kind, in the order of rules and locations."""
-        return _firsts(self.kinds)[kind]
+        return self.kinds.matches[self._firsts[kind]][1]
+
+    @cached_property
+    def _firsts(self) -> list[int]:
+        return _firsts(self.kinds)
+
+    @cached_property
+    def _distances(self) -> MatchDistances:
+        return MatchDistances(self.graph, [match for _, match in self.kinds.matches], self.kinds.token_of)
 
 
 class TokenProcess:
@@ -107,9 +119,9 @@ class TokenProcess:
         """The situation in a graph that rewriting has led to."""
         kinds = self._tokeniser.tokens(graph, self.profile)
         runtime_ms = self.evaluator.confirmed_ms(graph)
+        firsts = ((place, kinds.matches[place][1]) for place in _firsts(kinds))
         after_ms = [
-            self.evaluator.runtime_after_ms(graph, match)
-            for _, match in self.evaluator.foreseen(graph, enumerate(_firsts(kinds)))
+            self.evaluator.runtime_after_ms(graph, match) for _, match in self.evaluator.foreseen(graph, firsts)
         ]
         saving = self._percent(runtime_ms - np.array(after_ms)).astype(np.float32)
         return Situation(graph, self._percent(runtime_ms), kinds, saving)
@@ -124,10 +136,9 @@ class TokenProcess:
         return 100.0 * ms / self.start_ms
 
 
-def _firsts(kinds: StateTokens) -> list[Match]:
-    """The first match of each kind; kinds are numbered in the order in which they are met."""
-    places = np.unique(kinds.token_of, return_index=True)[1]
-    return [kinds.matches[place][1] for place in places.tolist()]
+def _firsts(kinds: StateTokens) -> list[int]:
+    """The place of the first match of each kind; kinds are numbered in the order in which they are met."""
+    return np.unique(kinds.token_of, return_index=True)[1].tolist()  # type: ignore[no-any-return]
 
 
 def _what_became(before: Situation, after: Situation, taken: Match, kind: int) -> TokenStep:
@@ -145,7 +156,7 @@ def _what_became(before: Situation, after: Situation, taken: Match, kind: int) -
     return TokenStep(
         chosen=kind,
         reward=before.cost - after.cost,
-        distance=_distance_from(before, taken),
+        distance=before.distance_from(kind),
         gone=gone,
         turned=np.array([(*kinds, number) for kinds, number in sorted(turned.items())], np.int64).reshape(-1, 3),
         born=np.array(sorted(born.items()), np.int64).reshape(-1, 2),
@@ -155,10 +166,3 @@ def _what_became(before: Situation, after: Situation, taken: Match, kind: int) -
 def _place(match: Match) -> _Place:
     """What tells a match from all others of its graph, and is the same where an edit has only made it look again."""
     return match.rule.id, match.roots, tuple(sorted(match.bindings.items())), match.source
-
-
-def _distance_from(situation: Situation, taken: Match) -> np.ndarray:
-    """(K,) int8: from one match to the nearest of each kind."""
-    matches = [match for _, match in situation.kinds.matches]
-    groups = situation.kinds.token_of + 1
-    return distances(situation.graph, [taken, *matches], np.concatenate([[0], groups]))[0, 1:]
