@@ -27,7 +27,7 @@ from rlflow.ir.graph import Graph
 from rlflow.ir.node import Ref
 from rlflow.representation.price_profile import PriceProfile
 from rlflow.representation.state_tokens import StateTokens
-from rlflow.representation.token_distances import distances
+from rlflow.representation.token_distances import MatchDistances
 from rlflow.representation.token_rollouts import TokenStep
 from rlflow.representation.tokeniser import Tokeniser
 from rlflow.representation.vocabulary import Vocabulary
@@ -56,7 +56,11 @@ class Situation:
     @cached_property
     def distance(self) -> np.ndarray:
         """(K, K) int8 between kinds, see `token_distances`."""
-        return distances(self.graph, [match for _, match in self.kinds.matches], self.kinds.token_of)
+        return self._distances.groups_apart()
+
+    def distance_from(self, number: int) -> np.ndarray:
+        """(K,) int8 from match `number` to the nearest of each kind."""
+        return self._distances.apart_from(number)
 
     @cached_property
     def kind_at(self) -> dict[Place, int]:
@@ -73,7 +77,15 @@ class Situation:
 
     def first(self, kind: int) -> int:
         """Return the number of the first match of a kind, in the order of rules and locations."""
-        return int(_firsts(self.kinds)[kind])
+        return self._firsts[kind]
+
+    @cached_property
+    def _firsts(self) -> list[int]:
+        return _firsts(self.kinds)
+
+    @cached_property
+    def _distances(self) -> MatchDistances:
+        return MatchDistances(self.graph, [match for _, match in self.kinds.matches], self.kinds.token_of)
 
 
 class TokenProcess:
@@ -118,7 +130,7 @@ class TokenProcess:
         """The situation in a graph that rewriting has led to."""
         kinds = self._tokeniser.tokens(graph, self.profile)
         runtime_ms = self.evaluator.confirmed_ms(graph)
-        firsts = ((number, kinds.matches[number][1]) for number in _firsts(kinds).tolist())
+        firsts = ((place, kinds.matches[place][1]) for place in _firsts(kinds))
         after_ms = [
             self.evaluator.runtime_after_ms(graph, match) for _, match in self.evaluator.foreseen(graph, firsts)
         ]
@@ -133,23 +145,23 @@ class TokenProcess:
         """Carry out one match, by its number in the situation; return what `step` does."""
         _, match = before.kinds.matches[number]
         after = self.at(self.evaluator.rewritten(before.graph, match))
-        return after, _what_became(before, after, match, int(before.kinds.token_of[number]))
+        return after, _what_became(before, after, number)
 
     def _percent(self, ms: T) -> T:
         return 100.0 * ms / self.start_ms
 
 
-def _firsts(kinds: StateTokens) -> np.ndarray:
-    """The numbers (K,) of the first match of each kind; kinds are numbered in the order in which they are met."""
-    return np.unique(kinds.token_of, return_index=True)[1]
+def _firsts(kinds: StateTokens) -> list[int]:
+    """The place of the first match of each kind; kinds are numbered in the order in which they are met."""
+    return np.unique(kinds.token_of, return_index=True)[1].tolist()  # type: ignore[no-any-return]
 
 
-def _what_became(before: Situation, after: Situation, taken: Match, kind: int) -> TokenStep:
-    """Compare the matches of two situations, between which one match was carried out."""
+def _what_became(before: Situation, after: Situation, taken: int) -> TokenStep:
+    """Compare the matches of two situations, between which match number `taken` was carried out."""
     was, now = dict(before.kind_at), after.kind_at
     gone = np.zeros(len(before.kinds.tokens), dtype=np.int64)
     turned: Counter[tuple[int, int]] = Counter()
-    was.pop(place_of(taken))
+    was.pop(place_of(before.kinds.matches[taken][1]))
     for place, old in was.items():
         if place not in now:
             gone[old] += 1
@@ -157,9 +169,9 @@ def _what_became(before: Situation, after: Situation, taken: Match, kind: int) -
             turned[old, now[place]] += 1
     born = Counter(new for place, new in now.items() if place not in was)
     return TokenStep(
-        chosen=kind,
+        chosen=int(before.kinds.token_of[taken]),
         reward=before.cost - after.cost,
-        distance=_distance_from(before, taken),
+        distance=before.distance_from(taken),
         gone=gone,
         turned=np.array([(*kinds, number) for kinds, number in sorted(turned.items())], np.int64).reshape(-1, 3),
         born=np.array(sorted(born.items()), np.int64).reshape(-1, 2),
@@ -169,10 +181,3 @@ def _what_became(before: Situation, after: Situation, taken: Match, kind: int) -
 def place_of(match: Match) -> Place:
     """What tells a match from all others of its graph, and is the same where an edit has only made it look again."""
     return match.rule.id, match.roots, tuple(sorted(match.bindings.items())), match.source
-
-
-def _distance_from(situation: Situation, taken: Match) -> np.ndarray:
-    """(K,) int8: from one match to the nearest of each kind."""
-    matches = [match for _, match in situation.kinds.matches]
-    groups = situation.kinds.token_of + 1
-    return distances(situation.graph, [taken, *matches], np.concatenate([[0], groups]))[0, 1:]
