@@ -16,7 +16,8 @@ from support.zoo_names import SMALL
 from rlflow import zoo
 from rlflow.ir.graph import Graph
 from rlflow.onnx_io import from_onnx
-from rlflow.representation.token_distances import FAR_AWAY, MatchDistances
+from rlflow.representation.token_distances import MatchDistances
+from rlflow.representation.token_rollouts import FAR_AWAY
 from rlflow.rules.matching.match import Match
 
 BERT = from_onnx(zoo.build("bert", **SMALL["bert"]))

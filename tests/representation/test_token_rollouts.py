@@ -7,8 +7,14 @@ import pytest
 from support.random_token_rollouts import random_rollouts, random_token
 
 from rlflow.errors import InputError
-from rlflow.representation.token_distances import FAR_AWAY
-from rlflow.representation.token_rollouts import TokenEpisode, TokenRollouts, TokenState, TokenStep, nearness_after
+from rlflow.representation.token_rollouts import (
+    FAR_AWAY,
+    TokenEpisode,
+    TokenRollouts,
+    TokenState,
+    TokenStep,
+    nearness_after,
+)
 
 
 def state(**kinds: int) -> TokenState:

@@ -4,8 +4,7 @@ import numpy as np
 
 from rlflow.representation.edit_graph import ADDED, FAR, REMOVED
 from rlflow.representation.match_token import MatchToken
-from rlflow.representation.token_distances import FAR_AWAY
-from rlflow.representation.token_rollouts import TokenEpisode, TokenRollouts, TokenState, TokenStep
+from rlflow.representation.token_rollouts import FAR_AWAY, TokenEpisode, TokenRollouts, TokenState, TokenStep
 from rlflow.representation.vocabulary import PADDING, Vocabulary
 
 WORDS = Vocabulary((PADDING, "Add", "Mul", "Relu", "Exp"), ("rank", "log2_price"))

@@ -6,7 +6,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from rlflow.representation.token_distances import FAR_AWAY
+from rlflow.representation.token_rollouts import FAR_AWAY
 from rlflow.world_model.tokens.birth_sets import NONE, BirthSets
 from rlflow.world_model.tokens.config import TokenDreamConfig
 from rlflow.world_model.tokens.dream_env import TokenDreamEnv
@@ -36,7 +36,7 @@ class Set(NamedTuple):
 
 
 def memory(gone_at_0: int = 1) -> TokenMemory:
-    """A rewrite ends `gone_at_0` matches of every kind at distance 0 and none further away, whatever tokens they are."""
+    """Whatever the tokens are, a rewrite ends `gone_at_0` matches of every kind at distance 0, and none beyond."""
     made = TokenMemory(EMBEDDING, metric_width=1, survival_width=1).eval().requires_grad_(False)
     for parameter in made.parameters():
         parameter.zero_()
@@ -67,7 +67,7 @@ def knowledge(
         logits[token, : len(mine)] = torch.tensor([owned[place][1].log_weight for place in mine])
     return Knowledge(
         reading=TokenReading(
-            torch.arange(tokens * EMBEDDING).reshape(tokens, EMBEDDING) / 10.0 + 1.0,
+            torch.tensor([[token % 3 - 1.0, token // 3 - 1.0] for token in range(tokens)]),
             torch.tensor(saving),
             torch.tensor(sigma if sigma is not None else [0.0] * tokens),
             taken=torch.zeros(tokens),

@@ -28,8 +28,14 @@ from rlflow.atomic_file import written_whole
 from rlflow.environments.token_process import Situation, TokenProcess
 from rlflow.errors import InputError
 from rlflow.representation import token_archive
-from rlflow.representation.token_distances import FAR_AWAY
-from rlflow.representation.token_rollouts import TokenEpisode, TokenRollouts, TokenState, TokenStep, nearness_after
+from rlflow.representation.token_rollouts import (
+    FAR_AWAY,
+    TokenEpisode,
+    TokenRollouts,
+    TokenState,
+    TokenStep,
+    nearness_after,
+)
 from rlflow.representation.token_shards import TokenBank
 
 CHECKPOINT_INTERVAL_S = 60.0

@@ -22,7 +22,7 @@ import numpy as np
 from rlflow.atomic_file import written_whole
 from rlflow.errors import InputError
 from rlflow.representation.match_token import MatchToken
-from rlflow.representation.token_rollouts import TokenEpisode, TokenRollouts, TokenState, TokenStep
+from rlflow.representation.token_rollouts import Demonstration, TokenEpisode, TokenRollouts, TokenState, TokenStep
 from rlflow.representation.vocabulary import Vocabulary
 
 FORMAT_VERSION = 1
@@ -42,6 +42,7 @@ def save(rollouts: TokenRollouts, folder: Path) -> None:
         **_packed_episodes(rollouts.episodes),
         **_packed_states(states),
         **_packed_steps(steps),
+        **_packed_demonstrations(rollouts.episodes),
         "token/rule": np.searchsorted(rules, rollouts.rule_of) if rules else np.zeros(0, np.int64),
     }
     with written_whole(folder / "token_rollouts.npz") as draft:
@@ -160,17 +161,36 @@ def _packed_episodes(episodes: Sequence[TokenEpisode]) -> dict[str, np.ndarray]:
         "episode/graph": np.array([episode.graph for episode in episodes], np.int64),
         "episode/unit_percent": np.array([episode.unit_percent for episode in episodes], np.float64),
         "episode/terminated": np.array([episode.terminated for episode in episodes], np.int64),
+        "episode/shown": np.array([episode.demonstration is not None for episode in episodes], np.int64),
     }
 
 
 def _episodes(packed: Mapping[str, np.ndarray]) -> Iterator[TokenEpisode]:
-    states, steps = _states(packed), _steps(packed)
-    columns = [packed[f"episode/{name}"].tolist() for name in ("steps", "graph", "unit_percent", "terminated")]
-    for number, graph, unit_percent, terminated in zip(*columns, strict=True):
+    states, steps, labels = _states(packed), _steps(packed), _labels(packed)
+    columns = [packed[f"episode/{name}"].tolist() for name in ("steps", "graph", "unit_percent", "terminated", "shown")]
+    for number, graph, unit_percent, terminated, shown in zip(*columns, strict=True):
         visited, taken = tuple(islice(states, number + 1)), tuple(islice(steps, number))
-        yield TokenEpisode(graph, unit_percent, visited, taken, bool(terminated))
-    if next(states, None) or next(steps, None):
-        raise InputError("token rollouts: there are states or steps that belong to no episode")
+        told = Demonstration(*zip(*islice(labels, number + 1), strict=True)) if shown else None
+        yield TokenEpisode(graph, unit_percent, visited, taken, bool(terminated), told)
+    if any(next(left, None) is not None for left in (states, steps, labels)):
+        raise InputError("token rollouts: there are states, steps or labels that belong to no episode")
+
+
+def _packed_demonstrations(episodes: Sequence[TokenEpisode]) -> dict[str, np.ndarray]:
+    shown = [episode.demonstration for episode in episodes if episode.demonstration is not None]
+    taken = [labels for demonstration in shown for labels in demonstration.taken]
+    gain = [labels for demonstration in shown for labels in demonstration.gain]
+    return {
+        "label/kinds": np.array([len(labels) for labels in taken], np.int64),
+        "label/taken": _end_to_end(taken),
+        "label/gain": _end_to_end(gain),
+    }
+
+
+def _labels(packed: Mapping[str, np.ndarray]) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    """What demonstrations tell of each of their states."""
+    kinds = packed["label/kinds"]
+    return zip(_split(packed["label/taken"], kinds), _split(packed["label/gain"], kinds), strict=True)
 
 
 def _sizes(packed: Mapping[str, np.ndarray]) -> dict[str, int]:

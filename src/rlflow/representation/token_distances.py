@@ -20,10 +20,8 @@ import numpy as np
 from scipy import sparse
 
 from rlflow.ir.graph import Graph
+from rlflow.representation.token_rollouts import FAR_AWAY
 from rlflow.rules.matching.match import Match
-
-FAR_AWAY = 4
-"""The largest distance that is told from others; also that of a match which takes no node that runs."""
 
 
 class MatchDistances:

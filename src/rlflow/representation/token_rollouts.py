@@ -13,15 +13,17 @@ The invariant: rollouts that load are whole. Every index, number and length is c
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from rlflow.errors import InputError
 from rlflow.representation.match_token import MatchToken
-from rlflow.representation.token_distances import FAR_AWAY
 from rlflow.representation.vocabulary import Vocabulary
+
+FAR_AWAY = 4
+"""The largest distance between matches that is told from others."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,7 +31,7 @@ class TokenState:
     """K kinds of matches of one graph.
 
     token (K,) int64 into `TokenRollouts.tokens`; count (K,) int64, matches of the kind; distance (K, K) int8, the least
-    number of edges between a match of one kind and one of the other (`token_distances.FAR_AWAY` at most). saving (K,)
+    number of edges between a match of one kind and one of the other (`FAR_AWAY` at most). saving (K,)
     float32: what such a rewrite saves, and cost: the price of the graph, both in percent of the episode's start.
     """
 
@@ -89,10 +91,26 @@ def nearness_after(before: TokenState, step: TokenStep, after: TokenState) -> np
 
 
 @dataclass(frozen=True, eq=False)
+class Demonstration:
+    """What an expert's episode of T + 1 states tells of the K kinds of matches in each: was one taken, then or later?
+
+    Equality saturation and chains find sequences in which many a step saves nothing by itself. The order of steps in
+    different places of a graph is of no account, and so does not show here.
+
+    taken, each (K,) float32: the share of its matches that the expert takes, in this step or later. gain, each (K,)
+    float32: the most that such a match leads to, in percent of the start's price, discounted; 0 where none is taken.
+    """
+
+    taken: tuple[np.ndarray, ...]
+    gain: tuple[np.ndarray, ...]
+
+
+@dataclass(frozen=True, eq=False)
 class TokenEpisode:
     """T steps through T + 1 states of graph number `graph`; `terminated` if the agent ended it by choice.
 
-    `unit_percent` is the unit of prices in its tokens, in percent of the start's price.
+    `unit_percent` is the unit of prices in its tokens, in percent of the start's price; `demonstration` is what it
+    tells if an expert played it.
     """
 
     graph: int
@@ -100,6 +118,7 @@ class TokenEpisode:
     states: tuple[TokenState, ...]
     steps: tuple[TokenStep, ...]
     terminated: bool
+    demonstration: Demonstration | None = None
 
     def __post_init__(self) -> None:
         if len(self.states) != len(self.steps) + 1:
@@ -108,11 +127,21 @@ class TokenEpisode:
             raise InputError(f"token rollouts: the unit of prices must be positive, not {self.unit_percent} percent")
         for before, step, after in zip(self.states, self.steps, self.states[1:], strict=False):
             _check_step(before, step, after)
+        if self.demonstration is not None:
+            _check_demonstration(self.demonstration, self.states)
 
     @property
     def num_steps(self) -> int:
         """T."""
         return len(self.steps)
+
+
+def _check_demonstration(demonstration: Demonstration, states: Sequence[TokenState]) -> None:
+    """Raise `InputError` unless every kind of every state has both labels, and they are finite."""
+    kinds = [(len(state.token),) for state in states]
+    for labels in (demonstration.taken, demonstration.gain):
+        if [of_kinds.shape for of_kinds in labels] != kinds or not all(np.isfinite(of).all() for of in labels):
+            raise InputError("token rollouts: a demonstration does not tell of every kind in its episode's states")
 
 
 def _check_step(before: TokenState, step: TokenStep, after: TokenState) -> None:

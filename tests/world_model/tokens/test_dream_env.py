@@ -7,7 +7,7 @@ import pytest
 import torch
 from support.token_dreams import EMBEDDING, Entry, Set, any_valid, dream, knowledge, stacked, state
 
-from rlflow.representation.token_distances import FAR_AWAY
+from rlflow.representation.token_rollouts import FAR_AWAY
 from rlflow.world_model.dream_env import INVALID_ACTION_REWARD
 from rlflow.world_model.tokens.dream_env import TokenDreamEnv
 

@@ -6,7 +6,7 @@ import pytest
 import torch
 from support.token_dreams import Entry, Set, any_valid, knowledge, memory, present, stacked, state
 
-from rlflow.representation.token_distances import FAR_AWAY
+from rlflow.representation.token_rollouts import FAR_AWAY
 from rlflow.world_model.tokens.birth_sets import NONE
 from rlflow.world_model.tokens.config import TokenDreamConfig
 from rlflow.world_model.tokens.imagination import KindStates, imagine

@@ -22,7 +22,7 @@ from pathlib import Path
 import cma
 import numpy as np
 import torch
-from torch.nn.utils import parameters_to_vector, vector_to_parameters
+from torch.nn.utils import parameters_to_vector
 
 from rlflow.agents.scores import mean_return
 from rlflow.agents.selection import Selection
@@ -124,7 +124,10 @@ def _mean_return(env: DreamEnv, policy: LinearPointer, weights: np.ndarray, drea
 
 
 def _set_weights(policy: LinearPointer, weights: np.ndarray) -> None:
-    vector_to_parameters(torch.from_numpy(weights).float(), policy.parameters())
+    parameters = list(policy.parameters())
+    parts = torch.from_numpy(weights).float().split([parameter.numel() for parameter in parameters])
+    for parameter, part in zip(parameters, parts, strict=True):
+        parameter.copy_(part)
 
 
 def _fingerprint(config: CmaEsConfig, seed: int, fingerprint: str, selects: bool) -> str:

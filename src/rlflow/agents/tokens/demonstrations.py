@@ -1,7 +1,7 @@
-"""Make demonstrations out of what searches find on small graphs (`representation/demonstrations.py`).
+"""Make demonstrations out of what searches find on small graphs (`Demonstration`).
 
     trajectory = method.optimise(graph, budget).trajectory        of a method whose rewriter shares
-    demonstration = demonstrate(process, bank, trajectory)
+    episode = demonstrate(process, bank, trajectory, GainConfig())
 
 What a step leads to is told by the steps that depend on it: those that take or read what it made or rewired, and what
 these made in turn. Its gain is the best that any number of them saves together, discounted by how many they are, so
@@ -19,8 +19,7 @@ import numpy as np
 from rlflow.agents.token_collection import state_of
 from rlflow.environments.token_process import Place, Situation, TokenProcess, place_of
 from rlflow.ir.graph import Graph
-from rlflow.representation.demonstrations import Demonstration
-from rlflow.representation.token_rollouts import TokenEpisode, TokenStep
+from rlflow.representation.token_rollouts import Demonstration, TokenEpisode, TokenStep
 from rlflow.representation.token_shards import TokenBank
 from rlflow.rules.matching.match import Match
 from rlflow.rules.matching.rewriter import Location
@@ -35,7 +34,7 @@ class GainConfig:
     horizon: int = 30
 
 
-def demonstrate(process: TokenProcess, bank: TokenBank, trajectory: Trajectory, config: GainConfig) -> Demonstration:
+def demonstrate(process: TokenProcess, bank: TokenBank, trajectory: Trajectory, config: GainConfig) -> TokenEpisode:
     """Follow a trajectory from the process's start; what it was recorded with must match as the process does."""
     situations, steps, taken = [process.start()], list[TokenStep](), list[Match]()
     numbers = {rule.id: number for number, rule in enumerate(process.rules)}
@@ -49,10 +48,10 @@ def demonstrate(process: TokenProcess, bank: TokenBank, trajectory: Trajectory, 
 
     gains = _gains(situations, taken, config)
     states = tuple(state_of(situation, bank) for situation in situations)
-    episode = TokenEpisode(0, process.unit_percent, states, tuple(steps), terminated=True)
     left = {place_of(match): (number, gain) for number, (match, gain) in enumerate(zip(taken, gains, strict=True))}
     labels = [_labels(situation, number, left) for number, situation in enumerate(situations)]
-    return Demonstration(episode, tuple(share for share, _ in labels), tuple(gain for _, gain in labels))
+    told = Demonstration(tuple(share for share, _ in labels), tuple(gain for _, gain in labels))
+    return TokenEpisode(0, process.unit_percent, states, tuple(steps), terminated=True, demonstration=told)
 
 
 def _labels(situation: Situation, now: int, left: Mapping[Place, tuple[int, float]]) -> tuple[np.ndarray, np.ndarray]:

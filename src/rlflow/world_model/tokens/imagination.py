@@ -17,7 +17,7 @@ import torch
 from torch import Tensor
 
 from rlflow.nn.masking import sample_categorical
-from rlflow.representation.token_distances import FAR_AWAY
+from rlflow.representation.token_rollouts import FAR_AWAY
 from rlflow.world_model.tokens.birth_sets import NONE
 from rlflow.world_model.tokens.config import TokenDreamConfig
 from rlflow.world_model.tokens.knowledge import Knowledge

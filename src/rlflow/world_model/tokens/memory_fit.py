@@ -10,8 +10,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from rlflow.representation.token_distances import FAR_AWAY
-from rlflow.representation.token_rollouts import TokenEpisode
+from rlflow.representation.token_rollouts import FAR_AWAY, TokenEpisode
 from rlflow.world_model.optimisation import descend
 from rlflow.world_model.tokens.birth_sets import NONE, BirthSets, StepSets
 from rlflow.world_model.tokens.config import TokenModelConfig

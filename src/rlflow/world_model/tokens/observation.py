@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from rlflow.representation.token_distances import FAR_AWAY
+from rlflow.representation.token_rollouts import FAR_AWAY
 from rlflow.world_model.tokens.imagination import KindStates
 
 _EXTRAS = 3  # saving, count, nearness

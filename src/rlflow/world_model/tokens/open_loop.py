@@ -19,8 +19,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from rlflow.representation.token_distances import FAR_AWAY
-from rlflow.representation.token_rollouts import TokenEpisode, nearness_after
+from rlflow.representation.token_rollouts import FAR_AWAY, TokenEpisode, nearness_after
 from rlflow.world_model.tokens.birth_sets import NONE
 from rlflow.world_model.tokens.imagination import KindStates
 from rlflow.world_model.tokens.starts import visited_states

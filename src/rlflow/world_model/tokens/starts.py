@@ -9,8 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from rlflow.representation.token_distances import FAR_AWAY
-from rlflow.representation.token_rollouts import TokenEpisode, TokenState, nearness_after
+from rlflow.representation.token_rollouts import FAR_AWAY, TokenEpisode, TokenState, nearness_after
 from rlflow.world_model.tokens.imagination import KindStates
 
 

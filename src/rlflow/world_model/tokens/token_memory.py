@@ -16,7 +16,7 @@ import torch
 from torch import Tensor, nn
 
 from rlflow.nn.mlp import mlp
-from rlflow.representation.token_distances import FAR_AWAY
+from rlflow.representation.token_rollouts import FAR_AWAY
 
 MOST_GONE = 3
 """Matches of one kind that one rewrite ends, at most: more are told as so many."""

@@ -14,13 +14,12 @@ import dataclasses
 import hashlib
 import json
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 
 import torch
 
 from rlflow.errors import InputError
-from rlflow.representation.demonstrations import Demonstration
 from rlflow.representation.token_rollouts import TokenRollouts
 from rlflow.world_model.checkpoint import read_checkpoint, write_checkpoint
 from rlflow.world_model.held_out import split_episodes
@@ -39,7 +38,6 @@ OnEpoch = Callable[[int, dict[str, float]], None]
 
 def fit_token_model(
     rollouts: TokenRollouts,
-    demonstrations: Sequence[Demonstration],
     config: TokenModelConfig,
     *,
     seed: int,
@@ -56,7 +54,7 @@ def fit_token_model(
         raise InputError("world model: the rollouts hold no step; collect some with collect_rollouts")
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
-        fit = _Fit(rollouts, demonstrations, config, seed)
+        fit = _Fit(rollouts, config, seed)
     start = fit.restore(checkpoint) if checkpoint is not None else 0
     for epoch in range(start, config.encoder_epochs + config.epochs):
         metrics = fit.run_epoch(epoch)
@@ -72,25 +70,18 @@ def fit_token_model(
 class _Fit:
     """All that a fit carries from epoch to epoch, which is all that its checkpoint holds."""
 
-    def __init__(
-        self,
-        rollouts: TokenRollouts,
-        demonstrations: Sequence[Demonstration],
-        config: TokenModelConfig,
-        seed: int,
-    ) -> None:
+    def __init__(self, rollouts: TokenRollouts, config: TokenModelConfig, seed: int) -> None:
         self.config = config
         self.run = _fingerprint(rollouts, config, seed)
         self.generator = torch.Generator().manual_seed(seed)
         arguments = TokenModelArguments(rollouts.vocabulary, rollouts.library_hash, config)
         self.model = TokenWorldModel(arguments)
         training, held_out = split_episodes(len(rollouts.episodes), config.held_out_fraction, seed)
-        played = [rollouts.episodes[index] for index in training]
-        self.training = [*played, *(demonstration.episode for demonstration in demonstrations)]
+        self.training = [rollouts.episodes[index] for index in training]
         self.held_out = [rollouts.episodes[index] for index in held_out]
         self.table = TokenTable(rollouts.tokens)
         self.operators = edit_operators(rollouts.tokens, len(rollouts.vocabulary.operators))
-        labels = token_labels(played, demonstrations, self.operators)
+        labels = token_labels(self.training, self.operators)
         self.encoder_fit = TokenEncoderFit(self.model.encoder, self.table, labels, config)
         self.memory_fit: TokenMemoryFit | None = None
 
