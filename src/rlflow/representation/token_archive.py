@@ -204,8 +204,10 @@ def _sizes(packed: Mapping[str, np.ndarray]) -> dict[str, int]:
 
 def _narrow(array: np.ndarray) -> np.ndarray:
     """Integers in the narrowest type that holds them all."""
-    if array.dtype.kind != "i" or not array.size:
+    if array.dtype.kind != "i":
         return array
+    if not array.size:
+        return array.astype(np.int8)
     return array.astype(np.result_type(np.min_scalar_type(array.min()), np.min_scalar_type(array.max())))
 
 

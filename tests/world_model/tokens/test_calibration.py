@@ -50,7 +50,8 @@ def test_errors_are_in_units_of_sigma():
     episode = written_episode([A], [A, B, C, D], unit_percent=0.5)
     sigma = torch.tensor([0.1, 0.2, 0.3, 0.4])
     read = torch.asinh(torch.tensor(SAVED)) + torch.tensor([0.0, 0.2, 0.0, 0.0])
-    errors = relative_errors(TokenReading(torch.zeros(4, 1), read, sigma), labels([episode]))
+    reading = TokenReading(torch.zeros(4, 1), read, sigma, taken=torch.zeros(4), gain=torch.zeros(4))
+    errors = relative_errors(reading, labels([episode]))
     assert errors == pytest.approx([0, -1, 0, 0, 0], abs=1e-5)  # the kinds A; B; C, D; D
 
 
