@@ -16,6 +16,7 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TypeVar
 
 import numpy as np
 
@@ -26,7 +27,7 @@ from rlflow.ir.graph import Graph
 from rlflow.ir.node import Ref
 from rlflow.representation.price_profile import PriceProfile
 from rlflow.representation.state_tokens import StateTokens
-from rlflow.representation.token_distances import distances
+from rlflow.representation.token_distances import MatchDistances
 from rlflow.representation.token_rollouts import TokenStep
 from rlflow.representation.tokeniser import Tokeniser
 from rlflow.representation.vocabulary import Vocabulary
@@ -34,37 +35,57 @@ from rlflow.rules.matching.match import Match
 from rlflow.rules.matching.rewriter import Location, Rewriter
 from rlflow.rules.rule import Rule
 
+T = TypeVar("T", float, np.ndarray)
+
+
+Place = tuple[str, tuple[Ref, ...], tuple[tuple[str, Ref], ...], tuple[int, ...]]
+
 
 @dataclass(frozen=True, eq=False)
 class Situation:
     """A graph on the way, with the K kinds of matches that it has.
 
-    distance (K, K) int8 between kinds, saving (K,) float32 by a rewrite of each kind and cost in percent of the start's
-    price.
+    saving (K,) float32: by a rewrite of each kind; cost: the price; both in percent of the start's price.
     """
 
     graph: Graph
-    runtime_ms: float
     cost: float
     kinds: StateTokens
     saving: np.ndarray
 
     @cached_property
     def distance(self) -> np.ndarray:
-        """(K, K) int8, see `token_distances`."""
-        return distances(self.graph, [match for _, match in self.kinds.matches], self.kinds.token_of)
+        """(K, K) int8 between kinds, see `token_distances`."""
+        return self._distances.groups_apart()
+
+    def distance_from(self, number: int) -> np.ndarray:
+        """(K,) int8 from match `number` to the nearest of each kind."""
+        return self._distances.apart_from(number)
+
+    @cached_property
+    def kind_at(self) -> dict[Place, int]:
+        """The kind of each match, by what tells the match from all others of its graph."""
+        return {
+            place_of(match): kind
+            for (_, match), kind in zip(self.kinds.matches, self.kinds.token_of.tolist(), strict=True)
+        }
+
+    @cached_property
+    def number_at(self) -> dict[Location, int]:
+        """The number of each match, by its rule and its location."""
+        return {location: number for number, (location, _) in enumerate(self.kinds.matches)}
 
     def first(self, kind: int) -> int:
         """Return the number of the first match of a kind, in the order of rules and locations."""
-        return int(np.argmax(self.kinds.token_of == kind))
-
-    def number_of(self, rule: int, location: int) -> int:
-        """Return the number of the match at a location of a rule. `KeyError` if there is none."""
-        return self._numbers[Location(rule, location)]
+        return self._firsts[kind]
 
     @cached_property
-    def _numbers(self) -> dict[Location, int]:
-        return {place: number for number, (place, _) in enumerate(self.kinds.matches)}
+    def _firsts(self) -> list[int]:
+        return _firsts(self.kinds)
+
+    @cached_property
+    def _distances(self) -> MatchDistances:
+        return MatchDistances(self.graph, [match for _, match in self.kinds.matches], self.kinds.token_of)
 
 
 class TokenProcess:
@@ -109,11 +130,12 @@ class TokenProcess:
         """The situation in a graph that rewriting has led to."""
         kinds = self._tokeniser.tokens(graph, self.profile)
         runtime_ms = self.evaluator.confirmed_ms(graph)
-        situation = Situation(graph, runtime_ms, self._percent(runtime_ms), kinds, np.zeros(0, np.float32))
-        firsts = (kinds.matches[situation.first(kind)][1] for kind in range(len(kinds.tokens)))
-        after_ms = [self.evaluator.runtime_after_ms(graph, match) for match in firsts]
-        saving = np.array([self._percent(runtime_ms - ms) for ms in after_ms], np.float32)
-        return Situation(graph, runtime_ms, situation.cost, kinds, saving)
+        firsts = ((place, kinds.matches[place][1]) for place in _firsts(kinds))
+        after_ms = [
+            self.evaluator.runtime_after_ms(graph, match) for _, match in self.evaluator.foreseen(graph, firsts)
+        ]
+        saving = self._percent(runtime_ms - np.array(after_ms)).astype(np.float32)
+        return Situation(graph, self._percent(runtime_ms), kinds, saving)
 
     def step(self, before: Situation, kind: int) -> tuple[Situation, TokenStep]:
         """Carry out the first match of a kind; return the situation after it, and what became of the matches."""
@@ -123,18 +145,23 @@ class TokenProcess:
         """Carry out one match, by its number in the situation; return what `step` does."""
         _, match = before.kinds.matches[number]
         after = self.at(self.evaluator.rewritten(before.graph, match))
-        return after, _what_became(before, after, match, int(before.kinds.token_of[number]))
+        return after, _what_became(before, after, number)
 
-    def _percent(self, ms: float) -> float:
+    def _percent(self, ms: T) -> T:
         return 100.0 * ms / self.start_ms
 
 
-def _what_became(before: Situation, after: Situation, taken: Match, kind: int) -> TokenStep:
-    """Compare the matches of two situations, between which one match was carried out."""
-    was, now = _kind_by_place(before.kinds), _kind_by_place(after.kinds)
+def _firsts(kinds: StateTokens) -> list[int]:
+    """The place of the first match of each kind; kinds are numbered in the order in which they are met."""
+    return np.unique(kinds.token_of, return_index=True)[1].tolist()  # type: ignore[no-any-return]
+
+
+def _what_became(before: Situation, after: Situation, taken: int) -> TokenStep:
+    """Compare the matches of two situations, between which match number `taken` was carried out."""
+    was, now = dict(before.kind_at), after.kind_at
     gone = np.zeros(len(before.kinds.tokens), dtype=np.int64)
     turned: Counter[tuple[int, int]] = Counter()
-    was.pop(place_of(taken))
+    was.pop(place_of(before.kinds.matches[taken][1]))
     for place, old in was.items():
         if place not in now:
             gone[old] += 1
@@ -142,29 +169,15 @@ def _what_became(before: Situation, after: Situation, taken: Match, kind: int) -
             turned[old, now[place]] += 1
     born = Counter(new for place, new in now.items() if place not in was)
     return TokenStep(
-        chosen=kind,
+        chosen=int(before.kinds.token_of[taken]),
         reward=before.cost - after.cost,
-        distance=_distance_from(before, taken),
+        distance=before.distance_from(taken),
         gone=gone,
         turned=np.array([(*kinds, number) for kinds, number in sorted(turned.items())], np.int64).reshape(-1, 3),
         born=np.array(sorted(born.items()), np.int64).reshape(-1, 2),
     )
 
 
-Place = tuple[str, tuple[Ref, ...], tuple[tuple[str, Ref], ...], tuple[int, ...]]
-
-
 def place_of(match: Match) -> Place:
     """What tells a match from all others of its graph, and is the same where an edit has only made it look again."""
     return match.rule.id, match.roots, tuple(sorted(match.bindings.items())), match.source
-
-
-def _kind_by_place(kinds: StateTokens) -> dict[Place, int]:
-    return dict(zip((place_of(match) for _, match in kinds.matches), kinds.token_of.tolist(), strict=True))
-
-
-def _distance_from(situation: Situation, taken: Match) -> np.ndarray:
-    """(K,) int8: from one match to the nearest of each kind."""
-    matches = [match for _, match in situation.kinds.matches]
-    groups = situation.kinds.token_of + 1
-    return distances(situation.graph, [taken, *matches], np.concatenate([[0], groups]))[0, 1:]

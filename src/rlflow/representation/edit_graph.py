@@ -77,7 +77,7 @@ class EditGraphs:
         node = edit.added.get(identifier)
         if node is not None:
             return tuple(i for i in node.sources if i not in edit.added and runs(graph.nodes[i]))
-        readers = graph.consumers[identifier]
+        readers = tuple(i for i in graph.consumers[identifier] if runs(graph.nodes[i]))
         sources = self._running_sources(graph, graph.nodes[identifier])
         return (*sources, *readers) if len(readers) <= self._max_readers else sources
 

@@ -74,7 +74,7 @@ class MatchToken:
         rows = [(r, o, *f, p) for r, o, f, p in zip(role, op, features.tolist(), price.tolist(), strict=True)]
         order = _canonical_order(rows, (before, after))
         place = {node: number for number, node in enumerate(order)}
-        arrays = (
+        return cls.of_arrays(
             np.array(op, np.int64)[order],
             np.array(role, np.int64)[order],
             np.ascontiguousarray(features[order]),
@@ -82,7 +82,20 @@ class MatchToken:
             _edges(before, place),
             _edges(after, place),
         )
-        return cls(*arrays, _digest(arrays))
+
+    @classmethod
+    def of_arrays(
+        cls,
+        op: np.ndarray,
+        role: np.ndarray,
+        features: np.ndarray,
+        price: np.ndarray,
+        edges_before: np.ndarray,
+        edges_after: np.ndarray,
+    ) -> MatchToken:
+        """Make the token of arrays that are in order already, those of a token that was stored."""
+        key = _digest((op, role, features, price, edges_before, edges_after))
+        return cls(op, role, features, price, edges_before, edges_after, key)
 
     @property
     def num_nodes(self) -> int:

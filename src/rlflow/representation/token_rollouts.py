@@ -13,7 +13,7 @@ The invariant: rollouts that load are whole. Every index, number and length is c
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -43,12 +43,16 @@ class TokenState:
 
     def __post_init__(self) -> None:
         kinds = len(self.token)
-        shapes = {"count": (kinds,), "distance": (kinds, kinds), "saving": (kinds,)}
-        wrong = [name for name, shape in shapes.items() if getattr(self, name).shape != shape]
-        if wrong:
-            raise InputError(f"token rollouts: a state of {kinds} kinds has {', '.join(wrong)} of another shape")
-        if kinds and self.count.min() < 1:
-            raise InputError("token rollouts: a state lists a kind of which it has no match")
+        shapes = {"token": (kinds,), "count": (kinds,), "distance": (kinds, kinds), "saving": (kinds,)}
+        _check_shapes(f"a state of {kinds} kinds", self, shapes)
+        if len(np.unique(self.token)) != kinds or self.count.min(initial=1) < 1:
+            raise InputError("token rollouts: a state lists a kind twice, or one of which it has no match")
+        if (
+            not _are_distances(self.distance)
+            or self.distance.diagonal().any()
+            or (self.distance != self.distance.T).any()
+        ):
+            raise InputError("token rollouts: the distances between the kinds of a state are none")
         if not (np.isfinite(self.saving).all() and np.isfinite(self.cost)):
             raise InputError("token rollouts: a saving or a cost is not finite")
 
@@ -87,10 +91,26 @@ def nearness_after(before: TokenState, step: TokenStep, after: TokenState) -> np
 
 
 @dataclass(frozen=True, eq=False)
+class Demonstration:
+    """What an expert's episode of T + 1 states tells of the K kinds of matches in each: was one taken, then or later?
+
+    Equality saturation and chains find sequences in which many a step saves nothing by itself. The order of steps in
+    different places of a graph is of no account, and so does not show here.
+
+    taken, each (K,) float32: the share of its matches that the expert takes, in this step or later. gain, each (K,)
+    float32: the most that such a match leads to, in percent of the start's price, discounted; 0 where none is taken.
+    """
+
+    taken: tuple[np.ndarray, ...]
+    gain: tuple[np.ndarray, ...]
+
+
+@dataclass(frozen=True, eq=False)
 class TokenEpisode:
     """T steps through T + 1 states of graph number `graph`; `terminated` if the agent ended it by choice.
 
-    `unit_percent` is the unit of prices in its tokens, in percent of the start's price.
+    `unit_percent` is the unit of prices in its tokens, in percent of the start's price; `demonstration` is what it
+    tells if an expert played it.
     """
 
     graph: int
@@ -98,6 +118,7 @@ class TokenEpisode:
     states: tuple[TokenState, ...]
     steps: tuple[TokenStep, ...]
     terminated: bool
+    demonstration: Demonstration | None = None
 
     def __post_init__(self) -> None:
         if len(self.states) != len(self.steps) + 1:
@@ -106,6 +127,8 @@ class TokenEpisode:
             raise InputError(f"token rollouts: the unit of prices must be positive, not {self.unit_percent} percent")
         for before, step, after in zip(self.states, self.steps, self.states[1:], strict=False):
             _check_step(before, step, after)
+        if self.demonstration is not None:
+            _check_demonstration(self.demonstration, self.states)
 
     @property
     def num_steps(self) -> int:
@@ -113,11 +136,28 @@ class TokenEpisode:
         return len(self.steps)
 
 
+def _check_demonstration(demonstration: Demonstration, states: Sequence[TokenState]) -> None:
+    """Raise `InputError` unless every kind of every state has both labels, and they are finite."""
+    kinds = [(len(state.token),) for state in states]
+    for labels in (demonstration.taken, demonstration.gain):
+        if [of_kinds.shape for of_kinds in labels] != kinds or not all(np.isfinite(of).all() for of in labels):
+            raise InputError("token rollouts: a demonstration does not tell of every kind in its episode's states")
+
+
 def _check_step(before: TokenState, step: TokenStep, after: TokenState) -> None:
     """Raise `InputError` unless the matches before, less those gone, plus those born, are the matches after."""
-    kinds = len(before.token)
-    if not 0 <= step.chosen < kinds or step.distance.shape != (kinds,) or step.gone.shape != (kinds,):
-        raise InputError(f"token rollouts: a step does not fit its state of {kinds} kinds")
+    kinds, kinds_after = len(before.token), len(after.token)
+    shapes = {"distance": (kinds,), "gone": (kinds,), "turned": (len(step.turned), 3), "born": (len(step.born), 2)}
+    _check_shapes(f"a step from {kinds} kinds", step, shapes)
+    ends = np.array([kinds, kinds_after, np.iinfo(np.int64).max])
+    in_range = (
+        0 <= step.chosen < kinds
+        and step.gone.min(initial=0) >= 0
+        and ((step.turned >= (0, 0, 1)) & (step.turned < ends)).all()
+        and ((step.born >= (0, 1)) & (step.born < ends[1:])).all()
+    )
+    if not in_range or not _are_distances(step.distance) or not np.isfinite(step.reward):
+        raise InputError(f"token rollouts: a step does not fit its state of {kinds} kinds, or that after it")
     left, come = before.count - step.gone, np.zeros(len(after.token), dtype=np.int64)
     left[step.chosen] -= 1
     np.subtract.at(left, step.turned[:, 0], step.turned[:, 2])
@@ -132,15 +172,28 @@ def _check_step(before: TokenState, step: TokenStep, after: TokenState) -> None:
         raise InputError("token rollouts: the matches after a step are not those before it, less gone, plus born")
 
 
+def _check_shapes(what: str, holder: object, shapes: Mapping[str, tuple[int, ...]]) -> None:
+    wrong = [name for name, shape in shapes.items() if getattr(holder, name).shape != shape]
+    if wrong:
+        raise InputError(f"token rollouts: {what} has {', '.join(wrong)} of another shape")
+
+
+def _are_distances(distance: np.ndarray) -> bool:
+    return bool(((distance >= 0) & (distance <= FAR_AWAY)).all())
+
+
 @dataclass(frozen=True, eq=False)
 class TokenRollouts:
     """Distinct tokens and the episodes that show them.
 
-    graphs: names of the graphs that were optimised. vocabulary: of the tokens. library_hash: of the rule library that
-    the episodes were collected with. evaluations: rewrites that were carried out to know all savings.
+    rule_of: of each token the first, by its stable id, of the rules by which it was met; for diagnostics and baselines,
+    never a network's input. graphs: names of the graphs that were optimised. vocabulary: of the tokens. library_hash:
+    of the rule library that the episodes were collected with. evaluations: rewrites that were carried out to know all
+    savings.
     """
 
     tokens: tuple[MatchToken, ...]
+    rule_of: tuple[str, ...]
     episodes: tuple[TokenEpisode, ...]
     graphs: tuple[str, ...]
     vocabulary: Vocabulary
@@ -149,6 +202,13 @@ class TokenRollouts:
 
     def __post_init__(self) -> None:
         known = len(self.tokens)
+        if len(self.rule_of) != known:
+            raise InputError(f"token rollouts: {len(self.rule_of)} rules for {known} tokens; name one for each")
+        if len({token.key for token in self.tokens}) != known:
+            raise InputError("token rollouts: a token is there twice")
+        operators, features = len(self.vocabulary.operators), len(self.vocabulary.features)
+        if any(token.op.max(initial=0) >= operators or token.features.shape[1] != features for token in self.tokens):
+            raise InputError(f"token rollouts: a token is not in the vocabulary of {operators} operators")
         for number, episode in enumerate(self.episodes):
             if not 0 <= episode.graph < len(self.graphs):
                 raise InputError(f"token rollouts: episode {number} is of a graph that has no name")
@@ -160,40 +220,3 @@ class TokenRollouts:
     def num_steps(self) -> int:
         """The number of interactions with the real environment."""
         return sum(episode.num_steps for episode in self.episodes)
-
-
-def merged(parts: Sequence[TokenRollouts]) -> TokenRollouts:
-    """Return the episodes of all parts, in their order; `InputError` if they differ in library or vocabulary.
-
-    Collections of several workers become one like that. Tokens are told apart by their keys.
-    """
-    first, *others = parts
-    for other in others:
-        if (other.library_hash, other.vocabulary) != (first.library_hash, first.vocabulary):
-            raise InputError("token rollouts: the parts were collected with different rules or vocabularies")
-    graphs = tuple(dict.fromkeys(name for part in parts for name in part.graphs))
-    place_of_key: dict[bytes, int] = {}
-    tokens: list[MatchToken] = []
-    episodes: list[TokenEpisode] = []
-    for part in parts:
-        places = np.array([_placed(token, place_of_key, tokens) for token in part.tokens], dtype=np.int64)
-        for episode in part.episodes:
-            graph = graphs.index(part.graphs[episode.graph])
-            episodes.append(_renumbered(episode, graph, places))
-    evaluations = sum(part.evaluations for part in parts)
-    return TokenRollouts(tuple(tokens), tuple(episodes), graphs, first.vocabulary, first.library_hash, evaluations)
-
-
-def _placed(token: MatchToken, place_of_key: dict[bytes, int], tokens: list[MatchToken]) -> int:
-    place = place_of_key.setdefault(token.key, len(tokens))
-    if place == len(tokens):
-        tokens.append(token)
-    return place
-
-
-def _renumbered(episode: TokenEpisode, graph: int, places: np.ndarray) -> TokenEpisode:
-    states: Iterable[TokenState] = (
-        TokenState(places[state.token], state.count, state.distance, state.saving, state.cost)
-        for state in episode.states
-    )
-    return TokenEpisode(graph, episode.unit_percent, tuple(states), episode.steps, episode.terminated)

@@ -1,7 +1,7 @@
-"""Make demonstrations out of what searches find on small graphs (`representation/demonstrations.py`).
+"""Make demonstrations out of what searches find on small graphs (`Demonstration`).
 
     trajectory = method.optimise(graph, budget).trajectory        of a method whose rewriter shares
-    demonstration = demonstrate(process, bank, trajectory)
+    episode = demonstrate(process, bank, trajectory, GainConfig())
 
 What a step leads to is told by the steps that depend on it: those that take or read what it made or rewired, and what
 these made in turn. Its gain is the best that any number of them saves together, discounted by how many they are, so
@@ -16,12 +16,13 @@ from itertools import pairwise
 
 import numpy as np
 
-from rlflow.agents.token_collection import TokenBank
+from rlflow.agents.token_collection import state_of
 from rlflow.environments.token_process import Place, Situation, TokenProcess, place_of
 from rlflow.ir.graph import Graph
-from rlflow.representation.demonstrations import Demonstration
-from rlflow.representation.token_rollouts import TokenEpisode, TokenStep
+from rlflow.representation.token_rollouts import Demonstration, TokenEpisode, TokenStep
+from rlflow.representation.token_shards import TokenBank
 from rlflow.rules.matching.match import Match
+from rlflow.rules.matching.rewriter import Location
 from rlflow.trajectory.record import Trajectory
 
 
@@ -33,24 +34,24 @@ class GainConfig:
     horizon: int = 30
 
 
-def demonstrate(process: TokenProcess, bank: TokenBank, trajectory: Trajectory, config: GainConfig) -> Demonstration:
+def demonstrate(process: TokenProcess, bank: TokenBank, trajectory: Trajectory, config: GainConfig) -> TokenEpisode:
     """Follow a trajectory from the process's start; what it was recorded with must match as the process does."""
     situations, steps, taken = [process.start()], list[TokenStep](), list[Match]()
     numbers = {rule.id: number for number, rule in enumerate(process.rules)}
     for recorded in trajectory.steps:
         before = situations[-1]
-        number = before.number_of(numbers[recorded.rule], recorded.location)
+        number = before.number_at[Location(numbers[recorded.rule], recorded.location)]
         taken.append(before.kinds.matches[number][1])
         after, step = process.take(before, number)
         situations.append(after)
         steps.append(step)
 
     gains = _gains(situations, taken, config)
-    states = tuple(map(bank.state, situations))
-    episode = TokenEpisode(0, process.unit_percent, states, tuple(steps), terminated=True)
+    states = tuple(state_of(situation, bank) for situation in situations)
     left = {place_of(match): (number, gain) for number, (match, gain) in enumerate(zip(taken, gains, strict=True))}
     labels = [_labels(situation, number, left) for number, situation in enumerate(situations)]
-    return Demonstration(episode, tuple(share for share, _ in labels), tuple(gain for _, gain in labels))
+    told = Demonstration(tuple(share for share, _ in labels), tuple(gain for _, gain in labels))
+    return TokenEpisode(0, process.unit_percent, states, tuple(steps), terminated=True, demonstration=told)
 
 
 def _labels(situation: Situation, now: int, left: Mapping[Place, tuple[int, float]]) -> tuple[np.ndarray, np.ndarray]:

@@ -1,19 +1,17 @@
 """The world model: V and M, with the names of the rules, operators and features that they were fitted on."""
 
 import dataclasses
-import json
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
-from safetensors import SafetensorError
-from safetensors.torch import load_model, save_model
 from torch import Tensor, nn
 
-from rlflow.atomic_file import written_whole
 from rlflow.errors import InputError
 from rlflow.representation.action_space import ActionSpace
 from rlflow.representation.rollouts import Rollouts
 from rlflow.representation.vocabulary import Vocabulary
+from rlflow.world_model import stored
 from rlflow.world_model.pooled.config import WorldModelConfig
 from rlflow.world_model.pooled.graph_encoder import GraphEncoder
 from rlflow.world_model.pooled.mdn_rnn import MDNRNN
@@ -81,26 +79,16 @@ class WorldModel(nn.Module):
 
     def save(self, folder: Path) -> None:
         """Write `world_model.safetensors` and `world_model.json`; equal models give equal bytes."""
-        with written_whole(folder / "world_model.safetensors") as draft:
-            save_model(self, str(draft))
-        description = dataclasses.asdict(self.arguments)
-        (folder / "world_model.json").write_text(json.dumps(description, indent=2) + "\n")
+        stored.save(self, dataclasses.asdict(self.arguments), folder)
 
     @classmethod
     def load(cls, folder: Path) -> "WorldModel":
         """Read what `save` wrote, ready for use. Raises InputError where the folder holds no world model."""
-        try:
-            description = json.loads((folder / "world_model.json").read_text())
-            if "vocabulary" not in description:
-                raise InputError(
-                    f"world model: {folder} does not name its operators and features, so that nobody can tell what its "
-                    "numbers mean: it is of an earlier version; run fit_world_model"
-                )
-            description["rule_ids"] = tuple(description["rule_ids"])
-            description["vocabulary"] = Vocabulary.from_json(description["vocabulary"])
-            description["config"] = read_config(WorldModelConfig, description["config"])
-            model = cls(WorldModelArguments(**description))
-            load_model(model, str(folder / "world_model.safetensors"))
-        except (OSError, ValueError, KeyError, TypeError, RuntimeError, SafetensorError) as error:
-            raise InputError(f"world model: {folder} cannot be read ({error}); run fit_world_model") from error
-        return model.eval().requires_grad_(False)
+        return stored.load(folder, _built)
+
+
+def _built(description: dict[str, Any]) -> WorldModel:
+    config = read_config(WorldModelConfig, description["config"])
+    return WorldModel(
+        WorldModelArguments(**description | {"rule_ids": tuple(description["rule_ids"]), "config": config})
+    )

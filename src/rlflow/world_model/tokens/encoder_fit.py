@@ -20,7 +20,6 @@ from torch import Tensor
 from torch.nn import functional
 
 from rlflow.nn.mlp import mlp
-from rlflow.representation.demonstrations import Demonstration
 from rlflow.representation.edit_graph import ADDED
 from rlflow.representation.match_token import MatchToken
 from rlflow.representation.token_rollouts import TokenEpisode
@@ -51,14 +50,11 @@ class TokenLabels:
     gain_weight: Tensor
 
 
-def token_labels(
-    episodes: Sequence[TokenEpisode], demonstrations: Sequence[Demonstration], operators: np.ndarray
-) -> TokenLabels:
+def token_labels(episodes: Sequence[TokenEpisode], operators: np.ndarray) -> TokenLabels:
     """Labels of the tokens in these episodes; operators (T, 2V): what each removes and adds (`edit_operators`)."""
-    everything = [*episodes, *(demonstration.episode for demonstration in demonstrations)]
-    seen, saving = _savings(everything, len(operators))
-    born, births = _births(everything, operators)
-    shown, taken, gains = _worths(demonstrations, len(operators))
+    seen, saving = _savings(episodes, len(operators))
+    born, births = _births(episodes, operators)
+    shown, taken, gains = _worths(episodes, len(operators))
     place = np.flatnonzero(seen)
     columns = (
         np.arcsinh(saving),
@@ -94,14 +90,16 @@ def _births(episodes: Sequence[TokenEpisode], operators: np.ndarray) -> tuple[np
     return taken, births
 
 
-def _worths(demonstrations: Sequence[Demonstration], tokens: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def _worths(episodes: Sequence[TokenEpisode], tokens: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Weights by which each token was passed by experts and by which it was taken, and the gains of the latter.
 
     Every demonstration weighs the same. What is taken weighs more, the more it leads to.
     """
     passed, taken, gains = np.zeros(tokens), np.zeros(tokens), np.zeros(tokens)
-    for demonstration in demonstrations:
-        episode = demonstration.episode
+    for episode in episodes:
+        demonstration = episode.demonstration
+        if demonstration is None:
+            continue
         share = 1.0 / sum(int(state.count.sum()) for state in episode.states)
         for state, of_kind, gain in zip(episode.states, demonstration.taken, demonstration.gain, strict=True):
             units = np.maximum(gain, 0.0) / episode.unit_percent

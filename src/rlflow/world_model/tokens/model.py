@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
+import dataclasses
 from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
 
 from torch import nn
 
+from rlflow.errors import InputError
+from rlflow.representation.token_rollouts import TokenRollouts
 from rlflow.representation.vocabulary import Vocabulary
+from rlflow.world_model import stored
+from rlflow.world_model.settings import read_config
 from rlflow.world_model.tokens.config import TokenModelConfig
-from rlflow.world_model.tokens.token_encoder import TokenEncoder
+from rlflow.world_model.tokens.token_batch import TokenTable
+from rlflow.world_model.tokens.token_encoder import TokenEncoder, TokenReading
 from rlflow.world_model.tokens.token_memory import TokenMemory
 
 
@@ -32,3 +40,28 @@ class TokenWorldModel(nn.Module):
             len(vocabulary.operators), len(vocabulary.features), config.encoder_width, config.encoder_layers
         )
         self.memory = TokenMemory(config.encoder_width, config.metric_width, config.survival_width)
+
+    def read(self, rollouts: TokenRollouts) -> TokenReading:
+        """Read the tokens of rollouts. `InputError` if these are in another vocabulary than the model's."""
+        known, given = self.arguments.vocabulary, rollouts.vocabulary
+        if known != given:
+            difference = known.describe_difference(given)
+            raise InputError(
+                f"the rollouts are in another vocabulary than the world model's, {difference}: fit it on them with "
+                "fit_world_model"
+            )
+        return self.encoder.read(TokenTable(rollouts.tokens))
+
+    def save(self, folder: Path) -> None:
+        """Write `world_model.safetensors` and `world_model.json`; equal models give equal bytes."""
+        stored.save(self, dataclasses.asdict(self.arguments), folder)
+
+    @classmethod
+    def load(cls, folder: Path) -> TokenWorldModel:
+        """Read what `save` wrote, ready for use. Raises InputError where the folder holds no such world model."""
+        return stored.load(folder, _built)
+
+
+def _built(description: dict[str, Any]) -> TokenWorldModel:
+    config = read_config(TokenModelConfig, description["config"])
+    return TokenWorldModel(TokenModelArguments(**description | {"config": config}))

@@ -43,7 +43,12 @@ class TokenReading(NamedTuple):
 
 
 class TokenEncoder(nn.Module):
-    """Message passing over both sides of every token, then a sum over the nodes of each side."""
+    """Message passing over both sides of every token, then a sum over the nodes of each side.
+
+    `sigma_factor`, by which every sigma is multiplied, is 1 until the fit is over (`calibration.py`).
+    """
+
+    sigma_factor: Tensor
 
     def __init__(self, vocabulary_size: int, num_features: int, width: int, layers: int) -> None:
         super().__init__()
@@ -56,6 +61,7 @@ class TokenEncoder(nn.Module):
         self.readout = mlp([2 * width, width, width])
         self.saving = mlp([width + 1, width, 2])
         self.worth = mlp([width + 1, width, 2])
+        self.register_buffer("sigma_factor", torch.ones(()))
 
     def forward(self, batch: TokenBatch) -> TokenReading:
         """Read T tokens."""
@@ -71,8 +77,9 @@ class TokenEncoder(nn.Module):
         told = torch.cat([embedding, known[:, None]], dim=-1)
         correction, log_sigma = self.saving(told).unbind(dim=-1)
         saving = (known + correction).clamp(-_LARGEST_SAVING, _LARGEST_SAVING)
+        sigma = self.sigma_factor * log_sigma.clamp(-5.0, 2.0).exp()
         taken, gain = self.worth(told).unbind(dim=-1)
-        return TokenReading(embedding, saving, log_sigma.clamp(-5.0, 2.0).exp(), taken, nn.functional.softplus(gain))
+        return TokenReading(embedding, saving, sigma, taken, nn.functional.softplus(gain))
 
     def _known_saving(self, batch: TokenBatch, nodes: Tensor) -> Tensor:
         """What the prices of removed and added nodes tell, corrected node by node; (T,) in units."""

@@ -2,6 +2,7 @@
 
 V comes first, on the savings of all matches that were seen and on what those that were taken made possible
 (`encoder_fit`). Then V is frozen, every distinct token is read once, and M is fitted on what it reads (`memory_fit`).
+At last V's word for its own errors is put right on held-out episodes (`calibration`).
 
 The invariant: the same rollouts, settings and seed give the same weights, to the bit, whether the fit ran through or
 was killed and resumed.
@@ -13,17 +14,17 @@ import dataclasses
 import hashlib
 import json
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 
 import torch
 
 from rlflow.errors import InputError
-from rlflow.representation.demonstrations import Demonstration
 from rlflow.representation.token_rollouts import TokenRollouts
 from rlflow.world_model.checkpoint import read_checkpoint, write_checkpoint
 from rlflow.world_model.held_out import split_episodes
 from rlflow.world_model.tokens.birth_sets import birth_sets
+from rlflow.world_model.tokens.calibration import calibration_factor, relative_errors, unseen
 from rlflow.world_model.tokens.config import TokenModelConfig
 from rlflow.world_model.tokens.encoder_fit import TokenEncoderFit, edit_operators, token_labels
 from rlflow.world_model.tokens.memory_fit import TokenMemoryFit, pairs, same_outcome
@@ -37,7 +38,6 @@ OnEpoch = Callable[[int, dict[str, float]], None]
 
 def fit_token_model(
     rollouts: TokenRollouts,
-    demonstrations: Sequence[Demonstration],
     config: TokenModelConfig,
     *,
     seed: int,
@@ -54,7 +54,7 @@ def fit_token_model(
         raise InputError("world model: the rollouts hold no step; collect some with collect_rollouts")
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
-        fit = _Fit(rollouts, demonstrations, config, seed)
+        fit = _Fit(rollouts, config, seed)
     start = fit.restore(checkpoint) if checkpoint is not None else 0
     for epoch in range(start, config.encoder_epochs + config.epochs):
         metrics = fit.run_epoch(epoch)
@@ -63,30 +63,25 @@ def fit_token_model(
             fit.store(checkpoint, epoch + 1)
         if on_epoch is not None:
             on_epoch(epoch, metrics)
+    fit.calibrate()
     return fit.model.eval().requires_grad_(False)
 
 
 class _Fit:
     """All that a fit carries from epoch to epoch, which is all that its checkpoint holds."""
 
-    def __init__(
-        self,
-        rollouts: TokenRollouts,
-        demonstrations: Sequence[Demonstration],
-        config: TokenModelConfig,
-        seed: int,
-    ) -> None:
+    def __init__(self, rollouts: TokenRollouts, config: TokenModelConfig, seed: int) -> None:
         self.config = config
         self.run = _fingerprint(rollouts, config, seed)
         self.generator = torch.Generator().manual_seed(seed)
         arguments = TokenModelArguments(rollouts.vocabulary, rollouts.library_hash, config)
         self.model = TokenWorldModel(arguments)
-        training, _ = split_episodes(len(rollouts.episodes), config.held_out_fraction, seed)
-        played = [rollouts.episodes[index] for index in training]
-        self.training = [*played, *(demonstration.episode for demonstration in demonstrations)]
+        training, held_out = split_episodes(len(rollouts.episodes), config.held_out_fraction, seed)
+        self.training = [rollouts.episodes[index] for index in training]
+        self.held_out = [rollouts.episodes[index] for index in held_out]
         self.table = TokenTable(rollouts.tokens)
         self.operators = edit_operators(rollouts.tokens, len(rollouts.vocabulary.operators))
-        labels = token_labels(played, demonstrations, self.operators)
+        labels = token_labels(self.training, self.operators)
         self.encoder_fit = TokenEncoderFit(self.model.encoder, self.table, labels, config)
         self.memory_fit: TokenMemoryFit | None = None
 
@@ -106,6 +101,12 @@ class _Fit:
                 self.model.memory, embedding, steps, outcome, pairs(self.training), self.config
             )
         return self.memory_fit
+
+    def calibrate(self) -> None:
+        """Set the factor that puts V's sigmas right on what the held-out episodes alone show."""
+        if self.held_out:
+            errors = relative_errors(self.model.encoder.eval().read(self.table), unseen(self.held_out, self.training))
+            self.model.encoder.sigma_factor.fill_(calibration_factor(errors))
 
     def store(self, path: Path, epoch: int) -> None:
         """Write the checkpoint of a fit that is about to run `epoch`."""

@@ -1,0 +1,61 @@
+"""What V says of every match in a graph, read once for all matches that look alike."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+
+from rlflow.cost.base import CostModel
+from rlflow.ir.graph import Graph
+from rlflow.representation.match_token import MatchToken
+from rlflow.representation.price_profile import PriceProfile
+from rlflow.representation.state_tokens import StateTokens
+from rlflow.representation.tokeniser import Tokeniser
+from rlflow.rules.matching.rewriter import Rewriter
+from rlflow.world_model.tokens.model import TokenWorldModel
+from rlflow.world_model.tokens.token_batch import TokenTable
+
+_MAX_REMEMBERED = 100_000
+
+
+@dataclass(frozen=True, eq=False)
+class Opinion:
+    """Of the M matches in a graph: taken (M,), the logit that an expert takes it; gain (M,), log of 1 + units."""
+
+    state: StateTokens
+    taken: np.ndarray
+    gain: np.ndarray
+
+    def key_of(self, number: int) -> bytes:
+        """The key of the token of match `number`."""
+        return self.state.tokens[int(self.state.token_of[number])].key
+
+
+class TokenJudge:
+    """Reads matches of the graphs of one optimisation, which begins at `start`."""
+
+    def __init__(self, model: TokenWorldModel, start: Graph, rewriter: Rewriter, cost_model: CostModel) -> None:
+        self._model = model
+        self._tokeniser = Tokeniser(rewriter, cost_model, model.arguments.vocabulary)
+        self._profile = PriceProfile.of(start, self._tokeniser.cost_model)
+        self._told: dict[bytes, tuple[float, float]] = {}
+
+    def of(self, graph: Graph) -> Opinion:
+        """Read all matches in a graph."""
+        state = self._tokeniser.tokens(graph, self._profile)
+        self._read([token for token in state.tokens if token.key not in self._told])
+        told = np.array([self._told[token.key] for token in state.tokens], np.float64).reshape(-1, 2)
+        taken, gain = told[state.token_of].T
+        return Opinion(state, taken, gain)
+
+    @torch.no_grad()
+    def _read(self, tokens: list[MatchToken]) -> None:
+        if not tokens:
+            return
+        if len(self._told) >= _MAX_REMEMBERED:
+            self._told.clear()
+        reading = self._model.encoder.read(TokenTable(tokens))
+        for token, taken, gain in zip(tokens, reading.taken.tolist(), reading.gain.tolist(), strict=True):
+            self._told[token.key] = (taken, gain)
