@@ -18,7 +18,7 @@ class _WithoutMasks:
         self.action_masks = np.ones((self.buffer_size, self.n_envs, 1), dtype=np.float32)
 
     def to_torch(self, array: np.ndarray, copy: bool = True) -> torch.Tensor:
-        """As a tensor on the same memory: rows that were picked out for a minibatch are a copy already."""
+        """Return a tensor on the same memory: rows that were picked out for a minibatch are a copy already."""
         return super().to_torch(array, copy=False)  # type: ignore[misc]
 
 

@@ -48,7 +48,7 @@ class FactoredDistribution(ObservedMaskDistribution):
         return (chosen + place).squeeze(-1)
 
     def entropy_at(self, actions: Tensor) -> Tensor:
-        """That of the rule, plus that of the location under the rule of each of the actions (B, 2)."""
+        """Entropy (B,) of the rule, plus that of the location under the rule of each of the actions (B, 2)."""
         return self.entropy_given(actions[:, 0].long())
 
     def entropy_given(self, rule: Tensor) -> Tensor:

@@ -1,4 +1,4 @@
-"""What a policy sees of kinds of matches, the same in a dream and on a real graph."""
+"""The view that a policy has of kinds of matches, the same in a dream and on a real graph."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class TokenLayout:
         return self.max_kinds * self.width + 1
 
     def looks(self, embedding: Tensor, saving: Tensor) -> Tensor:
-        """What does not change of T tokens with embedding (T, W) and saving (T,): (T + 1, width).
+        """The unchanging part of how T tokens look, from embedding (T, W) and saving (T,): (T + 1, width).
 
         Count and nearness are left 0, and the last row is what an empty place looks like: all 0.
         """
@@ -69,5 +69,5 @@ class TokenLayout:
         return TokenView(kinds, kinds[..., -2] > 0, observation[..., -1:])
 
     def is_near(self, kinds: Tensor) -> Tensor:
-        """Of kinds (..., width): (...) bool, within an edge of the last rewrite."""
+        """Return (...) bool of kinds (..., width): they lie within an edge of the last rewrite."""
         return kinds[..., -1] > _BEYOND_AN_EDGE
