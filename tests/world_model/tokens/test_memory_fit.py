@@ -51,7 +51,7 @@ def test_a_step_whose_outcome_no_other_had_is_left_out():
 
 
 def test_likeness_weighs_the_others():
-    """On a line at 0, 1 and 3, in a space as it is: the other set of the first step's outcome is at 1, the wrong at 9."""
+    """On a line at 0, 1 and 3: the other set with the outcome of the first step is at 1, the wrong one at 9."""
     made = memory()
     made.metric.weight[0, 0] = 1.0
     embedding = torch.tensor([[0.0, 0.0], [1.0, 0.0], [3.0, 0.0]])
@@ -82,7 +82,8 @@ def test_pairs_are_those_near_by():
             for kind, token in enumerate(state.token.tolist()):
                 if step.distance[kind] < FAR_AWAY:
                     count = state.count[kind] - (kind == step.chosen)
-                    row = (state.token[step.chosen], token, step.distance[kind], count, step.gone[kind])
+                    gone = min(step.gone[kind], MOST_GONE)
+                    row = (state.token[step.chosen], token, step.distance[kind], count, gone)
                     wanted.append(tuple(int(value) for value in row))
     assert list(zip(*(getattr(known, name).tolist() for name in vars(known)), strict=True)) == wanted
     assert len(wanted) > 30

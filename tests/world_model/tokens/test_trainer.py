@@ -147,10 +147,9 @@ def test_the_fit_learns_more_than_means_of_rules(token_rollouts: TokenRollouts):
     )
     means = by_rule(token_rollouts.rule_of, rule_means(token_rollouts, training))
     report = saving_report(held_out, token_rollouts.rule_of, savings(model.read(token_rollouts)), means)
-    assert report["r2"] > max(report["r2_rule_mean"], 0.8)
-    assert report["spearman"] > report["spearman_rule_mean"]
-    assert report["regret_4"] <= report["regret_4_rule_mean"]
-    assert report["within_rule"] > 0.5
+    assert 1 - report["r2"] < (1 - report["r2_rule_mean"]) / 4
+    assert report["regret_1"] < report["regret_1_rule_mean"] < report["regret_1_random"]
+    assert report["within_rule"] > 0.9
 
 
 def test_a_model_can_be_fitted_without_held_out_episodes(token_rollouts: TokenRollouts):

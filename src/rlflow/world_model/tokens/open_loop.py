@@ -1,4 +1,4 @@
-"""How long a dream over match tokens stays with the truth: it is led through the rewrites of real episodes.
+"""Dreams over match tokens beside the truth: they are led through the rewrites of real episodes.
 
 A case begins in a real state. At each step the dream takes the kind that was really taken: the one with that token, the
 nearest to the last rewrite if there are several. If none is there, the dream has lost track: the rewrite is left out
@@ -40,7 +40,7 @@ def unchanged(states: KindStates, kind: Tensor) -> tuple[KindStates, Tensor]:
 
 @dataclass(frozen=True, eq=False)
 class _Truth:
-    """What really happened in C cases of up to J steps; what lies beyond the end of an episode is not `reached`.
+    """The real course of C cases of up to J steps; what lies beyond the end of an episode is not `reached`.
 
     reached (C, J) bool; token (C, J) int64 of the kind that was taken; reward (C, J); near: of each case and step the
     tokens of the kinds near that rewrite after it.
