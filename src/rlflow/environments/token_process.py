@@ -180,4 +180,5 @@ def _what_became(before: Situation, after: Situation, taken: int) -> TokenStep:
 
 def place_of(match: Match) -> Place:
     """The parts of a match that tell it from all others of its graph, and stay if an edit changes its looks alone."""
+    """The parts of a match that tell it from all others of its graph, and stay if an edit changes its looks alone."""
     return match.rule.id, match.roots, tuple(sorted(match.bindings.items())), match.source
