@@ -1,7 +1,6 @@
 """Distances between matches: counted by hand, and by another library on drawn graphs."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 import networkx
 import numpy as np
@@ -18,20 +17,13 @@ from rlflow.ir.graph import Graph
 from rlflow.onnx_io import from_onnx
 from rlflow.representation.token_distances import MatchDistances
 from rlflow.representation.token_rollouts import FAR_AWAY
-from rlflow.rules.matching.match import Match
 
 BERT = from_onnx(zoo.build("bert", **SMALL["bert"]))
-ANY = next(match for found in REWRITER.matches(BERT) for match in found)
-
-
-def taking(*nodes: int) -> Match:
-    """A match that takes these nodes."""
-    return replace(ANY, nodes=nodes)
 
 
 def apart(graph: Graph, taken: Sequence[Sequence[int]], groups: Sequence[int] | None = None) -> list[list[int]]:
     numbers = np.array(range(len(taken)) if groups is None else groups, np.int64)
-    return MatchDistances(graph, [taking(*nodes) for nodes in taken], numbers).groups_apart().tolist()  # type: ignore[no-any-return]
+    return MatchDistances(graph, taken, numbers).groups_apart().tolist()  # type: ignore[no-any-return]
 
 
 CHAIN = graph_of([source(), *(node("Relu", place, name=f"n{place}") for place in range(7))], 7)
@@ -59,7 +51,7 @@ def test_the_nearest_of_a_group_counts():
 def test_a_match_without_running_nodes_is_far_from_all_but_itself():
     """As one of stored tensors alone; node 0 is an input."""
     assert apart(CHAIN, [[], [0], [1]]) == [[0, 4, 4], [4, 0, 4], [4, 4, 0]]
-    alone = MatchDistances(CHAIN, [taking(), taking(1), taking(2)], np.array([0, 1, 1]))
+    alone = MatchDistances(CHAIN, [[], [1], [2]], np.array([0, 1, 1]))
     assert alone.apart_from(0).tolist() == [0, FAR_AWAY]
     assert alone.apart_from(2).tolist() == [FAR_AWAY, 0]
 
@@ -69,7 +61,7 @@ def test_no_matches_and_no_nodes():
     assert apart(graph_of([source()], 0), [[0], [0]]) == [[0, FAR_AWAY], [FAR_AWAY, 0]]
 
 
-def by_networkx(graph: Graph, matches: Sequence[Match], groups: np.ndarray) -> np.ndarray:
+def by_networkx(graph: Graph, matches: Sequence[Sequence[int]], groups: np.ndarray) -> np.ndarray:
     """Shortest paths between all nodes, and the least over all pairs."""
     wired = networkx.Graph()
     wired.add_nodes_from(graph.order)
@@ -79,14 +71,14 @@ def by_networkx(graph: Graph, matches: Sequence[Match], groups: np.ndarray) -> n
     result = np.where(np.eye(number, dtype=bool), 0, FAR_AWAY)
     for one, group in zip(matches, groups, strict=True):
         for other, other_group in zip(matches, groups, strict=True):
-            found = [lengths[a].get(b, FAR_AWAY) for a in one.nodes for b in other.nodes if a in wired and b in wired]
+            found = [lengths[a].get(b, FAR_AWAY) for a in one for b in other if a in wired and b in wired]
             result[group, other_group] = min([result[group, other_group], *found])
     return result
 
 
 def check(graph: Graph, seed: int) -> np.ndarray:
     rng = np.random.default_rng(seed)
-    matches = [match for found in REWRITER.matches(graph) for match in found]
+    matches = [match.nodes for found in REWRITER.matches(graph) for match in found]
     groups = np.unique(rng.integers(0, max(len(matches), 1), len(matches)), return_inverse=True)[1].astype(np.int64)
     measured = MatchDistances(graph, matches, groups)
     distance = measured.groups_apart()

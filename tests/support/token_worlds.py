@@ -25,6 +25,7 @@ SMALL = TokenModelConfig(
     held_out_fraction=0.2,
 )
 EPISODES = TokenCollectionConfig(episodes=12, steps=8)
+FEW = TokenCollectionConfig(episodes=7, steps=4)
 
 
 @cache

@@ -85,7 +85,7 @@ class Situation:
 
     @cached_property
     def _distances(self) -> MatchDistances:
-        return MatchDistances(self.graph, [match for _, match in self.kinds.matches], self.kinds.token_of)
+        return MatchDistances(self.graph, [match.nodes for _, match in self.kinds.matches], self.kinds.token_of)
 
 
 class TokenProcess:
@@ -109,7 +109,7 @@ class TokenProcess:
 
     @property
     def vocabulary(self) -> Vocabulary:
-        """That of the tokens."""
+        """The vocabulary of the tokens."""
         return self._tokeniser.vocabulary
 
     @property
@@ -179,5 +179,6 @@ def _what_became(before: Situation, after: Situation, taken: int) -> TokenStep:
 
 
 def place_of(match: Match) -> Place:
-    """What tells a match from all others of its graph, and is the same where an edit has only made it look again."""
+    """The parts of a match that tell it from all others of its graph, and stay if an edit changes its looks alone."""
+    """The parts of a match that tell it from all others of its graph, and stay if an edit changes its looks alone."""
     return match.rule.id, match.roots, tuple(sorted(match.bindings.items())), match.source

@@ -194,7 +194,7 @@ def _labels(packed: Mapping[str, np.ndarray]) -> Iterator[tuple[np.ndarray, np.n
 
 
 def _sizes(packed: Mapping[str, np.ndarray]) -> dict[str, int]:
-    """What the description repeats of the arrays, for a reader, and to tell files that do not belong together."""
+    """Sizes that the description repeats of the arrays, to tell files that do not belong together."""
     return {
         "tokens": len(packed["token/nodes"]),
         "episodes": len(packed["episode/steps"]),

@@ -1,10 +1,10 @@
-"""How far matches lie from each other: the number of edges between the nodes that they take.
+"""Distances between matches: the number of edges between the nodes that they take.
 
 A rewrite ends matches that share a node with it, and changes what others see next to them. Two matches that share a
 node are at distance 0, in x -> Relu -> Exp a match of Relu and one of Exp are at 1. Matches come in groups; between
 groups the least distance counts.
 
-    between = MatchDistances(graph, matches, groups)
+    between = MatchDistances(graph, [match.nodes for match in matches], groups)
     between.groups_apart()          from each group to each
     between.apart_from(7)           from the eighth match to each group
 
@@ -21,13 +21,12 @@ from scipy import sparse
 
 from rlflow.ir.graph import Graph
 from rlflow.representation.token_rollouts import FAR_AWAY
-from rlflow.rules.matching.match import Match
 
 
 class MatchDistances:
-    """Distances between M matches in a graph, whose groups (M,) int64 are numbered from 0 to G - 1."""
+    """Distances between M matches in a graph, told by their nodes; groups (M,) int64 are numbered from 0 to G - 1."""
 
-    def __init__(self, graph: Graph, matches: Sequence[Match], groups: np.ndarray) -> None:
+    def __init__(self, graph: Graph, matches: Sequence[Sequence[int]], groups: np.ndarray) -> None:
         self._graph, self._matches, self._groups = graph, matches, groups
         self._place = {identifier: number for number, identifier in enumerate(graph.order)}
         self._number = int(groups.max(initial=-1)) + 1
@@ -51,7 +50,7 @@ class MatchDistances:
         """(G,) int8, the least distance between one of the matches and any of each group."""
         from_match = np.full(len(self._place), FAR_AWAY, dtype=np.int8)
         reached = np.zeros(len(self._place), dtype=np.int32)
-        reached[[self._place[i] for i in self._matches[match].nodes if i in self._place]] = 1
+        reached[[self._place[i] for i in self._matches[match] if i in self._place]] = 1
         for distance in range(FAR_AWAY):
             from_match[(reached > 0) & (from_match == FAR_AWAY)] = distance
             reached = np.minimum(self._neighbours @ reached, 1)
@@ -66,8 +65,8 @@ class MatchDistances:
         """A group and a node that one of its matches takes, each pair once."""
         pairs = {
             (group, self._place[i])
-            for group, match in zip(self._groups.tolist(), self._matches, strict=True)
-            for i in match.nodes
+            for group, nodes in zip(self._groups.tolist(), self._matches, strict=True)
+            for i in nodes
             if i in self._place
         }
         group, node = np.array(sorted(pairs), dtype=np.int64).reshape(-1, 2).T

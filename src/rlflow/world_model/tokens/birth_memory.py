@@ -1,4 +1,4 @@
-"""What a saved world model remembers of the birth sets that it was fitted on, to dream without the rollouts at hand.
+"""The birth sets that a world model was fitted on, stored with it, to dream without the rollouts at hand.
 
     memory = BirthMemory.of(tokens, reading, birth_sets(training, largest).sets)
     memory.save(folder)
@@ -31,7 +31,7 @@ _NAMES_TOKENS = ("parent", "token", "before")
 
 @dataclass(frozen=True, eq=False)
 class BirthMemory:
-    """Of T tokens that sets name: keys (T,) and what V reads; and the sets, which name them by number."""
+    """Birth sets, which name T tokens by number; keys (T,) of these tokens, and what V reads of them."""
 
     keys: tuple[bytes, ...]
     reading: TokenReading

@@ -44,7 +44,7 @@ class BirthSets:
 
 @dataclass(frozen=True)
 class StepSets:
-    """Which birth set each of M steps had: of_step (M,) int64 into the sets; steps in the order of the episodes."""
+    """The birth sets of M steps: of_step (M,) int64, the number of each step's; steps in the order of the episodes."""
 
     sets: BirthSets
     of_step: Tensor

@@ -1,4 +1,4 @@
-"""How far V's own word for its errors can be trusted, and the factor that puts it right.
+"""The trust that V's own word for its errors deserves, and the factor that puts it right.
 
 V reads of each token the standard deviation of its error (`TokenReading.sigma`). If errors were normal, half of them
 would be below 0.67 of it, and 95 % below 1.96. What was learned on the training episodes is too sure of others, so
@@ -41,7 +41,7 @@ def coverage(errors: np.ndarray) -> dict[str, float]:
 
 
 def calibration_factor(errors: np.ndarray) -> float:
-    """By what sigma must be multiplied for the coverage at the nominal shares to be nearest to them.
+    """Return the factor of sigma that brings the coverage nearest to the nominal shares.
 
     Each nominal share has a factor that fits it exactly; of these, the one with the least sum of absolute deviations
     over all shares. 1 where there are no errors.

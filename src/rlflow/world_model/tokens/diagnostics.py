@@ -39,7 +39,7 @@ class Labels:
     unit_percent: np.ndarray
 
     def rows(self, index: np.ndarray) -> Labels:
-        """Those at index."""
+        """The labels at index."""
         return Labels(*(getattr(self, entry.name)[index] for entry in fields(self)))
 
 
@@ -96,6 +96,7 @@ def saving_report(
     - `within_rule`: the correlation of predicted and true savings, in units, after the means of each rule were taken
       off both, over the `within_rule_cases` matches of rules whose savings differ. That of the rules' means is 0.
     - `spearman`, `spearman_rule_mean`: the mean rank correlation over the kinds of a state, in `spearman_cases` states.
+      Kinds that save the same, often nothing, count against predictions that differ however little.
     - `regret_k`, `regret_k_rule_mean`, `regret_k_random`: the share of the best saving that is missed by taking the
       best of the k kinds with the highest prediction, in `regret_cases` states in which anything can be saved.
     """

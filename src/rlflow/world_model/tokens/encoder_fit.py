@@ -33,7 +33,7 @@ _HUBER = 0.1  # asinh of a unit: smaller errors count squared, larger ones as th
 
 @dataclass(frozen=True)
 class TokenLabels:
-    """What is known of M tokens, place (M,) int64. A label counts by its weight (M,), which is 0 where it is unknown.
+    """Labels of M tokens, place (M,) int64. A label counts by its weight (M,), which is 0 where it is unknown.
 
     saving: asinh of units. births (M, 2V): the operators in what was born. taken: the share of cases in which an expert
     took it, now or later; gain: the logarithm of 1 + what that led to, in units.

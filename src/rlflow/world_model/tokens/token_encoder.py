@@ -28,7 +28,7 @@ _LARGEST_SAVING = 14.0  # asinh of 600,000 units
 
 
 class TokenReading(NamedTuple):
-    """What V reads in T tokens.
+    """V's reading of T tokens.
 
     embedding (T, W). saving, sigma (T,): the asinh of what the rewrite saves, in units of prices, and the standard
     deviation of its error. taken (T,): the logit of the probability that an expert takes it, now or later; gain (T,):
@@ -82,7 +82,7 @@ class TokenEncoder(nn.Module):
         return TokenReading(embedding, saving, sigma, taken, nn.functional.softplus(gain))
 
     def _known_saving(self, batch: TokenBatch, nodes: Tensor) -> Tensor:
-        """What the prices of removed and added nodes tell, corrected node by node; (T,) in units."""
+        """The saving that the prices of removed and added nodes tell, corrected node by node; (T,) in units."""
         has_twin = batch.twin >= 0
         before = torch.where(has_twin[:, None], nodes[batch.twin.clamp_min(0)], 0.0)
         correction = self.correction(torch.cat([nodes, nodes - before], dim=-1)).squeeze(-1)

@@ -17,6 +17,7 @@ import logging
 from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
 import torch
 
 from rlflow.errors import InputError
@@ -48,10 +49,8 @@ def fit_token_model(
 
     checkpoint: a file written after every epoch; if it exists and is of the same run, the fit goes on from it and ends
     with the weights of an uninterrupted one. on_epoch(epoch, metrics): V's epochs come first, with `encoder/...`, then
-    M's, with `memory/...`. Raises InputError for rollouts without a step.
+    M's, with `memory/...`. Raises InputError where the episodes that are not held out have no step.
     """
-    if not rollouts.num_steps:
-        raise InputError("world model: the rollouts hold no step; collect some with collect_rollouts")
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         fit = _Fit(rollouts, config, seed)
@@ -79,6 +78,8 @@ class _Fit:
         training, held_out = split_episodes(len(rollouts.episodes), config.held_out_fraction, seed)
         self.training = [rollouts.episodes[index] for index in training]
         self.held_out = [rollouts.episodes[index] for index in held_out]
+        if not any(episode.num_steps for episode in self.training):
+            raise InputError("world model: the rollouts hold no step to fit it on; collect more with collect_rollouts")
         self.table = TokenTable(rollouts.tokens)
         self.operators = edit_operators(rollouts.tokens, len(rollouts.vocabulary.operators))
         labels = token_labels(self.training, self.operators)
@@ -136,14 +137,17 @@ class _Fit:
 
 def _fingerprint(rollouts: TokenRollouts, config: TokenModelConfig, seed: int) -> str:
     """Hash of all that a fit depends on."""
-    settings = {**dataclasses.asdict(config), "seed": seed, "library_hash": rollouts.library_hash}
+    settings = dataclasses.asdict(config) | {
+        "seed": seed,
+        "library_hash": rollouts.library_hash,
+        "vocabulary": dataclasses.asdict(rollouts.vocabulary),
+    }
     digest = hashlib.sha256(json.dumps(settings, sort_keys=True).encode())
     for token in rollouts.tokens:
         digest.update(token.key)
     for episode in rollouts.episodes:
-        for state in episode.states:
-            digest.update(state.token.tobytes() + state.count.tobytes() + state.saving.tobytes())
-        for step in episode.steps:
-            changes = (step.gone, step.turned, step.born)
-            digest.update(str(step.chosen).encode() + b"".join(change.tobytes() for change in changes))
+        digest.update(np.float64(episode.unit_percent).tobytes())
+        for record in (*episode.states, *episode.steps):
+            for value in vars(record).values():
+                digest.update(np.asarray(value).tobytes())
     return digest.hexdigest()
