@@ -104,7 +104,7 @@ class TokenProcess:
 
     @property
     def rules(self) -> tuple[Rule, ...]:
-        """Those that it rewrites with."""
+        """The rules that it rewrites with."""
         return self.evaluator.rewriter.rules
 
     @property
@@ -179,6 +179,5 @@ def _what_became(before: Situation, after: Situation, taken: int) -> TokenStep:
 
 
 def place_of(match: Match) -> Place:
-    """The parts of a match that tell it from all others of its graph, and stay if an edit changes its looks alone."""
     """The parts of a match that tell it from all others of its graph, and stay if an edit changes its looks alone."""
     return match.rule.id, match.roots, tuple(sorted(match.bindings.items())), match.source

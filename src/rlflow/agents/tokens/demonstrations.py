@@ -55,7 +55,7 @@ def demonstrate(process: TokenProcess, bank: TokenBank, trajectory: Trajectory, 
 
 
 def _labels(situation: Situation, now: int, left: Mapping[Place, tuple[int, float]]) -> tuple[np.ndarray, np.ndarray]:
-    """Of each kind the share of matches among the steps from `now` on, and the greatest gain of these."""
+    """The share of each kind's matches among the steps from `now` on, and the greatest gain of these."""
     kinds = situation.kinds
     taken, gain = np.zeros(len(kinds.tokens), np.float32), np.zeros(len(kinds.tokens), np.float32)
     for kind, (_, match) in zip(kinds.token_of.tolist(), kinds.matches, strict=True):

@@ -39,7 +39,7 @@ _TRIES = 4  # continuations of a chain of which the first that leads to a new gr
 
 @dataclass(frozen=True)
 class ChainConfig:
-    """How chains are made.
+    """Settings of the search.
 
     - `length`: rewrites of a chain at most; `least_probability`: below it, a rewrite is not tried.
     - `failure_penalty`: taken off the logit of a first step each time that a chain from one that looks like it failed.
@@ -99,7 +99,7 @@ class _Memory:
     seen: set[str] = field(default_factory=set)
 
     def failures_of(self, opinion: Opinion) -> np.ndarray:
-        """Of each match (M,)."""
+        """(M,): how often a first step failed that looks like each match."""
         of_kind = np.array([self.failures[token.key] for token in opinion.state.tokens], dtype=np.float64)
         return of_kind[opinion.state.token_of]
 
@@ -135,7 +135,7 @@ class GuidedChains(Search):
         return best
 
     def _next(self, number: int, start: State, best: State, rng: np.random.Generator) -> tuple[State, Preference]:
-        """Where the next climb begins, and its order."""
+        """The state in which the next climb begins, and its order."""
         rules = len(self.rewriter.rules)
         if number < len(self.config.gain_weights):
             return start, Preference(self.config.gain_weights[number], np.zeros(rules))

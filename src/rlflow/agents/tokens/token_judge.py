@@ -1,4 +1,4 @@
-"""What V says of every match in a graph, read once for all matches that look alike."""
+"""V's opinion of every match in a graph, read once for all matches that look alike."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _MAX_REMEMBERED = 100_000
 
 @dataclass(frozen=True, eq=False)
 class Opinion:
-    """Of the M matches in a graph: taken (M,), the logit that an expert takes it; gain (M,), log of 1 + units."""
+    """The opinion of M matches: taken (M,), the logit that an expert takes it; gain (M,), log of 1 + units."""
 
     state: StateTokens
     taken: np.ndarray

@@ -1,4 +1,4 @@
-"""What V and M say of every token of some rollouts, worked out once, so that a dream only looks it up.
+"""The answers of V and M for every token of some rollouts, worked out once, so that a dream only looks them up.
 
 A dream never holds anything but tokens that the rollouts have shown: it starts in a state that was visited, and what is
 born is drawn from birth sets that were seen. So the networks are asked beforehand.
@@ -20,7 +20,7 @@ _ROWS_AT_ONCE = 256  # tokens that are compared with all birth sets at once
 
 @dataclass(frozen=True, eq=False)
 class Knowledge:
-    """Of T tokens: what V reads; chosen, other (T, H): M's maps for survival; and the likeliest of S birth sets.
+    """T tokens: what V reads; chosen, other (T, H): M's maps for survival; and the likeliest of S birth sets.
 
     likeliest (T, C) int64 into `sets`, and birth_logits (T, C), the logarithms of their weights.
     """
