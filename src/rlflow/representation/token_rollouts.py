@@ -98,7 +98,7 @@ class Demonstration:
     different places of a graph is of no account, and so does not show here.
 
     taken, each (K,) float32: the share of its matches that the expert takes, in this step or later. gain, each (K,)
-    float32: the most that such a match leads to, in percent of the start's price, discounted; 0 where none is taken.
+    float32: the most that such a match leads to, in percent of the start's price, discounted, and 0 at least.
     """
 
     taken: tuple[np.ndarray, ...]

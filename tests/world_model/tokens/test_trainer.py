@@ -11,6 +11,7 @@ from textwrap import dedent
 import pytest
 import torch
 from support.token_worlds import SMALL
+from support.written_demonstrations import as_demonstration
 
 from rlflow.errors import InputError
 from rlflow.representation.token_archive import save
@@ -31,10 +32,14 @@ def assert_same(one: TokenWorldModel, other: TokenWorldModel) -> None:
 
 
 def test_every_parameter_of_v_and_m_is_trained(token_rollouts: TokenRollouts, token_model: TokenWorldModel):
-    """Against a run without a gradient step."""
+    """Against a run without a gradient step; what an expert takes is learned where one has shown it."""
     untrained = fit_token_model(token_rollouts, replace(SMALL, encoder_epochs=0, epochs=0), seed=0)
-    before, after = dict(untrained.named_parameters()), dict(token_model.named_parameters())
-    assert {name for name in after if torch.equal(before[name], after[name])} == set()
+    shown = replace(token_rollouts, episodes=tuple(as_demonstration(one) for one in token_rollouts.episodes))
+    taught = fit_token_model(shown, SMALL, seed=0)
+    before, after, told = (dict(model.named_parameters()) for model in (untrained, token_model, taught))
+    unchanged = {name for name in after if torch.equal(before[name], after[name])}
+    assert unchanged == {name for name in after if name.startswith("encoder.worth.")}
+    assert not any(torch.equal(before[name], told[name]) for name in told)
     assert not any(parameter.requires_grad for parameter in after.values())
 
 
