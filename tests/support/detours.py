@@ -21,6 +21,8 @@ from rlflow.trajectory.record import Trajectory
 from support.walks import LIBRARY
 
 OUT, INTO = "scale-out-of-left-operand", "scale-into-weight"
+ASTRAY = ("scale-to-left-operand", "Mul(a, b) => Mul(b, a)")
+"""Rules that lead back, or nowhere."""
 COST = AnalyticCost(AnalyticConfig(gflops_per_s=100, gbytes_per_s=40, launch_us=2.0))
 """By it the detour costs a few percent half way."""
 
@@ -28,6 +30,12 @@ COST = AnalyticCost(AnalyticConfig(gflops_per_s=100, gbytes_per_s=40, launch_us=
 @cache
 def detour_rules() -> Library:
     return LIBRARY.select([LIBRARY.get(name).id for name in (OUT, INTO)])
+
+
+@cache
+def rules_astray() -> Library:
+    """The same with rules that lead astray."""
+    return LIBRARY.select([LIBRARY.get(name).id for name in (*ASTRAY, OUT, INTO)])
 
 
 @cache
@@ -40,7 +48,7 @@ def detours(number: int = 1) -> Graph:
         nodes.append(helper.make_node("MatMul", [f"u{place}", f"w{place}"], [f"y{place}"]))
         inputs.append(helper.make_tensor_value_info(f"x{place}", TensorProto.FLOAT, (512, 64)))
         outputs.append(helper.make_tensor_value_info(f"y{place}", TensorProto.FLOAT, (512, 128)))
-        scale = np.array(0.5 + place, np.float32)
+        scale = np.array(0.5, np.float32)
         weights += [numpy_helper.from_array(values + place, f"w{place}"), numpy_helper.from_array(scale, f"s{place}")]
     graph = helper.make_graph(nodes, "detours", inputs, outputs, weights)
     return from_onnx(helper.make_model(graph, ir_version=10, opset_imports=[helper.make_opsetid("", 17)]))

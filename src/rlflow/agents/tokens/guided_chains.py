@@ -23,10 +23,12 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from rlflow.agents.tokens.token_judge import Opinion, TokenJudge
+from rlflow.errors import InputError
 from rlflow.ir.graph import Graph
 from rlflow.ir.preview import runs
 from rlflow.optimiser import OnProgress, State, Workspace
 from rlflow.rules.matching.rewriter import Location
+from rlflow.rules.matching.sharing import SharingRewriter
 from rlflow.search.base import Search
 from rlflow.search.greedy import descend, enough_ms, saves
 from rlflow.search.locality import Surroundings, surroundings_in
@@ -35,6 +37,7 @@ from rlflow.world_model.tokens.model import TokenWorldModel
 
 _NEAR = 4  # edges: what lies farther from a chain's first step hardly ever changes where it leads
 _TRIES = 4  # continuations of a chain of which the first that leads to a new graph is taken
+_IDLE = 20  # climbs in a row that carry out no rewrite, after which none is expected to
 
 
 @dataclass(frozen=True)
@@ -106,7 +109,10 @@ class _Memory:
 
 @dataclass(frozen=True)
 class GuidedChains(Search):
-    """Ends with its evaluations or the budget. The rewriter must share, as that of the experts did."""
+    """Ends with its evaluations or the budget, or where no rewrite is probable enough to be tried.
+
+    The rewriter must share, as that of the experts did.
+    """
 
     model: TokenWorldModel
     greedy: Search
@@ -115,12 +121,18 @@ class GuidedChains(Search):
     name: str = "rlflow"
 
     def improve(self, work: Workspace, state: State, on_progress: OnProgress | None = None) -> State:
+        if work.rewriter.matching != SharingRewriter.matching:
+            raise InputError(
+                "rlflow goes on in a workspace of sharing matching, as that of the experts whom it has learned from "
+                "was: give it a SharingRewriter"
+            )
         best = min(state, seeded(work, self.greedy, work.budget), key=lambda s: s.runtime_ms)
         end = work.effort.rewrites + self.config.evaluations
         climbing = _Climbing(work, TokenJudge(self.model, state.graph, work.rewriter, self.cost_model), end)
         rng = np.random.default_rng(self.seed)
-        number = 0
-        while not climbing.is_over:
+        number = idle = 0
+        while not climbing.is_over and idle < _IDLE:
+            evaluated = work.effort.rewrites
             start, preference = self._next(number, state, best, rng)
             within = number < len(self.config.gain_weights)
             climbing.limit = end if within else min(end, work.effort.rewrites + self.config.evaluations_per_climb)
@@ -129,6 +141,7 @@ class GuidedChains(Search):
             if saves(work, best, found):
                 best = found
             number += 1
+            idle = 0 if work.effort.rewrites > evaluated else idle + 1
             if on_progress:
                 done = 1 - (end - work.effort.rewrites) / self.config.evaluations
                 on_progress(max(work.fraction, done), f"best {best.runtime_ms:.3f} ms after {number} climbs")

@@ -45,7 +45,11 @@ class TokenJudge:
     def of(self, graph: Graph) -> Opinion:
         """Read all matches in a graph."""
         state = self._tokeniser.tokens(graph, self._profile)
-        self._read([token for token in state.tokens if token.key not in self._told])
+        unknown = [token for token in state.tokens if token.key not in self._told]
+        if len(self._told) + len(unknown) > _MAX_REMEMBERED:
+            self._told.clear()
+            unknown = list(state.tokens)
+        self._read(unknown)
         told = np.array([self._told[token.key] for token in state.tokens], np.float64).reshape(-1, 2)
         taken, gain = told[state.token_of].T
         return Opinion(state, taken, gain)
@@ -54,8 +58,6 @@ class TokenJudge:
     def _read(self, tokens: list[MatchToken]) -> None:
         if not tokens:
             return
-        if len(self._told) >= _MAX_REMEMBERED:
-            self._told.clear()
         reading = self._model.encoder.read(TokenTable(tokens))
         for token, taken, gain in zip(tokens, reading.taken.tolist(), reading.gain.tolist(), strict=True):
             self._told[token.key] = (taken, gain)
