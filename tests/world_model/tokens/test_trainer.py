@@ -78,7 +78,7 @@ def test_an_interrupted_fit_goes_on_to_the_same_weights(
 
 
 def test_a_checkpoint_of_another_run_is_not_continued(token_rollouts: TokenRollouts, tmp_path: Path):
-    """Of other episodes, other distances or another unit of prices, other settings, another seed, or with demonstrations."""
+    """Of other episodes, distances, units or settings, of another seed, or one with demonstrations."""
     checkpoint, short = tmp_path / "fit.checkpoint", replace(SMALL, encoder_epochs=1, epochs=1)
     first, *others = token_rollouts.episodes
     dearer = replace(first, unit_percent=2 * first.unit_percent)
