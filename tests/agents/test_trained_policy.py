@@ -1,19 +1,26 @@
-"""The method finds the policy of a graph in the folder, and without one says what would bring it."""
+"""The method finds the policy that ships, or that of a folder, and without one says what would bring it."""
 
 from pathlib import Path
 
 import pytest
 import torch
+from support.token_worlds import small_graph
 from support.world_models import SMALL
 
 from rlflow.agents.pooled.config import ControllerConfig
 from rlflow.agents.pooled.controller import Controller, ControllerArguments, new_policy
+from rlflow.agents.pooled.policy_optimiser import PolicyOptimiser
+from rlflow.agents.tokens.guided_chains import ChainConfig, GuidedChains
+from rlflow.agents.tokens.token_policy import TokenPolicy, shipped
 from rlflow.agents.trained_policy import trained_policy
 from rlflow.cost.analytic import AnalyticCost
 from rlflow.errors import InputError
+from rlflow.optimiser import Budget
 from rlflow.representation.features import todays_vocabulary
 from rlflow.rules.library import load
 from rlflow.rules.matching.rewriter import Rewriter
+from rlflow.rules.matching.sharing import SharingRewriter
+from rlflow.search.greedy import Greedy
 from rlflow.world_model.pooled import latent_state
 from rlflow.world_model.pooled.model import WorldModel, WorldModelArguments
 
@@ -25,6 +32,35 @@ def test_a_folder_without_a_policy_is_refused_with_what_to_do(tmp_path: Path, pr
     library = load()
     with pytest.raises(InputError, match=r"no trained policy in .*train one with `dvc repro`, .*--method backtracking"):
         trained_policy(library, Rewriter(library.rules), AnalyticCost(), folder=tmp_path)
+
+
+def test_without_a_folder_it_is_the_policy_that_ships():
+    library = load()
+    method = trained_policy(library, Rewriter(library.rules), AnalyticCost(), evaluations=50, seed=2)
+    assert isinstance(method, GuidedChains)
+    assert (method.name, method.config.evaluations, method.seed) == ("rlflow", 50, 2)
+    assert method.model.state_dict().keys() == shipped().model.state_dict().keys()
+    assert isinstance(method.rewriter, SharingRewriter)
+    graph = small_graph("t5_decoder")
+    greedy = Greedy(library, Rewriter(library.rules), AnalyticCost()).optimise(graph, Budget())
+    found = method.optimise(graph, Budget())
+    assert found.best_ms <= greedy.best_ms < greedy.start_ms
+    assert found.effort.rewrites > greedy.effort.rewrites, "what greedy search does is counted, too"
+
+
+def test_the_policy_of_a_folder_is_found_by_its_files(tmp_path: Path):
+    library, own = load(), ChainConfig(length=3, evaluations=5)
+    TokenPolicy(shipped().model, own).save(tmp_path)
+    method = trained_policy(library, Rewriter(library.rules), AnalyticCost(), folder=tmp_path)
+    assert isinstance(method, GuidedChains)
+    assert method.config == own
+
+
+@pytest.mark.parametrize("options", [{"horizon": 3}, {"depth": 3}])
+def test_options_of_another_method_are_refused(options: dict[str, int]):
+    library = load()
+    with pytest.raises(InputError, match=next(iter(options))):
+        trained_policy(library, Rewriter(library.rules), AnalyticCost(), **options)
 
 
 @pytest.fixture
@@ -50,6 +86,7 @@ def test_the_policy_is_that_of_the_named_graph_or_of_the_first_by_name(
     policy = trained_policy(
         library, Rewriter(library.rules), AnalyticCost(), folder=trained, trained_on=trained_on, horizon=3
     )
+    assert isinstance(policy, PolicyOptimiser)
     expected = (library.rules[place].id,)
     assert policy.controller.arguments.rule_ids == policy.world_model.arguments.rule_ids == expected
     assert [rule.id for rule in policy.library.rules] == list(expected)

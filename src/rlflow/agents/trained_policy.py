@@ -1,20 +1,53 @@
-"""The method "rlflow": a trained policy that `dvc repro` leaves behind, from its folder."""
+"""The method "rlflow": what was learned beforehand guides the search.
+
+Without options that is the policy that ships with the library, which acts on any graph, by any rules and prices. Other
+policies come from their folders: those of `make policy`, and those that `dvc repro` trains for a graph.
+"""
 
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 from rlflow.agents.pooled.controller import Controller
 from rlflow.agents.pooled.policy_optimiser import PolicyOptimiser
+from rlflow.agents.tokens import token_policy
+from rlflow.agents.tokens.guided_chains import GuidedChains
+from rlflow.agents.tokens.token_policy import TokenPolicy
 from rlflow.cost.base import CostModel
 from rlflow.environments import EnvironmentConfig
 from rlflow.errors import InputError
 from rlflow.rules.library import Library
 from rlflow.rules.matching.rewriter import Rewriter
+from rlflow.search.making import make_search
 from rlflow.world_model.pooled.model import WorldModel
 
 
 def trained_policy(
+    library: Library,
+    rewriter: Rewriter,
+    cost_model: CostModel,
+    *,
+    folder: Path | str | None = None,
+    trained_on: str | None = None,
+    **options: Any,
+) -> GuidedChains | PolicyOptimiser:
+    """Make the method of the policy in `folder`; None: of the one that ships, unless `trained_on` names a graph.
+
+    The other options are those of `TokenPolicy.search`, or of `pooled_policy` where `folder` is that of `dvc repro`.
+    `InputError` for a policy or an option that there is not.
+    """
+    parts = (library, rewriter, cost_model)
+    if folder is None and trained_on is None:
+        return make_search(token_policy.shipped().search, parts, options, "the method rlflow")
+    place = Path("data" if folder is None else folder)
+    if trained_on is None and (place / token_policy.FILE).exists():
+        return make_search(TokenPolicy.load(place).search, parts, options, f"the policy in {place}")
+    named = {"folder": place, "trained_on": trained_on, **options}
+    return make_search(pooled_policy, parts, named, f"the policy in {place}")
+
+
+def pooled_policy(
     library: Library,
     rewriter: Rewriter,
     cost_model: CostModel,

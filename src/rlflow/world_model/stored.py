@@ -26,6 +26,7 @@ def save(model: nn.Module, description: dict[str, Any], folder: Path) -> None:
     """Write `world_model.safetensors` and `world_model.json`; equal models give equal bytes."""
     with written_whole(folder / "world_model.safetensors") as draft:
         save_model(model, str(draft))
+        draft.chmod(0o644)  # safetensors lets nobody but the owner read it
     with written_whole(folder / "world_model.json") as draft:
         draft.write_text(json.dumps(description, indent=2) + "\n")
 
