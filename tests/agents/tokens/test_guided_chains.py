@@ -24,7 +24,7 @@ from rlflow.trajectory.replay import replay
 from rlflow.world_model.tokens.model import TokenWorldModel
 
 PLACES = 3
-ONCE = ChainConfig(evaluations=200, gain_weights=(0.0,))
+ONCE = ChainConfig(evaluations=200, orders=("confident",))
 
 
 @pytest.fixture(scope="module")
@@ -107,7 +107,7 @@ class _Recording(SharingRewriter):
 
 def test_the_same_seed_searches_alike(ignorant: TokenWorldModel):
     """Beyond the first climbs, which have no noise. Another seed goes other ways."""
-    graph, config = small_graph("bert"), ChainConfig(evaluations=120, evaluations_per_climb=30, gain_weights=())
+    graph, config = small_graph("bert"), replace(ONCE, evaluations=500, evaluations_per_climb=30, length=2)
 
     def walked_by(seed: int) -> list[tuple[object, ...]]:
         rewriter = _Recording(LIBRARY.rules)
@@ -128,7 +128,9 @@ def test_evaluations_are_kept_to(ignorant: TokenWorldModel, evaluations: int):
     """But for the last descent, which looks once at each rewrite of the graphs that it passes: here few."""
     graph = detours(PLACES)
     before = greedy_on(graph, rules_astray()).effort.rewrites
-    found = search(ignorant, replace(ONCE, evaluations=evaluations, gain_weights=(0.0, 1.0))).optimise(graph, Budget())
+    found = search(ignorant, replace(ONCE, evaluations=evaluations, orders=("confident", "expected"))).optimise(
+        graph, Budget()
+    )
     assert evaluations <= found.effort.rewrites - before <= evaluations + 10
 
 

@@ -5,8 +5,9 @@ pass. This search begins where greedy began. From each state it tries the rewrit
 the likeliest that touches what the last ones made, and so on; as soon as the graph is cheaper than where the chain
 began, the chain is kept. One that gets nowhere is undone, and not tried again where it looks the same:
 
-    state   q = logit p(expert takes it)      chain: the first by q, then by q among those next to the last steps
-    next    the first state on a chain that is cheaper; none: greedy descent, and another climb with noise
+    state   p(an expert takes it), and what it leads to     chain: the first by one of three orders of the two,
+                                                            then by p among those next to the last steps
+    next    the first state on a chain that is cheaper; none: greedy descent, and another climb in another order
 
 Nothing is priced but what is taken. The noise is shared by all matches of a rule: it is the order of kinds of rewrites
 that leads elsewhere, not the order of places.
@@ -22,6 +23,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from rlflow.agents.tokens.preference import ORDERS, Preference
 from rlflow.agents.tokens.token_judge import Opinion, TokenJudge
 from rlflow.errors import InputError
 from rlflow.ir.graph import Graph
@@ -46,8 +48,7 @@ class ChainConfig:
 
     - `length`: rewrites of a chain at most; `least_probability`: below it, a rewrite is not tried.
     - `failure_penalty`: taken off the logit of a first step each time that a chain from one that looks like it failed.
-    - `gain_weights`: of what a rewrite is said to lead to, beside the logit, in the order of first steps; one climb
-      each, all without noise.
+    - `orders`: of first steps (`preference.ORDERS`), one climb each without noise; later climbs draw one of them.
     - `noise`: scales of the noise of which later climbs draw one; `from_start`: the share of them that begins at the
       original, the others on the best way so far; `evaluations_per_climb`: rewrites after which such a climb ends.
     - `evaluations`: rewrites carried out after which no climb goes on, those of greedy search aside.
@@ -56,24 +57,17 @@ class ChainConfig:
     length: int = 12
     least_probability: float = 0.02
     failure_penalty: float = 3.0
-    gain_weights: tuple[float, ...] = (0.0, 3.0)
+    orders: tuple[str, ...] = ("confident", "far_sighted", "expected")
     noise: tuple[float, ...] = (1.0, 2.0, 3.0)
     from_start: float = 0.7
     evaluations_per_climb: int = 400
     evaluations: int = 2000
 
-
-@dataclass(frozen=True)
-class Preference:
-    """The order in which first steps are tried: logit + gain_weight x gain + noise of the rule (R,)."""
-
-    gain_weight: float
-    of_rule: np.ndarray
-
-    def of(self, opinion: Opinion) -> np.ndarray:
-        """(M,) float64."""
-        rules = [location.rule for location, _ in opinion.state.matches]
-        return opinion.taken + self.gain_weight * opinion.gain + self.of_rule[rules]
+    def __post_init__(self) -> None:
+        unknown = [order for order in self.orders if order not in ORDERS]
+        if unknown or not self.orders:
+            missing, known = ", ".join(unknown) or "at all", ", ".join(ORDERS)
+            raise InputError(f"rlflow: there is no order of first steps {missing}; choose among {known}")
 
 
 @dataclass
@@ -134,7 +128,7 @@ class GuidedChains(Search):
         while not climbing.is_over and idle < _IDLE:
             evaluated = work.effort.rewrites
             start, preference = self._next(number, state, best, rng)
-            within = number < len(self.config.gain_weights)
+            within = number < len(self.config.orders)
             climbing.limit = end if within else min(end, work.effort.rewrites + self.config.evaluations_per_climb)
             found = descend(work, self._climbed(climbing, start, preference))
             climbing.limit = end
@@ -149,13 +143,13 @@ class GuidedChains(Search):
 
     def _next(self, number: int, start: State, best: State, rng: np.random.Generator) -> tuple[State, Preference]:
         """The state in which the next climb begins, and its order."""
-        rules = len(self.rewriter.rules)
-        if number < len(self.config.gain_weights):
-            return start, Preference(self.config.gain_weights[number], np.zeros(rules))
-        noise = float(rng.choice(self.config.noise)) * rng.gumbel(size=rules)
+        rules, config = len(self.rewriter.rules), self.config
+        if number < len(config.orders):
+            return start, Preference(config.orders[number], np.zeros(rules))
+        noise = float(rng.choice(config.noise)) * rng.gumbel(size=rules)
         path = best.path()
-        begin = start if rng.random() < self.config.from_start else path[int(rng.integers(len(path)))]
-        return begin, Preference(0.0, noise)
+        begin = start if rng.random() < config.from_start else path[int(rng.integers(len(path)))]
+        return begin, Preference(str(rng.choice(config.orders)), noise)
 
     def _climbed(self, climbing: _Climbing, state: State, preference: Preference) -> State:
         """Take one chain after another, each of which ends at a cheaper graph, until none does."""
