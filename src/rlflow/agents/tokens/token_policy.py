@@ -68,7 +68,7 @@ class TokenPolicy:
         content = {
             "version": _VERSION,
             "weights_sha256": _digest(folder / _WEIGHTS),
-            "chains": asdict(self.chains),
+            "chains": _own(self.chains),
             "trained_on": self.trained_on,
         }
         with written_whole(folder / FILE) as draft:
@@ -97,6 +97,12 @@ def shipped() -> TokenPolicy:
     """Return the policy that ships with the library."""
     with as_file(files(SHIPPED)) as folder:
         return TokenPolicy.load(folder)
+
+
+def _own(chains: ChainConfig) -> dict[str, Any]:
+    """Return the settings that are not today's defaults, so that a policy that has none goes with any later ones."""
+    usual = asdict(ChainConfig())
+    return {name: value for name, value in asdict(chains).items() if value != usual[name]}
 
 
 def _as_settings(stored: Mapping[str, Any]) -> dict[str, Any]:
