@@ -18,7 +18,7 @@ from rlflow.agents.collection import CollectionConfig, collect
 from rlflow.agents.pooled.config import ControllerConfig
 from rlflow.agents.pooled.controller import Controller
 from rlflow.agents.pooled.dream_training import train_in_dream, untrained
-from rlflow.agents.pooled.policy_optimiser import PolicyOptimiser, judge_on
+from rlflow.agents.pooled.policy_optimiser import PooledPolicyOptimiser, judge_on
 from rlflow.agents.scores import best_improvement_percent
 from rlflow.cost.base import CostModel
 from rlflow.environments import EnvironmentConfig, RewardConfig, SubstitutionEnv
@@ -105,7 +105,7 @@ def _learned(
     initial = untrained(training.controller.arguments, seed=seed)
 
     def find(controller: Controller, candidates: int) -> OptimisationResult:
-        optimiser = PolicyOptimiser(
+        optimiser = PooledPolicyOptimiser(
             rules,
             rewriter,
             cost_model,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from rlflow.agents.pooled.controller import Controller
-from rlflow.agents.pooled.policy_optimiser import PolicyOptimiser
+from rlflow.agents.pooled.policy_optimiser import PooledPolicyOptimiser
 from rlflow.cost.base import CostModel
 from rlflow.environments import EnvironmentConfig
 from rlflow.errors import InputError
@@ -23,7 +23,7 @@ def trained_policy(
     trained_on: str | None = None,
     horizon: int = 150,
     seed: int = 0,
-) -> PolicyOptimiser:
+) -> PooledPolicyOptimiser:
     """Make an optimiser of a policy in `folder`, which holds `world_models` and `policies` by the graph of training.
 
     trained_on: the name of that graph; None: the first by name. The policy acts with those of its rules that `library`
@@ -45,4 +45,4 @@ def trained_policy(
     known = [i for i in world_model.arguments.rule_ids if any(r.id == i for r in library.rules)]
     rules = library.select(known)
     environment = EnvironmentConfig(max_locations=world_model.arguments.max_locations, max_steps=horizon)
-    return PolicyOptimiser(rules, Rewriter(rules.rules), cost_model, world_model, controller, environment, seed=seed)
+    return PooledPolicyOptimiser(rules, Rewriter(rules.rules), cost_model, world_model, controller, environment, seed=seed)
