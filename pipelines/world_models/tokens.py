@@ -81,9 +81,7 @@ class TokenFit:
         training, held_out = split_episodes(len(episodes), self.config.held_out_fraction, self.seed)
         return [episodes[i] for i in training], [episodes[i] for i in held_out or training]
 
-    def _led(
-        self, model: TokenWorldModel, reading: TokenReading, rule_mean: np.ndarray
-    ) -> dict[int, dict[str, float]]:
+    def _led(self, model: TokenWorldModel, reading: TokenReading, rule_mean: np.ndarray) -> dict[int, dict[str, float]]:
         """The measures of dreams that are led through the held-out episodes, by horizon; savings as V reads them."""
         training, held_out = self._episodes()
         dream = TokenDreamConfig(pessimism=0.0)

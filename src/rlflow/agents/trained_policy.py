@@ -45,4 +45,6 @@ def trained_policy(
     known = [i for i in world_model.arguments.rule_ids if any(r.id == i for r in library.rules)]
     rules = library.select(known)
     environment = EnvironmentConfig(max_locations=world_model.arguments.max_locations, max_steps=horizon)
-    return PooledPolicyOptimiser(rules, Rewriter(rules.rules), cost_model, world_model, controller, environment, seed=seed)
+    return PooledPolicyOptimiser(
+        rules, Rewriter(rules.rules), cost_model, world_model, controller, environment, seed=seed
+    )

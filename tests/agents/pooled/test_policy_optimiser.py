@@ -12,7 +12,7 @@ from rlflow.agents.pooled.controller import Controller, ControllerArguments, new
 from rlflow.agents.pooled.policy_optimiser import PooledPolicyOptimiser
 from rlflow.cost.analytic import AnalyticCost
 from rlflow.cost.base import Cost
-from rlflow.environments import EnvironmentConfig
+from rlflow.environments import EnvironmentConfig, SubstitutionEnv
 from rlflow.errors import InputError
 from rlflow.ir.graph import Graph
 from rlflow.ir.structural_hash import structural_hash
