@@ -128,7 +128,8 @@ def test_tokens_name_the_first_of_their_rules():
     situation = process.start()
     state = state_of(situation, bank)
     for kind, token in enumerate(state.token.tolist()):
-        assert bank.rule_of[token] == situation.first(kind).rule.id
+        _, match = situation.kinds.matches[situation.first(kind)]
+        assert bank.rule_of[token] == match.rule.id
     assert set(bank.rule_of) <= {rule.id for rule in LIBRARY.rules}
 
 

@@ -43,12 +43,13 @@ def test_what_is_loaded_is_what_was_saved(seed: int, episodes: int, steps: int, 
 
 
 def test_drawn_rollouts_are_not_vacuous() -> None:
-    """Among them there are empty states, and steps that end, turn and bear matches."""
+    """Among them there are steps that end, turn and bear matches, and episodes with and without demonstrations."""
     drawn = [episode for seed in range(20) for episode in random_rollouts(seed).episodes]
     steps = [step for episode in drawn for step in episode.steps]
     assert sum(len(episode.steps) for episode in drawn) > 50
     assert all(any(part(step) for step in steps) for part in (lambda s: s.gone.any(), lambda s: len(s.turned)))
     assert any(len(step.born) for step in steps)
+    assert {episode.demonstration is None for episode in drawn} == {True, False}
 
 
 def test_nothing_at_all_can_be_saved(tmp_path: Path) -> None:

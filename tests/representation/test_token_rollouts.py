@@ -9,6 +9,7 @@ from support.random_token_rollouts import random_rollouts, random_token
 from rlflow.errors import InputError
 from rlflow.representation.token_rollouts import (
     FAR_AWAY,
+    Demonstration,
     TokenEpisode,
     TokenRollouts,
     TokenState,
@@ -141,6 +142,15 @@ def test_broken_episodes_and_rollouts_are_refused() -> None:
     ):
         with pytest.raises(InputError, match=message):
             replace(rollouts, **change)
+
+
+def test_a_demonstration_tells_of_every_kind_of_every_state() -> None:
+    taken = tuple(np.ones(len(state.token), np.float32) for state in (BEFORE, AFTER))
+    assert replace(episode(), demonstration=Demonstration(taken, taken)).demonstration is not None
+    nowhere = (taken[0], taken[1] * np.inf)
+    for wrong in (Demonstration(taken[:1], taken), Demonstration(taken, taken[::-1]), Demonstration(taken, nowhere)):
+        with pytest.raises(InputError, match="does not tell of every kind"):
+            replace(episode(), demonstration=wrong)
 
 
 def test_steps_are_counted() -> None:

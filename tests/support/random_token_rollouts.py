@@ -4,7 +4,14 @@ import numpy as np
 
 from rlflow.representation.edit_graph import ADDED, FAR, REMOVED
 from rlflow.representation.match_token import MatchToken
-from rlflow.representation.token_rollouts import FAR_AWAY, TokenEpisode, TokenRollouts, TokenState, TokenStep
+from rlflow.representation.token_rollouts import (
+    FAR_AWAY,
+    Demonstration,
+    TokenEpisode,
+    TokenRollouts,
+    TokenState,
+    TokenStep,
+)
 from rlflow.representation.vocabulary import PADDING, Vocabulary
 
 WORDS = Vocabulary((PADDING, "Add", "Mul", "Relu", "Exp"), ("rank", "log2_price"))
@@ -52,7 +59,13 @@ def _episode(rng: np.random.Generator, steps: int, tokens: int) -> TokenEpisode:
         counts, step = _step(rng, states[-1], tokens)
         states.append(_state(rng, counts))
         taken.append(_in_places(step, states[-1]))
-    return TokenEpisode(int(rng.integers(2)), float(rng.uniform(0.1, 2.0)), tuple(states), tuple(taken), False)
+    shown = _demonstration(rng, states) if rng.random() < 0.5 else None
+    return TokenEpisode(int(rng.integers(2)), float(rng.uniform(0.1, 2.0)), tuple(states), tuple(taken), False, shown)
+
+
+def _demonstration(rng: np.random.Generator, states: list[TokenState]) -> Demonstration:
+    labels = (tuple(rng.random(len(state.token)).astype(np.float32) for state in states) for _ in range(2))
+    return Demonstration(*labels)
 
 
 def _state(rng: np.random.Generator, counts: np.ndarray) -> TokenState:

@@ -110,7 +110,7 @@ class TokenProcess:
 
     @property
     def rules(self) -> tuple[Rule, ...]:
-        """Those that it rewrites with."""
+        """The rules that it rewrites with."""
         return self.evaluator.rewriter.rules
 
     @property

@@ -188,7 +188,7 @@ def _packed_demonstrations(episodes: Sequence[TokenEpisode]) -> dict[str, np.nda
 
 
 def _labels(packed: Mapping[str, np.ndarray]) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    """What demonstrations tell of each of their states."""
+    """The labels that demonstrations give to the kinds of each of their states."""
     kinds = packed["label/kinds"]
     return zip(_split(packed["label/taken"], kinds), _split(packed["label/gain"], kinds), strict=True)
 

@@ -93,7 +93,7 @@ def nearness_after(before: np.ndarray, step: TokenStep, after: np.ndarray) -> np
 
 @dataclass(frozen=True, eq=False)
 class Demonstration:
-    """What an expert's episode of T + 1 states tells of the K kinds of matches in each: was one taken, then or later?
+    """An expert's choices in an episode of T + 1 states: was one of the K kinds in each taken, then or later?
 
     Equality saturation and chains find sequences in which many a step saves nothing by itself. The order of steps in
     different places of a graph is of no account, and so does not show here.

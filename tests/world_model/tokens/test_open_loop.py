@@ -1,11 +1,13 @@
 """A dream that knows the law stays with the truth; each thing that it gets wrong shows as what it is."""
 
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
 import pytest
 import torch
 from support.token_dreams import memory
+from support.token_worlds import SMALL
 from support.written_episodes import LAW, SAVED, A, B, C, D, known_law, written_episode
 
 from rlflow.representation.token_rollouts import TokenRollouts
@@ -16,8 +18,8 @@ from rlflow.world_model.tokens.diagnostics import by_rule, rule_means
 from rlflow.world_model.tokens.encoder_fit import edit_operators
 from rlflow.world_model.tokens.imagination import KindStates, imagine
 from rlflow.world_model.tokens.knowledge import Knowledge
-from rlflow.world_model.tokens.model import TokenWorldModel
 from rlflow.world_model.tokens.open_loop import open_loop, same_edits, unchanged
+from rlflow.world_model.tokens.trainer import fit_token_model
 
 EPISODES = (written_episode([A], [A, B, C, D]), written_episode([B], [B, D, C], unit_percent=2.0))
 CONFIG = TokenDreamConfig(temperature=0.0, pessimism=0.0)
@@ -131,10 +133,9 @@ def test_pessimism_shows_as_an_error():
     assert report[1]["reward"] == pytest.approx(np.mean(errors), abs=1e-5)
 
 
-def test_a_fitted_model_stays_with_real_episodes_longer_than_a_copy(
-    token_model: TokenWorldModel, token_rollouts: TokenRollouts
-):
-    """On real rollouts. With the sets of these very episodes and the token's own most likely set, more is alive."""
+def test_a_fitted_model_stays_with_real_episodes_longer_than_a_copy(token_rollouts: TokenRollouts):
+    """On real rollouts: with the sets of the held-out episodes among those that it can draw from."""
+    token_model = fit_token_model(token_rollouts, replace(SMALL, encoder_epochs=10, epochs=20), seed=0)
     training, held_out = (
         [token_rollouts.episodes[number] for number in numbers]
         for numbers in split_episodes(len(token_rollouts.episodes), 0.2, 0)
@@ -147,6 +148,6 @@ def test_a_fitted_model_stays_with_real_episodes_longer_than_a_copy(
         lambda states, kind: dream(states, kind), held_out, means, np.arange(len(token_rollouts.tokens)), max_kinds=64
     )
     assert report[1]["alive"] == report[1]["alive_copy"] == 1
-    assert report[2]["alive"] >= report[2]["alive_copy"]
-    assert 0 < report[2]["alive_copy"] < 1
-    assert report[2]["near"] > report[2]["near_copy"]
+    assert 0 < report[2]["alive_copy"] < report[2]["alive"]
+    assert report[1]["near"] > 2 * report[1]["near_copy"]
+    assert report[2]["return"] < report[2]["return_zero"]

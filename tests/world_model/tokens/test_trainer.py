@@ -8,13 +8,14 @@ from dataclasses import replace
 from pathlib import Path
 from textwrap import dedent
 
+import numpy as np
 import pytest
 import torch
 from support.token_worlds import SMALL
 
 from rlflow.errors import InputError
 from rlflow.representation.token_archive import save
-from rlflow.representation.token_rollouts import TokenRollouts
+from rlflow.representation.token_rollouts import Demonstration, TokenRollouts
 from rlflow.world_model.held_out import split_episodes
 from rlflow.world_model.tokens.diagnostics import by_rule, rule_means, saving_report, savings
 from rlflow.world_model.tokens.model import TokenWorldModel
@@ -30,10 +31,22 @@ def assert_same(one: TokenWorldModel, other: TokenWorldModel) -> None:
         assert torch.equal(value, other.state_dict()[name]), name
 
 
-def test_every_parameter_of_v_and_m_is_trained(token_rollouts: TokenRollouts, token_model: TokenWorldModel):
+def demonstrated(rollouts: TokenRollouts) -> TokenRollouts:
+    """The same episodes, as if an expert had played them who wants every other kind."""
+    episodes = []
+    for episode in rollouts.episodes:
+        taken = tuple((state.token % 2).astype(np.float32) for state in episode.states)
+        demonstration = Demonstration(taken, tuple(3.0 * of_kinds for of_kinds in taken))
+        episodes.append(replace(episode, demonstration=demonstration))
+    return replace(rollouts, episodes=tuple(episodes))
+
+
+def test_every_parameter_of_v_and_m_is_trained(token_rollouts: TokenRollouts):
     """Against a run without a gradient step."""
-    untrained = fit_token_model(token_rollouts, replace(SMALL, encoder_epochs=0, epochs=0), seed=0)
-    before, after = dict(untrained.named_parameters()), dict(token_model.named_parameters())
+    rollouts = demonstrated(token_rollouts)
+    untrained = fit_token_model(rollouts, replace(SMALL, encoder_epochs=0, epochs=0), seed=0)
+    before = dict(untrained.named_parameters())
+    after = dict(fit_token_model(rollouts, SMALL, seed=0).named_parameters())
     assert {name for name in after if torch.equal(before[name], after[name])} == set()
     assert not any(parameter.requires_grad for parameter in after.values())
 
@@ -65,7 +78,7 @@ def test_an_interrupted_fit_goes_on_to_the_same_weights(
 
 
 def test_a_checkpoint_of_another_run_is_not_continued(token_rollouts: TokenRollouts, tmp_path: Path):
-    """Of other episodes, other distances or another unit of prices, other settings, or another seed."""
+    """Of other episodes, distances, units or settings, of another seed, or one with demonstrations."""
     checkpoint, short = tmp_path / "fit.checkpoint", replace(SMALL, encoder_epochs=1, epochs=1)
     first, *others = token_rollouts.episodes
     dearer = replace(first, unit_percent=2 * first.unit_percent)
@@ -77,6 +90,7 @@ def test_a_checkpoint_of_another_run_is_not_continued(token_rollouts: TokenRollo
         (replace(token_rollouts, episodes=tuple(others)), short, 0),
         (replace(token_rollouts, episodes=(dearer, *others)), short, 0),
         (replace(token_rollouts, episodes=(nearer, *others)), short, 0),
+        (demonstrated(token_rollouts), short, 0),
     ):
         fit_token_model(token_rollouts, short, seed=0, checkpoint=checkpoint)
         metrics: dict[int, dict[str, float]] = {}

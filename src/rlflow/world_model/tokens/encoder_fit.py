@@ -70,7 +70,7 @@ def token_labels(episodes: Sequence[TokenEpisode], operators: np.ndarray) -> Tok
 
 
 def _savings(episodes: Sequence[TokenEpisode], tokens: int) -> tuple[np.ndarray, np.ndarray]:
-    """How often each token was seen, and what it saves in units."""
+    """Numbers of times that each token was seen, and what it saves in units."""
     seen, saving = np.zeros(tokens), np.zeros(tokens)
     for episode in episodes:
         for state in episode.states:
@@ -80,7 +80,7 @@ def _savings(episodes: Sequence[TokenEpisode], tokens: int) -> tuple[np.ndarray,
 
 
 def _births(episodes: Sequence[TokenEpisode], operators: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """How often each token was taken, and the sum of the logarithms of the operators that were born."""
+    """Numbers of times that each token was taken, and the sum of the logarithms of the operators that were born."""
     taken, births = np.zeros(len(operators)), np.zeros(operators.shape)
     for episode in episodes:
         for before, step, after in zip(episode.states, episode.steps, episode.states[1:], strict=False):

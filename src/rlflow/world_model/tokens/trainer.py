@@ -150,4 +150,6 @@ def _fingerprint(rollouts: TokenRollouts, config: TokenModelConfig, seed: int) -
         for record in (*episode.states, *episode.steps):
             for value in vars(record).values():
                 digest.update(np.asarray(value).tobytes())
+        if episode.demonstration is not None:
+            digest.update(b"".join(of.tobytes() for of in (*episode.demonstration.taken, *episode.demonstration.gain)))
     return digest.hexdigest()
