@@ -34,8 +34,8 @@ from rlflow.tracking.stage import Stage, pipeline_stage
 from rlflow.trajectory import record
 
 RESULTS = "data/results/evaluate"
-POLICIES = {"pooled": pooled.policy_of, "tokens": tokens.policy_of}
 Policy = PooledPolicyOptimiser | TokenPolicyOptimiser
+POLICIES: dict[str, Callable[[Stage, CostModel], Policy]] = {"pooled": pooled.policy_of, "tokens": tokens.policy_of}
 Applied = dict[str, dict[str, int]]  # method -> rule -> times on the way to the method's graph
 
 
@@ -117,7 +117,8 @@ def _policy(stage: Stage, cost_model: CostModel) -> Policy:
     """The trained controller as an optimiser."""
     section = stage.settings["evaluation"]
     settings = {name: section[name] for name in ("sampled_episodes", "candidates")}
-    return dataclasses.replace(POLICIES[stage.settings["formulation"]](stage, cost_model), **settings)
+    policy = POLICIES[stage.settings["formulation"]](stage, cost_model)
+    return dataclasses.replace(policy, **settings)
 
 
 def _contenders(stage: Stage, cost_model: CostModel, policy: Policy) -> dict[str, Contender]:
