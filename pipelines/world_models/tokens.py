@@ -142,7 +142,7 @@ def _open_loop_figures(horizons: Mapping[int, Mapping[str, float]]) -> dict[str,
         "open_loop": list(_rows(horizons, ERRORS, "error")),
         "kept_track": list(_rows(horizons, SHARES, "share")),
         "return_correlation": [
-            {"horizon": horizon, "correlation": Figure(found["return_correlation"], 0.0, "unrelated", cases).to_json()}
+            {"horizon": horizon, "correlation": Figure(found["return_correlation"], 0.0, "mean", cases).to_json()}
             for horizon, found in horizons.items()
             if (cases := int(found["cases"])) and math.isfinite(found["return_correlation"])
         ],
