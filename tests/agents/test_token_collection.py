@@ -91,7 +91,7 @@ def took(rollouts: TokenRollouts) -> list[tuple[TokenState, int, np.ndarray]]:
         near = np.full(len(one.states[0].token), FAR_AWAY)
         for before, step, after in zip(one.states, one.steps, one.states[1:], strict=False):
             found.append((before, step.chosen, near))
-            near = nearness_after(before, step, after)
+            near = nearness_after(before.token, step, after.token)
     return found
 
 

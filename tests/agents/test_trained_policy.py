@@ -9,7 +9,7 @@ from support.world_models import SMALL
 
 from rlflow.agents.pooled.config import ControllerConfig
 from rlflow.agents.pooled.controller import Controller, ControllerArguments, new_policy
-from rlflow.agents.pooled.policy_optimiser import PolicyOptimiser
+from rlflow.agents.pooled.policy_optimiser import PooledPolicyOptimiser
 from rlflow.agents.tokens.guided_chains import ChainConfig, GuidedChains
 from rlflow.agents.tokens.token_policy import TokenPolicy, shipped
 from rlflow.agents.trained_policy import trained_policy
@@ -86,7 +86,7 @@ def test_the_policy_is_that_of_the_named_graph_or_of_the_first_by_name(
     policy = trained_policy(
         library, Rewriter(library.rules), AnalyticCost(), folder=trained, trained_on=trained_on, horizon=3
     )
-    assert isinstance(policy, PolicyOptimiser)
+    assert isinstance(policy, PooledPolicyOptimiser)
     expected = (library.rules[place].id,)
     assert policy.controller.arguments.rule_ids == policy.world_model.arguments.rule_ids == expected
     assert [rule.id for rule in policy.library.rules] == list(expected)

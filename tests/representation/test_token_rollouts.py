@@ -162,6 +162,6 @@ def test_steps_are_counted() -> None:
 
 def test_what_is_born_or_looks_different_is_near() -> None:
     """After the step: A x 11 as before, C and D turned, B x 9 as far away as before."""
-    assert nearness_after(BEFORE, STEP, AFTER).tolist() == [0, 0, 0, 1]
+    assert nearness_after(BEFORE.token, STEP, AFTER.token).tolist() == [0, 0, 0, 1]
     far = replace(STEP, distance=np.array([FAR_AWAY, FAR_AWAY, 2], np.int8))
-    assert nearness_after(BEFORE, far, AFTER).tolist() == [FAR_AWAY, 0, 0, FAR_AWAY]
+    assert nearness_after(BEFORE.token, far, AFTER.token).tolist() == [FAR_AWAY, 0, 0, FAR_AWAY]

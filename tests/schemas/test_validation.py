@@ -81,8 +81,11 @@ def test_only_these_keys_are_optional(documents, name):
     graphs, methods = {"bert", "tiny"}, {"random", "greedy", "backtracking", "rlflow"}
     effort = {"prices_asked", "prices_measured", "rewriting_s", "pricing_s", "measuring_s"}
     optional = {
+        "collect_rollouts": graphs,
         "equivalence": {"float64"},
         "evaluate": graphs | methods | effort | {"steps", "distinct_rules", "trajectory", "far_share"},
+        "fit_world_model": graphs | {"saving_r2", "saving_rank_correlation", "saving_correlation_within_rules"},
+        "generate_rules": {"bert"},
         "headroom": {"analytic", "gpu", "greedy", "equality_saturation", "10", "100"},
         "price_search": {"bert", "squeezenet1_1"},
         "repro_study": {"generate_rules", "evaluate", "data/rules", "data/policies", "data/models"},

@@ -136,7 +136,7 @@ def play(
     while len(taken) < steps and len(situation.kinds.tokens):
         situation, step = process.step(situation, choose(situation, near, rng))
         states.append(state_of(situation, bank))
-        near = nearness_after(states[-2], step, states[-1])
+        near = nearness_after(states[-2].token, step, states[-1].token)
         taken.append(step)
     return TokenEpisode(0, process.unit_percent, tuple(states), tuple(taken), terminated=False)
 

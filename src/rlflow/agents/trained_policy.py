@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from rlflow.agents.pooled.controller import Controller
-from rlflow.agents.pooled.policy_optimiser import PolicyOptimiser
+from rlflow.agents.pooled.policy_optimiser import PooledPolicyOptimiser
 from rlflow.agents.tokens import token_policy
 from rlflow.agents.tokens.guided_chains import GuidedChains
 from rlflow.agents.tokens.token_policy import TokenPolicy
@@ -31,7 +31,7 @@ def trained_policy(
     folder: Path | str | None = None,
     trained_on: str | None = None,
     **options: Any,
-) -> GuidedChains | PolicyOptimiser:
+) -> GuidedChains | PooledPolicyOptimiser:
     """Make the method of the policy in `folder`; None: of the one that ships, unless `trained_on` names a graph.
 
     The other options are those of `TokenPolicy.search`, or of `pooled_policy` where `folder` is that of `dvc repro`.
@@ -56,7 +56,7 @@ def pooled_policy(
     trained_on: str | None = None,
     horizon: int = 150,
     seed: int = 0,
-) -> PolicyOptimiser:
+) -> PooledPolicyOptimiser:
     """Make an optimiser of a policy in `folder`, which holds `world_models` and `policies` by the graph of training.
 
     trained_on: the name of that graph; None: the first by name. The policy acts with those of its rules that `library`
@@ -78,4 +78,6 @@ def pooled_policy(
     known = [i for i in world_model.arguments.rule_ids if any(r.id == i for r in library.rules)]
     rules = library.select(known)
     environment = EnvironmentConfig(max_locations=world_model.arguments.max_locations, max_steps=horizon)
-    return PolicyOptimiser(rules, Rewriter(rules.rules), cost_model, world_model, controller, environment, seed=seed)
+    return PooledPolicyOptimiser(
+        rules, Rewriter(rules.rules), cost_model, world_model, controller, environment, seed=seed
+    )

@@ -5,8 +5,8 @@
     after, step = process.step(before, int(before.saving.argmax()))      # a kind of match; the first of that kind
     step.reward, step.born
 
-Every kind of match is priced in every situation, whether it is taken or not; alike ones are priced once. `evaluations`
-counts the rewrites that had to be carried out for that.
+Asked for what can be saved, a situation has every kind of match priced, whether it is taken or not; alike ones are
+priced once. `evaluations` counts the rewrites that had to be carried out for that.
 
 The invariant: rewards of consecutive steps add up to the drop of the price, in percent of the start's.
 """
@@ -14,6 +14,7 @@ The invariant: rewards of consecutive steps add up to the drop of the price, in 
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TypeVar
@@ -43,15 +44,20 @@ Place = tuple[str, tuple[Ref, ...], tuple[tuple[str, Ref], ...], tuple[int, ...]
 
 @dataclass(frozen=True, eq=False)
 class Situation:
-    """A graph on the way, with the K kinds of matches that it has.
+    """A graph on the way, with the K kinds of matches that it has; cost: its price in percent of the start's.
 
-    saving (K,) float32: by a rewrite of each kind; cost: the price; both in percent of the start's price.
+    saving_of: what a rewrite of each of some kinds saves, in the same percent.
     """
 
     graph: Graph
     cost: float
     kinds: StateTokens
-    saving: np.ndarray
+    saving_of: Callable[[Sequence[int]], np.ndarray]
+
+    @cached_property
+    def saving(self) -> np.ndarray:
+        """(K,) float32: what a rewrite of each kind saves, in percent of the start's price; worked out when asked."""
+        return self.saving_of(range(len(self.kinds.tokens)))
 
     @cached_property
     def distance(self) -> np.ndarray:
@@ -130,12 +136,15 @@ class TokenProcess:
         """The situation in a graph that rewriting has led to."""
         kinds = self._tokeniser.tokens(graph, self.profile)
         runtime_ms = self.evaluator.confirmed_ms(graph)
-        firsts = ((place, kinds.matches[place][1]) for place in _firsts(kinds))
-        after_ms = [
-            self.evaluator.runtime_after_ms(graph, match) for _, match in self.evaluator.foreseen(graph, firsts)
-        ]
-        saving = self._percent(runtime_ms - np.array(after_ms)).astype(np.float32)
-        return Situation(graph, self._percent(runtime_ms), kinds, saving)
+
+        def saving_of(numbers: Sequence[int]) -> np.ndarray:
+            firsts = _firsts(kinds)
+            places = ((number, kinds.matches[firsts[number]][1]) for number in numbers)
+            foreseen = self.evaluator.foreseen(graph, places)
+            after_ms = [self.evaluator.runtime_after_ms(graph, match) for _, match in foreseen]
+            return self._percent(runtime_ms - np.array(after_ms)).astype(np.float32)
+
+        return Situation(graph, self._percent(runtime_ms), kinds, saving_of)
 
     def step(self, before: Situation, kind: int) -> tuple[Situation, TokenStep]:
         """Carry out the first match of a kind; return the situation after it, and what became of the matches."""

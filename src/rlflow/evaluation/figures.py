@@ -77,6 +77,25 @@ def training_curves(curves: Mapping[str, Mapping[str, Mapping[str, Any]]]) -> Fi
     return figure
 
 
+def trust(metrics: Mapping[str, Mapping[str, Any]]) -> Figure:
+    """How far dreams can be trusted: errors by horizon beside their baselines, and whether the model knows its errors.
+
+    `metrics` follows schema `fit_world_model`; each graph has a row. Below 1, a dream is better than its baseline.
+    """
+    columns = 2 if any("calibration" in found for found in metrics.values()) else 1
+    figure = _figure(columns, rows=len(metrics))
+    panels = figure.subplots(len(metrics), columns, squeeze=False)
+    for row, (graph, found) in zip(panels, metrics.items(), strict=True):
+        _errors_by_horizon(row[0], found["open_loop"])
+        row[0].set(title=graph, xlabel="imagined steps", ylabel="error / baseline's")
+        row[0].legend()
+        if "calibration" in found:
+            _calibration(row[1], found["calibration"])
+            row[1].set(title=graph, xlabel="nominal, %", ylabel="share of errors within, %")
+            row[1].legend()
+    return figure
+
+
 def temperature_sweep(metrics: Mapping[str, Mapping[str, Any]]) -> Figure:
     """Scores in the dream and in the real environment by temperature, and the random agent's real score.
 
@@ -169,6 +188,21 @@ def rule_counts(rules_applied: Mapping[str, Mapping[str, Mapping[str, int]]], me
     rules = sorted({rule for counts in by_graph for rule, count in counts.items() if count})
     rows = {rule: [counts.get(rule, 0) for counts in by_graph] for rule in rules}
     return dict(sorted(rows.items(), key=lambda row: -sum(row[1])))
+
+
+def _errors_by_horizon(axes: Axes, rows: Sequence[Mapping[str, Any]]) -> None:
+    for target in dict.fromkeys(row["target"] for row in rows):
+        shown = [(row["horizon"], row["error"]) for row in rows if row["target"] == target and row["error"]["baseline"]]
+        ratios = [error["value"] / error["baseline"] for _, error in shown]
+        axes.plot([horizon for horizon, _ in shown], ratios, marker="o", label=target)
+    axes.axhline(1, color="grey", linewidth=0.8)
+
+
+def _calibration(axes: Axes, rows: Sequence[Mapping[str, Any]]) -> None:
+    nominal = [row["nominal_percent"] for row in rows]
+    for key, label in (("value", "calibrated"), ("baseline", "as learned")):
+        axes.plot(nominal, [100 * row["share"][key] for row in rows], marker="o", label=label)
+    axes.plot([0, 100], [0, 100], color="grey", linewidth=0.8)
 
 
 def _scores_by_temperature(axes: Axes, sweep: Mapping[str, Any]) -> None:

@@ -76,14 +76,15 @@ class TokenStep:
     born: np.ndarray
 
 
-def nearness_after(before: TokenState, step: TokenStep, after: TokenState) -> np.ndarray:
+def nearness_after(before: np.ndarray, step: TokenStep, after: np.ndarray) -> np.ndarray:
     """(K',) int8: how far each kind in the state after a step lies from that step's rewrite.
 
-    Matches that were born or look different lie there; others lie as far away as before.
+    before (K,), after (K',) int64: the tokens of the kinds. Matches that were born or look different lie there; others
+    lie as far away as before.
     """
-    near = np.full(len(after.token), FAR_AWAY, dtype=np.int8)
-    distance_of = dict(zip(before.token.tolist(), step.distance.tolist(), strict=True))
-    for place, token in enumerate(after.token.tolist()):
+    near = np.full(len(after), FAR_AWAY, dtype=np.int8)
+    distance_of = dict(zip(before.tolist(), step.distance.tolist(), strict=True))
+    for place, token in enumerate(after.tolist()):
         near[place] = distance_of.get(token, 0)
     near[step.turned[:, 1]] = 0
     near[step.born[:, 0]] = 0

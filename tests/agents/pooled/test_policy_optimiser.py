@@ -9,7 +9,7 @@ import torch
 from rlflow import zoo
 from rlflow.agents.pooled.config import ControllerConfig
 from rlflow.agents.pooled.controller import Controller, ControllerArguments, new_policy
-from rlflow.agents.pooled.policy_optimiser import PolicyOptimiser
+from rlflow.agents.pooled.policy_optimiser import PooledPolicyOptimiser
 from rlflow.cost.analytic import AnalyticCost
 from rlflow.cost.base import Cost
 from rlflow.environments import EnvironmentConfig, SubstitutionEnv
@@ -66,9 +66,9 @@ def agent(rules: Library, seed: int = 0, library_hash: str = "") -> tuple[WorldM
     return model, Controller(new_policy(arguments).eval(), arguments)
 
 
-def optimiser(library: Library, trained_on: Library | None = None, **settings) -> PolicyOptimiser:
+def optimiser(library: Library, trained_on: Library | None = None, **settings) -> PooledPolicyOptimiser:
     world_model, controller = agent(trained_on or library, settings.pop("weights", 0))
-    return PolicyOptimiser(
+    return PooledPolicyOptimiser(
         library=library,
         rewriter=Rewriter(library.rules),
         cost_model=settings.pop("cost_model", AnalyticCost()),
@@ -267,12 +267,13 @@ def test_of_the_candidates_the_cheapest_is_taken(rules, bert, weights):
     cost_model, rewriter = ArbitraryCost(), Rewriter(rules.rules)
     every = LOCATIONS * len(rules.rules)
     method = optimiser(rules, cost_model=cost_model, candidates=every, weights=weights)
-    env = SubstitutionEnv(bert, rules, cost_model, config=method.environment, rewriter=rewriter)
-    method._episode(env, None, every)
-    *graphs, _ = replay(bert, env.trajectory(), rewriter)
+    player = method.player(bert)
+    player.play(None, every)
+    trajectory = player.env.trajectory()
+    *graphs, _ = replay(bert, trajectory, rewriter)
     chosen = declined = 0
     dearest = 0.0
-    for graph, step in zip(graphs, env.trajectory().steps, strict=True):
+    for graph, step in zip(graphs, trajectory.steps, strict=True):
         matches = [m for found in rewriter.matches(graph) for m in found[:LOCATIONS]]
         costs = [cost_model.runtime_ms(rewriter.apply(graph, m)) for m in matches]
         if min(costs) < cost_model.runtime_ms(graph):

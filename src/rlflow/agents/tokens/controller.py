@@ -15,6 +15,7 @@ from rlflow.agents import controller_files
 from rlflow.agents.tokens.config import CmaEsConfig, TokenControllerConfig
 from rlflow.agents.tokens.linear_pointer import LinearPointer
 from rlflow.agents.tokens.pointer_policy import PointerPolicy
+from rlflow.nn.masking import perturbed
 from rlflow.world_model.settings import read_config
 from rlflow.world_model.tokens.model import TokenWorldModel
 from rlflow.world_model.tokens.observation import TokenLayout
@@ -62,6 +63,19 @@ class TokenController:
         distribution = self.policy.distribution(flat)
         actions = distribution.mode() if deterministic else distribution.sample(generator)
         return actions.numpy().reshape(observation.shape[:-1])
+
+    @torch.no_grad()
+    def likeliest_kinds(
+        self, observation: np.ndarray, number: int, generator: torch.Generator | None = None
+    ) -> list[int]:
+        """Return up to `number` places of kinds, the most probable first, without terminate.
+
+        The observation is (size,). With a generator they are drawn without replacement.
+        """
+        probability = self.policy.distribution(torch.from_numpy(observation)[None]).log_probability[0, :-1]
+        score = probability if generator is None else perturbed(probability, generator)
+        places: list[int] = score.topk(min(number, len(score))).indices.tolist()
+        return [place for place in places if torch.isfinite(probability[place])]
 
     def save(self, folder: Path) -> None:
         """Write `controller.safetensors` and `controller.json`; equal policies give equal bytes."""

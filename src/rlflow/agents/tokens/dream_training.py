@@ -17,11 +17,13 @@ from rlflow.agents.tokens.config import CmaEsConfig, TokenControllerConfig
 from rlflow.agents.tokens.controller import TokenController, TokenControllerArguments, new_policy, policy_settings
 from rlflow.agents.tokens.linear_pointer import LinearPointer
 from rlflow.agents.tokens.pointer_policy import PointerPolicy
+from rlflow.representation.token_rollouts import TokenRollouts
+from rlflow.world_model.tokens.birth_memory import BirthMemory
 from rlflow.world_model.tokens.config import TokenDreamConfig
 from rlflow.world_model.tokens.dream_env import TokenDreamEnv
 from rlflow.world_model.tokens.knowledge import Knowledge
 from rlflow.world_model.tokens.model import TokenWorldModel
-from rlflow.world_model.tokens.starts import TokenStarts
+from rlflow.world_model.tokens.starts import TokenStarts, visited_states
 
 OnRound = Callable[[int, dict[str, float]], None]
 """Called after every update of PPO, or after every generation, with its number and its metrics."""
@@ -35,6 +37,17 @@ class TokenDream:
     knowledge: Knowledge
     starts: TokenStarts
     config: TokenDreamConfig
+
+    @classmethod
+    def of(
+        cls, model: TokenWorldModel, births: BirthMemory, rollouts: TokenRollouts, config: TokenDreamConfig
+    ) -> TokenDream:
+        """The dream that begins in the states of rollouts, and bears what the model has been fitted on."""
+        reading, sets, number = births.joined(rollouts.tokens, model.read(rollouts))
+        starts = visited_states(rollouts.episodes, config.max_kinds)
+        states = dataclasses.replace(starts.states, token=number[starts.states.token])
+        knowledge = Knowledge.of(model.memory, reading, sets, config.candidates)
+        return cls(model, knowledge, dataclasses.replace(starts, states=states), config)
 
     def env(self, *, seed: int, initial_fraction: float | None = None) -> TokenDreamEnv:
         """The dream; `initial_fraction` replaces that of the settings."""

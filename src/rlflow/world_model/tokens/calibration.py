@@ -53,5 +53,19 @@ def calibration_factor(errors: np.ndarray) -> float:
     return min(filter(None, factors), key=lambda factor: _deviation(size / factor), default=1.0)
 
 
+def coverages(errors: np.ndarray, seed: int) -> dict[int, tuple[float, float]]:
+    """Of each nominal share, in percent, the share of errors (N,) within it: with a fitted factor, and without one.
+
+    Each half of the errors is divided by the factor that fits the other half, so that no error judges itself. Empty
+    where there are fewer than two.
+    """
+    if len(errors) < 2:
+        return {}
+    first, second = np.array_split(np.random.default_rng(seed).permutation(errors), 2)
+    fitted = np.concatenate([first / calibration_factor(second), second / calibration_factor(first)])
+    pairs = zip(NOMINAL, coverage(fitted).values(), coverage(errors).values(), strict=True)
+    return {round(100 * share): (calibrated, raw) for share, calibrated, raw in pairs}
+
+
 def _deviation(errors: np.ndarray) -> float:
     return sum(abs(actual - share) for actual, share in zip(coverage(errors).values(), NOMINAL, strict=True))

@@ -149,7 +149,8 @@ def _rows(
     trios = list(zip(episode.states, episode.steps, episode.states[1:], strict=False))
     token = [int(before.token[step.chosen]) for before, step, _ in trios] + [NONE] * steps
     reward = [step.reward for _, step, _ in trios] + [0.0] * steps
-    near = [frozenset(alike[trio[2].token[nearness_after(*trio) <= _NEAR]].tolist()) for trio in trios]
+    nearby = [nearness_after(before.token, step, after.token) <= _NEAR for before, step, after in trios]
+    near = [frozenset(alike[after.token[close]].tolist()) for (_, _, after), close in zip(trios, nearby, strict=True)]
     for start in range(len(trios)):
         span = slice(start, start + steps)
         yield token[span], reward[span], near[span]

@@ -35,7 +35,7 @@ def _with_nearness(episode: TokenEpisode) -> Iterator[tuple[TokenState, np.ndarr
     near = np.full(len(episode.states[0].token), FAR_AWAY, dtype=np.int8)
     for state, step, after in zip(episode.states, episode.steps, episode.states[1:], strict=False):
         yield state, near
-        near = nearness_after(state, step, after)
+        near = nearness_after(state.token, step, after.token)
 
 
 def _table(state: TokenState, near: np.ndarray, unit_percent: float, size: int) -> tuple[Tensor, ...]:

@@ -1,0 +1,123 @@
+"""A trained policy as an optimiser: it acts on the real graph as it learned to act in the dream.
+
+    result = optimiser.optimise(graph, Budget())          a `PolicyOptimiser` of one of the world models
+
+It plays episodes: first with the most probable actions, then `sampled_episodes` drawn ones. In the first one the policy
+acts alone. In all others, with `candidates` above 1, it only proposes: that many of its likeliest rewrites are tried on
+the real graph, and the cheapest is taken if it saves anything. If none does, the policy's own action is taken, which
+may be a loss for a later gain, or the end.
+
+The invariant: the result is never worse than the graph it began with, since the best graph of all episodes is kept.
+"""
+
+from __future__ import annotations
+
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TypeVar
+
+import torch
+
+from rlflow.agents.selection import Judge, Trial
+from rlflow.cost.evaluator import Evaluator
+from rlflow.ir.graph import Graph
+from rlflow.optimiser import Budget, Milestone, OnProgress, OptimisationResult
+from rlflow.trajectory.record import Trajectory
+
+Controller = TypeVar("Controller")
+
+
+@dataclass(frozen=True)
+class Best:
+    """The cheapest graph of an episode and the way to it."""
+
+    graph: Graph
+    runtime_ms: float
+    trajectory: Trajectory
+
+
+class Player(ABC):
+    """Plays episodes on one graph; everything that it carries out and prices goes through `evaluator`."""
+
+    evaluator: Evaluator
+
+    @abstractmethod
+    def start(self) -> Best:
+        """Return the graph before any rewrite."""
+
+    @abstractmethod
+    def play(self, generator: torch.Generator | None, candidates: int) -> Best:
+        """Play one episode, with the most probable actions or, with a generator, drawn ones.
+
+        candidates: the policy's likeliest rewrites that are tried before each step; 1: it acts alone.
+        """
+
+
+@dataclass(frozen=True, kw_only=True)
+class PolicyOptimiser(ABC):
+    """An optimiser of which one expansion of the budget is one episode."""
+
+    sampled_episodes: int = 4
+    candidates: int = 16
+    seed: int = 0
+    name: str = "rlflow"
+
+    @abstractmethod
+    def player(self, graph: Graph) -> Player:
+        """Return what plays on this graph. `InputError` if the policy does not belong to what it sees by."""
+
+    def optimise(self, graph: Graph, budget: Budget, on_progress: OnProgress | None = None) -> OptimisationResult:
+        """The best graph of all episodes."""
+        started = time.perf_counter()
+        player = self.player(graph)
+        generator = torch.Generator().manual_seed(self.seed)
+
+        best = start = player.start()
+        milestones = [_milestone(player, started, best)]
+        episodes = self._episodes(generator)[: budget.expansions]
+        for done, (source, candidates) in enumerate(episodes, start=1):
+            if budget.time_s is not None and time.perf_counter() - started >= budget.time_s:
+                break
+            found = player.play(source, candidates)
+            if found.runtime_ms < best.runtime_ms:
+                best = found
+                milestones.append(_milestone(player, started, best))
+            if on_progress:
+                on_progress(done / len(episodes), f"best {best.runtime_ms:.3f} ms after {done} episodes")
+
+        return OptimisationResult(
+            best=best.graph,
+            best_ms=best.runtime_ms,
+            start_ms=start.runtime_ms,
+            trajectory=best.trajectory,
+            wall_time_s=time.perf_counter() - started,
+            effort=player.evaluator.effort,
+            milestones=tuple(milestones),
+        )
+
+    def _episodes(self, generator: torch.Generator) -> list[tuple[torch.Generator | None, int]]:
+        """One entry per episode: the generator that draws its actions (None: the most probable ones), and the tries."""
+        likeliest: list[tuple[torch.Generator | None, int]] = [(None, 1)]
+        if self.candidates > 1:
+            likeliest.append((None, self.candidates))
+        return likeliest + [(generator, self.candidates)] * self.sampled_episodes
+
+
+def _milestone(player: Player, started: float, best: Best) -> Milestone:
+    effort, wall_time_s = player.evaluator.effort, time.perf_counter() - started
+    return Milestone(effort.rewrites, effort.prices_measured, wall_time_s, best.runtime_ms)
+
+
+def judge_on(graph: Graph, alone: Callable[[Controller], PolicyOptimiser]) -> Judge[Controller]:
+    """A judge that tries controllers on this graph.
+
+    alone: makes an optimiser of one, which plays a single episode of its most probable actions, with no tries.
+    """
+
+    def judge(controller: Controller) -> Trial:
+        result = alone(controller).optimise(graph, Budget())
+        return Trial(result.improvement_percent, result.effort.rewrites)
+
+    return judge
