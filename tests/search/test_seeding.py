@@ -2,7 +2,6 @@
 
 import pytest
 
-from rlflow.agents.tokens.lessons import Start, started
 from rlflow.cost.analytic import AnalyticCost
 from rlflow.ir.structural_hash import structural_hash
 from rlflow.optimiser import Budget, Workspace
@@ -11,7 +10,6 @@ from rlflow.rules.matching.sharing import SharingRewriter
 from rlflow.search.greedy import Greedy
 from rlflow.search.seeding import seeded
 from rlflow.trajectory.replay import replay
-from rlflow.trajectory.transfer import steps_taken
 
 
 @pytest.mark.parametrize("name", ["tiny_chain", "tiny_merge"])
@@ -29,21 +27,3 @@ def test_the_steps_of_another_search_are_taken_again(shipped, tiny, name):
     *_, last = replay(graph, result.trajectory, sharing)
     assert structural_hash(last) == structural_hash(result.best)
     assert result.trajectory.matching == "sharing"
-
-
-@pytest.mark.parametrize("seed", [3, 5])
-def test_what_is_refused_leaves_no_number_behind(shipped, tiny, seed):
-    """Graphs on the way bear the numbers of a replay: an e-graph knows the classes of their values by number.
-
-    Not vacuous: on these graphs some step of the plain search is refused.
-    """
-    private, sharing, cost_model = Rewriter(shipped.rules), SharingRewriter(shipped.rules), AnalyticCost()
-    graph = started(tiny("tiny_merge"), Start(walked=8, seed=seed), shipped)
-    greedy = Greedy(shipped, private, cost_model)
-    alone = greedy.optimise(graph, Budget()).trajectory
-    assert None in [step for step, _ in steps_taken(graph, alone, graph, private, sharing)]
-
-    work = Workspace.begin(graph, sharing, cost_model, shipped.hash, Budget())
-    state = seeded(work, greedy, Budget())
-    replayed = replay(graph, work.trajectory(work.start, state), sharing)
-    assert [{*s.graph.nodes} for s in state.path()] == [{*g.nodes} for g in replayed]

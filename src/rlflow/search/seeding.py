@@ -6,13 +6,12 @@ begin, which are then never worse:
     state = seeded(work, greedy, Budget(time_s=10))
 
 Invariant: every step is taken again by the workspace's own rewriter, so that the way from the original to the result
-stays one trajectory, whose replay numbers the nodes alike.
+stays one trajectory.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable
-from dataclasses import replace
 
 from rlflow.ir.graph import Graph
 from rlflow.optimiser import Budget, State, Workspace
@@ -21,7 +20,6 @@ from rlflow.rules.matching.sharing import SharingRewriter
 from rlflow.rules.rule import Rule
 from rlflow.search.base import Search
 from rlflow.search.greedy import descend
-from rlflow.trajectory.replay import replay
 from rlflow.trajectory.transfer import steps_taken
 
 
@@ -37,12 +35,8 @@ def seeded(work: Workspace, seed: Search, budget: Budget) -> State:
     used = [step.rule for step in result.trajectory.steps]
     private, sharing = Rewriter(some_rules(work.rewriter, used)), SharingRewriter(some_rules(work.rewriter, used))
     walk = list(steps_taken(state.graph, result.trajectory, state.graph, private, sharing))
-    steps = tuple(step for step, _ in walk if step is not None)
-    is_complete = len(steps) == len(walk)
-    # After a step that was refused, nodes do not bear the numbers that a replay of the others gives them.
-    way = replace(result.trajectory, steps=steps, matching=sharing.matching)
-    graphs = [graph for _, graph in walk] if is_complete else [*replay(state.graph, way, sharing)][1:]
-    taken = [(step.rule, step.location, graph) for step, graph in zip(steps, graphs, strict=True)]
+    taken = [(step.rule, step.location, graph) for step, graph in walk if step is not None]
+    is_complete = len(taken) == len(walk)
     work.milestones += milestones if is_complete else []
     state = followed(work, state, taken, work.arrived_again)
     return state if is_complete else descend(work, state)
