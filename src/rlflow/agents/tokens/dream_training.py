@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import torch
+
 from rlflow.agents.dream_training import DreamTraining, train_and_score, untrained_network
 from rlflow.agents.maskable_ppo import train_policy
 from rlflow.agents.scores import mean_return
@@ -27,6 +29,8 @@ from rlflow.world_model.tokens.starts import TokenStarts, visited_states
 
 OnRound = Callable[[int, dict[str, float]], None]
 """Called after every update of PPO, or after every generation, with its number and its metrics."""
+
+_LEAST_SAVING_PERCENT = 1e-3  # below which nothing is worth a critic's while
 
 
 @dataclass(frozen=True)
@@ -48,6 +52,14 @@ class TokenDream:
         states = dataclasses.replace(starts.states, token=number[starts.states.token])
         knowledge = Knowledge.of(model.memory, reading, sets, config.candidates)
         return cls(model, knowledge, dataclasses.replace(starts, states=states), config)
+
+    @property
+    def best_saving_percent(self) -> float:
+        """The saving of the best match of a start state, as V reads it; the mean over start states."""
+        states = self.starts.states
+        saving = self.knowledge.reading.saving[states.token].masked_fill(states.count == 0, -torch.inf)
+        best = torch.sinh(saving.amax(dim=1)) * states.unit
+        return float(best[torch.isfinite(best)].mean())
 
     def env(self, *, seed: int, initial_fraction: float | None = None) -> TokenDreamEnv:
         """The dream; `initial_fraction` replaces that of the settings."""
@@ -86,7 +98,7 @@ def train_in_dream(
             env,
             PointerPolicy,
             policy_settings(arguments.embedding, config),
-            config,
+            scaled_to(config, dream.best_saving_percent),
             seed=seed,
             fingerprint=env.fingerprint,
             on_update=on_round,
@@ -101,6 +113,11 @@ def train_in_dream(
         lambda controller: dream_score(dream, controller, seed=seed),
         judge,
     )
+
+
+def scaled_to(config: TokenControllerConfig, saving_percent: float) -> TokenControllerConfig:
+    """The same settings where a saving of so much counts as the `reward_scale` of the settings."""
+    return dataclasses.replace(config, reward_scale=config.reward_scale / max(saving_percent, _LEAST_SAVING_PERCENT))
 
 
 def dream_score(dream: TokenDream, controller: TokenController, *, seed: int) -> float:
