@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from rlflow.representation.token_distances import FAR_AWAY
-from rlflow.world_model.tokens.token_memory import MOST_GONE, TokenMemory
+from rlflow.world_model.tokens.token_memory import ALL_GONE, TokenMemory
 
 
 @pytest.fixture
@@ -40,7 +40,7 @@ def test_survival_of_mapped_embeddings_is_the_same(memory: TokenMemory):
     chosen, other = (torch.randn(6, 3, generator=generator) for _ in range(2))
     distance, count = torch.arange(6) % (FAR_AWAY + 1), torch.tensor([0, 1, 2, 5, 12, 100])
     one = memory.gone_logits(chosen, other, distance, count)
-    assert one.shape == (6, MOST_GONE + 1)
+    assert one.shape == (6, ALL_GONE + 1)
     assert torch.equal(one, memory.gone_logits_of(memory.chosen(chosen), memory.other(other), distance, count))
 
 

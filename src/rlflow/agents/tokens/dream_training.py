@@ -22,6 +22,7 @@ from rlflow.agents.tokens.pointer_policy import PointerPolicy
 from rlflow.representation.token_rollouts import TokenRollouts
 from rlflow.world_model.tokens.birth_memory import BirthMemory
 from rlflow.world_model.tokens.config import TokenDreamConfig
+from rlflow.world_model.tokens.diagnostics import labels
 from rlflow.world_model.tokens.dream_env import TokenDreamEnv
 from rlflow.world_model.tokens.knowledge import Knowledge
 from rlflow.world_model.tokens.model import TokenWorldModel
@@ -30,7 +31,7 @@ from rlflow.world_model.tokens.starts import TokenStarts, visited_states
 OnRound = Callable[[int, dict[str, float]], None]
 """Called after every update of PPO, or after every generation, with its number and its metrics."""
 
-_LEAST_SAVING_PERCENT = 1e-3  # below which nothing is worth a critic's while
+_LEAST_SAVING_PERCENT = 1e-3  # below which a saving tells of no scale
 
 
 @dataclass(frozen=True)
@@ -46,20 +47,24 @@ class TokenDream:
     def of(
         cls, model: TokenWorldModel, births: BirthMemory, rollouts: TokenRollouts, config: TokenDreamConfig
     ) -> TokenDream:
-        """The dream that begins in the states of rollouts, and bears what the model has been fitted on."""
+        """The dream that begins in the states of rollouts, and bears what the model has been fitted on.
+
+        What the rollouts have priced, it knows.
+        """
         reading, sets, number = births.joined(rollouts.tokens, model.read(rollouts))
         starts = visited_states(rollouts.episodes, config.max_kinds)
         states = dataclasses.replace(starts.states, token=number[starts.states.token])
+        known = labels(rollouts.episodes)
         knowledge = Knowledge.of(model.memory, reading, sets, config.candidates)
+        knowledge = knowledge.priced(number[known.token], torch.from_numpy(known.saving))
         return cls(model, knowledge, dataclasses.replace(starts, states=states), config)
 
     @property
     def best_saving_percent(self) -> float:
-        """The saving of the best match of a start state, as V reads it; the mean over start states."""
+        """What the best match of a start state saves, 0 where none does; the mean over start states."""
         states = self.starts.states
-        saving = self.knowledge.reading.saving[states.token].masked_fill(states.count == 0, -torch.inf)
-        best = torch.sinh(saving.amax(dim=1)) * states.unit
-        return float(best[torch.isfinite(best)].mean())
+        saving = self.knowledge.saving[states.token].masked_fill(states.count == 0, -torch.inf)
+        return float((torch.sinh(saving.amax(dim=1)) * states.unit).clamp_min(0.0).mean())
 
     def env(self, *, seed: int, initial_fraction: float | None = None) -> TokenDreamEnv:
         """The dream; `initial_fraction` replaces that of the settings."""
@@ -116,8 +121,10 @@ def train_in_dream(
 
 
 def scaled_to(config: TokenControllerConfig, saving_percent: float) -> TokenControllerConfig:
-    """The same settings where a saving of so much counts as the `reward_scale` of the settings."""
-    return dataclasses.replace(config, reward_scale=config.reward_scale / max(saving_percent, _LEAST_SAVING_PERCENT))
+    """The same settings where a saving of so much counts as the `reward_scale` of the settings, if it is any."""
+    if saving_percent < _LEAST_SAVING_PERCENT:
+        return config
+    return dataclasses.replace(config, reward_scale=config.reward_scale / saving_percent)
 
 
 def dream_score(dream: TokenDream, controller: TokenController, *, seed: int) -> float:

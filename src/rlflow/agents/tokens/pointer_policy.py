@@ -94,7 +94,7 @@ class PointerPolicy(ObservedMaskPolicy):
         self.terminate = mlp([context, width, 1], nn.Tanh)
         self.critic = mlp([context, width, width, 1], nn.Tanh)
 
-        for head in (self.score, self.terminate[-1], self.critic[-1]):
+        for head in (self.score, self.terminate[-1]):
             assert isinstance(head, nn.Linear)
             nn.init.orthogonal_(head.weight, gain=0.01)  # nearly uniform at first, as PPO wants it
         nn.init.constant_(self.terminate[-1].bias, self.terminate_bias)  # type: ignore[arg-type]

@@ -18,8 +18,11 @@ from torch import Tensor, nn
 from rlflow.nn.mlp import mlp
 from rlflow.representation.token_rollouts import FAR_AWAY
 
-MOST_GONE = 3
-"""Matches of one kind that one rewrite ends, at most: more are told as so many."""
+MOST_GONE = 6
+"""Matches of one kind that one rewrite ends, at most, if it leaves any: more are told as so many."""
+
+ALL_GONE = MOST_GONE + 1
+"""The outcome that no match of a kind is left, as where a node goes that many matches read."""
 
 
 class TokenMemory(nn.Module):
@@ -32,7 +35,7 @@ class TokenMemory(nn.Module):
         self.other = nn.Linear(embedding, survival_width, bias=False)
         self.distance = nn.Embedding(FAR_AWAY + 1, survival_width)
         self.count = nn.Linear(1, survival_width, bias=False)
-        self.gone = mlp([survival_width, survival_width, MOST_GONE + 1])
+        self.gone = mlp([survival_width, survival_width, ALL_GONE + 1])
 
     def birth_logits(self, chosen: Tensor, parent: Tensor, seen: Tensor) -> Tensor:
         """Logarithms of the weights (M, S) of S sets after rewrites with embeddings `chosen` (M, W).
@@ -42,7 +45,7 @@ class TokenMemory(nn.Module):
         return seen.log() - torch.cdist(self.metric(chosen), self.metric(parent)).square()
 
     def gone_logits(self, chosen: Tensor, other: Tensor, distance: Tensor, count: Tensor) -> Tensor:
-        """Logits (..., MOST_GONE + 1) of how many matches a rewrite ends of a kind of `count` (...) matches.
+        """Logits (..., ALL_GONE + 1) of how many matches a rewrite ends of a kind of `count` (...) matches.
 
         chosen, other (..., W): embeddings of the rewrite and of the kind; distance (...) int64 between them.
         """
