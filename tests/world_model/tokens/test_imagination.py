@@ -11,6 +11,7 @@ from rlflow.world_model.tokens.birth_sets import NONE
 from rlflow.world_model.tokens.config import TokenDreamConfig
 from rlflow.world_model.tokens.imagination import KindStates, imagine
 from rlflow.world_model.tokens.knowledge import Knowledge
+from rlflow.world_model.tokens.token_memory import ALL_GONE, MOST_GONE
 
 A, B, C, D, E = range(5)
 NOTHING = [0.0] * 5
@@ -50,6 +51,15 @@ def test_no_more_matches_end_than_there_are():
     result, _ = after(knowledge({}, NOTHING), before, gone_at_0=3)
     assert present(result) == {}
     assert (result.count == 0).all()
+
+
+def test_all_matches_of_a_kind_may_end_however_many_there_are():
+    """Twelve matches read one node, which goes; others of that kind do not outlive it, those two edges away do."""
+    before = state([(A, 1), (B, 12), (C, 12)], 4, {(0, 1): 0, (0, 2): 2})
+    result, _ = after(knowledge({}, NOTHING), before, gone_at_0=ALL_GONE)
+    assert present(result) == {C: 12}
+    fewer, _ = after(knowledge({}, NOTHING), before, gone_at_0=MOST_GONE)
+    assert present(fewer) == {B: 12 - MOST_GONE, C: 12}
 
 
 @pytest.mark.parametrize(("edges", "expected"), [(3, {B: 2, D: 1}), (4, {B: 3})])

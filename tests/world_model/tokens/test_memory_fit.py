@@ -116,3 +116,12 @@ def test_losses_go_down():
     metrics = [fit.run_epoch(epoch, generator) for epoch in range(SMALL.epochs)]
     assert set(metrics[0]) == {"memory/births", "memory/gone"}
     assert metrics[-1]["memory/gone"] < metrics[0]["memory/gone"]
+
+
+def test_sets_of_the_same_token_weigh_more():
+    """All embeddings are alike, so that only whose sets they are tells them apart."""
+    made = memory()
+    made.same.fill_(2.0)
+    fit = fit_of([1, 1, 1], [0, 0, 1], [0, 0, 1], torch.zeros(2, 2), made)
+    right, wrong = np.exp(2), 1.0
+    assert fit.births_loss(torch.tensor([0])).item() == pytest.approx(-np.log(right / (right + wrong)), rel=1e-4)

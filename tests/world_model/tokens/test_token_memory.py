@@ -14,14 +14,17 @@ def memory() -> TokenMemory:
         return TokenMemory(embedding=3, metric_width=3, survival_width=4).requires_grad_(False)
 
 
-def test_the_nearer_the_parent_and_the_more_often_seen_the_likelier(memory: TokenMemory):
-    """With distances as they are: one set as far away as 1, seen 3 times, and one at 2, seen once."""
+def test_the_nearer_the_parent_the_more_often_seen_and_of_the_same_token_the_likelier(memory: TokenMemory):
+    """With distances as they are: one set as far away as 1, seen 3 times, one at 2, seen once, and one of the very
+    token, seen twice."""
     memory.metric.weight.copy_(torch.eye(3))
     chosen = torch.tensor([[1.0, 0.0, 0.0]])
     parent = torch.tensor([[1.0, 1.0, 0.0], [1.0, 0.0, 2.0], [1.0, 0.0, 0.0]])
     seen = torch.tensor([3.0, 1.0, 2.0])
-    weights = memory.birth_logits(chosen, parent, seen).exp()
-    wanted = torch.tensor([[3 * torch.e**-1, torch.e**-4, 2.0]])
+    same = torch.tensor([[False, False, True]])
+    memory.same.fill_(0.5)
+    weights = memory.birth_logits(chosen, parent, seen, same).exp()
+    wanted = torch.tensor([[3 * torch.e**-1, torch.e**-4, 2.0 * torch.e**0.5]])
     torch.testing.assert_close(weights, wanted, rtol=1e-4, atol=1e-6)
 
 
@@ -30,7 +33,7 @@ def test_distances_are_those_of_the_learned_space(memory: TokenMemory):
     memory.metric.weight.copy_(torch.diag(torch.tensor([1.0, 0.0, 0.0])))
     chosen = torch.randn(4, 3, generator=torch.Generator().manual_seed(0))
     parent = chosen + torch.tensor([0.0, 5.0, -3.0])
-    logits = memory.birth_logits(chosen, parent, torch.ones(4))
+    logits = memory.birth_logits(chosen, parent, torch.ones(4), torch.zeros(4, 4, dtype=torch.bool))
     assert logits.diagonal().tolist() == pytest.approx([0.0] * 4, abs=1e-3)
     assert (logits.argmax(dim=1) == torch.arange(4)).all()
 

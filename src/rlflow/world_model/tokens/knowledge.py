@@ -48,8 +48,10 @@ class Knowledge:
         embedding = reading.embedding
         parent = embedding[sets.parent]
         logits, likeliest = [], []
-        for rows in embedding.split(_ROWS_AT_ONCE):
-            best = memory.birth_logits(rows, parent, sets.seen).topk(min(candidates, len(sets)), dim=1)
+        for token in torch.arange(len(embedding)).split(_ROWS_AT_ONCE):
+            same = token[:, None] == sets.parent
+            weights = memory.birth_logits(embedding[token], parent, sets.seen, same)
+            best = weights.topk(min(candidates, len(sets)), dim=1)
             logits.append(best.values)
             likeliest.append(best.indices)
         return cls(

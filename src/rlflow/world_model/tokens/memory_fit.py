@@ -104,10 +104,10 @@ class TokenMemoryFit:
         sets, own = self.steps.sets, self.steps.of_step[rows]
         seen = sets.seen.expand(len(rows), -1).clone()
         seen[torch.arange(len(rows)), own] -= 1.0
-        logits = (
-            self.memory.birth_logits(self.embedding[sets.parent[own]], self.embedding[sets.parent], sets.seen)
-            + (seen / sets.seen).log()
-        )
+        token, parent = sets.parent[own], sets.parent
+        same = token[:, None] == parent
+        logits = self.memory.birth_logits(self.embedding[token], self.embedding[parent], sets.seen, same)
+        logits = logits + (seen / sets.seen).log()
         right = self.outcome[own][:, None] == self.outcome[None]
         has_right = (right & (seen > 0)).any(dim=1)
         if not has_right.any():
