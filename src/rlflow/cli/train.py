@@ -144,7 +144,10 @@ def _subject(file: Path, cost_model: str, library: Library, shapes: Mapping[str,
 
 def _taught(subject: _Subject, expert: Expert, library: Library, policy: TokenPolicy, seed: int) -> Taught:
     lesson = Lesson(subject.name, expert=expert, play=TokenCollectionConfig(episodes=1, steps=10), seed=seed)
-    return teach(lesson, subject.graph, library, subject.cost_model, policy.model.arguments.vocabulary)
+    taught = teach(lesson, subject.graph, library, subject.cost_model, policy.model.arguments.vocabulary)
+    if not taught.found.trajectory.steps:
+        raise InputError(f"the expert found nothing to rewrite in {subject.name}: leave that model out")
+    return taught
 
 
 def _epochs_shown(on_progress: OnProgress, epochs: int) -> Callable[[int, dict[str, float]], None]:

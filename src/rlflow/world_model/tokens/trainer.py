@@ -80,6 +80,7 @@ class _Fit:
         arguments = TokenModelArguments(rollouts.vocabulary, rollouts.library_hash, config)
         self.model = TokenWorldModel(arguments)
         if begin is not None:
+            begin.check_vocabulary(rollouts)
             self.model.load_state_dict(begin.state_dict())
         training, held_out = split_episodes(len(rollouts.episodes), config.held_out_fraction, seed)
         self.training = [rollouts.episodes[index] for index in training]
