@@ -84,7 +84,15 @@ def test_the_wheel_holds_the_library_and_nothing_else(wheel):
     data |= {f"rlflow/cost/predicted/price_model.{suffix}" for suffix in ("json", "onnx")}
     data |= {f"rlflow/agents/shipped/{name}" for name in SHIPPED_POLICY}
     assert code | data <= shipped
-    assert {p.suffix for p in map(Path, shipped)} <= {".py", ".typed", ".json", ".jsonl", ".onnx", ".safetensors", ".md"}
+    assert {p.suffix for p in map(Path, shipped)} <= {
+        ".py",
+        ".typed",
+        ".json",
+        ".jsonl",
+        ".onnx",
+        ".safetensors",
+        ".md",
+    }
     assert not [p for p in files if "test" in p]
 
 
