@@ -93,7 +93,7 @@ class Judging:
         told = {name: getattr(record, name) for name in ("expert", "steps", "tokens", "evaluations", "seconds")}
         return {
             "family": unit.family,
-            "model": unit.subject.graph["settings"],
+            "model": ", ".join(f"{key} {value}" for key, value in unit.subject.graph["settings"].items()),
             "cost": unit.subject.cost["kind"],
             "start": _described(unit.lesson.start),
             "held_out": unit.held_out,

@@ -15,7 +15,7 @@ def figure(value: float) -> dict[str, Any]:
 def lesson(greedy: float, expert: float, policy: float, *, family: str = "bert", **other: Any) -> dict[str, Any]:
     return {
         "family": family,
-        "model": {"layers": 2},
+        "model": "layers 2",
         "cost": "analytic",
         "start": "merged",
         "expert": "chains",

@@ -14,6 +14,9 @@ from rlflow.errors import InputError, RLFlowError
 NAMES = [name for name in schemas.names() if name not in ("optimise", "rules_show")]
 
 
+POLICY_READING = ("reading", "taken_auc", "saving_rank_correlation")
+
+
 def test_every_schema_has_a_document_here(documents):
     assert set(NAMES) == set(documents)
     assert len(NAMES) >= 22
@@ -87,6 +90,7 @@ def test_only_these_keys_are_optional(documents, name):
         "fit_world_model": graphs | {"saving_r2", "saving_rank_correlation", "saving_correlation_within_rules"},
         "generate_rules": {"bert"},
         "headroom": {"analytic", "gpu", "greedy", "equality_saturation", "10", "100"},
+        "policy": {"bert_one", "vit_held_out", "share", "trained", "held_out", *POLICY_READING},
         "price_search": {"bert", "squeezenet1_1"},
         "repro_study": {"generate_rules", "evaluate", "data/rules", "data/policies", "data/models"},
         "price_model": graphs | {"regions", "graphs", "rewrites", "0", "0.5", "1", "2"},

@@ -27,6 +27,7 @@ WRITERS = {name: [f"pipelines/{name}.py"] for name in schemas.names() if name in
     "headroom": ["src/rlflow/evaluation/headroom.py", "src/rlflow/evaluation/comparison.py"],
     "headroom_latency": ["pipelines/headroom_latency.py", "src/rlflow/runtime/session.py"],
     "optimise": ["src/rlflow/optimise", "src/rlflow/cost/effort.py"],
+    "policy": ["pipelines/policy", "src/rlflow/evaluation/policy_sheet.py"],
     "prices": ["pipelines/prices.py", "src/rlflow/evaluation/region_sheet.py"],
     "price_model": [
         "pipelines/price_model.py",

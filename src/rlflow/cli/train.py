@@ -157,7 +157,7 @@ def _epochs_shown(on_progress: OnProgress, epochs: int) -> Callable[[int, dict[s
 def _row(
     subject: _Subject, taught: Taught, library: Library, policies: Mapping[str, TokenPolicy], evaluations: int
 ) -> dict[str, Any]:
-    """What each search saves on a model, in percent of its price."""
+    """Run the searches that are compared on a model; what each saves is in percent of its price."""
     rewriter = Rewriter(library.rules)
     greedy = Greedy(library, rewriter, subject.cost_model)
     searches = {

@@ -95,8 +95,16 @@ def _by_share(lessons: Mapping[str, Any]) -> Callable[[str], float]:
 def _row(name: str, lesson: Mapping[str, Any]) -> str:
     found = (f"{lesson[f'{method}_percent']:.2f}" for method in ("greedy", "expert", "policy"))
     share = f"{lesson['share']:.2f}" if "share" in lesson else "-"
-    model = ", ".join(f"{key} {value}" for key, value in lesson["model"].items())
-    cells = [name, model, lesson["start"], lesson["cost"], lesson["expert"], str(lesson["steps"]), *found, share]
+    cells = [
+        name,
+        lesson["model"],
+        lesson["start"],
+        lesson["cost"],
+        lesson["expert"],
+        str(lesson["steps"]),
+        *found,
+        share,
+    ]
     return f"| {' | '.join(cells)} |"
 
 

@@ -1,4 +1,4 @@
-"""How well V tells what experts take, beside what is known from how often they take matches of a rule.
+"""Measures of how well V tells what experts take, beside what is known from how often they take matches of a rule.
 
     shares = rule_shares(rollouts)                                          of training
     auc(episode, reading.taken), auc(episode, by_rule(rule_of, shares))     0.5: no better than chance
