@@ -4,25 +4,32 @@ from pathlib import Path
 
 import pytest
 import torch
+from support.token_worlds import SMALL as SMALL_TOKENS
 from support.token_worlds import small_graph
 from support.world_models import SMALL
 
 from rlflow.agents.pooled.config import ControllerConfig
 from rlflow.agents.pooled.controller import Controller, ControllerArguments, new_policy
 from rlflow.agents.pooled.policy_optimiser import PooledPolicyOptimiser
+from rlflow.agents.tokens.config import TokenControllerConfig
+from rlflow.agents.tokens.controller import TokenController, TokenControllerArguments
+from rlflow.agents.tokens.controller import new_policy as new_token_policy
 from rlflow.agents.tokens.guided_chains import ChainConfig, GuidedChains
+from rlflow.agents.tokens.policy_optimiser import TokenPolicyOptimiser
 from rlflow.agents.tokens.token_policy import TokenPolicy, shipped
 from rlflow.agents.trained_policy import trained_policy
 from rlflow.cost.analytic import AnalyticCost
 from rlflow.errors import InputError
 from rlflow.optimiser import Budget
 from rlflow.representation.features import todays_vocabulary
+from rlflow.representation.tokeniser import todays_token_vocabulary
 from rlflow.rules.library import load
 from rlflow.rules.matching.rewriter import Rewriter
 from rlflow.rules.matching.sharing import SharingRewriter
 from rlflow.search.greedy import Greedy
 from rlflow.world_model.pooled import latent_state
 from rlflow.world_model.pooled.model import WorldModel, WorldModelArguments
+from rlflow.world_model.tokens.model import TokenModelArguments, TokenWorldModel
 
 
 @pytest.mark.parametrize("present", [[], ["world_models"], ["policies"]])
@@ -90,6 +97,23 @@ def test_the_policy_is_that_of_the_named_graph_or_of_the_first_by_name(
     expected = (library.rules[place].id,)
     assert policy.controller.arguments.rule_ids == policy.world_model.arguments.rule_ids == expected
     assert [rule.id for rule in policy.library.rules] == list(expected)
+
+
+def test_a_policy_over_match_tokens_acts_by_all_rules(tmp_path: Path) -> None:
+    """As `dvc repro` leaves one by default: its world model names no rules."""
+    library, arguments = load(), TokenModelArguments(todays_token_vocabulary(), "", SMALL_TOKENS)
+    model = TokenWorldModel(arguments)
+    model.save(tmp_path / "world_models" / "bert")
+    own = TokenControllerArguments.of(model, TokenControllerConfig(width=8))
+    TokenController(new_token_policy(own), own).save(tmp_path / "policies" / "bert")
+    policy = trained_policy(
+        library, Rewriter(library.rules), AnalyticCost(), folder=tmp_path, trained_on="bert", horizon=3
+    )
+    assert isinstance(policy, TokenPolicyOptimiser)
+    assert policy.library is library
+    result = policy.optimise(small_graph(), Budget(expansions=2))
+    assert len(result.trajectory.steps) <= 3
+    assert result.effort.rewrites > 0
 
 
 def test_a_graph_on_which_none_was_trained_is_refused_with_those_that_are_there(trained: Path) -> None:

@@ -77,3 +77,13 @@ def test_a_model_without_a_vocabulary_is_refused(saved: nn.Linear, tmp_path: Pat
     (tmp_path / "world_model.json").write_text('{"bias": true}')
     with pytest.raises(InputError, match="does not name its operators and features"):
         stored.load(tmp_path, build)
+
+
+@pytest.mark.parametrize(("description", "expected"), [({"rule_ids": []}, True), ({"config": {}}, False)])
+def test_the_pooled_formulation_is_told_by_the_rules_that_it_names(
+    description: dict[str, Any], expected: bool, tmp_path: Path
+) -> None:
+    stored.save(nn.Linear(3, 2), {"vocabulary": WORDS} | description, tmp_path)
+    assert stored.is_pooled(tmp_path) is expected
+    with pytest.raises(InputError, match="run fit_world_model"):
+        stored.is_pooled(tmp_path / "elsewhere")

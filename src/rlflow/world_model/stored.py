@@ -31,6 +31,17 @@ def save(model: nn.Module, description: dict[str, Any], folder: Path) -> None:
         draft.write_text(json.dumps(description, indent=2) + "\n")
 
 
+def is_pooled(folder: Path) -> bool:
+    """Tell if the world model in a folder is of the pooled formulation, whose actions are rules that it names.
+
+    The other one is of match tokens. `InputError` if there is no world model.
+    """
+    try:
+        return "rule_ids" in json.loads((folder / "world_model.json").read_text())
+    except (OSError, ValueError) as error:
+        raise InputError(f"world model: {folder} cannot be read ({error}); run fit_world_model") from error
+
+
 def load(folder: Path, build: Callable[[dict[str, Any]], M]) -> M:
     """Read what `save` wrote, ready for use. Raises InputError where the folder holds no such world model.
 

@@ -61,7 +61,7 @@ class TokenDream:
 
     @property
     def best_saving_percent(self) -> float:
-        """What the best match of a start state saves, 0 where none does; the mean over start states."""
+        """Return what the best match of a start state saves, 0 where none does; the mean over start states."""
         states = self.starts.states
         saving = self.knowledge.saving[states.token].masked_fill(states.count == 0, -torch.inf)
         return float((torch.sinh(saving.amax(dim=1)) * states.unit).clamp_min(0.0).mean())
