@@ -3,10 +3,10 @@
     row = call_isolated(limits, run_case, case)                    one graph and seed: both agents
     document = summary({("t5_last_token_two_layers", "0"): row})
 
-The task is the same: the return of so many rewrites from the original, by the most probable actions. So are the policy,
-its algorithm and what it sees; V reads the tokens for both, and costs the model-free agent nothing. Counted are rewrites
-that are carried out: of the agent with a world model those that label its episodes, and of both those by which the best
-snapshot is chosen.
+The task is the same: the return of so many rewrites from the original, by the most probable actions. So are the
+policy, its algorithm and what it sees; V reads the tokens for both, and costs the model-free agent nothing. Counted are
+rewrites that are carried out: of the agent with a world model those that label its episodes, and of both those by which
+the best snapshot is chosen.
 
 The agent with a world model learns from the first few episodes of a collection, then from more. Its first result that
 is as good as the model-free agent's best is what the real steps of both are compared at. Doing nothing returns 0.
