@@ -22,15 +22,13 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from rlflow.agents.scores import mean_return
 from rlflow.agents.selection import Judge, Trial
 from rlflow.agents.token_collection import TokenCollectionConfig, collect_tokens
 from rlflow.agents.tokens.config import TokenControllerConfig
 from rlflow.agents.tokens.controller import TokenController
 from rlflow.agents.tokens.dream_training import TokenDream, train_in_dream
 from rlflow.agents.tokens.model_free import train_on_graph
-from rlflow.agents.tokens.real_env import RealEpisodesConfig, RealTokenEnv
-from rlflow.agents.tokens.real_observation import RealObserver
+from rlflow.agents.tokens.real_env import RealEpisodesConfig, real_return
 from rlflow.cost.base import CostContext
 from rlflow.cost.models import COST_MODELS
 from rlflow.environments.token_process import TokenProcess
@@ -149,14 +147,7 @@ def _free(case: Case, process: TokenProcess, model: TokenWorldModel) -> Row:
 
 
 def _judge(case: Case, process: TokenProcess, model: TokenWorldModel) -> Judge[TokenController]:
-    """The return of one episode of the most probable actions on the graph, with its rewrites."""
-    env = RealTokenEnv(process, RealObserver(model), replace(case.real, num_envs=1))
-
-    def judge(controller: TokenController) -> Trial:
-        before = env.interactions
-        return Trial(mean_return(env, controller.act), env.interactions - before)
-
-    return judge
+    return lambda controller: real_return(process, model, controller, case.real.max_steps)
 
 
 def summary(rows: Mapping[Key, Row]) -> dict[str, Any]:

@@ -1,7 +1,7 @@
 """Episodes on a real graph, side by side, which look to a policy as dreams do.
 
-    env = RealTokenEnv(process, RealObserver(world_model), RealEpisodesConfig(num_envs=1, max_steps=12))
-    mean_return(env, controller.act)          beside mean_return(dream.env(seed=0), controller.act)
+    env = RealTokenEnv(process, RealObserver(world_model), RealEpisodesConfig(num_envs=16, max_steps=12))
+    real_return(process, world_model, controller, max_steps=12)          beside dream_score(dream, controller, seed=0)
 
 Each step is a rewrite that is carried out, and `interactions` counts them.
 
@@ -16,10 +16,14 @@ from typing import Any
 import numpy as np
 from gymnasium import spaces
 
+from rlflow.agents.scores import mean_return
+from rlflow.agents.selection import Trial
+from rlflow.agents.tokens.controller import TokenController
 from rlflow.agents.tokens.real_observation import RealObserver, Seen
 from rlflow.environments.token_process import Situation, TokenProcess
 from rlflow.world_model.batch_env import BatchEnv
 from rlflow.world_model.dream_env import INVALID_ACTION_REWARD
+from rlflow.world_model.tokens.model import TokenWorldModel
 from rlflow.world_model.tokens.observation import TokenLayout
 
 _NOTHING = -1  # what an invalid action takes
@@ -42,6 +46,12 @@ class _Episode:
     seen: Seen
     shown: np.ndarray
     taken: list[int] = field(default_factory=list)
+
+
+def real_return(process: TokenProcess, model: TokenWorldModel, controller: TokenController, max_steps: int) -> Trial:
+    """The return, in percent, of one episode of the controller's most probable actions, with its rewrites."""
+    env = RealTokenEnv(process, RealObserver(model), RealEpisodesConfig(num_envs=1, max_steps=max_steps))
+    return Trial(mean_return(env, controller.act), env.interactions)
 
 
 class RealTokenEnv(BatchEnv):
