@@ -45,7 +45,7 @@ def _sweep(stage: Stage, cost_model: CostModel, keep_prices: Callable[[], None])
                 training = pupil.train(
                     seed=seed, checkpoint=stage.checkpoint / f"{temperature}-{seed}.pt", on_round=child.log
                 )
-                real = school.judge(training.controller).score_percent
+                real = school.real_score_percent(training.controller)
                 child.log(0, {"dream_score_percent": training.score_percent, "real_score_percent": real})
                 scores[temperature].append((training.score_percent, real))
                 keep_prices()

@@ -73,6 +73,10 @@ class PooledSchool:
         """Imagined steps of a training."""
         return self.rounds * self.dream.num_envs * self.config.steps_per_update
 
+    def real_score_percent(self, controller: Controller) -> float:
+        """What the dream's score says of reality: the improvement by an episode, which is as long as a dream."""
+        return self.judge(controller).score_percent
+
     def shortened(self, share: float, temperature: float) -> "PooledSchool":
         """The same with a share of the training, in dreams of that temperature."""
         config = dataclasses.replace(self.config, total_steps=round(share * self.config.total_steps))

@@ -15,7 +15,9 @@ from rlflow.agents.tokens.config import CmaEsConfig, TokenControllerConfig
 from rlflow.agents.tokens.controller import TokenController, TokenControllerArguments
 from rlflow.agents.tokens.dream_training import TokenDream, train_in_dream, untrained
 from rlflow.agents.tokens.policy_optimiser import TokenPolicyOptimiser
+from rlflow.agents.tokens.real_env import real_return
 from rlflow.cost.base import CostModel
+from rlflow.environments.token_process import TokenProcess
 from rlflow.representation import token_archive
 from rlflow.rules import library
 from rlflow.rules.library import Library
@@ -34,13 +36,14 @@ RANDOM_EPISODES = 4
 class TokenSchool:
     """All that it takes to train controllers for one graph, and to try them on it.
 
-    random_percent: what a random agent saves, as the mean over `random_episodes`. A controller before its training
-    that draws its actions is one.
+    process: the real one. random_percent: what a random agent saves, as the mean over `random_episodes`. A controller
+    before its training that draws its actions is one.
     """
 
     dream: TokenDream
     config: TokenControllerConfig | CmaEsConfig
     judge: Judge[TokenController]
+    process: TokenProcess
     random_percent: float
     random_episodes: int = RANDOM_EPISODES
 
@@ -63,7 +66,8 @@ class TokenSchool:
         graph = graph_of(stage.settings["graph"])
         beginner = untrained(TokenControllerArguments.of(model, config), seed=stage.seed)
         found = alone(beginner).drawn(graph, RANDOM_EPISODES)
-        return cls(dream, config, judge_on(graph, alone), float(np.mean(found)))
+        process = TokenProcess(graph, Rewriter(rules.rules), cost_model, model.arguments.vocabulary)
+        return cls(dream, config, judge_on(graph, alone), process, float(np.mean(found)))
 
     @property
     def rounds(self) -> int:
@@ -79,6 +83,10 @@ class TokenSchool:
         if isinstance(config, CmaEsConfig):
             return self.rounds * config.population * dream.num_envs * dream.max_steps
         return self.rounds * dream.num_envs * config.steps_per_update
+
+    def real_score_percent(self, controller: TokenController) -> float:
+        """What the dream's score says of reality: the return of an episode as long as a dream, from the original."""
+        return real_return(self.process, self.dream.model, controller, self.dream.config.max_steps).score_percent
 
     def shortened(self, share: float, temperature: float) -> "TokenSchool":
         """The same with a share of the training, in dreams of that temperature."""

@@ -19,6 +19,7 @@ from rlflow.agents.tokens.config import CmaEsConfig, TokenControllerConfig
 from rlflow.agents.tokens.controller import TokenController, TokenControllerArguments, new_policy, policy_settings
 from rlflow.agents.tokens.linear_pointer import LinearPointer
 from rlflow.agents.tokens.pointer_policy import PointerPolicy
+from rlflow.errors import InputError
 from rlflow.representation.token_rollouts import TokenRollouts
 from rlflow.world_model.tokens.birth_memory import BirthMemory
 from rlflow.world_model.tokens.config import TokenDreamConfig
@@ -31,6 +32,7 @@ from rlflow.world_model.tokens.starts import TokenStarts, visited_states
 OnRound = Callable[[int, dict[str, float]], None]
 """Called after every update of PPO, or after every generation, with its number and its metrics."""
 
+_ORIGINAL_PERCENT = 100.0  # the price of the graph before any rewrite
 _LEAST_SAVING_PERCENT = 1e-3  # below which a saving tells of no scale
 
 
@@ -66,12 +68,21 @@ class TokenDream:
         saving = self.knowledge.saving[states.token].masked_fill(states.count == 0, -torch.inf)
         return float((torch.sinh(saving.amax(dim=1)) * states.unit).clamp_min(0.0).mean())
 
-    def env(self, *, seed: int, initial_fraction: float | None = None) -> TokenDreamEnv:
-        """The dream; `initial_fraction` replaces that of the settings."""
-        config = self.config
-        if initial_fraction is not None:
-            config = dataclasses.replace(config, initial_fraction=initial_fraction)
-        return TokenDreamEnv(self.model.memory, self.knowledge, self.starts, config, seed=seed)
+    def from_original(self) -> TokenDream:
+        """The same dream, where all begin at the original, as episodes on a real graph do."""
+        states = self.starts.states
+        original = torch.nonzero(self.starts.initial & (states.cost >= _ORIGINAL_PERCENT)).squeeze(-1)
+        if not len(original):
+            raise InputError(
+                "dream: no episode of the rollouts begins at the original, so nothing can be said of those that do: "
+                "collect some with rollouts.from_start above 0"
+            )
+        starts = TokenStarts(states.rows(original), self.starts.initial[original])
+        return dataclasses.replace(self, starts=starts)
+
+    def env(self, *, seed: int) -> TokenDreamEnv:
+        """The dream as a batch of environments."""
+        return TokenDreamEnv(self.model.memory, self.knowledge, self.starts, self.config, seed=seed)
 
 
 def train_in_dream(
@@ -130,9 +141,10 @@ def scaled_to(config: TokenControllerConfig, saving_percent: float) -> TokenCont
 def dream_score(dream: TokenDream, controller: TokenController, *, seed: int) -> float:
     """Mean return, in percent, of one episode in each of the batch's dreams.
 
-    The dreams start where real episodes start, and the controller takes its most probable actions.
+    The dreams begin at the original, and the controller takes its most probable actions. What it says of reality is
+    the return of such an episode on the graph (`real_env.real_return`).
     """
-    return mean_return(dream.env(seed=seed, initial_fraction=1.0), controller.act)
+    return mean_return(dream.from_original().env(seed=seed), controller.act)
 
 
 def untrained(arguments: TokenControllerArguments, *, seed: int) -> TokenController:

@@ -11,7 +11,7 @@ V reads every distinct token once.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
@@ -39,6 +39,10 @@ class Seen:
     cost: float
     begun: float
 
+    def rows(self, index: np.ndarray) -> Seen:
+        """The same with the kinds at index alone."""
+        return replace(self, token=self.token[index], count=self.count[index], near=self.near[index])
+
 
 class RealObserver:
     """Sees the situations of any number of episodes, and remembers what V has read."""
@@ -46,8 +50,8 @@ class RealObserver:
     def __init__(self, model: TokenWorldModel) -> None:
         self._model = model
         self._number: dict[bytes, int] = {}
-        width = model.arguments.config.encoder_width
-        self._embedding, self._saving = torch.zeros(0, width), torch.zeros(0)
+        self.width = model.arguments.config.encoder_width
+        self._embedding, self._saving = torch.zeros(0, self.width), torch.zeros(0)
 
     def first(self, situation: Situation) -> Seen:
         """See the situation in which an episode begins."""
@@ -77,6 +81,17 @@ class RealObserver:
         )
         observation: np.ndarray = layout.flatten(states, looks)[0].numpy()
         return observation
+
+    def foremost(self, seen: Seen, number: int) -> np.ndarray:
+        """The places of so many kinds, all if there are no more: those nearest to the last rewrite come first.
+
+        Of kinds that are as near, those come first that save most, as V reads it.
+        """
+        return np.lexsort((-self._saving.numpy()[seen.token], seen.near))[:number]
+
+    def best_saving_percent(self, seen: Seen, unit_percent: float) -> float:
+        """What the best match saves, as V reads it; 0 if none does."""
+        return unit_percent * float(np.sinh(self._saving.numpy()[seen.token]).max(initial=0.0))
 
     def _numbers(self, tokens: Sequence[MatchToken]) -> np.ndarray:
         new = [token for token in tokens if token.key not in self._number]
