@@ -87,6 +87,7 @@ def test_only_these_keys_are_optional(documents, name):
         "fit_world_model": graphs | {"saving_r2", "saving_rank_correlation", "saving_correlation_within_rules"},
         "generate_rules": {"bert"},
         "headroom": {"analytic", "gpu", "greedy", "equality_saturation", "10", "100"},
+        "sample_efficiency": {"t5_last_token_two_layers", "gpt2_last_token_two_layers"},
         "price_search": {"bert", "squeezenet1_1"},
         "repro_study": {"generate_rules", "evaluate", "data/rules", "data/policies", "data/models"},
         "price_model": graphs | {"regions", "graphs", "rewrites", "0", "0.5", "1", "2"},

@@ -57,16 +57,15 @@ def test_every_step_is_counted_and_a_killed_training_ends_alike(model: TokenWorl
     assert not same(train_on_graph(process, model, PPO, EPISODES, seed=1), whole)
 
 
-def test_it_learns_and_keeps_the_best_of_what_was_tried(model: TokenWorldModel) -> None:
-    """With V not even fitted. Not vacuous: a policy that was not trained does worse."""
+def test_the_best_of_what_was_tried_is_kept(model: TokenWorldModel) -> None:
+    """With V not even fitted. Not vacuous: snapshots differ, and the best is not the last."""
     process, scores = small_process(), list[float]()
 
     def judge(controller: TokenController) -> Trial:
         scores.append(real_return(process, model, controller, EPISODES.max_steps).score_percent)
         return Trial(scores[-1], 3)
 
-    longer = replace(PPO, total_steps=1280, epochs=4)
+    longer = replace(PPO, total_steps=480, epochs=4, updates_per_trial=5)
     best = train_on_graph(process, model, longer, EPISODES, seed=0, judge=judge)
     assert real_return(process, model, best, EPISODES.max_steps).score_percent == pytest.approx(max(scores))
-    assert max(scores) > scores[0]
-    assert max(scores) > 0
+    assert max(scores) > max(scores[-1], 0.0)
