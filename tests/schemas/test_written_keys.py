@@ -46,6 +46,7 @@ WRITERS = {name: [f"pipelines/{name}.py"] for name in schemas.names() if name in
     "rules_recall": ["src/rlflow/cli/rules.py", "src/rlflow/rules/taso"],
     "rules_show": ["src/rlflow/cli/rules.py", "src/rlflow/rules"],
     "rules_verify": ["src/rlflow/cli/rules.py"],
+    "sample_efficiency": ["pipelines/sample_efficiency.py", "src/rlflow/evaluation/sample_efficiency.py"],
     "speedups": ["pipelines/speedups.py", "src/rlflow/evaluation/speedups.py"],
     "timing": ["pipelines/timing_study.py", "src/rlflow/evaluation/timing_study.py"],
     "zoo_list": ["src/rlflow/cli/zoo.py"],

@@ -95,11 +95,17 @@ class RealTokenEnv(BatchEnv):
         return self._observations(), reward, done, infos
 
     def state_dict(self) -> dict[str, Any]:
-        """The kinds that each episode took so far, and the rewrites that were carried out."""
-        return {"taken": [list(episode.taken) for episode in self._episodes], "interactions": self.interactions}
+        """The kinds that each episode took so far, what V has read, and the rewrites that were carried out."""
+        return {
+            "taken": [list(episode.taken) for episode in self._episodes],
+            "observer": self.observer.state_dict(),
+            "interactions": self.interactions,
+        }
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Go on from what `state_dict` returned; the episodes are played again, which does not count."""
+        self.observer.load_state_dict(state["observer"])
+        self._first = self.observer.first(self._start)
         self._episodes = self._begun()
         for episode, taken in zip(self._episodes, state["taken"], strict=True):
             for kind in taken:

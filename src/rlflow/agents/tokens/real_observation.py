@@ -82,6 +82,16 @@ class RealObserver:
         observation: np.ndarray = layout.flatten(states, looks)[0].numpy()
         return observation
 
+    def state_dict(self) -> dict[str, Tensor]:
+        """What V has read: the last digit of a reading depends on what else was read with it."""
+        keys = torch.tensor([list(key) for key in self._number], dtype=torch.uint8)
+        return {"keys": keys, "embedding": self._embedding, "saving": self._saving}
+
+    def load_state_dict(self, state: dict[str, Tensor]) -> None:
+        """Go on from what `state_dict` returned."""
+        self._number = {bytes(key): number for number, key in enumerate(state["keys"].tolist())}
+        self._embedding, self._saving = state["embedding"], state["saving"]
+
     def foremost(self, seen: Seen, number: int) -> np.ndarray:
         """The places of so many kinds, all if there are no more: those nearest to the last rewrite come first.
 
