@@ -3,8 +3,8 @@
     python pipelines/learned.py                                        conf/learned.yaml as it is
     python pipelines/learned.py 'seeds=[0]' 'graphs=[squeezenet1_1_gpu]'             a part of it
 
-The figures go to data/results/learned: what there is after each seed, so that a study that is cut short has published
-something. A search that has ended is kept until all have, so that a study which was killed goes on where it was.
+The figures go to data/results/learned, after each graph and seed what there is, so that a study that is cut short has
+published something. A search that has ended is kept until all have, so that a study which was killed goes on where it was.
 """
 
 import json
@@ -60,7 +60,7 @@ def learned(config: DictConfig) -> None:
             rows |= found
             run.log(0, numbers({"/".join(map(str, key)): _scalars(row) for key, row in found.items()}))
             on_progress(done / len(units), f"{unit.graph}, seed {unit.seed}: {', '.join(unit.methods)}")
-            if done == len(units) or units[done].seed != unit.seed:
+            if unit.methods == study.drawn:
                 _publish(Rows(rows, frozenset(settings["drawn"])), settings)
 
         run.artifact(RESULTS)
@@ -89,13 +89,18 @@ class Study:
     option_of: OptionOf
     folder: Path
 
+    @property
+    def drawn(self) -> tuple[str, ...]:
+        """The methods of which every seed has a unit."""
+        return tuple(self.settings["drawn"])
+
     def units(self) -> Iterator[Unit]:
         """Greedy search first, then what else is run once, then one seed after another."""
         graphs, once, seeds = self.settings["graphs"], self.settings["once"], self.settings["seeds"]
         yield from (Unit(graph, seeds[0], (GREEDY,)) for graph in graphs)
         for graph in graphs:
             yield Unit(graph, seeds[0], tuple(method for method in once if self._has(graph, method)))
-        yield from (Unit(graph, seed, tuple(self.settings["drawn"])) for seed in seeds for graph in graphs)
+        yield from (Unit(graph, seed, self.drawn) for seed in seeds for graph in graphs)
 
     def rows(self, unit: Unit, known: Mapping[Key, Row]) -> dict[Key, Row]:
         """The rows of a unit, none if a search failed or needs one that did."""
