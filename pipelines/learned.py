@@ -4,7 +4,8 @@
     python pipelines/learned.py 'seeds=[0]' 'graphs=[squeezenet1_1_gpu]'             a part of it
 
 The figures go to data/results/learned, after each graph and seed what there is, so that a study that is cut short has
-published something. A search that has ended is kept until all have, so that a study which was killed goes on where it was.
+published something. A search that has ended is kept until all have, so that a study that was killed goes on where it
+was.
 """
 
 import json
@@ -151,11 +152,12 @@ class Study:
         return options | ({"seed": seed} if method in self.settings["drawn"] else {})
 
     def _budget(self, method: str, greedy: int) -> Budget:
-        if method in self.settings["finders"]:
-            return Budget(time_s=self.settings["time_s"])
-        if method in (GREEDY, "replayed", *GUIDED):
-            return Budget()
-        return Budget(evaluations=greedy + self.settings["long"].get(method, max(self.settings["readings"])))
+        """The clock ends what is run once, where it has not ended by itself or by its evaluations."""
+        time_s = self.settings["time_s"] if method in self.settings["once"] else None
+        if method in (GREEDY, *GUIDED, *self.settings["finders"]):
+            return Budget(time_s)
+        most = self.settings["long"].get(method, max(self.settings["readings"]))
+        return Budget(time_s, evaluations=greedy + most)
 
     def _policy(self, case: Any, seed: int) -> Path:
         """The folder of the policy that has had no lesson of the family; it is fitted in a process of its own."""
