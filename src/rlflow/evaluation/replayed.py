@@ -16,7 +16,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from rlflow.cost.base import CostModel
-from rlflow.errors import InputError
 from rlflow.ir.graph import Graph
 from rlflow.onnx_io import from_onnx
 from rlflow.optimiser import OnProgress, State, Workspace
@@ -35,7 +34,10 @@ _NEAR = 4  # edges: places that are alike so far count as the same
 
 @dataclass(frozen=True)
 class Replayed(Search):
-    """Takes the steps of a trajectory from `small`, then descends; ends by itself. The rewriter matches as theirs."""
+    """Takes the steps of a trajectory from `small`, then descends; ends by itself. The rewriter matches as theirs.
+
+    `ReplayError` for steps that do not start from `small`, or that apply rules which the rewriter does not have.
+    """
 
     small: Graph
     trajectory: Trajectory
@@ -45,8 +47,6 @@ class Replayed(Search):
         numbers = {rule.id: number for number, rule in enumerate(work.rewriter.rules)}
         best = state
         for done, (rule, place) in enumerate(self._places(), start=1):
-            if rule not in numbers:
-                raise InputError(f"the steps apply the rule {rule}, which the library does not have")
             for state in _everywhere(work, state, numbers[rule], place):  # noqa: B020
                 best = min(best, state, key=lambda s: s.runtime_ms)
             if on_progress:
