@@ -76,7 +76,7 @@ def token_dream(num_envs: int) -> TokenDream:
     model = TokenWorldModel(TokenModelArguments(vocabulary, "", TokenModelConfig())).eval().requires_grad_(False)
     last = model.memory.gone[-1]
     assert isinstance(last, torch.nn.Linear)
-    last.bias.copy_(torch.tensor([100.0, 0.0, 0.0, 0.0]))  # nothing ends: the kinds do not run out
+    last.bias[0] = 100.0  # nothing ends: the kinds do not run out
 
     largest, config = model.arguments.config.largest_birth_set, TokenDreamConfig(num_envs=num_envs)
     listed = torch.arange(largest) < LISTED

@@ -14,7 +14,7 @@ from rlflow.world_model.tokens.imagination import KindStates
 from rlflow.world_model.tokens.knowledge import Knowledge
 from rlflow.world_model.tokens.starts import TokenStarts
 from rlflow.world_model.tokens.token_encoder import TokenReading
-from rlflow.world_model.tokens.token_memory import MOST_GONE, TokenMemory
+from rlflow.world_model.tokens.token_memory import ALL_GONE, TokenMemory
 
 EMBEDDING = 2
 
@@ -44,7 +44,7 @@ def memory(gone_at_0: int = 1) -> TokenMemory:
     first, _, last = made.gone
     first.weight.fill_(1.0)
     last.weight[gone_at_0] = 1.0
-    last.bias.copy_(torch.tensor([5.0, *[0.0] * MOST_GONE]))
+    last.bias.copy_(torch.tensor([5.0, *[0.0] * ALL_GONE]))
     return made
 
 
@@ -65,14 +65,17 @@ def knowledge(
         mine = [place for place, (owner, _) in enumerate(owned) if owner == token]
         likeliest[token, : len(mine)] = torch.tensor(mine)
         logits[token, : len(mine)] = torch.tensor([owned[place][1].log_weight for place in mine])
+    reading = TokenReading(
+        torch.tensor([[token % 3 - 1.0, token // 3 - 1.0] for token in range(tokens)]),
+        torch.tensor(saving),
+        torch.tensor(sigma if sigma is not None else [0.0] * tokens),
+        taken=torch.zeros(tokens),
+        gain=torch.zeros(tokens),
+    )
     return Knowledge(
-        reading=TokenReading(
-            torch.tensor([[token % 3 - 1.0, token // 3 - 1.0] for token in range(tokens)]),
-            torch.tensor(saving),
-            torch.tensor(sigma if sigma is not None else [0.0] * tokens),
-            taken=torch.zeros(tokens),
-            gain=torch.zeros(tokens),
-        ),
+        reading=reading,
+        saving=reading.saving,
+        sigma=reading.sigma,
         chosen=torch.zeros(tokens, 1),
         other=torch.zeros(tokens, 1),
         sets=BirthSets(

@@ -117,7 +117,7 @@ def test_what_an_inner_environment_would_answer_is_refused() -> None:
     dream = SlotDream()
     with pytest.raises(NotImplementedError, match="no environment inside"):
         dream.env_method("action_masks")
-    with pytest.raises(NotImplementedError, match="build another DreamEnv"):
+    with pytest.raises(NotImplementedError, match="build another batch"):
         dream.set_attr("noise", None)
     assert dream.env_is_wrapped(object) == [False] * dream.num_envs
     assert dream.get_attr("max_steps", [0, 1]) == [3, 3]

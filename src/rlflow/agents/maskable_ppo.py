@@ -24,12 +24,12 @@ from sb3_contrib import MaskablePPO
 from sb3_contrib.common.maskable.policies import MaskableActorCriticPolicy
 from stable_baselines3.common.callbacks import BaseCallback
 from stable_baselines3.common.logger import Logger
-from stable_baselines3.common.vec_env import VecEnv
 
 from rlflow.agents.config import PPOConfig
 from rlflow.agents.episode_statistics import EpisodeStatistics
 from rlflow.agents.rollout_buffers import MaskFreeBuffer, MaskFreeDictBuffer
 from rlflow.agents.selection import Selection
+from rlflow.world_model.batch_env import BatchEnv
 from rlflow.world_model.checkpoint import read_checkpoint, write_checkpoint
 
 log = logging.getLogger(__name__)
@@ -39,7 +39,7 @@ Policy = TypeVar("Policy", bound=MaskableActorCriticPolicy)
 
 
 def train_policy(
-    env: VecEnv,
+    env: BatchEnv,
     policy_class: type[Policy],
     policy_kwargs: dict[str, Any],
     config: PPOConfig,
@@ -52,13 +52,12 @@ def train_policy(
 ) -> Policy:
     """A policy trained in `env`; the same seed gives the same weights.
 
-    env: a `DreamEnv`, or any VecEnv that has its `state_dict` and `load_state_dict`. policy_class: one that reads its
-    masks from the observation. fingerprint: names the environment and the network; with config and seed, all that a
-    training depends on. on_update(update, metrics) after every update: mean return in percent and length of the
-    episodes that ended, losses, entropy, approximate KL, and the real score if the policy was tried. checkpoint: a file
-    written before every rollout; if it exists and is of the same run, the training goes on from it. selection: tries
-    the policy every `updates_per_trial` updates and after the last one; the best snapshot is returned. Without it the
-    last one is.
+    env: dreams, or episodes on a real graph. policy_class: one that reads its masks from the observation. fingerprint:
+    names the environment and the network; with config and seed, all that a training depends on. on_update(update,
+    metrics) after every update: mean return in percent and length of the episodes that ended, losses, entropy,
+    approximate KL, and the real score if the policy was tried. checkpoint: a file written before every rollout; if it
+    exists and is of the same run, the training goes on from it. selection: tries the policy every `updates_per_trial`
+    updates and after the last one; the best snapshot is returned. Without it the last one is.
     """
     scaled = EpisodeStatistics(env, config.reward_scale)
     in_parts = isinstance(env.observation_space, spaces.Dict)

@@ -79,7 +79,7 @@ def training_curves(curves: Mapping[str, Mapping[str, Mapping[str, Any]]]) -> Fi
 
 
 def trust(metrics: Mapping[str, Mapping[str, Any]]) -> Figure:
-    """How far dreams can be trusted: errors by horizon beside their baselines, and whether the model knows its errors.
+    """Draw how far dreams can be trusted: errors by horizon beside baselines, and whether the model knows its errors.
 
     `metrics` follows schema `fit_world_model`; each graph has a row. Below 1, a dream is better than its baseline.
     """

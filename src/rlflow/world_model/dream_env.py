@@ -12,16 +12,16 @@ The invariant: nothing here can reach a real graph (docs/decisions.md, 8), and e
 """
 
 from abc import abstractmethod
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import torch
 from gymnasium import spaces
-from stable_baselines3.common.vec_env import VecEnv
 from torch import Tensor
 
 from rlflow.errors import InputError
+from rlflow.world_model.batch_env import BatchEnv
 
 INVALID_ACTION_REWARD = -100.0  # the real environment's (docs/decisions.md, 11)
 
@@ -29,7 +29,7 @@ States = dict[str, Tensor]  # one row for each dream
 Observation = np.ndarray | dict[str, np.ndarray]
 
 
-class DreamEnv(VecEnv):
+class DreamEnv(BatchEnv):
     """B dreams side by side, stepped together in torch.
 
     Rewards are in percent. An episode ends by terminate (or where the world model predicts it), and is truncated at
@@ -40,9 +40,6 @@ class DreamEnv(VecEnv):
     `states`, and all noise is drawn from `generator`. Its own `__init__` calls this one last, since that draws the
     first states.
     """
-
-    render_mode = None
-    _actions: Tensor
 
     def __init__(
         self,
@@ -92,16 +89,13 @@ class DreamEnv(VecEnv):
         self.steps.zero_()
         return self.observe(self.states)
 
-    def step_async(self, actions: np.ndarray) -> None:
-        """Take note of the actions."""
-        self._actions = torch.from_numpy(np.asarray(actions, dtype=np.int64))
-
     @torch.no_grad()
     def step_wait(self) -> tuple[Any, np.ndarray, np.ndarray, list[dict[str, Any]]]:
         """Imagine the actions' outcome; dreams that end begin anew in the same call."""
         # An invalid action is imagined as terminate, then undone: no model is ever asked about what cannot be done.
-        valid = self.is_valid(self.states, self._actions)
-        following, reward, terminated = self.imagine(self.states, _where(valid, self._actions, self.terminate))
+        action = torch.from_numpy(self._actions)
+        valid = self.is_valid(self.states, action)
+        following, reward, terminated = self.imagine(self.states, _where(valid, action, self.terminate))
         invalid = torch.nonzero(~valid).squeeze(-1)
         self.states = with_rows(following, invalid, _rows(self.states, invalid))
         reward = torch.where(valid, reward, INVALID_ACTION_REWARD)
@@ -139,28 +133,6 @@ class DreamEnv(VecEnv):
         if seed is not None:
             self.generator.manual_seed(seed)
         return [seed] * self.num_envs
-
-    def close(self) -> None:
-        """Nothing to release."""
-
-    def get_attr(self, attr_name: str, indices: int | Iterable[int] | None = None) -> list[Any]:
-        """An attribute, once per dream; they share it."""
-        value = getattr(self, attr_name)
-        return [value for _ in self._get_indices(indices)]
-
-    def set_attr(self, attr_name: str, value: Any, indices: int | Iterable[int] | None = None) -> None:
-        """Refused: the dreams of a batch share everything."""
-        raise NotImplementedError("the dreams of a batch share their settings; build another DreamEnv")
-
-    def env_method(
-        self, method_name: str, *method_args: Any, indices: int | Iterable[int] | None = None, **method_kwargs: Any
-    ) -> list[Any]:
-        """Refused: a dream has no environment inside."""
-        raise NotImplementedError(f"cannot call {method_name}: a dream has no environment inside")
-
-    def env_is_wrapped(self, wrapper_class: type, indices: int | Iterable[int] | None = None) -> list[bool]:
-        """Never: a dream has no environment inside."""
-        return [False for _ in self._get_indices(indices)]
 
     def _draw(self) -> Tensor:
         """Draw the index (B,) of a start state for every dream."""

@@ -11,6 +11,7 @@ from rlflow.world_model.tokens.birth_sets import NONE
 from rlflow.world_model.tokens.config import TokenDreamConfig
 from rlflow.world_model.tokens.imagination import KindStates, imagine
 from rlflow.world_model.tokens.knowledge import Knowledge
+from rlflow.world_model.tokens.token_memory import ALL_GONE, MOST_GONE
 
 A, B, C, D, E = range(5)
 NOTHING = [0.0] * 5
@@ -52,7 +53,16 @@ def test_no_more_matches_end_than_there_are():
     assert (result.count == 0).all()
 
 
-@pytest.mark.parametrize(("edges", "expected"), [(2, {B: 2, D: 1}), (3, {B: 3})])
+def test_all_matches_of_a_kind_may_end_however_many_there_are():
+    """Twelve matches read one node, which goes; others of that kind do not outlive it, those two edges away do."""
+    before = state([(A, 1), (B, 12), (C, 12)], 4, {(0, 1): 0, (0, 2): 2})
+    result, _ = after(knowledge({}, NOTHING), before, gone_at_0=ALL_GONE)
+    assert present(result) == {C: 12}
+    fewer, _ = after(knowledge({}, NOTHING), before, gone_at_0=MOST_GONE)
+    assert present(fewer) == {B: 12 - MOST_GONE, C: 12}
+
+
+@pytest.mark.parametrize(("edges", "expected"), [(3, {B: 2, D: 1}), (4, {B: 3})])
 def test_a_match_turns_into_another_if_it_is_near_enough_to_look_different(edges: int, expected: dict[int, int]):
     known = knowledge({A: [Set([Entry(D, before=B)])]}, NOTHING)
     result, _ = after(known, state([(A, 1), (B, 3)], 4, {(0, 1): edges}))
@@ -201,7 +211,7 @@ def by_hand(known: Knowledge, states: KindStates, row: int, kind: int, happened:
         new, number = int(known.sets.token[drawn, place]), int(known.sets.count[drawn, place])
         was = int(known.sets.before[drawn, place])
         if was != NONE:
-            near = [p for p in places if token[p] == was and from_rewrite[p] <= 2 and present_before[p]]
+            near = [p for p in places if token[p] == was and from_rewrite[p] <= 3 and present_before[p]]
             number = min(number, present_before[near[0]]) if near else 0
             if near:
                 count[near[0]] = max(count[near[0]] - number, 0)

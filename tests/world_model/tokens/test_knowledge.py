@@ -28,7 +28,8 @@ def test_the_likeliest_birth_sets_are_the_likeliest(
     assert len(sets) > 2 * CANDIDATES
     embedding = token_model.read(token_rollouts).embedding
     with torch.no_grad():
-        logits = token_model.memory.birth_logits(embedding, embedding[sets.parent], sets.seen)
+        same = torch.arange(len(embedding))[:, None] == sets.parent
+        logits = token_model.memory.birth_logits(embedding, embedding[sets.parent], sets.seen, same)
     assert known.birth_logits.shape == known.likeliest.shape == (len(token_rollouts.tokens), CANDIDATES)
     torch.testing.assert_close(known.birth_logits, logits.gather(1, known.likeliest))
     torch.testing.assert_close(known.birth_logits, logits.sort(dim=1, descending=True).values[:, :CANDIDATES])
@@ -50,3 +51,14 @@ def test_fewer_sets_than_candidates_are_all_kept(
 ) -> None:
     known = Knowledge.of(token_model.memory, token_model.read(token_rollouts), sets, len(sets) + 5)
     assert known.likeliest.sort(dim=1).values.tolist() == [list(range(len(sets)))] * len(token_rollouts.tokens)
+
+
+def test_what_was_priced_is_known_and_the_rest_is_as_v_reads_it(known: Knowledge) -> None:
+    """Tokens may be told several times. What a policy sees stays what V reads, on real graphs too."""
+    priced = known.priced(torch.tensor([2, 0, 2]), torch.tensor([5.0, -1.0, 5.0], dtype=torch.float64))
+    torch.testing.assert_close(priced.saving[[0, 2]].sinh(), torch.tensor([-1.0, 5.0]))
+    assert priced.sigma[[0, 2]].tolist() == [0.0, 0.0]
+    assert torch.equal(priced.saving[3:], known.reading.saving[3:])
+    assert torch.equal(priced.sigma[1], known.sigma[1])
+    assert (known.sigma > 0).all()
+    assert priced.reading is known.reading

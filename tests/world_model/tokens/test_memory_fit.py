@@ -12,7 +12,7 @@ from rlflow.representation.token_distances import FAR_AWAY
 from rlflow.world_model.tokens.birth_sets import NONE, BirthSets, StepSets, birth_sets
 from rlflow.world_model.tokens.encoder_fit import edit_operators
 from rlflow.world_model.tokens.memory_fit import Pairs, TokenMemoryFit, pairs, same_outcome
-from rlflow.world_model.tokens.token_memory import MOST_GONE, TokenMemory
+from rlflow.world_model.tokens.token_memory import ALL_GONE, MOST_GONE, TokenMemory
 
 
 def sets_of(seen: list[int], parent: list[int]) -> BirthSets:
@@ -82,12 +82,12 @@ def test_pairs_are_those_near_by():
             for kind, token in enumerate(state.token.tolist()):
                 if step.distance[kind] < FAR_AWAY:
                     count = state.count[kind] - (kind == step.chosen)
-                    gone = min(step.gone[kind], MOST_GONE)
+                    gone = ALL_GONE if 0 < count == step.gone[kind] else min(step.gone[kind], MOST_GONE)
                     row = (state.token[step.chosen], token, step.distance[kind], count, gone)
                     wanted.append(tuple(int(value) for value in row))
     assert list(zip(*(getattr(known, name).tolist() for name in vars(known)), strict=True)) == wanted
     assert len(wanted) > 30
-    assert known.gone.max() <= MOST_GONE
+    assert {0, 1, ALL_GONE} <= set(known.gone.tolist())
 
 
 def test_survival_is_a_cross_entropy():
@@ -116,3 +116,12 @@ def test_losses_go_down():
     metrics = [fit.run_epoch(epoch, generator) for epoch in range(SMALL.epochs)]
     assert set(metrics[0]) == {"memory/births", "memory/gone"}
     assert metrics[-1]["memory/gone"] < metrics[0]["memory/gone"]
+
+
+def test_sets_of_the_same_token_weigh_more():
+    """All embeddings are alike, so that only whose sets they are tells them apart."""
+    made = memory()
+    made.same.fill_(2.0)
+    fit = fit_of([1, 1, 1], [0, 0, 1], [0, 0, 1], torch.zeros(2, 2), made)
+    right, wrong = np.exp(2), 1.0
+    assert fit.births_loss(torch.tensor([0])).item() == pytest.approx(-np.log(right / (right + wrong)), rel=1e-4)

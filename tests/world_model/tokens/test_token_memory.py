@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from rlflow.representation.token_distances import FAR_AWAY
-from rlflow.world_model.tokens.token_memory import MOST_GONE, TokenMemory
+from rlflow.world_model.tokens.token_memory import ALL_GONE, TokenMemory
 
 
 @pytest.fixture
@@ -14,14 +14,17 @@ def memory() -> TokenMemory:
         return TokenMemory(embedding=3, metric_width=3, survival_width=4).requires_grad_(False)
 
 
-def test_the_nearer_the_parent_and_the_more_often_seen_the_likelier(memory: TokenMemory):
-    """With distances as they are: one set as far away as 1, seen 3 times, and one at 2, seen once."""
+def test_the_nearer_the_parent_the_more_often_seen_and_of_the_same_token_the_likelier(memory: TokenMemory):
+    """With distances as they are: one set as far away as 1, seen 3 times, one at 2, seen once, and one of the very
+    token, seen twice."""
     memory.metric.weight.copy_(torch.eye(3))
     chosen = torch.tensor([[1.0, 0.0, 0.0]])
     parent = torch.tensor([[1.0, 1.0, 0.0], [1.0, 0.0, 2.0], [1.0, 0.0, 0.0]])
     seen = torch.tensor([3.0, 1.0, 2.0])
-    weights = memory.birth_logits(chosen, parent, seen).exp()
-    wanted = torch.tensor([[3 * torch.e**-1, torch.e**-4, 2.0]])
+    same = torch.tensor([[False, False, True]])
+    memory.same.fill_(0.5)
+    weights = memory.birth_logits(chosen, parent, seen, same).exp()
+    wanted = torch.tensor([[3 * torch.e**-1, torch.e**-4, 2.0 * torch.e**0.5]])
     torch.testing.assert_close(weights, wanted, rtol=1e-4, atol=1e-6)
 
 
@@ -30,7 +33,7 @@ def test_distances_are_those_of_the_learned_space(memory: TokenMemory):
     memory.metric.weight.copy_(torch.diag(torch.tensor([1.0, 0.0, 0.0])))
     chosen = torch.randn(4, 3, generator=torch.Generator().manual_seed(0))
     parent = chosen + torch.tensor([0.0, 5.0, -3.0])
-    logits = memory.birth_logits(chosen, parent, torch.ones(4))
+    logits = memory.birth_logits(chosen, parent, torch.ones(4), torch.zeros(4, 4, dtype=torch.bool))
     assert logits.diagonal().tolist() == pytest.approx([0.0] * 4, abs=1e-3)
     assert (logits.argmax(dim=1) == torch.arange(4)).all()
 
@@ -40,7 +43,7 @@ def test_survival_of_mapped_embeddings_is_the_same(memory: TokenMemory):
     chosen, other = (torch.randn(6, 3, generator=generator) for _ in range(2))
     distance, count = torch.arange(6) % (FAR_AWAY + 1), torch.tensor([0, 1, 2, 5, 12, 100])
     one = memory.gone_logits(chosen, other, distance, count)
-    assert one.shape == (6, MOST_GONE + 1)
+    assert one.shape == (6, ALL_GONE + 1)
     assert torch.equal(one, memory.gone_logits_of(memory.chosen(chosen), memory.other(other), distance, count))
 
 

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import torch
+
 from rlflow.agents.dream_training import DreamTraining, train_and_score, untrained_network
 from rlflow.agents.maskable_ppo import train_policy
 from rlflow.agents.scores import mean_return
@@ -20,6 +22,7 @@ from rlflow.agents.tokens.pointer_policy import PointerPolicy
 from rlflow.representation.token_rollouts import TokenRollouts
 from rlflow.world_model.tokens.birth_memory import BirthMemory
 from rlflow.world_model.tokens.config import TokenDreamConfig
+from rlflow.world_model.tokens.diagnostics import labels
 from rlflow.world_model.tokens.dream_env import TokenDreamEnv
 from rlflow.world_model.tokens.knowledge import Knowledge
 from rlflow.world_model.tokens.model import TokenWorldModel
@@ -27,6 +30,8 @@ from rlflow.world_model.tokens.starts import TokenStarts, visited_states
 
 OnRound = Callable[[int, dict[str, float]], None]
 """Called after every update of PPO, or after every generation, with its number and its metrics."""
+
+_LEAST_SAVING_PERCENT = 1e-3  # below which a saving tells of no scale
 
 
 @dataclass(frozen=True)
@@ -42,12 +47,24 @@ class TokenDream:
     def of(
         cls, model: TokenWorldModel, births: BirthMemory, rollouts: TokenRollouts, config: TokenDreamConfig
     ) -> TokenDream:
-        """The dream that begins in the states of rollouts, and bears what the model has been fitted on."""
+        """The dream that begins in the states of rollouts, and bears what the model has been fitted on.
+
+        What the rollouts have priced, it knows.
+        """
         reading, sets, number = births.joined(rollouts.tokens, model.read(rollouts))
         starts = visited_states(rollouts.episodes, config.max_kinds)
         states = dataclasses.replace(starts.states, token=number[starts.states.token])
+        known = labels(rollouts.episodes)
         knowledge = Knowledge.of(model.memory, reading, sets, config.candidates)
+        knowledge = knowledge.priced(number[known.token], torch.from_numpy(known.saving))
         return cls(model, knowledge, dataclasses.replace(starts, states=states), config)
+
+    @property
+    def best_saving_percent(self) -> float:
+        """What the best match of a start state saves, 0 where none does; the mean over start states."""
+        states = self.starts.states
+        saving = self.knowledge.saving[states.token].masked_fill(states.count == 0, -torch.inf)
+        return float((torch.sinh(saving.amax(dim=1)) * states.unit).clamp_min(0.0).mean())
 
     def env(self, *, seed: int, initial_fraction: float | None = None) -> TokenDreamEnv:
         """The dream; `initial_fraction` replaces that of the settings."""
@@ -86,7 +103,7 @@ def train_in_dream(
             env,
             PointerPolicy,
             policy_settings(arguments.embedding, config),
-            config,
+            scaled_to(config, dream.best_saving_percent),
             seed=seed,
             fingerprint=env.fingerprint,
             on_update=on_round,
@@ -101,6 +118,13 @@ def train_in_dream(
         lambda controller: dream_score(dream, controller, seed=seed),
         judge,
     )
+
+
+def scaled_to(config: TokenControllerConfig, saving_percent: float) -> TokenControllerConfig:
+    """The same settings where a saving of so much counts as the `reward_scale` of the settings, if it is any."""
+    if saving_percent < _LEAST_SAVING_PERCENT:
+        return config
+    return dataclasses.replace(config, reward_scale=config.reward_scale / saving_percent)
 
 
 def dream_score(dream: TokenDream, controller: TokenController, *, seed: int) -> float:

@@ -36,7 +36,7 @@ FILE = "lesson.json"
 
 @dataclass(frozen=True)
 class Subject:
-    """What a lesson is about, as the sections that the graph and the cost model are made from."""
+    """The graph and the cost model of a lesson, as the sections that they are made from."""
 
     graph: Mapping[str, Any]
     cost: Mapping[str, Any]

@@ -1,4 +1,4 @@
-"""What a controller over match tokens sees of a real graph: the same numbers as in a dream.
+"""The view that a controller over match tokens has of a real graph: the same numbers as in a dream.
 
     observer = RealObserver(world_model)
     seen = observer.first(process.start())

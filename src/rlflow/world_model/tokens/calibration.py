@@ -54,7 +54,7 @@ def calibration_factor(errors: np.ndarray) -> float:
 
 
 def coverages(errors: np.ndarray, seed: int) -> dict[int, tuple[float, float]]:
-    """Of each nominal share, in percent, the share of errors (N,) within it: with a fitted factor, and without one.
+    """Return the share of errors (N,) within each nominal one, in percent: with a fitted factor, and without one.
 
     Each half of the errors is divided by the factor that fits the other half, so that no error judges itself. Empty
     where there are fewer than two.

@@ -16,7 +16,7 @@ class TokenModelConfig:
     worth_weight: float = 0.3  # of what V must tell of an expert's choices
     metric_width: int = 64  # of the space in which M compares rewrites
     survival_width: int = 64
-    largest_birth_set: int = 24  # matches that one rewrite bears or turns; what is beyond is left out
+    largest_birth_set: int = 48  # matches that one rewrite bears or turns; what is beyond is left out
     epochs: int = 20  # passes of M over the steps
     steps_per_batch: int = 128  # steps of a gradient step of M
     learning_rate: float = 3e-3  # decays to 0 with power 2 over the run, V and M alike
@@ -33,5 +33,5 @@ class TokenDreamConfig:
     max_kinds: int = 128  # kinds of matches that a dream holds; what is beyond is left out
     candidates: int = 8  # birth sets of a token from which one is drawn: the likeliest ones
     temperature: float = 1.0  # tau, of the mixture over birth sets
-    pessimism: float = 0.5  # standard errors of a saving, on the scale of asinh, taken off it
+    pessimism: float = 0.5  # standard errors of a saving that V tells, on the scale of asinh, taken off it
     initial_fraction: float = 0.5  # of the episodes that start where real ones do; others at a visited state

@@ -71,7 +71,14 @@ class TokenDreamEnv(DreamEnv):
     def fingerprint(self) -> str:
         """Hash of the dream: what is known, starts and settings."""
         digest = hashlib.sha256(repr(dataclasses.asdict(self.config)).encode())
-        known = (*self.knowledge.reading, self.knowledge.birth_logits, *vars(self.starts.states).values())
+        knowledge = self.knowledge
+        known = (
+            *knowledge.reading,
+            knowledge.saving,
+            knowledge.sigma,
+            knowledge.birth_logits,
+            *vars(self.starts.states).values(),
+        )
         for tensor in (*self.memory.state_dict().values(), *known):
             digest.update(tensor.numpy().tobytes())
         return digest.hexdigest()

@@ -21,9 +21,9 @@ from rlflow.representation.token_rollouts import FAR_AWAY
 from rlflow.world_model.tokens.birth_sets import NONE
 from rlflow.world_model.tokens.config import TokenDreamConfig
 from rlflow.world_model.tokens.knowledge import Knowledge
-from rlflow.world_model.tokens.token_memory import TokenMemory
+from rlflow.world_model.tokens.token_memory import ALL_GONE, TokenMemory
 
-_NEARBY = 2  # edges: as far as a token sees, so that a match beyond looks the same after a rewrite
+_NEARBY = 3  # edges between nodes that two matches take: a match beyond looks the same after a rewrite
 
 
 @dataclass(frozen=True)
@@ -59,8 +59,8 @@ def imagine(
 ) -> tuple[KindStates, Tensor]:
     """Next states and rewards (B,) in percent, after one rewrite of kind (B,) in each; kinds must have a match.
 
-    An imperfect model invites exploitation (paper section 2.3): the saving is reduced by `pessimism` times its expected
-    error (Yu et al. 2020, MOPO).
+    An imperfect model invites exploitation (paper section 2.3): a saving that V tells is reduced by `pessimism` times
+    its expected error (Yu et al. 2020, MOPO).
     """
     batch = torch.arange(len(kind))
     chosen = states.token[batch, kind]
@@ -73,8 +73,7 @@ def imagine(
 
 
 def _saving_percent(knowledge: Knowledge, token: Tensor, unit: Tensor, pessimism: float) -> Tensor:
-    reading = knowledge.reading
-    return torch.sinh(reading.saving[token] - pessimism * reading.sigma[token]) * unit
+    return torch.sinh(knowledge.saving[token] - pessimism * knowledge.sigma[token]) * unit
 
 
 def _after_ends(
@@ -92,7 +91,8 @@ def _after_ends(
         distance[row, place].long(),
         left[row, place],
     )
-    left[row, place] -= torch.minimum(logits.argmax(dim=-1), left[row, place])
+    there, gone = left[row, place], logits.argmax(dim=-1)
+    left[row, place] = torch.where(gone == ALL_GONE, 0, (there - gone).clamp_min(0))
     return left
 
 

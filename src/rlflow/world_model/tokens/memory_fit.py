@@ -14,7 +14,7 @@ from rlflow.representation.token_rollouts import FAR_AWAY, TokenEpisode
 from rlflow.world_model.optimisation import descend
 from rlflow.world_model.tokens.birth_sets import NONE, BirthSets, StepSets
 from rlflow.world_model.tokens.config import TokenModelConfig
-from rlflow.world_model.tokens.token_memory import MOST_GONE, TokenMemory
+from rlflow.world_model.tokens.token_memory import ALL_GONE, MOST_GONE, TokenMemory
 
 _PAIRS_PER_STEP = 16  # kinds of matches, of each step of a batch, whose survival is asked for
 
@@ -24,7 +24,7 @@ class Pairs:
     """N pairs of a rewrite and a kind of matches of the same state, all (N,) int64 but the last.
 
     chosen, other: their tokens; distance; count: matches of the kind; gone: how many of them the rewrite ended or
-    turned into others, `MOST_GONE` at most.
+    turned into others, `MOST_GONE` at most, or `ALL_GONE`.
     """
 
     chosen: Tensor
@@ -45,7 +45,8 @@ def pairs(episodes: Sequence[TokenEpisode]) -> Pairs:
             chosen = np.full(len(state.token), state.token[step.chosen])
             left = state.count.copy()
             left[step.chosen] -= 1
-            distance, gone = step.distance.astype(np.int64), np.minimum(step.gone, MOST_GONE)
+            distance = step.distance.astype(np.int64)
+            gone = np.where((step.gone == left) & (left > 0), ALL_GONE, np.minimum(step.gone, MOST_GONE))
             near = distance < FAR_AWAY
             columns.append(tuple(column[near] for column in (chosen, state.token, distance, left, gone)))
     return Pairs(*(torch.from_numpy(np.concatenate(column)) for column in zip(*columns, strict=True)))
@@ -103,10 +104,10 @@ class TokenMemoryFit:
         sets, own = self.steps.sets, self.steps.of_step[rows]
         seen = sets.seen.expand(len(rows), -1).clone()
         seen[torch.arange(len(rows)), own] -= 1.0
-        logits = (
-            self.memory.birth_logits(self.embedding[sets.parent[own]], self.embedding[sets.parent], sets.seen)
-            + (seen / sets.seen).log()
-        )
+        token, parent = sets.parent[own], sets.parent
+        same = token[:, None] == parent
+        logits = self.memory.birth_logits(self.embedding[token], self.embedding[parent], sets.seen, same)
+        logits = logits + (seen / sets.seen).log()
         right = self.outcome[own][:, None] == self.outcome[None]
         has_right = (right & (seen > 0)).any(dim=1)
         if not has_right.any():

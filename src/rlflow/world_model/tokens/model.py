@@ -43,6 +43,11 @@ class TokenWorldModel(nn.Module):
 
     def read(self, rollouts: TokenRollouts) -> TokenReading:
         """Read the tokens of rollouts. `InputError` if these are in another vocabulary than the model's."""
+        self.check_vocabulary(rollouts)
+        return self.encoder.read(TokenTable(rollouts.tokens))
+
+    def check_vocabulary(self, rollouts: TokenRollouts) -> None:
+        """Raise `InputError` if rollouts are in another vocabulary than the model's."""
         known, given = self.arguments.vocabulary, rollouts.vocabulary
         if known != given:
             difference = known.describe_difference(given)
@@ -50,7 +55,6 @@ class TokenWorldModel(nn.Module):
                 f"the rollouts are in another vocabulary than the world model's, {difference}: fit it on them with "
                 "fit_world_model"
             )
-        return self.encoder.read(TokenTable(rollouts.tokens))
 
     def save(self, folder: Path) -> None:
         """Write `world_model.safetensors` and `world_model.json`; equal models give equal bytes."""

@@ -42,18 +42,20 @@ def fit_token_model(
     config: TokenModelConfig,
     *,
     seed: int,
+    begin: TokenWorldModel | None = None,
     checkpoint: Path | None = None,
     on_epoch: OnEpoch | None = None,
 ) -> TokenWorldModel:
     """A world model fitted on rollouts; the same seed gives the same weights.
 
+    begin: the fit goes on from the weights of that model, which must have the same vocabulary and sizes; None: afresh.
     checkpoint: a file written after every epoch; if it exists and is of the same run, the fit goes on from it and ends
     with the weights of an uninterrupted one. on_epoch(epoch, metrics): V's epochs come first, with `encoder/...`, then
     M's, with `memory/...`. Raises InputError where the episodes that are not held out have no step.
     """
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
-        fit = _Fit(rollouts, config, seed)
+        fit = _Fit(rollouts, config, seed, begin)
     start = fit.restore(checkpoint) if checkpoint is not None else 0
     for epoch in range(start, config.encoder_epochs + config.epochs):
         metrics = fit.run_epoch(epoch)
@@ -69,12 +71,17 @@ def fit_token_model(
 class _Fit:
     """All that a fit carries from epoch to epoch, which is all that its checkpoint holds."""
 
-    def __init__(self, rollouts: TokenRollouts, config: TokenModelConfig, seed: int) -> None:
+    def __init__(
+        self, rollouts: TokenRollouts, config: TokenModelConfig, seed: int, begin: TokenWorldModel | None
+    ) -> None:
         self.config = config
-        self.run = _fingerprint(rollouts, config, seed)
+        self.run = _fingerprint(rollouts, config, seed, begin)
         self.generator = torch.Generator().manual_seed(seed)
         arguments = TokenModelArguments(rollouts.vocabulary, rollouts.library_hash, config)
         self.model = TokenWorldModel(arguments)
+        if begin is not None:
+            begin.check_vocabulary(rollouts)
+            self.model.load_state_dict(begin.state_dict())
         training, held_out = split_episodes(len(rollouts.episodes), config.held_out_fraction, seed)
         self.training = [rollouts.episodes[index] for index in training]
         self.held_out = [rollouts.episodes[index] for index in held_out]
@@ -135,7 +142,7 @@ class _Fit:
         return epoch
 
 
-def _fingerprint(rollouts: TokenRollouts, config: TokenModelConfig, seed: int) -> str:
+def _fingerprint(rollouts: TokenRollouts, config: TokenModelConfig, seed: int, begin: TokenWorldModel | None) -> str:
     """Hash of all that a fit depends on."""
     settings = dataclasses.asdict(config) | {
         "seed": seed,
@@ -143,6 +150,8 @@ def _fingerprint(rollouts: TokenRollouts, config: TokenModelConfig, seed: int) -
         "vocabulary": dataclasses.asdict(rollouts.vocabulary),
     }
     digest = hashlib.sha256(json.dumps(settings, sort_keys=True).encode())
+    for weights in begin.state_dict().values() if begin is not None else ():
+        digest.update(weights.numpy().tobytes())
     for token in rollouts.tokens:
         digest.update(token.key)
     for episode in rollouts.episodes:
