@@ -32,10 +32,21 @@ def test_shares_are_averaged_over_graphs_first():
     assert share["share_ci95"] == pytest.approx([0.6875 - arm, 0.6875 + arm], abs=1e-3)
 
 
-def test_a_seed_counts_that_all_graphs_have():
+def test_graphs_count_on_which_all_seeds_have_searched():
+    """Of a study that was cut short: one seed on bert, two on gpt2."""
     fewer = {key: found for key, found in {**ROWS, **BERT}.items() if key != ("bert", "rlflow", 1)}
-    share = summary(Rows(fewer, frozenset({"rlflow"})), (500,), 10_000, [])["gap_closed"]["500"]["rlflow"]
-    assert (share["seeds"], share["share"], share["share_ci95"]) == ([0], 0.875, None)
+    document = summary(Rows(fewer, frozenset({"rlflow"})), (500,), 10_000, [])
+    assert summed()["compared"] == ["gpt2", "bert"]
+    assert document["compared"] == ["gpt2"]
+    share = document["gap_closed"]["500"]["rlflow"]
+    assert (share["seeds"], share["share"], share["graphs"]) == ([0, 1], 0.625, 1)
+
+
+def test_what_does_not_draw_closes_its_share_exactly():
+    shares = summed()["gap_closed"]["500"]
+    assert shares["greedy"]["share_ci95"] == [0.0, 0.0]
+    assert shares["chains"]["share_ci95"] == [shares["chains"]["share"]] * 2
+    assert shares["chains"]["graphs"] == 1
 
 
 def test_backtracking_has_its_long_run():

@@ -4,8 +4,9 @@
     document["gap_closed"]["2000"]["rlflow"]             {"share": 0.8, "share_ci95": [0.7, 0.9], "graphs": 9, ...}
 
 A share of the gap is averaged over graphs first, for each seed by itself, so that its interval is that of a study with
-other seeds on the same graphs. Training has paid for itself after so many graphs as it takes for the effort that is
-saved on each to add up to that of training, compared with the method that reaches the same saving with least effort.
+other seeds on the same graphs. Those are the graphs that have a gap and on which the learned method has all its seeds.
+Training has paid for itself after so many graphs as it takes for the effort that is saved on each to add up to that of
+training, compared with the method that reaches the same saving with least effort.
 """
 
 from __future__ import annotations
@@ -30,9 +31,11 @@ def summary(rows: Rows, readings: Sequence[int], long: int, headless: Sequence[s
 
     long: the evaluations that backtracking may have; headless: the graphs on which greedy search is hardly beaten.
     """
+    compared = _compared(rows)
     return {
         "best_known": {graph: _best_known(rows, graph) for graph in rows.graphs},
-        "gap_closed": {str(evaluations): _shares(rows, evaluations) for evaluations in readings},
+        "compared": compared,
+        "gap_closed": {str(evaluations): _shares(rows, compared, evaluations) for evaluations in readings},
         "beyond_backtracking": _beyond_backtracking(rows, max(readings), long),
         "share_of_best": _share_of_best(rows, headless, max(readings)),
         "below_greedy": _below_greedy(rows),
@@ -52,30 +55,39 @@ def _best_known(rows: Rows, graph: str) -> Row:
     }
 
 
-def _shares(rows: Rows, evaluations: int) -> dict[str, Row]:
-    """The share of the gap that each method closes, over the graphs that have one and a row of it."""
-    methods = dict.fromkeys(method for graph in rows.graphs for method in rows.methods(graph))
-    found = {method: _share(rows, method, evaluations) for method in methods}
+def _compared(rows: Rows) -> list[str]:
+    """The graphs that have a gap, and rows of the learned method by as many seeds as any other graph."""
+    seeds = {graph: len(rows.of(graph, LEARNED)) for graph in rows.graphs if rows.gap_closed(graph, 0.0) is not None}
+    most = max(seeds.values(), default=0)
+    return [graph for graph, number in seeds.items() if number == most > 0]
+
+
+def _shares(rows: Rows, compared: Sequence[str], evaluations: int) -> dict[str, Row]:
+    """The share of the gap that each method closes, over those graphs on which it has a row."""
+    methods = dict.fromkeys(method for graph in compared for method in rows.methods(graph))
+    found = {method: _share(rows, compared, method, evaluations) for method in methods}
     return {method: share for method, share in found.items() if share is not None}
 
 
-def _share(rows: Rows, method: str, evaluations: int) -> Row | None:
-    graphs = [graph for graph in rows.graphs if rows.gap_closed(graph, 0.0) is not None and rows.of(graph, method)]
+def _share(rows: Rows, compared: Sequence[str], method: str, evaluations: int) -> Row | None:
     by_graph = {
         graph: {
             seed: rows.gap_closed(graph, rows.at(graph, row, evaluations)) or 0.0
             for seed, row in rows.of(graph, method).items()
         }
-        for graph in graphs
+        for graph in compared
+        if rows.of(graph, method)
     }
     seeds = sorted(set.intersection(*(set(shares) for shares in by_graph.values()))) if by_graph else []
     if not seeds:
         return None
     share, interval = mean_ci95([fmean(shares[seed] for shares in by_graph.values()) for seed in seeds])
+    if method not in rows.seeded:
+        interval = [share, share]
     return {
         "share": round(share, _DECIMALS),
         "share_ci95": interval and [round(end, _DECIMALS) for end in interval],
-        "graphs": len(graphs),
+        "graphs": len(by_graph),
         "seeds": seeds,
     }
 
