@@ -160,11 +160,10 @@ class Study:
         return Budget(time_s, evaluations=greedy + most)
 
     def _policy(self, case: Any, seed: int) -> Path:
-        """The folder of the policy that has had no lesson of the family; it is fitted in a process of its own."""
-        config, limits = read_config(TokenModelConfig, self.settings["policy"]), Limits(self.settings["longest_s"])
+        """The folder of the policy that has had no lesson of the family."""
         lessons, folder = (Path(self.settings[name]).resolve() for name in ("lessons", "policies"))
-        fit = partial(policy_without, case["family"], case["taught_at"], lessons, config, folder, seed=seed)
-        return call_isolated(limits, fit)
+        config = read_config(TokenModelConfig, self.settings["policy"])
+        return _fitted(self.settings["longest_s"], case["family"], case["taught_at"], lessons, config, folder, seed)
 
     def _model(self, graph: str) -> Path:
         return _file(self.option_of, self.folder, graph)
@@ -185,6 +184,15 @@ def _cost(option_of: OptionOf, cost: str) -> Any:
 @cache
 def _file(option_of: OptionOf, folder: Path, graph: str) -> Path:
     return graph_files({graph: option_of("graph", graph)}, folder, processes=1)[graph]
+
+
+@cache
+def _fitted(
+    longest_s: float, family: str, cost: str, lessons: Path, config: TokenModelConfig, folder: Path, seed: int
+) -> Path:
+    """`policy_without`, in a process of its own, since a fit would leave much memory behind."""
+    fit = partial(policy_without, family, cost, lessons, config, folder, seed=seed)
+    return call_isolated(Limits(longest_s), fit)
 
 
 def _scalars(row: Row) -> Row:
