@@ -92,6 +92,8 @@ def test_only_these_keys_are_optional(documents, name):
         "headroom": {"analytic", "gpu", "greedy", "equality_saturation", "10", "100"},
         "policy": {"bert_one", "vit_held_out", "share", "trained", "held_out", *POLICY_READING},
         "sample_efficiency": {"t5_last_token_two_layers", "gpt2_last_token_two_layers"},
+        "learned": {"rlflow", "improvement_percent_500", "improvement_percent_500_ci95", "gap_closed_500"},
+        "learned_summary": {"bert", "rlflow"},
         "price_search": {"bert", "squeezenet1_1"},
         "repro_study": {"generate_rules", "evaluate", "data/rules", "data/policies", "data/models"},
         "price_model": graphs | {"regions", "graphs", "rewrites", "0", "0.5", "1", "2"},

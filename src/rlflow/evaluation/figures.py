@@ -34,6 +34,7 @@ _STEP_BY_SIZE = re.compile(r"real step by size, .*?(\d+) nodes")
 _PANEL_INCHES = (5.0, 3.4)
 _SMALL_PANEL_INCHES = 3.0
 _PANELS_IN_A_ROW = 5
+_LINEAR_EVALUATIONS = 10  # up to which the axis is linear, since curves begin at none
 _CELL_INCHES = 0.45
 _CHARACTER_INCHES = 0.08
 _DOTS_PER_INCH = 150
@@ -135,6 +136,37 @@ def improvement(metrics: Mapping[str, Mapping[str, Mapping[str, Mapping[str, Any
     figure.supylabel("improvement, %")
     handles = [Line2D([], [], color=colour, label=method) for method, colour in colours.items()]
     figure.legend(handles=handles, loc="outside upper center", ncols=len(handles) or 1)
+    return figure
+
+
+def learned_curves(curves: Mapping[str, Mapping[str, Mapping[str, Any]]]) -> Figure:
+    """Lines of what each method has saved by evaluations past greedy search's, with bands over seeds; a panel a graph.
+
+    `curves` follows schema `curves`; those named "..., low" and "..., high" are the ends of another's band.
+    """
+    methods = dict.fromkeys(name for drawn in curves.values() for name in drawn if ", " not in name)
+    colours = {method: f"C{number}" for number, method in enumerate(methods)}
+    columns = min(_PANELS_IN_A_ROW, len(curves))
+    lines = -(-len(curves) // columns)
+
+    figure = Figure(figsize=(_SMALL_PANEL_INCHES * columns, _SMALL_PANEL_INCHES * 0.9 * lines), layout="constrained")
+    panels = figure.subplots(lines, columns, squeeze=False).flatten()
+    for axes, (graph, drawn) in zip(panels, curves.items(), strict=False):
+        for method in [method for method in methods if method in drawn]:
+            curve, colour = drawn[method], colours[method]
+            axes.plot(curve["step"], curve["value"], color=colour, linewidth=1, drawstyle="steps-post")
+            ends = [drawn[end]["value"] for end in (f"{method}, low", f"{method}, high") if end in drawn]
+            if ends:
+                axes.fill_between(curve["step"], *ends, color=colour, alpha=0.2, linewidth=0, step="post")
+        axes.set_title(graph, fontsize="small")
+        axes.set_xscale("symlog", linthresh=_LINEAR_EVALUATIONS)
+        axes.tick_params(labelsize="small")
+    for axes in panels[len(curves) :]:
+        axes.set_axis_off()
+    figure.supxlabel("evaluations past greedy")
+    figure.supylabel("improvement, %")
+    handles = [Line2D([], [], color=colour, label=method) for method, colour in colours.items()]
+    figure.legend(handles=handles, loc="outside upper center", ncols=len(handles) or 1, fontsize="small")
     return figure
 
 

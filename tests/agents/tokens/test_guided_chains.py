@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 
 import pytest
 from support.detours import COST, INTO, OUT, detour_process, detour_rules, detours, rules_astray, walked
@@ -10,6 +11,7 @@ from support.token_worlds import small_graph
 from support.walks import LIBRARY
 
 from rlflow.agents.tokens.guided_chains import ChainConfig, GuidedChains
+from rlflow.agents.tokens.token_judge import TokenJudge
 from rlflow.cost.analytic import AnalyticCost
 from rlflow.errors import InputError
 from rlflow.ir.graph import Graph
@@ -48,7 +50,9 @@ def search(
 ) -> GuidedChains:
     library = library or rules_astray()
     greedy = Greedy(library, Rewriter(library.rules), cost)
-    return GuidedChains(library, rewriter or SharingRewriter(library.rules), cost, model, greedy, config, seed)
+    return GuidedChains(
+        library, rewriter or SharingRewriter(library.rules), cost, partial(TokenJudge, model), greedy, config, seed
+    )
 
 
 def greedy_on(graph: Graph, library: Library, cost: AnalyticCost = COST) -> OptimisationResult:

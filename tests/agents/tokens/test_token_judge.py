@@ -7,8 +7,7 @@ from support.detours import COST, INTO, OUT, detour_process, detours, rules_astr
 from support.taught import taught_by
 
 from rlflow.agents.tokens import token_judge
-from rlflow.agents.tokens.token_judge import TokenJudge
-from rlflow.representation.tokeniser import Tokeniser
+from rlflow.agents.tokens.token_judge import TokenJudge, token_states
 from rlflow.rules.matching.sharing import SharingRewriter
 from rlflow.world_model.tokens.model import TokenWorldModel
 from rlflow.world_model.tokens.token_batch import TokenTable
@@ -46,8 +45,7 @@ def test_matches_that_look_alike_share_an_opinion_and_a_key(taught: TokenWorldMo
 def test_an_opinion_is_what_v_reads(taught: TokenWorldModel):
     """Of the tokens of the same graph, in one go and without a memory."""
     opinion = judge(taught).of(detours(2))
-    tokeniser = Tokeniser(REWRITER, COST, taught.arguments.vocabulary)
-    state = tokeniser.tokens(detours(2), judge(taught)._profile)
+    state = token_states(detours(2), REWRITER, COST, taught.arguments.vocabulary)(detours(2))
     reading = taught.encoder.read(TokenTable(state.tokens))
     np.testing.assert_allclose(opinion.taken, reading.taken[torch.from_numpy(state.token_of)], atol=1e-5)
     np.testing.assert_allclose(opinion.gain, reading.gain[torch.from_numpy(state.token_of)], atol=1e-5)

@@ -24,18 +24,19 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from rlflow.agents.tokens.preference import ORDERS, Preference
-from rlflow.agents.tokens.token_judge import Opinion, TokenJudge
+from rlflow.agents.tokens.token_judge import Judge, JudgeOf, Opinion
+from rlflow.cost.base import CostModel
 from rlflow.errors import InputError
 from rlflow.ir.graph import Graph
 from rlflow.ir.preview import runs
 from rlflow.optimiser import OnProgress, State, Workspace
-from rlflow.rules.matching.rewriter import Location
+from rlflow.rules.library import Library
+from rlflow.rules.matching.rewriter import Location, Rewriter
 from rlflow.rules.matching.sharing import SharingRewriter
 from rlflow.search.base import Search
-from rlflow.search.greedy import descend, enough_ms, saves
+from rlflow.search.greedy import Greedy, descend, enough_ms, saves
 from rlflow.search.locality import Surroundings, surroundings_in
 from rlflow.search.seeding import seeded
-from rlflow.world_model.tokens.model import TokenWorldModel
 
 _NEAR = 4  # edges: what lies farther from a chain's first step hardly ever changes where it leads
 _TRIES = 4  # continuations of a chain of which the first that leads to a new graph is taken
@@ -72,10 +73,10 @@ class ChainConfig:
 
 @dataclass
 class _Climbing:
-    """One search: the workspace, what V says, and where the evaluations end."""
+    """One search: the workspace, whose opinion counts, and where the evaluations end."""
 
     work: Workspace
-    judge: TokenJudge
+    judge: Judge
     limit: int
 
     @property
@@ -105,10 +106,11 @@ class _Memory:
 class GuidedChains(Search):
     """Ends with its evaluations or the budget, or where no rewrite is probable enough to be tried.
 
-    The rewriter must share, as that of the experts did.
+    The rewriter must share, as that of the experts did. `judged_by` makes whoever has an opinion: V (`TokenJudge`), or
+    what V is compared with.
     """
 
-    model: TokenWorldModel
+    judged_by: JudgeOf
     greedy: Search
     config: ChainConfig = field(default_factory=ChainConfig)
     seed: int = 0
@@ -122,7 +124,7 @@ class GuidedChains(Search):
             )
         best = min(state, seeded(work, self.greedy, work.budget), key=lambda s: s.runtime_ms)
         end = work.effort.rewrites + self.config.evaluations
-        climbing = _Climbing(work, TokenJudge(self.model, state.graph, work.rewriter, self.cost_model), end)
+        climbing = _Climbing(work, self.judged_by(state.graph, work.rewriter, self.cost_model), end)
         rng = np.random.default_rng(self.seed)
         number = idle = 0
         while not climbing.is_over and idle < _IDLE:
@@ -211,6 +213,15 @@ class GuidedChains(Search):
             if following.hash not in passed:
                 return following
         return None
+
+
+def guided_chains(
+    judged_by: JudgeOf, library: Library, rewriter: Rewriter, cost_model: CostModel, config: ChainConfig, seed: int = 0
+) -> GuidedChains:
+    """Make the search with the rules of a rewriter, which need not share."""
+    greedy = Greedy(library, Rewriter(rewriter.rules), cost_model)
+    sharing = rewriter if isinstance(rewriter, SharingRewriter) else SharingRewriter(rewriter.rules)
+    return GuidedChains(library, sharing, cost_model, judged_by, greedy, config, seed)
 
 
 def _likely(opinion: Opinion, order: np.ndarray, least: float) -> Iterator[int]:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
+from typing import Protocol
 
 import numpy as np
 import torch
@@ -13,6 +16,7 @@ from rlflow.representation.match_token import MatchToken
 from rlflow.representation.price_profile import PriceProfile
 from rlflow.representation.state_tokens import StateTokens
 from rlflow.representation.tokeniser import Tokeniser
+from rlflow.representation.vocabulary import Vocabulary
 from rlflow.rules.matching.rewriter import Rewriter
 from rlflow.world_model.tokens.model import TokenWorldModel
 from rlflow.world_model.tokens.token_batch import TokenTable
@@ -33,18 +37,35 @@ class Opinion:
         return self.state.tokens[int(self.state.token_of[number])].key
 
 
+class Judge(Protocol):
+    """Has an opinion of all matches in a graph."""
+
+    def of(self, graph: Graph) -> Opinion: ...
+
+
+JudgeOf = Callable[[Graph, Rewriter, CostModel], Judge]
+"""Makes the judge of one optimisation from the graph that it begins at, its rewriter and its prices."""
+
+
+def token_states(
+    start: Graph, rewriter: Rewriter, cost_model: CostModel, vocabulary: Vocabulary | None = None
+) -> Callable[[Graph], StateTokens]:
+    """Return what writes the matches of graphs as tokens, in one optimisation that begins at `start`."""
+    tokeniser = Tokeniser(rewriter, cost_model, vocabulary)
+    return partial(tokeniser.tokens, profile=PriceProfile.of(start, tokeniser.cost_model))
+
+
 class TokenJudge:
     """Reads matches of the graphs of one optimisation, which begins at `start`."""
 
     def __init__(self, model: TokenWorldModel, start: Graph, rewriter: Rewriter, cost_model: CostModel) -> None:
         self._model = model
-        self._tokeniser = Tokeniser(rewriter, cost_model, model.arguments.vocabulary)
-        self._profile = PriceProfile.of(start, self._tokeniser.cost_model)
+        self._state_of = token_states(start, rewriter, cost_model, model.arguments.vocabulary)
         self._told: dict[bytes, tuple[float, float]] = {}
 
     def of(self, graph: Graph) -> Opinion:
         """Read all matches in a graph."""
-        state = self._tokeniser.tokens(graph, self._profile)
+        state = self._state_of(graph)
         unknown = [token for token in state.tokens if token.key not in self._told]
         if len(self._told) + len(unknown) > _MAX_REMEMBERED:
             self._told.clear()

@@ -14,19 +14,19 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
+from functools import partial
 from hashlib import sha256
 from importlib.resources import as_file, files
 from pathlib import Path
 from typing import Any
 
-from rlflow.agents.tokens.guided_chains import ChainConfig, GuidedChains
+from rlflow.agents.tokens.guided_chains import ChainConfig, GuidedChains, guided_chains
+from rlflow.agents.tokens.token_judge import TokenJudge
 from rlflow.atomic_file import written_whole
 from rlflow.cost.base import CostModel
 from rlflow.errors import InputError
 from rlflow.rules.library import Library
 from rlflow.rules.matching.rewriter import Rewriter
-from rlflow.rules.matching.sharing import SharingRewriter
-from rlflow.search.greedy import Greedy
 from rlflow.world_model.settings import read_config
 from rlflow.world_model.tokens.model import TokenWorldModel
 
@@ -58,9 +58,7 @@ class TokenPolicy:
         The rules are the rewriter's. `InputError` for a setting that there is not.
         """
         settings = read_config(ChainConfig, _as_settings({**asdict(self.chains), **chains}))
-        greedy = Greedy(library, Rewriter(rewriter.rules), cost_model)
-        sharing = rewriter if isinstance(rewriter, SharingRewriter) else SharingRewriter(rewriter.rules)
-        return GuidedChains(library, sharing, cost_model, self.model, greedy, settings, seed)
+        return guided_chains(partial(TokenJudge, self.model), library, rewriter, cost_model, settings, seed)
 
     def save(self, folder: Path) -> None:
         """Write the files of a policy, each whole or not at all; equal policies give equal bytes."""
