@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from evaluation.test_learned import ROWS, row
+from support.learned_rows import ROWS, row
 
 from rlflow import schemas
 from rlflow.evaluation.learned import Key, Row, Rows

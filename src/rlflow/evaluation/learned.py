@@ -1,4 +1,4 @@
-"""What learning is worth to a search: every method's curve of what it has saved, told as means over seeds.
+"""The worth of learning to a search: every method's curve of what it has saved, told as means over seeds.
 
     rows = call_isolated(limits, run_cells, {"rlflow": cell, "iterated": other})      by method, in one process
     document = methods_of_graphs({("gpt2", "rlflow", 0): row, ...}, (500, 2000))
@@ -101,7 +101,7 @@ def row_of(result: OptimisationResult, search_s: float) -> Row:
 
 
 def saved_percent(row: Row, evaluations: int) -> float:
-    """What a search had saved after so many evaluations; nothing before the first milestone."""
+    """Return what a search had saved after so many evaluations; nothing before the first milestone."""
     after = bisect_right([reached[0] for reached in row["milestones"]], evaluations)
     return float(row["milestones"][after - 1][3]) if after else 0.0
 
@@ -140,7 +140,7 @@ class Rows:
         return next(iter(self.of(graph, GREEDY).values()))
 
     def at(self, graph: str, row: Row, evaluations: int) -> float:
-        """What a row had saved after so many evaluations past greedy search's."""
+        """Return what a row had saved after so many evaluations past greedy search's."""
         return saved_percent(row, self.greedy(graph)["evaluations"] + evaluations)
 
     def best_known(self, graph: str) -> tuple[float, str]:
@@ -155,7 +155,7 @@ class Rows:
         return (percent - least) / (most - least) if most - least > VACUOUS_POINTS else None
 
     def figures(self, graph: str, method: str, readings: Sequence[int]) -> Row:
-        """What is published of a method on a graph; `readings` are the evaluations at which its curve is read."""
+        """Return what is published of a method on a graph; `readings`: the evaluations at which its curve is read."""
         rows = self.of(graph, method)
         row: Row = {}
         for evaluations in readings:

@@ -1,4 +1,4 @@
-"""What the rows of `learned` say together: the gap that is closed, the aims, and when training has paid for itself.
+"""The rows of `learned` taken together: the gap that is closed, the aims, and when training has paid for itself.
 
     document = summary(rows, readings=(500, 2000), long=10_000)
     document["gap_closed"]["2000"]["rlflow"]             {"share": 0.8, "share_ci95": [0.7, 0.9], "graphs": 9, ...}
@@ -93,7 +93,7 @@ def _share(rows: Rows, compared: Sequence[str], method: str, evaluations: int) -
 
 
 def _beyond_backtracking(rows: Rows, evaluations: int, long: int) -> dict[str, Row]:
-    """By how many points the learned method is beyond backtracking, which has more evaluations."""
+    """Return by how many points the learned method is beyond backtracking, which has more evaluations."""
     differences = {}
     for graph in rows.graphs:
         learned, beside = rows.of(graph, LEARNED), rows.of(graph, BACKTRACKING)
@@ -108,7 +108,7 @@ def _beyond_backtracking(rows: Rows, evaluations: int, long: int) -> dict[str, R
 
 
 def _share_of_best(rows: Rows, headless: Sequence[str], evaluations: int) -> dict[str, float]:
-    """What the learned method saves as a share of the best known, greedy search's part included."""
+    """Return what the learned method saves as a share of the best known, greedy search's part included."""
     shares = {}
     for graph in headless:
         learned, (most, _) = rows.of(graph, LEARNED), rows.best_known(graph) if graph in rows.graphs else (0.0, "")
@@ -130,7 +130,7 @@ def _below_greedy(rows: Rows) -> list[str]:
 
 
 def _training(rows: Rows, graph: str, evaluations: int) -> Row:
-    """What training took, and after how many graphs as this one it has paid for itself; None: never."""
+    """Return what training took, and after how many graphs as this one it has paid for itself; None: never."""
     learned = rows.of(graph, LEARNED)
     wanted = min(rows.at(graph, row, evaluations) for row in learned.values()) - _SAME_POINTS
     own = _effort(learned, wanted)

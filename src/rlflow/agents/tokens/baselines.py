@@ -1,4 +1,4 @@
-"""What V is compared with: the same chains in an order drawn at random, by the means of rules, and by an untrained V.
+"""Baselines of V: the same chains in an order drawn at random, by the means of rules, and by an untrained V.
 
     search = chains_random(library, rewriter, cost_model, seed=0)
     search = rule_mean(library, rewriter, cost_model, folder=Path("without-gpt2"), seed=0)
@@ -56,7 +56,7 @@ class RandomJudge:
 
 @dataclass(frozen=True)
 class RuleMeans:
-    """What experts do on the average with the matches of each rule, by its id: as V says it, the same of each match.
+    """The average of what experts do with the matches of each rule, by its id: as V says it, the same of each match.
 
     taken: the share of matches that they take; gain: the mean logarithm of what that leads to. Rules that lessons do
     not show have the mean over rules.

@@ -83,7 +83,7 @@ class RealObserver:
         return observation
 
     def state_dict(self) -> dict[str, Tensor]:
-        """What V has read: the last digit of a reading depends on what else was read with it."""
+        """Return what V has read: the last digit of a reading depends on what else was read with it."""
         keys = torch.tensor([list(key) for key in self._number], dtype=torch.uint8)
         return {"keys": keys, "embedding": self._embedding, "saving": self._saving}
 
@@ -100,7 +100,7 @@ class RealObserver:
         return np.lexsort((-self._saving.numpy()[seen.token], seen.near))[:number]
 
     def best_saving_percent(self, seen: Seen, unit_percent: float) -> float:
-        """What the best match saves, as V reads it; 0 if none does."""
+        """Return what the best match saves, as V reads it; 0 if none does."""
         return unit_percent * float(np.sinh(self._saving.numpy()[seen.token]).max(initial=0.0))
 
     def _numbers(self, tokens: Sequence[MatchToken]) -> np.ndarray:
