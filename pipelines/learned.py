@@ -25,7 +25,7 @@ from rlflow.cli.progress import progress_bar
 from rlflow.errors import RLFlowError
 from rlflow.evaluation import figures
 from rlflow.evaluation.cell_pool import kept_row
-from rlflow.evaluation.learned import GREEDY, Cell, Key, Row, Rows, run_cells
+from rlflow.evaluation.learned import DEPTH_TRANSFER, GREEDY, LEARNED, Cell, Key, Row, Rows, run_cells
 from rlflow.evaluation.learned_summary import curves, summary
 from rlflow.evaluation.results import write_results
 from rlflow.evaluation.tables import learned_table
@@ -38,8 +38,11 @@ from rlflow.world_model.settings import read_config
 from rlflow.world_model.tokens.config import TokenModelConfig
 
 RESULTS = Path("data/results/learned")
-TAUGHT = ("rlflow", "rule_mean", "untrained")
-"""The methods that need the folder of a policy; only the first has cost what it took to train it."""
+TRAINED = (LEARNED, DEPTH_TRANSFER)
+TAUGHT = (*TRAINED, "rule_mean", "untrained")
+"""The methods that need the folder of a policy; only the first two have cost what it took to train it."""
+DEEP = (DEPTH_TRANSFER, "replayed")
+"""The methods that carry over what was done on a graph with fewer layers."""
 GUIDED = (*TAUGHT, "chains_random")
 """The methods that count their evaluations past greedy search's themselves."""
 
@@ -61,7 +64,7 @@ def learned(config: DictConfig) -> None:
             rows |= found
             run.log(0, numbers({"/".join(map(str, key)): _scalars(row) for key, row in found.items()}))
             on_progress(done / len(units), f"{unit.graph}, seed {unit.seed}: {', '.join(unit.methods)}")
-            if unit.methods == study.drawn:
+            if unit.methods != (GREEDY,):
                 _publish(Rows(rows, frozenset(settings["drawn"])), settings)
 
         run.artifact(RESULTS)
@@ -90,18 +93,12 @@ class Study:
     option_of: OptionOf
     folder: Path
 
-    @property
-    def drawn(self) -> tuple[str, ...]:
-        """The methods of which every seed has a unit."""
-        return tuple(self.settings["drawn"])
-
     def units(self) -> Iterator[Unit]:
         """Greedy search first, then what else is run once, then one seed after another."""
-        graphs, once, seeds = self.settings["graphs"], self.settings["once"], self.settings["seeds"]
+        graphs, seeds = self.settings["graphs"], self.settings["seeds"]
         yield from (Unit(graph, seeds[0], (GREEDY,)) for graph in graphs)
-        for graph in graphs:
-            yield Unit(graph, seeds[0], tuple(method for method in once if self._has(graph, method)))
-        yield from (Unit(graph, seed, self.drawn) for seed in seeds for graph in graphs)
+        yield from (Unit(graph, seeds[0], self._those("once", graph)) for graph in graphs)
+        yield from (Unit(graph, seed, self._those("drawn", graph)) for seed in seeds for graph in graphs)
 
     def rows(self, unit: Unit, known: Mapping[Key, Row]) -> dict[Key, Row]:
         """The rows of a unit, none if a search failed or needs one that did."""
@@ -114,15 +111,17 @@ class Study:
         found = kept_row(kept, self.settings["longest_s"], run_cells, cells) or {}
         return {(unit.graph, method, unit.seed): row for method, row in found.items()}
 
-    def _has(self, graph: str, method: str) -> bool:
-        return method != "replayed" or self.settings["cases"][graph]["small"] is not None
+    def _those(self, methods: str, graph: str) -> tuple[str, ...]:
+        """The methods of this setting that a graph has."""
+        is_deep = self.settings["cases"][graph]["small"] is not None
+        return tuple(method for method in self.settings[methods] if is_deep or method not in DEEP)
 
     def _cell(self, key: Key, greedy: int) -> Cell:
         graph, method, _ = key
         case = self.settings["cases"][graph]
         kind, context = _cost(self.option_of, case["cost"])
         options, training = self._options(key), {}
-        if method == "rlflow":
+        if method in TRAINED:
             trained_on = json.loads((options["folder"] / FILE).read_text())["trained_on"]
             training = {name: trained_on[name] for name in ("training_s", "training_evaluations")}
         return Cell(
@@ -145,7 +144,7 @@ class Study:
             steps = self._steps((case["small"], "equality_saturation", self.settings["seeds"][0]))
             return {"model": self._model(small), "trajectory": steps}
         if method in TAUGHT:
-            return {"seed": seed, "evaluations": most, "folder": self._policy(case, seed)}
+            return {"seed": seed, "evaluations": most, "folder": self._policy(method, case, seed)}
         if method in GUIDED:
             return {"seed": seed, "evaluations": most}
         options = self.option_of("search", method)["options"] | self.settings["options"].get(method, {})
@@ -159,11 +158,12 @@ class Study:
         most = self.settings["long"].get(method, max(self.settings["readings"]))
         return Budget(time_s, evaluations=greedy + most)
 
-    def _policy(self, case: Any, seed: int) -> Path:
-        """The folder of the policy that has had no lesson of the family."""
+    def _policy(self, method: str, case: Any, seed: int) -> Path:
+        """The folder of the policy that has had no lesson of the family, unless the method is to know it."""
+        family = None if method == DEPTH_TRANSFER else case["family"]
         lessons, folder = (Path(self.settings[name]).resolve() for name in ("lessons", "policies"))
         config = read_config(TokenModelConfig, self.settings["policy"])
-        return _fitted(self.settings["longest_s"], case["family"], case["taught_at"], lessons, config, folder, seed)
+        return _fitted(self.settings["longest_s"], family, case["taught_at"], lessons, config, folder, seed)
 
     def _model(self, graph: str) -> Path:
         return _file(self.option_of, self.folder, graph)
@@ -188,7 +188,7 @@ def _file(option_of: OptionOf, folder: Path, graph: str) -> Path:
 
 @cache
 def _fitted(
-    longest_s: float, family: str, cost: str, lessons: Path, config: TokenModelConfig, folder: Path, seed: int
+    longest_s: float, family: str | None, cost: str, lessons: Path, config: TokenModelConfig, folder: Path, seed: int
 ) -> Path:
     """`policy_without`, in a process of its own, since a fit would leave much memory behind."""
     fit = partial(policy_without, family, cost, lessons, config, folder, seed=seed)

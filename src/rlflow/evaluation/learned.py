@@ -26,6 +26,7 @@ from typing import TYPE_CHECKING, Any
 from scipy.special import stdtrit
 
 from rlflow.agents.tokens.baselines import chains_random, rule_mean, untrained
+from rlflow.agents.trained_policy import trained_policy
 from rlflow.evaluation.replayed import replayed
 from rlflow.evaluation.search_task import SearchTask, carried_out
 from rlflow.optimise.methods import METHODS
@@ -35,19 +36,22 @@ from rlflow.trajectory import record
 if TYPE_CHECKING:
     from rlflow.optimise.methods import MethodFactory
 
-GREEDY, LEARNED = "greedy", "rlflow"
+GREEDY, LEARNED, DEPTH_TRANSFER = "greedy", "rlflow", "depth_transfer"
 VACUOUS_POINTS = 0.1
 """Percentage points: a gap that is no larger than this cannot tell methods apart."""
 _DECIMALS = 4
 _CONFIDENCE = 0.95
 
 BASELINES: Mapping[str, MethodFactory] = {
+    DEPTH_TRANSFER: trained_policy,
     "chains_random": chains_random,
     "rule_mean": rule_mean,
     "untrained": untrained,
     "replayed": replayed,
 }
-"""The methods that a learned one is compared with and that are good for nothing else."""
+"""The methods of this study alone. The first is the learned one by a policy that has had lessons of the family, but of
+few layers.
+"""
 
 Row = dict[str, Any]
 Key = tuple[str, str, int]

@@ -16,13 +16,13 @@ from collections.abc import Mapping, Sequence
 from statistics import fmean
 from typing import Any
 
-from rlflow.evaluation.learned import LEARNED, Row, Rows, mean_ci95
+from rlflow.evaluation.learned import DEPTH_TRANSFER, LEARNED, Row, Rows, mean_ci95
 
 BACKTRACKING = "backtracking"
 _DECIMALS = 4
 _SAME_POINTS = 0.005
 """Percentage points by which savings may differ and still be called the same."""
-_TAUGHT = (LEARNED, "rule_mean", "untrained")
+_TAUGHT = (LEARNED, DEPTH_TRANSFER, "rule_mean", "untrained")
 """What needs a policy's folder is nobody's alternative to training one."""
 
 

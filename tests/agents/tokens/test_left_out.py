@@ -32,10 +32,11 @@ def lessons(tmp_path_factory: pytest.TempPathFactory) -> Path:
         ("b", "analytic", ["a-analytic", "c-analytic"]),
         ("unknown", "analytic", ["a-analytic", "b-analytic", "c-analytic"]),
         ("b", "gpu", ["a-gpu"]),
+        (None, "analytic", ["a-analytic", "b-analytic", "c-analytic"]),
     ],
 )
 def test_lessons_are_those_of_other_families_at_the_same_prices(
-    lessons: Path, family: str, cost: str, names: list[str]
+    lessons: Path, family: str | None, cost: str, names: list[str]
 ):
     found = lessons_without(family, cost, lessons)
     assert [record.name for record in found] == names

@@ -33,8 +33,11 @@ def family_of(record: LessonRecord) -> str:
     return str(record.subject.graph["entry"])
 
 
-def lessons_without(family: str, cost: str, lessons: Path) -> list[LessonRecord]:
-    """Return the lessons of all other families at this kind of prices. `InputError` if there are none."""
+def lessons_without(family: str | None, cost: str, lessons: Path) -> list[LessonRecord]:
+    """Return the lessons of all other families at this kind of prices, all of them for None.
+
+    `InputError` if there are none.
+    """
     records = [record for record in read_records(lessons) if record.subject.cost["kind"] == cost]
     others = [record for record in records if family_of(record) != family]
     if not others:
@@ -44,10 +47,12 @@ def lessons_without(family: str, cost: str, lessons: Path) -> list[LessonRecord]
     return others
 
 
-def policy_without(family: str, cost: str, lessons: Path, config: TokenModelConfig, folder: Path, *, seed: int) -> Path:
+def policy_without(
+    family: str | None, cost: str, lessons: Path, config: TokenModelConfig, folder: Path, *, seed: int
+) -> Path:
     """Fit V on those lessons, unless that was done before; return the folder of the policy."""
     records = lessons_without(family, cost, lessons)
-    place = folder / f"{family}-{seed}-{_digest(records, config, seed)}"
+    place = folder / f"{family or 'none'}-{seed}-{_digest(records, config, seed)}"
     if (place / FILE).exists():
         return place
     started = time.perf_counter()
