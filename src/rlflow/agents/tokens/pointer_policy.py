@@ -127,7 +127,7 @@ class PointerPolicy(ObservedMaskPolicy):
         return _Reading(features, view.present, row, context)
 
     def _pointer(self, reading: _Reading) -> PointerDistribution:
-        mixed = self.of_kind(reading.kinds) + self.of_context(reading.context)[reading.row]
+        mixed = self.of_kind(reading.kinds) + self.of_context(reading.context).index_select(0, reading.row)
         scores = self.score(torch.tanh(mixed)).squeeze(-1)
         logits = scores.new_zeros(reading.present.shape).masked_scatter(reading.present, scores)
         return PointerDistribution.of(logits, self.terminate(reading.context), reading.present)

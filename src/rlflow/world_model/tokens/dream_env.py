@@ -57,11 +57,16 @@ class TokenDreamEnv(DreamEnv):
     def imagine(self, states: States, action: Tensor) -> tuple[States, Tensor, Tensor]:
         """Next states, rewards (B,) in percent and ends (B,) bool; terminate leaves a state as it is."""
         ended = action == self.config.max_kinds
+        if not ended.any():  # mostly: then no row need be copied out and back
+            after, reward = self._rewritten(KindStates(**states), action)
+            return vars(after), reward, ended
         going = torch.nonzero(~ended).squeeze(-1)
-        before = KindStates(**states).rows(going)
-        after, saved = imagine(self.knowledge, self.memory, before, action[going], self.config, self.generator)
+        after, saved = self._rewritten(KindStates(**states).rows(going), action[going])
         reward = torch.zeros(len(action)).index_copy(0, going, saved)
         return with_rows(states, going, vars(after)), reward, ended
+
+    def _rewritten(self, states: KindStates, kind: Tensor) -> tuple[KindStates, Tensor]:
+        return imagine(self.knowledge, self.memory, states, kind, self.config, self.generator)
 
     def observe(self, states: States) -> np.ndarray:
         """(B, size) float32."""
