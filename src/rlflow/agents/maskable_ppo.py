@@ -64,7 +64,8 @@ def train_policy(
     model = MaskablePPO(
         policy_class,
         scaled,
-        learning_rate=lambda remaining: config.learning_rate * remaining,
+        # the last rollout may end beyond total_steps, where what remains is negative
+        learning_rate=lambda remaining: config.learning_rate * max(0.0, remaining),
         n_steps=config.steps_per_update,
         batch_size=config.batch_size,
         n_epochs=config.epochs,

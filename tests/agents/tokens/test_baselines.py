@@ -1,5 +1,6 @@
 """What V is compared with: chains in a random order, by the means of rules, and by a V that has learned nothing."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -75,24 +76,26 @@ def test_means_are_those_of_what_the_expert_did(means: RuleMeans):
     assert astray & means.taken.keys()
     assert set(means.gain) == {out, into}
     assert means.gain[into] > 0
+    assert means.saving[into] > 0 > means.saving[out]
 
 
 def test_matches_of_a_rule_are_judged_alike(means: RuleMeans):
     graph = detours(PLACES)
     opinion = RuleMeanJudge(means, graph, REWRITER, COST).of(graph)
-    by_rule: dict[str, set[tuple[float, float]]] = {}
-    for (_, match), taken, gain in zip(opinion.state.matches, opinion.taken, opinion.gain, strict=True):
-        by_rule.setdefault(match.rule.name, set()).add((taken, gain))
+    by_rule: dict[str, set[tuple[float, float, float]]] = {}
+    told = zip(opinion.taken, opinion.gain, opinion.saving, strict=True)
+    for (_, match), of_match in zip(opinion.state.matches, told, strict=True):
+        by_rule.setdefault(match.rule.name, set()).add(of_match)
     assert len(opinion.state.matches) > len(by_rule) > 1
     assert all(len(told) == 1 for told in by_rule.values())
-    ((best, _),) = by_rule.pop(OUT)
-    assert all(best > taken for told in by_rule.values() for taken, _ in told)
+    ((best, *_),) = by_rule.pop(OUT)
+    assert all(best > taken for told in by_rule.values() for taken, *_ in told)
     assert np.isfinite(opinion.taken).all(), "shares of 0 and 1 as well"
 
 
 def test_a_rule_without_a_mean_has_that_of_all():
     out = RULES.get(OUT).id
-    opinion = RuleMeanJudge(RuleMeans({out: 0.2, "another": 0.4}, {}), detours(1), REWRITER, COST).of(detours(1))
+    opinion = RuleMeanJudge(RuleMeans({out: 0.2, "another": 0.4}, {}, {}), detours(1), REWRITER, COST).of(detours(1))
     shares = {match.rule.id: 1 / (1 + np.exp(-taken)) for (_, match), taken in zip(*_told(opinion), strict=True)}
     assert shares.pop(out) == pytest.approx(0.2)
     assert list(shares.values()) == [pytest.approx(0.3)] * len(shares)
@@ -112,7 +115,7 @@ def test_means_are_found_again(means: RuleMeans, tmp_path: Path):
 
 
 def test_all_of_them_find_what_can_be_found(folder: Path):
-    """With evaluations enough: none refuses to try the way, on which the first step costs something."""
+    """With evaluations enough, and no chains by price: none refuses a way of which the first step costs something."""
     parts = (RULES, Rewriter(RULES.rules), COST)
     best_ms = walked(detours(PLACES), (OUT, INTO) * PLACES, RULES).steps[-1].runtime_ms
     searches = (
@@ -121,7 +124,8 @@ def test_all_of_them_find_what_can_be_found(folder: Path):
         untrained(*parts, folder=folder, evaluations=300),
     )
     for search in searches:
-        found = search.optimise(detours(PLACES), Budget())
+        alone = replace(search, config=replace(search.config, by_price=0.0))
+        found = alone.optimise(detours(PLACES), Budget())
         assert found.best_ms == best_ms < found.start_ms
 
 

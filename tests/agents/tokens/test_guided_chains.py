@@ -21,12 +21,14 @@ from rlflow.rules.matching.match import Match
 from rlflow.rules.matching.rewriter import Rewriter
 from rlflow.rules.matching.sharing import SharingRewriter
 from rlflow.rules.rule import Rule
+from rlflow.search.chains import Chains
 from rlflow.search.greedy import Greedy
 from rlflow.trajectory.replay import replay
 from rlflow.world_model.tokens.model import TokenWorldModel
 
 PLACES = 3
-ONCE = ChainConfig(evaluations=200, orders=("confident",))
+WIDTH = 6  # of chains: what the expansion in which evaluations end may go beyond them
+ONCE = ChainConfig(evaluations=200, orders=("confident",), by_price=0.0)
 
 
 @pytest.fixture(scope="module")
@@ -49,9 +51,9 @@ def search(
     seed: int = 0,
 ) -> GuidedChains:
     library = library or rules_astray()
-    greedy = Greedy(library, Rewriter(library.rules), cost)
+    greedy, sharing = Greedy(library, Rewriter(library.rules), cost), rewriter or SharingRewriter(library.rules)
     return GuidedChains(
-        library, rewriter or SharingRewriter(library.rules), cost, partial(TokenJudge, model), greedy, config, seed
+        library, sharing, cost, partial(TokenJudge, model), greedy, Chains(library, sharing, cost), config, seed
     )
 
 
@@ -132,7 +134,7 @@ def test_evaluations_are_kept_to(ignorant: TokenWorldModel, evaluations: int):
     """But for the last descent, which looks once at each rewrite of the graphs that it passes: here few."""
     graph = detours(PLACES)
     before = greedy_on(graph, rules_astray()).effort.rewrites
-    found = search(ignorant, replace(ONCE, evaluations=evaluations, orders=("confident", "expected"))).optimise(
+    found = search(ignorant, replace(ONCE, evaluations=evaluations, orders=("confident", "patient"))).optimise(
         graph, Budget()
     )
     assert evaluations <= found.effort.rewrites - before <= evaluations + 10
@@ -161,6 +163,24 @@ def test_it_ends_where_there_is_nothing_to_try(taught: TokenWorldModel):
     unlikely = search(taught, library=astray).optimise(detours(1), Budget())
     assert unlikely.best_ms == unlikely.start_ms
     assert unlikely.effort.rewrites == greedy_on(detours(1), astray).effort.rewrites + 1
+
+
+def test_where_nothing_is_probable_chains_by_price_find_the_way(ignorant: TokenWorldModel):
+    """They are not tried where their share of the evaluations is 0."""
+    graph, hopeless = detours(PLACES), replace(ONCE, least_probability=0.999, evaluations=40)
+    best_ms = walked(graph, (OUT, INTO) * PLACES, rules_astray()).steps[-1].runtime_ms
+    assert search(ignorant, hopeless).optimise(graph, Budget()).best_ms > best_ms
+    found = search(ignorant, replace(hopeless, by_price=1.0)).optimise(graph, Budget())
+    assert found.best_ms == best_ms
+
+
+def test_a_share_is_part_of_the_budget(ignorant: TokenWorldModel):
+    """Chains by price end with the evaluations of the budget, too, which they leave as it was."""
+    graph, config = detours(PLACES), replace(ONCE, least_probability=0.999, by_price=1.0)
+    before = greedy_on(graph, rules_astray()).effort.rewrites
+    few = search(ignorant, config).optimise(graph, Budget(evaluations=before + 4))
+    assert before + 4 <= few.effort.rewrites <= before + 4 + WIDTH
+    assert search(ignorant, config).optimise(graph, Budget()).effort.rewrites > before + 4 + WIDTH
 
 
 def test_the_budget_ends_it(ignorant: TokenWorldModel):

@@ -32,6 +32,7 @@ from rlflow.ir.graph import Graph
 from rlflow.representation.token_rollouts import TokenRollouts
 from rlflow.rules.library import Library
 from rlflow.rules.matching.rewriter import Rewriter
+from rlflow.world_model.tokens.diagnostics import rule_means
 from rlflow.world_model.tokens.encoder_fit import edit_operators, token_labels
 from rlflow.world_model.tokens.model import TokenWorldModel
 
@@ -51,19 +52,21 @@ class RandomJudge:
         """Draw an order."""
         state = self._state_of(graph)
         drawn = self._rng.random(len(state.matches))
-        return Opinion(state, drawn, np.zeros_like(drawn))
+        nothing = np.zeros_like(drawn)
+        return Opinion(state, drawn, nothing, nothing)
 
 
 @dataclass(frozen=True)
 class RuleMeans:
     """The average of what experts do with the matches of each rule, by its id: as V says it, the same of each match.
 
-    taken: the share of matches that they take; gain: the mean logarithm of what that leads to. Rules that lessons do
-    not show have the mean over rules.
+    taken: the share of matches that they take; gain: the mean logarithm of what that leads to; saving: what a match
+    saves, in units of prices. Rules that lessons do not show have the mean over rules.
     """
 
     taken: Mapping[str, float]
     gain: Mapping[str, float]
+    saving: Mapping[str, float]
 
     @classmethod
     def of(cls, rollouts: TokenRollouts) -> RuleMeans:
@@ -74,6 +77,7 @@ class RuleMeans:
         return cls(
             _weighted_means(rules, labels.taken.numpy(), labels.taken_weight.numpy()),
             _weighted_means(rules, labels.gain.numpy(), labels.gain_weight.numpy()),
+            rule_means(rollouts, rollouts.episodes),
         )
 
     @classmethod
@@ -99,13 +103,14 @@ class RuleMeanJudge:
         self._state_of = token_states(start, rewriter, cost_model)
         ids = [rule.id for rule in rewriter.rules]
         share = np.clip(_by_rule(means.taken, ids), _MOST_SURE, 1 - _MOST_SURE)
-        self._taken, self._gain = np.log(share) - np.log1p(-share), _by_rule(means.gain, ids)
+        self._taken = np.log(share) - np.log1p(-share)
+        self._gain, self._saving = _by_rule(means.gain, ids), _by_rule(means.saving, ids)
 
     def of(self, graph: Graph) -> Opinion:
         """Say of each match what is known of its rule."""
         state = self._state_of(graph)
         rules = [location.rule for location, _ in state.matches]
-        return Opinion(state, self._taken[rules], self._gain[rules])
+        return Opinion(state, self._taken[rules], self._gain[rules], self._saving[rules])
 
 
 def chains_random(

@@ -9,8 +9,10 @@ began, the chain is kept. One that gets nowhere is undone, and not tried again w
                                                             then by p among those next to the last steps
     next    the first state on a chain that is cheaper; none: greedy descent, and another climb in another order
 
-Nothing is priced but what is taken. The noise is shared by all matches of a rule: it is the order of kinds of rewrites
-that leads elsewhere, not the order of places.
+The first climbs go by V alone, and price nothing but what they take. They end soon where V knows little; chains that
+look at every price (`search.chains`) follow, from the original again. Climbs with noise come last, until the
+evaluations end. The noise is shared by all matches of a rule: it is the order of kinds of rewrites that leads
+elsewhere, not the order of places.
 
 The invariant: what is returned is never dearer than what greedy search finds, whose result is the first candidate.
 """
@@ -19,7 +21,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -34,6 +36,7 @@ from rlflow.rules.library import Library
 from rlflow.rules.matching.rewriter import Location, Rewriter
 from rlflow.rules.matching.sharing import SharingRewriter
 from rlflow.search.base import Search
+from rlflow.search.chains import Chains
 from rlflow.search.greedy import Greedy, descend, enough_ms, saves
 from rlflow.search.locality import Surroundings, surroundings_in
 from rlflow.search.seeding import seeded
@@ -50,6 +53,7 @@ class ChainConfig:
     - `length`: rewrites of a chain at most; `least_probability`: below it, a rewrite is not tried.
     - `failure_penalty`: taken off the logit of a first step each time that a chain from one that looks like it failed.
     - `orders`: of first steps (`preference.ORDERS`), one climb each without noise; later climbs draw one of them.
+    - `by_price`: of the evaluations that are left after those climbs, the share of the chains that look at prices.
     - `noise`: scales of the noise of which later climbs draw one; `from_start`: the share of them that begins at the
       original, the others on the best way so far; `evaluations_per_climb`: rewrites after which such a climb ends.
     - `evaluations`: rewrites carried out after which no climb goes on, those of greedy search aside.
@@ -58,7 +62,8 @@ class ChainConfig:
     length: int = 12
     least_probability: float = 0.02
     failure_penalty: float = 3.0
-    orders: tuple[str, ...] = ("confident", "far_sighted", "expected")
+    orders: tuple[str, ...] = ("confident", "patient", "far_sighted")
+    by_price: float = 0.5
     noise: tuple[float, ...] = (1.0, 2.0, 3.0)
     from_start: float = 0.7
     evaluations_per_climb: int = 400
@@ -71,7 +76,7 @@ class ChainConfig:
             raise InputError(f"rlflow: there is no order of first steps {missing}; choose among {known}")
 
 
-@dataclass
+@dataclass(frozen=True)
 class _Climbing:
     """One search: the workspace, whose opinion counts, and where the evaluations end."""
 
@@ -112,6 +117,7 @@ class GuidedChains(Search):
 
     judged_by: JudgeOf
     greedy: Search
+    chains: Search
     config: ChainConfig = field(default_factory=ChainConfig)
     seed: int = 0
     name: str = "rlflow"
@@ -129,11 +135,7 @@ class GuidedChains(Search):
         number = idle = 0
         while not climbing.is_over and idle < _IDLE:
             evaluated = work.effort.rewrites
-            start, preference = self._next(number, state, best, rng)
-            within = number < len(self.config.orders)
-            climbing.limit = end if within else min(end, work.effort.rewrites + self.config.evaluations_per_climb)
-            found = descend(work, self._climbed(climbing, start, preference))
-            climbing.limit = end
+            found = self._found(number, climbing, state, best, rng)
             if saves(work, best, found):
                 best = found
             number += 1
@@ -143,15 +145,33 @@ class GuidedChains(Search):
                 on_progress(max(work.fraction, done), f"best {best.runtime_ms:.3f} ms after {number} climbs")
         return best
 
-    def _next(self, number: int, start: State, best: State, rng: np.random.Generator) -> tuple[State, Preference]:
-        """The state in which the next climb begins, and its order."""
-        rules, config = len(self.rewriter.rules), self.config
-        if number < len(config.orders):
-            return start, Preference(config.orders[number], np.zeros(rules))
-        noise = float(rng.choice(config.noise)) * rng.gumbel(size=rules)
+    def _found(self, number: int, climbing: _Climbing, start: State, best: State, rng: np.random.Generator) -> State:
+        """Return where the climb of this number ends."""
+        orders, quiet = self.config.orders, np.zeros(len(self.rewriter.rules))
+        if number < len(orders):
+            return self._climb(climbing, start, Preference(orders[number], quiet))
+        if number == len(orders):
+            return self._chained_by_price(climbing, start)
+        noise = float(rng.choice(self.config.noise)) * rng.gumbel(size=quiet.shape)
         path = best.path()
-        begin = start if rng.random() < config.from_start else path[int(rng.integers(len(path)))]
-        return begin, Preference(str(rng.choice(config.orders)), noise)
+        begin = start if rng.random() < self.config.from_start else path[int(rng.integers(len(path)))]
+        end = min(climbing.limit, climbing.work.effort.rewrites + self.config.evaluations_per_climb)
+        return self._climb(replace(climbing, limit=end), begin, Preference(str(rng.choice(orders)), noise))
+
+    def _chained_by_price(self, climbing: _Climbing, start: State) -> State:
+        """Return what chains that look at every price make of the start with their share of the evaluations."""
+        work, budget = climbing.work, climbing.work.budget
+        share = round(self.config.by_price * (climbing.limit - work.effort.rewrites))
+        if share < 1:
+            return start
+        end = work.effort.rewrites + share
+        work.budget = replace(budget, evaluations=min(end, budget.evaluations or end))
+        found = self.chains.improve(work, start)
+        work.budget = budget
+        return found
+
+    def _climb(self, climbing: _Climbing, start: State, preference: Preference) -> State:
+        return descend(climbing.work, self._climbed(climbing, start, preference))
 
     def _climbed(self, climbing: _Climbing, state: State, preference: Preference) -> State:
         """Take one chain after another, each of which ends at a cheaper graph, until none does."""
@@ -165,20 +185,22 @@ class GuidedChains(Search):
     def _next_chain(self, climbing: _Climbing, state: State, preference: Preference, memory: _Memory) -> State | None:
         surroundings = surroundings_in(state.graph, _NEAR)
         opinion = climbing.judge.of(state.graph)
-        order = preference.of(opinion) - self.config.failure_penalty * memory.failures_of(opinion)
+        order = preference.first(opinion) - self.config.failure_penalty * memory.failures_of(opinion)
         for number in _likely(opinion, order, self.config.least_probability):
             location, match = opinion.state.matches[number]
             place = surroundings(match)
             if place in memory.failed:
                 continue
-            found = self._chain(climbing, state, location, memory.seen)
+            found = self._chain(climbing, preference, state, location, memory.seen)
             if found is not None or climbing.is_over:
                 return found
             memory.failed.add(place)
             memory.failures[opinion.key_of(number)] += 1
         return None
 
-    def _chain(self, climbing: _Climbing, start: State, first: Location, seen: set[str]) -> State | None:
+    def _chain(
+        self, climbing: _Climbing, preference: Preference, start: State, first: Location, seen: set[str]
+    ) -> State | None:
         """Return the first state on a chain that is cheaper than its start; None if there is none."""
         enough, state = enough_ms(start), climbing.work.step(start, first)
         if state.runtime_ms < enough:
@@ -188,7 +210,7 @@ class GuidedChains(Search):
         seen.add(state.hash)
         passed, changed = {start.hash, state.hash}, set(_changed(start.graph, state.graph))
         for _ in range(self.config.length - 1):
-            following = self._continued(climbing, state, changed, passed)
+            following = self._continued(climbing, preference, state, changed, passed)
             if following is None:
                 return None
             passed.add(following.hash)
@@ -198,11 +220,13 @@ class GuidedChains(Search):
                 return state
         return None
 
-    def _continued(self, climbing: _Climbing, state: State, changed: set[int], passed: set[str]) -> State | None:
+    def _continued(
+        self, climbing: _Climbing, preference: Preference, state: State, changed: set[int], passed: set[str]
+    ) -> State | None:
         """Return the state after the likeliest rewrite near the changed nodes that leads to a graph not passed."""
         opinion, near = climbing.judge.of(state.graph), _neighbourhood(state.graph, changed)
         tries = 0
-        for number in _likely(opinion, opinion.taken, self.config.least_probability):
+        for number in _likely(opinion, preference.following(opinion), self.config.least_probability):
             location, match = opinion.state.matches[number]
             if near.isdisjoint(match.nodes) and not any(ref.node in near for ref in match.bindings.values()):
                 continue
@@ -221,7 +245,8 @@ def guided_chains(
     """Make the search with the rules of a rewriter, which need not share."""
     greedy = Greedy(library, Rewriter(rewriter.rules), cost_model)
     sharing = rewriter if isinstance(rewriter, SharingRewriter) else SharingRewriter(rewriter.rules)
-    return GuidedChains(library, sharing, cost_model, judged_by, greedy, config, seed)
+    chains = Chains(library, sharing, cost_model)
+    return GuidedChains(library, sharing, cost_model, judged_by, greedy, chains, config, seed)
 
 
 def _likely(opinion: Opinion, order: np.ndarray, least: float) -> Iterator[int]:

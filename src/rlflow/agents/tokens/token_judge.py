@@ -26,11 +26,16 @@ _MAX_REMEMBERED = 100_000
 
 @dataclass(frozen=True, eq=False)
 class Opinion:
-    """The opinion of M matches: taken (M,), the logit that an expert takes it; gain (M,), log of 1 + units."""
+    """The opinion of M matches, each (M,) float64.
+
+    taken: the logit that an expert takes it; gain: the logarithm of 1 + what it leads to then; saving: what it saves by
+    itself. Both in units of prices.
+    """
 
     state: StateTokens
     taken: np.ndarray
     gain: np.ndarray
+    saving: np.ndarray
 
     def key_of(self, number: int) -> bytes:
         """The key of the token of match `number`."""
@@ -61,7 +66,7 @@ class TokenJudge:
     def __init__(self, model: TokenWorldModel, start: Graph, rewriter: Rewriter, cost_model: CostModel) -> None:
         self._model = model
         self._state_of = token_states(start, rewriter, cost_model, model.arguments.vocabulary)
-        self._told: dict[bytes, tuple[float, float]] = {}
+        self._told: dict[bytes, tuple[float, float, float]] = {}
 
     def of(self, graph: Graph) -> Opinion:
         """Read all matches in a graph."""
@@ -71,14 +76,14 @@ class TokenJudge:
             self._told.clear()
             unknown = list(state.tokens)
         self._read(unknown)
-        told = np.array([self._told[token.key] for token in state.tokens], np.float64).reshape(-1, 2)
-        taken, gain = told[state.token_of].T
-        return Opinion(state, taken, gain)
+        told = np.array([self._told[token.key] for token in state.tokens], np.float64).reshape(-1, 3)
+        return Opinion(state, *told[state.token_of].T)
 
     @torch.no_grad()
     def _read(self, tokens: list[MatchToken]) -> None:
         if not tokens:
             return
         reading = self._model.encoder.read(TokenTable(tokens))
-        for token, taken, gain in zip(tokens, reading.taken.tolist(), reading.gain.tolist(), strict=True):
-            self._told[token.key] = (taken, gain)
+        told = torch.stack([reading.taken, reading.gain, reading.saving.sinh()], dim=1)
+        for token, opinion in zip(tokens, told.tolist(), strict=True):
+            self._told[token.key] = tuple(opinion)
