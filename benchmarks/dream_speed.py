@@ -1,30 +1,50 @@
-"""Throughput of the dream: imagined steps a second without a policy, and with PPO's policy and updates.
+"""Throughput of both dreams: imagined steps a second without a policy, and with PPO's policy and updates.
 
-Prints one JSON object. The model is untrained and of the default size, as fast as a fitted one; 20 rules that
-always match and 200 locations. Run on a quiet machine: `OMP_NUM_THREADS=1 python benchmarks/dream_speed.py`.
+Prints one JSON object. The models are untrained and of the default size, as fast as fitted ones. The pooled dream has
+20 rules that always match and 200 locations; the one over match tokens begins with 55 kinds of matches, and a rewrite
+has ten in its birth set, as on a GPT-2 of two layers. Run on a quiet machine:
+`OMP_NUM_THREADS=1 python benchmarks/dream_speed.py`.
 """
 
 import json
 import sys
 import time
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import torch
 
-from rlflow.agents.config import ControllerConfig
-from rlflow.agents.maskable_ppo import train_controller
+from rlflow.agents.pooled import dream_training as pooled_training
+from rlflow.agents.pooled.config import ControllerConfig
+from rlflow.agents.tokens.config import TokenControllerConfig
+from rlflow.agents.tokens.dream_training import TokenDream, train_in_dream
+from rlflow.representation.token_rollouts import FAR_AWAY
 from rlflow.representation.vocabulary import PADDING, Vocabulary
-from rlflow.world_model.config import DreamConfig, WorldModelConfig
-from rlflow.world_model.dream_env import DreamEnv, Starts
-from rlflow.world_model.mdn_rnn import State
-from rlflow.world_model.model import WorldModel, WorldModelArguments
+from rlflow.world_model.dream_env import DreamEnv
+from rlflow.world_model.pooled.config import DreamConfig, WorldModelConfig
+from rlflow.world_model.pooled.dream_env import PooledDreamEnv, Starts
+from rlflow.world_model.pooled.mdn_rnn import State
+from rlflow.world_model.pooled.model import WorldModel, WorldModelArguments
+from rlflow.world_model.tokens.birth_sets import NONE, BirthSets
+from rlflow.world_model.tokens.config import TokenDreamConfig, TokenModelConfig
+from rlflow.world_model.tokens.imagination import KindStates
+from rlflow.world_model.tokens.knowledge import Knowledge
+from rlflow.world_model.tokens.model import TokenModelArguments, TokenWorldModel
+from rlflow.world_model.tokens.starts import TokenStarts
+from rlflow.world_model.tokens.token_encoder import TokenReading
 
 RULES, LOCATIONS = 20, 200
-TARGETS = {"dream_steps_per_s": 5_000.0, "ppo_steps_per_s": 1_500.0}
+TOKENS, SETS, STARTS, KINDS, LISTED = 8000, 2000, 1000, 55, 10
+TARGETS = {
+    "pooled": {"dream_steps_per_s": 5_000.0, "ppo_steps_per_s": 1_500.0},
+    "tokens": {"dream_steps_per_s": 10_000.0, "ppo_steps_per_s": 3_000.0},
+}
+OnRound = Callable[..., None]
 
 
-def untrained_dream(num_envs: int) -> DreamEnv:
-    """A dream whose episodes run to the horizon."""
+def untrained_model() -> tuple[WorldModel, Starts]:
+    """A world model in which episodes run to the horizon, and the state in which they start."""
     torch.manual_seed(0)
     arguments = WorldModelArguments(
         rule_ids=tuple(f"rule-{index}" for index in range(RULES)),
@@ -41,47 +61,112 @@ def untrained_dream(num_envs: int) -> DreamEnv:
         hidden,
         torch.ones(1, dtype=torch.bool),
     )
-    return DreamEnv(model, starts, DreamConfig(num_envs=num_envs), seed=0)
+    return model, starts
 
 
-def dream_steps_per_s(num_envs: int, steps: int = 300) -> float:
-    """`DreamEnv.step` alone, under fixed valid actions."""
-    dream = untrained_dream(num_envs)
-    dream.reset()
-    actions = np.zeros((num_envs, 2), dtype=np.int64)
+def token_dream(num_envs: int) -> TokenDream:
+    """A dream over tokens drawn at random: one match of each birth set is born, the others turn if they are there."""
+    generator = torch.Generator().manual_seed(0)
+
+    def below(bound: int, *shape: int) -> torch.Tensor:
+        return torch.randint(bound, shape, generator=generator)
+
+    torch.manual_seed(0)
+    vocabulary = Vocabulary((PADDING, *map(str, range(49))), tuple(map(str, range(16))))
+    model = TokenWorldModel(TokenModelArguments(vocabulary, "", TokenModelConfig())).eval().requires_grad_(False)
+    last = model.memory.gone[-1]
+    assert isinstance(last, torch.nn.Linear)
+    last.bias[0] = 100.0  # nothing ends: the kinds do not run out
+
+    largest, config = model.arguments.config.largest_birth_set, TokenDreamConfig(num_envs=num_envs)
+    listed = torch.arange(largest) < LISTED
+    sets = BirthSets(
+        parent=below(TOKENS, SETS),
+        seen=torch.ones(SETS),
+        token=torch.where(listed, below(TOKENS, SETS, largest), NONE),
+        before=torch.where(listed & (torch.arange(largest) > 0), below(TOKENS, SETS, largest), NONE),
+        count=torch.where(listed, 1, 0).expand(SETS, -1).clone(),
+        distance=below(FAR_AWAY, SETS, largest, largest).to(torch.int8),
+    )
+    embedding = torch.randn(TOKENS, model.arguments.config.encoder_width, generator=generator)
+    columns = {name: torch.zeros(TOKENS) for name in TokenReading._fields} | {"embedding": embedding}
+    knowledge = Knowledge.of(model.memory, TokenReading(**columns), sets, config.candidates)
+
+    places = config.max_kinds
+    percent = torch.full((STARTS,), 100.0)
+    states = KindStates(
+        token=below(TOKENS, STARTS, places),
+        count=(1 + below(12, STARTS, places)) * (torch.arange(places) < KINDS),
+        distance=below(FAR_AWAY + 1, STARTS, places, places).to(torch.int8),
+        near=below(FAR_AWAY + 1, STARTS, places).to(torch.int8),
+        cost=percent,
+        begun=percent,
+        unit=torch.ones(STARTS),
+    )
+    return TokenDream(model, knowledge, TokenStarts(states, torch.ones(STARTS, dtype=torch.bool)), config)
+
+
+def steps_per_s(env: DreamEnv, act: Callable[[], np.ndarray], steps: int = 300) -> float:
+    """The environment's `step` alone, under valid actions that take no time to choose."""
+    env.reset()
     for _ in range(20):
-        dream.step(actions)
+        env.step(act())
     start = time.perf_counter()
     for _ in range(steps):
-        dream.step(actions)
-    return steps * num_envs / (time.perf_counter() - start)
+        env.step(act())
+    return steps * env.num_envs / (time.perf_counter() - start)
 
 
-def ppo_steps_per_s(num_envs: int, updates: int = 6) -> float:
-    """Dream, policy and updates of the default controller; the first update is warm-up."""
-    dream = untrained_dream(num_envs)
-    per_update = num_envs * ControllerConfig().steps_per_update
+def updated_steps_per_s(train: Callable[[OnRound], object], per_update: int) -> float:
+    """Dream, policy and updates; the first update is warm-up."""
     finished: list[float] = []
+    train(lambda *_: finished.append(time.perf_counter()))
+    return (len(finished) - 1) * per_update / (finished[-1] - finished[0])
+
+
+def pooled_figures(num_envs: int, updates: int = 6) -> dict[str, float]:
+    """Both figures of the dream of one vector, with the default controller."""
+    model, starts = untrained_model()
+    dream = DreamConfig(num_envs=num_envs)
+    actions = np.zeros((num_envs, 2), dtype=np.int64)
+    per_update = num_envs * ControllerConfig().steps_per_update
     config = ControllerConfig(total_steps=updates * per_update)
-    train_controller(dream, config, seed=0, on_update=lambda *_: finished.append(time.perf_counter()))
-    return (updates - 1) * per_update / (finished[-1] - finished[0])
+
+    def train(on_update: OnRound) -> object:
+        return pooled_training.train_in_dream(model, starts, dream, config, seed=0, on_update=on_update)
+
+    return {
+        "dream_steps_per_s": steps_per_s(PooledDreamEnv(model, starts, dream, seed=0), lambda: actions),
+        "ppo_steps_per_s": updated_steps_per_s(train, per_update),
+    }
+
+
+def token_figures(num_envs: int, updates: int = 12) -> dict[str, float]:
+    """Both figures of the dream over match tokens, with the default controller."""
+    dream = token_dream(num_envs)
+    env = dream.env(seed=0)
+    per_update = num_envs * TokenControllerConfig().steps_per_update
+    config = TokenControllerConfig(total_steps=updates * per_update)
+    return {
+        "dream_steps_per_s": steps_per_s(env, lambda: (env.states["count"] > 0).int().argmax(dim=1).numpy()),
+        "ppo_steps_per_s": updated_steps_per_s(
+            lambda on_round: train_in_dream(dream, config, seed=0, on_round=on_round), per_update
+        ),
+    }
 
 
 def main() -> None:
-    """Measure both for two batch sizes; the targets are for the default one."""
+    """Measure both dreams for two batch sizes; the targets are for the default one."""
     torch.set_num_threads(1)
-    sizes = (DreamConfig().num_envs, 2 * DreamConfig().num_envs)
-    figures = {
-        str(size): {"dream_steps_per_s": dream_steps_per_s(size), "ppo_steps_per_s": ppo_steps_per_s(size)}
-        for size in sizes
+    measured: dict[str, tuple[int, Callable[[int], dict[str, float]]]] = {
+        "pooled": (DreamConfig().num_envs, pooled_figures),
+        "tokens": (TokenDreamConfig().num_envs, token_figures),
     }
-    default = figures[str(sizes[0])]
-    report = {
-        "threads": torch.get_num_threads(),
-        "by_num_envs": figures,
-        "targets": TARGETS,
-        "ratio_to_target": {name: default[name] / target for name, target in TARGETS.items()},
-    }
+    report: dict[str, Any] = {"threads": torch.get_num_threads()}
+    for name, (size, figures_of) in measured.items():
+        figures = {str(number): figures_of(number) for number in (size, 2 * size)}
+        ratios = {figure: figures[str(size)][figure] / target for figure, target in TARGETS[name].items()}
+        report[name] = {"by_num_envs": figures, "targets": TARGETS[name], "ratio_to_target": ratios}
     json.dump(report, sys.stdout, indent=2)
     sys.stdout.write("\n")
 

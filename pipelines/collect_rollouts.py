@@ -1,18 +1,17 @@
-"""Collect episodes of a random agent in the real environment, for the world model to be fitted on."""
+"""Collect episodes in the real environment, for the world model to be fitted on."""
 
 from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-import numpy as np
+from rollouts import pooled, tokens
 
-from rlflow.agents.collection import Collection, CollectionConfig, collect
 from rlflow.cost.base import CostModel
-from rlflow.environments import EnvironmentConfig, RewardConfig, SubstitutionEnv
-from rlflow.evaluation.results import Figure, write_results
-from rlflow.representation.rollouts import Episode
-from rlflow.tracking.factories import agent_rules, graph_of, priced, save_prices
+from rlflow.evaluation.results import write_results
+from rlflow.tracking.factories import priced, save_prices
 from rlflow.tracking.stage import Stage, pipeline_stage
+
+WRITE_ROLLOUTS = {"pooled": pooled.write_rollouts, "tokens": tokens.write_rollouts}
 
 
 @pipeline_stage
@@ -26,54 +25,18 @@ def collect_rollouts(stage: Stage) -> None:
 
 def _collect(stage: Stage, cost_model: CostModel, keep_prices: Callable[[], None]) -> dict[str, Any]:
     """Write the rollouts of one graph; returns their figures."""
-    settings = stage.settings
-    env = SubstitutionEnv(
-        graph_of(settings["graph"]),
-        agent_rules(stage.input("data/rules"), stage.graph),
-        cost_model,
-        config=EnvironmentConfig(**settings["environment"]),
-        reward_config=RewardConfig(**settings["reward"]),
-    )
-
-    config = CollectionConfig(**settings["rollouts"])
-    stopwatch = stage.stopwatch
+    episodes, stopwatch = stage.settings["rollouts"]["episodes"], stage.stopwatch
     with stage.progress(f"{stage.graph}, episodes") as on_progress:
 
-        def on_episode(number: int, episode: Episode) -> None:
+        def on_episode(number: int, return_percent: float, improvement_percent: float) -> None:
             stopwatch.tick()
-            improvement = 100.0 - float(episode.cost[-1])
-            stage.log(number, {"return": float(episode.reward.sum()), "improvement_percent": improvement})
-            on_progress((number + 1) / config.episodes, f"{number + 1}, {improvement:.1f} %")
+            stage.log(number, {"return": return_percent, "improvement_percent": improvement_percent})
+            on_progress((number + 1) / episodes, f"{number + 1}, {improvement_percent:.1f} %")
 
-        collection = collect(env, config, seed=stage.seed, checkpoint=stage.checkpoint, on_episode=on_episode)
+        figures = WRITE_ROLLOUTS[stage.settings["formulation"]](stage, cost_model, on_episode)
     wall_time_s = stopwatch.tick()
     keep_prices()
-    collection.save(stage.output(f"data/rollouts/{stage.graph}"), env)
-    return _figures(collection, env) | {
-        "steps_per_s": sum(episode.num_steps for episode in collection.episodes) / wall_time_s,
-        "wall_time_s": wall_time_s,
-        "seed": stage.seed,
-    }
-
-
-def _figures(collection: Collection, env: SubstitutionEnv) -> dict[str, Any]:
-    episodes = collection.episodes
-    applied = {int(rule) for episode in episodes for rule in episode.action[:, 0]} - {env.actions.terminate}
-    available = np.max([episode.counts.max(axis=0) for episode in episodes], axis=0) > 0
-    final = [100.0 - float(episode.cost[-1]) for episode in episodes]
-    best = max(100.0 - float(episode.cost.min()) for episode in episodes)
-    return {
-        "episodes": len(episodes),
-        "steps": sum(episode.num_steps for episode in episodes),
-        "distinct_graphs": len(collection.graphs),
-        "terminated": sum(bool(episode.terminated[-1]) for episode in episodes),
-        "truncated": sum(not episode.terminated[-1] for episode in episodes),
-        "rules_available": int(available.sum()),
-        "rules_applied": len(applied),
-        "matches_beyond_limit": collection.matches_beyond_limit,
-        "mean_improvement_percent": Figure(float(np.mean(final)), 0.0, "do_nothing", len(final)).to_json(),
-        "best_improvement_percent": Figure(best, 0.0, "do_nothing", len(final)).to_json(),
-    }
+    return figures | {"steps_per_s": figures["steps"] / wall_time_s, "wall_time_s": wall_time_s, "seed": stage.seed}
 
 
 if __name__ == "__main__":

@@ -1,7 +1,8 @@
 """Optimise each graph by every method, check and time the results, and deliver the policy's model if it is faster.
 
-The contenders are the searches of conf/evaluation and the trained policy, on the same rules and prices. The untrained
-policy is run as well, as a baseline of what training adds; it is neither checked nor timed.
+The contenders are the searches of conf/evaluation, the policy that ships among them, and the policy that was trained in
+the dream of the graph, all on the same rules and prices. The latter is run untrained as well, as a baseline of what
+training adds; that is neither checked nor timed.
 """
 
 import dataclasses
@@ -10,11 +11,13 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from rlflow.agents.controller import Controller
-from rlflow.agents.dream_training import untrained
-from rlflow.agents.policy_optimiser import PolicyOptimiser
+from controllers import pooled, tokens
+
+from rlflow.agents.after_greedy import AfterGreedy
+from rlflow.agents.pooled.policy_optimiser import PooledPolicyOptimiser
+from rlflow.agents.tokens.policy_optimiser import TokenPolicyOptimiser
+from rlflow.agents.tokens.token_policy import shipped
 from rlflow.cost.base import CostModel
-from rlflow.environments import EnvironmentConfig
 from rlflow.evaluation import comparison, figures
 from rlflow.evaluation.comparison import Contender, Outcome
 from rlflow.evaluation.results import read_results, write_results
@@ -26,16 +29,17 @@ from rlflow.optimise.source import Source
 from rlflow.optimiser import Budget, OptimisationResult
 from rlflow.rules.library import Library
 from rlflow.rules.library import load as load_library
-from rlflow.rules.matching.rewriter import Rewriter
 from rlflow.runtime.isolation import Limits
 from rlflow.runtime.timing.statistics import beyond_noise
-from rlflow.tracking.factories import agent_rules, model_of, priced, save_prices
+from rlflow.search.greedy import Greedy
+from rlflow.tracking.factories import model_of, priced, save_prices
 from rlflow.tracking.registry import register_onnx
 from rlflow.tracking.stage import Stage, pipeline_stage
 from rlflow.trajectory import record
-from rlflow.world_model.model import WorldModel
 
 RESULTS = "data/results/evaluate"
+Policy = PooledPolicyOptimiser | TokenPolicyOptimiser
+POLICIES: dict[str, Callable[[Stage, CostModel], Policy]] = {"pooled": pooled.policy_of, "tokens": tokens.policy_of}
 Applied = dict[str, dict[str, int]]  # method -> rule -> times on the way to the method's graph
 
 
@@ -66,15 +70,14 @@ def evaluate(stage: Stage) -> None:
 def _evaluate(stage: Stage, cost_model: CostModel, keep_prices: Callable[[], None]) -> tuple[dict[str, Any], Applied]:
     """Let all methods compete on one graph, and deliver the policy's model; returns rows, and the rules applied."""
     settings = stage.settings
-    rules = agent_rules(stage.input("data/rules"), stage.graph)
-    policy = _policy(stage, rules, cost_model)
+    policy = _policy(stage, cost_model)
 
     limits = Limits(settings["evaluation"]["longest_s"])
     gate = GateConfig(**settings["evaluation"]["gate"], seed=stage.seed, limits=limits)
     source = Source.of(model_of(settings["graph"]))
     contest = comparison.contest_of(source, stage.scratch, gate)
 
-    contenders = _contenders(stage, rules, cost_model, policy)
+    contenders = _contenders(stage, cost_model, policy)
     outcomes: dict[str, Outcome] = {}
     for name, contender in contenders.items():
         with stage.progress(f"{stage.graph}, {name}") as on_progress:
@@ -87,10 +90,8 @@ def _evaluate(stage: Stage, cost_model: CostModel, keep_prices: Callable[[], Non
     rows |= {name: comparison.row(contest, outcome, cost_model, timing) for name, outcome in outcomes.items()}
 
     with stage.progress(f"{stage.graph}, untrained") as on_progress:
-        baseline = dataclasses.replace(policy, controller=untrained(policy.controller.arguments, seed=stage.seed))
-        rows["rlflow"]["untrained_percent"] = baseline.optimise(
-            contest.graph, Budget(), on_progress
-        ).improvement_percent
+        baseline = policy.untrained().optimise(contest.graph, Budget(), on_progress)
+    rows["rlflow"]["untrained_percent"] = baseline.improvement_percent
 
     measured = timing.ratio(settings["evaluation"]["deliver_if_faster"], "rlflow")
     faster = beyond_noise(measured) and measured.value > 1.0
@@ -116,35 +117,37 @@ def _by_name(applied: Applied, library: Library) -> Applied:
     }
 
 
-def _policy(stage: Stage, rules: Library, cost_model: CostModel) -> PolicyOptimiser:
+def _policy(stage: Stage, cost_model: CostModel) -> Policy:
     """The trained controller as an optimiser."""
-    settings = stage.settings["evaluation"]
-    return PolicyOptimiser(
-        rules,
-        Rewriter(rules.rules),
-        cost_model,
-        WorldModel.load(stage.input(f"data/world_models/{stage.graph}")),
-        Controller.load(stage.input(f"data/policies/{stage.graph}")),
-        EnvironmentConfig(**stage.settings["environment"]),
-        sampled_episodes=settings["sampled_episodes"],
-        candidates=settings["candidates"],
-        seed=stage.seed,
-    )
+    section = stage.settings["evaluation"]
+    settings = {name: section[name] for name in ("sampled_episodes", "candidates")}
+    policy = POLICIES[stage.settings["formulation"]](stage, cost_model)
+    return dataclasses.replace(policy, **settings)
 
 
-def _contenders(stage: Stage, rules: Library, cost_model: CostModel, policy: PolicyOptimiser) -> dict[str, Contender]:
+def _contenders(stage: Stage, cost_model: CostModel, policy: Policy) -> dict[str, Contender]:
     """The methods of section `evaluation`, and the policy with what its training has cost."""
     contenders = {}
     for name, given in stage.settings["evaluation"]["methods"].items():
-        method = METHODS.get(given["method"])(rules, policy.rewriter, cost_model, **given["options"])
-        contenders[name] = Contender(method, _budget(given), (stage.seed,), alias=name)
+        method = METHODS.get(given["method"])(policy.library, policy.rewriter, cost_model, **given["options"])
+        contenders[name] = Contender(method, _budget(given), (stage.seed,), *_training(given["method"]), alias=name)
 
     stages = ("collect_rollouts", "fit_world_model", "train_controller")
     rollouts, fit, training = (_metrics(stage, name)[stage.graph] for name in stages)
     training_s = rollouts["wall_time_s"] + fit["training_s"] + training["training_s"]
-    training_interactions = rollouts["steps"] + training["real_interactions"]
-    contenders[policy.name] = Contender(policy, Budget(), (stage.seed,), training_s, training_interactions)
+    carried_out = rollouts.get("evaluations", rollouts["steps"])
+    training_interactions = carried_out + training["real_interactions"]
+    learned = AfterGreedy(Greedy(policy.library, policy.rewriter, cost_model), policy)
+    contenders[policy.name] = Contender(learned, Budget(), (stage.seed,), training_s, training_interactions)
     return contenders
+
+
+def _training(method: str) -> tuple[float, int]:
+    """The seconds and the real steps that a method had cost before the experiment: of all of its lessons."""
+    if method != "rlflow":
+        return 0.0, 0
+    trained_on = shipped().trained_on
+    return trained_on["seconds"], trained_on["evaluations"]
 
 
 def _metrics(stage: Stage, name: str) -> Any:

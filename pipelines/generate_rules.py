@@ -1,4 +1,4 @@
-"""Enumerate and verify substitution rules, and choose those that agents act with by how searches use them."""
+"""Enumerate and verify substitution rules; choose those that an agent of a pooled world model acts with."""
 
 import logging
 import time
@@ -41,7 +41,9 @@ def generate_rules(stage: Stage) -> None:
     library.save(stage.output("data/rules/library.jsonl"))
 
     cost_model, keep_prices = priced(stage)
-    chosen = stage.each_graph(partial(_choose, library=library, cost_model=cost_model, keep_prices=keep_prices))
+    chosen: dict[str, RuleSet] = {}
+    if stage.settings["formulation"] == "pooled":  # a policy over match tokens acts with all rules
+        chosen = stage.each_graph(partial(_choose, library=library, cost_model=cost_model, keep_prices=keep_prices))
     for graph, rules in chosen.items():
         rules.save(stage.output(f"data/rules/{graph}/rule_set.json"))
         stage.run.artifact(stage.output(f"data/rules/{graph}"))

@@ -8,6 +8,7 @@ once and the prices are measured once, and all seeds share them.
 
 import os
 import time
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -15,10 +16,12 @@ import hydra
 from omegaconf import DictConfig, OmegaConf
 
 from rlflow.agents.collection import CollectionConfig, collect
-from rlflow.agents.config import ControllerConfig
-from rlflow.agents.controller import Controller
-from rlflow.agents.dream_training import best_improvement_percent, train_in_dream, untrained
-from rlflow.agents.policy_optimiser import PolicyOptimiser, judge_on
+from rlflow.agents.policy_optimiser import judge_on
+from rlflow.agents.pooled.config import ControllerConfig
+from rlflow.agents.pooled.controller import Controller
+from rlflow.agents.pooled.dream_training import train_in_dream, untrained
+from rlflow.agents.pooled.policy_optimiser import PooledPolicyOptimiser
+from rlflow.agents.scores import best_improvement_percent
 from rlflow.cost.base import CostModel
 from rlflow.environments import EnvironmentConfig, RewardConfig, SubstitutionEnv
 from rlflow.evaluation.results import read_results, write_results
@@ -35,9 +38,10 @@ from rlflow.tracking.provenance import source_tags
 from rlflow.tracking.run import Run, open_run
 from rlflow.tracking.store import open_store
 from rlflow.tracking.sweep import PARENT_VARIABLE
-from rlflow.world_model.config import DreamConfig, WorldModelConfig, read_config
-from rlflow.world_model.dream_env import visited_states
-from rlflow.world_model.trainer import fit_world_model
+from rlflow.world_model.pooled.config import DreamConfig, WorldModelConfig
+from rlflow.world_model.pooled.dream_env import visited_states
+from rlflow.world_model.pooled.trainer import fit_world_model
+from rlflow.world_model.settings import read_config
 
 RESULTS = Path("data/results/seed_study/metrics.json")
 
@@ -95,7 +99,21 @@ def _learned(
     dream = read_config(DreamConfig, settings["controller"]["dream"])
     ppo = read_config(ControllerConfig, settings["controller"]["ppo"])
     rewriter, evaluation = Rewriter(rules.rules), settings["evaluation"]
-    judge = judge_on(graph, rules, rewriter, cost_model, model, env.config)
+
+    def optimiser(controller: Controller, episodes: int, candidates: int) -> PooledPolicyOptimiser:
+        return PooledPolicyOptimiser(
+            rules,
+            rewriter,
+            cost_model,
+            model,
+            controller,
+            env.config,
+            sampled_episodes=episodes,
+            candidates=candidates,
+            seed=seed,
+        )
+
+    judge = judge_on(graph, partial(optimiser, episodes=0, candidates=1))
     starts = visited_states(model, rollouts)
     training = train_in_dream(model, starts, dream, ppo, seed=seed, on_update=run.log, judge=judge)
     training_s = time.perf_counter() - started
@@ -103,18 +121,7 @@ def _learned(
     initial = untrained(training.controller.arguments, seed=seed)
 
     def find(controller: Controller, candidates: int) -> OptimisationResult:
-        optimiser = PolicyOptimiser(
-            rules,
-            rewriter,
-            cost_model,
-            model,
-            controller,
-            env.config,
-            sampled_episodes=evaluation["sampled_episodes"],
-            candidates=candidates,
-            seed=seed,
-        )
-        return optimiser.optimise(graph, Budget())
+        return optimiser(controller, evaluation["sampled_episodes"], candidates).optimise(graph, Budget())
 
     found = find(training.controller, evaluation["candidates"])
     alone = find(training.controller, candidates=1)

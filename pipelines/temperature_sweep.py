@@ -1,28 +1,22 @@
 """The paper's Table 3: train at several temperatures of the dream, and score each policy there and in reality."""
 
-import dataclasses
 import itertools
 from collections import defaultdict
 from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from rlflow.agents.config import ControllerConfig
-from rlflow.agents.dream_training import mean_improvement_percent, train_in_dream
-from rlflow.agents.policy_optimiser import judge_on
+from controllers import pooled, tokens
+
 from rlflow.cost.base import CostModel
-from rlflow.environments import EnvironmentConfig
 from rlflow.evaluation import figures
 from rlflow.evaluation.results import write_results
-from rlflow.representation.rollouts import Rollouts
-from rlflow.rules.matching.rewriter import Rewriter
 from rlflow.runtime.timing.statistics import estimate
-from rlflow.tracking.factories import agent_rules, graph_of, priced, save_prices
+from rlflow.tracking.factories import priced, save_prices
 from rlflow.tracking.run import open_child
 from rlflow.tracking.stage import Stage, pipeline_stage
-from rlflow.world_model.config import DreamConfig
-from rlflow.world_model.dream_env import visited_states
-from rlflow.world_model.model import WorldModel
+
+SCHOOLS: dict[str, Any] = {"pooled": pooled.PooledSchool, "tokens": tokens.TokenSchool}
 
 
 @pipeline_stage
@@ -38,16 +32,8 @@ def temperature_sweep(stage: Stage) -> None:
 
 def _sweep(stage: Stage, cost_model: CostModel, keep_prices: Callable[[], None]) -> dict[str, Any]:
     """The scores of all temperatures on one graph."""
-    settings = stage.settings
-    model = WorldModel.load(stage.input(f"data/world_models/{stage.graph}"))
-    rollouts = Rollouts.load(stage.input(f"data/rollouts/{stage.graph}"))
-    rules = agent_rules(stage.input("data/rules"), stage.graph)
-    environment = EnvironmentConfig(**settings["environment"])
-    judge = judge_on(graph_of(settings["graph"]), rules, Rewriter(rules.rules), cost_model, model, environment)
-    dream, starts = DreamConfig(**settings["controller"]["dream"]), visited_states(model, rollouts)
-    sweep = settings["sweep"]
-    config = ControllerConfig(**(settings["controller"]["ppo"] | {"total_steps": sweep["total_steps"]}))
-
+    sweep = stage.settings["sweep"]
+    school = SCHOOLS[stage.settings["formulation"]].of(stage, cost_model)
     scores: dict[float, list[tuple[float, float]]] = defaultdict(list)
     jobs = list(itertools.product(sweep["temperatures"], sweep["seeds"]))
     with stage.progress(f"{stage.graph}, trainings") as on_progress:
@@ -55,23 +41,18 @@ def _sweep(stage: Stage, cost_model: CostModel, keep_prices: Callable[[], None])
             on_progress(number / len(jobs), f"temperature {temperature}, seed {seed}")
             name = f"{stage.graph}/temperature={temperature}/seed={seed}"
             with open_child(stage.run, name, parameters={"temperature": temperature, "seed": seed}) as child:
-                training = train_in_dream(
-                    model,
-                    starts,
-                    dataclasses.replace(dream, temperature=temperature),
-                    config,
-                    seed=seed,
-                    checkpoint=stage.checkpoint / f"{temperature}-{seed}.pt",
-                    on_update=child.log,
+                pupil = school.shortened(sweep["training_share"], temperature)
+                training = pupil.train(
+                    seed=seed, checkpoint=stage.checkpoint / f"{temperature}-{seed}.pt", on_round=child.log
                 )
-                real = judge(training.controller).score_percent
+                real = school.real_score_percent(training.controller)
                 child.log(0, {"dream_score_percent": training.score_percent, "real_score_percent": real})
                 scores[temperature].append((training.score_percent, real))
                 keep_prices()
     return {
         "points": [_point(temperature, scores[temperature], sweep["seeds"]) for temperature in sweep["temperatures"]],
-        "random_score_percent": mean_improvement_percent(rollouts.episodes),
-        "random_episodes": len(rollouts.episodes),
+        "random_score_percent": school.random_percent,
+        "random_episodes": school.random_episodes,
     }
 
 

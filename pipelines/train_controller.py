@@ -4,28 +4,24 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from rlflow.agents.config import ControllerConfig
-from rlflow.agents.dream_training import mean_improvement_percent, train_in_dream
-from rlflow.agents.policy_optimiser import judge_on
+from controllers import pooled, tokens
+
 from rlflow.cost.base import CostModel
-from rlflow.environments import EnvironmentConfig
 from rlflow.evaluation import figures
 from rlflow.evaluation.results import Figure, write_results
-from rlflow.representation.rollouts import Rollouts
-from rlflow.rules.matching.rewriter import Rewriter
 from rlflow.tracking.curves import Curves
-from rlflow.tracking.factories import agent_rules, graph_of, priced, save_prices
+from rlflow.tracking.factories import priced, save_prices
 from rlflow.tracking.stage import Stage, pipeline_stage
-from rlflow.world_model.config import DreamConfig
-from rlflow.world_model.dream_env import visited_states
-from rlflow.world_model.model import WorldModel
 
 RESULTS = "data/results/train_controller"
+SCHOOLS: dict[str, Any] = {"pooled": pooled.PooledSchool, "tokens": tokens.TokenSchool}
 CURVES = {
     "return_percent": "% in the dream",
+    "best_return_percent": "% in the dream",
     "real_score_percent": "% on the graph",
     "episode_length": "steps",
     "train/entropy_loss": "nats",
+    "sigma": "of the weights",
 }
 
 
@@ -48,50 +44,36 @@ def _train(
     stage: Stage, cost_model: CostModel, keep_prices: Callable[[], None]
 ) -> tuple[dict[str, Any], dict[str, Any]]:
     """Train in the dream of one graph; returns the figures of the training and its curves."""
-    model = WorldModel.load(stage.input(f"data/world_models/{stage.graph}"))
-    rollouts = Rollouts.load(stage.input(f"data/rollouts/{stage.graph}"))
-    dream = DreamConfig(**stage.settings["controller"]["dream"])
-    config = ControllerConfig(**stage.settings["controller"]["ppo"])
-    rules = agent_rules(stage.input("data/rules"), stage.graph)
-    environment = EnvironmentConfig(**stage.settings["environment"])
-    judge = judge_on(graph_of(stage.settings["graph"]), rules, Rewriter(rules.rules), cost_model, model, environment)
-
     stopwatch, curves = stage.stopwatch, Curves(stage.checkpoint / "curves.json", "update", CURVES)
-    updates = -(-config.total_steps // (dream.num_envs * config.steps_per_update))
+    school = SCHOOLS[stage.settings["formulation"]].of(stage, cost_model)
     with stage.progress(f"{stage.graph}, updates") as on_progress:
 
-        def on_update(update: int, metrics: dict[str, float]) -> None:
-            curves.add(update, metrics)
+        def on_round(number: int, metrics: dict[str, float]) -> None:
+            curves.add(number, metrics)
             stopwatch.tick()
-            stage.log(update, metrics)
-            on_progress(update / updates, f"{metrics.get('return_percent', 0.0):.1f} %")
+            stage.log(number, metrics)
+            on_progress(number / school.rounds, f"{metrics.get('return_percent', 0.0):.1f} %")
 
-        training = train_in_dream(
-            model,
-            visited_states(model, rollouts),
-            dream,
-            config,
-            seed=stage.seed,
-            checkpoint=stage.checkpoint / "training.pt",
-            on_update=on_update,
-            judge=judge,
+        training = school.train(
+            seed=stage.seed, checkpoint=stage.checkpoint / "training.pt", on_round=on_round, judge=school.judge
         )
     training_s = stopwatch.tick()
     keep_prices()
 
     training.controller.save(stage.output(f"data/policies/{stage.graph}"))
-    alone = judge(training.controller)
-    steps = updates * dream.num_envs * config.steps_per_update
-    random = mean_improvement_percent(rollouts.episodes)
+    alone = school.judge(training.controller)
     metrics = {
-        "updates": updates,
-        "dream_steps": steps,
-        "dream_steps_per_s": steps / training_s,
-        "temperature": dream.temperature,
+        "updates": school.rounds,
+        "dream_steps": school.dream_steps,
+        "dream_steps_per_s": school.dream_steps / training_s,
+        "temperature": stage.settings["controller"]["dream"]["temperature"],
         "dream_score_percent": Figure(
-            training.score_percent, training.untrained_percent, "untrained", dream.num_envs
+            training.score_percent,
+            training.untrained_percent,
+            "untrained",
+            stage.settings["controller"]["dream"]["num_envs"],
         ).to_json(),
-        "real_score_percent": Figure(alone.score_percent, random, "random", 1).to_json(),
+        "real_score_percent": Figure(alone.score_percent, school.random_percent, "random", 1).to_json(),
         "real_interactions": training.real_interactions + alone.interactions,
         "training_s": training_s,
         "seed": stage.seed,

@@ -9,7 +9,9 @@ import pytest
 WITHOUT_LOGIC = {
     "__main__.py": "calls the command line",
     "errors.py": "classes of errors",
-    "agents/config.py": "settings, read by world_model/config.py",
+    "agents/config.py": "settings, read by world_model/settings.py",
+    "agents/pooled/config.py": "settings, read by world_model/settings.py",
+    "agents/tokens/config.py": "settings, read by world_model/settings.py",
     "cost/base.py": "an interface",
     "cost/models.py": "a list of names, tested in test_plugins.py",
     "optimise/methods.py": "a list of names, tested in test_plugins.py",

@@ -30,7 +30,9 @@ def workspace():
     return Workspace.begin(graph, Rewriter(library.rules), AnalyticCost(), library.hash, Budget(expansions=4))
 
 
-@pytest.mark.parametrize("budget", [{"time_s": 0}, {"time_s": -1.0}, {"expansions": 0}, {"expansions": -3}])
+@pytest.mark.parametrize(
+    "budget", [{"time_s": 0}, {"time_s": -1.0}, {"expansions": 0}, {"expansions": -3}, {"evaluations": 0}]
+)
 def test_an_impossible_budget_is_refused(budget):
     with pytest.raises(InputError, match="a budget must be positive"):
         Budget(**budget)
@@ -46,6 +48,18 @@ def test_a_budget_of_expansions_is_spent_by_expansions_alone(workspace):
     for workspace.expansions in (0, 1, 3, 4, 9):
         spent[workspace.expansions] = (workspace.is_spent, workspace.fraction)
     assert spent == {0: (False, 0.0), 1: (False, 0.25), 3: (False, 0.75), 4: (True, 1.0), 9: (True, 1.0)}
+
+
+def test_a_budget_of_evaluations_is_spent_by_rewrites_alone(workspace):
+    """Wherever they were carried out; expansions are none."""
+    workspace.budget = Budget(evaluations=4)
+    assert not workspace.budget.is_endless
+    workspace.expansions = 1000
+    spent = []
+    for _ in range(4):
+        spent.append((workspace.is_spent, workspace.fraction))
+        workspace.evaluator.count(Effort(rewrites=2))
+    assert spent == [(False, 0.0), (False, 0.5), (True, 1.0), (True, 1.0)]
 
 
 def test_a_budget_of_time_is_spent_by_the_clock(workspace):

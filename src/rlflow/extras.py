@@ -18,7 +18,7 @@ from importlib.util import find_spec
 from rlflow.errors import InputError
 
 EXTRAS: Mapping[str, tuple[str, ...]] = {
-    "learn": ("torch", "stable_baselines3", "sb3_contrib", "gymnasium", "safetensors"),
+    "learn": ("torch", "stable_baselines3", "sb3_contrib", "gymnasium", "safetensors", "cma"),
     "experiments": ("dvc", "mlflow", "hydra", "omegaconf", "filelock", "yaml"),
     "plots": ("matplotlib",),
 }

@@ -40,31 +40,36 @@ def never() -> bool:
 
 @dataclass(frozen=True)
 class Budget:
-    """A limit on time and on expansions; None is no limit. An expansion looks at all rewrites of one graph.
+    """A limit on time, on expansions and on evaluations; None is no limit.
 
-    The time is over, too, as soon as `is_called_off` says so, which is asked again and again.
+    An expansion looks at all rewrites of one graph, an evaluation carries one out; the expansion in which evaluations
+    run out goes on to its end. The time is over, too, as soon as `is_called_off` says so, which is asked again and
+    again.
     """
 
     time_s: float | None = None
     expansions: int | None = None
+    evaluations: int | None = None
     is_called_off: Callable[[], bool] = never
 
     def __post_init__(self) -> None:
         if self.time_s is not None and not self.time_s > 0:
             raise InputError(f"a budget must be positive, not {self.time_s} s")
-        if self.expansions is not None and self.expansions < 1:
-            raise InputError(f"a budget must be positive, not {self.expansions} expansions")
+        for counted in ("expansions", "evaluations"):
+            limit = getattr(self, counted)
+            if limit is not None and limit < 1:
+                raise InputError(f"a budget must be positive, not {limit} {counted}")
 
     @property
     def is_endless(self) -> bool:
         """True if nothing ever ends it, not even whoever might call it off."""
-        return self.time_s is None and self.expansions is None and self.is_called_off is never
+        limits = (self.time_s, self.expansions, self.evaluations)
+        return all(limit is None for limit in limits) and self.is_called_off is never
 
-    def fraction(self, elapsed_s: float, expansions: int) -> float:
-        """Return the fraction of the budget that is used after so much time and so many expansions, 1 at most."""
-        of_time = elapsed_s / self.time_s if self.time_s else 0.0
-        of_expansions = expansions / self.expansions if self.expansions else 0.0
-        return min(1.0, max(of_time, of_expansions))
+    def fraction(self, elapsed_s: float, expansions: int, evaluations: int) -> float:
+        """Return the fraction of the budget that is used after so much of each, 1 at most."""
+        used = ((elapsed_s, self.time_s), (expansions, self.expansions), (evaluations, self.evaluations))
+        return min(1.0, max(spent / limit if limit else 0.0 for spent, limit in used))
 
 
 @dataclass(frozen=True)
@@ -207,8 +212,8 @@ class Workspace:
 
     @property
     def is_spent(self) -> bool:
-        limit = self.budget.expansions
-        return self.is_out_of_time or (limit is not None and self.expansions >= limit)
+        used = ((self.expansions, self.budget.expansions), (self.effort.rewrites, self.budget.evaluations))
+        return self.is_out_of_time or any(limit is not None and spent >= limit for spent, limit in used)
 
     @property
     def expansions_left(self) -> int | None:
@@ -218,7 +223,7 @@ class Workspace:
     @property
     def fraction(self) -> float:
         """The fraction of the budget that is used."""
-        return self.budget.fraction(self.elapsed_s, self.expansions)
+        return self.budget.fraction(self.elapsed_s, self.expansions, self.effort.rewrites)
 
     def actions(self, state: State) -> list[Location]:
         counts = self.rewriter.matches(state.graph).counts

@@ -5,9 +5,9 @@ import torch
 from support.world_models import SMALL, small_dream, small_rollouts
 
 from rlflow.representation.rollouts import Rollouts
-from rlflow.world_model.dream_env import DreamEnv
-from rlflow.world_model.model import WorldModel
-from rlflow.world_model.trainer import fit_world_model
+from rlflow.world_model.pooled.dream_env import PooledDreamEnv
+from rlflow.world_model.pooled.model import WorldModel
+from rlflow.world_model.pooled.trainer import fit_world_model
 
 
 @pytest.fixture(autouse=True, scope="session")
@@ -26,5 +26,5 @@ def world_model(rollouts: Rollouts) -> WorldModel:
 
 
 @pytest.fixture
-def dream(world_model: WorldModel, rollouts: Rollouts) -> DreamEnv:
+def dream(world_model: WorldModel, rollouts: Rollouts) -> PooledDreamEnv:
     return small_dream(world_model, rollouts)

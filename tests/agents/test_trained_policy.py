@@ -1,21 +1,37 @@
-"""The method finds the policy of a graph in the folder, and without one says what would bring it."""
+"""The method finds the policy that ships, or that of a folder, and without one says what would bring it."""
 
+from functools import partial
 from pathlib import Path
 
 import pytest
 import torch
+from support.token_worlds import SMALL as SMALL_TOKENS
+from support.token_worlds import small_graph
 from support.world_models import SMALL
 
-from rlflow.agents.config import ControllerConfig
-from rlflow.agents.controller import Controller, ControllerArguments, new_policy
+from rlflow.agents.after_greedy import AfterGreedy
+from rlflow.agents.pooled.config import ControllerConfig
+from rlflow.agents.pooled.controller import Controller, ControllerArguments, new_policy
+from rlflow.agents.pooled.policy_optimiser import PooledPolicyOptimiser
+from rlflow.agents.tokens.config import TokenControllerConfig
+from rlflow.agents.tokens.controller import TokenController, TokenControllerArguments
+from rlflow.agents.tokens.controller import new_policy as new_token_policy
+from rlflow.agents.tokens.guided_chains import ChainConfig, GuidedChains
+from rlflow.agents.tokens.policy_optimiser import TokenPolicyOptimiser
+from rlflow.agents.tokens.token_policy import TokenPolicy, shipped
 from rlflow.agents.trained_policy import trained_policy
 from rlflow.cost.analytic import AnalyticCost
 from rlflow.errors import InputError
+from rlflow.optimiser import Budget
 from rlflow.representation.features import todays_vocabulary
+from rlflow.representation.tokeniser import todays_token_vocabulary
 from rlflow.rules.library import load
 from rlflow.rules.matching.rewriter import Rewriter
-from rlflow.world_model import latent_state
-from rlflow.world_model.model import WorldModel, WorldModelArguments
+from rlflow.rules.matching.sharing import SharingRewriter
+from rlflow.search.greedy import Greedy
+from rlflow.world_model.pooled import latent_state
+from rlflow.world_model.pooled.model import WorldModel, WorldModelArguments
+from rlflow.world_model.tokens.model import TokenModelArguments, TokenWorldModel
 
 
 @pytest.mark.parametrize("present", [[], ["world_models"], ["policies"]])
@@ -25,6 +41,36 @@ def test_a_folder_without_a_policy_is_refused_with_what_to_do(tmp_path: Path, pr
     library = load()
     with pytest.raises(InputError, match=r"no trained policy in .*train one with `dvc repro`, .*--method backtracking"):
         trained_policy(library, Rewriter(library.rules), AnalyticCost(), folder=tmp_path)
+
+
+def test_without_a_folder_it_is_the_policy_that_ships():
+    library = load()
+    method = trained_policy(library, Rewriter(library.rules), AnalyticCost(), evaluations=50, seed=2)
+    assert isinstance(method, GuidedChains)
+    assert (method.name, method.config.evaluations, method.seed) == ("rlflow", 50, 2)
+    assert isinstance(method.judged_by, partial)
+    assert method.judged_by.args[0].state_dict().keys() == shipped().model.state_dict().keys()
+    assert isinstance(method.rewriter, SharingRewriter)
+    graph = small_graph("t5_decoder")
+    greedy = Greedy(library, Rewriter(library.rules), AnalyticCost()).optimise(graph, Budget())
+    found = method.optimise(graph, Budget())
+    assert found.best_ms <= greedy.best_ms < greedy.start_ms
+    assert found.effort.rewrites > greedy.effort.rewrites, "what greedy search does is counted, too"
+
+
+def test_the_policy_of_a_folder_is_found_by_its_files(tmp_path: Path):
+    library, own = load(), ChainConfig(length=3, evaluations=5)
+    TokenPolicy(shipped().model, own).save(tmp_path)
+    method = trained_policy(library, Rewriter(library.rules), AnalyticCost(), folder=tmp_path)
+    assert isinstance(method, GuidedChains)
+    assert method.config == own
+
+
+@pytest.mark.parametrize("options", [{"horizon": 3}, {"depth": 3}])
+def test_options_of_another_method_are_refused(options: dict[str, int]):
+    library = load()
+    with pytest.raises(InputError, match=next(iter(options))):
+        trained_policy(library, Rewriter(library.rules), AnalyticCost(), **options)
 
 
 @pytest.fixture
@@ -50,9 +96,29 @@ def test_the_policy_is_that_of_the_named_graph_or_of_the_first_by_name(
     policy = trained_policy(
         library, Rewriter(library.rules), AnalyticCost(), folder=trained, trained_on=trained_on, horizon=3
     )
-    expected = (library.rules[place].id,)
-    assert policy.controller.arguments.rule_ids == policy.world_model.arguments.rule_ids == expected
-    assert [rule.id for rule in policy.library.rules] == list(expected)
+    assert isinstance(policy, AfterGreedy)
+    pooled, expected = policy.policy, (library.rules[place].id,)
+    assert isinstance(pooled, PooledPolicyOptimiser)
+    assert pooled.controller.arguments.rule_ids == pooled.world_model.arguments.rule_ids == expected
+    assert [rule.id for rule in pooled.library.rules] == [rule.id for rule in policy.rewriter.rules] == list(expected)
+
+
+def test_a_policy_over_match_tokens_acts_by_all_rules(tmp_path: Path) -> None:
+    """As `dvc repro` leaves one by default: its world model names no rules."""
+    library, arguments = load(), TokenModelArguments(todays_token_vocabulary(), "", SMALL_TOKENS)
+    model = TokenWorldModel(arguments)
+    model.save(tmp_path / "world_models" / "bert")
+    own = TokenControllerArguments.of(model, TokenControllerConfig(width=8))
+    TokenController(new_token_policy(own), own).save(tmp_path / "policies" / "bert")
+    policy = trained_policy(
+        library, Rewriter(library.rules), AnalyticCost(), folder=tmp_path, trained_on="bert", horizon=3
+    )
+    assert isinstance(policy, AfterGreedy)
+    assert isinstance(policy.policy, TokenPolicyOptimiser)
+    assert policy.policy.library is library
+    result = policy.policy.optimise(small_graph(), Budget(expansions=2))
+    assert len(result.trajectory.steps) <= 3
+    assert result.effort.rewrites > 0
 
 
 def test_a_graph_on_which_none_was_trained_is_refused_with_those_that_are_there(trained: Path) -> None:

@@ -4,6 +4,7 @@ import pytest
 from rlflow.evaluation.figures import (
     improvement,
     latency_ratios,
+    learned_curves,
     rule_counts,
     rule_heat_map,
     save,
@@ -99,3 +100,23 @@ def test_figures_are_written(sweep, tmp_path, suffix):
     path = tmp_path / "new" / f"sweep.{suffix}"
     save(temperature_sweep(sweep), path)
     assert path.read_bytes()[:4] == {"png": b"\x89PNG", "svg": b"<?xm"}[suffix]
+
+
+def test_curves_of_learning_are_the_stored_ones_with_their_bands():
+    """A panel a graph; a method has one colour in all of them."""
+    axis = {"unit": "%", "step_name": "evaluations past greedy", "step": [0, 100, 500]}
+    ends = {"rlflow, low": axis | {"value": [6.0, 6.5, 7.0]}, "rlflow, high": axis | {"value": [6.0, 8.5, 9.0]}}
+    curves = {
+        "gpt2": {"greedy": axis | {"value": [6.0] * 3}, "rlflow": axis | {"value": [6.0, 7.5, 8.0]}, **ends},
+        "vit": {"rlflow": axis | {"value": [1.0, 2.0, 3.0]}},
+    }
+    figure = learned_curves(curves)
+    assert [axes.get_title() for axes in figure.axes] == ["gpt2", "vit"]
+    first, second = figure.axes
+    np.testing.assert_array_equal(first.lines[1].get_xydata().T, [axis["step"], [6.0, 7.5, 8.0]])
+    assert first.lines[1].get_color() == second.lines[0].get_color() != first.lines[0].get_color()
+    (band,) = first.collections
+    assert band.get_paths()[0].get_extents().ymax == 9.0
+    assert not second.collections
+    (legend,) = figure.legends
+    assert [text.get_text() for text in legend.get_texts()] == ["greedy", "rlflow"]

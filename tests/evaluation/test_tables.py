@@ -1,4 +1,4 @@
-from rlflow.evaluation.tables import headroom_table, markdown_table, methods_of
+from rlflow.evaluation.tables import headroom_table, learned_table, markdown_table, methods_of
 
 METHODS = ("original", "random", "greedy", "backtracking", "rlflow")
 
@@ -38,3 +38,18 @@ def test_the_table_of_the_headroom_marks_the_best_and_says_what_limited_it(docum
     assert cells[0] == ["graph", "cost", "original", "greedy", "equality_saturation"]
     assert cells[2] == ["bert", "analytic", "0.00", "10.00 *proven*", "**20.00** *nodes*"]
     assert cells[3] == ["bert", "gpu", "0.00", "**10.00** *differs*", ""]
+
+
+def test_the_table_of_learning_has_means_with_half_of_their_intervals(documents):
+    """What is known exactly, and what one seed says, have none."""
+    metrics, together = documents["learned"], documents["learned_summary"]
+    low, high = metrics["bert"]["rlflow"]["improvement_percent_500_ci95"]
+    assert high > low
+    lines = learned_table(metrics, together, 500).splitlines()
+    cells = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines if line.startswith("|")]
+    assert cells[0] == ["graph", "greedy", "rlflow", "best known"]
+    assert cells[2] == ["bert", "2.00", f"3.50 ± {(high - low) / 2:.2f}", "4.00 *equality_saturation*"]
+    assert cells[3][:2] == ["share of the gap", ""]
+    assert cells[3][2].startswith("0.75 ± ")
+    metrics["bert"]["rlflow"]["improvement_percent_500_ci95"] = None
+    assert "| 3.50 |" in learned_table(metrics, together, 500)

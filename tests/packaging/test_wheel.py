@@ -18,6 +18,7 @@ import pytest
 from rlflow.extras import EXTRAS
 
 ROOT = Path(__file__).parents[2]
+SHIPPED_POLICY = ("policy.json", "world_model.json", "world_model.safetensors", "data_sheet.md")
 NOT_INSTALLED = {
     "import rlflow.nn": ("learn", "rlflow.nn"),
     "import rlflow.world_model": ("learn", "rlflow.world_model"),
@@ -81,8 +82,17 @@ def test_the_wheel_holds_the_library_and_nothing_else(wheel):
     code = {str(p.relative_to(ROOT / "src")) for p in (ROOT / "src").rglob("*.py")}
     data = {"rlflow/py.typed", "rlflow/rules/library.jsonl", "rlflow/schemas/common.schema.json"}
     data |= {f"rlflow/cost/predicted/price_model.{suffix}" for suffix in ("json", "onnx")}
+    data |= {f"rlflow/agents/shipped/{name}" for name in SHIPPED_POLICY}
     assert code | data <= shipped
-    assert {p.suffix for p in map(Path, shipped)} <= {".py", ".typed", ".json", ".jsonl", ".onnx"}
+    assert {p.suffix for p in map(Path, shipped)} <= {
+        ".py",
+        ".typed",
+        ".json",
+        ".jsonl",
+        ".onnx",
+        ".safetensors",
+        ".md",
+    }
     assert not [p for p in files if "test" in p]
 
 

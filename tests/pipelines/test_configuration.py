@@ -12,7 +12,9 @@ from omegaconf import DictConfig, OmegaConf
 
 from rlflow import zoo
 from rlflow.agents.collection import CollectionConfig
-from rlflow.agents.config import ControllerConfig
+from rlflow.agents.pooled.config import ControllerConfig
+from rlflow.agents.token_collection import TokenCollectionConfig
+from rlflow.agents.tokens.config import CmaEsConfig, TokenControllerConfig
 from rlflow.cost.analytic import AnalyticConfig, AnalyticCost, GpuConfig
 from rlflow.cost.pricing import PricingConfig
 from rlflow.environments import EnvironmentConfig, RewardConfig
@@ -28,7 +30,8 @@ from rlflow.search.base import Search
 from rlflow.search.rule_selection import SelectionConfig
 from rlflow.tracking import composition
 from rlflow.tracking.composition import complete_graphs, compose_configuration, graph_names
-from rlflow.world_model.config import DreamConfig, WorldModelConfig
+from rlflow.world_model.pooled.config import DreamConfig, WorldModelConfig
+from rlflow.world_model.tokens.config import TokenDreamConfig, TokenModelConfig
 
 CONF = Path(__file__).parents[2] / "conf"
 GROUPS = sorted(folder for folder in CONF.iterdir() if folder.is_dir())
@@ -84,8 +87,8 @@ def test_every_search_is_a_method_with_its_defaults(option: str):
     assert section["method"] == option.removeprefix("search=")
     factory, shared = METHODS.get(section["method"]), (library.load().select([]), Rewriter(()), AnalyticCost())
     configured, plain = (factory(*shared, **options) for options in (section["options"], {}))
-    of_the_experiment = {"rewriter", "cost_model", "seed", "episode_steps"}
-    for entry in {entry.name for entry in fields(configured)} - of_the_experiment:
+    of_the_experiment, learned = {"rewriter", "cost_model", "seed", "episode_steps"}, {"judged_by"}
+    for entry in {entry.name for entry in fields(configured)} - of_the_experiment - learned:
         assert _comparable(getattr(configured, entry)) == _comparable(getattr(plain, entry))
 
 
@@ -100,12 +103,16 @@ def _comparable(value: Any) -> Any:
 
 
 def test_every_search_of_the_group_competes():
-    assert {f"search={name}" for name in compose().evaluation.methods} == {
+    assert {f"search={section.method}" for section in compose().evaluation.methods.values()} == {
         o for o in OPTIONS if o.startswith("search=")
     }
 
 
-@pytest.mark.parametrize("overrides", [(), ("experiment=smoke",), ("experiment=two_layers",)], ids=str)
+@pytest.mark.parametrize(
+    "overrides",
+    [(), ("world_model=pooled",), ("world_model=tokens",), ("experiment=smoke",), ("experiment=two_layers",)],
+    ids=str,
+)
 def test_no_clock_decides_what_must_repeat(overrides: tuple[str, ...]):
     """Prices are predicted at the model's own pace, and every budget is a count: of rules, of rollouts, of searches and
     of the searches that these consist of. Not vacuous: left to themselves, three methods would look at a clock.
@@ -114,12 +121,13 @@ def test_no_clock_decides_what_must_repeat(overrides: tuple[str, ...]):
     assert plain["cost"]["kind"] in ("predicted", "analytic")
     assert plain["cost"].get("pace", 1.0) == 1.0
     assert "time" not in str(plain["rules"])
-    assert plain["rollouts"]["time_limit_s"] is None
+    assert plain["rollouts"].get("time_limit_s") is None
     shared = library.load().select([]), Rewriter(()), AnalyticCost()
     timed = set()
     for name, section in plain["evaluation"]["methods"].items():
         assert section["time_s"] is None
-        assert section["expansions"] or name in ("greedy", "tensat"), f"nothing ends {name}"
+        ends_by_itself = name in ("greedy", "tensat") or "evaluations" in section["options"]
+        assert section["expansions"] or ends_by_itself, f"nothing ends {name}"
         factory = METHODS.get(section["method"])
         assert not list(_clocks(factory(*shared, **section["options"])))
         timed |= {name for _ in _clocks(factory(*shared))}
@@ -149,13 +157,44 @@ def test_the_configured_families_are_those_of_the_shipped_library():
 
 
 @pytest.mark.parametrize(
+    ("section", "kind", "overrides"),
+    [
+        ("world_model", WorldModelConfig, ["world_model=pooled"]),
+        ("controller.dream", DreamConfig, ["world_model=pooled"]),
+        ("controller.ppo", ControllerConfig, ["world_model=pooled"]),
+        ("rollouts", CollectionConfig, ["world_model=pooled"]),
+        ("world_model", TokenModelConfig, ["world_model=tokens"]),
+        ("controller.dream", TokenDreamConfig, ["world_model=tokens"]),
+        ("controller.ppo", TokenControllerConfig, ["world_model=tokens"]),
+        ("controller.dream", TokenDreamConfig, ["world_model=tokens", "controller=cma_es"]),
+        ("controller.cma_es", CmaEsConfig, ["world_model=tokens", "controller=cma_es"]),
+    ],
+)
+def test_a_world_model_brings_every_setting_of_its_dataclasses(section: str, kind: type, overrides: list[str]):
+    assert set(OmegaConf.select(compose(*overrides), section)) == {entry.name for entry in fields(kind)}
+
+
+def test_rollouts_over_match_tokens_can_be_shared_among_workers():
+    written = set(compose("world_model=tokens").rollouts)
+    assert written == {entry.name for entry in fields(TokenCollectionConfig)} | {"worker", "workers"}
+
+
+@pytest.mark.parametrize("formulation", ["pooled", "tokens"])
+@pytest.mark.parametrize("experiment", [(), ("experiment=smoke",)], ids=str)
+def test_a_world_model_is_one_choice(formulation: str, experiment: tuple[str, ...]):
+    """Its rollouts and its controller come along, at the size of the experiment, unless others are chosen."""
+    config = compose(f"world_model={formulation}", *experiment)
+    assert config.formulation == formulation
+    assert ("worker" in config.rollouts) == (formulation == "tokens")
+    assert ("max_kinds" in config.controller.dream) == (formulation == "tokens")
+    assert (config.rollouts.episodes < 60) == bool(experiment)
+    assert compose(f"world_model={formulation}", "rollouts=random").rollouts.episodes == 100
+
+
+@pytest.mark.parametrize(
     ("section", "kind", "elsewhere"),
     [
-        ("world_model", WorldModelConfig, set()),
-        ("controller.dream", DreamConfig, set()),
-        ("controller.ppo", ControllerConfig, set()),
         ("environment", EnvironmentConfig, set()),
-        ("rollouts", CollectionConfig, set()),
         ("rules.verification", VerificationConfig, {"seed"}),
         ("rules.selection", SelectionConfig, {"seed"}),
         ("evaluation.gate", GateConfig, {"seed", "dimensions", "limits", "time_s", "test"}),

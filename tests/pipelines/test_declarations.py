@@ -1,6 +1,7 @@
-"""dvc.yaml against the code: a stage runs again whenever something that it uses has changed."""
+"""Each dvc.yaml against the code: a stage runs again whenever something that it uses has changed."""
 
 import ast
+from itertools import product
 from pathlib import Path
 
 import grimp
@@ -15,6 +16,11 @@ from rlflow.zoo.registry import BUILDERS
 ROOT = Path(__file__).parents[2]
 DECLARED = tuple(OmegaConf.load(ROOT / "dvc.yaml")["stages"])
 STAGES = tuple(name for name in DECLARED if (ROOT / f"pipelines/{name}.py").exists())
+POLICY = ROOT / "pipelines/policy"
+SCRIPTS = {name: (ROOT, ROOT / f"pipelines/{name}.py") for name in STAGES} | {
+    name: (POLICY, POLICY / f"{name}.py") for name in OmegaConf.load(POLICY / "dvc.yaml")["stages"]
+}
+"""Of each stage the folder of its dvc.yaml, and its script."""
 WATCHING = (
     "rlflow.tracking",
     "rlflow.errors",
@@ -24,6 +30,7 @@ WATCHING = (
     "rlflow.plugins",
     "rlflow.evaluation.results",
     "rlflow.evaluation.figures",
+    "rlflow.cli.progress",
 )
 """Modules that cannot change what a stage computes: they only watch, draw, refuse, or look a name up."""
 REGISTRIES = {
@@ -32,8 +39,8 @@ REGISTRIES = {
     "rlflow.zoo.registry": BUILDERS,
 }
 """What they name they import, when it is chosen."""
-MATERIALS = "rlflow.tracking.factories"
-"""What it imports does count."""
+MATERIALS = ("rlflow.tracking.factories", "rlflow.tracking.course")
+"""What these import does count."""
 
 
 @pytest.fixture(scope="module")
@@ -45,19 +52,30 @@ def graph() -> grimp.ImportGraph:
     return graph
 
 
+def from_imports(script: Path) -> list[tuple[str, str]]:
+    """Each `from module import name` of a script."""
+    nodes = [node for node in ast.walk(ast.parse(script.read_text())) if isinstance(node, ast.ImportFrom)]
+    return [(node.module, alias.name) for node in nodes if node.module for alias in node.names]
+
+
+def scripts_of(script: Path) -> list[Path]:
+    """A script and the modules beside it that it imports, which import none themselves."""
+    beside = [script.parent / module / f"{name}.py" for module, name in from_imports(script)]
+    return [script, *(path for path in beside if path.exists())]
+
+
 def imported(script: Path, graph: grimp.ImportGraph) -> set[str]:
     """Modules of the library that a script imports, with all that these import; those that watch are left out."""
     direct: set[str] = set()
-    for node in ast.walk(ast.parse(script.read_text())):
-        if isinstance(node, ast.ImportFrom) and node.module and node.module.startswith("rlflow"):
-            below = {f"{node.module}.{alias.name}" for alias in node.names}
-            direct |= (below & graph.modules) or {node.module}
+    for module, name in from_imports(script):
+        if module.startswith("rlflow"):
+            direct |= {f"{module}.{name}"} & graph.modules or {module}
     found: set[str] = set()
     waiting = direct
-    while waiting := {m for m in waiting - found if m == MATERIALS or not m.startswith(WATCHING)}:
+    while waiting := {m for m in waiting - found if m in MATERIALS or not m.startswith(WATCHING)}:
         found |= waiting
         waiting = set().union(*(graph.find_modules_directly_imported_by(module) for module in waiting))
-    return found - {MATERIALS}
+    return found - set(MATERIALS)
 
 
 def test_every_stage_but_the_first_is_a_script():
@@ -66,21 +84,29 @@ def test_every_stage_but_the_first_is_a_script():
     assert len(STAGES) >= 6
 
 
-@pytest.mark.parametrize("stage", STAGES)
+@pytest.mark.parametrize("stage", SCRIPTS)
 def test_every_module_that_a_stage_uses_is_a_dependency(stage: str, repository: Path, graph: grimp.ImportGraph):
-    declaration = read_declaration(stage, repository)
-    script = f"pipelines/{stage}.py"
-    assert script in declaration.dependencies
-    modules = imported(repository / script, graph)
+    root, script = SCRIPTS[stage]
+    declaration, scripts = read_declaration(stage, root), scripts_of(script)
+    modules = set().union(*(imported(script, graph) for script in scripts))
     assert modules, "a stage that uses nothing of the library does nothing"
+    outside = [s for s in scripts if not any(s.is_relative_to(repository / d) for d in declaration.dependencies)]
+    assert not outside, f"add to the deps of {stage}: {outside}"
     missing = {module for module in modules if not _covered(module, declaration.dependencies, repository)}
     assert not missing, f"add to the deps of {stage}: {sorted(missing)}"
 
 
-@pytest.mark.parametrize("stage", STAGES)
+def test_modules_beside_scripts_are_found(repository: Path):
+    """Not vacuous: the stages of both formulations have some, each with imports that its script does not have."""
+    found = {stage: scripts_of(repository / f"pipelines/{stage}.py")[1:] for stage in STAGES}
+    assert {stage for stage, modules in found.items() if modules} == set(STAGES) - {"generate_rules"}
+    assert all({module.stem for module in modules} == {"pooled", "tokens"} for modules in found.values() if modules)
+
+
+@pytest.mark.parametrize("stage", SCRIPTS)
 def test_every_dependency_exists_or_is_an_output(stage: str, repository: Path):
-    outputs = {path for name in STAGES for path in read_declaration(name, repository).outputs}
-    dependencies = read_declaration(stage, repository).dependencies
+    outputs = {path for name, (root, _) in SCRIPTS.items() for path in read_declaration(name, root).outputs}
+    dependencies = read_declaration(stage, SCRIPTS[stage][0]).dependencies
     assert [p for p in dependencies if p not in outputs and not (repository / p).exists()] == []
 
 
@@ -90,3 +116,27 @@ def _covered(module: str, dependencies: tuple[str, ...], repository: Path) -> bo
     if not (repository / file).exists() or not (repository / file).read_text().strip():
         return True
     return any(file.is_relative_to(dependency) for dependency in dependencies)
+
+
+def test_the_experiment_and_the_policy_do_not_depend_on_each_other():
+    """Else `dvc repro` would train the policy that ships, or `make policy` run the experiment."""
+    of = {
+        root: [read_declaration(name, place) for name, (place, _) in SCRIPTS.items() if place == root]
+        for root in (ROOT, POLICY)
+    }
+    for one, other in ((ROOT, POLICY), (POLICY, ROOT)):
+        outputs = {Path(path) for declaration in of[one] for path in declaration.outputs}
+        inputs = {Path(path) for declaration in of[other] for path in declaration.dependencies}
+        assert outputs, "or there is nothing to depend on"
+        assert not [pair for pair in product(outputs, inputs) if pair[0].is_relative_to(pair[1])]
+        assert not [pair for pair in product(outputs, inputs) if pair[1].is_relative_to(pair[0])]
+
+
+def test_what_ships_changes_no_stage_of_the_policy():
+    """Else shipping it would be a reason to train it again."""
+    inputs = [path for name in OmegaConf.load(POLICY / "dvc.yaml")["stages"] for path in _inputs(name)]
+    assert not [path for path in inputs if Path("src/rlflow/agents/shipped").is_relative_to(path)]
+
+
+def _inputs(stage: str) -> tuple[str, ...]:
+    return read_declaration(stage, POLICY).dependencies

@@ -75,6 +75,18 @@ def test_a_broken_loop_is_found_and_forbidden(length):
     assert _broken(forbidden, values) == length
 
 
+def test_a_loop_of_a_class_that_nothing_makes_any_more_has_no_row():
+    """Choices that are left out later may take the only maker of a class with them."""
+    problem = Problem((Choice(1.0, (0,), ()), Choice(1.0, (1,), (2,)), Choice(1.0, (2,), ())), (0,))
+    loop = Loop(1, frozenset({1, 2}))
+    whole, smaller = (IntegerProgram(problem, kept, unit_ms=1.0, loops=(loop,)) for kept in ((0, 1, 2), (0,)))
+    rows = [program.arguments()["constraints"].A.shape[0] for program in (whole, smaller)]
+    without = [
+        IntegerProgram(problem, kept, unit_ms=1.0).arguments()["constraints"].A.shape[0] for kept in ((0, 1, 2), (0,))
+    ]
+    assert [one - other for one, other in zip(rows, without, strict=True)] == [1, 0]
+
+
 def test_two_classes_from_each_other_break_a_row():
     program = _program(ring(2))
     values = np.zeros(program.width)

@@ -24,9 +24,10 @@ def test_every_graph_on_the_way_is_in_the_e_graph(name: str) -> None:
     result = search.optimise(graph, Budget())
     assert result.trajectory.steps
     egraph = ModelEGraph.from_graph(graph)
-    classes = replay_into(egraph, graph, result.trajectory, search.rewriter)
+    last, classes = replay_into(egraph, graph, result.trajectory, search.rewriter)
 
     assert [use.rule.id for use in egraph.uses] == [step.rule for step in result.trajectory.steps]
+    assert set(last.nodes) == set(result.best.nodes)
     assert tuple(egraph.find(classes[ref]) for ref in result.best.outputs) == egraph.outputs
     for identifier, node in result.best.nodes.items():
         number = egraph.find_node(classes[Ref(identifier)])

@@ -14,6 +14,9 @@ from rlflow.errors import InputError, RLFlowError
 NAMES = [name for name in schemas.names() if name not in ("optimise", "rules_show")]
 
 
+POLICY_READING = ("reading", "taken_auc", "saving_rank_correlation")
+
+
 def test_every_schema_has_a_document_here(documents):
     assert set(NAMES) == set(documents)
     assert len(NAMES) >= 22
@@ -81,9 +84,16 @@ def test_only_these_keys_are_optional(documents, name):
     graphs, methods = {"bert", "tiny"}, {"random", "greedy", "backtracking", "rlflow"}
     effort = {"prices_asked", "prices_measured", "rewriting_s", "pricing_s", "measuring_s"}
     optional = {
+        "collect_rollouts": graphs,
         "equivalence": {"float64"},
         "evaluate": graphs | methods | effort | {"steps", "distinct_rules", "trajectory", "far_share"},
+        "fit_world_model": graphs | {"saving_r2", "saving_rank_correlation", "saving_correlation_within_rules"},
+        "generate_rules": {"bert"},
         "headroom": {"analytic", "gpu", "greedy", "equality_saturation", "10", "100"},
+        "policy": {"bert_one", "vit_held_out", "share", "trained", "held_out", *POLICY_READING},
+        "sample_efficiency": {"t5_last_token_two_layers", "gpt2_last_token_two_layers"},
+        "learned": {"rlflow", "improvement_percent_500", "improvement_percent_500_ci95", "gap_closed_500"},
+        "learned_summary": {"bert", "rlflow"},
         "price_search": {"bert", "squeezenet1_1"},
         "repro_study": {"generate_rules", "evaluate", "data/rules", "data/policies", "data/models"},
         "price_model": graphs | {"regions", "graphs", "rewrites", "0", "0.5", "1", "2"},

@@ -5,9 +5,9 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from rlflow.world_model.config import WorldModelConfig
-from rlflow.world_model.latent_state import State
-from rlflow.world_model.mdn_rnn import MDNRNN
+from rlflow.world_model.pooled.config import WorldModelConfig
+from rlflow.world_model.pooled.latent_state import State
+from rlflow.world_model.pooled.mdn_rnn import MDNRNN
 
 R, L, B, T = 3, 6, 4, 5
 CONFIG = WorldModelConfig(latent=4, hidden=8, mixtures=2, rule_embedding=3, head_width=16, max_count_change=2)

@@ -4,9 +4,9 @@ import torch
 
 from rlflow.agents.random_agent import RandomAgent
 from rlflow.representation.rollouts import Rollouts
-from rlflow.world_model.config import DreamConfig, WorldModelConfig
-from rlflow.world_model.dream_env import DreamEnv, visited_states
-from rlflow.world_model.model import WorldModel
+from rlflow.world_model.pooled.config import DreamConfig, WorldModelConfig
+from rlflow.world_model.pooled.dream_env import PooledDreamEnv, visited_states
+from rlflow.world_model.pooled.model import WorldModel
 from support.token_env import TokenEnv, collect
 
 SMALL = WorldModelConfig(
@@ -32,9 +32,9 @@ def small_rollouts() -> Rollouts:
     return collect(env, RandomAgent(env.action_space, terminate_probability=0.05), episodes=20, max_steps=15, seed=0)
 
 
-def small_dream(world_model: WorldModel, rollouts: Rollouts) -> DreamEnv:
+def small_dream(world_model: WorldModel, rollouts: Rollouts) -> PooledDreamEnv:
     config = DreamConfig(num_envs=8, max_steps=12)
-    return DreamEnv(world_model, visited_states(world_model, rollouts), config, seed=0)
+    return PooledDreamEnv(world_model, visited_states(world_model, rollouts), config, seed=0)
 
 
 def weights(model: WorldModel) -> dict[str, torch.Tensor]:

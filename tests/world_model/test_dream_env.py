@@ -1,171 +1,123 @@
-"""The dream is a proper VecEnv, masks by its own predictions, and never touches the real thing."""
-
-import subprocess
-import sys
-from dataclasses import replace
+"""What every dream does, whatever its states are: on one whose outcomes are known exactly."""
 
 import numpy as np
 import pytest
 import torch
 from stable_baselines3.common.vec_env import VecEnv
+from support.slot_dream import SLOTS, SlotDream
 
-from rlflow.nn.masking import rule_mask
-from rlflow.representation.rollouts import Rollouts
-from rlflow.world_model.config import DreamConfig
-from rlflow.world_model.dream_env import INVALID_ACTION_REWARD, DreamEnv, visited_states
-from rlflow.world_model.model import WorldModel
-
-Step = tuple[np.ndarray, np.ndarray, np.ndarray, list[dict[str, object]]]
+from rlflow.errors import InputError
+from rlflow.world_model.dream_env import INVALID_ACTION_REWARD
 
 
-def rule_masks(dream: DreamEnv) -> np.ndarray:
-    """Valid rules (B, R + 1) of the present states."""
-    return rule_mask(dream.state.counts).numpy()
+def every(dream: SlotDream, action: int) -> np.ndarray:
+    """The same action in all dreams."""
+    return np.full(dream.num_envs, action)
 
 
-def valid_actions(dream: DreamEnv) -> np.ndarray:
-    """The first valid rule that is not terminate where there is one, at location 0."""
-    return np.stack([rule_masks(dream).argmax(axis=1), np.zeros(dream.num_envs, dtype=np.int64)], axis=1)
+def walk(dream: SlotDream, steps: int) -> np.ndarray:
+    """The rewards (T, B) of taking slot after slot."""
+    return np.stack([dream.step(every(dream, step % SLOTS))[1] for step in range(steps)])
 
 
-def terminate(dream: DreamEnv) -> np.ndarray:
-    return np.tile([dream.memory.num_rules, 0], (dream.num_envs, 1))
-
-
-def test_observations_and_actions_have_the_declared_spaces(dream: DreamEnv) -> None:
+def test_it_is_a_vectorised_environment_of_the_declared_spaces() -> None:
+    dream = SlotDream()
     assert isinstance(dream, VecEnv)
-    observation = dream.reset()
-    assert observation.shape == (dream.num_envs, dream.layout.size)
-    assert all(dream.observation_space.contains(row) for row in observation)
-    observation, reward, done, infos = dream.step(valid_actions(dream))
-    assert all(dream.observation_space.contains(row) for row in observation)
-    assert reward.shape == done.shape == (dream.num_envs,)
-    assert len(infos) == dream.num_envs
+    for observation in (dream.reset(), dream.step(every(dream, 0))[0]):
+        for index in range(dream.num_envs):
+            assert dream.observation_space.contains({name: rows[index] for name, rows in observation.items()})
 
 
-def test_masks_follow_from_the_predicted_counts(dream: DreamEnv) -> None:
-    """As the dream goes on, masks change without anyone asking a real graph."""
-    dream.reset()
-    seen = []
-    for _ in range(10):
-        observation, _, _, _ = dream.step(valid_actions(dream))
-        counts = dream.layout.split(torch.from_numpy(observation))[2].numpy()
-        np.testing.assert_array_equal(rule_masks(dream)[:, :-1], counts > 0)
-        assert rule_masks(dream)[:, -1].all()
-        seen.append(rule_masks(dream).copy())
-    assert any((one != seen[0]).any() for one in seen)
+@pytest.mark.parametrize(("fraction", "expected"), [(1.0, {0}), (0.0, {0, 1, 2, 3, 4})])
+def test_dreams_begin_in_an_initial_start_state_or_in_any(fraction: float, expected: set[int]) -> None:
+    dream = SlotDream(initial_fraction=fraction)
+    seen = {int(first) // 10 for _ in range(20) for first in dream.reset()["value"][:, 0, 0]}
+    assert seen == expected
 
 
-def test_terminate_ends_an_episode_and_is_no_truncation(dream: DreamEnv) -> None:
+def test_an_outcome_is_the_imagined_one() -> None:
+    dream = SlotDream()
     before = dream.reset()
-    observation, _, done, infos = dream.step(terminate(dream))
-    assert done.all()
-    for index, info in enumerate(infos):
-        assert info["TimeLimit.truncated"] is False
-        last = info["terminal_observation"]
-        counts = dream.layout.split(torch.from_numpy(before))[2][index]
-        assert torch.equal(dream.layout.split(torch.from_numpy(last))[2], counts)
-    assert (dream.steps == 0).all()
-    assert observation.shape == before.shape
-
-
-def test_the_horizon_truncates(world_model: WorldModel, rollouts: Rollouts) -> None:
-    config = DreamConfig(num_envs=4, max_steps=3, initial_fraction=1.0)
-    dream = DreamEnv(world_model, visited_states(world_model, rollouts), config, seed=0)
-    dream.reset()
-    for step in range(3):
-        _, _, done, infos = dream.step(valid_actions(dream))
-        assert done.all() == (step == 2)
-    assert all(info["TimeLimit.truncated"] is True for info in infos)
-    assert all("terminal_observation" in info for info in infos)
-
-
-def test_an_invalid_action_costs_a_hundred_and_changes_nothing(dream: DreamEnv) -> None:
-    before = dream.reset()
-    masked = (~rule_masks(dream)).argmax(axis=1)
-    assert not rule_masks(dream)[np.arange(dream.num_envs), masked].any()
-    outside = np.stack([rule_masks(dream).argmax(axis=1), np.full(dream.num_envs, 7)], axis=1)
-    outside[:, 1] = dream.memory.max_locations - 1
-    counts = dream.state.counts.numpy()
-    assert (outside[:, 1] >= counts[np.arange(dream.num_envs), outside[:, 0]]).any()
-    after, reward, done, _ = dream.step(np.stack([masked, np.zeros_like(masked)], axis=1))
-    np.testing.assert_array_equal(after, before)
-    assert (reward == INVALID_ACTION_REWARD).all()
+    after, reward, done, infos = dream.step(every(dream, 1))
+    np.testing.assert_array_equal(reward, before["value"][:, 1, 0])
+    np.testing.assert_array_equal(after["value"], before["value"])
+    assert not after["filled"][:, 1].any()
+    assert after["filled"][:, 0].all()
     assert not done.any()
-    beyond = outside[:, 1] >= counts[np.arange(dream.num_envs), outside[:, 0]]
-    after, reward, _, _ = dream.step(outside)
-    np.testing.assert_array_equal(after[beyond], before[beyond])
-    np.testing.assert_array_equal(reward == INVALID_ACTION_REWARD, beyond)
+    assert infos == [{}] * dream.num_envs
 
 
-def test_a_fresh_episode_forgets_the_last_one(world_model: WorldModel, rollouts: Rollouts) -> None:
-    config = DreamConfig(num_envs=4, max_steps=12, initial_fraction=1.0)
-    dream = DreamEnv(world_model, visited_states(world_model, rollouts), config, seed=0)
+def test_an_invalid_action_costs_a_hundred_and_changes_nothing_where_it_is_taken() -> None:
+    """In the same step the others go on: the last slot is filled in the initial start state alone."""
+    dream = SlotDream()
+    before = dream.reset()
+    valid = before["filled"][:, -1] > 0
+    assert 0 < valid.sum() < dream.num_envs
+    after, reward, done, _ = dream.step(every(dream, SLOTS - 1))
+    np.testing.assert_array_equal(reward == INVALID_ACTION_REWARD, ~valid)
+    np.testing.assert_array_equal(after["filled"][~valid], before["filled"][~valid])
+    assert not after["filled"][valid, -1].any()
+    assert not done.any()
+
+
+def test_an_episode_ends_by_terminate_and_another_begins_in_the_same_step() -> None:
+    dream = SlotDream()
     dream.reset()
-    dream.step(valid_actions(dream))
-    assert dream.hidden[0].abs().max() > 0
-    dream.step(terminate(dream))
-    assert not dream.hidden[0].any()
-    assert not dream.hidden[1].any()
-    assert (dream.state.cost == 100).all()
+    dream.step(every(dream, 0))
+    ending = every(dream, 1)
+    ending[2] = SLOTS
+    after, _, done, infos = dream.step(ending)
+    np.testing.assert_array_equal(np.flatnonzero(done), [2])
+    assert [index for index, info in enumerate(infos) if info] == [2]
+    assert infos[2]["TimeLimit.truncated"] is False
+    last = infos[2]["terminal_observation"]
+    assert dream.observation_space.contains(last)
+    assert last["filled"][:2].tolist() == [0.0, 1.0]
+    assert after["filled"][2, :2].tolist() == [1.0, 1.0]
+    assert not after["filled"][[0, 1, 3, 4, 5, 6, 7], :2].any()
+    assert dream.steps.tolist() == [2, 2, 0, 2, 2, 2, 2, 2]
 
 
-def test_starts_are_initial_or_visited_as_asked(world_model: WorldModel, rollouts: Rollouts) -> None:
-    starts = visited_states(world_model, rollouts)
-    assert starts.initial.sum() == len(rollouts.episodes)
-    assert len(starts.initial) == rollouts.num_steps
-    for fraction, expected in ((1.0, True), (0.0, False)):
-        config = DreamConfig(num_envs=200, initial_fraction=fraction)
-        dream = DreamEnv(world_model, starts, config, seed=0)
-        dream.reset()
-        assert bool((dream.state.cost == 100).all()) == expected
+def test_the_horizon_truncates_also_after_an_invalid_action() -> None:
+    dream = SlotDream()
+    dream.reset()
+    for action in (0, 0):
+        assert not dream.step(every(dream, action))[2].any()
+    _, _, done, infos = dream.step(every(dream, 1))
+    assert done.all()
+    assert all(info["TimeLimit.truncated"] is True for info in infos)
 
 
-def walk(dream: DreamEnv, steps: int) -> list[np.ndarray]:
-    return [dream.step(valid_actions(dream))[0] for _ in range(steps)]
-
-
-def test_the_same_seed_dreams_the_same(dream: DreamEnv) -> None:
+def test_the_same_seed_dreams_the_same() -> None:
     walks = []
     for seed in (3, 3, 4):
+        dream = SlotDream(noise=1.0)
         dream.seed(seed)
         dream.reset()
-        walks.append(walk(dream, 5))
+        walks.append(walk(dream, 10))
     np.testing.assert_array_equal(walks[0], walks[1])
-    assert (np.array(walks[0]) != np.array(walks[2])).any()
+    assert (walks[0] != walks[2]).any()
 
 
-def test_a_dream_goes_on_from_its_state(dream: DreamEnv) -> None:
+def test_a_dream_goes_on_from_its_state_in_another_object() -> None:
+    dream, other = SlotDream(noise=1.0), SlotDream(noise=1.0, seed=9)
     dream.reset()
-    walk(dream, 3)
-    state = {name: value.clone() for name, value in dream.state_dict().items()}
-    first = walk(dream, 10)
-    dream.load_state_dict(state)
-    np.testing.assert_array_equal(first, walk(dream, 10))
+    walk(dream, 4)
+    other.load_state_dict({name: value.clone() for name, value in dream.state_dict().items()})
+    np.testing.assert_array_equal(walk(dream, 10), walk(other, 10))
+    assert all(torch.equal(value, other.state_dict()[name]) for name, value in dream.state_dict().items())
 
 
-def test_the_fingerprint_tells_dreams_apart(dream: DreamEnv, world_model: WorldModel, rollouts: Rollouts) -> None:
-    starts = visited_states(world_model, rollouts)
-    assert DreamEnv(world_model, starts, dream.config, seed=1).fingerprint == dream.fingerprint
-    warmer = replace(dream.config, temperature=2.0)
-    assert DreamEnv(world_model, starts, warmer, seed=0).fingerprint != dream.fingerprint
+def test_without_an_initial_start_state_it_is_refused() -> None:
+    with pytest.raises(InputError, match="no start state; give rollouts"):
+        SlotDream(starts=0)
 
 
-def test_methods_of_an_inner_environment_are_refused(dream: DreamEnv) -> None:
+def test_what_an_inner_environment_would_answer_is_refused() -> None:
+    dream = SlotDream()
     with pytest.raises(NotImplementedError, match="no environment inside"):
         dream.env_method("action_masks")
-    with pytest.raises(NotImplementedError, match="build another DreamEnv"):
-        dream.set_attr("config", None)
+    with pytest.raises(NotImplementedError, match="build another batch"):
+        dream.set_attr("noise", None)
     assert dream.env_is_wrapped(object) == [False] * dream.num_envs
-
-
-@pytest.mark.slow
-def test_a_dream_never_imports_the_real_rewriter() -> None:
-    """The prototype's dream stepped the real environment for masks and termination."""
-    script = (
-        "import sys, rlflow.world_model.dream_env, rlflow.world_model.trainer, rlflow.world_model.diagnostics\n"
-        "real = ('environments', 'search', 'rules', 'runtime', 'cost', 'passes', 'ops', 'ir', 'onnx_io')\n"
-        "print([m for m in sys.modules if m.startswith(tuple('rlflow.' + name for name in real))])"
-    )
-    result = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
-    assert result.stdout.strip() == "[]"
+    assert dream.get_attr("max_steps", [0, 1]) == [3, 3]

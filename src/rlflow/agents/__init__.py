@@ -1,4 +1,4 @@
-"""Agents that choose (rule, location) actions."""
+"""Agents that choose the next rewrite."""
 
 from rlflow.extras import require
 

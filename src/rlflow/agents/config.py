@@ -1,10 +1,10 @@
-"""Settings of the controller and of its training; their values live in conf/."""
+"""Settings of PPO, whatever it trains; their values live in conf/."""
 
 from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
-class ControllerConfig:
+class PPOConfig:
     """Settings of MaskablePPO in the dream; steps are imagined ones, over all dreams of the batch."""
 
     total_steps: int = 300_000
@@ -20,6 +20,3 @@ class ControllerConfig:
     value_weight: float = 0.5
     max_gradient_norm: float = 0.5
     reward_scale: float = 0.1  # rewards come in percent; ten percent are one
-    width: int = 128
-    rule_embedding: int = 16
-    terminate_bias: float = -2.0  # initial logit: look around before leaving

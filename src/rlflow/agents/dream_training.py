@@ -1,25 +1,22 @@
-"""Train a controller in the dream, and score it there."""
+"""Train a controller in a dream, and score it there beside the network that it began as."""
 
-import dataclasses
-from collections.abc import Sequence
+from __future__ import annotations
+
+from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
+from typing import Generic, TypeVar
 
-import numpy as np
 import torch
+from torch import nn
 
-from rlflow.agents.config import ControllerConfig
-from rlflow.agents.controller import Controller, ControllerArguments, new_policy
-from rlflow.agents.maskable_ppo import OnUpdate, train_controller
 from rlflow.agents.selection import Judge, Selection
-from rlflow.representation.rollouts import Episode
-from rlflow.world_model.config import DreamConfig
-from rlflow.world_model.dream_env import DreamEnv, Starts
-from rlflow.world_model.model import WorldModel
+
+Controller = TypeVar("Controller")
+Network = TypeVar("Network", bound=nn.Module)
 
 
 @dataclass(frozen=True)
-class DreamTraining:
+class DreamTraining(Generic[Controller]):
     """A trained controller, its score in the dream, and the score of the same network before training.
 
     Scores in percent. `real_interactions`: real steps taken to choose among the snapshots.
@@ -31,59 +28,25 @@ class DreamTraining:
     real_interactions: int
 
 
-def train_in_dream(
-    model: WorldModel,
-    starts: Starts,
-    dream: DreamConfig,
-    config: ControllerConfig,
-    *,
-    seed: int,
-    checkpoint: Path | None = None,
-    on_update: OnUpdate | None = None,
-    judge: Judge | None = None,
-) -> DreamTraining:
-    """Train in dreams that begin in `starts`; only the judge, if there is one, takes real steps."""
-    env = DreamEnv(model, starts, dream, seed=seed)
-    selection = Selection(judge) if judge is not None else None
-    controller = train_controller(
-        env, config, seed=seed, on_update=on_update, checkpoint=checkpoint, selection=selection
-    )
-    return DreamTraining(
-        controller,
-        score_percent=dream_score(model, starts, controller, dream, seed=seed),
-        untrained_percent=dream_score(model, starts, untrained(controller.arguments, seed=seed), dream, seed=seed),
-        real_interactions=selection.interactions if selection is not None else 0,
-    )
+def train_and_score(
+    train: Callable[[Selection[Network] | None], Network],
+    controller_of: Callable[[Network], Controller],
+    untrained: Controller,
+    score: Callable[[Controller], float],
+    judge: Judge[Controller] | None,
+) -> DreamTraining[Controller]:
+    """Train a network and score the controller that it makes; only the judge, if there is one, takes real steps.
 
-
-def dream_score(model: WorldModel, starts: Starts, controller: Controller, config: DreamConfig, *, seed: int) -> float:
-    """Mean return, in percent, of one episode in each of the batch's dreams.
-
-    The dreams start where real episodes start, and the controller takes its most probable actions.
+    train: returns the trained network, the best of its snapshots if it is given a selection to try them with.
     """
-    env = DreamEnv(model, starts, dataclasses.replace(config, initial_fraction=1.0), seed=seed)
-    observation = np.asarray(env.reset())
-    returns, running = np.zeros(env.num_envs), np.ones(env.num_envs, dtype=bool)
-    while running.any():
-        after, reward, done, _ = env.step(controller.act(observation))
-        observation = np.asarray(after)
-        returns += reward * running
-        running &= ~done
-    return float(returns.mean())
+    selection = Selection[Network](lambda network: judge(controller_of(network))) if judge is not None else None
+    controller = controller_of(train(selection))
+    interactions = selection.interactions if selection is not None else 0
+    return DreamTraining(controller, score(controller), score(untrained), interactions)
 
 
-def untrained(arguments: ControllerArguments, *, seed: int) -> Controller:
-    """The same network before training: the baseline of a score."""
+def untrained_network(new_network: Callable[[], Network], *, seed: int) -> Network:
+    """A network before training, frozen, always the same for a seed; torch's own generator is left as it was."""
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
-        return Controller(new_policy(arguments).eval().requires_grad_(False), arguments)
-
-
-def mean_improvement_percent(episodes: Sequence[Episode]) -> float:
-    """The mean, over episodes, of the improvement of the best graph met, which is what one episode would deliver."""
-    return float(np.mean([100.0 - episode.cost.min() for episode in episodes]))
-
-
-def best_improvement_percent(episodes: Sequence[Episode]) -> float:
-    """The improvement of the best graph met in any of the episodes."""
-    return float(max(100.0 - episode.cost.min() for episode in episodes))
+        return new_network().eval().requires_grad_(False)

@@ -1,6 +1,6 @@
-"""Train the controller by MaskablePPO (Schulman et al. 2017, Huang and Ontañón 2022), usually inside the dream.
+"""Train a policy by MaskablePPO (Schulman et al. 2017, Huang and Ontañón 2022), usually inside the dream.
 
-    controller = train_controller(DreamEnv(model, starts, dream, seed=0), config, seed=0)
+    policy = train_policy(dream, FactoredPolicy, network, config, seed=0, fingerprint=dream.fingerprint)
 
 The algorithm is sb3-contrib's, unchanged. What is ours: rewards scaled for the critic, a buffer without masks (the
 observations carry them), checkpoints, and the choice among snapshots.
@@ -15,58 +15,57 @@ import json
 import logging
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 import torch
+from gymnasium import spaces
 from sb3_contrib import MaskablePPO
-from sb3_contrib.common.maskable.buffers import MaskableRolloutBuffer
+from sb3_contrib.common.maskable.policies import MaskableActorCriticPolicy
 from stable_baselines3.common.callbacks import BaseCallback
 from stable_baselines3.common.logger import Logger
-from stable_baselines3.common.vec_env import VecEnv, VecEnvWrapper
 
-from rlflow.agents.config import ControllerConfig
-from rlflow.agents.controller import Controller, ControllerArguments, policy_settings
-from rlflow.agents.factored_policy import FactoredPolicy
+from rlflow.agents.config import PPOConfig
+from rlflow.agents.episode_statistics import EpisodeStatistics
+from rlflow.agents.rollout_buffers import MaskFreeBuffer, MaskFreeDictBuffer
 from rlflow.agents.selection import Selection
+from rlflow.world_model.batch_env import BatchEnv
 from rlflow.world_model.checkpoint import read_checkpoint, write_checkpoint
 
 log = logging.getLogger(__name__)
 
 OnUpdate = Callable[[int, dict[str, float]], None]
+Policy = TypeVar("Policy", bound=MaskableActorCriticPolicy)
 
 
-def train_controller(
-    env: VecEnv,
-    config: ControllerConfig,
+def train_policy(
+    env: BatchEnv,
+    policy_class: type[Policy],
+    policy_kwargs: dict[str, Any],
+    config: PPOConfig,
     *,
     seed: int,
+    fingerprint: str,
     on_update: OnUpdate | None = None,
     checkpoint: Path | None = None,
-    selection: Selection | None = None,
-) -> Controller:
-    """A controller trained in `env`; the same seed gives the same weights.
+    selection: Selection[Policy] | None = None,
+) -> Policy:
+    """A policy trained in `env`; the same seed gives the same weights.
 
-    env: a `DreamEnv`, or any VecEnv that has its `layout`, `rule_ids`, `library_hash`, `fingerprint`, `state_dict` and
-    `load_state_dict`. on_update(update, metrics) after every update: mean return in percent and length of the episodes
-    that ended, losses, entropy, approximate KL, and the real score if the controller was tried. checkpoint: a file
-    written before every rollout; if it exists and is of the same run, the training goes on from it. selection: tries
-    the controller every `updates_per_trial` updates and after the last one; the best snapshot is returned. Without it
-    the last one is.
+    env: dreams, or episodes on a real graph. policy_class: one that reads its masks from the observation. fingerprint:
+    names the environment and the network; with config and seed, all that a training depends on. on_update(update,
+    metrics) after every update: mean return in percent and length of the episodes that ended, losses, entropy,
+    approximate KL, and the real score if the policy was tried. checkpoint: a file written before every rollout; if it
+    exists and is of the same run, the training goes on from it. selection: tries the policy every `updates_per_trial`
+    updates and after the last one; the best snapshot is returned. Without it the last one is.
     """
     scaled = EpisodeStatistics(env, config.reward_scale)
-    arguments = ControllerArguments(
-        rule_ids=tuple(env.get_attr("rule_ids")[0]),
-        library_hash=env.get_attr("library_hash")[0],
-        max_locations=int(env.action_space.nvec[1]),  # type: ignore[attr-defined]
-        layout=env.get_attr("layout")[0],
-        config=config,
-    )
-
+    in_parts = isinstance(env.observation_space, spaces.Dict)
     model = MaskablePPO(
-        FactoredPolicy,
+        policy_class,
         scaled,
-        learning_rate=lambda remaining: config.learning_rate * remaining,
+        # the last rollout may end beyond total_steps, where what remains is negative
+        learning_rate=lambda remaining: config.learning_rate * max(0.0, remaining),
         n_steps=config.steps_per_update,
         batch_size=config.batch_size,
         n_epochs=config.epochs,
@@ -76,16 +75,16 @@ def train_controller(
         ent_coef=config.entropy_weight,
         vf_coef=config.value_weight,
         max_grad_norm=config.max_gradient_norm,
-        rollout_buffer_class=MaskFreeBuffer,
-        policy_kwargs=policy_settings(arguments),
+        rollout_buffer_class=MaskFreeDictBuffer if in_parts else MaskFreeBuffer,
+        policy_kwargs=policy_kwargs,
         seed=seed,
         device="cpu",
     )
     model.set_logger(Logger(folder=None, output_formats=[]))
-    controller = Controller(model.policy, arguments)  # type: ignore[arg-type]
+    policy: Policy = model.policy  # type: ignore[assignment]
 
-    run = _fingerprint(arguments, seed, env, selection is not None)
-    progress = _Progress(scaled, controller, run, checkpoint, on_update, selection)
+    run = _fingerprint(config, seed, fingerprint, selection is not None)
+    progress = _Progress(scaled, policy, config.updates_per_trial, run, checkpoint, on_update, selection)
     progress.init_callback(model)
     progress.restore()
 
@@ -94,73 +93,25 @@ def train_controller(
         model.learn(remaining, callback=progress, reset_num_timesteps=False, log_interval=None, use_masking=False)  # type: ignore[arg-type]
 
     if selection is not None:
-        selection.choose(controller)
-    controller.policy.eval().requires_grad_(False)
-    return controller
+        selection.choose(policy)
+    return policy.eval().requires_grad_(False)
 
 
-class MaskFreeBuffer(MaskableRolloutBuffer):
-    """A rollout buffer without masks, which the observations carry; one column of ones satisfies the interface."""
-
-    def reset(self) -> None:
-        """Empty the buffer."""
-        super().reset()
-        self.mask_dims = 1
-        self.action_masks = np.ones((self.buffer_size, self.n_envs, 1), dtype=np.float32)
-
-
-class EpisodeStatistics(VecEnvWrapper):
-    """A wrapper that scales rewards for the critic and sums up the unscaled returns of the episodes that end."""
-
-    def __init__(self, venv: VecEnv, reward_scale: float) -> None:
-        super().__init__(venv)
-        self.reward_scale = reward_scale
-        self.totals = np.zeros(venv.num_envs)
-        self.lengths = np.zeros(venv.num_envs, dtype=np.int64)
-        self.finished: list[tuple[float, int]] = []
-
-    def reset(self) -> np.ndarray:
-        """Begin all episodes anew."""
-        self.totals[:], self.lengths[:] = 0, 0
-        return self.venv.reset()  # type: ignore[return-value]
-
-    def step_wait(self) -> Any:
-        """Step the environment; the rewards that come back are scaled."""
-        observation, reward, done, infos = self.venv.step_wait()
-        self.totals += reward
-        self.lengths += 1
-        for index in np.flatnonzero(done):
-            self.finished.append((float(self.totals[index]), int(self.lengths[index])))
-            self.totals[index], self.lengths[index] = 0, 0
-        return observation, reward * self.reward_scale, done, infos
-
-    def take(self) -> dict[str, float]:
-        """Number, mean return in percent and mean length of the episodes finished since the last call."""
-        finished, self.finished = self.finished, []
-        if not finished:
-            return {"episodes": 0.0}
-        returns, lengths = zip(*finished, strict=True)
-        return {
-            "episodes": float(len(finished)),
-            "return_percent": float(np.mean(returns)),
-            "episode_length": float(np.mean(lengths)),
-        }
-
-
-class _Progress(BaseCallback):
+class _Progress(BaseCallback, Generic[Policy]):
     """A callback that reports and stores between an update and the next rollout, when nothing is in flight."""
 
     def __init__(
         self,
         env: EpisodeStatistics,
-        controller: Controller,
+        policy: Policy,
+        updates_per_trial: int,
         run: str,
         checkpoint: Path | None,
         on_update: OnUpdate | None,
-        selection: Selection | None,
+        selection: Selection[Policy] | None,
     ) -> None:
         super().__init__()
-        self.env, self.controller, self.run = env, controller, run
+        self.env, self.policy, self.updates_per_trial, self.run = env, policy, updates_per_trial, run
         self.checkpoint, self.on_update, self.selection = checkpoint, on_update, selection
         self.updates = 0
 
@@ -182,8 +133,8 @@ class _Progress(BaseCallback):
 
         values = self.model.logger.name_to_value
         metrics = self.env.take() | {name: float(value) for name, value in values.items()}
-        if self.selection is not None and (last or finished % self.controller.arguments.config.updates_per_trial == 0):
-            metrics["real_score_percent"] = self.selection.consider(self.controller)
+        if self.selection is not None and (last or finished % self.updates_per_trial == 0):
+            metrics["real_score_percent"] = self.selection.consider(self.policy)
 
         log.info("update %d: %s", finished, {name: round(value, 4) for name, value in metrics.items()})
         if self.checkpoint is not None:
@@ -198,7 +149,7 @@ class _Progress(BaseCallback):
             "optimiser": model.policy.optimizer.state_dict(),
             "num_timesteps": model.num_timesteps,
             "n_updates": model._n_updates,
-            "last_observation": torch.from_numpy(np.array(model._last_obs)),
+            "last_observation": _as_tensors(model._last_obs),
             "last_starts": torch.from_numpy(np.array(model._last_episode_starts)),
             "env": env.get_attr("state_dict")[0](),
             "selection": self.selection.state_dict() if self.selection is not None else None,
@@ -219,7 +170,7 @@ class _Progress(BaseCallback):
         model.policy.optimizer.load_state_dict(state["optimiser"])
         model.num_timesteps = state["num_timesteps"]
         model._n_updates = state["n_updates"]
-        model._last_obs = state["last_observation"].numpy()
+        model._last_obs = _as_arrays(state["last_observation"])
         model._last_episode_starts = state["last_starts"].numpy()
         env.get_attr("load_state_dict")[0](state["env"])
         if self.selection is not None:
@@ -227,6 +178,20 @@ class _Progress(BaseCallback):
         env.totals, env.lengths = state["totals"].numpy(), state["lengths"].numpy()
         torch.set_rng_state(state["torch_random"])
         _set_numpy_state(state["numpy_random"])
+
+
+def _as_tensors(observation: Any) -> Any:
+    """A copy of an observation, flat or in named parts, as a checkpoint may hold it."""
+    if isinstance(observation, dict):
+        return {name: _as_tensors(part) for name, part in observation.items()}
+    return torch.from_numpy(np.array(observation))
+
+
+def _as_arrays(observation: Any) -> Any:
+    """The observation that `_as_tensors` was given."""
+    if isinstance(observation, dict):
+        return {name: _as_arrays(part) for name, part in observation.items()}
+    return observation.numpy()
 
 
 def _numpy_state() -> dict[str, Any]:
@@ -244,7 +209,7 @@ def _set_numpy_state(state: dict[str, Any]) -> None:
     np.random.set_state((state["name"], keys, *state["tail"]))  # noqa: NPY002
 
 
-def _fingerprint(arguments: ControllerArguments, seed: int, env: VecEnv, selects: bool) -> str:
+def _fingerprint(config: PPOConfig, seed: int, fingerprint: str, selects: bool) -> str:
     """Hash of all that a training depends on."""
-    settings = dataclasses.asdict(arguments) | {"seed": seed, "env": env.get_attr("fingerprint")[0], "selects": selects}
+    settings = dataclasses.asdict(config) | {"seed": seed, "fingerprint": fingerprint, "selects": selects}
     return hashlib.sha256(json.dumps(settings, sort_keys=True).encode()).hexdigest()

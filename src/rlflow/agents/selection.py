@@ -9,44 +9,47 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Generic, TypeVar
 
-from rlflow.agents.controller import Controller
+from torch import nn
+
+Agent = TypeVar("Agent")
+Policy = TypeVar("Policy", bound=nn.Module)
 
 
 @dataclass(frozen=True)
 class Trial:
-    """The improvement of the real graph by a controller, in percent, and the real steps that it took."""
+    """The improvement of the real graph by an agent, in percent, and the real steps that it took."""
 
     score_percent: float
     interactions: int
 
 
-Judge = Callable[[Controller], Trial]
+Judge = Callable[[Agent], Trial]
 
 
 @dataclass
-class Selection:
+class Selection(Generic[Policy]):
     """The best snapshot so far, the latest of equally good ones; `weights` is None before the first trial."""
 
-    judge: Judge
+    judge: Judge[Policy]
     score_percent: float = float("-inf")
     interactions: int = 0
     weights: dict[str, Any] | None = None
 
-    def consider(self, controller: Controller) -> float:
-        """Try the controller and keep a copy of its weights if none was better; returns its score in percent."""
-        trial = self.judge(controller)
+    def consider(self, policy: Policy) -> float:
+        """Try the policy and keep a copy of its weights if none was better; returns its score in percent."""
+        trial = self.judge(policy)
         self.interactions += trial.interactions
         if trial.score_percent >= self.score_percent:
             self.score_percent = trial.score_percent
-            self.weights = {name: value.clone() for name, value in controller.policy.state_dict().items()}
+            self.weights = {name: value.clone() for name, value in policy.state_dict().items()}
         return trial.score_percent
 
-    def choose(self, controller: Controller) -> None:
-        """Give the controller the weights of the best snapshot."""
+    def choose(self, policy: Policy) -> None:
+        """Give the policy the weights of the best snapshot."""
         if self.weights is not None:
-            controller.policy.load_state_dict(self.weights)
+            policy.load_state_dict(self.weights)
 
     def state_dict(self) -> dict[str, Any]:
         """All but the judge."""

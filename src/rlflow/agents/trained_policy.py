@@ -1,20 +1,61 @@
-"""The method "rlflow": a trained policy that `dvc repro` leaves behind, from its folder."""
+"""The method "rlflow": what was learned beforehand guides the search.
+
+Without options that is the policy that ships with the library, which acts on any graph, by any rules and prices. Other
+policies come from their folders: those of `make policy`, and those that `dvc repro` trains for a graph.
+"""
 
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
-from rlflow.agents.controller import Controller
-from rlflow.agents.policy_optimiser import PolicyOptimiser
+from rlflow.agents.after_greedy import AfterGreedy
+from rlflow.agents.pooled.controller import Controller
+from rlflow.agents.pooled.policy_optimiser import PooledPolicyOptimiser
+from rlflow.agents.tokens import token_policy
+from rlflow.agents.tokens.controller import TokenController
+from rlflow.agents.tokens.guided_chains import GuidedChains
+from rlflow.agents.tokens.policy_optimiser import TokenPolicyOptimiser
+from rlflow.agents.tokens.token_policy import TokenPolicy
 from rlflow.cost.base import CostModel
 from rlflow.environments import EnvironmentConfig
 from rlflow.errors import InputError
 from rlflow.rules.library import Library
 from rlflow.rules.matching.rewriter import Rewriter
-from rlflow.world_model.model import WorldModel
+from rlflow.search.greedy import Greedy
+from rlflow.search.making import make_search
+from rlflow.world_model import stored
+from rlflow.world_model.pooled.model import WorldModel
+from rlflow.world_model.tokens.model import TokenWorldModel
+
+Policy = GuidedChains | AfterGreedy
 
 
 def trained_policy(
+    library: Library,
+    rewriter: Rewriter,
+    cost_model: CostModel,
+    *,
+    folder: Path | str | None = None,
+    trained_on: str | None = None,
+    **options: Any,
+) -> Policy:
+    """Make the method of the policy in `folder`; None: of the one that ships, unless `trained_on` names a graph.
+
+    The other options are those of `TokenPolicy.search`, or of `experiment_policy` where `folder` is that of `dvc
+    repro`. `InputError` for a policy or an option that there is not.
+    """
+    parts = (library, rewriter, cost_model)
+    if folder is None and trained_on is None:
+        return make_search(token_policy.shipped().search, parts, options, "the method rlflow")
+    place = Path("data" if folder is None else folder)
+    if trained_on is None and (place / token_policy.FILE).exists():
+        return make_search(TokenPolicy.load(place).search, parts, options, f"the policy in {place}")
+    named = {"folder": place, "trained_on": trained_on, **options}
+    return make_search(experiment_policy, parts, named, f"the policy in {place}")
+
+
+def experiment_policy(
     library: Library,
     rewriter: Rewriter,
     cost_model: CostModel,
@@ -23,26 +64,39 @@ def trained_policy(
     trained_on: str | None = None,
     horizon: int = 150,
     seed: int = 0,
-) -> PolicyOptimiser:
-    """Make an optimiser of a policy in `folder`, which holds `world_models` and `policies` by the graph of training.
+) -> AfterGreedy:
+    """Make an optimiser of greedy search and a policy in `folder`.
 
-    trained_on: the name of that graph; None: the first by name. The policy acts with those of its rules that `library`
-    has, so its rewriter is its own. An episode has `horizon` rewrites at most. `InputError` if there is no such policy.
+    The folder holds `world_models` and `policies` by the graph of their training. trained_on: the name of that graph;
+    None: the first by name. Its rewriter is the plain one, with which it was
+    trained. An episode has `horizon` rewrites at most. `InputError` if there is no such policy.
     """
     folder = Path(folder)
     trained = sorted(path.name for path in folder.glob("policies/*/"))
     if trained and trained_on not in (None, *trained):
         raise InputError(f"no policy in {folder} was trained on {trained_on}: choose from {', '.join(trained)}")
     graph = trained_on or next(iter(trained), "")
+    world, policy = folder / "world_models" / graph, folder / "policies" / graph
     try:
-        world_model = WorldModel.load(folder / "world_models" / graph)
-        controller = Controller.load(folder / "policies" / graph)
+        if stored.is_pooled(world):
+            pooled = _pooled(library, cost_model, WorldModel.load(world), Controller.load(policy), horizon, seed)
+            return AfterGreedy(Greedy(pooled.library, pooled.rewriter, cost_model), pooled)
+        model, controller = TokenWorldModel.load(world), TokenController.load(policy)
     except InputError as error:
         raise InputError(
             f"no trained policy in {folder} ({error}): train one with `dvc repro`, name its folder with --policy, or "
             "choose --method backtracking"
         ) from None
-    known = [i for i in world_model.arguments.rule_ids if any(r.id == i for r in library.rules)]
+    plain = Rewriter(library.rules)
+    tokens = TokenPolicyOptimiser(library, plain, cost_model, model, controller, max_steps=horizon, seed=seed)
+    return AfterGreedy(Greedy(library, plain, cost_model), tokens)
+
+
+def _pooled(
+    library: Library, cost_model: CostModel, model: WorldModel, controller: Controller, horizon: int, seed: int
+) -> PooledPolicyOptimiser:
+    """The policy of a pooled world model, which acts with those of its rules that the library has."""
+    known = [i for i in model.arguments.rule_ids if any(r.id == i for r in library.rules)]
     rules = library.select(known)
-    environment = EnvironmentConfig(max_locations=world_model.arguments.max_locations, max_steps=horizon)
-    return PolicyOptimiser(rules, Rewriter(rules.rules), cost_model, world_model, controller, environment, seed=seed)
+    environment = EnvironmentConfig(max_locations=model.arguments.max_locations, max_steps=horizon)
+    return PooledPolicyOptimiser(rules, Rewriter(rules.rules), cost_model, model, controller, environment, seed=seed)

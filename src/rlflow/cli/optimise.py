@@ -55,10 +55,12 @@ def optimise(
             "unless a rewrite needs these sizes; then the result accepts no others, and the report says so."
         ),
     ] = None,
-    policy: Annotated[Path | None, typer.Option(help="Folder of trained policies, for --method rlflow.")] = None,
+    policy: Annotated[
+        Path | None, typer.Option(help="Folder of a policy, for --method rlflow; else the one that ships.")
+    ] = None,
     trained_on: Annotated[
         str | None,
-        typer.Option(help="The graph on which the policy was trained, for --method rlflow; else the first by name."),
+        typer.Option(help="The graph on which a policy of `dvc repro` was trained, for --method rlflow."),
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the report as JSON.")] = False,
 ) -> None:

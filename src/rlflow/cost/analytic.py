@@ -5,12 +5,12 @@ The roofline model (Williams et al., 2009). For tests, for CI and for machines o
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable
+from collections.abc import Hashable, Iterable, Iterator
 from dataclasses import dataclass
 from math import fsum
 from weakref import WeakKeyDictionary
 
-from rlflow.cost.base import Cost, CostContext, Surroundings
+from rlflow.cost.base import Cost, CostContext, Part, Surroundings
 from rlflow.cost.exact_sum import Exact, exact
 from rlflow.cost.work import WorkCounter
 from rlflow.errors import InputError
@@ -94,6 +94,14 @@ class AnalyticCost:
     def disturbed(self, graph: Graph) -> tuple[int, ...]:
         """Return no node: all that counts is which nodes come and go."""
         return ()
+
+    def parts(self, graph: Graph) -> Iterator[Part]:
+        """List the nodes that run, each by itself."""
+        return (self.part_of(graph, node) for node in graph.order)
+
+    def part_of(self, graph: Graph, node: int) -> Part:
+        """Return a node by itself, with its price."""
+        return Part((node,), self._node_ms(graph, node))
 
     def cost(self, graph: Graph) -> Cost:
         return Cost.of(self.runtime_ms(graph), self._work.graph(graph))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar, runtime_checkable
@@ -74,6 +74,13 @@ class Surroundings(NamedTuple):
     nodes: Collection[int]
 
 
+class Part(NamedTuple):
+    """Running nodes of a graph that are priced together, and their price."""
+
+    nodes: tuple[int, ...]
+    ms: float
+
+
 @runtime_checkable
 class LocalCostModel(CostModel, Protocol):
     """A cost model that is a sum over parts of a graph, so that an edit changes the price by what lies around it.
@@ -92,6 +99,17 @@ class LocalCostModel(CostModel, Protocol):
 
     def disturbed(self, graph: Graph) -> Collection[int]:
         """Return the nodes of the graph, beside those that its last edit changed, whose surroundings that changed."""
+        ...
+
+    def parts(self, graph: Graph) -> Iterable[Part]:
+        """List the parts of which the price is the sum, reorders of the blocked layout apart, in the graph's order.
+
+        Every running node is in one of them.
+        """
+        ...
+
+    def part_of(self, graph: Graph, node: int) -> Part:
+        """Return the part that a running node belongs to."""
         ...
 
 

@@ -13,14 +13,14 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 from weakref import WeakKeyDictionary
 
 from immutables import Map
 
-from rlflow.cost.base import Cost, Surroundings
+from rlflow.cost.base import Cost, Part, Surroundings
 from rlflow.cost.border_reorders import Borders, ReorderConfig, Reordering
 from rlflow.cost.exact_sum import Exact, exact
 from rlflow.cost.neighbourhood import Neighbourhoods
@@ -131,6 +131,19 @@ class RegionCost(ABC):
             return set()
         relaid = self._pricing(graph).borders.differing(self._pricing(parent).borders)
         return {*disturbed(graph, graph.edit.change), *relaid}
+
+    def parts(self, graph: Graph) -> Iterator[Part]:
+        """List the regions with their prices, by their first nodes. Raises what `exact_ms` does."""
+        self.exact_ms(graph)  # what a subclass does not know yet, it measures there
+        pricing = self._pricing(graph)
+        for region in dict.fromkeys(map(pricing.partition.region_of.__getitem__, graph.order)):
+            yield Part(region, pricing.ms[region[0]])
+
+    def part_of(self, graph: Graph, node: int) -> Part:
+        """Return the region of a node, with its price. Raises what `region_ms` does."""
+        pricing = self._pricing(graph)
+        region = pricing.partition.region_of[node]
+        return Part(region, pricing.ms[region[0]])
 
     def cost(self, graph: Graph) -> Cost:
         """The price, and the work that it is paid for. Raises what `region_ms` does."""

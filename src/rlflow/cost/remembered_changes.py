@@ -24,15 +24,15 @@ from math import fsum
 from typing import NamedTuple
 
 from rlflow.cost.base import LocalCostModel, Surroundings
+from rlflow.cost.dependence import disturbed, read_by
 from rlflow.cost.exact_sum import Exact, exact
 from rlflow.ir.graph import Graph
-from rlflow.ir.preview import Preview, preview
+from rlflow.ir.preview import preview
 from rlflow.rules.matching.match import Match
 from rlflow.rules.matching.rewriter import Rewriter
 
 _MAX_REMEMBERED = 50_000
 _MAX_GRAPHS = 64  # a search looks at a graph, then mostly at those right after it
-_EVERYWHERE = -1  # the number of no node: stands for a dependence on the whole graph
 
 
 class _Known(NamedTuple):
@@ -105,18 +105,11 @@ class RememberedChanges:
             if parent is None or before is None:
                 outlook = _Outlook(exact_ms)
             else:
-                outlook = _Outlook(exact_ms, before.known, self._disturbed(graph))
+                outlook = _Outlook(exact_ms, before.known, disturbed(graph, self._cost_model))
             self._outlooks[graph] = outlook
             if len(self._outlooks) > _MAX_GRAPHS:
                 self._outlooks.popitem(last=False)
         return outlook
-
-    def _disturbed(self, graph: Graph) -> Set[int]:
-        """Return the nodes around which the graph differs from its parent."""
-        nodes = {_EVERYWHERE, *self._cost_model.disturbed(graph)}
-        if graph.edit is not None:
-            nodes.update(graph.edit.change.removed, graph.edit.change.touched)
-        return nodes
 
     def _looked_up(self, graph: Graph, match: Match, outlook: _Outlook, carry_out: CarryOut) -> _Known:
         """Return the change by a match, from where its surroundings are the same, or by carrying it out."""
@@ -135,35 +128,4 @@ class RememberedChanges:
         """Return what the price of a rewrite depends on, and the nodes on which that and the edit itself depend."""
         edit = preview(graph, *self._rewriter.edit(graph, match))
         key, nodes = self._cost_model.surroundings(graph, edit)
-        return Surroundings(key, tuple({*nodes, *_read(graph, edit, match)}))
-
-
-def _read(graph: Graph, edit: Preview, match: Match) -> set[int]:
-    """Return the nodes, constants apart, on which it depends what the edit is.
-
-    If it found a node that it would have added otherwise, then perhaps among several, and it took the first in the
-    graph's order, which is a matter of the whole graph. With constants it makes no difference if they are found.
-    """
-    bound = {ref.node for ref in match.bindings.values()}
-    used = {source for node in edit.added.values() for source in node.sources}
-    used.update(ref.node for ref in edit.substitution.values())
-    used -= edit.added.keys()
-    everywhere = (_EVERYWHERE,) if _chose(graph, used - bound, bound) else ()
-    varying = {i for i in bound | used if not graph.nodes[i].constant}
-    return {*edit.removed, *edit.touched, *match.nodes, *varying, *everywhere}
-
-
-def _chose(graph: Graph, found: set[int], bound: set[int]) -> bool:
-    """Return True if there were several nodes to find, at one of these or at those that they read."""
-    nodes = graph.nodes
-    while found:
-        identifier = found.pop()
-        node = nodes[identifier]
-        if node.constant:
-            continue
-        for reader in graph.consumers[node.sources[0]] if node.sources else ():
-            other = nodes[reader]
-            if reader != identifier and other.signature == node.signature and other.inputs == node.inputs:
-                return True
-        found.update(source for source in node.sources if source not in bound)
-    return False
+        return Surroundings(key, tuple({*nodes, *read_by(graph, edit, match)}))

@@ -34,6 +34,7 @@ _STEP_BY_SIZE = re.compile(r"real step by size, .*?(\d+) nodes")
 _PANEL_INCHES = (5.0, 3.4)
 _SMALL_PANEL_INCHES = 3.0
 _PANELS_IN_A_ROW = 5
+_LINEAR_EVALUATIONS = 10  # up to which the axis is linear, since curves begin at none
 _CELL_INCHES = 0.45
 _CHARACTER_INCHES = 0.08
 _DOTS_PER_INCH = 150
@@ -77,6 +78,25 @@ def training_curves(curves: Mapping[str, Mapping[str, Mapping[str, Any]]]) -> Fi
     return figure
 
 
+def trust(metrics: Mapping[str, Mapping[str, Any]]) -> Figure:
+    """Draw how far dreams can be trusted: errors by horizon beside baselines, and whether the model knows its errors.
+
+    `metrics` follows schema `fit_world_model`; each graph has a row. Below 1, a dream is better than its baseline.
+    """
+    columns = 2 if any("calibration" in found for found in metrics.values()) else 1
+    figure = _figure(columns, rows=len(metrics))
+    panels = figure.subplots(len(metrics), columns, squeeze=False)
+    for row, (graph, found) in zip(panels, metrics.items(), strict=True):
+        _errors_by_horizon(row[0], found["open_loop"])
+        row[0].set(title=graph, xlabel="imagined steps", ylabel="error / baseline's")
+        row[0].legend()
+        if "calibration" in found:
+            _calibration(row[1], found["calibration"])
+            row[1].set(title=graph, xlabel="nominal, %", ylabel="share of errors within, %")
+            row[1].legend()
+    return figure
+
+
 def temperature_sweep(metrics: Mapping[str, Mapping[str, Any]]) -> Figure:
     """Scores in the dream and in the real environment by temperature, and the random agent's real score.
 
@@ -116,6 +136,37 @@ def improvement(metrics: Mapping[str, Mapping[str, Mapping[str, Mapping[str, Any
     figure.supylabel("improvement, %")
     handles = [Line2D([], [], color=colour, label=method) for method, colour in colours.items()]
     figure.legend(handles=handles, loc="outside upper center", ncols=len(handles) or 1)
+    return figure
+
+
+def learned_curves(curves: Mapping[str, Mapping[str, Mapping[str, Any]]]) -> Figure:
+    """Lines of what each method has saved by evaluations past greedy search's, with bands over seeds; a panel a graph.
+
+    `curves` follows schema `curves`; those named "..., low" and "..., high" are the ends of another's band.
+    """
+    methods = dict.fromkeys(name for drawn in curves.values() for name in drawn if ", " not in name)
+    colours = {method: f"C{number}" for number, method in enumerate(methods)}
+    columns = min(_PANELS_IN_A_ROW, len(curves))
+    lines = -(-len(curves) // columns)
+
+    figure = Figure(figsize=(_SMALL_PANEL_INCHES * columns, _SMALL_PANEL_INCHES * 0.9 * lines), layout="constrained")
+    panels = figure.subplots(lines, columns, squeeze=False).flatten()
+    for axes, (graph, drawn) in zip(panels, curves.items(), strict=False):
+        for method in [method for method in methods if method in drawn]:
+            curve, colour = drawn[method], colours[method]
+            axes.plot(curve["step"], curve["value"], color=colour, linewidth=1, drawstyle="steps-post")
+            ends = [drawn[end]["value"] for end in (f"{method}, low", f"{method}, high") if end in drawn]
+            if ends:
+                axes.fill_between(curve["step"], *ends, color=colour, alpha=0.2, linewidth=0, step="post")
+        axes.set_title(graph, fontsize="small")
+        axes.set_xscale("symlog", linthresh=_LINEAR_EVALUATIONS)
+        axes.tick_params(labelsize="small")
+    for axes in panels[len(curves) :]:
+        axes.set_axis_off()
+    figure.supxlabel("evaluations past greedy")
+    figure.supylabel("improvement, %")
+    handles = [Line2D([], [], color=colour, label=method) for method, colour in colours.items()]
+    figure.legend(handles=handles, loc="outside upper center", ncols=len(handles) or 1, fontsize="small")
     return figure
 
 
@@ -169,6 +220,21 @@ def rule_counts(rules_applied: Mapping[str, Mapping[str, Mapping[str, int]]], me
     rules = sorted({rule for counts in by_graph for rule, count in counts.items() if count})
     rows = {rule: [counts.get(rule, 0) for counts in by_graph] for rule in rules}
     return dict(sorted(rows.items(), key=lambda row: -sum(row[1])))
+
+
+def _errors_by_horizon(axes: Axes, rows: Sequence[Mapping[str, Any]]) -> None:
+    for target in dict.fromkeys(row["target"] for row in rows):
+        shown = [(row["horizon"], row["error"]) for row in rows if row["target"] == target and row["error"]["baseline"]]
+        ratios = [error["value"] / error["baseline"] for _, error in shown]
+        axes.plot([horizon for horizon, _ in shown], ratios, marker="o", label=target)
+    axes.axhline(1, color="grey", linewidth=0.8)
+
+
+def _calibration(axes: Axes, rows: Sequence[Mapping[str, Any]]) -> None:
+    nominal = [row["nominal_percent"] for row in rows]
+    for key, label in (("value", "calibrated"), ("baseline", "as learned")):
+        axes.plot(nominal, [100 * row["share"][key] for row in rows], marker="o", label=label)
+    axes.plot([0, 100], [0, 100], color="grey", linewidth=0.8)
 
 
 def _scores_by_temperature(axes: Axes, sweep: Mapping[str, Any]) -> None:

@@ -13,7 +13,7 @@ from rlflow.errors import InputError, RLFlowError
 STAGES = tuple(name for name in schemas.names() if schemas.schema(name)["title"] == f"data/results/{name}/metrics.json")
 """Stages and studies: those that have a schema for their metrics."""
 _SCHEMA_BY_FILE = {name: name for name in ("bench", "conformance", "curves", "exports", "fuzz", "rules_applied")}
-_SCHEMA_BY_FILE |= {"big_model": "bench", "latency": "headroom_latency"}
+_SCHEMA_BY_FILE |= {"big_model": "bench", "latency": "headroom_latency", "summary": "learned_summary"}
 # Published numbers are rounded; percentages agree with the costs beside them to this many points.
 _PERCENT_POINTS = 0.05
 

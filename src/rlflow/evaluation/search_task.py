@@ -13,10 +13,10 @@ Invariant: searches have nothing in common but the files that they are made from
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rlflow.cost.base import CostContext, CostModel
 from rlflow.cost.models import COST_MODELS
@@ -26,6 +26,9 @@ from rlflow.optimise.methods import METHODS
 from rlflow.optimiser import Budget, OptimisationResult
 from rlflow.rules import library
 from rlflow.rules.matching.rewriter import Rewriter
+
+if TYPE_CHECKING:
+    from rlflow.optimise.methods import MethodFactory
 
 
 @dataclass(frozen=True)
@@ -51,13 +54,13 @@ class Finding:
     wall_time_s: float
 
 
-def carried_out(task: SearchTask) -> Finding:
-    """Search. Raises what reading the model, making the method and pricing raise."""
+def carried_out(task: SearchTask, methods: Callable[[str], MethodFactory] = METHODS.get) -> Finding:
+    """Search by one of these methods. Raises what reading the model, making the method and pricing raise."""
     graph, rules = from_onnx(task.model), library.load()
     rewriter, make_prices, make_method = (
         Rewriter(rules.rules),
         COST_MODELS.get(task.cost_model),
-        METHODS.get(task.method),
+        methods(task.method),
     )
     started = time.perf_counter()
     cost_model = make_prices(task.context)

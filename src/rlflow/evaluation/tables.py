@@ -119,6 +119,36 @@ its noise.
 """
 
 
+def learned_table(metrics: Metrics, together: Mapping[str, Any], evaluations: int) -> str:
+    """A Markdown table of what every method has saved after so many evaluations past greedy search's.
+
+    `metrics` and `together` follow the schemas `learned` and `learned_summary`.
+    """
+    compared, name = methods_of(metrics), f"improvement_percent_{evaluations}"
+    rows = [["graph", *compared, "best known"], [":--", *("--:" for _ in compared), "--:"]]
+    for graph, methods in metrics.items():
+        cells = [_with_arm(methods[method], name) if method in methods else "" for method in compared]
+        known = together["best_known"][graph]
+        rows.append([graph, *cells, f"{known['improvement_percent']:.2f} *{known['method']}*"])
+    shares = together["gap_closed"][str(evaluations)]
+    rows.append(["share of the gap", *(_with_arm(shares[m], "share") if m in shares else "" for m in compared), "1.00"])
+    return "".join("| " + " | ".join(row) + " |\n" for row in rows) + _LEARNED_LEGEND
+
+
+_LEARNED_LEGEND = """
+Savings in percent, means over seeds with half of their 95 % intervals. All but the best known are read at the same
+number of evaluations past greedy search's. *Share of the gap*: from greedy search to the best known, mean over the
+graphs that have one.
+"""
+
+
+def _with_arm(row: Mapping[str, Any], name: str) -> str:
+    """A mean and half its interval, which is left out where it is empty or unknown."""
+    interval = row[f"{name}_ci95"]
+    arm = (interval[1] - interval[0]) / 2 if interval else 0.0
+    return f"{row[name]:.2f} ± {arm:.2f}" if arm else f"{row[name]:.2f}"
+
+
 def _share(share: float | None, noise: float | None) -> str:
     return "-" if share is None else f"{share:.3f} ± {noise:.3f}"
 

@@ -50,7 +50,8 @@ class Row(NamedTuple):
 class IntegerProgram:
     """The program over some of a problem's choices. Column i is x of choice `kept[i]`; the columns of y come after.
 
-    Prices are scaled so that `unit_ms` counts 1000, because the solver's tolerances are absolute.
+    Prices are scaled so that `unit_ms` counts 1000, because the solver's tolerances are absolute. A loop of which the
+    needed class is made by no choice that is kept is no loop any more.
     """
 
     problem: Problem
@@ -101,7 +102,7 @@ class IntegerProgram:
         lower[[self.y[root] for root in self.problem.wanted]] = 1.0
         choices = [self.problem.choices[number] for number in self.kept]
         prices[: len(choices)] = [choice.price_ms * self.scale + choice.rank * _RANK for choice in choices]
-        rows = [*self._rows, *map(self._loop_row, self.loops)]
+        rows = [*self._rows, *(self._loop_row(loop) for loop in self.loops if loop.needed in self.y)]
         limits = (np.array([row.low for row in rows]), np.array([row.high for row in rows]))
         return {
             "c": prices,

@@ -17,8 +17,12 @@ from rlflow.trajectory.record import Trajectory
 from rlflow.trajectory.replay import recorded_match
 
 
-def replay_into(egraph: ModelEGraph, graph: Graph, trajectory: Trajectory, rewriter: Rewriter) -> dict[Ref, ClassId]:
-    """Add the graphs along a trajectory from `graph`, and return the classes of the values of all of them.
+def replay_into(
+    egraph: ModelEGraph, graph: Graph, trajectory: Trajectory, rewriter: Rewriter
+) -> tuple[Graph, dict[Ref, ClassId]]:
+    """Add the graphs along a trajectory from `graph`; return the last, and the classes of the values of all of them.
+
+    The last is numbered as the steps number it here, which need not be as where they were recorded.
 
     `egraph` must have begun with `graph`. Raises `ReplayError` if a step is not possible.
     """
@@ -32,7 +36,7 @@ def replay_into(egraph: ModelEGraph, graph: Graph, trajectory: Trajectory, rewri
             first = egraph.insert(node, [classes[ref] for ref in node.inputs if ref is not None])
             classes |= {Ref(identifier, place): first + place for place in range(len(node.types))}
         egraph.rebuild()
-    return classes
+    return graph, classes
 
 
 def _use(egraph: ModelEGraph, classes: dict[Ref, ClassId], match: Match) -> None:

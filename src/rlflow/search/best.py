@@ -76,17 +76,20 @@ class Best(Search):
 
 def _part(work: Workspace, total: Budget, part: float) -> Budget:
     """Return the budget that ends when this part of what is left of the total is spent."""
-    time_s, expansions = total.time_s, total.expansions
+    time_s, expansions, evaluations = total.time_s, total.expansions, total.evaluations
     if time_s is not None:
         time_s = work.elapsed_s + max(0.0, part * (time_s - work.elapsed_s))
     if expansions is not None:
         expansions = work.expansions + max(1, round(part * (expansions - work.expansions)))
-    return replace(total, time_s=time_s, expansions=expansions)
+    if evaluations is not None:
+        done = work.effort.rewrites
+        evaluations = done + max(1, round(part * (evaluations - done)))
+    return replace(total, time_s=time_s, expansions=expansions, evaluations=evaluations)
 
 
 def _overall(on_progress: OnProgress, work: Workspace, total: Budget) -> OnProgress:
     """Return what a member calls with its progress, for one that shows that of the whole."""
-    return lambda _, text: on_progress(total.fraction(work.elapsed_s, work.expansions), text)
+    return lambda _, text: on_progress(total.fraction(work.elapsed_s, work.expansions, work.effort.rewrites), text)
 
 
 SEARCHES: Mapping[str, Callable[..., Search]] = {

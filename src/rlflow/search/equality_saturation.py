@@ -116,12 +116,12 @@ class EqualitySaturation(Search):
         price, egraph = self._prices(start), ModelEGraph.from_graph(start.graph)
         way = work.trajectory(start, best)
         rewriter = SharingRewriter(some_rules(work.rewriter, [step.rule for step in way.steps]))
-        classes = replay_into(egraph, start.graph, way, rewriter)
+        replayed, classes = replay_into(egraph, start.graph, way, rewriter)
         exploration = self._explored(work, egraph, EMatcher(rules, start.graph.header, price))
         if work.is_out_of_time:
             return _out_of_time(work, best)
         extraction = ModelProblem.of(egraph, price)
-        solution = self._extracted(work, extraction, extraction.solution(best.graph, classes, "seed"))
+        solution = self._extracted(work, extraction, extraction.solution(replayed, classes, "seed"))
         if solution is None or work.is_out_of_time:
             return _out_of_time(work, best)
         chosen = self._cheapest(work, extraction, solution, start.graph)

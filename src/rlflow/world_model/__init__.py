@@ -1,4 +1,4 @@
-"""V and M: the learned model of the substitution environment, and the dream made of it."""
+"""Learned models of the substitution environment, and the dreams made of them."""
 
 from rlflow.extras import require
 

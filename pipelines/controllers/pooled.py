@@ -1,0 +1,121 @@
+"""The controller over (rule, location), trained in the dream of one vector."""
+
+import dataclasses
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from rlflow.agents.dream_training import DreamTraining
+from rlflow.agents.policy_optimiser import judge_on
+from rlflow.agents.pooled.config import ControllerConfig
+from rlflow.agents.pooled.controller import Controller
+from rlflow.agents.pooled.dream_training import train_in_dream
+from rlflow.agents.pooled.policy_optimiser import PooledPolicyOptimiser
+from rlflow.agents.scores import mean_improvement_percent
+from rlflow.agents.selection import Judge
+from rlflow.cost.base import CostModel
+from rlflow.environments import EnvironmentConfig
+from rlflow.representation.rollouts import Rollouts
+from rlflow.rules.library import Library
+from rlflow.rules.matching.rewriter import Rewriter
+from rlflow.tracking.factories import agent_rules, graph_of
+from rlflow.tracking.stage import Stage
+from rlflow.world_model.pooled.config import DreamConfig
+from rlflow.world_model.pooled.dream_env import Starts, visited_states
+from rlflow.world_model.pooled.model import WorldModel
+from rlflow.world_model.settings import read_config
+
+
+@dataclass(frozen=True)
+class PooledSchool:
+    """All that it takes to train controllers for one graph, and to try them on it.
+
+    random_percent: what a random agent saves, as the mean over `random_episodes`.
+    """
+
+    model: WorldModel
+    starts: Starts
+    dream: DreamConfig
+    config: ControllerConfig
+    judge: Judge[Controller]
+    random_percent: float
+    random_episodes: int
+
+    @classmethod
+    def of(cls, stage: Stage, cost_model: CostModel) -> "PooledSchool":
+        settings, rules = stage.settings, agent_rules(stage.input("data/rules"), stage.graph)
+        model = WorldModel.load(stage.input(f"data/world_models/{stage.graph}"))
+        rollouts = Rollouts.load(stage.input(f"data/rollouts/{stage.graph}"))
+
+        def alone(controller: Controller) -> PooledPolicyOptimiser:
+            return dataclasses.replace(
+                optimiser_of(stage, rules, cost_model, model, controller), sampled_episodes=0, candidates=1
+            )
+
+        return cls(
+            model,
+            visited_states(model, rollouts),
+            read_config(DreamConfig, settings["controller"]["dream"]),
+            read_config(ControllerConfig, settings["controller"]["ppo"]),
+            judge_on(graph_of(settings["graph"]), alone),
+            mean_improvement_percent(rollouts.episodes),
+            len(rollouts.episodes),
+        )
+
+    @property
+    def rounds(self) -> int:
+        """Updates of a training."""
+        return -(-self.config.total_steps // (self.dream.num_envs * self.config.steps_per_update))
+
+    @property
+    def dream_steps(self) -> int:
+        """Imagined steps of a training."""
+        return self.rounds * self.dream.num_envs * self.config.steps_per_update
+
+    def real_score_percent(self, controller: Controller) -> float:
+        """What the dream's score says of reality: the improvement by an episode, which is as long as a dream."""
+        return self.judge(controller).score_percent
+
+    def shortened(self, share: float, temperature: float) -> "PooledSchool":
+        """The same with a share of the training, in dreams of that temperature."""
+        config = dataclasses.replace(self.config, total_steps=round(share * self.config.total_steps))
+        return dataclasses.replace(self, config=config, dream=dataclasses.replace(self.dream, temperature=temperature))
+
+    def train(
+        self,
+        *,
+        seed: int,
+        checkpoint: Path,
+        on_round: Callable[[int, dict[str, float]], None],
+        judge: Judge[Any] | None = None,
+    ) -> DreamTraining[Controller]:
+        """Train one controller; only the judge, if there is one, takes real steps."""
+        return train_in_dream(
+            self.model,
+            self.starts,
+            self.dream,
+            self.config,
+            seed=seed,
+            checkpoint=checkpoint,
+            on_update=on_round,
+            judge=judge,
+        )
+
+
+def policy_of(stage: Stage, cost_model: CostModel) -> PooledPolicyOptimiser:
+    """The trained controller of one graph as an optimiser, with the rules that were chosen for it."""
+    model = WorldModel.load(stage.input(f"data/world_models/{stage.graph}"))
+    controller = Controller.load(stage.input(f"data/policies/{stage.graph}"))
+    rules = agent_rules(stage.input("data/rules"), stage.graph)
+    return optimiser_of(stage, rules, cost_model, model, controller)
+
+
+def optimiser_of(
+    stage: Stage, rules: Library, cost_model: CostModel, model: WorldModel, controller: Controller
+) -> PooledPolicyOptimiser:
+    """An optimiser with the settings of the stage's environment."""
+    environment = EnvironmentConfig(**stage.settings["environment"])
+    return PooledPolicyOptimiser(
+        rules, Rewriter(rules.rules), cost_model, model, controller, environment, seed=stage.seed
+    )

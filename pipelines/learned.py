@@ -1,0 +1,224 @@
+"""Find what learning is worth to a search on graphs of a family that it has had no lesson of.
+
+    python pipelines/learned.py                                        conf/learned.yaml as it is
+    python pipelines/learned.py 'seeds=[0]' 'graphs=[squeezenet1_1_gpu]'             a part of it
+
+The figures go to data/results/learned, after each graph and seed what there is, so that a study that is cut short has
+published something. A search that has ended is kept until all have, so that a study that was killed goes on where it
+was.
+"""
+
+import json
+import logging
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cache, partial
+from pathlib import Path
+from typing import Any
+
+import hydra
+from omegaconf import DictConfig, OmegaConf
+
+from rlflow.agents.tokens.left_out import policy_without
+from rlflow.agents.tokens.token_policy import FILE
+from rlflow.cli.progress import progress_bar
+from rlflow.errors import RLFlowError
+from rlflow.evaluation import figures
+from rlflow.evaluation.cell_pool import kept_row
+from rlflow.evaluation.learned import DEPTH_TRANSFER, GREEDY, LEARNED, Cell, Key, Row, Rows, run_cells
+from rlflow.evaluation.learned_summary import curves, summary
+from rlflow.evaluation.results import write_results
+from rlflow.evaluation.tables import learned_table
+from rlflow.optimiser import Budget
+from rlflow.runtime.isolation import Limits, call_isolated
+from rlflow.tracking.factories import cost_context_of
+from rlflow.tracking.run import numbers
+from rlflow.tracking.study import OptionOf, checkpoint, graph_files, options_of, study_run
+from rlflow.world_model.settings import read_config
+from rlflow.world_model.tokens.config import TokenModelConfig
+
+RESULTS = Path("data/results/learned")
+TRAINED = (LEARNED, DEPTH_TRANSFER)
+TAUGHT = (*TRAINED, "rule_mean", "untrained")
+"""The methods that need the folder of a policy; only the first two have cost what it took to train it."""
+DEEP = (DEPTH_TRANSFER, "replayed")
+"""The methods that carry over what was done on a graph with fewer layers."""
+GUIDED = (*TAUGHT, "chains_random")
+"""The methods that count their evaluations past greedy search's themselves."""
+
+log = logging.getLogger(__name__)
+
+
+@hydra.main(version_base="1.3", config_path="../conf", config_name="learned")
+def learned(config: DictConfig) -> None:
+    settings: Any = OmegaConf.to_container(config, resolve=True)
+    with (
+        checkpoint("learned", settings) as folder,
+        study_run("learned", settings) as run,
+        progress_bar("learned") as on_progress,
+    ):
+        study = Study(settings, options_of("learned"), folder)
+        units, rows = list(study.units()), dict[Key, Row]()
+        for done, unit in enumerate(units, start=1):
+            found = study.rows(unit, rows)
+            rows |= found
+            run.log(0, numbers({"/".join(map(str, key)): _scalars(row) for key, row in found.items()}))
+            on_progress(done / len(units), f"{unit.graph}, seed {unit.seed}: {', '.join(unit.methods)}")
+            if unit.methods != (GREEDY,):
+                _publish(Rows(rows, frozenset(settings["drawn"])), settings)
+
+        run.artifact(RESULTS)
+        if missing := [" ".join(map(str, key)) for unit in units for key in unit.keys if key not in rows]:
+            raise RLFlowError(f"without a result, to be tried again by the next run: {', '.join(missing)}")
+
+
+@dataclass(frozen=True)
+class Unit:
+    """What one process does: on one graph, with one seed, one method after another."""
+
+    graph: str
+    seed: int
+    methods: tuple[str, ...]
+
+    @property
+    def keys(self) -> list[Key]:
+        return [(self.graph, method, self.seed) for method in self.methods]
+
+
+@dataclass(frozen=True, eq=False)
+class Study:
+    """The searches of the study; each is made when its turn comes, since many need what others have found."""
+
+    settings: Any
+    option_of: OptionOf
+    folder: Path
+
+    def units(self) -> Iterator[Unit]:
+        """Greedy search first, then what else is run once, then one seed after another."""
+        graphs, seeds = self.settings["graphs"], self.settings["seeds"]
+        yield from (Unit(graph, seeds[0], (GREEDY,)) for graph in graphs)
+        yield from (Unit(graph, seeds[0], self._those("once", graph)) for graph in graphs)
+        yield from (Unit(graph, seed, self._those("drawn", graph)) for seed in seeds for graph in graphs)
+
+    def rows(self, unit: Unit, known: Mapping[Key, Row]) -> dict[Key, Row]:
+        """The rows of a unit, none if a search failed or needs one that did."""
+        greedy = known.get((unit.graph, GREEDY, self.settings["seeds"][0]))
+        if greedy is None and unit.methods != (GREEDY,):
+            return {}
+        evaluations = greedy["evaluations"] if greedy else 0
+        cells = {method: self._cell(key, evaluations) for method, key in zip(unit.methods, unit.keys, strict=True)}
+        kept = self.folder / f"{_name((unit.graph, unit.methods[0], unit.seed))}.json"
+        found = kept_row(kept, self.settings["longest_s"], run_cells, cells) or {}
+        return {(unit.graph, method, unit.seed): row for method, row in found.items()}
+
+    def _those(self, methods: str, graph: str) -> tuple[str, ...]:
+        """The methods of this setting that a graph has."""
+        is_deep = self.settings["cases"][graph]["small"] is not None
+        return tuple(method for method in self.settings[methods] if is_deep or method not in DEEP)
+
+    def _cell(self, key: Key, greedy: int) -> Cell:
+        graph, method, _ = key
+        case = self.settings["cases"][graph]
+        kind, context = _cost(self.option_of, case["cost"])
+        options, training = self._options(key), {}
+        if method in TRAINED:
+            trained_on = json.loads((options["folder"] / FILE).read_text())["trained_on"]
+            training = {name: trained_on[name] for name in ("training_s", "training_evaluations")}
+        return Cell(
+            model=self._model(case["graph"]),
+            method=method,
+            options=options,
+            budget=self._budget(method, greedy),
+            cost_model=kind,
+            context=context,
+            steps=self._steps(key),
+            **training,
+        )
+
+    def _options(self, key: Key) -> dict[str, Any]:
+        """The options of a method: those of conf/search, the seed, what it has been taught, and what it replays."""
+        graph, method, seed = key
+        case, most = self.settings["cases"][graph], max(self.settings["readings"])
+        if method == "replayed":
+            small = self.settings["cases"][case["small"]]["graph"]
+            steps = self._steps((case["small"], "equality_saturation", self.settings["seeds"][0]))
+            return {"model": self._model(small), "trajectory": steps}
+        if method in TAUGHT:
+            return {"seed": seed, "evaluations": most, "folder": self._policy(method, case, seed)}
+        if method in GUIDED:
+            return {"seed": seed, "evaluations": most}
+        options = self.option_of("search", method)["options"] | self.settings["options"].get(method, {})
+        return options | ({"seed": seed} if method in self.settings["drawn"] else {})
+
+    def _budget(self, method: str, greedy: int) -> Budget:
+        """The clock ends what is run once, where it has not ended by itself or by its evaluations."""
+        time_s = self.settings["time_s"] if method in self.settings["once"] else None
+        if method in (GREEDY, *GUIDED, *self.settings["finders"]):
+            return Budget(time_s)
+        most = self.settings["long"].get(method, max(self.settings["readings"]))
+        return Budget(time_s, evaluations=greedy + most)
+
+    def _policy(self, method: str, case: Any, seed: int) -> Path:
+        """The folder of the policy that has had no lesson of the family, unless the method is to know it."""
+        family = None if method == DEPTH_TRANSFER else case["family"]
+        lessons, folder = (Path(self.settings[name]).resolve() for name in ("lessons", "policies"))
+        config = read_config(TokenModelConfig, self.settings["policy"])
+        return _fitted(self.settings["longest_s"], family, case["taught_at"], lessons, config, folder, seed)
+
+    def _model(self, graph: str) -> Path:
+        return _file(self.option_of, self.folder, graph)
+
+    def _steps(self, key: Key) -> Path:
+        return self.folder / f"{_name(key)}.jsonl"
+
+
+def _name(key: Key) -> str:
+    return "-".join(map(str, key))
+
+
+@cache
+def _cost(option_of: OptionOf, cost: str) -> Any:
+    return cost_context_of(option_of("cost", cost))
+
+
+@cache
+def _file(option_of: OptionOf, folder: Path, graph: str) -> Path:
+    return graph_files({graph: option_of("graph", graph)}, folder, processes=1)[graph]
+
+
+@cache
+def _fitted(
+    longest_s: float, family: str | None, cost: str, lessons: Path, config: TokenModelConfig, folder: Path, seed: int
+) -> Path:
+    """`policy_without`, in a process of its own, since a fit would leave much memory behind."""
+    fit = partial(policy_without, family, cost, lessons, config, folder, seed=seed)
+    return call_isolated(Limits(longest_s), fit)
+
+
+def _scalars(row: Row) -> Row:
+    return {name: value for name, value in row.items() if name != "milestones"}
+
+
+def _publish(rows: Rows, settings: Any) -> None:
+    """Write metrics, summary, curves, table and picture."""
+    readings, long = settings["readings"], settings["long"]
+    metrics = {
+        graph: {
+            method: rows.figures(graph, method, [*readings, *([long[method]] if method in long else [])])
+            for method in rows.methods(graph)
+        }
+        for graph in rows.graphs
+    }
+    together = summary(rows, readings, max(long.values(), default=max(readings)), settings["headless"])
+    most = {method: long.get(method, max(readings)) for method in (GREEDY, *settings["once"], *settings["drawn"])}
+    drawn = curves(rows, settings["steps"], most)
+    RESULTS.mkdir(parents=True, exist_ok=True)
+    write_results(RESULTS / "metrics.json", metrics)
+    write_results(RESULTS / "summary.json", together)
+    write_results(RESULTS / "curves.json", drawn)
+    (RESULTS / "table.md").write_text(learned_table(metrics, together, max(readings)))
+    figures.save(figures.learned_curves(drawn), RESULTS / "curves.png")
+
+
+if __name__ == "__main__":
+    learned()

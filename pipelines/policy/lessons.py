@@ -1,0 +1,62 @@
+"""Hold the lessons that the policy learns from: all of them, or one worker's share.
+
+    python pipelines/policy/lessons.py                            those that nobody has held yet
+    python pipelines/policy/lessons.py workers=2 worker=1         every second one, beside another worker
+
+A lesson is kept as soon as it was held, so that a run that was killed goes on where it was. The run that is no worker's
+holds what workers have left over, and moves all to data/policy/lessons.
+"""
+
+import logging
+import shutil
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import hydra
+from omegaconf import DictConfig, OmegaConf
+
+from rlflow.agents.token_collection import Share
+from rlflow.agents.tokens.lesson_files import hold
+from rlflow.cli.progress import progress_bar
+from rlflow.cost.base import CostModel
+from rlflow.ir.graph import Graph
+from rlflow.rules import library
+from rlflow.tracking.course import Unit, units
+from rlflow.tracking.factories import cost_model_of, graph_of
+from rlflow.tracking.study import checkpoint_of, options_of, study_run
+
+LESSONS = Path("data/policy/lessons")
+SECTIONS = ("seed", "gain", "play", "lesson", "lessons")
+
+log = logging.getLogger(__name__)
+
+
+@hydra.main(version_base="1.3", config_path="../../conf", config_name="policy")
+def lessons(config: DictConfig) -> None:
+    settings: Any = OmegaConf.to_container(config, resolve=True)
+    share = Share(settings["worker"], settings["workers"])
+    course = units(settings, options_of("policy"))
+    own = course[share.worker :: share.workers]
+    folder = checkpoint_of("policy_lessons", {name: settings[name] for name in SECTIONS})
+    rules = library.load()
+    with study_run("policy_lessons", settings) as run, progress_bar("lessons") as on_progress:
+        for number, unit in enumerate(own):
+            record = hold(unit.lesson, unit.subject, folder, rules, partial(_made, unit))
+            figures = {name: getattr(record, name) for name in ("improvement_percent", "steps", "seconds")}
+            run.log(number, figures)
+            log.info("%s: %s", record.name, figures)
+            on_progress((number + 1) / len(own), f"{record.name}, {record.improvement_percent:.1f} %")
+
+    if share.workers == 1:
+        shutil.rmtree(LESSONS, ignore_errors=True)
+        LESSONS.parent.mkdir(parents=True, exist_ok=True)
+        shutil.move(folder, LESSONS)
+
+
+def _made(unit: Unit) -> tuple[Graph, CostModel]:
+    return graph_of(unit.subject.graph), cost_model_of(unit.subject.cost)
+
+
+if __name__ == "__main__":
+    lessons()

@@ -1,0 +1,25 @@
+"""Copy the policy into the library, with the data sheet that tells what it was trained on and where it fails."""
+
+from pathlib import Path
+
+from rlflow.agents.tokens.token_policy import TokenPolicy
+from rlflow.atomic_file import written_whole
+from rlflow.evaluation.policy_sheet import data_sheet
+from rlflow.evaluation.results import read_results
+
+POLICY = Path("data/policy/policy")
+RESULTS = Path("data/results/policy/metrics.json")
+SHIPPED = Path("src/rlflow/agents/shipped")
+SHEET = "data_sheet.md"
+
+
+def ship() -> None:
+    """Write the shipped files; the same policy and figures give the same files, byte for byte."""
+    sheet = data_sheet(read_results(RESULTS))
+    TokenPolicy.load(POLICY).save(SHIPPED)
+    with written_whole(SHIPPED / SHEET) as draft:
+        draft.write_text(sheet, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    ship()

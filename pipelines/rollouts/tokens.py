@@ -1,0 +1,67 @@
+"""Episodes over match tokens, in which every match is labelled with what it saves."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from rlflow.agents.token_collection import Share, TokenCollectionConfig, collect_tokens
+from rlflow.cost.base import CostModel
+from rlflow.environments.token_process import TokenProcess
+from rlflow.evaluation.results import Figure
+from rlflow.representation import token_archive
+from rlflow.representation.token_rollouts import TokenEpisode, TokenRollouts
+from rlflow.rules import library
+from rlflow.rules.matching.rewriter import Rewriter
+from rlflow.tracking.factories import graph_of
+from rlflow.tracking.stage import Stage
+
+
+def write_rollouts(
+    stage: Stage, cost_model: CostModel, on_episode: Callable[[int, float, float], None]
+) -> dict[str, Any]:
+    """Write the rollouts of one graph; returns their figures.
+
+    on_episode: called with the number, the return and the improvement at the end, in percent, of each.
+    """
+    settings = dict(stage.settings["rollouts"])
+    share = Share(settings.pop("worker"), settings.pop("workers"))
+    config = TokenCollectionConfig(**settings | {"greedy": tuple(settings["greedy"])})
+    rules = library.load(stage.input("data/rules/library.jsonl"))
+    process = TokenProcess(graph_of(stage.settings["graph"]), Rewriter(rules.rules), cost_model)
+
+    def told(number: int, episode: TokenEpisode) -> None:
+        on_episode(number, sum(step.reward for step in episode.steps), 100.0 - episode.states[-1].cost)
+
+    rollouts = collect_tokens(
+        process,
+        stage.graph,
+        config,
+        seed=stage.seed,
+        library_hash=rules.hash,
+        share=share,
+        checkpoint=stage.checkpoint,
+        on_episode=told,
+    )
+    token_archive.save(rollouts, stage.output(f"data/rollouts/{stage.graph}"))
+    return _figures(rollouts)
+
+
+def _figures(rollouts: TokenRollouts) -> dict[str, Any]:
+    episodes = rollouts.episodes
+    states = [state for episode in episodes for state in episode.states]
+    taken = [before.token[step.chosen] for e in episodes for before, step in zip(e.states, e.steps, strict=False)]
+    returns = [episode.states[0].cost - episode.states[-1].cost for episode in episodes]
+    best = max(100.0 - state.cost for state in states)
+    return {
+        "episodes": len(episodes),
+        "steps": rollouts.num_steps,
+        "evaluations": rollouts.evaluations,
+        "states": len(states),
+        "distinct_tokens": len(rollouts.tokens),
+        "labels": sum(int(state.count.sum()) for state in states),
+        "rules_available": len(set(rollouts.rule_of)),
+        "rules_applied": len({rollouts.rule_of[token] for token in taken}),
+        "mean_improvement_percent": Figure(float(np.mean(returns)), 0.0, "do_nothing", len(episodes)).to_json(),
+        "best_improvement_percent": Figure(best, 0.0, "do_nothing", len(episodes)).to_json(),
+    }

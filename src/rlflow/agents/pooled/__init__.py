@@ -1,0 +1,1 @@
+"""The paper's controller: a policy over (rule, location) that sees a graph through V and M."""

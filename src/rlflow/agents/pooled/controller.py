@@ -1,0 +1,113 @@
+"""C: a trained policy that acts on (z, h, counts, cost), in a dream and on real graphs alike."""
+
+import dataclasses
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from gymnasium import spaces
+
+from rlflow.agents import controller_files
+from rlflow.agents.pooled.config import ControllerConfig
+from rlflow.agents.pooled.factored_policy import FactoredPolicy
+from rlflow.nn.masking import perturbed
+from rlflow.world_model.pooled.latent_state import ObservationLayout, layout_of
+from rlflow.world_model.pooled.model import WorldModel
+from rlflow.world_model.settings import read_config
+
+
+@dataclass(frozen=True)
+class ControllerArguments:
+    """All that is needed to build the network again; stored as JSON beside the weights."""
+
+    rule_ids: tuple[str, ...]
+    library_hash: str
+    max_locations: int
+    layout: ObservationLayout
+    config: ControllerConfig
+
+    @classmethod
+    def of(cls, model: WorldModel, config: ControllerConfig) -> "ControllerArguments":
+        """Return the arguments of a controller that sees graphs through this world model."""
+        known = model.arguments
+        return cls(known.rule_ids, known.library_hash, known.max_locations, layout_of(model), config)
+
+
+@dataclass(frozen=True)
+class Controller:
+    """A policy, with the stable ids of the rules that its actions stand for."""
+
+    policy: FactoredPolicy
+    arguments: ControllerArguments
+
+    @torch.no_grad()
+    def act(
+        self,
+        observation: np.ndarray,
+        deterministic: bool = True,
+        generator: torch.Generator | None = None,
+    ) -> np.ndarray:
+        """Choose actions (..., 2) int64 for observations (..., size): the most probable ones, or drawn ones.
+
+        Unless `deterministic`, they are drawn with the generator.
+        """
+        flat = torch.from_numpy(observation).reshape(-1, self.arguments.layout.size)
+        distribution = self.policy.distribution(flat)
+        actions = distribution.mode() if deterministic else distribution.sample(generator)
+        return actions.numpy().reshape(*observation.shape[:-1], 2)
+
+    @torch.no_grad()
+    def likeliest_rewrites(
+        self, observation: np.ndarray, number: int, generator: torch.Generator | None = None
+    ) -> list[tuple[int, int]]:
+        """Return up to `number` valid (rule, location), the most probable first, without terminate.
+
+        The observation is (size,). With a generator they are drawn without replacement.
+        """
+        rules = torch.arange(len(self.arguments.rule_ids))
+        distribution = self.policy.distribution(torch.from_numpy(observation).expand(len(rules), -1))
+        rule = distribution.rule_log_probability[0, :-1, None]
+        pair = torch.where(torch.isfinite(rule), rule + distribution.location_log_probability(rules), -torch.inf)
+        score = pair.flatten() if generator is None else perturbed(pair.flatten(), generator)
+        values, indices = score.topk(min(number, len(score)))
+        locations = pair.shape[1]
+        return [divmod(int(i), locations) for value, i in zip(values, indices, strict=True) if torch.isfinite(value)]
+
+    def save(self, folder: Path) -> None:
+        """Write `controller.safetensors` and `controller.json`; equal policies give equal bytes."""
+        controller_files.save(self.policy, dataclasses.asdict(self.arguments), folder)
+
+    @classmethod
+    def load(cls, folder: Path) -> "Controller":
+        """Read what `save` wrote. Raises InputError where the folder holds no controller."""
+        return cls(*controller_files.load(folder, _arguments_of, new_policy))
+
+
+def _arguments_of(description: dict[str, Any]) -> ControllerArguments:
+    description["rule_ids"] = tuple(description["rule_ids"])
+    description["layout"] = ObservationLayout(**description["layout"])
+    description["config"] = read_config(ControllerConfig, description["config"])
+    return ControllerArguments(**description)
+
+
+def new_policy(arguments: ControllerArguments) -> FactoredPolicy:
+    """Return an untrained policy of the right shape."""
+    return FactoredPolicy(
+        spaces.Box(-np.inf, np.inf, (arguments.layout.size,), np.float32),
+        spaces.MultiDiscrete([len(arguments.rule_ids) + 1, arguments.max_locations]),
+        lambda _: arguments.config.learning_rate,
+        **policy_settings(arguments),
+    )
+
+
+def policy_settings(arguments: ControllerArguments) -> dict[str, Any]:
+    """Return the keyword arguments of `FactoredPolicy`."""
+    config = arguments.config
+    return {
+        "layout": arguments.layout,
+        "width": config.width,
+        "rule_embedding": config.rule_embedding,
+        "terminate_bias": config.terminate_bias,
+    }

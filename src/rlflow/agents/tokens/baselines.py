@@ -1,0 +1,157 @@
+"""Baselines of V: the same chains in an order drawn at random, by the means of rules, and by an untrained V.
+
+    search = chains_random(library, rewriter, cost_model, seed=0)
+    search = rule_mean(library, rewriter, cost_model, folder=Path("without-gpt2"), seed=0)
+    search = untrained(library, rewriter, cost_model, folder=Path("without-gpt2"), seed=0)
+
+All that chains do is left as it is, such as beginning with greedy search and trying nothing again where it looks the
+same, so that the difference to "rlflow" is what V knows. The folder is that of a policy.
+
+The invariant: neither random order nor the means of rules hold any match for too improbable to be tried.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, replace
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+import torch
+
+from rlflow.agents.tokens.guided_chains import ChainConfig, GuidedChains, guided_chains
+from rlflow.agents.tokens.token_judge import Opinion, TokenJudge, token_states
+from rlflow.agents.tokens.token_policy import TokenPolicy
+from rlflow.atomic_file import written_whole
+from rlflow.cost.base import CostModel
+from rlflow.errors import InputError
+from rlflow.ir.graph import Graph
+from rlflow.representation.token_rollouts import TokenRollouts
+from rlflow.rules.library import Library
+from rlflow.rules.matching.rewriter import Rewriter
+from rlflow.world_model.tokens.diagnostics import rule_means
+from rlflow.world_model.tokens.encoder_fit import edit_operators, token_labels
+from rlflow.world_model.tokens.model import TokenWorldModel
+
+_FILE = "rule_means.json"
+_NEVER = 1e-12  # a probability below which nothing lies
+_MOST_SURE = 1e-4  # the distance of a mean from 0 and 1, whose logits are infinite
+
+
+class RandomJudge:
+    """Draws an order of all matches whenever it is asked, and knows nothing of what they lead to."""
+
+    def __init__(self, seed: int, start: Graph, rewriter: Rewriter, cost_model: CostModel) -> None:
+        self._state_of = token_states(start, rewriter, cost_model)
+        self._rng = np.random.default_rng(seed)
+
+    def of(self, graph: Graph) -> Opinion:
+        """Draw an order."""
+        state = self._state_of(graph)
+        drawn = self._rng.random(len(state.matches))
+        nothing = np.zeros_like(drawn)
+        return Opinion(state, drawn, nothing, nothing)
+
+
+@dataclass(frozen=True)
+class RuleMeans:
+    """The average of what experts do with the matches of each rule, by its id: as V says it, the same of each match.
+
+    taken: the share of matches that they take; gain: the mean logarithm of what that leads to; saving: what a match
+    saves, in units of prices. Rules that lessons do not show have the mean over rules.
+    """
+
+    taken: Mapping[str, float]
+    gain: Mapping[str, float]
+    saving: Mapping[str, float]
+
+    @classmethod
+    def of(cls, rollouts: TokenRollouts) -> RuleMeans:
+        """Average what V would learn from."""
+        operators = edit_operators(rollouts.tokens, len(rollouts.vocabulary.operators))
+        labels = token_labels(rollouts.episodes, operators)
+        rules = [rollouts.rule_of[place] for place in labels.place.tolist()]
+        return cls(
+            _weighted_means(rules, labels.taken.numpy(), labels.taken_weight.numpy()),
+            _weighted_means(rules, labels.gain.numpy(), labels.gain_weight.numpy()),
+            rule_means(rollouts, rollouts.episodes),
+        )
+
+    @classmethod
+    def load(cls, folder: Path) -> RuleMeans:
+        """Read what `save` wrote. `InputError` if that is not there."""
+        try:
+            return cls(**json.loads((folder / _FILE).read_text(encoding="utf-8")))
+        except (OSError, ValueError, TypeError) as error:
+            raise InputError(
+                f"there are no means of rules in {folder} ({error}): make them with `RuleMeans.of`"
+            ) from None
+
+    def save(self, folder: Path) -> None:
+        """Write them beside a policy."""
+        with written_whole(folder / _FILE) as draft:
+            draft.write_text(json.dumps(asdict(self), indent=1) + "\n", encoding="utf-8")
+
+
+class RuleMeanJudge:
+    """Has the same opinion of all matches of a rule."""
+
+    def __init__(self, means: RuleMeans, start: Graph, rewriter: Rewriter, cost_model: CostModel) -> None:
+        self._state_of = token_states(start, rewriter, cost_model)
+        ids = [rule.id for rule in rewriter.rules]
+        share = np.clip(_by_rule(means.taken, ids), _MOST_SURE, 1 - _MOST_SURE)
+        self._taken = np.log(share) - np.log1p(-share)
+        self._gain, self._saving = _by_rule(means.gain, ids), _by_rule(means.saving, ids)
+
+    def of(self, graph: Graph) -> Opinion:
+        """Say of each match what is known of its rule."""
+        state = self._state_of(graph)
+        rules = [location.rule for location, _ in state.matches]
+        return Opinion(state, self._taken[rules], self._gain[rules], self._saving[rules])
+
+
+def chains_random(
+    library: Library, rewriter: Rewriter, cost_model: CostModel, *, seed: int = 0, evaluations: int = 2000
+) -> GuidedChains:
+    """Make the search by `RandomJudge`."""
+    config = ChainConfig(evaluations=evaluations, least_probability=_NEVER)
+    return guided_chains(partial(RandomJudge, seed), library, rewriter, cost_model, config, seed)
+
+
+def rule_mean(
+    library: Library, rewriter: Rewriter, cost_model: CostModel, *, folder: Path, seed: int = 0, evaluations: int = 2000
+) -> GuidedChains:
+    """Make the search by `RuleMeanJudge`. `InputError` if the folder holds no means."""
+    config = ChainConfig(evaluations=evaluations, least_probability=_NEVER)
+    judged_by = partial(RuleMeanJudge, RuleMeans.load(folder))
+    return guided_chains(judged_by, library, rewriter, cost_model, config, seed)
+
+
+def untrained(
+    library: Library, rewriter: Rewriter, cost_model: CostModel, *, folder: Path, seed: int = 0, evaluations: int = 2000
+) -> GuidedChains:
+    """Make the search by a network as that of the policy, with the weights that `seed` gives a new one."""
+    policy = TokenPolicy.load(folder)
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        model = TokenWorldModel(policy.model.arguments).eval().requires_grad_(False)
+    config = replace(policy.chains, evaluations=evaluations)
+    return guided_chains(partial(TokenJudge, model), library, rewriter, cost_model, config, seed)
+
+
+def _weighted_means(rules: list[str], values: np.ndarray, weights: np.ndarray) -> dict[str, float]:
+    """Return the weighted mean of each rule that has any weight."""
+    total, weight = defaultdict[str, float](float), defaultdict[str, float](float)
+    for rule, value, of_value in zip(rules, values.tolist(), weights.tolist(), strict=True):
+        total[rule] += value * of_value
+        weight[rule] += of_value
+    return {rule: total[rule] / weight[rule] for rule in sorted(weight) if weight[rule] > 0}
+
+
+def _by_rule(means: Mapping[str, float], rules: list[str]) -> np.ndarray:
+    """Return (R,) the mean of each rule, for one that has none the mean over rules."""
+    other = float(np.mean(list(means.values()))) if means else 0.0
+    return np.array([means.get(rule, other) for rule in rules])

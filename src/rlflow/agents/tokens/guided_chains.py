@@ -1,0 +1,276 @@
+"""Chains of rewrites in the order of what V has learned from experts, each checked on the real graph.
+
+Greedy search takes what saves most and so closes ways that open only later: a fused product no longer lets a slice
+pass. This search begins where greedy began. From each state it tries the rewrite that an expert most likely takes, then
+the likeliest that touches what the last ones made, and so on; as soon as the graph is cheaper than where the chain
+began, the chain is kept. One that gets nowhere is undone, and not tried again where it looks the same:
+
+    state   p(an expert takes it), and what it leads to     chain: the first by one of three orders of the two,
+                                                            then by p among those next to the last steps
+    next    the first state on a chain that is cheaper; none: greedy descent, and another climb in another order
+
+The first climbs go by V alone, and price nothing but what they take. They end soon where V knows little; chains that
+look at every price (`search.chains`) follow, from the original again. Climbs with noise come last, until the
+evaluations end. The noise is shared by all matches of a rule: it is the order of kinds of rewrites that leads
+elsewhere, not the order of places.
+
+The invariant: what is returned is never dearer than what greedy search finds, whose result is the first candidate.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from rlflow.agents.tokens.preference import ORDERS, Preference
+from rlflow.agents.tokens.token_judge import Judge, JudgeOf, Opinion
+from rlflow.cost.base import CostModel
+from rlflow.errors import InputError
+from rlflow.ir.graph import Graph
+from rlflow.ir.preview import runs
+from rlflow.optimiser import OnProgress, State, Workspace
+from rlflow.rules.library import Library
+from rlflow.rules.matching.rewriter import Location, Rewriter
+from rlflow.rules.matching.sharing import SharingRewriter
+from rlflow.search.base import Search
+from rlflow.search.chains import Chains
+from rlflow.search.greedy import Greedy, descend, enough_ms, saves
+from rlflow.search.locality import Surroundings, surroundings_in
+from rlflow.search.seeding import seeded
+
+_NEAR = 4  # edges: what lies farther from a chain's first step hardly ever changes where it leads
+_TRIES = 4  # continuations of a chain of which the first that leads to a new graph is taken
+_IDLE = 20  # climbs in a row that carry out no rewrite, after which none is expected to
+
+
+@dataclass(frozen=True)
+class ChainConfig:
+    """Settings of the search.
+
+    - `length`: rewrites of a chain at most; `least_probability`: below it, a rewrite is not tried.
+    - `failure_penalty`: taken off the logit of a first step each time that a chain from one that looks like it failed.
+    - `orders`: of first steps (`preference.ORDERS`), one climb each without noise; later climbs draw one of them.
+    - `by_price`: of the evaluations that are left after those climbs, the share of the chains that look at prices.
+    - `noise`: scales of the noise of which later climbs draw one; `from_start`: the share of them that begins at the
+      original, the others on the best way so far; `evaluations_per_climb`: rewrites after which such a climb ends.
+    - `evaluations`: rewrites carried out after which no climb goes on, those of greedy search aside.
+    """
+
+    length: int = 12
+    least_probability: float = 0.02
+    failure_penalty: float = 3.0
+    orders: tuple[str, ...] = ("confident", "patient", "far_sighted")
+    by_price: float = 0.5
+    noise: tuple[float, ...] = (1.0, 2.0, 3.0)
+    from_start: float = 0.7
+    evaluations_per_climb: int = 400
+    evaluations: int = 2000
+
+    def __post_init__(self) -> None:
+        unknown = [order for order in self.orders if order not in ORDERS]
+        if unknown or not self.orders:
+            missing, known = ", ".join(unknown) or "at all", ", ".join(ORDERS)
+            raise InputError(f"rlflow: there is no order of first steps {missing}; choose among {known}")
+
+
+@dataclass(frozen=True)
+class _Climbing:
+    """One search: the workspace, whose opinion counts, and where the evaluations end."""
+
+    work: Workspace
+    judge: Judge
+    limit: int
+
+    @property
+    def is_over(self) -> bool:
+        return self.work.is_spent or self.work.effort.rewrites >= self.limit
+
+
+@dataclass
+class _Memory:
+    """The chains of one climb that got nowhere.
+
+    failed: surroundings of their first steps, which are not tried again; failures: how often one that looks like that
+    failed, by the key of its token; seen: graphs to which a first step has led.
+    """
+
+    failed: set[Surroundings] = field(default_factory=set)
+    failures: Counter[bytes] = field(default_factory=Counter)
+    seen: set[str] = field(default_factory=set)
+
+    def failures_of(self, opinion: Opinion) -> np.ndarray:
+        """(M,): how often a first step failed that looks like each match."""
+        of_kind = np.array([self.failures[token.key] for token in opinion.state.tokens], dtype=np.float64)
+        return of_kind[opinion.state.token_of]
+
+
+@dataclass(frozen=True)
+class GuidedChains(Search):
+    """Ends with its evaluations or the budget, or where no rewrite is probable enough to be tried.
+
+    The rewriter must share, as that of the experts did. `judged_by` makes whoever has an opinion: V (`TokenJudge`), or
+    what V is compared with.
+    """
+
+    judged_by: JudgeOf
+    greedy: Search
+    chains: Search
+    config: ChainConfig = field(default_factory=ChainConfig)
+    seed: int = 0
+    name: str = "rlflow"
+
+    def improve(self, work: Workspace, state: State, on_progress: OnProgress | None = None) -> State:
+        if work.rewriter.matching != SharingRewriter.matching:
+            raise InputError(
+                "rlflow goes on in a workspace of sharing matching, as that of the experts whom it has learned from "
+                "was: give it a SharingRewriter"
+            )
+        best = min(state, seeded(work, self.greedy, work.budget), key=lambda s: s.runtime_ms)
+        end = work.effort.rewrites + self.config.evaluations
+        climbing = _Climbing(work, self.judged_by(state.graph, work.rewriter, self.cost_model), end)
+        rng = np.random.default_rng(self.seed)
+        number = idle = 0
+        while not climbing.is_over and idle < _IDLE:
+            evaluated = work.effort.rewrites
+            found = self._found(number, climbing, state, best, rng)
+            if saves(work, best, found):
+                best = found
+            number += 1
+            idle = 0 if work.effort.rewrites > evaluated else idle + 1
+            if on_progress:
+                done = 1 - (end - work.effort.rewrites) / self.config.evaluations
+                on_progress(max(work.fraction, done), f"best {best.runtime_ms:.3f} ms after {number} climbs")
+        return best
+
+    def _found(self, number: int, climbing: _Climbing, start: State, best: State, rng: np.random.Generator) -> State:
+        """Return where the climb of this number ends."""
+        orders, quiet = self.config.orders, np.zeros(len(self.rewriter.rules))
+        if number < len(orders):
+            return self._climb(climbing, start, Preference(orders[number], quiet))
+        if number == len(orders):
+            return self._chained_by_price(climbing, start)
+        noise = float(rng.choice(self.config.noise)) * rng.gumbel(size=quiet.shape)
+        path = best.path()
+        begin = start if rng.random() < self.config.from_start else path[int(rng.integers(len(path)))]
+        end = min(climbing.limit, climbing.work.effort.rewrites + self.config.evaluations_per_climb)
+        return self._climb(replace(climbing, limit=end), begin, Preference(str(rng.choice(orders)), noise))
+
+    def _chained_by_price(self, climbing: _Climbing, start: State) -> State:
+        """Return what chains that look at every price make of the start with their share of the evaluations."""
+        work, budget = climbing.work, climbing.work.budget
+        share = round(self.config.by_price * (climbing.limit - work.effort.rewrites))
+        if share < 1:
+            return start
+        end = work.effort.rewrites + share
+        work.budget = replace(budget, evaluations=min(end, budget.evaluations or end))
+        found = self.chains.improve(work, start)
+        work.budget = budget
+        return found
+
+    def _climb(self, climbing: _Climbing, start: State, preference: Preference) -> State:
+        return descend(climbing.work, self._climbed(climbing, start, preference))
+
+    def _climbed(self, climbing: _Climbing, state: State, preference: Preference) -> State:
+        """Take one chain after another, each of which ends at a cheaper graph, until none does."""
+        memory = _Memory()
+        chained: State | None = state
+        while chained is not None:
+            state = chained
+            chained = self._next_chain(climbing, state, preference, memory)
+        return state
+
+    def _next_chain(self, climbing: _Climbing, state: State, preference: Preference, memory: _Memory) -> State | None:
+        surroundings = surroundings_in(state.graph, _NEAR)
+        opinion = climbing.judge.of(state.graph)
+        order = preference.first(opinion) - self.config.failure_penalty * memory.failures_of(opinion)
+        for number in _likely(opinion, order, self.config.least_probability):
+            location, match = opinion.state.matches[number]
+            place = surroundings(match)
+            if place in memory.failed:
+                continue
+            found = self._chain(climbing, preference, state, location, memory.seen)
+            if found is not None or climbing.is_over:
+                return found
+            memory.failed.add(place)
+            memory.failures[opinion.key_of(number)] += 1
+        return None
+
+    def _chain(
+        self, climbing: _Climbing, preference: Preference, start: State, first: Location, seen: set[str]
+    ) -> State | None:
+        """Return the first state on a chain that is cheaper than its start; None if there is none."""
+        enough, state = enough_ms(start), climbing.work.step(start, first)
+        if state.runtime_ms < enough:
+            return state
+        if state.hash in seen:
+            return None
+        seen.add(state.hash)
+        passed, changed = {start.hash, state.hash}, set(_changed(start.graph, state.graph))
+        for _ in range(self.config.length - 1):
+            following = self._continued(climbing, preference, state, changed, passed)
+            if following is None:
+                return None
+            passed.add(following.hash)
+            changed.update(_changed(state.graph, following.graph))
+            state = following
+            if state.runtime_ms < enough:
+                return state
+        return None
+
+    def _continued(
+        self, climbing: _Climbing, preference: Preference, state: State, changed: set[int], passed: set[str]
+    ) -> State | None:
+        """Return the state after the likeliest rewrite near the changed nodes that leads to a graph not passed."""
+        opinion, near = climbing.judge.of(state.graph), _neighbourhood(state.graph, changed)
+        tries = 0
+        for number in _likely(opinion, preference.following(opinion), self.config.least_probability):
+            location, match = opinion.state.matches[number]
+            if near.isdisjoint(match.nodes) and not any(ref.node in near for ref in match.bindings.values()):
+                continue
+            if climbing.is_over or tries == _TRIES:
+                return None
+            tries += 1
+            following = climbing.work.step(state, location)
+            if following.hash not in passed:
+                return following
+        return None
+
+
+def guided_chains(
+    judged_by: JudgeOf, library: Library, rewriter: Rewriter, cost_model: CostModel, config: ChainConfig, seed: int = 0
+) -> GuidedChains:
+    """Make the search with the rules of a rewriter, which need not share."""
+    greedy = Greedy(library, Rewriter(rewriter.rules), cost_model)
+    sharing = rewriter if isinstance(rewriter, SharingRewriter) else SharingRewriter(rewriter.rules)
+    chains = Chains(library, sharing, cost_model)
+    return GuidedChains(library, sharing, cost_model, judged_by, greedy, chains, config, seed)
+
+
+def _likely(opinion: Opinion, order: np.ndarray, least: float) -> Iterator[int]:
+    """Yield the numbers of matches that are probable enough, the first by order before others."""
+    threshold = np.log(least) - np.log1p(-least)
+    for number in np.argsort(-order, kind="stable"):
+        if opinion.taken[number] >= threshold:
+            yield int(number)
+
+
+def _changed(before: Graph, after: Graph) -> Iterator[int]:
+    """Yield the nodes that the last edit added, and those whose operands it changed."""
+    if after.edit is None:
+        return
+    yield from after.edit.change.added
+    yield from (i for i in after.edit.change.touched if after.nodes[i] is not before.nodes.get(i))
+
+
+def _neighbourhood(graph: Graph, changed: set[int]) -> set[int]:
+    """The changed nodes that are still there, and those next to them."""
+    near: set[int] = set()
+    for identifier in changed:
+        if identifier in graph.nodes:
+            near.add(identifier)
+            near.update(graph.consumers[identifier])
+            near.update(i for i in graph.nodes[identifier].sources if runs(graph.nodes[i]))
+    return near

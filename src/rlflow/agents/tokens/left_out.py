@@ -1,0 +1,81 @@
+"""Policies without a lesson of one family of models, to which the graphs of that family are new.
+
+    place = policy_without("gpt2", "analytic", Path("lessons"), config, Path("policies"), seed=0)
+    TokenPolicy.load(place), RuleMeans.load(place)
+
+A family is an entry of the zoo: gpt2 at any width, of any number of layers and with any head. `trained_on` of such a
+policy says which lessons it had and what they and the fit took.
+
+The invariant: a folder bears a digest of all that its policy depends on, the code aside, and is complete or not there.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import time
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from rlflow.agents.tokens.baselines import RuleMeans
+from rlflow.agents.tokens.guided_chains import ChainConfig
+from rlflow.agents.tokens.lesson_files import LessonRecord, read, read_records
+from rlflow.agents.tokens.token_policy import FILE, TokenPolicy
+from rlflow.errors import InputError
+from rlflow.world_model.tokens.config import TokenModelConfig
+from rlflow.world_model.tokens.trainer import fit_token_model
+
+
+def family_of(record: LessonRecord) -> str:
+    """Return the family of the model that a lesson is about."""
+    return str(record.subject.graph["entry"])
+
+
+def lessons_without(family: str | None, cost: str, lessons: Path) -> list[LessonRecord]:
+    """Return the lessons of all other families at this kind of prices, all of them for None.
+
+    `InputError` if there are none.
+    """
+    records = [record for record in read_records(lessons) if record.subject.cost["kind"] == cost]
+    others = [record for record in records if family_of(record) != family]
+    if not others:
+        raise InputError(
+            f"{lessons} holds no lesson at {cost} prices but of {family}: hold some of others with `make policy`"
+        )
+    return others
+
+
+def policy_without(
+    family: str | None, cost: str, lessons: Path, config: TokenModelConfig, folder: Path, *, seed: int
+) -> Path:
+    """Fit V on those lessons, unless that was done before; return the folder of the policy."""
+    records = lessons_without(family, cost, lessons)
+    place = folder / f"{family or 'none'}-{seed}-{_digest(records, config, seed)}"
+    if (place / FILE).exists():
+        return place
+    started = time.perf_counter()
+    rollouts = read(records, lessons)
+    model = fit_token_model(rollouts, config, seed=seed)
+    place.mkdir(parents=True, exist_ok=True)
+    RuleMeans.of(rollouts).save(place)
+    fit_s = time.perf_counter() - started
+    TokenPolicy(model, ChainConfig(), _trained_on(records, seed, fit_s)).save(place)
+    return place
+
+
+def _trained_on(records: Sequence[LessonRecord], seed: int, fit_s: float) -> dict[str, Any]:
+    lessons_s = sum(record.seconds for record in records)
+    return {
+        "lessons": [record.folder for record in records],
+        "seed": seed,
+        "lessons_s": lessons_s,
+        "training_s": lessons_s + fit_s,
+        "training_evaluations": sum(record.evaluations for record in records),
+    }
+
+
+def _digest(records: Sequence[LessonRecord], config: TokenModelConfig, seed: int) -> str:
+    parts = [sorted(record.folder for record in records), asdict(config), asdict(ChainConfig()), seed]
+    return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()[:16]

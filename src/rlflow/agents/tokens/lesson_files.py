@@ -1,0 +1,127 @@
+"""Lessons on disk: each in a folder of its own, so that several workers hold different ones, and a kill costs one.
+
+    subject = Subject({"entry": "bert", "settings": {"layers": 2}}, {"kind": "analytic"})
+    record = hold(lesson, subject, folder, library, lambda: (graph, cost_model))
+    rollouts = read([record], folder)
+
+A folder bears the lesson's name and a digest of all that it depends on: the lesson itself, the graph, the prices, the
+rules and the vocabulary. A lesson whose folder is there is not held again.
+
+The invariant: `lesson.json` is written last, so that a folder that has one is complete.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from rlflow.agents.tokens.lessons import Lesson, teach
+from rlflow.atomic_file import written_whole
+from rlflow.cost.base import CostModel
+from rlflow.errors import InputError
+from rlflow.ir.graph import Graph
+from rlflow.representation import token_archive
+from rlflow.representation.token_rollouts import TokenRollouts
+from rlflow.representation.token_shards import merged
+from rlflow.representation.tokeniser import todays_token_vocabulary
+from rlflow.rules.library import Library
+
+FILE = "lesson.json"
+
+
+@dataclass(frozen=True)
+class Subject:
+    """The graph of a lesson and its prices, as the sections that the graph and the cost model are made from."""
+
+    graph: Mapping[str, Any]
+    cost: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class LessonRecord:
+    """A lesson that was held.
+
+    improvement_percent, steps: of the expert; seconds, all that holding it took; evaluations, the rewrites carried out.
+    """
+
+    name: str
+    fingerprint: str
+    subject: Subject
+    expert: str
+    improvement_percent: float
+    steps: int
+    episodes: int
+    tokens: int
+    evaluations: int
+    seconds: float
+
+    @property
+    def folder(self) -> str:
+        """The name of the folder that holds the lesson."""
+        return f"{self.name}-{self.fingerprint}"
+
+
+def fingerprint(lesson: Lesson, subject: Subject, library_hash: str) -> str:
+    """Return a digest of all that a lesson's rollouts depend on, apart from the code."""
+    parts = [asdict(lesson), asdict(subject), library_hash, asdict(todays_token_vocabulary())]
+    return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()[:16]
+
+
+def hold(
+    lesson: Lesson,
+    subject: Subject,
+    folder: Path,
+    library: Library,
+    make: Callable[[], tuple[Graph, CostModel]],
+) -> LessonRecord:
+    """Hold a lesson, unless it was held before; `make` makes the graph and the cost model of its subject."""
+    digest = fingerprint(lesson, subject, library.hash)
+    place = folder / f"{lesson.name}-{digest}"
+    if (place / FILE).exists():
+        return read_record(place)
+    started = time.perf_counter()
+    graph, cost_model = make()
+    taught = teach(lesson, graph, library, cost_model)
+    token_archive.save(taught.rollouts, place)
+    record = LessonRecord(
+        name=lesson.name,
+        fingerprint=digest,
+        subject=subject,
+        expert=lesson.expert.method,
+        improvement_percent=taught.found.improvement_percent,
+        steps=len(taught.found.trajectory.steps),
+        episodes=len(taught.rollouts.episodes),
+        tokens=len(taught.rollouts.tokens),
+        evaluations=taught.rollouts.evaluations,
+        seconds=time.perf_counter() - started,
+    )
+    with written_whole(place / FILE) as draft:
+        draft.write_text(json.dumps(asdict(record), indent=1) + "\n", encoding="utf-8")
+    return record
+
+
+def read_record(place: Path) -> LessonRecord:
+    """Read the record of the lesson in one folder. `InputError` if there is none."""
+    try:
+        content = json.loads((place / FILE).read_text(encoding="utf-8"))
+        return LessonRecord(**content | {"subject": Subject(**content["subject"])})
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise InputError(f"there is no lesson in {place} ({error}): hold it with `make policy`") from None
+
+
+def read_records(folder: Path) -> list[LessonRecord]:
+    """Read the records of all lessons below a folder, in the order of their names. `InputError` if there is none."""
+    places = sorted(path.parent for path in folder.glob(f"*/{FILE}"))
+    if not places:
+        raise InputError(f"there are no lessons in {folder}: hold some with `make policy`")
+    return [read_record(place) for place in places]
+
+
+def read(records: Sequence[LessonRecord], folder: Path) -> TokenRollouts:
+    """Put the rollouts of lessons together."""
+    return merged([token_archive.load(folder / record.folder) for record in records])

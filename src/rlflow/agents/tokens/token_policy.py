@@ -1,0 +1,112 @@
+"""A policy over match tokens, for every graph: the world model whose V guides chains, and how they are made.
+
+    policy = TokenPolicy.load(folder)          world_model.safetensors, world_model.json, policy.json
+    search = policy.search(library, rewriter, cost_model, seed=0)
+    search.optimise(graph, Budget(time_s=60))
+
+V knows operators, shapes and prices by name and no rule by its number, so that a policy acts with any library.
+
+The invariant: what is loaded is what was saved together, whose digest `policy.json` holds.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from functools import partial
+from hashlib import sha256
+from importlib.resources import as_file, files
+from pathlib import Path
+from typing import Any
+
+from rlflow.agents.tokens.guided_chains import ChainConfig, GuidedChains, guided_chains
+from rlflow.agents.tokens.token_judge import TokenJudge
+from rlflow.atomic_file import written_whole
+from rlflow.cost.base import CostModel
+from rlflow.errors import InputError
+from rlflow.rules.library import Library
+from rlflow.rules.matching.rewriter import Rewriter
+from rlflow.world_model.settings import read_config
+from rlflow.world_model.tokens.model import TokenWorldModel
+
+FILE = "policy.json"
+SHIPPED = "rlflow.agents.shipped"
+_VERSION = 1
+_WEIGHTS = "world_model.safetensors"
+
+
+@dataclass(frozen=True)
+class TokenPolicy:
+    """A world model over match tokens, the settings of the chains that it guides, and what it was trained on."""
+
+    model: TokenWorldModel
+    chains: ChainConfig
+    trained_on: Mapping[str, Any] = field(default_factory=dict)
+
+    def search(
+        self,
+        library: Library,
+        rewriter: Rewriter,
+        cost_model: CostModel,
+        *,
+        seed: int = 0,
+        **chains: Any,
+    ) -> GuidedChains:
+        """Make the search that goes by this policy; `chains` are settings of `ChainConfig` in place of its own.
+
+        The rules are the rewriter's. `InputError` for a setting that there is not.
+        """
+        settings = read_config(ChainConfig, _as_settings({**asdict(self.chains), **chains}))
+        return guided_chains(partial(TokenJudge, self.model), library, rewriter, cost_model, settings, seed)
+
+    def save(self, folder: Path) -> None:
+        """Write the files of a policy, each whole or not at all; equal policies give equal bytes."""
+        self.model.save(folder)
+        content = {
+            "version": _VERSION,
+            "weights_sha256": _digest(folder / _WEIGHTS),
+            "chains": _own(self.chains),
+            "trained_on": self.trained_on,
+        }
+        with written_whole(folder / FILE) as draft:
+            draft.write_text(json.dumps(content, indent=1, allow_nan=False) + "\n", encoding="utf-8")
+
+    @classmethod
+    def load(cls, folder: Path) -> TokenPolicy:
+        """Read what `save` wrote. `InputError` if the folder holds no policy, or files that do not belong together."""
+        try:
+            content = json.loads((folder / FILE).read_text(encoding="utf-8"))
+            version, expected = content["version"], content["weights_sha256"]
+            chains = read_config(ChainConfig, _as_settings(content["chains"]))
+            digest = _digest(folder / _WEIGHTS)
+        except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+            raise InputError(f"there is no policy in {folder} ({error}): make it with `make policy`") from None
+        if version != _VERSION:
+            raise InputError(
+                f"the policy in {folder} is of version {version}, here {_VERSION}: make it again with `make policy`"
+            )
+        if digest != expected:
+            raise InputError(f"{folder / _WEIGHTS} is not the file that {FILE} describes: make both again")
+        return cls(TokenWorldModel.load(folder), chains, content["trained_on"])
+
+
+def shipped() -> TokenPolicy:
+    """Return the policy that ships with the library."""
+    with as_file(files(SHIPPED)) as folder:
+        return TokenPolicy.load(folder)
+
+
+def _own(chains: ChainConfig) -> dict[str, Any]:
+    """Return the settings that are not today's defaults, so that a policy that has none goes with any later ones."""
+    usual = asdict(ChainConfig())
+    return {name: value for name, value in asdict(chains).items() if value != usual[name]}
+
+
+def _as_settings(stored: Mapping[str, Any]) -> dict[str, Any]:
+    """Return settings as their dataclass has them: JSON and YAML know no tuples."""
+    return {name: tuple(value) if isinstance(value, list) else value for name, value in stored.items()}
+
+
+def _digest(file: Path) -> str:
+    return sha256(file.read_bytes()).hexdigest()

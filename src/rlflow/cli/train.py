@@ -1,0 +1,184 @@
+"""`rlflow train MODEL.onnx ... --policy-out FOLDER`."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from rlflow.agents.token_collection import TokenCollectionConfig
+from rlflow.agents.tokens import token_policy
+from rlflow.agents.tokens.fine_tuning import TuningConfig, fine_tuned
+from rlflow.agents.tokens.lessons import Expert, Lesson, Taught, teach
+from rlflow.agents.tokens.token_policy import TokenPolicy
+from rlflow.atomic_file import written_whole
+from rlflow.cli.arguments import parse_shape
+from rlflow.cli.progress import progress_bar
+from rlflow.cost.base import CostContext, CostModel
+from rlflow.cost.models import COST_MODELS
+from rlflow.errors import InputError
+from rlflow.ir.graph import Graph
+from rlflow.optimise import DEFAULT_COST_MODEL
+from rlflow.optimise.source import Source
+from rlflow.optimise.specialise import Assumptions
+from rlflow.optimiser import Budget, OnProgress
+from rlflow.rules.library import Library
+from rlflow.rules.library import load as load_library
+from rlflow.rules.matching.rewriter import Rewriter
+from rlflow.runtime.inputs import dimensions_of
+from rlflow.search.greedy import Greedy
+
+EXPERTS: Mapping[str, Callable[[int], Expert]] = {
+    "equality_saturation": lambda effort: Expert(
+        "equality_saturation",
+        {"exploration": {"max_nodes": effort}, "limits": {"time_s": None, "nodes": 200}},
+    ),
+    "chains": lambda effort: Expert("chains", expansions=effort),
+}
+"""Searches that show the way, by the effort after which they end."""
+MEASURED = "measured"
+
+
+@dataclass(frozen=True)
+class _Subject:
+    """A model that is trained on, with the prices that it is rewritten by."""
+
+    name: str
+    graph: Graph
+    cost_model: CostModel
+
+
+def train(
+    models: Annotated[list[Path], typer.Argument(help="The ONNX models to train on.", metavar="MODEL...")],
+    policy_out: Annotated[Path, typer.Option(help="The folder to write the policy to, which is made.")],
+    policy: Annotated[Path | None, typer.Option(help="The policy to begin with; else the one that ships.")] = None,
+    expert: Annotated[
+        str, typer.Option(help=f"The search that shows how each model is optimised: one of {', '.join(EXPERTS)}.")
+    ] = "equality_saturation",
+    effort: Annotated[
+        int,
+        typer.Option(
+            min=1,
+            help="After which the expert ends: nodes of the e-graph of equality saturation, expansions of chains. A "
+            "transformer of two layers takes it seconds at 3000, one of twelve a minute or more.",
+        ),
+    ] = 3000,
+    cost_model: Annotated[
+        str,
+        typer.Option(help="How a graph is priced: predicted, analytic or gpu; by the clock it would take too long."),
+    ] = DEFAULT_COST_MODEL,
+    shape: Annotated[
+        list[str] | None,
+        typer.Option(help="Shape of an input with dynamic dimensions, as in x=1x128, in all models; repeatable."),
+    ] = None,
+    evaluations: Annotated[
+        int, typer.Option(min=1, help="Rewrites after which the policy is compared before and after.")
+    ] = 500,
+    epochs: Annotated[
+        int, typer.Option(min=1, help="Passes over what the expert showed; with more of them it forgets more.")
+    ] = TuningConfig.encoder_epochs,
+    seed: Annotated[int, typer.Option(min=0, help="Of all that is drawn: the same models give the same policy.")] = 0,
+    as_json: Annotated[bool, typer.Option("--json", help="Print what was found as JSON.")] = False,
+) -> None:
+    """Fine-tune the policy of `rlflow optimise --method rlflow` on models of your own.
+
+    On each model an expert search shows a way to optimise it. The policy goes on learning from these ways, in small
+    steps, so that it forgets little of what it knows. The folder is one for `rlflow optimise --method rlflow --policy`;
+    it is written whole or not at all, also when Ctrl-C ends the training. At last the policy's search is run on each
+    model with the policy as it was and as it is.
+
+    Exit code 0 if the policy was written, 2 if a model, the folder or an option cannot be used, 1 on any other failure.
+    """
+    _check_free(policy_out)
+    shown = _expert(expert, effort)
+    before = token_policy.shipped() if policy is None else TokenPolicy.load(policy)
+    library, shapes = load_library(), dict(parse_shape(text) for text in shape or ())
+    subjects = [_subject(file, cost_model, library, shapes) for file in models]
+
+    with progress_bar("training") as on_progress:
+        taught = []
+        for number, subject in enumerate(subjects):
+            on_progress(0.6 * number / len(subjects), f"{expert} on {subject.name}")
+            taught.append(_taught(subject, shown, library, before, seed))
+        config = TuningConfig(encoder_epochs=epochs)
+        after = fine_tuned(
+            before,
+            [each.rollouts for each in taught],
+            config,
+            seed=seed,
+            on_epoch=_epochs_shown(on_progress, epochs + config.epochs),
+        )
+        with written_whole(policy_out) as draft:
+            after.save(draft)
+        rows = []
+        for number, (subject, each) in enumerate(zip(subjects, taught, strict=True)):
+            on_progress(0.8 + 0.2 * number / len(subjects), f"the policies on {subject.name}")
+            rows.append(_row(subject, each, library, {"before": before, "after": after}, evaluations))
+    document = {"policy": str(policy_out), "expert": expert, "evaluations": evaluations, "models": rows}
+    typer.echo(json.dumps(document, indent=1) if as_json else _summary(document))
+
+
+def _check_free(folder: Path) -> None:
+    if folder.exists():
+        raise InputError(f"{folder} exists already: name a new folder with --policy-out, or remove it first")
+
+
+def _expert(name: str, effort: int) -> Expert:
+    if name not in EXPERTS:
+        raise InputError(f"there is no expert {name!r}: choose one of {', '.join(EXPERTS)}")
+    return EXPERTS[name](effort)
+
+
+def _subject(file: Path, cost_model: str, library: Library, shapes: Mapping[str, Any]) -> _Subject:
+    if cost_model == MEASURED:
+        raise InputError("--cost-model measured would take too long, as every rewrite is priced: choose predicted")
+    model = Source.of(file).model
+    dimensions = dimensions_of(model, shapes)
+    graph = Assumptions(model, dimensions, library.rules).searched
+    return _Subject(file.stem, graph, COST_MODELS.get(cost_model)(CostContext(dimensions=dimensions)))
+
+
+def _taught(subject: _Subject, expert: Expert, library: Library, policy: TokenPolicy, seed: int) -> Taught:
+    lesson = Lesson(subject.name, expert=expert, play=TokenCollectionConfig(episodes=1, steps=10), seed=seed)
+    taught = teach(lesson, subject.graph, library, subject.cost_model, policy.model.arguments.vocabulary)
+    if not taught.found.trajectory.steps:
+        raise InputError(f"the expert found nothing to rewrite in {subject.name}: leave that model out")
+    return taught
+
+
+def _epochs_shown(on_progress: OnProgress, epochs: int) -> Callable[[int, dict[str, float]], None]:
+    return lambda epoch, _: on_progress(0.6 + 0.2 * (epoch + 1) / epochs, f"epoch {epoch + 1}")
+
+
+def _row(
+    subject: _Subject, taught: Taught, library: Library, policies: Mapping[str, TokenPolicy], evaluations: int
+) -> dict[str, Any]:
+    """Run the searches that are compared on a model; what each saves is in percent of its price."""
+    rewriter = Rewriter(library.rules)
+    greedy = Greedy(library, rewriter, subject.cost_model)
+    searches = {
+        name: policy.search(library, rewriter, subject.cost_model, evaluations=evaluations)
+        for name, policy in policies.items()
+    }
+    found = {name: search.optimise(subject.graph, Budget()) for name, search in {"greedy": greedy, **searches}.items()}
+    saved = {"expert": taught.found, **found}
+    return {
+        "model": subject.name,
+        "steps": len(taught.found.trajectory.steps),
+        **{f"{name}_percent": result.improvement_percent for name, result in saved.items()},
+    }
+
+
+def _summary(document: Mapping[str, Any]) -> str:
+    lines = [
+        f"{row['model']}: greedy search saves {row['greedy_percent']:.2f} %, the expert {row['expert_percent']:.2f} % "
+        f"in {row['steps']} steps; the policy saved {row['before_percent']:.2f} % in {document['evaluations']} "
+        f"evaluations, and now saves {row['after_percent']:.2f} %"
+        for row in document["models"]
+    ]
+    use = f"rlflow optimise MODEL -o OUT --method rlflow --policy {document['policy']}"
+    return "\n".join([*lines, f"written to {document['policy']}, for {use}"])

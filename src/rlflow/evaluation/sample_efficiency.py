@@ -1,0 +1,177 @@
+"""Real steps that an agent needs: one that learns in a dream beside one that learns on the graph itself.
+
+    row = call_isolated(limits, run_case, case)                    one graph and seed: both agents
+    document = summary({("t5_last_token_two_layers", "0"): row})
+
+The task is the same: the return of so many rewrites from the original, by the most probable actions. So are the
+policy, its algorithm and what it sees; V reads the tokens for both, and costs the model-free agent nothing. Counted are
+rewrites that are carried out: of the agent with a world model those that label its episodes, and of both those by which
+the best snapshot is chosen.
+
+The agent with a world model learns from the first few episodes of a collection, then from more. Its first result that
+is as good as the model-free agent's best is what the real steps of both are compared at. Doing nothing returns 0.
+
+The invariant: the smaller collections of a row are the beginnings of its largest.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from rlflow.agents.selection import Judge, Trial
+from rlflow.agents.token_collection import TokenCollectionConfig, collect_tokens
+from rlflow.agents.tokens.config import TokenControllerConfig
+from rlflow.agents.tokens.controller import TokenController
+from rlflow.agents.tokens.dream_training import TokenDream, train_in_dream
+from rlflow.agents.tokens.model_free import train_on_graph
+from rlflow.agents.tokens.real_env import RealEpisodesConfig, real_return
+from rlflow.cost.base import CostContext
+from rlflow.cost.models import COST_MODELS
+from rlflow.environments.token_process import TokenProcess
+from rlflow.onnx_io import from_onnx
+from rlflow.representation.token_rollouts import TokenRollouts
+from rlflow.rules import library
+from rlflow.rules.matching.rewriter import Rewriter
+from rlflow.runtime.timing.statistics import estimate
+from rlflow.world_model.held_out import split_episodes
+from rlflow.world_model.tokens.birth_memory import BirthMemory
+from rlflow.world_model.tokens.birth_sets import birth_sets
+from rlflow.world_model.tokens.config import TokenDreamConfig, TokenModelConfig
+from rlflow.world_model.tokens.model import TokenWorldModel
+from rlflow.world_model.tokens.trainer import fit_token_model
+
+Row = dict[str, Any]
+Key = tuple[str, str]
+"""Graph and seed."""
+
+
+@dataclass(frozen=True)
+class Case:
+    """One graph and seed. The agent with a world model learns from so many `episodes` of the collection, in turn; the
+    model-free agent's steps are those of `free`, its episodes `real`.
+    """
+
+    model: Path
+    cost_model: str
+    context: CostContext
+    seed: int
+    episodes: tuple[int, ...]
+    collection: TokenCollectionConfig
+    world_model: TokenModelConfig
+    dream: TokenDreamConfig
+    dreamt: TokenControllerConfig
+    free: TokenControllerConfig
+    real: RealEpisodesConfig
+
+
+def run_case(case: Case) -> Row:
+    """Train both agents; the model-free one sees through the V that was fitted on all episodes."""
+    rules = library.load()
+    process = TokenProcess(from_onnx(case.model), Rewriter(rules.rules), COST_MODELS.get(case.cost_model)(case.context))
+    evaluations: list[int] = []
+    collection = replace(case.collection, episodes=max(case.episodes))
+    rollouts = collect_tokens(
+        process,
+        case.model.stem,
+        collection,
+        seed=case.seed,
+        library_hash=rules.hash,
+        on_episode=lambda *_: evaluations.append(process.evaluations),
+    )
+    points, model = [], None
+    for number in sorted(case.episodes):
+        part = replace(rollouts, episodes=rollouts.episodes[:number])
+        point, model = _dreamt(case, process, part)
+        point["interactions"] = evaluations[number - 1] + point["trial_interactions"]
+        points.append({"episodes": number, **point})
+    assert model is not None
+    free = _free(case, process, model)
+    reached = [point["interactions"] for point in points if point["result_percent"] >= free["result_percent"]]
+    needed = min(reached, default=None)
+    return {
+        "seed": case.seed,
+        "model_free": free,
+        "world_model": {"points": points, "interactions": needed},
+        "share_of_interactions": needed / free["interactions"] if needed is not None else None,
+    }
+
+
+def _dreamt(case: Case, process: TokenProcess, rollouts: TokenRollouts) -> tuple[Row, TokenWorldModel]:
+    """Fit a world model to the rollouts, and train in its dream; returns the result, and the model."""
+    started = time.perf_counter()
+    model = fit_token_model(rollouts, case.world_model, seed=case.seed)
+    training, _ = split_episodes(len(rollouts.episodes), case.world_model.held_out_fraction, case.seed)
+    sets = birth_sets([rollouts.episodes[i] for i in training], case.world_model.largest_birth_set).sets
+    births = BirthMemory.of(rollouts.tokens, model.read(rollouts), sets)
+    dream = TokenDream.of(model, births, rollouts, case.dream)
+    judge = _judge(case, process, model)
+    trained = train_in_dream(dream, case.dreamt, seed=case.seed, judge=judge)
+    training_s = time.perf_counter() - started
+    found = {
+        "trial_interactions": trained.real_interactions,
+        "result_percent": judge(trained.controller).score_percent,
+        "training_s": training_s,
+    }
+    return found, model
+
+
+def _free(case: Case, process: TokenProcess, model: TokenWorldModel) -> Row:
+    """Train on the graph; returns the course of the trials, and the best of them with the steps until then."""
+    started, trials, curve = time.perf_counter(), 0, list[dict[str, float]]()
+    judge = _judge(case, process, model)
+
+    def counted(controller: TokenController) -> Trial:
+        nonlocal trials
+        trial = judge(controller)
+        trials += trial.interactions
+        return trial
+
+    def told(_: int, metrics: dict[str, float]) -> None:
+        if "real_score_percent" in metrics:
+            interactions = int(metrics["real_interactions"]) + trials
+            curve.append({"interactions": interactions, "score_percent": metrics["real_score_percent"]})
+
+    train_on_graph(process, model, case.free, case.real, seed=case.seed, on_update=told, judge=counted)
+    best = max(point["score_percent"] for point in curve)
+    first = next(point["interactions"] for point in curve if point["score_percent"] == best)
+    return {
+        "curve": curve,
+        "result_percent": best,
+        "interactions": first,
+        "training_s": time.perf_counter() - started,
+    }
+
+
+def _judge(case: Case, process: TokenProcess, model: TokenWorldModel) -> Judge[TokenController]:
+    return lambda controller: real_return(process, model, controller, case.real.max_steps)
+
+
+def summary(rows: Mapping[Key, Row]) -> dict[str, Any]:
+    """The rows by graph, with medians over seeds and their intervals."""
+    graphs: dict[str, list[Row]] = {}
+    for (graph, _), row in rows.items():
+        graphs.setdefault(graph, []).append(row)
+    return {graph: _over_seeds(sorted(found, key=lambda row: row["seed"])) for graph, found in graphs.items()}
+
+
+def _over_seeds(rows: list[Row]) -> dict[str, Any]:
+    shares = [row["share_of_interactions"] for row in rows if row["share_of_interactions"] is not None]
+    largest = [row["world_model"]["points"][-1] for row in rows]
+    return {
+        "seeds": rows,
+        "model_free_percent": _told([row["model_free"]["result_percent"] for row in rows]),
+        "model_free_interactions": _told([row["model_free"]["interactions"] for row in rows]),
+        "world_model_percent": _told([point["result_percent"] for point in largest]),
+        "world_model_interactions": _told([point["interactions"] for point in largest]),
+        "as_good": len(shares),
+        "share_of_interactions": _told(shares) if shares else None,
+    }
+
+
+def _told(values: list[float]) -> dict[str, Any]:
+    over = estimate(values)
+    return {"value": over.value, "ci95": over.ci95, "cases": over.cases}

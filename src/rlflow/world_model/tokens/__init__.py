@@ -1,0 +1,1 @@
+"""The world model over match tokens: what a rewrite saves, which rewrites it ends, and which it makes possible."""

@@ -1,0 +1,71 @@
+"""The answers of V and M for every token of some rollouts, worked out once, so that a dream only looks them up.
+
+A dream never holds anything but tokens that the rollouts have shown: it starts in a state that was visited, and what is
+born is drawn from birth sets that were seen. So the networks are asked beforehand.
+
+    knowledge = Knowledge.of(memory, reading, sets, candidates).priced(token, saving)
+
+A token tells all that a price depends on, so a rewrite that was priced once saves the same wherever its token is met.
+V is believed of the others alone.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import torch
+from torch import Tensor
+
+from rlflow.world_model.tokens.birth_sets import BirthSets
+from rlflow.world_model.tokens.token_encoder import TokenReading
+from rlflow.world_model.tokens.token_memory import TokenMemory
+
+_ROWS_AT_ONCE = 256  # tokens that are compared with all birth sets at once
+
+
+@dataclass(frozen=True, eq=False)
+class Knowledge:
+    """T tokens: what V reads; chosen, other (T, H): M's maps for survival; and the likeliest of S birth sets.
+
+    saving, sigma (T,): the asinh of what a rewrite saves, in units of prices, and the standard deviation of its error,
+    which is 0 where it was priced. likeliest (T, C) int64 into `sets`, and birth_logits (T, C), the logarithms of their
+    weights.
+    """
+
+    reading: TokenReading
+    saving: Tensor
+    sigma: Tensor
+    chosen: Tensor
+    other: Tensor
+    sets: BirthSets
+    likeliest: Tensor
+    birth_logits: Tensor
+
+    @classmethod
+    @torch.no_grad()
+    def of(cls, memory: TokenMemory, reading: TokenReading, sets: BirthSets, candidates: int) -> Knowledge:
+        """Ask M about every token."""
+        embedding = reading.embedding
+        parent = embedding[sets.parent]
+        logits, likeliest = [], []
+        for token in torch.arange(len(embedding)).split(_ROWS_AT_ONCE):
+            same = token[:, None] == sets.parent
+            weights = memory.birth_logits(embedding[token], parent, sets.seen, same)
+            best = weights.topk(min(candidates, len(sets)), dim=1)
+            logits.append(best.values)
+            likeliest.append(best.indices)
+        return cls(
+            reading,
+            reading.saving,
+            reading.sigma,
+            memory.chosen(embedding),
+            memory.other(embedding),
+            sets,
+            torch.cat(likeliest),
+            torch.cat(logits),
+        )
+
+    def priced(self, token: Tensor, saving: Tensor) -> Knowledge:
+        """The same where rewrites of tokens (N,) are known to save so much, (N,) in units."""
+        known = self.saving.index_put((token,), torch.asinh(saving).to(self.saving))
+        return replace(self, saving=known, sigma=self.sigma.index_fill(0, token, 0.0))

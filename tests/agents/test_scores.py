@@ -1,0 +1,32 @@
+"""Scores of agents whose episodes are known."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+from support.slot_dream import SLOTS, SlotDream
+
+from rlflow.agents.scores import best_improvement_percent, mean_improvement_percent, mean_return
+from rlflow.representation.rollouts import Rollouts
+
+
+def test_only_the_first_episode_of_each_environment_counts() -> None:
+    """Half of the dreams take slots 2 and 1, the others slot 3 and terminate, and would go on to earn more."""
+    dream, steps = SlotDream(initial_fraction=1.0), iter([(2, 3), (1, SLOTS), (0, 3)])
+
+    def act(observation: Any) -> np.ndarray:
+        assert observation["filled"].shape == (8, SLOTS)
+        patient, hasty = next(steps)
+        return np.array([patient] * 4 + [hasty] * 4)
+
+    assert mean_return(dream, act) == (4 * (2 + 1 + 0) + 4 * 3) / 8
+    assert next(steps, None) is None, "the horizon ends the patient ones"
+
+
+def test_improvement_is_that_of_the_best_graph_not_of_the_last(rollouts: Rollouts) -> None:
+    expected = [100.0 - min(episode.cost) for episode in rollouts.episodes]
+    last = [100.0 - episode.cost[-1] for episode in rollouts.episodes]
+    assert mean_improvement_percent(rollouts.episodes) == pytest.approx(np.mean(expected), rel=1e-6)
+    assert mean_improvement_percent(rollouts.episodes) > np.mean(last)
+    assert best_improvement_percent(rollouts.episodes) == pytest.approx(max(expected), rel=1e-6)
+    assert max(expected) > np.mean(expected)

@@ -1,0 +1,246 @@
+"""Episodes over match tokens: what is collected depends on the seed alone, not on kills or on the number of workers."""
+
+import os
+import subprocess
+import sys
+from dataclasses import replace
+from itertools import pairwise
+from pathlib import Path
+from textwrap import dedent
+
+import numpy as np
+import pytest
+from support.token_worlds import FEW as EPISODES
+from support.token_worlds import small_process
+from support.walks import LIBRARY
+
+from rlflow.agents import token_collection
+from rlflow.agents.token_collection import (
+    Share,
+    TokenCollectionConfig,
+    collect_tokens,
+    greedy_descent,
+    play,
+    state_of,
+)
+from rlflow.environments.token_process import Situation
+from rlflow.errors import InputError
+from rlflow.representation.token_archive import load, save
+from rlflow.representation.token_distances import FAR_AWAY
+from rlflow.representation.token_rollouts import TokenEpisode, TokenRollouts, TokenState, nearness_after
+from rlflow.representation.token_shards import TokenBank, merged
+
+FILES = ("token_rollouts.npz", "token_rollouts.json")
+
+
+@pytest.fixture(scope="module")
+def collected() -> TokenRollouts:
+    return collect()
+
+
+def collect(config: TokenCollectionConfig = EPISODES, seed: int = 0, **options: object) -> TokenRollouts:
+    return collect_tokens(small_process(), "bert", config, seed=seed, library_hash=LIBRARY.hash, **options)  # type: ignore[arg-type]
+
+
+def files(rollouts: TokenRollouts, folder: Path) -> list[bytes]:
+    """The bytes on disk, but for how many rewrites had to be carried out."""
+    save(replace(rollouts, evaluations=0), folder)
+    return [(folder / name).read_bytes() for name in FILES]
+
+
+def starts(rollouts: TokenRollouts) -> list[tuple[set[int], float]]:
+    return [(set(one.states[0].token.tolist()), one.states[0].cost) for one in rollouts.episodes]
+
+
+def test_episodes_are_not_vacuous(collected: TokenRollouts):
+    """They begin in several places, save and cost, and visit states that others have not."""
+    costs = {round(cost, 6) for _, cost in starts(collected)}
+    assert len(collected.episodes) == EPISODES.episodes
+    assert len(costs) > 2
+    assert 100 in costs
+    rewards = [step.reward for one in collected.episodes for step in one.steps]
+    assert min(rewards) < 0 < max(rewards)
+    assert len(collected.tokens) > 2 * len(collected.episodes[0].states[0].token)
+    assert collected.evaluations > 50
+
+
+def test_episodes_begin_on_the_way_of_greedy(collected: TokenRollouts):
+    """With the price of a state of the descent, whose own prices only fall."""
+    costs = [situation.cost for situation in greedy_descent(small_process())]
+    assert costs[0] == pytest.approx(100)
+    assert all(after < before for before, after in pairwise(costs))
+    assert {round(cost, 6) for _, cost in starts(collected)} <= {round(cost, 6) for cost in costs}
+
+
+def test_greedy_ends_where_nothing_can_be_saved():
+    *_, last = greedy_descent(small_process())
+    assert last.saving.max() < 1e-5
+
+
+@pytest.mark.parametrize(("from_start", "distinct"), [(1.0, 1), (0.0, 2)])
+def test_the_share_of_episodes_that_begin_at_the_start(from_start: float, distinct: int):
+    found = collect(replace(EPISODES, from_start=from_start, steps=1))
+    assert len({round(cost, 6) for _, cost in starts(found)}) >= distinct
+    assert (from_start < 1) or {cost for _, cost in starts(found)} == {100.0}
+
+
+def took(rollouts: TokenRollouts) -> list[tuple[TokenState, int, np.ndarray]]:
+    """Each state with what was taken in it, and how near its kinds were to the last rewrite."""
+    found = []
+    for one in rollouts.episodes:
+        near = np.full(len(one.states[0].token), FAR_AWAY)
+        for before, step, after in zip(one.states, one.steps, one.states[1:], strict=False):
+            found.append((before, step.chosen, near))
+            near = nearness_after(before.token, step, after.token)
+    return found
+
+
+def test_a_greedy_episode_takes_what_saves_most():
+    greedy = collect(replace(EPISODES, episodes=4, greedy=(1.0,)))
+    assert all(chosen == state.saving.argmax() for state, chosen, _ in took(greedy))
+    other = collect(replace(EPISODES, episodes=4, greedy=(0.0,)))
+    assert not all(chosen == state.saving.argmax() for state, chosen, _ in took(other))
+
+
+def test_a_local_episode_stays_near_its_last_rewrite():
+    """Where there is anything near: the first rewrite of an episode may be any."""
+    local = collect(replace(EPISODES, episodes=4, greedy=(0.0,), local=1.0))
+    nearness = [near[chosen] for _, chosen, near in took(local) if near.min(initial=FAR_AWAY) <= EPISODES.nearby]
+    assert len(nearness) > 10
+    assert max(nearness) <= EPISODES.nearby
+    wide = collect(replace(EPISODES, episodes=4, greedy=(0.0,), local=0.0))
+    assert max(near[chosen] for _, chosen, near in took(wide)) > EPISODES.nearby
+
+
+def test_an_episode_ends_where_there_is_no_match():
+    process = small_process()
+
+    def last(situation: Situation, near: np.ndarray, rng: np.random.Generator) -> int:
+        return len(near) - 1
+
+    bank, rng = TokenBank(), np.random.default_rng(0)
+    assert play(process, bank, process.start(), last, 0, rng).num_steps == 0
+    assert play(process, bank, process.start(), last, 3, rng).num_steps == 3
+
+
+def test_tokens_name_the_first_of_their_rules():
+    process, bank = small_process(), TokenBank()
+    situation = process.start()
+    state = state_of(situation, bank)
+    for kind, token in enumerate(state.token.tolist()):
+        _, match = situation.kinds.matches[situation.first(kind)]
+        assert bank.rule_of[token] == match.rule.id
+    assert set(bank.rule_of) <= {rule.id for rule in LIBRARY.rules}
+
+
+def test_the_same_seed_gives_the_same_files(collected: TokenRollouts, tmp_path: Path):
+    assert files(collect(), tmp_path / "again") == files(collected, tmp_path / "one")
+    assert files(collect(seed=1), tmp_path / "other") != files(collected, tmp_path / "one")
+
+
+def test_fewer_episodes_are_the_first_ones(collected: TokenRollouts, tmp_path: Path):
+    fewer = collect(replace(EPISODES, episodes=3))
+    assert files(fewer, tmp_path / "a") == files(
+        merged([replace(collected, episodes=collected.episodes[:3])]), tmp_path / "b"
+    )
+
+
+@pytest.mark.parametrize("share", [Share(), Share(1, 2)])
+def test_an_interrupted_collection_goes_on(
+    collected: TokenRollouts, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, share: Share
+):
+    """Killed after the third episode of the share; the checkpoint has the first two."""
+    monkeypatch.setattr(token_collection, "CHECKPOINT_INTERVAL_S", 0.0)
+    mine, played = list(range(share.worker, EPISODES.episodes, share.workers)), list[int]()
+
+    def kill(number: int, episode: TokenEpisode) -> None:
+        if number == mine[2]:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        collect(share=share, checkpoint=tmp_path, on_episode=kill)
+    assert len(load(tmp_path).episodes) == 2
+    resumed = collect(share=share, checkpoint=tmp_path, on_episode=lambda number, _: played.append(number))
+    assert played == mine[2:]
+    whole = merged([replace(collected, episodes=tuple(collected.episodes[number] for number in mine))])
+    assert files(resumed, tmp_path / "a") == files(whole, tmp_path / "b")
+    assert files(load(tmp_path), tmp_path / "c") == files(whole, tmp_path / "b")
+
+
+def test_a_collection_that_is_complete_is_not_played_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    one = collect(checkpoint=tmp_path)
+    monkeypatch.setattr(token_collection, "play", None)
+    monkeypatch.setattr(token_collection, "greedy_descent", None)
+    again = collect(checkpoint=tmp_path)
+    assert files(again, tmp_path / "a") == files(one, tmp_path / "b")
+
+
+def test_more_episodes_can_be_added(collected: TokenRollouts, tmp_path: Path):
+    played: list[int] = []
+    collect(replace(EPISODES, episodes=2), checkpoint=tmp_path)
+    more = collect(checkpoint=tmp_path, on_episode=lambda number, _: played.append(number))
+    assert played == list(range(2, EPISODES.episodes))
+    assert files(more, tmp_path / "a") == files(collected, tmp_path / "b")
+    assert more.evaluations >= collected.evaluations  # what was tried before is not known any more
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        {"seed": 1},
+        {"share": Share(1, 2)},
+        {"config": replace(EPISODES, steps=3)},
+        {"config": replace(EPISODES, greedy=(0.5,))},
+    ],
+)
+def test_a_checkpoint_of_another_run_is_not_continued(
+    collected: TokenRollouts, tmp_path: Path, caplog: pytest.LogCaptureFixture, other: dict[str, object]
+):
+    collect(**{"checkpoint": tmp_path, "config": replace(EPISODES, episodes=2)} | other)  # type: ignore[arg-type]
+    assert files(collect(checkpoint=tmp_path), tmp_path / "a") == files(collected, tmp_path / "b")
+    assert "starting afresh" in caplog.text
+
+
+@pytest.mark.parametrize("name", [*FILES, "collection.json"])
+def test_a_broken_checkpoint_is_not_continued(
+    collected: TokenRollouts, tmp_path: Path, caplog: pytest.LogCaptureFixture, name: str
+):
+    collect(replace(EPISODES, episodes=2), checkpoint=tmp_path)
+    (tmp_path / name).write_bytes(b"half")
+    assert files(collect(checkpoint=tmp_path), tmp_path / "a") == files(collected, tmp_path / "b")
+    assert "starting afresh" in caplog.text
+
+
+def test_shares_put_together_are_the_whole(collected: TokenRollouts, tmp_path: Path):
+    shards = [collect(share=Share(worker, 3)) for worker in range(3)]
+    together = merged(shards)
+    assert files(together, tmp_path / "a") == files(collected, tmp_path / "b")
+    assert together.evaluations == sum(shard.evaluations for shard in shards) > collected.evaluations
+
+
+def test_workers_in_processes_of_their_own_write_the_whole(collected: TokenRollouts, tmp_path: Path):
+    script = """
+        import sys
+        from pathlib import Path
+        from support.token_worlds import FEW, small_process
+        from support.walks import LIBRARY
+        from rlflow.agents.token_collection import Share, collect_tokens
+        share = Share(int(sys.argv[1]), 2)
+        collect_tokens(small_process(), "bert", FEW, seed=0, library_hash=LIBRARY.hash, share=share,
+                       checkpoint=Path(sys.argv[2]))
+    """
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path)), "PYTHONHASHSEED": "random"}
+    folders = [tmp_path / f"worker_{worker}" for worker in range(2)]
+    workers = [
+        subprocess.Popen([sys.executable, "-c", dedent(script), str(worker), str(folder)], env=environment)
+        for worker, folder in enumerate(folders)
+    ]
+    assert [worker.wait() for worker in workers] == [0, 0]
+    together = merged([load(folder) for folder in folders])
+    assert files(together, tmp_path / "a") == files(collected, tmp_path / "b")
+
+
+@pytest.mark.parametrize(("worker", "workers"), [(2, 2), (-1, 2), (0, 0)])
+def test_a_worker_that_is_not_among_them_is_refused(worker: int, workers: int):
+    with pytest.raises(InputError, match="there is no worker"):
+        Share(worker, workers)

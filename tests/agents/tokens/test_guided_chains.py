@@ -1,0 +1,217 @@
+"""Chains in the order of what V has learned: never worse than greedy search, and as good as the expert it knows."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
+
+import pytest
+from support.detours import COST, INTO, OUT, detour_process, detour_rules, detours, rules_astray, walked
+from support.taught import taught_by, untaught
+from support.token_worlds import small_graph
+from support.walks import LIBRARY
+
+from rlflow.agents.tokens.guided_chains import ChainConfig, GuidedChains
+from rlflow.agents.tokens.token_judge import TokenJudge
+from rlflow.cost.analytic import AnalyticCost
+from rlflow.errors import InputError
+from rlflow.ir.graph import Graph
+from rlflow.optimiser import Budget, OptimisationResult
+from rlflow.rules.library import Library
+from rlflow.rules.matching.match import Match
+from rlflow.rules.matching.rewriter import Rewriter
+from rlflow.rules.matching.sharing import SharingRewriter
+from rlflow.rules.rule import Rule
+from rlflow.search.chains import Chains
+from rlflow.search.greedy import Greedy
+from rlflow.trajectory.replay import replay
+from rlflow.world_model.tokens.model import TokenWorldModel
+
+PLACES = 3
+WIDTH = 6  # of chains: what the expansion in which evaluations end may go beyond them
+ONCE = ChainConfig(evaluations=200, orders=("confident",), by_price=0.0)
+
+
+@pytest.fixture(scope="module")
+def taught() -> TokenWorldModel:
+    """By an expert who takes the detour in one place."""
+    return taught_by(detour_process(1, rules_astray()), walked(detours(1), (OUT, INTO), rules_astray()))
+
+
+@pytest.fixture(scope="module")
+def ignorant() -> TokenWorldModel:
+    return untaught(detour_process(1, rules_astray()))
+
+
+def search(
+    model: TokenWorldModel,
+    config: ChainConfig = ONCE,
+    library: Library | None = None,
+    rewriter: Rewriter | None = None,
+    cost: AnalyticCost = COST,
+    seed: int = 0,
+) -> GuidedChains:
+    library = library or rules_astray()
+    greedy, sharing = Greedy(library, Rewriter(library.rules), cost), rewriter or SharingRewriter(library.rules)
+    return GuidedChains(
+        library, sharing, cost, partial(TokenJudge, model), greedy, Chains(library, sharing, cost), config, seed
+    )
+
+
+def greedy_on(graph: Graph, library: Library, cost: AnalyticCost = COST) -> OptimisationResult:
+    return Greedy(library, Rewriter(library.rules), cost).optimise(graph, Budget())
+
+
+def test_who_knows_the_expert_s_steps_takes_no_others(taught: TokenWorldModel, ignorant: TokenWorldModel):
+    """In three places, of which the expert has shown one. Greedy search finds nothing; who knows nothing needs more."""
+    graph, expert = detours(PLACES), walked(detours(PLACES), (OUT, INTO) * PLACES, rules_astray())
+    greedy, exact = greedy_on(graph, rules_astray()), replace(ONCE, evaluations=2 * PLACES)
+    assert greedy.best_ms == greedy.start_ms
+    found = search(taught, exact).optimise(graph, Budget())
+    assert found.best_ms == expert.steps[-1].runtime_ms < greedy.best_ms
+    assert [step.rule for step in found.trajectory.steps] == [step.rule for step in expert.steps]
+    assert search(ignorant, exact).optimise(graph, Budget()).best_ms > found.best_ms
+    assert search(ignorant).optimise(graph, Budget()).best_ms == found.best_ms
+
+
+def test_the_way_replays(taught: TokenWorldModel):
+    graph = detours(PLACES)
+    found = search(taught).optimise(graph, Budget())
+    *_, last = replay(graph, found.trajectory, SharingRewriter(rules_astray().rules))
+    assert COST.runtime_ms(last) == found.best_ms
+    assert found.trajectory.matching == "sharing"
+    prices = [milestone.runtime_ms for milestone in found.milestones]
+    assert prices == sorted(prices, reverse=True)
+    assert (prices[0], prices[-1]) == (found.start_ms, found.best_ms)
+
+
+@pytest.mark.parametrize("evaluations", [0, 3, 300])
+def test_it_is_never_dearer_than_greedy_search(evaluations: int):
+    """With all rules on a small model, where greedy search gains something, by a V that has learned nothing."""
+    graph, cost = small_graph("bert"), AnalyticCost()
+    model = untaught(detour_process(1, rules_astray()))
+    greedy = greedy_on(graph, LIBRARY, cost)
+    assert greedy.best_ms < greedy.start_ms
+    found = search(model, replace(ONCE, evaluations=evaluations), LIBRARY, cost=cost).optimise(graph, Budget())
+    assert found.best_ms <= greedy.best_ms
+    *_, last = replay(graph, found.trajectory, SharingRewriter(LIBRARY.rules))
+    assert cost.runtime_ms(last) == found.best_ms
+    if evaluations == 0:
+        assert found.effort.rewrites == greedy.effort.rewrites
+
+
+class _Recording(SharingRewriter):
+    """A rewriter that notes what it carries out."""
+
+    def __init__(self, rules: Sequence[Rule]) -> None:
+        super().__init__(rules)
+        self.taken: list[Match] = []
+
+    def apply(self, graph: Graph, match: Match) -> Graph:
+        self.taken.append(match)
+        return super().apply(graph, match)
+
+
+def test_the_same_seed_searches_alike(ignorant: TokenWorldModel):
+    """Beyond the first climbs, which have no noise. Another seed goes other ways."""
+    graph, config = small_graph("bert"), replace(ONCE, evaluations=500, evaluations_per_climb=30, length=2)
+
+    def walked_by(seed: int) -> list[tuple[object, ...]]:
+        rewriter = _Recording(LIBRARY.rules)
+        found = search(ignorant, config, LIBRARY, rewriter, AnalyticCost(), seed).optimise(graph, Budget())
+        assert (
+            found.trajectory
+            == search(ignorant, config, LIBRARY, None, AnalyticCost(), seed).optimise(graph, Budget()).trajectory
+        )
+        return [(match.rule.id, match.roots) for match in rewriter.taken]
+
+    one, same, other = walked_by(0), walked_by(0), walked_by(1)
+    assert len(one) > 100
+    assert one == same != other
+
+
+@pytest.mark.parametrize("evaluations", [5, 20, 60])
+def test_evaluations_are_kept_to(ignorant: TokenWorldModel, evaluations: int):
+    """But for the last descent, which looks once at each rewrite of the graphs that it passes: here few."""
+    graph = detours(PLACES)
+    before = greedy_on(graph, rules_astray()).effort.rewrites
+    found = search(ignorant, replace(ONCE, evaluations=evaluations, orders=("confident", "patient"))).optimise(
+        graph, Budget()
+    )
+    assert evaluations <= found.effort.rewrites - before <= evaluations + 10
+
+
+def test_a_first_step_that_failed_is_not_tried_again_in_alike_places(ignorant: TokenWorldModel):
+    """The scale's way out alone leads nowhere: of three alike places a climb tries one."""
+    only, climbs = detour_rules().select([detour_rules().get(OUT).id]), list[str]()
+    rewriter = _Recording(only.rules)
+    found = search(ignorant, replace(ONCE, evaluations=20), only, rewriter).optimise(
+        detours(PLACES), Budget(), lambda _, text: climbs.append(text)
+    )
+    assert found.best_ms == found.start_ms
+    assert len(climbs) > 10
+    assert len(rewriter.taken) <= len(climbs) + 1
+    assert {match.rule.name for match in rewriter.taken} == {OUT}
+
+
+def test_it_ends_where_there_is_nothing_to_try(taught: TokenWorldModel):
+    """Without any limit: no match at all, and none that is probable enough."""
+    rules = rules_astray()
+    none = rules.select([rules.get(INTO).id])
+    found = search(taught, library=none).optimise(detours(1), Budget())
+    assert (found.best_ms, found.effort.rewrites) == (found.start_ms, 0)
+    astray = rules.select([rule.id for rule in rules.rules if rule.name.startswith("Mul")])
+    unlikely = search(taught, library=astray).optimise(detours(1), Budget())
+    assert unlikely.best_ms == unlikely.start_ms
+    assert unlikely.effort.rewrites == greedy_on(detours(1), astray).effort.rewrites + 1
+
+
+def test_where_nothing_is_probable_chains_by_price_find_the_way(ignorant: TokenWorldModel):
+    """They are not tried where their share of the evaluations is 0."""
+    graph, hopeless = detours(PLACES), replace(ONCE, least_probability=0.999, evaluations=40)
+    best_ms = walked(graph, (OUT, INTO) * PLACES, rules_astray()).steps[-1].runtime_ms
+    assert search(ignorant, hopeless).optimise(graph, Budget()).best_ms > best_ms
+    found = search(ignorant, replace(hopeless, by_price=1.0)).optimise(graph, Budget())
+    assert found.best_ms == best_ms
+
+
+def test_a_share_is_part_of_the_budget(ignorant: TokenWorldModel):
+    """Chains by price end with the evaluations of the budget, too, which they leave as it was."""
+    graph, config = detours(PLACES), replace(ONCE, least_probability=0.999, by_price=1.0)
+    before = greedy_on(graph, rules_astray()).effort.rewrites
+    few = search(ignorant, config).optimise(graph, Budget(evaluations=before + 4))
+    assert before + 4 <= few.effort.rewrites <= before + 4 + WIDTH
+    assert search(ignorant, config).optimise(graph, Budget()).effort.rewrites > before + 4 + WIDTH
+
+
+def test_the_budget_ends_it(ignorant: TokenWorldModel):
+    """As soon as it is called off, and by its expansions."""
+    graph = small_graph("bert")
+    asked = 0
+
+    def called_off() -> bool:
+        nonlocal asked
+        asked += 1
+        return asked > 400
+
+    whole = search(ignorant, replace(ONCE, evaluations=500), LIBRARY, cost=AnalyticCost())
+    long = whole.optimise(graph, Budget())
+    for budget in (Budget(is_called_off=called_off), Budget(expansions=3)):
+        short = whole.optimise(graph, budget)
+        assert short.effort.rewrites < 0.8 * long.effort.rewrites
+        assert short.best_ms <= short.start_ms
+    assert asked > 400
+
+
+def test_a_rewriter_that_does_not_share_is_refused(taught: TokenWorldModel):
+    plain = search(taught, rewriter=Rewriter(rules_astray().rules))
+    with pytest.raises(InputError, match=r"a workspace of sharing matching.*give it a SharingRewriter"):
+        plain.optimise(detours(1), Budget())
+
+
+def test_progress_is_told(taught: TokenWorldModel):
+    heard: list[tuple[float, str]] = []
+    search(taught).optimise(detours(1), Budget(), lambda share, text: heard.append((share, text)))
+    shares = [share for share, _ in heard]
+    assert shares == sorted(shares)
+    assert 0 < shares[0] < 1 <= shares[-1]
+    assert "after 1 climbs" in heard[0][1]

@@ -1,0 +1,68 @@
+"""A policy without a family has had none of its lessons, and is fitted once."""
+
+from pathlib import Path
+
+import pytest
+from support.detours import COST, detours, rules_astray
+from support.token_worlds import SMALL
+
+from rlflow.agents.tokens import left_out
+from rlflow.agents.tokens.baselines import RuleMeans
+from rlflow.agents.tokens.left_out import family_of, lessons_without, policy_without
+from rlflow.agents.tokens.lesson_files import Subject, hold
+from rlflow.agents.tokens.lessons import Expert, Lesson
+from rlflow.agents.tokens.token_policy import TokenPolicy
+from rlflow.errors import InputError
+
+
+@pytest.fixture(scope="module")
+def lessons(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """One of each of three families, and one at other prices."""
+    folder = tmp_path_factory.mktemp("lessons")
+    for family, cost in (("a", "analytic"), ("b", "analytic"), ("c", "analytic"), ("a", "gpu")):
+        lesson = Lesson(f"{family}-{cost}", expert=Expert("chains", {"depth": 2, "width": 2}))
+        hold(lesson, Subject({"entry": family}, {"kind": cost}), folder, rules_astray(), lambda: (detours(1), COST))
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("family", "cost", "names"),
+    [
+        ("a", "analytic", ["b-analytic", "c-analytic"]),
+        ("b", "analytic", ["a-analytic", "c-analytic"]),
+        ("unknown", "analytic", ["a-analytic", "b-analytic", "c-analytic"]),
+        ("b", "gpu", ["a-gpu"]),
+        (None, "analytic", ["a-analytic", "b-analytic", "c-analytic"]),
+    ],
+)
+def test_lessons_are_those_of_other_families_at_the_same_prices(
+    lessons: Path, family: str | None, cost: str, names: list[str]
+):
+    found = lessons_without(family, cost, lessons)
+    assert [record.name for record in found] == names
+    assert family not in {family_of(record) for record in found}
+
+
+def test_without_lessons_there_is_no_policy(lessons: Path, tmp_path: Path):
+    with pytest.raises(InputError, match=r"holds no lesson at gpu prices but of a: .* `make policy`"):
+        policy_without("a", "gpu", lessons, SMALL, tmp_path, seed=0)
+
+
+def test_a_policy_says_what_it_was_trained_on(lessons: Path, tmp_path: Path):
+    place = policy_without("b", "analytic", lessons, SMALL, tmp_path, seed=0)
+    trained_on, records = TokenPolicy.load(place).trained_on, lessons_without("b", "analytic", lessons)
+    assert trained_on["lessons"] == [record.folder for record in records]
+    assert trained_on["training_evaluations"] == sum(record.evaluations for record in records) > 0
+    assert trained_on["training_s"] > trained_on["lessons_s"] > 0
+    assert RuleMeans.load(place).taken
+
+
+def test_a_policy_is_fitted_once(lessons: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """For its lessons and its seed; a fit that was killed has left no policy."""
+    place = policy_without("b", "analytic", lessons, SMALL, tmp_path, seed=0)
+    assert policy_without("b", "analytic", lessons, SMALL, tmp_path, seed=1) != place
+    monkeypatch.setattr(left_out, "fit_token_model", None)
+    assert policy_without("b", "analytic", lessons, SMALL, tmp_path, seed=0) == place
+    (place / "policy.json").unlink()
+    with pytest.raises(TypeError):
+        policy_without("b", "analytic", lessons, SMALL, tmp_path, seed=0)

@@ -1,0 +1,100 @@
+"""A policy is what was saved, makes the search that it describes, and one ships with the library."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import torch
+from support.detours import COST, INTO, OUT, detour_process, detours, rules_astray, walked
+from support.taught import taught_by
+
+from rlflow.agents.tokens.guided_chains import ChainConfig
+from rlflow.agents.tokens.token_policy import FILE, TokenPolicy, shipped
+from rlflow.errors import InputError
+from rlflow.optimiser import Budget
+from rlflow.rules.matching.rewriter import Rewriter
+from rlflow.rules.matching.sharing import SharingRewriter
+
+CHAINS = ChainConfig(length=5, noise=(0.5,), evaluations=7)
+FILES = {FILE, "world_model.json", "world_model.safetensors"}
+
+
+@pytest.fixture(scope="module")
+def policy() -> TokenPolicy:
+    rules = rules_astray()
+    model = taught_by(detour_process(1, rules), walked(detours(1), (OUT, INTO), rules))
+    return TokenPolicy(model, CHAINS, {"lessons": 1})
+
+
+def test_what_is_loaded_is_what_was_saved(policy: TokenPolicy, tmp_path: Path):
+    policy.save(tmp_path / "one")
+    loaded = TokenPolicy.load(tmp_path / "one")
+    assert (loaded.chains, loaded.trained_on) == (CHAINS, {"lessons": 1})
+    assert loaded.model.arguments == policy.model.arguments
+    for name, value in policy.model.state_dict().items():
+        assert torch.equal(value, loaded.model.state_dict()[name])
+    loaded.save(tmp_path / "again")
+    for name in FILES:
+        assert (tmp_path / "one" / name).read_bytes() == (tmp_path / "again" / name).read_bytes()
+    assert {path.name for path in (tmp_path / "one").iterdir()} == FILES
+
+
+def test_the_search_goes_by_the_policy(policy: TokenPolicy):
+    """The rewriter that it is given need not share; greedy search gets one that does not."""
+    rules = rules_astray()
+    for rewriter in (Rewriter(rules.rules), SharingRewriter(rules.rules)):
+        search = policy.search(rules, rewriter, COST, seed=3)
+        assert (search.seed, search.config, search.model) == (3, CHAINS, policy.model)
+        assert isinstance(search.rewriter, SharingRewriter)
+        assert not isinstance(search.greedy.rewriter, SharingRewriter)
+        assert search.optimise(detours(1), Budget()).improvement_percent > 5
+
+
+def test_settings_can_be_changed_for_one_search(policy: TokenPolicy):
+    search = policy.search(rules_astray(), Rewriter(rules_astray().rules), COST, evaluations=9, noise=[2.0])
+    assert search.config == replace(CHAINS, evaluations=9, noise=(2.0,))
+    with pytest.raises(InputError, match="unknown setting depth"):
+        policy.search(rules_astray(), Rewriter(rules_astray().rules), COST, depth=3)
+
+
+@pytest.mark.parametrize("missing", sorted(FILES))
+def test_a_folder_without_one_of_its_files_is_refused(policy: TokenPolicy, tmp_path: Path, missing: str):
+    policy.save(tmp_path)
+    (tmp_path / missing).unlink()
+    with pytest.raises(InputError, match=f"{tmp_path}"):
+        TokenPolicy.load(tmp_path)
+
+
+def test_weights_of_another_policy_are_refused(policy: TokenPolicy, tmp_path: Path):
+    policy.save(tmp_path)
+    weights = tmp_path / "world_model.safetensors"
+    weights.write_bytes(weights.read_bytes()[:-1] + b"\x00")
+    with pytest.raises(InputError, match=r"is not the file that policy.json describes"):
+        TokenPolicy.load(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"version": 99}, "of version 99, here 1: make it again with `make policy`"),
+        ({"chains": {"depth": 1}}, "unknown setting depth"),
+        ({"chains": None}, "make it with `make policy`"),
+    ],
+)
+def test_a_policy_of_another_time_is_refused(policy: TokenPolicy, tmp_path: Path, change: dict, message: str):
+    policy.save(tmp_path)
+    (tmp_path / FILE).write_text(json.dumps(json.loads((tmp_path / FILE).read_text()) | change))
+    with pytest.raises(InputError, match=message):
+        TokenPolicy.load(tmp_path)
+
+
+def test_one_ships_and_reads_todays_tokens():
+    """By the operators and features that it was fitted on, whatever today's are; it is small enough to ship."""
+    found = shipped()
+    search = found.search(rules_astray(), Rewriter(rules_astray().rules), COST, evaluations=20)
+    result = search.optimise(detours(1), Budget())
+    assert result.best_ms <= result.start_ms
+    assert result.effort.rewrites >= 1
+    assert sum(weight.numel() for weight in found.model.parameters()) < 1_000_000
+    assert found.trained_on

@@ -1,0 +1,111 @@
+"""`rlflow train`: models go in, a policy that `rlflow optimise` reads comes out, or nothing and a sentence."""
+
+import json
+from pathlib import Path
+
+import onnx
+import pytest
+from onnx import TensorProto, helper
+from support.onnx_models import save
+
+from rlflow.agents.tokens.token_policy import TokenPolicy, shipped
+
+QUICK = ("--effort", 300, "--evaluations", 20, "--epochs", 2, "--cost-model", "analytic")
+SMALL = {"layers": 1, "hidden": 32, "heads": 2, "intermediate": 64, "sequence": 8, "vocabulary": 50, "positions": 16}
+
+
+@pytest.fixture(scope="module")
+def models(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
+    folder = tmp_path_factory.mktemp("models")
+    return [save(folder / "bert.onnx", "bert", **SMALL, head="cls"), save(folder / "merge.onnx", "tiny_merge")]
+
+
+def test_a_policy_comes_out_that_optimises(rlflow, models: list[Path], tmp_path: Path):
+    folder = tmp_path / "made" / "policy"
+    code, out, err = rlflow("train", *models, "--policy-out", folder, *QUICK, "--json")
+    assert code == 0, err
+    told = json.loads(out)
+    assert [row["model"] for row in told["models"]] == ["bert", "merge"]
+    for row in told["models"]:
+        assert row["steps"] > 0
+        assert min(row["before_percent"], row["after_percent"], row["expert_percent"]) >= row["greedy_percent"] - 1e-9
+    policy = TokenPolicy.load(folder)
+    assert policy.trained_on == {**shipped().trained_on, "tuned_on": ["bert", "merge"]}
+
+    options = ("--method", "rlflow", "--policy", folder, "--cost-model", "analytic", "--budget", "10s")
+    code, out, err = rlflow("optimise", models[0], "-o", tmp_path / "out.onnx", *options)
+    assert code == 0, err
+    assert (tmp_path / "out.onnx").exists()
+
+
+def test_the_same_models_give_the_same_policy_which_can_go_on(rlflow, models: list[Path], tmp_path: Path):
+    first, again, further = (tmp_path / name for name in ("first", "again", "further"))
+    for folder, *options in ((first,), (again,), (further, "--policy", first, "--expert", "chains")):
+        code, out, err = rlflow("train", models[1], "--policy-out", folder, *QUICK, *options)
+        assert code == 0, err
+    assert "merge: greedy search saves" in out
+    assert f"--policy {further}" in out
+    files = {file.name: file.read_bytes() for file in first.iterdir()}
+    assert files == {file.name: file.read_bytes() for file in again.iterdir()}
+    assert TokenPolicy.load(further).trained_on["tuned_on"] == ["merge", "merge"]
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        (("--expert", "oracle"), "there is no expert 'oracle': choose one of equality_saturation, chains"),
+        (("--cost-model", "measured"), "choose predicted"),
+        (("--cost-model", "guess"), "guess"),
+        (("--policy", "nowhere"), "there is no policy in nowhere"),
+        (("--shape", "x"), "'x' is not a shape"),
+        (("--shape", "absent=1x2"), "the model has no input 'absent'"),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, tuple) else "",
+)
+def test_what_cannot_be_used_is_told_in_a_sentence(rlflow, models, tmp_path, options, sentence):
+    folder = tmp_path / "policy"
+    code, out, err = rlflow("train", models[0], "--policy-out", folder, *options)
+    assert (code, out) == (2, "")
+    assert sentence in err
+    assert err.count("\n") == 1
+    assert not folder.exists()
+
+
+def test_a_model_that_is_none_is_refused_before_any_expert_begins(rlflow, models: list[Path], tmp_path: Path):
+    (broken := tmp_path / "broken.onnx").write_bytes(b"no model")
+    code, _, err = rlflow("train", models[0], broken, "--policy-out", tmp_path / "policy")
+    assert code == 2
+    assert "broken.onnx" in err
+    assert {path.name for path in tmp_path.iterdir()} == {"broken.onnx"}
+
+
+def test_a_folder_that_is_there_is_left_alone(rlflow, models: list[Path], tmp_path: Path):
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine/notes.txt").write_text("notes")
+    code, _, err = rlflow("train", models[0], "--policy-out", tmp_path / "mine", *QUICK)
+    assert code == 2
+    assert "exists already: name a new folder with --policy-out" in err
+    assert [path.name for path in (tmp_path / "mine").iterdir()] == ["notes.txt"]
+
+
+def test_a_model_without_anything_to_rewrite_teaches_nothing(rlflow, tmp_path: Path):
+    ends = [helper.make_tensor_value_info(name, TensorProto.FLOAT, [4]) for name in ("x", "y")]
+    nodes = [helper.make_node("Tanh", ["x"], ["y"])]
+    onnx.save(helper.make_model(helper.make_graph(nodes, "one", ends[:1], ends[1:])), model := tmp_path / "one.onnx")
+    code, _, err = rlflow("train", model, "--policy-out", tmp_path / "policy", *QUICK)
+    assert code == 2
+    assert "the expert found nothing to rewrite in one: leave that model out" in err
+    assert not (tmp_path / "policy").exists()
+
+
+def test_an_interrupt_leaves_no_half_of_a_folder(rlflow, models: list[Path], tmp_path: Path, monkeypatch):
+    def interrupted(policy: TokenPolicy, folder: Path) -> None:
+        folder.mkdir()
+        (folder / "world_model.json").write_text("{")
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(TokenPolicy, "save", interrupted)
+    code, _, err = rlflow("train", models[1], "--policy-out", tmp_path / "policy", *QUICK)
+    assert code == 130
+    assert "no file was left half written" in err
+    assert not [path for path in tmp_path.iterdir() if path.name != "cache"]

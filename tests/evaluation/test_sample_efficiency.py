@@ -1,0 +1,88 @@
+"""Real steps of two agents: which are compared, in closed form, and by agents that hardly learn on a tiny graph."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from rlflow import schemas, zoo
+from rlflow.agents.token_collection import TokenCollectionConfig
+from rlflow.agents.tokens.config import TokenControllerConfig
+from rlflow.agents.tokens.real_env import RealEpisodesConfig
+from rlflow.cost.base import CostContext
+from rlflow.evaluation.sample_efficiency import Case, run_case, summary
+from rlflow.onnx_io import save_model
+from rlflow.world_model.tokens.config import TokenDreamConfig, TokenModelConfig
+
+PPO = TokenControllerConfig(total_steps=128, steps_per_update=8, batch_size=32, epochs=1, width=8)
+
+
+def row(seed: int, free: tuple[float, int], points: list[tuple[float, int]], share: float | None) -> dict[str, Any]:
+    """A row of one update, and of so many collections."""
+    learned = [
+        {"episodes": 1 + n, "interactions": steps, "trial_interactions": 0, "result_percent": found, "training_s": 1.0}
+        for n, (found, steps) in enumerate(points)
+    ]
+    return {
+        "seed": seed,
+        "model_free": {
+            "curve": [{"interactions": free[1], "score_percent": free[0]}],
+            "result_percent": free[0],
+            "interactions": free[1],
+            "training_s": 1.0,
+        },
+        "world_model": {"points": learned, "interactions": 100 if share is not None else None},
+        "share_of_interactions": share,
+    }
+
+
+def test_medians_are_over_seeds_and_of_those_that_did_as_well():
+    """Of three seeds, two; results are those of the largest collection."""
+    rows = {
+        ("t5", "1"): row(1, (2.0, 1000), [(1.0, 50), (3.0, 100)], 0.1),
+        ("t5", "0"): row(0, (1.0, 4000), [(0.0, 60), (2.0, 200)], 0.05),
+        ("t5", "2"): row(2, (5.0, 2000), [(1.0, 70), (4.0, 300)], None),
+        ("gpt2", "0"): row(0, (5.0, 2000), [(1.0, 70)], None),
+    }
+    document = summary(rows)
+    schemas.validate("sample_efficiency", document)
+    found = document["t5"]
+    assert [one["seed"] for one in found["seeds"]] == [0, 1, 2]
+    assert found["as_good"] == 2
+    assert found["share_of_interactions"]["value"] == pytest.approx(0.075)
+    assert found["share_of_interactions"]["cases"] == 2
+    assert (found["model_free_percent"]["value"], found["model_free_interactions"]["value"]) == (2.0, 2000)
+    assert (found["world_model_percent"]["value"], found["world_model_interactions"]["value"]) == (3.0, 200)
+    assert document["gpt2"]["share_of_interactions"] is None
+
+
+def test_a_tiny_case(tmp_path: Path):
+    """Collections begin alike, so the larger one takes more; all steps until the best are counted."""
+    path = tmp_path / "tiny_merge.onnx"
+    save_model(zoo.build("tiny_merge"), path)
+    case = Case(
+        model=path,
+        cost_model="analytic",
+        context=CostContext(),
+        seed=0,
+        episodes=(3, 6),
+        collection=TokenCollectionConfig(steps=4),
+        world_model=TokenModelConfig(
+            encoder_width=8, encoder_layers=1, encoder_epochs=2, metric_width=4, survival_width=4, epochs=2
+        ),
+        dream=TokenDreamConfig(num_envs=4, max_steps=3, max_kinds=32),
+        dreamt=PPO,
+        free=PPO,
+        real=RealEpisodesConfig(num_envs=4, max_steps=3, max_kinds=32),
+    )
+    found = run_case(case)
+    schemas.validate("sample_efficiency", summary({("tiny_merge", "0"): found}))
+    points, free = found["world_model"]["points"], found["model_free"]
+    assert [point["episodes"] for point in points] == [3, 6]
+    assert all(point["interactions"] > point["trial_interactions"] for point in points)
+    collected = [point["interactions"] - point["trial_interactions"] for point in points]
+    assert collected[0] < collected[1]
+    assert len(free["curve"]) == 1, "four updates between trials: one at the end"
+    assert free["interactions"] == free["curve"][0]["interactions"] >= 3 * 8, "terminating is no step"
+    reached = max(point["result_percent"] for point in points) >= free["result_percent"]
+    assert (found["share_of_interactions"] is not None) == reached

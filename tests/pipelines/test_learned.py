@@ -1,0 +1,112 @@
+"""The study of what learning is worth: everything that its configuration names exists, and a tiny one runs."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from hydra import compose, initialize_config_dir
+from omegaconf import DictConfig
+
+from rlflow import zoo
+from rlflow.agents.tokens.lesson_files import Subject, hold
+from rlflow.agents.tokens.lessons import Expert, Lesson
+from rlflow.cost.analytic import AnalyticCost
+from rlflow.evaluation.learned import BASELINES
+from rlflow.evaluation.results import check_results
+from rlflow.onnx_io import from_onnx
+from rlflow.optimise.methods import METHODS
+from rlflow.rules import library
+from rlflow.world_model.settings import read_config
+from rlflow.world_model.tokens.config import TokenModelConfig
+
+CASE = "cost: analytic, family: tiny_merge, taught_at: analytic"
+TINY = (
+    "seeds=[0,1]",
+    "graphs=[small,large]",
+    f"+cases.small={{graph: tiny_merge, {CASE}, small: null}}",
+    f"+cases.large={{graph: tiny_merge, {CASE}, small: small}}",
+    "policy.encoder_epochs=1",
+    "readings=[5,20]",
+    "long.backtracking=50",
+    "steps=[0,5,20,50]",
+    "headless=[large]",
+)
+
+
+@pytest.fixture(scope="module")
+def config(repository: Path) -> DictConfig:
+    with initialize_config_dir(str(repository / "conf"), version_base="1.3"):
+        return compose("learned")
+
+
+def test_whatever_is_named_is_there(config: DictConfig, repository: Path):
+    assert set(config.graphs) == set(config.cases)
+    assert set(config.headless) <= set(config.graphs)
+    known = {group: {file.stem for file in (repository / "conf" / group).glob("*.yaml")} for group in ("graph", "cost")}
+    place = {graph: number for number, graph in enumerate(config.graphs)}
+    for name, case in config.cases.items():
+        assert case.graph in known["graph"]
+        assert {case.cost, case.taught_at} <= known["cost"]
+        assert case.family == compose_graph(repository, case.graph).entry, "what is left out is the graph's own family"
+        assert case.small is None or place[case.small] < place[name]
+    methods = {*config.once, *config.drawn}
+    assert methods <= {*BASELINES, *METHODS.names()}
+    assert {*config.finders, *config.options, *config.long} <= methods
+    assert read_config(TokenModelConfig, config.policy).encoder_layers == config.policy.encoder_layers
+
+
+def compose_graph(repository: Path, graph: str) -> DictConfig:
+    with initialize_config_dir(str(repository / "conf"), version_base="1.3"):
+        return compose("learned", [f"+graph={graph}"]).graph
+
+
+def test_the_protocol_has_every_baseline(config: DictConfig):
+    """Five seeds, both readings, every baseline, and a long run of backtracking."""
+    assert len(config.seeds) == 5
+    assert list(config.readings) == [500, 2000]
+    baselines = {"backtracking", "iterated", "chains_random", "untrained", "rule_mean", "replayed"}
+    assert baselines | {"equality_saturation", "rlflow"} <= {*config.once, *config.drawn}
+    assert config.long == {"backtracking": 10000}
+    assert set(config.steps) >= {*config.readings, 10000}
+
+
+@pytest.mark.study
+def test_a_tiny_study(repository: Path, store_root: Path, command: Callable):
+    """Of two seeds on a model of which all searches find the best; only its own lesson is left out."""
+    lessons = store_root / "data/policy/lessons"
+    for entry in ("tiny_merge", "tiny_scale"):
+        lesson = Lesson(entry, expert=Expert("chains", {"depth": 2, "width": 2}))
+        model = from_onnx(zoo.build(entry))
+        hold(
+            lesson,
+            Subject({"entry": entry}, {"kind": "analytic"}),
+            lessons,
+            library.load(),
+            lambda m=model: (m, AnalyticCost()),
+        )
+
+    command("python", str(repository / "pipelines/learned.py"), *TINY, cwd=store_root)
+    results = store_root / "data/results/learned"
+    assert check_results(results) == []
+    assert {path.suffix for path in results.iterdir()} == {".json", ".md", ".png"}
+    metrics = json.loads((results / "metrics.json").read_text())
+    assert list(metrics) == ["small", "large"]
+    assert set(metrics["large"]) - set(metrics["small"]) == {"replayed"}
+    for methods in metrics.values():
+        least = methods["greedy"]["improvement_percent"]
+        assert least > 10
+        for method in ("rlflow", "chains_random", "untrained", "rule_mean"):
+            assert methods[method]["seeds"] == [0, 1]
+            assert methods[method]["improvement_percent_20"] >= least
+        assert "improvement_percent_50" in methods["backtracking"]
+        assert methods["rlflow"]["training_s"] > 0 == methods["untrained"]["training_s"]
+    together = json.loads((results / "summary.json").read_text())
+    assert together["below_greedy"] == []
+    assert together["share_of_best"] == {"large": 1.0}
+    (policy, other) = sorted((store_root / ".checkpoints/learned_policies").iterdir())
+    assert policy.name.startswith("tiny_merge-0-")
+    (lesson,) = json.loads((policy / "policy.json").read_text())["trained_on"]["lessons"]
+    assert lesson.startswith("tiny_scale-")
+    assert other.name.startswith("tiny_merge-1-")
+    assert not list((store_root / ".checkpoints/learned").iterdir()), "nothing to go on from"

@@ -1,0 +1,64 @@
+"""What is worked out beforehand of every token is what the networks say when they are asked about it."""
+
+import pytest
+import torch
+
+from rlflow.representation.token_rollouts import TokenRollouts
+from rlflow.world_model.tokens.birth_sets import BirthSets, birth_sets
+from rlflow.world_model.tokens.knowledge import Knowledge
+from rlflow.world_model.tokens.model import TokenWorldModel
+
+CANDIDATES = 4
+
+
+@pytest.fixture
+def sets(token_rollouts: TokenRollouts) -> BirthSets:
+    return birth_sets(token_rollouts.episodes, 8).sets
+
+
+@pytest.fixture
+def known(token_rollouts: TokenRollouts, token_model: TokenWorldModel, sets: BirthSets) -> Knowledge:
+    return Knowledge.of(token_model.memory, token_model.read(token_rollouts), sets, CANDIDATES)
+
+
+def test_the_likeliest_birth_sets_are_the_likeliest(
+    known: Knowledge, sets: BirthSets, token_rollouts: TokenRollouts, token_model: TokenWorldModel
+) -> None:
+    """More tokens than are compared at once, and more sets than are kept, or this shows little."""
+    assert len(sets) > 2 * CANDIDATES
+    embedding = token_model.read(token_rollouts).embedding
+    with torch.no_grad():
+        same = torch.arange(len(embedding))[:, None] == sets.parent
+        logits = token_model.memory.birth_logits(embedding, embedding[sets.parent], sets.seen, same)
+    assert known.birth_logits.shape == known.likeliest.shape == (len(token_rollouts.tokens), CANDIDATES)
+    torch.testing.assert_close(known.birth_logits, logits.gather(1, known.likeliest))
+    torch.testing.assert_close(known.birth_logits, logits.sort(dim=1, descending=True).values[:, :CANDIDATES])
+    assert not known.birth_logits.requires_grad
+
+
+def test_maps_of_survival_are_those_of_the_memory(
+    known: Knowledge, token_rollouts: TokenRollouts, token_model: TokenWorldModel
+) -> None:
+    embedding = token_model.read(token_rollouts).embedding
+    with torch.no_grad():
+        torch.testing.assert_close(known.chosen, token_model.memory.chosen(embedding))
+        torch.testing.assert_close(known.other, token_model.memory.other(embedding))
+    assert not torch.equal(known.chosen, known.other)
+
+
+def test_fewer_sets_than_candidates_are_all_kept(
+    sets: BirthSets, token_rollouts: TokenRollouts, token_model: TokenWorldModel
+) -> None:
+    known = Knowledge.of(token_model.memory, token_model.read(token_rollouts), sets, len(sets) + 5)
+    assert known.likeliest.sort(dim=1).values.tolist() == [list(range(len(sets)))] * len(token_rollouts.tokens)
+
+
+def test_what_was_priced_is_known_and_the_rest_is_as_v_reads_it(known: Knowledge) -> None:
+    """Tokens may be told several times. What a policy sees stays what V reads, on real graphs too."""
+    priced = known.priced(torch.tensor([2, 0, 2]), torch.tensor([5.0, -1.0, 5.0], dtype=torch.float64))
+    torch.testing.assert_close(priced.saving[[0, 2]].sinh(), torch.tensor([-1.0, 5.0]))
+    assert priced.sigma[[0, 2]].tolist() == [0.0, 0.0]
+    assert torch.equal(priced.saving[3:], known.reading.saving[3:])
+    assert torch.equal(priced.sigma[1], known.sigma[1])
+    assert (known.sigma > 0).all()
+    assert priced.reading is known.reading
