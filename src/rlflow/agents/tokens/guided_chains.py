@@ -76,6 +76,16 @@ class ChainConfig:
         if unknown or not self.orders:
             missing, known = ", ".join(unknown) or "at all", ", ".join(ORDERS)
             raise InputError(f"rlflow: there is no order of first steps {missing}; choose among {known}")
+        if not self.noise:
+            raise InputError("rlflow: later climbs draw one of the scales of noise, of which there is none")
+        counts = {
+            "length": self.length,
+            "evaluations": self.evaluations,
+            "evaluations_per_climb": self.evaluations_per_climb,
+        }
+        for name, count in counts.items():
+            if not isinstance(count, int) or count < 0:
+                raise InputError(f"rlflow: {name} is a number of rewrites, not {count!r}")
 
 
 class _Climbing(NamedTuple):
