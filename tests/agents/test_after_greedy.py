@@ -93,7 +93,9 @@ def test_greedy_search_alone_is_left_where_time_is_up(monkeypatch: pytest.Monkey
     assert found.trajectory.steps == ()
 
 
-@pytest.mark.parametrize("budget", [Budget(evaluations=1), Budget(is_called_off=lambda: True)], ids=str)
+@pytest.mark.parametrize(
+    "budget", [Budget(evaluations=1), Budget(is_called_off=lambda: True)], ids=["evaluations", "called off"]
+)
 def test_greedy_search_alone_is_left_where_nothing_else_is_to_be_done(budget: Budget) -> None:
     """By evaluations, of which greedy search needs more here, and where the search is called off."""
     rules = LIBRARY
