@@ -74,7 +74,7 @@ class PooledSchool:
         return self.rounds * self.dream.num_envs * self.config.steps_per_update
 
     def real_score_percent(self, controller: Controller) -> float:
-        """What the dream's score says of reality: the improvement by an episode, which is as long as a dream."""
+        """The improvement by an episode on the real graph, as long as a dream: the real side of the dream's score."""
         return self.judge(controller).score_percent
 
     def shortened(self, share: float, temperature: float) -> "PooledSchool":

@@ -85,7 +85,7 @@ class TokenSchool:
         return self.rounds * dream.num_envs * config.steps_per_update
 
     def real_score_percent(self, controller: TokenController) -> float:
-        """What the dream's score says of reality: the return of an episode as long as a dream, from the original."""
+        """The return of an episode on the real graph, as long as a dream: the real side of the dream's score."""
         return real_return(self.process, self.dream.model, controller, self.dream.config.max_steps).score_percent
 
     def shortened(self, share: float, temperature: float) -> "TokenSchool":
@@ -127,7 +127,7 @@ def optimiser_of(
 
 
 def _config(settings: dict[str, Any]) -> TokenControllerConfig | CmaEsConfig:
-    """What a controller is trained by, which section `controller` tells by the name of its part."""
+    """The settings of a training, by PPO or by evolution: the name of the part in section `controller` tells which."""
     if "cma_es" in settings:
         return read_config(CmaEsConfig, settings["cma_es"])
     return read_config(TokenControllerConfig, settings["ppo"])

@@ -94,7 +94,7 @@ class TokenFit:
 
 
 def _saving_figures(report: Mapping[str, float]) -> dict[str, Any]:
-    """What V tells of savings; a figure that is not defined on these episodes is left out."""
+    """How well V reads savings; a figure that is not defined on these episodes is left out."""
     found = {
         "saving_r2": _figure(report, "r2", "rule_mean", "r2_cases"),
         "saving_rank_correlation": _figure(report, "spearman", "rule_mean", "spearman_cases"),
