@@ -31,12 +31,13 @@ def write_rollouts(
     )
 
     def told(number: int, episode: Episode) -> None:
+        stage.stopwatch.tick()
         on_episode(number, float(episode.reward.sum()), 100.0 - float(episode.cost[-1]))
 
     config = CollectionConfig(**settings["rollouts"])
     collection = collect(env, config, seed=stage.seed, checkpoint=stage.checkpoint, on_episode=told)
     collection.save(stage.output(f"data/rollouts/{stage.graph}"), env)
-    return _figures(collection, env)
+    return _figures(collection, env) | {"wall_time_s": stage.stopwatch.tick()}
 
 
 def _figures(collection: Collection, env: SubstitutionEnv) -> dict[str, Any]:

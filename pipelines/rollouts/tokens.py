@@ -5,7 +5,8 @@ from typing import Any
 
 import numpy as np
 
-from rlflow.agents.token_collection import Share, TokenCollectionConfig, collect_tokens
+from rlflow.agents.episode_shards import Collected
+from rlflow.agents.token_collection import TokenCollectionConfig, collect_tokens
 from rlflow.cost.base import CostModel
 from rlflow.environments.token_process import TokenProcess
 from rlflow.evaluation.results import Figure
@@ -14,6 +15,7 @@ from rlflow.representation.token_rollouts import TokenEpisode, TokenRollouts
 from rlflow.rules import library
 from rlflow.rules.matching.rewriter import Rewriter
 from rlflow.tracking.factories import graph_of
+from rlflow.tracking.share import Share
 from rlflow.tracking.stage import Stage
 
 
@@ -24,8 +26,16 @@ def write_rollouts(
 
     on_episode: called with the number, the return and the improvement at the end, in percent, of each.
     """
-    settings = dict(stage.settings["rollouts"])
-    share = Share(settings.pop("worker"), settings.pop("workers"))
+    found = collected(stage, cost_model, on_episode, Share())
+    token_archive.save(found.rollouts, stage.output(f"data/rollouts/{stage.graph}"))
+    return _figures(found.rollouts) | {"evaluations": found.evaluations, "wall_time_s": found.seconds}
+
+
+def collected(
+    stage: Stage, cost_model: CostModel, on_episode: Callable[[int, float, float], None], share: Share
+) -> Collected:
+    """A share of the episodes on one graph; those that are among the checkpoints are not played again."""
+    settings = stage.settings["rollouts"]
     config = TokenCollectionConfig(**settings | {"greedy": tuple(settings["greedy"])})
     rules = library.load(stage.input("data/rules/library.jsonl"))
     process = TokenProcess(graph_of(stage.settings["graph"]), Rewriter(rules.rules), cost_model)
@@ -33,18 +43,16 @@ def write_rollouts(
     def told(number: int, episode: TokenEpisode) -> None:
         on_episode(number, sum(step.reward for step in episode.steps), 100.0 - episode.states[-1].cost)
 
-    rollouts = collect_tokens(
+    return collect_tokens(
         process,
         stage.graph,
         config,
         seed=stage.seed,
         library_hash=rules.hash,
-        share=share,
-        checkpoint=stage.checkpoint,
+        numbers=share.of(config.episodes),
+        checkpoint=stage.checkpoint / "episodes",
         on_episode=told,
     )
-    token_archive.save(rollouts, stage.output(f"data/rollouts/{stage.graph}"))
-    return _figures(rollouts)
 
 
 def _figures(rollouts: TokenRollouts) -> dict[str, Any]:
@@ -56,7 +64,6 @@ def _figures(rollouts: TokenRollouts) -> dict[str, Any]:
     return {
         "episodes": len(episodes),
         "steps": rollouts.num_steps,
-        "evaluations": rollouts.evaluations,
         "states": len(states),
         "distinct_tokens": len(rollouts.tokens),
         "labels": sum(int(state.count.sum()) for state in states),

@@ -162,6 +162,7 @@ def test_the_configured_families_are_those_of_the_shipped_library():
         ("controller.dream", DreamConfig, ["world_model=pooled"]),
         ("controller.ppo", ControllerConfig, ["world_model=pooled"]),
         ("rollouts", CollectionConfig, ["world_model=pooled"]),
+        ("rollouts", TokenCollectionConfig, ["world_model=tokens"]),
         ("world_model", TokenModelConfig, ["world_model=tokens"]),
         ("controller.dream", TokenDreamConfig, ["world_model=tokens"]),
         ("controller.ppo", TokenControllerConfig, ["world_model=tokens"]),
@@ -173,9 +174,13 @@ def test_a_world_model_brings_every_setting_of_its_dataclasses(section: str, kin
     assert set(OmegaConf.select(compose(*overrides), section)) == {entry.name for entry in fields(kind)}
 
 
-def test_rollouts_over_match_tokens_can_be_shared_among_workers():
-    written = set(compose("world_model=tokens").rollouts)
-    assert written == {entry.name for entry in fields(TokenCollectionConfig)} | {"worker", "workers"}
+def test_rollouts_do_not_depend_on_the_number_of_workers(repository: Path):
+    """No stage declares it, so that DVC collects nothing again if it changes."""
+    assert {"worker", "workers"} <= set(compose())
+    stages: Any = OmegaConf.to_container(OmegaConf.load(repository / "dvc.yaml"), resolve=False)
+    declared = {section for stage in stages["stages"].values() for section in stage.get("params", [])}
+    assert "rollouts" in declared
+    assert not declared & {"worker", "workers"}
 
 
 @pytest.mark.parametrize("formulation", ["pooled", "tokens"])
@@ -184,7 +189,7 @@ def test_a_world_model_is_one_choice(formulation: str, experiment: tuple[str, ..
     """Its rollouts and its controller come along, at the size of the experiment, unless others are chosen."""
     config = compose(f"world_model={formulation}", *experiment)
     assert config.formulation == formulation
-    assert ("worker" in config.rollouts) == (formulation == "tokens")
+    assert ("nearby" in config.rollouts) == (formulation == "tokens")
     assert ("max_kinds" in config.controller.dream) == (formulation == "tokens")
     assert (config.rollouts.episodes < 60) == bool(experiment)
     assert compose(f"world_model={formulation}", "rollouts=random").rollouts.episodes == 100

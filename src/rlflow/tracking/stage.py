@@ -13,6 +13,11 @@ An experiment may be on two graphs. What a stage does for each of them is a func
 
     metrics = stage.each_graph(_fit)       # {"bert": _fit(stage on bert), ...}
 
+Several workers may share what takes a stage long, each a process of its own on any machine that sees the same folder:
+
+    @shared_stage(play)                                  play(stage, share) leaves checkpoints
+    def collect_rollouts(stage: Stage) -> None: ...      finds them, and does what is missing
+
 The invariant: outputs appear all at once, when the function has returned. A stage that fails or is killed leaves the
 old ones, and goes on from its checkpoint when it is started again.
 """
@@ -42,6 +47,7 @@ from rlflow.tracking.composition import complete_graphs, graph_names
 from rlflow.tracking.declaration import StageDeclaration, read_declaration
 from rlflow.tracking.provenance import source_tags
 from rlflow.tracking.run import Run, numbers, open_run
+from rlflow.tracking.share import Share
 from rlflow.tracking.stopwatch import Stopwatch
 from rlflow.tracking.store import main_root, open_store
 from rlflow.tracking.sweep import PARENT_VARIABLE
@@ -150,16 +156,32 @@ class Stage:
             )
 
 
+Work = Callable[[Stage, Share], None]
+"""What one worker does of a stage."""
+
+
 def pipeline_stage(function: Callable[[Stage], None]) -> Callable[[], None]:
     """Make `function` a Hydra program; script, function and stage have one name."""
+    return _program(function, _undivided)
 
+
+def shared_stage(work: Work) -> Callable[[Callable[[Stage], None]], Callable[[], None]]:
+    """Make a function a Hydra program that does a share of the stage's work instead, if there are several `workers`."""
+    return lambda function: _program(function, work)
+
+
+def _undivided(stage: Stage, share: Share) -> None:
+    raise InputError(f"{stage.declaration.name} is the work of one process: leave `workers` at 1")
+
+
+def _program(function: Callable[[Stage], None], work: Work) -> Callable[[], None]:
     @functools.wraps(function)
     def task(config: DictConfig) -> None:
         job = HydraConfig.get()
         root = Path.cwd()
         sweeping = job.mode == RunMode.MULTIRUN
         output_root = Path(job.runtime.output_dir) if sweeping else root
-        run_stage(function, config, root=root, output_root=output_root, overrides=job.overrides.task)
+        run_stage(function, config, root=root, output_root=output_root, overrides=job.overrides.task, work=work)
 
     program: Callable[[], None] = hydra.main(version_base="1.3", config_path="../conf", config_name="config")(task)
     return program
@@ -172,8 +194,13 @@ def run_stage(
     root: Path,
     output_root: Path,
     overrides: list[str],
+    work: Work = _undivided,
 ) -> None:
-    """Run `function` with what its stage declares, and publish its outputs below `output_root` if it succeeds."""
+    """Run `function` with what its stage declares, and publish its outputs below `output_root` if it succeeds.
+
+    A worker among several runs `work` instead, of which the checkpoint alone is left.
+    """
+    share = Share(config.get("worker", 0), config.get("workers", 1))
     declaration = read_declaration(function.__name__, root)
     config = complete_graphs(config)
     graphs = graph_names(config)
@@ -195,7 +222,12 @@ def run_stage(
     name = f"{declaration.name}/{'+'.join(graphs.values())}/{config.seed}"
     parent = os.environ.get(PARENT_VARIABLE)
     with open_run(open_store(), name, parameters=settings, tags=tags, parent_id=parent) as run:
-        function(Stage(declaration, settings, graphs, root, staging, checkpoint, run))
+        stage = Stage(declaration, settings, graphs, root, staging, checkpoint, run)
+        if share.workers > 1:
+            work(stage, share)
+            shutil.rmtree(staging)
+            return
+        function(stage)
         _publish(declaration, staging, output_root)
     shutil.rmtree(checkpoint)
 
