@@ -1,5 +1,7 @@
 """Collect episodes in the real environment, for the world model to be fitted on.
 
+After the first round they begin on the ways of the policy so far, and are added to those of the round before.
+
 Workers may play a share of the episodes each, which this stage then finds: `--multirun workers=2 worker=0,1`.
 """
 
@@ -36,7 +38,7 @@ def play(stage: Stage, share: Share) -> None:
 def collect_rollouts(stage: Stage) -> None:
     cost_model, keep_prices = priced(stage, stage.input("data/prices/generate_rules.json"))
     metrics = stage.each_graph(partial(_collect, cost_model=cost_model, keep_prices=keep_prices))
-    save_prices(cost_model, stage.output("data/prices/collect_rollouts.json"))
+    save_prices(cost_model, stage.output(f"{stage.data}/prices/collect_rollouts.json"))
     write_results(stage.metrics, metrics)
     stage.report(metrics)
 

@@ -12,22 +12,25 @@ from rlflow.environments.token_process import TokenProcess
 from rlflow.evaluation.results import Figure
 from rlflow.representation import token_archive
 from rlflow.representation.token_rollouts import TokenEpisode, TokenRollouts
+from rlflow.representation.token_shards import merged
 from rlflow.rules import library
 from rlflow.rules.matching.rewriter import Rewriter
 from rlflow.tracking.factories import graph_of
 from rlflow.tracking.share import Share
 from rlflow.tracking.stage import Stage
+from rlflow.trajectory import record
 
 
 def write_rollouts(
     stage: Stage, cost_model: CostModel, on_episode: Callable[[int, float, float], None]
 ) -> dict[str, Any]:
-    """Write the rollouts of one graph; returns their figures.
+    """Write the rollouts of one graph, with those of the round before; returns the figures of the new ones.
 
     on_episode: called with the number, the return and the improvement at the end, in percent, of each.
     """
-    found = collected(stage, cost_model, on_episode, Share())
-    token_archive.save(found.rollouts, stage.output(f"data/rollouts/{stage.graph}"))
+    found, before = collected(stage, cost_model, on_episode, Share()), stage.declaration.before
+    earlier = [] if before is None else [token_archive.load(stage.input(f"{before}/rollouts/{stage.graph}"))]
+    token_archive.save(merged([*earlier, found.rollouts]), stage.output(f"{stage.data}/rollouts/{stage.graph}"))
     return _figures(found.rollouts) | {"evaluations": found.evaluations, "wall_time_s": found.seconds}
 
 
@@ -35,7 +38,8 @@ def collected(
     stage: Stage, cost_model: CostModel, on_episode: Callable[[int, float, float], None], share: Share
 ) -> Collected:
     """A share of the episodes on one graph; those that are among the checkpoints are not played again."""
-    settings = stage.settings["rollouts"]
+    settings, before = stage.settings["rollouts"], stage.declaration.before
+    ways = [] if before is None else record.load(stage.input(f"{before}/policies/{stage.graph}/ways.jsonl"))
     config = TokenCollectionConfig(**settings | {"greedy": tuple(settings["greedy"])})
     rules = library.load(stage.input("data/rules/library.jsonl"))
     process = TokenProcess(graph_of(stage.settings["graph"]), Rewriter(rules.rules), cost_model)
@@ -49,6 +53,7 @@ def collected(
         config,
         seed=stage.seed,
         library_hash=rules.hash,
+        ways=ways,
         numbers=share.of(config.episodes),
         checkpoint=stage.checkpoint / "episodes",
         on_episode=told,

@@ -3,8 +3,9 @@
     collected = collect_tokens(process, "bert", TokenCollectionConfig(episodes=60), seed=0, library_hash=library.hash)
     collected.rollouts
 
-An episode begins somewhere on greedy's descent, since that is where a policy will have to do better, and mixes three
-ways of going on: the rewrite that saves most, one next to the last, and any. All kinds of matches of every state are
+An episode begins somewhere on greedy's descent, since that is where a policy will have to do better, or on the ways of
+a policy, which finds what its world model gets wrong. It mixes three kinds of steps: the rewrite that saves most, one
+next to the last, and any. All kinds of matches of every state are
 labelled with what they save, so one step teaches a hundred savings.
 
 Several workers may play some of the episodes each, in processes or on machines of their own, and leave them in one
@@ -33,6 +34,7 @@ from rlflow.representation.token_rollouts import (
     nearness_after,
 )
 from rlflow.representation.token_shards import TokenBank
+from rlflow.trajectory.record import Trajectory
 
 _LEAST_SAVING_PERCENT = 1e-6  # below which a saving is rounding
 
@@ -41,14 +43,15 @@ _LEAST_SAVING_PERCENT = 1e-6  # below which a saving is rounding
 class TokenCollectionConfig:
     """Episodes of at most `steps` rewrites.
 
-    `from_start` of them begin at the start, the others on greedy's descent. At each step of an episode, with one of
-    `greedy` as probability, drawn for the episode, the rewrite that saves most is taken; else, with probability
-    `local`, one within `nearby` edges of the last; else any.
+    `from_start` of them begin at the start, `from_end` where a way ends, the others anywhere on a way. At each step of
+    an episode, with one of `greedy` as probability, drawn for the episode, the rewrite that saves most is taken; else,
+    with probability `local`, one within `nearby` edges of the last; else any.
     """
 
     episodes: int = 60
     steps: int = 25
     from_start: float = 0.4
+    from_end: float = 0.0
     greedy: tuple[float, ...] = (0.0, 0.3, 0.7)
     local: float = 0.5
     nearby: int = 1
@@ -65,25 +68,27 @@ def collect_tokens(
     *,
     seed: int,
     library_hash: str,
+    ways: Sequence[Trajectory] = (),
     numbers: Sequence[int] | None = None,
     checkpoint: Path | None = None,
     on_episode: Callable[[int, TokenEpisode], None] | None = None,
 ) -> Collected:
     """Collect `config.episodes` episodes, or those of them that have these numbers.
 
-    checkpoint: a folder; episodes that lie there already are not played again, whoever has played them, unless seed,
-    settings, rules or vocabulary were others. on_episode(number, episode) after each that is played.
+    ways: from the process's start, on which episodes begin; where there are none they begin on greedy's. checkpoint: a
+    folder; episodes that lie there already are not played again, whoever has played them, unless seed, settings, ways,
+    rules or vocabulary were others. on_episode(number, episode) after each that is played.
     """
     nothing = TokenRollouts((), (), (), (graph,), process.vocabulary, library_hash)
-    run = {"seed": seed, "config": asdict(replace(config, episodes=0))}
+    run = {"seed": seed, "config": asdict(replace(config, episodes=0)), "ways": [way.digest for way in ways]}
     shards = None if checkpoint is None else EpisodeShards.of(checkpoint, run, nothing)
-    parts, descent = [Collected(nothing, 0, 0.0)], list[Situation]()
+    parts, visited = [Collected(nothing, 0, 0.0)], list[list[Situation]]()
     for number in range(config.episodes) if numbers is None else numbers:
         part = shards.find(number) if shards is not None else None
         if part is None:
             started, evaluations, bank = time.perf_counter(), process.evaluations, TokenBank()
-            descent = descent or list(greedy_descent(process))
-            episode = _episode(process, bank, descent, config, np.random.default_rng([seed, number]))
+            visited = visited or [list(process.follow(way)) for way in ways] or [list(greedy_descent(process))]
+            episode = _episode(process, bank, visited, config, np.random.default_rng([seed, number]))
             rollouts = replace(nothing, tokens=tuple(bank.tokens), rule_of=tuple(bank.rule_of), episodes=(episode,))
             part = Collected(rollouts, process.evaluations - evaluations, time.perf_counter() - started)
             if shards is not None:
@@ -97,11 +102,17 @@ def collect_tokens(
 def _episode(
     process: TokenProcess,
     bank: TokenBank,
-    descent: Sequence[Situation],
+    ways: Sequence[Sequence[Situation]],
     config: TokenCollectionConfig,
     rng: np.random.Generator,
 ) -> TokenEpisode:
-    start = descent[0] if rng.random() < config.from_start else descent[int(rng.integers(len(descent)))]
+    where, way = rng.random(), ways[int(rng.integers(len(ways)))]
+    if where < config.from_start:
+        start = way[0]
+    elif where < 1 - config.from_end:
+        start = way[int(rng.integers(len(way)))]
+    else:
+        start = way[-1]
     return play(process, bank, start, _mixed(config, float(rng.choice(config.greedy))), config.steps, rng)
 
 

@@ -13,6 +13,9 @@ An experiment may be on two graphs. What a stage does for each of them is a func
 
     metrics = stage.each_graph(_fit)       # {"bert": _fit(stage on bert), ...}
 
+What is done in several rounds is as many stages in dvc.yaml, such as train_controller@first, and one function, which
+finds the data of its round in the folder `stage.data`.
+
 Several workers may share what takes a stage long, each a process of its own on any machine that sees the same folder:
 
     @shared_stage(play)                                  play(stage, share) leaves checkpoints
@@ -44,22 +47,16 @@ from rich.progress import Progress
 from rlflow.errors import InputError, RLFlowError
 from rlflow.optimiser import OnProgress
 from rlflow.tracking.composition import complete_graphs, graph_names
-from rlflow.tracking.declaration import StageDeclaration, read_declaration
+from rlflow.tracking.declaration import StageDeclaration, name_in_round, read_declaration
 from rlflow.tracking.provenance import source_tags
 from rlflow.tracking.run import Run, numbers, open_run
+from rlflow.tracking.settings import Settings, settings_of
 from rlflow.tracking.share import Share
 from rlflow.tracking.stopwatch import Stopwatch
 from rlflow.tracking.store import main_root, open_store
 from rlflow.tracking.sweep import PARENT_VARIABLE
 
 T = TypeVar("T")
-
-
-class Settings(dict[str, Any]):
-    """The declared sections of the configuration; reading another one raises `InputError`."""
-
-    def __missing__(self, section: str) -> Any:
-        raise InputError(f"section {section} is read but not declared; add it to the stage's params in dvc.yaml")
 
 
 @dataclass(frozen=True)
@@ -107,6 +104,16 @@ class Stage:
         checkpoint.mkdir(parents=True, exist_ok=True)
         return replace(self, settings=settings, graphs={"graph": self.graphs[section]}, checkpoint=checkpoint)
 
+    @property
+    def data(self) -> str:
+        """The folder that the stage's round writes to, and reads what it has written."""
+        return self.declaration.data
+
+    @property
+    def results(self) -> str:
+        """The folder of the stage's figures."""
+        return self.declaration.results
+
     def input(self, path: str) -> Path:
         """The path of a declared dependency, or of a file inside one."""
         if not any(Path(path).is_relative_to(declared) for declared in self.declaration.dependencies):
@@ -135,8 +142,8 @@ class Stage:
 
     @property
     def metrics(self) -> Path:
-        """The path at which to write data/results/<stage>/metrics.json."""
-        return self.output(f"data/results/{self.declaration.name}/metrics.json")
+        """The path at which to write the stage's metrics.json."""
+        return self.output(f"{self.results}/metrics.json")
 
     def log(self, step: int, figures: Mapping[str, float]) -> None:
         """Record figures of the graph at a step in MLflow, whose charts are grouped by the graph's name."""
@@ -201,11 +208,12 @@ def run_stage(
     A worker among several runs `work` instead, of which the checkpoint alone is left.
     """
     share = Share(config.get("worker", 0), config.get("workers", 1))
-    declaration = read_declaration(function.__name__, root)
+    name_here = name_in_round(function.__name__, config.get("round", ""), root)
+    declaration = read_declaration(name_here, root)
     config = complete_graphs(config)
     graphs = graph_names(config)
     everything: Any = OmegaConf.to_container(config, resolve=True)
-    settings = Settings({section: everything[section] for section in declaration.sections})
+    settings = settings_of(declaration.sections, everything)
 
     checkpoint = main_root() / ".checkpoints" / declaration.name / _digest(declaration, settings, root)
     staging = output_root / ".staging" / declaration.name
@@ -216,7 +224,7 @@ def run_stage(
     tags = {
         "stage": declaration.name,
         "graph": " ".join(graphs.values()),
-        "mlflow.source.name": f"pipelines/{declaration.name}.py",
+        "mlflow.source.name": f"pipelines/{function.__name__}.py",
         **source_tags(root, overrides),
     }
     name = f"{declaration.name}/{'+'.join(graphs.values())}/{config.seed}"
