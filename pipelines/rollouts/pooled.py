@@ -56,7 +56,7 @@ def _before(stage: Stage, env: SubstitutionEnv) -> tuple[Collection, list[Trajec
 
 
 def _figures(collection: Collection, known: int, known_beyond: int, env: SubstitutionEnv) -> dict[str, Any]:
-    """The figures of all episodes but the first ones, which were known before, and so was a part of the matches beyond."""
+    """The figures of the new episodes; those known before come first, and had so many matches beyond the limit."""
     episodes = collection.episodes[known:]
     applied = {int(rule) for episode in episodes for rule in episode.action[:, 0]} - {env.actions.terminate}
     available = np.max([episode.counts.max(axis=0) for episode in episodes], axis=0) > 0
