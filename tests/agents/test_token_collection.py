@@ -24,10 +24,12 @@ from rlflow.agents.token_collection import (
     state_of,
 )
 from rlflow.environments.token_process import Situation
+from rlflow.ir.structural_hash import structural_hash
 from rlflow.representation.token_archive import save
 from rlflow.representation.token_distances import FAR_AWAY
 from rlflow.representation.token_rollouts import TokenEpisode, TokenRollouts, TokenState, nearness_after
 from rlflow.representation.token_shards import TokenBank, merged
+from rlflow.trajectory.record import Step, Trajectory
 
 FILES = ("token_rollouts.npz", "token_rollouts.json")
 
@@ -251,3 +253,40 @@ def test_workers_in_processes_of_their_own_write_the_whole(collected: TokenRollo
     together = collect(checkpoint=kept, on_episode=lambda number, _: played.append(number))
     assert played == list(range(2, EPISODES.episodes, 3))
     assert files(together, tmp_path / "a") == files(collected, tmp_path / "b")
+
+
+def way(steps: int) -> Trajectory:
+    """So many rewrites from the start, each of them the last kind that there is, which greedy search does not take."""
+    process, taken = small_process(), list[Step]()
+    situation = process.start()
+    for _ in range(steps):
+        number = situation.first(len(situation.kinds.tokens) - 1)
+        location, match = situation.kinds.matches[number]
+        situation, step = process.take(situation, number)
+        taken.append(Step(match.rule.id, location.location, structural_hash(situation.graph), 1.0, step.reward))
+    return Trajectory(structural_hash(process.start().graph), 1.0, "analytic", LIBRARY.hash, tuple(taken))
+
+
+def test_episodes_begin_on_the_ways_that_are_given():
+    """At the start, where a way ends, or anywhere on it; greedy's descent has no part in it."""
+    ways = [way(3), way(2)]
+    visited = [[round(at.cost, 6) for at in small_process().follow(each)] for each in ways]
+    assert not set(visited[0][1:]) <= {round(at.cost, 6) for at in greedy_descent(small_process())}, "else vacuous"
+
+    def begun(**shares: float) -> set[float]:
+        config = replace(EPISODES, episodes=12, steps=1, **shares)
+        return {round(cost, 6) for _, cost in starts(collect(config, ways=ways))}
+
+    assert begun(from_start=1.0) == {100.0}
+    assert begun(from_start=0.0, from_end=1.0) == {costs[-1] for costs in visited}
+    anywhere = begun(from_start=0.0, from_end=0.0)
+    assert anywhere <= set(visited[0] + visited[1])
+    assert len(anywhere) > 2
+
+
+def test_episodes_of_other_ways_are_played_again(tmp_path: Path, caplog: pytest.LogCaptureFixture):
+    collect(replace(EPISODES, episodes=1), ways=[way(2)], checkpoint=tmp_path)
+    collect(replace(EPISODES, episodes=1), ways=[way(2)], checkpoint=tmp_path)
+    assert "starting afresh" not in caplog.text
+    collect(replace(EPISODES, episodes=1), ways=[way(3)], checkpoint=tmp_path)
+    assert "starting afresh" in caplog.text

@@ -8,7 +8,8 @@ import pytest
 
 from rlflow.evaluation.results import check_results, read_results
 
-TINY = ("graph=bert_tiny", "cost=analytic", "rollouts.episodes=5", "rollouts.steps=3")
+TINY = ("round=first", "graph=bert_tiny", "cost=analytic", "rollouts.episodes=5", "rollouts.steps=3")
+FIRST = "data/rounds/first"
 FILES = ("token_rollouts.npz", "token_rollouts.json")
 JOBLIB = ("--multirun", "workers=2", "worker=0,1", "hydra/launcher=joblib", "hydra.launcher.n_jobs=2")
 
@@ -29,12 +30,12 @@ def collect(repository: Path, migrated_database: Path, command: Callable) -> Cal
 
 
 def archive(root: Path) -> list[bytes]:
-    return [(root / "data/rollouts/bert_tiny" / name).read_bytes() for name in FILES]
+    return [(root / FIRST / "rollouts/bert_tiny" / name).read_bytes() for name in FILES]
 
 
 def figures(root: Path) -> dict[str, object]:
     """All of them but what the episodes took."""
-    metrics = read_results(root / "data/results/collect_rollouts/metrics.json")["bert_tiny"]
+    metrics = read_results(root / "data/results/rounds/first/collect_rollouts/metrics.json")["bert_tiny"]
     return {name: value for name, value in metrics.items() if name not in ("steps_per_s", "wall_time_s", "evaluations")}
 
 
@@ -43,16 +44,16 @@ def test_two_workers_collect_what_one_does(collect: Callable, tmp_path: Path):
     alone, shared = tmp_path / "alone", tmp_path / "shared"
     collect(alone)
     collect(shared, *JOBLIB)
-    episodes = sorted((shared / ".checkpoints/collect_rollouts").glob("*/graphs/bert_tiny/episodes/episode-*"))
+    episodes = sorted((shared / ".checkpoints/collect_rollouts@first").glob("*/graphs/bert_tiny/episodes/episode-*"))
     assert [path.name for path in episodes] == [f"episode-{number}" for number in range(5)]
-    assert not list(shared.rglob("data/rollouts")), "neither here nor in multirun/"
+    assert not list(shared.rglob(f"{FIRST}/rollouts")), "neither here nor in multirun/"
 
     shutil.rmtree(episodes[3])
     collect(shared)
     assert archive(shared) == archive(alone)
     assert figures(shared) == figures(alone)
     assert check_results(shared / "data/results") == []
-    assert not list((shared / ".checkpoints/collect_rollouts").iterdir()), "nothing to go on from"
+    assert not list((shared / ".checkpoints/collect_rollouts@first").iterdir()), "nothing to go on from"
 
 
 @pytest.mark.parametrize(
