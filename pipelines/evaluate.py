@@ -1,7 +1,8 @@
 """Optimise each graph by every method, check and time the results, and deliver the policy's model if it is faster.
 
-The contenders are the searches of conf/evaluation and the trained policy, on the same rules and prices. The untrained
-policy is run as well, as a baseline of what training adds; it is neither checked nor timed.
+The contenders are the searches of conf/evaluation, the policy that ships among them, and the policy that was trained in
+the dream of the graph, all on the same rules and prices. The latter is run untrained as well, as a baseline of what
+training adds; that is neither checked nor timed.
 """
 
 import dataclasses
@@ -12,8 +13,10 @@ from typing import Any
 
 from controllers import pooled, tokens
 
+from rlflow.agents.after_greedy import AfterGreedy
 from rlflow.agents.pooled.policy_optimiser import PooledPolicyOptimiser
 from rlflow.agents.tokens.policy_optimiser import TokenPolicyOptimiser
+from rlflow.agents.tokens.token_policy import shipped
 from rlflow.cost.base import CostModel
 from rlflow.evaluation import comparison, figures
 from rlflow.evaluation.comparison import Contender, Outcome
@@ -28,6 +31,7 @@ from rlflow.rules.library import Library
 from rlflow.rules.library import load as load_library
 from rlflow.runtime.isolation import Limits
 from rlflow.runtime.timing.statistics import beyond_noise
+from rlflow.search.greedy import Greedy
 from rlflow.tracking.factories import model_of, priced, save_prices
 from rlflow.tracking.registry import register_onnx
 from rlflow.tracking.stage import Stage, pipeline_stage
@@ -127,14 +131,23 @@ def _contenders(stage: Stage, cost_model: CostModel, policy: Policy) -> dict[str
     contenders = {}
     for name, given in stage.settings["evaluation"]["methods"].items():
         method = METHODS.get(given["method"])(policy.library, policy.rewriter, cost_model, **given["options"])
-        contenders[name] = Contender(method, _budget(given), (stage.seed,), alias=name)
+        contenders[name] = Contender(method, _budget(given), (stage.seed,), *_training(given["method"]), alias=name)
 
-    training_s, training_interactions = map(sum, zip(*(_training(stage, results) for results in ROUNDS), strict=True))
-    contenders[policy.name] = Contender(policy, Budget(), (stage.seed,), training_s, training_interactions)
+    training_s, training_interactions = map(sum, zip(*(_round(stage, results) for results in ROUNDS), strict=True))
+    learned = AfterGreedy(Greedy(policy.library, policy.rewriter, cost_model), policy)
+    contenders[policy.name] = Contender(learned, Budget(), (stage.seed,), training_s, training_interactions)
     return contenders
 
 
-def _training(stage: Stage, results: str) -> tuple[float, int]:
+def _training(method: str) -> tuple[float, int]:
+    """The seconds and the real steps that a method had cost before the experiment: of all of its lessons."""
+    if method != "rlflow":
+        return 0.0, 0
+    trained_on = shipped().trained_on
+    return trained_on["seconds"], trained_on["evaluations"]
+
+
+def _round(stage: Stage, results: str) -> tuple[float, int]:
     """The seconds and the real interactions that a round has taken, by its figures in that folder."""
     stages = ("collect_rollouts", "fit_world_model", "train_controller")
     files = (stage.input(f"{results}/{name}/metrics.json") for name in stages)

@@ -14,12 +14,13 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache, partial
 from pathlib import Path
+from statistics import fmean
 from typing import Any
 
 import hydra
 from omegaconf import DictConfig, OmegaConf
 
-from rlflow.agents.tokens.left_out import policy_without
+from rlflow.agents.tokens.left_out import RankCorrelation, policy_without, rank_correlation
 from rlflow.agents.tokens.token_policy import FILE
 from rlflow.cli.progress import progress_bar
 from rlflow.errors import RLFlowError
@@ -27,7 +28,7 @@ from rlflow.evaluation import figures
 from rlflow.evaluation.cell_pool import kept_row
 from rlflow.evaluation.learned import DEPTH_TRANSFER, GREEDY, LEARNED, Cell, Key, Row, Rows, run_cells
 from rlflow.evaluation.learned_summary import curves, summary
-from rlflow.evaluation.results import write_results
+from rlflow.evaluation.results import Figure, write_results
 from rlflow.evaluation.tables import learned_table
 from rlflow.optimiser import Budget
 from rlflow.runtime.isolation import Limits, call_isolated
@@ -67,6 +68,7 @@ def learned(config: DictConfig) -> None:
             if unit.methods != (GREEDY,):
                 _publish(Rows(rows, frozenset(settings["drawn"])), settings)
 
+        write_results(RESULTS / "unseen.json", study.unseen())
         run.artifact(RESULTS)
         if missing := [" ".join(map(str, key)) for unit in units for key in unit.keys if key not in rows]:
             raise RLFlowError(f"without a result, to be tried again by the next run: {', '.join(missing)}")
@@ -110,6 +112,20 @@ class Study:
         kept = self.folder / f"{_name((unit.graph, unit.methods[0], unit.seed))}.json"
         found = kept_row(kept, self.settings["longest_s"], run_cells, cells) or {}
         return {(unit.graph, method, unit.seed): row for method, row in found.items()}
+
+    def unseen(self) -> dict[str, Any]:
+        """How well V ranks the matches of each family that its policies have had no lesson of: means over seeds."""
+        seeds, cases = self.settings["seeds"], [self.settings["cases"][graph] for graph in self.settings["graphs"]]
+        families = {(case["family"], case["taught_at"]): case for case in cases}
+        return {
+            f"{family}_{cost}": _mean([self._rank_correlation(case, seed) for seed in seeds]) | {"seeds": seeds}
+            for (family, cost), case in families.items()
+        }
+
+    def _rank_correlation(self, case: Any, seed: int) -> RankCorrelation:
+        place, lessons = self._policy(LEARNED, case, seed), Path(self.settings["lessons"]).resolve()
+        rank = partial(rank_correlation, place, case["family"], case["taught_at"], lessons)
+        return call_isolated(Limits(self.settings["longest_s"]), rank)
 
     def _those(self, methods: str, graph: str) -> tuple[str, ...]:
         """The methods of this setting that a graph has."""
@@ -170,6 +186,12 @@ class Study:
 
     def _steps(self, key: Key) -> Path:
         return self.folder / f"{_name(key)}.jsonl"
+
+
+def _mean(found: list[RankCorrelation]) -> dict[str, Any]:
+    """The figure of several seeds, which are about the same states."""
+    value, rule_mean = (fmean(getattr(one, name) for one in found) for name in ("value", "rule_mean"))
+    return {"spearman": Figure(value, rule_mean, "rule_mean", found[0].states).to_json()}
 
 
 def _name(key: Key) -> str:

@@ -45,7 +45,9 @@ def _train(
 ) -> tuple[dict[str, Any], dict[str, Any]]:
     """Train in the dream of one graph; returns the figures of the training and its curves."""
     stopwatch, curves = stage.stopwatch, Curves(stage.checkpoint / "curves.json", "update", CURVES)
-    school = SCHOOLS[stage.settings["formulation"]].of(stage, cost_model)
+    settings = stage.settings["controller"]
+    whole = SCHOOLS[stage.settings["formulation"]].of(stage, cost_model)
+    school = whole.shortened(settings["training_share"], settings["dream"]["temperature"])
     with stage.progress(f"{stage.graph}, updates") as on_progress:
 
         def on_round(number: int, metrics: dict[str, float]) -> None:
@@ -68,12 +70,12 @@ def _train(
         "updates": school.rounds,
         "dream_steps": school.dream_steps,
         "dream_steps_per_s": school.dream_steps / training_s,
-        "temperature": stage.settings["controller"]["dream"]["temperature"],
+        "temperature": settings["dream"]["temperature"],
         "dream_score_percent": Figure(
             training.score_percent,
             training.untrained_percent,
             "untrained",
-            stage.settings["controller"]["dream"]["num_envs"],
+            settings["dream"]["num_envs"],
         ).to_json(),
         "real_score_percent": Figure(alone.score_percent, school.random_percent, "random", 1).to_json(),
         "real_interactions": training.real_interactions + alone.interactions + visits.interactions,

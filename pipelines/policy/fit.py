@@ -1,5 +1,6 @@
 """Fit V and M on the lessons that are not held out, and write the policy that they make to data/policy/policy."""
 
+import time
 from pathlib import Path
 from typing import Any
 
@@ -38,6 +39,7 @@ def fit(config: DictConfig) -> None:
             run.log(epoch, metrics)
             on_progress((epoch + 1) / epochs, str(epoch + 1))
 
+        started = time.perf_counter()
         model = fit_token_model(
             read(records, LESSONS),
             model_config,
@@ -46,15 +48,17 @@ def fit(config: DictConfig) -> None:
             on_epoch=on_epoch,
         )
         chains = read_config(ChainConfig, settings["chains"])
-        TokenPolicy(model, chains, _trained_on(records, model.arguments.library_hash)).save(POLICY)
+        fit_s = time.perf_counter() - started
+        TokenPolicy(model, chains, _trained_on(records, model.arguments.library_hash, fit_s)).save(POLICY)
 
 
-def _trained_on(records: list[LessonRecord], library_hash: str) -> dict[str, Any]:
+def _trained_on(records: list[LessonRecord], library_hash: str, fit_s: float) -> dict[str, Any]:
     return {
         "lessons": len(records),
         "families": sorted({record.subject.graph["entry"] for record in records}),
         "library_hash": library_hash,
         "evaluations": sum(record.evaluations for record in records),
+        "seconds": round(sum(record.seconds for record in records) + fit_s),
     }
 
 

@@ -9,6 +9,7 @@ from support.token_worlds import SMALL as SMALL_TOKENS
 from support.token_worlds import small_graph
 from support.world_models import SMALL
 
+from rlflow.agents.after_greedy import AfterGreedy
 from rlflow.agents.pooled.config import ControllerConfig
 from rlflow.agents.pooled.controller import Controller, ControllerArguments, new_policy
 from rlflow.agents.pooled.policy_optimiser import PooledPolicyOptimiser
@@ -95,10 +96,11 @@ def test_the_policy_is_that_of_the_named_graph_or_of_the_first_by_name(
     policy = trained_policy(
         library, Rewriter(library.rules), AnalyticCost(), folder=trained, trained_on=trained_on, horizon=3
     )
-    assert isinstance(policy, PooledPolicyOptimiser)
-    expected = (library.rules[place].id,)
-    assert policy.controller.arguments.rule_ids == policy.world_model.arguments.rule_ids == expected
-    assert [rule.id for rule in policy.library.rules] == list(expected)
+    assert isinstance(policy, AfterGreedy)
+    pooled, expected = policy.policy, (library.rules[place].id,)
+    assert isinstance(pooled, PooledPolicyOptimiser)
+    assert pooled.controller.arguments.rule_ids == pooled.world_model.arguments.rule_ids == expected
+    assert [rule.id for rule in pooled.library.rules] == [rule.id for rule in policy.rewriter.rules] == list(expected)
 
 
 def test_a_policy_over_match_tokens_acts_by_all_rules(tmp_path: Path) -> None:
@@ -111,9 +113,10 @@ def test_a_policy_over_match_tokens_acts_by_all_rules(tmp_path: Path) -> None:
     policy = trained_policy(
         library, Rewriter(library.rules), AnalyticCost(), folder=tmp_path, trained_on="bert", horizon=3
     )
-    assert isinstance(policy, TokenPolicyOptimiser)
-    assert policy.library is library
-    result = policy.optimise(small_graph(), Budget(expansions=2))
+    assert isinstance(policy, AfterGreedy)
+    assert isinstance(policy.policy, TokenPolicyOptimiser)
+    assert policy.policy.library is library
+    result = policy.policy.optimise(small_graph(), Budget(expansions=2))
     assert len(result.trajectory.steps) <= 3
     assert result.effort.rewrites > 0
 

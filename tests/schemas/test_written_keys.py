@@ -28,6 +28,7 @@ WRITERS = {name: [f"pipelines/{name}.py"] for name in schemas.names() if name in
     "headroom_latency": ["pipelines/headroom_latency.py", "src/rlflow/runtime/session.py"],
     "learned": ["pipelines/learned.py", "src/rlflow/evaluation/learned.py"],
     "learned_summary": ["src/rlflow/evaluation/learned_summary.py"],
+    "learned_unseen": ["pipelines/learned.py"],
     "optimise": ["src/rlflow/optimise", "src/rlflow/cost/effort.py"],
     "policy": ["pipelines/policy", "src/rlflow/evaluation/policy_sheet.py"],
     "prices": ["pipelines/prices.py", "src/rlflow/evaluation/region_sheet.py"],

@@ -9,6 +9,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from rlflow.agents.after_greedy import AfterGreedy
 from rlflow.agents.pooled.controller import Controller
 from rlflow.agents.pooled.policy_optimiser import PooledPolicyOptimiser
 from rlflow.agents.tokens import token_policy
@@ -21,12 +22,13 @@ from rlflow.environments import EnvironmentConfig
 from rlflow.errors import InputError
 from rlflow.rules.library import Library
 from rlflow.rules.matching.rewriter import Rewriter
+from rlflow.search.greedy import Greedy
 from rlflow.search.making import make_search
 from rlflow.world_model import stored
 from rlflow.world_model.pooled.model import WorldModel
 from rlflow.world_model.tokens.model import TokenWorldModel
 
-Policy = GuidedChains | PooledPolicyOptimiser | TokenPolicyOptimiser
+Policy = GuidedChains | AfterGreedy
 
 
 def trained_policy(
@@ -62,10 +64,11 @@ def experiment_policy(
     trained_on: str | None = None,
     horizon: int = 150,
     seed: int = 0,
-) -> PooledPolicyOptimiser | TokenPolicyOptimiser:
-    """Make an optimiser of a policy in `folder`, which holds `world_models` and `policies` by the graph of training.
+) -> AfterGreedy:
+    """Make an optimiser of greedy search and a policy in `folder`.
 
-    trained_on: the name of that graph; None: the first by name. Its rewriter is the plain one, with which it was
+    The folder holds `world_models` and `policies` by the graph of their training. trained_on: the name of that graph;
+    None: the first by name. Its rewriter is the plain one, with which it was
     trained. An episode has `horizon` rewrites at most. `InputError` if there is no such policy.
     """
     folder = Path(folder)
@@ -76,7 +79,8 @@ def experiment_policy(
     world, policy = folder / "world_models" / graph, folder / "policies" / graph
     try:
         if stored.is_pooled(world):
-            return _pooled(library, cost_model, WorldModel.load(world), Controller.load(policy), horizon, seed)
+            pooled = _pooled(library, cost_model, WorldModel.load(world), Controller.load(policy), horizon, seed)
+            return AfterGreedy(Greedy(pooled.library, pooled.rewriter, cost_model), pooled)
         model, controller = TokenWorldModel.load(world), TokenController.load(policy)
     except InputError as error:
         raise InputError(
@@ -84,7 +88,8 @@ def experiment_policy(
             "choose --method backtracking"
         ) from None
     plain = Rewriter(library.rules)
-    return TokenPolicyOptimiser(library, plain, cost_model, model, controller, max_steps=horizon, seed=seed)
+    tokens = TokenPolicyOptimiser(library, plain, cost_model, model, controller, max_steps=horizon, seed=seed)
+    return AfterGreedy(Greedy(library, plain, cost_model), tokens)
 
 
 def _pooled(

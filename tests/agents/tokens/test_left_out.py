@@ -8,8 +8,8 @@ from support.token_worlds import SMALL
 
 from rlflow.agents.tokens import left_out
 from rlflow.agents.tokens.baselines import RuleMeans
-from rlflow.agents.tokens.left_out import family_of, lessons_without, policy_without
-from rlflow.agents.tokens.lesson_files import Subject, hold
+from rlflow.agents.tokens.left_out import family_of, lessons_without, policy_without, rank_correlation
+from rlflow.agents.tokens.lesson_files import Subject, hold, read_records
 from rlflow.agents.tokens.lessons import Expert, Lesson
 from rlflow.agents.tokens.token_policy import TokenPolicy
 from rlflow.errors import InputError
@@ -66,3 +66,19 @@ def test_a_policy_is_fitted_once(lessons: Path, tmp_path: Path, monkeypatch: pyt
     (place / "policy.json").unlink()
     with pytest.raises(TypeError):
         policy_without("b", "analytic", lessons, SMALL, tmp_path, seed=0)
+
+
+def test_v_is_read_on_the_lessons_that_were_left_out(lessons: Path, tmp_path: Path):
+    """A fit on the same graph ranks its matches; `states` are those of the one lesson of the family at these prices."""
+    place = policy_without("b", "analytic", lessons, SMALL, tmp_path, seed=0)
+    (left_out_lesson,) = [
+        record
+        for record in read_records(lessons)
+        if family_of(record) == "b" and record.subject.cost["kind"] == "analytic"
+    ]
+    found = rank_correlation(place, "b", "analytic", lessons)
+    assert 0 < found.states <= left_out_lesson.steps + 1
+    assert -1.0 <= found.value <= 1.0
+    assert rank_correlation(place, "b", "analytic", lessons) == found
+    with pytest.raises(InputError, match="holds no lesson of d at analytic prices"):
+        rank_correlation(place, "d", "analytic", lessons)

@@ -2,6 +2,7 @@
 
     place = policy_without("gpt2", "analytic", Path("lessons"), config, Path("policies"), seed=0)
     TokenPolicy.load(place), RuleMeans.load(place)
+    rank_correlation(place, "gpt2", "analytic", Path("lessons"))           on the lessons that were left out
 
 A family is an entry of the zoo: gpt2 at any width, of any number of layers and with any head. `trained_on` of such a
 policy says which lessons it had and what they and the fit took.
@@ -17,7 +18,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from rlflow.agents.tokens.baselines import RuleMeans
 from rlflow.agents.tokens.guided_chains import ChainConfig
@@ -25,7 +26,16 @@ from rlflow.agents.tokens.lesson_files import LessonRecord, read, read_records
 from rlflow.agents.tokens.token_policy import FILE, TokenPolicy
 from rlflow.errors import InputError
 from rlflow.world_model.tokens.config import TokenModelConfig
+from rlflow.world_model.tokens.diagnostics import by_rule, saving_report, savings
 from rlflow.world_model.tokens.trainer import fit_token_model
+
+
+class RankCorrelation(NamedTuple):
+    """Spearman's coefficient of V's savings and the true ones, that of the means of rules, and in how many states."""
+
+    value: float
+    rule_mean: float
+    states: int
 
 
 def family_of(record: LessonRecord) -> str:
@@ -38,8 +48,7 @@ def lessons_without(family: str | None, cost: str, lessons: Path) -> list[Lesson
 
     `InputError` if there are none.
     """
-    records = [record for record in read_records(lessons) if record.subject.cost["kind"] == cost]
-    others = [record for record in records if family_of(record) != family]
+    others = [record for record in _at_prices(cost, lessons) if family_of(record) != family]
     if not others:
         raise InputError(
             f"{lessons} holds no lesson at {cost} prices but of {family}: hold some of others with `make policy`"
@@ -63,6 +72,25 @@ def policy_without(
     fit_s = time.perf_counter() - started
     TokenPolicy(model, ChainConfig(), _trained_on(records, seed, fit_s)).save(place)
     return place
+
+
+def rank_correlation(place: Path, family: str, cost: str, lessons: Path) -> RankCorrelation:
+    """Return how well the policy in a folder ranks what matches save, on the lessons of a family at a kind of prices.
+
+    `InputError` if there are none.
+    """
+    records = [record for record in _at_prices(cost, lessons) if family_of(record) == family]
+    if not records:
+        raise InputError(f"{lessons} holds no lesson of {family} at {cost} prices: hold some with `make policy`")
+    rollouts = read(records, lessons)
+    told = savings(TokenPolicy.load(place).model.read(rollouts))
+    means = by_rule(rollouts.rule_of, RuleMeans.load(place).saving)
+    report = saving_report(rollouts.episodes, rollouts.rule_of, told, means)
+    return RankCorrelation(report["spearman"], report["spearman_rule_mean"], int(report["spearman_cases"]))
+
+
+def _at_prices(cost: str, lessons: Path) -> list[LessonRecord]:
+    return [record for record in read_records(lessons) if record.subject.cost["kind"] == cost]
 
 
 def _trained_on(records: Sequence[LessonRecord], seed: int, fit_s: float) -> dict[str, Any]:

@@ -1,0 +1,65 @@
+"""Greedy search first, and then a trained policy: what is found is never worse than greedy search's.
+
+    optimiser = AfterGreedy(Greedy(library, rewriter, cost_model), policy)
+    result = optimiser.optimise(graph, Budget(time_s=60))
+
+A policy that plays episodes begins each at the original, since that is where a dream begins, and may end above what
+greedy search finds in a moment. Both start at the original; the better result is returned, and the effort is that of
+both.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from rlflow.agents.policy_optimiser import PolicyOptimiser
+from rlflow.ir.graph import Graph
+from rlflow.optimiser import Budget, Milestone, OnProgress, OptimisationResult
+from rlflow.rules.matching.rewriter import Rewriter
+from rlflow.search.base import Search
+
+
+@dataclass(frozen=True)
+class AfterGreedy:
+    """A policy's optimiser that begins with greedy search, by the same rewriter; the budget is that of both."""
+
+    greedy: Search
+    policy: PolicyOptimiser
+
+    @property
+    def name(self) -> str:
+        return self.policy.name
+
+    @property
+    def rewriter(self) -> Rewriter:
+        return self.greedy.rewriter
+
+    def optimise(self, graph: Graph, budget: Budget, on_progress: OnProgress | None = None) -> OptimisationResult:
+        """Return the better of both results; greedy search's if it has used up the time."""
+        first = self.greedy.optimise(graph, replace(budget, expansions=None))
+        left_s = None if budget.time_s is None else budget.time_s - first.wall_time_s
+        if left_s is not None and left_s <= 0:
+            return first
+        return _together(first, self.policy.optimise(graph, replace(budget, time_s=left_s), on_progress))
+
+
+def _together(first: OptimisationResult, second: OptimisationResult) -> OptimisationResult:
+    """The better result, the first if they are alike, with the effort and the milestones of both in turn."""
+    better = second if second.best_ms < first.best_ms else first
+    reached = [
+        Milestone(
+            evaluations=first.effort.rewrites + milestone.evaluations,
+            prices_measured=first.effort.prices_measured + milestone.prices_measured,
+            wall_time_s=first.wall_time_s + milestone.wall_time_s,
+            runtime_ms=milestone.runtime_ms,
+        )
+        for milestone in second.milestones
+        if milestone.runtime_ms < first.best_ms
+    ]
+    return replace(
+        better,
+        wall_time_s=first.wall_time_s + second.wall_time_s,
+        effort=first.effort + second.effort,
+        milestones=(*first.milestones, *reached),
+        expansions=first.expansions + second.expansions,
+    )
