@@ -30,7 +30,7 @@ from rlflow.search.base import Search
 from rlflow.search.rule_selection import SelectionConfig
 from rlflow.tracking import composition
 from rlflow.tracking.composition import complete_graphs, compose_configuration, graph_names
-from rlflow.tracking.declaration import read_declaration
+from rlflow.tracking.declaration import read_declaration, stage_names
 from rlflow.tracking.settings import settings_of
 from rlflow.world_model.pooled.config import DreamConfig, WorldModelConfig
 from rlflow.world_model.tokens.config import TokenDreamConfig, TokenModelConfig
@@ -180,10 +180,11 @@ def test_a_world_model_brings_every_setting_of_its_dataclasses(section: str, kin
 def test_rollouts_do_not_depend_on_the_number_of_workers(repository: Path):
     """No stage declares it, so that DVC collects nothing again if it changes."""
     assert {"worker", "workers"} <= set(compose())
-    stages: Any = OmegaConf.to_container(OmegaConf.load(repository / "dvc.yaml"), resolve=False)
-    declared = {section for stage in stages["stages"].values() for section in stage.get("params", [])}
+    declared = {
+        section for stage in stage_names(repository) for section in read_declaration(stage, repository).sections
+    }
     assert "rollouts" in declared
-    assert not declared & {"worker", "workers"}
+    assert not declared & {"worker", "workers", "round"}
 
 
 @pytest.mark.parametrize("formulation", ["pooled", "tokens"])
