@@ -11,7 +11,7 @@ from rlflow.evaluation.results import check_results, read_results
 TINY = ("round=first", "graph=bert_tiny", "cost=analytic", "rollouts.episodes=5", "rollouts.steps=3")
 FIRST = "data/rounds/first"
 FILES = ("token_rollouts.npz", "token_rollouts.json")
-JOBLIB = ("--multirun", "workers=2", "worker=0,1", "hydra/launcher=joblib", "hydra.launcher.n_jobs=2")
+JOBLIB = ("workers=2", "worker=0,1", "hydra/launcher=joblib", "hydra.launcher.n_jobs=2", "--multirun")
 
 
 @pytest.fixture
@@ -24,7 +24,7 @@ def collect(repository: Path, migrated_database: Path, command: Callable) -> Cal
             shutil.copy(migrated_database, root / "mlflow.db")
             shutil.copy(repository / "dvc.yaml", root)
             shutil.copy(repository / "src/rlflow/rules/library.jsonl", root / "data/rules")
-        command("python", str(repository / "pipelines/collect_rollouts.py"), *overrides, *TINY, cwd=root)
+        command("python", str(repository / "pipelines/collect_rollouts.py"), *TINY, *overrides, cwd=root)
 
     return run
 
