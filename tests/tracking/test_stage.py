@@ -119,6 +119,44 @@ def test_a_stage_that_workers_cannot_share_is_refused(project: Path, store_root:
         run_stage(first_by_graph, config, root=project, output_root=project, overrides=[])
 
 
+ROUNDS = """
+stages:
+  first:
+    foreach:
+      one: {data: data/rounds/one, results: data/results/rounds/one, before: conf}
+      two: {data: data, results: data/results, before: data/rounds/one}
+    do:
+      cmd: python pipelines/first.py -cn resolved round=${key}
+      deps: [pipelines/first.py, "${item.before}"]
+      params: [seed, graph, first, "rounds.${key}.first"]
+      outs: ["${item.data}/first.txt"]
+      metrics: ["${item.results}/first/metrics.json"]
+"""
+
+
+def test_a_round_goes_on_from_the_data_of_the_one_before(project: Path, store_root: Path):
+    """One function, with the settings and the folders of the round that is asked for."""
+    (project / "dvc.yaml").write_text(ROUNDS)
+
+    def first(stage: Stage) -> None:
+        before = stage.declaration.before
+        earlier = "" if before is None else stage.input(f"{before}/first.txt").read_text()
+        stage.output(f"{stage.data}/first.txt").write_text(f"{earlier}{stage.settings['first']['size']} ")
+        stage.metrics.write_text("{}")
+
+    for name in ("one", "two"):
+        config = OmegaConf.merge(
+            CONFIG, {"round": name, "rounds": {"one": {"first": {"size": 1}}, "two": {"first": {}}}}
+        )
+        run_stage(first, config, root=project, output_root=project, overrides=[])
+    assert (project / "data/rounds/one/first.txt").read_text() == "1 "
+    assert (project / "data/first.txt").read_text() == "1 3 "
+    assert (project / "data/results/rounds/one/first/metrics.json").exists()
+    assert (project / "data/results/first/metrics.json").exists()
+    names = {run.info.run_name for run in open_store(store_root).client.search_runs(["1"])}
+    assert names == {"first@one/small/7", "first@two/small/7"}
+
+
 TWO_GRAPHS = {"second_graph": {"kind": "zoo", "name": "large", "path": "conf/graph/large.yaml"}}
 
 
