@@ -233,7 +233,7 @@ def run_stage(
         stage = Stage(declaration, settings, graphs, root, staging, checkpoint, run)
         if share.workers > 1:
             work(stage, share)
-            shutil.rmtree(staging)
+            shutil.rmtree(staging, ignore_errors=True)
             return
         function(stage)
         _publish(declaration, staging, output_root)
