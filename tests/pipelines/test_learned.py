@@ -110,3 +110,22 @@ def test_a_tiny_study(repository: Path, store_root: Path, command: Callable):
     assert lesson.startswith("tiny_scale-")
     assert other.name.startswith("tiny_merge-1-")
     assert not list((store_root / ".checkpoints/learned").iterdir()), "nothing to go on from"
+
+
+@pytest.mark.study
+def test_a_tiny_delivery(repository: Path, store_root: Path, command: Callable):
+    """Of microseconds, which prove no more than that the figures are there and belong together."""
+    program = ("python", str(repository / "pipelines/learned_delivered.py"))
+    command(
+        *program, "delivered.graphs=[tiny_merge]", "delivered.cost=analytic", "delivered.gate.rounds=3", cwd=store_root
+    )
+    assert check_results(store_root / "data/results") == []
+    timed = json.loads((store_root / "data/results/learned/delivered.json").read_text())["tiny_merge"]
+    found = timed["rlflow"]
+    assert found["improvement_percent"] >= timed["backtracking"]["improvement_percent"] > 0
+    assert found["evaluations"] > 0
+    for setting in ("as_written", "deployed"):
+        figures = timed[setting]
+        product = figures["original_over_backtracking"]["value"] * figures["backtracking_over_rlflow"]["value"]
+        assert product == pytest.approx(figures["original_over_rlflow"]["value"], rel=0.5)
+        assert figures["rounds"] == 3

@@ -25,8 +25,17 @@ WRITERS = {name: [f"pipelines/{name}.py"] for name in schemas.names() if name in
     "fit_world_model": ["pipelines/fit_world_model.py", "pipelines/world_models"],
     "fuzz": ["tests/properties"],
     "headroom": ["src/rlflow/evaluation/headroom.py", "src/rlflow/evaluation/comparison.py"],
-    "headroom_latency": ["pipelines/headroom_latency.py", "src/rlflow/runtime/session.py"],
+    "headroom_latency": [
+        "pipelines/headroom_latency.py",
+        "src/rlflow/evaluation/latencies.py",
+        "src/rlflow/runtime/session.py",
+    ],
     "learned": ["pipelines/learned.py", "src/rlflow/evaluation/learned.py"],
+    "learned_delivered": [
+        "pipelines/learned_delivered.py",
+        "src/rlflow/evaluation/latencies.py",
+        "src/rlflow/runtime/session.py",
+    ],
     "learned_summary": ["src/rlflow/evaluation/learned_summary.py"],
     "learned_unseen": ["pipelines/learned.py"],
     "optimise": ["src/rlflow/optimise", "src/rlflow/cost/effort.py"],

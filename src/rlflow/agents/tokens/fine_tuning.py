@@ -16,7 +16,8 @@ from dataclasses import dataclass, replace
 from rlflow.agents.tokens.token_policy import TokenPolicy
 from rlflow.representation.token_rollouts import TokenRollouts
 from rlflow.representation.token_shards import merged
-from rlflow.world_model.tokens.trainer import OnEpoch, fit_token_model
+from rlflow.world_model.epochs import OnEpoch
+from rlflow.world_model.tokens.trainer import fit_token_model
 
 
 @dataclass(frozen=True)

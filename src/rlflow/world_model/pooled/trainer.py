@@ -12,8 +12,6 @@ was killed and resumed.
 import dataclasses
 import hashlib
 import json
-import logging
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -21,17 +19,13 @@ import torch
 
 from rlflow.errors import InputError
 from rlflow.representation.rollouts import Rollouts
-from rlflow.world_model.checkpoint import read_checkpoint, write_checkpoint
+from rlflow.world_model.epochs import OnEpoch, run_epochs
 from rlflow.world_model.held_out import split_episodes
 from rlflow.world_model.pooled.config import WorldModelConfig
 from rlflow.world_model.pooled.dataset import pad_episodes
 from rlflow.world_model.pooled.encoder_fit import EncoderFit
 from rlflow.world_model.pooled.memory_fit import MemoryFit
 from rlflow.world_model.pooled.model import WorldModel, WorldModelArguments
-
-log = logging.getLogger(__name__)
-
-OnEpoch = Callable[[int, dict[str, float]], None]
 
 
 def fit_world_model(
@@ -54,20 +48,13 @@ def fit_world_model(
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         fit = _Fit(rollouts, config, seed)
-    start = fit.restore(checkpoint) if checkpoint is not None else 0
-    for epoch in range(start, config.encoder_epochs + config.epochs):
-        metrics = fit.run_epoch(epoch)
-        log.info("epoch %d: %s", epoch, {name: round(value, 4) for name, value in metrics.items()})
-        if checkpoint is not None:
-            fit.store(checkpoint, epoch + 1)
-        if on_epoch is not None:
-            on_epoch(epoch, metrics)
+    run_epochs(fit, config.encoder_epochs + config.epochs, checkpoint, on_epoch)
     fit.finish_encoder()
     return fit.model.eval().requires_grad_(False)
 
 
 class _Fit:
-    """All that a fit carries from epoch to epoch, which is all that its checkpoint holds."""
+    """All that a fit carries from epoch to epoch (`epochs.Fit`)."""
 
     def __init__(self, rollouts: Rollouts, config: WorldModelConfig, seed: int) -> None:
         self.rollouts, self.config = rollouts, config
@@ -93,24 +80,16 @@ class _Fit:
             self.memory_fit = MemoryFit(self.model.memory, latents, self.training, self.held_out, self.config)
         return self.memory_fit
 
-    def store(self, path: Path, epoch: int) -> None:
-        """Write the checkpoint of a fit that is about to run `epoch`."""
-        memory_optimiser = self.memory_fit.optimiser.state_dict() if self.memory_fit else None
-        state = {
+    def state(self) -> dict[str, Any]:
+        return {
             "model": self.model.state_dict(),
             "objective": self.encoder_fit.objective.state_dict(),
             "encoder_optimiser": self.encoder_fit.optimiser.state_dict(),
-            "memory_optimiser": memory_optimiser,
+            "memory_optimiser": self.memory_fit.optimiser.state_dict() if self.memory_fit else None,
             "generator": self.generator.get_state(),
         }
-        write_checkpoint(path, self.run, epoch, state)
 
-    def restore(self, path: Path) -> int:
-        """Go on from the checkpoint; returns the epoch to run next, 0 if there is no checkpoint of this run."""
-        found = read_checkpoint(path, self.run)
-        if found is None:
-            return 0
-        epoch, state = found
+    def restore(self, state: dict[str, Any]) -> None:
         self.model.load_state_dict(state["model"])
         self.encoder_fit.objective.load_state_dict(state["objective"])
         self.encoder_fit.optimiser.load_state_dict(state["encoder_optimiser"])
@@ -118,7 +97,6 @@ class _Fit:
             self.finish_encoder().optimiser.load_state_dict(state["memory_optimiser"])
             self.model.load_state_dict(state["model"])  # the turn to M has set M's tables afresh
         self.generator.set_state(state["generator"])
-        return epoch
 
 
 def _fingerprint(rollouts: Rollouts, config: WorldModelConfig, seed: int) -> str:

@@ -13,16 +13,15 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import json
-import logging
-from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
 
 from rlflow.errors import InputError
 from rlflow.representation.token_rollouts import TokenRollouts
-from rlflow.world_model.checkpoint import read_checkpoint, write_checkpoint
+from rlflow.world_model.epochs import OnEpoch, run_epochs
 from rlflow.world_model.held_out import split_episodes
 from rlflow.world_model.tokens.birth_sets import birth_sets
 from rlflow.world_model.tokens.calibration import calibration_factor, relative_errors, unseen
@@ -31,10 +30,6 @@ from rlflow.world_model.tokens.encoder_fit import TokenEncoderFit, edit_operator
 from rlflow.world_model.tokens.memory_fit import TokenMemoryFit, pairs, same_outcome
 from rlflow.world_model.tokens.model import TokenModelArguments, TokenWorldModel
 from rlflow.world_model.tokens.token_batch import TokenTable
-
-log = logging.getLogger(__name__)
-
-OnEpoch = Callable[[int, dict[str, float]], None]
 
 
 def fit_token_model(
@@ -56,20 +51,13 @@ def fit_token_model(
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         fit = _Fit(rollouts, config, seed, begin)
-    start = fit.restore(checkpoint) if checkpoint is not None else 0
-    for epoch in range(start, config.encoder_epochs + config.epochs):
-        metrics = fit.run_epoch(epoch)
-        log.info("epoch %d: %s", epoch, {name: round(value, 4) for name, value in metrics.items()})
-        if checkpoint is not None:
-            fit.store(checkpoint, epoch + 1)
-        if on_epoch is not None:
-            on_epoch(epoch, metrics)
+    run_epochs(fit, config.encoder_epochs + config.epochs, checkpoint, on_epoch)
     fit.calibrate()
     return fit.model.eval().requires_grad_(False)
 
 
 class _Fit:
-    """All that a fit carries from epoch to epoch, which is all that its checkpoint holds."""
+    """All that a fit carries from epoch to epoch (`epochs.Fit`)."""
 
     def __init__(
         self, rollouts: TokenRollouts, config: TokenModelConfig, seed: int, begin: TokenWorldModel | None
@@ -116,30 +104,22 @@ class _Fit:
             errors = relative_errors(self.model.encoder.eval().read(self.table), unseen(self.held_out, self.training))
             self.model.encoder.sigma_factor.fill_(calibration_factor(errors))
 
-    def store(self, path: Path, epoch: int) -> None:
-        """Write the checkpoint of a fit that is about to run `epoch`."""
-        state = {
+    def state(self) -> dict[str, Any]:
+        return {
             "model": self.model.state_dict(),
             "births": self.encoder_fit.births.state_dict(),
             "encoder_optimiser": self.encoder_fit.optimiser.state_dict(),
             "memory_optimiser": self.memory_fit.optimiser.state_dict() if self.memory_fit else None,
             "generator": self.generator.get_state(),
         }
-        write_checkpoint(path, self.run, epoch, state)
 
-    def restore(self, path: Path) -> int:
-        """Go on from the checkpoint; returns the epoch to run next, 0 if there is no checkpoint of this run."""
-        found = read_checkpoint(path, self.run)
-        if found is None:
-            return 0
-        epoch, state = found
+    def restore(self, state: dict[str, Any]) -> None:
         self.model.load_state_dict(state["model"])
         self.encoder_fit.births.load_state_dict(state["births"])
         self.encoder_fit.optimiser.load_state_dict(state["encoder_optimiser"])
         if state["memory_optimiser"] is not None:
             self.turn_to_memory().optimiser.load_state_dict(state["memory_optimiser"])
         self.generator.set_state(state["generator"])
-        return epoch
 
 
 def _fingerprint(rollouts: TokenRollouts, config: TokenModelConfig, seed: int, begin: TokenWorldModel | None) -> str:

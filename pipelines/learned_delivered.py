@@ -1,0 +1,79 @@
+"""Time what the policy that ships finds against what backtracking delivers, from a model to a model that was checked.
+
+    python pipelines/learned_delivered.py
+
+The machine should be quiet: other work widens the intervals, and the control, the original against itself, shows it.
+The figures go to data/results/learned/delivered.json. What was searched is kept until all graphs are timed.
+"""
+
+from pathlib import Path
+from typing import Any
+
+import hydra
+from omegaconf import DictConfig, OmegaConf
+
+from rlflow.cli.progress import progress_bar
+from rlflow.evaluation.comparison import ORIGINAL, Contender, again
+from rlflow.evaluation.latencies import Sheet, latencies
+from rlflow.evaluation.results import write_results
+from rlflow.optimise.gate import GateConfig
+from rlflow.optimise.methods import METHODS
+from rlflow.optimise.source import Source
+from rlflow.optimiser import Budget
+from rlflow.rules import library
+from rlflow.rules.matching.rewriter import Rewriter
+from rlflow.tracking.factories import cost_model_of, model_of
+from rlflow.tracking.run import numbers
+from rlflow.tracking.study import OptionOf, checkpoint, options_of, study_run
+
+RESULTS = Path("data/results/learned/delivered.json")
+BACKTRACKING, LEARNED = "backtracking", "rlflow"
+SHEET = Sheet(
+    ratios={
+        "original_over_original": (ORIGINAL, again(ORIGINAL)),
+        "original_over_backtracking": (ORIGINAL, BACKTRACKING),
+        "original_over_rlflow": (ORIGINAL, LEARNED),
+        "backtracking_over_rlflow": (BACKTRACKING, LEARNED),
+    },
+    medians={"original_ms": ORIGINAL, "backtracking_ms": BACKTRACKING, "rlflow_ms": LEARNED},
+)
+
+
+@hydra.main(version_base="1.3", config_path="../conf", config_name="learned")
+def learned_delivered(config: DictConfig) -> None:
+    settings: Any = OmegaConf.to_container(config, resolve=True)
+    section, option_of = settings["delivered"], options_of("learned")
+    gate = GateConfig(**section["gate"], seed=settings["seed"])
+    contenders = _contenders(section, option_of)
+
+    results: dict[str, Any] = {}
+    with checkpoint("learned_delivered", section) as folder, study_run("learned_delivered", section) as run:
+        for name in section["graphs"]:
+            with progress_bar(name) as on_progress:
+                source = Source.of(model_of(option_of("graph", name)))
+                figures, outcomes = latencies(source, contenders, SHEET, gate, folder / name, on_progress)
+            found = {method: outcome.result for method, outcome in outcomes.items()}
+            results[name] = figures | {
+                method: {"improvement_percent": result.improvement_percent, "evaluations": result.effort.rewrites}
+                for method, result in found.items()
+            }
+            run.log(0, numbers({name: results[name]}))
+        RESULTS.parent.mkdir(parents=True, exist_ok=True)
+        write_results(RESULTS, results)
+        run.artifact(RESULTS)
+
+
+def _contenders(section: Any, option_of: OptionOf) -> dict[str, Contender]:
+    """Both methods, with all rules and the evaluations that each may have."""
+    rules, cost_model = library.load(), cost_model_of(option_of("cost", section["cost"]))
+    rewriter = Rewriter(rules.rules)
+    contenders = {}
+    for name in (BACKTRACKING, LEARNED):
+        search = option_of("search", name)
+        method = METHODS.get(search["method"])(rules, rewriter, cost_model, **search["options"])
+        contenders[name] = Contender(method, Budget(evaluations=section["evaluations"][name]))
+    return contenders
+
+
+if __name__ == "__main__":
+    learned_delivered()
