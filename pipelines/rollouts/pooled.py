@@ -23,7 +23,7 @@ def write_rollouts(
 
     on_episode: called with the number, the return and the improvement at the end, in percent, of each.
     """
-    settings = stage.settings
+    settings, stopwatch = stage.settings, stage.stopwatch
     env = SubstitutionEnv(
         graph_of(settings["graph"]),
         agent_rules(stage.input("data/rules"), stage.graph),
@@ -33,7 +33,7 @@ def write_rollouts(
     )
 
     def told(number: int, episode: Episode) -> None:
-        stage.stopwatch.tick()
+        stopwatch.tick()
         on_episode(number, float(episode.reward.sum()), 100.0 - float(episode.cost[-1]))
 
     config = CollectionConfig(**settings["rollouts"])
@@ -43,14 +43,14 @@ def write_rollouts(
         env, config, seed=stage.seed, before=earlier, ways=ways, checkpoint=stage.checkpoint, on_episode=told
     )
     collection.save(stage.output(f"{stage.data}/rollouts/{stage.graph}"), env)
-    return _figures(collection, *known, env) | {"wall_time_s": stage.stopwatch.tick()}
+    return _figures(collection, *known, env) | {"wall_time_s": stopwatch.tick()}
 
 
 def _before(stage: Stage, env: SubstitutionEnv) -> tuple[Collection, list[Trajectory]]:
     """What the round before has collected, and the ways of its policy; nothing in the first round."""
-    if stage.declaration.before is None:
+    if stage.before is None:
         return Collection(), []
-    folder = stage.declaration.before
+    folder = stage.before
     earlier = Collection.load(stage.input(f"{folder}/rollouts/{stage.graph}"), env)
     return earlier, record.load(stage.input(f"{folder}/policies/{stage.graph}/ways.jsonl"))
 

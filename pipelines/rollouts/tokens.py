@@ -28,7 +28,7 @@ def write_rollouts(
 
     on_episode: called with the number, the return and the improvement at the end, in percent, of each.
     """
-    found, before = collected(stage, cost_model, on_episode, Share()), stage.declaration.before
+    found, before = collected(stage, cost_model, on_episode, Share()), stage.before
     earlier = [] if before is None else [token_archive.load(stage.input(f"{before}/rollouts/{stage.graph}"))]
     token_archive.save(merged([*earlier, found.rollouts]), stage.output(f"{stage.data}/rollouts/{stage.graph}"))
     return _figures(found.rollouts) | {"evaluations": found.evaluations, "wall_time_s": found.seconds}
@@ -38,7 +38,7 @@ def collected(
     stage: Stage, cost_model: CostModel, on_episode: Callable[[int, float, float], None], share: Share
 ) -> Collected:
     """A share of the episodes on one graph; those that are among the checkpoints are not played again."""
-    settings, before = stage.settings["rollouts"], stage.declaration.before
+    settings, before = stage.settings["rollouts"], stage.before
     ways = [] if before is None else record.load(stage.input(f"{before}/policies/{stage.graph}/ways.jsonl"))
     config = TokenCollectionConfig(**settings | {"greedy": tuple(settings["greedy"])})
     rules = library.load(stage.input("data/rules/library.jsonl"))

@@ -139,7 +139,7 @@ def test_a_round_goes_on_from_the_data_of_the_one_before(project: Path, store_ro
     (project / "dvc.yaml").write_text(ROUNDS)
 
     def first(stage: Stage) -> None:
-        before = stage.declaration.before
+        before = stage.before
         earlier = "" if before is None else stage.input(f"{before}/first.txt").read_text()
         stage.output(f"{stage.data}/first.txt").write_text(f"{earlier}{stage.settings['first']['size']} ")
         stage.metrics.write_text("{}")

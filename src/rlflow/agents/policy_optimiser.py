@@ -106,7 +106,7 @@ class PolicyOptimiser(ABC):
         )
 
     def visits(self, graph: Graph, drawn: int) -> Visits:
-        """Return where the policy goes by itself, in an episode of its most probable actions and in so many drawn ones."""
+        """Return where the policy goes by itself, by its most probable actions and in so many drawn episodes."""
         player, generator = self.player(graph), torch.Generator().manual_seed(self.seed)
         ways = [player.play(source, candidates=1).trajectory for source in [None, *[generator] * drawn]]
         return Visits(ways, player.evaluator.effort.rewrites)

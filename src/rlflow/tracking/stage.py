@@ -110,6 +110,11 @@ class Stage:
         return self.declaration.data
 
     @property
+    def before(self) -> str | None:
+        """The folder of the round before, None in the first one."""
+        return self.declaration.before
+
+    @property
     def results(self) -> str:
         """The folder of the stage's figures."""
         return self.declaration.results
