@@ -5,12 +5,16 @@ from itertools import count
 
 import pytest
 from support.detours import COST, INTO, OUT, detour_rules, detours, walked
+from support.token_worlds import small_graph
+from support.walks import LIBRARY
 
 from rlflow.agents.after_greedy import AfterGreedy
 from rlflow.agents.policy_optimiser import Best, Player, PolicyOptimiser
+from rlflow.cost.analytic import AnalyticCost
 from rlflow.cost.evaluator import Evaluator
 from rlflow.ir.graph import Graph
-from rlflow.optimiser import Budget
+from rlflow.optimiser import Budget, never
+from rlflow.rules.matching.rewriter import Rewriter
 from rlflow.rules.matching.sharing import SharingRewriter
 from rlflow.search.greedy import Greedy
 from rlflow.trajectory.record import Trajectory
@@ -32,7 +36,7 @@ class Walker(Player):
         start_ms = self._way.start_runtime_ms
         return Best(self._graph, start_ms, Trajectory(self._way.start_hash, start_ms, COST.name, RULES.hash, ()))
 
-    def play(self, generator: object, candidates: int) -> Best:
+    def play(self, generator: object, candidates: int, is_over: object = never) -> Best:
         graph = self._graph
         for step in self._way.steps:
             numbers = {rule.id: number for number, rule in enumerate(REWRITER.rules)}
@@ -87,3 +91,14 @@ def test_greedy_search_alone_is_left_where_time_is_up(monkeypatch: pytest.Monkey
     found = after_greedy(way).optimise(graph, Budget(time_s=0.5))
     assert found.best_ms == found.start_ms
     assert found.trajectory.steps == ()
+
+
+@pytest.mark.parametrize("budget", [Budget(evaluations=1), Budget(is_called_off=lambda: True)], ids=str)
+def test_greedy_search_alone_is_left_where_nothing_else_is_to_be_done(budget: Budget) -> None:
+    """By evaluations, of which greedy search needs more here, and where the search is called off."""
+    rules = LIBRARY
+    rewriter, graph, cost = Rewriter(rules.rules), small_graph("bert"), AnalyticCost()
+    greedy = Greedy(rules, rewriter, cost)
+    way = walked(detours(PLACES), (OUT,), RULES)
+    optimiser = AfterGreedy(greedy, Walk(sampled_episodes=0, candidates=1, way=way))
+    assert optimiser.optimise(graph, budget).trajectory == greedy.optimise(graph, budget).trajectory

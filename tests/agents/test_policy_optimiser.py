@@ -1,5 +1,6 @@
 """What every policy's optimiser does with its episodes, shown by players whose episodes are written down."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import pytest
@@ -13,7 +14,7 @@ from rlflow.cost.evaluator import Evaluator
 from rlflow.ir.graph import Graph
 from rlflow.ir.structural_hash import structural_hash
 from rlflow.onnx_io import from_onnx
-from rlflow.optimiser import Budget
+from rlflow.optimiser import Budget, never
 from rlflow.trajectory.record import Trajectory
 
 
@@ -28,7 +29,7 @@ class Scripted(Player):
     def start(self) -> Best:
         return self._best(10.0)
 
-    def play(self, generator: torch.Generator | None, candidates: int) -> Best:
+    def play(self, generator: torch.Generator | None, candidates: int, is_over: Callable[[], bool] = never) -> Best:
         self._played.append((generator is not None, candidates))
         self.evaluator.rewritten(self._graph, self._match)
         return self._best(self._found_ms[len(self._played) - 1])
@@ -95,3 +96,13 @@ def test_visits_are_the_policy_s_own(graph: Graph) -> None:
     assert optimiser.played == [(False, 1), (True, 1), (True, 1)]
     assert [way.start_runtime_ms for way in visits.ways] == [9.0, 8.0, 7.0]
     assert visits.interactions == 3
+
+
+def test_evaluations_and_whoever_calls_off_end_it(graph: Graph) -> None:
+    """Each episode here carries out one rewrite; the budget is asked before each."""
+    optimiser = script(9.0, 8.0, 7.0, 6.0)
+    found = optimiser.optimise(graph, Budget(evaluations=2))
+    assert (len(optimiser.played), found.best_ms) == (2, 8.0)
+    called_off = script(9.0, 8.0, 7.0, 6.0)
+    assert called_off.optimise(graph, Budget(is_called_off=lambda: True)).best_ms == 10.0
+    assert called_off.played == []

@@ -50,6 +50,14 @@ def test_the_same_models_give_the_same_policy_which_can_go_on(rlflow, models: li
     assert TokenPolicy.load(further).trained_on["tuned_on"] == ["merge", "merge"]
 
 
+def test_models_of_the_same_name_are_told_apart(rlflow, models: list[Path], tmp_path: Path):
+    (tmp_path / "elsewhere").mkdir()
+    elsewhere = save(tmp_path / "elsewhere" / models[1].name, "tiny_merge")
+    code, out, err = rlflow("train", models[1], elsewhere, "--policy-out", tmp_path / "policy", *QUICK, "--json")
+    assert code == 0, err
+    assert [row["model"] for row in json.loads(out)["models"]] == [str(models[1]), str(elsewhere)]
+
+
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [

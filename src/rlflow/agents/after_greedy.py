@@ -35,12 +35,15 @@ class AfterGreedy:
         return self.greedy.rewriter
 
     def optimise(self, graph: Graph, budget: Budget, on_progress: OnProgress | None = None) -> OptimisationResult:
-        """Return the better of both results; greedy search's if it has used up the time."""
+        """Return the better of both results; greedy search's if it has used up the budget, or the price is 0."""
         first = self.greedy.optimise(graph, replace(budget, expansions=None))
         left_s = None if budget.time_s is None else budget.time_s - first.wall_time_s
-        if left_s is not None and left_s <= 0:
+        evaluations = None if budget.evaluations is None else budget.evaluations - first.effort.rewrites
+        is_spent = any(left is not None and left <= 0 for left in (left_s, evaluations))
+        if is_spent or budget.is_called_off() or not first.start_ms:
             return first
-        return _together(first, self.policy.optimise(graph, replace(budget, time_s=left_s), on_progress))
+        left = replace(budget, time_s=left_s, evaluations=evaluations)
+        return _together(first, self.policy.optimise(graph, left, on_progress))
 
 
 def _together(first: OptimisationResult, second: OptimisationResult) -> OptimisationResult:

@@ -23,7 +23,7 @@ import torch
 from rlflow.agents.selection import Judge, Trial
 from rlflow.cost.evaluator import Evaluator
 from rlflow.ir.graph import Graph
-from rlflow.optimiser import Budget, Milestone, OnProgress, OptimisationResult
+from rlflow.optimiser import Budget, Milestone, OnProgress, OptimisationResult, never
 from rlflow.trajectory.record import Trajectory
 
 Controller = TypeVar("Controller")
@@ -56,10 +56,11 @@ class Player(ABC):
         """Return the graph before any rewrite."""
 
     @abstractmethod
-    def play(self, generator: torch.Generator | None, candidates: int) -> Best:
+    def play(self, generator: torch.Generator | None, candidates: int, is_over: Callable[[], bool] = never) -> Best:
         """Play one episode, with the most probable actions or, with a generator, drawn ones.
 
-        candidates: the policy's likeliest rewrites that are tried before each step; 1: it acts alone.
+        candidates: the policy's likeliest rewrites that are tried before each step; 1: it acts alone. is_over: asked
+        before each step; the episode ends as soon as it says so.
         """
 
 
@@ -82,13 +83,18 @@ class PolicyOptimiser(ABC):
         player = self.player(graph)
         generator = torch.Generator().manual_seed(self.seed)
 
+        def is_over() -> bool:
+            is_late = budget.time_s is not None and time.perf_counter() - started >= budget.time_s
+            is_spent = budget.evaluations is not None and player.evaluator.effort.rewrites >= budget.evaluations
+            return is_late or is_spent or budget.is_called_off()
+
         best = start = player.start()
         milestones = [_milestone(player, started, best)]
         episodes = self._episodes(generator)[: budget.expansions]
         for done, (source, candidates) in enumerate(episodes, start=1):
-            if budget.time_s is not None and time.perf_counter() - started >= budget.time_s:
+            if is_over():
                 break
-            found = player.play(source, candidates)
+            found = player.play(source, candidates, is_over)
             if found.runtime_ms < best.runtime_ms:
                 best = found
                 milestones.append(_milestone(player, started, best))

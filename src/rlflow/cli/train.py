@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
@@ -97,7 +97,7 @@ def train(
     shown = _expert(expert, effort)
     before = token_policy.shipped() if policy is None else TokenPolicy.load(policy)
     library, shapes = load_library(), dict(parse_shape(text) for text in shape or ())
-    subjects = [_subject(file, cost_model, library, shapes) for file in models]
+    subjects = [_subject(name, file, cost_model, library, shapes) for name, file in _named(models).items()]
 
     with progress_bar("training") as on_progress:
         taught = []
@@ -133,13 +133,19 @@ def _expert(name: str, effort: int) -> Expert:
     return EXPERTS[name](effort)
 
 
-def _subject(file: Path, cost_model: str, library: Library, shapes: Mapping[str, Any]) -> _Subject:
+def _named(files: Sequence[Path]) -> dict[str, Path]:
+    """The files by their names without suffix, or by their whole paths if two have the same name."""
+    stems = {file.stem: file for file in files}
+    return stems if len(stems) == len(files) else {str(file): file for file in files}
+
+
+def _subject(name: str, file: Path, cost_model: str, library: Library, shapes: Mapping[str, Any]) -> _Subject:
     if cost_model == MEASURED:
         raise InputError("--cost-model measured would take too long, as every rewrite is priced: choose predicted")
     model = Source.of(file).model
     dimensions = dimensions_of(model, shapes)
     graph = Assumptions(model, dimensions, library.rules).searched
-    return _Subject(file.stem, graph, COST_MODELS.get(cost_model)(CostContext(dimensions=dimensions)))
+    return _Subject(name, graph, COST_MODELS.get(cost_model)(CostContext(dimensions=dimensions)))
 
 
 def _taught(subject: _Subject, expert: Expert, library: Library, policy: TokenPolicy, seed: int) -> Taught:

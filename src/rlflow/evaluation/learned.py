@@ -1,7 +1,7 @@
 """The worth of learning to a search: every method's curve of what it has saved, told as means over seeds.
 
     rows = call_isolated(limits, run_cells, {"rlflow": cell, "iterated": other})      by method, in one process
-    document = methods_of_graphs({("gpt2", "rlflow", 0): row, ...}, (500, 2000))
+    Rows({("gpt2", "rlflow", 0): row, ...}, seeded=frozenset({"rlflow"})).figures("gpt2", "rlflow", (500, 2000))
 
 All curves of a graph begin where greedy search has ended. If greedy search carries out 115 rewrites, then what any
 method has saved at 500 evaluations is what it had after 615, those that are greedy search's own included.

@@ -135,7 +135,8 @@ random rewrites.
 
 ## Measured how
 
-On lessons that it was not trained on, of other widths, lengths and prices:
+On lessons that it was not trained on, of other widths, lengths and prices. Most of them are of families that it has had
+lessons of (`make learned` leaves whole families out):
 
 {columns}
 {line}

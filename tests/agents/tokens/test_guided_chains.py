@@ -129,15 +129,18 @@ def test_the_same_seed_searches_alike(ignorant: TokenWorldModel):
     assert one == same != other
 
 
-@pytest.mark.parametrize("evaluations", [5, 20, 60])
+@pytest.mark.parametrize("evaluations", [1, 5, 20, 60])
 def test_evaluations_are_kept_to(ignorant: TokenWorldModel, evaluations: int):
-    """But for the last descent, which looks once at each rewrite of the graphs that it passes: here few."""
-    graph = detours(PLACES)
-    before = greedy_on(graph, rules_astray()).effort.rewrites
-    found = search(ignorant, replace(ONCE, evaluations=evaluations, orders=("confident", "patient"))).optimise(
-        graph, Budget()
+    """On a graph on which greedy search alone takes more than the fewest of them, and progress ends at 1."""
+    graph, told = small_graph("bert"), list[float]()
+    before = greedy_on(graph, LIBRARY, AnalyticCost()).effort.rewrites
+    config = replace(ONCE, evaluations=evaluations, orders=("confident", "patient"), by_price=0.5)
+    found = search(ignorant, config, LIBRARY, cost=AnalyticCost()).optimise(
+        graph, Budget(), lambda progress, _: told.append(progress)
     )
-    assert evaluations <= found.effort.rewrites - before <= evaluations + 10
+    assert before > 5
+    assert evaluations <= found.effort.rewrites - before <= evaluations + WIDTH
+    assert told[-1] == max(told) == 1.0
 
 
 def test_a_first_step_that_failed_is_not_tried_again_in_alike_places(ignorant: TokenWorldModel):

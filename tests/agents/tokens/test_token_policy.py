@@ -63,6 +63,39 @@ def test_settings_can_be_changed_for_one_search(policy: TokenPolicy):
         policy.search(rules_astray(), Rewriter(rules_astray().rules), COST, depth=3)
 
 
+@pytest.mark.parametrize(
+    ("setting", "message"),
+    [
+        ({"evaluations": "many"}, "evaluations is a number of rewrites, not 'many'"),
+        ({"evaluations": -1}, "evaluations is a number of rewrites, not -1"),
+        ({"noise": []}, "scales of noise, of which there is none"),
+        ({"orders": []}, "there is no order of first steps at all"),
+    ],
+    ids=str,
+)
+def test_settings_that_cannot_be_are_refused(policy: TokenPolicy, setting: dict[str, object], message: str):
+    with pytest.raises(InputError, match=message):
+        policy.search(rules_astray(), Rewriter(rules_astray().rules), COST, **setting)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"version": 99, "chains": {"sequel": 1}}, "of version 99, here 1"),
+        ({"trained_on": None}, "there is no policy in"),
+    ],
+    ids=str,
+)
+def test_a_description_of_another_kind_is_refused(
+    policy: TokenPolicy, tmp_path: Path, change: dict[str, object], message: str
+):
+    policy.save(tmp_path)
+    content = json.loads((tmp_path / FILE).read_text())
+    (tmp_path / FILE).write_text(json.dumps(content | change))
+    with pytest.raises(InputError, match=message):
+        TokenPolicy.load(tmp_path)
+
+
 @pytest.mark.parametrize("missing", sorted(FILES))
 def test_a_folder_without_one_of_its_files_is_refused(policy: TokenPolicy, tmp_path: Path, missing: str):
     policy.save(tmp_path)

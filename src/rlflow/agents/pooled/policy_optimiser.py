@@ -10,6 +10,7 @@ not are masked.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -22,6 +23,7 @@ from rlflow.cost.base import CostModel
 from rlflow.environments.substitution_env import EnvironmentConfig, SubstitutionEnv
 from rlflow.errors import InputError
 from rlflow.ir.graph import Graph
+from rlflow.optimiser import never
 from rlflow.rules.library import Library
 from rlflow.rules.matching.rewriter import Rewriter
 from rlflow.world_model.pooled import latent_state
@@ -80,13 +82,13 @@ class _PooledPlayer(Player):
         self.env.reset(options=_HERE)
         return self._here()
 
-    def play(self, generator: torch.Generator | None, candidates: int) -> Best:
+    def play(self, generator: torch.Generator | None, candidates: int, is_over: Callable[[], bool] = never) -> Best:
         env, alignment, model = self.env, self.alignment, self.world_model
         best = self.start()
         layout = latent_state.layout_of(model)
         state = latent_state.begin(model, env.graph_arrays(), alignment.counts(env.counts()), 100.0)
         ended = False
-        while not ended:
+        while not ended and not is_over():
             observation = state.observation(layout)
             chosen = self.controller.act(observation, generator is None, generator)
             action = (int(chosen[0]), int(chosen[1]))

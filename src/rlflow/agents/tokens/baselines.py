@@ -4,8 +4,9 @@
     search = rule_mean(library, rewriter, cost_model, folder=Path("without-gpt2"), seed=0)
     search = untrained(library, rewriter, cost_model, folder=Path("without-gpt2"), seed=0)
 
-All that chains do is left as it is, such as beginning with greedy search and trying nothing again where it looks the
-same, so that the difference to "rlflow" is what V knows. The folder is that of a policy.
+What chains do is left as it is, such as beginning with greedy search and trying nothing again where it looks the same,
+so that the difference to "rlflow" is what V knows. Only their length is the one that serves the baselines best: a long
+chain that nobody guides costs evaluations and leads nowhere. The folder is that of a policy.
 
 The invariant: neither random order nor the means of rules hold any match for too improbable to be tried.
 """
@@ -38,6 +39,7 @@ from rlflow.world_model.tokens.model import TokenWorldModel
 
 _FILE = "rule_means.json"
 _NEVER = 1e-12  # a probability below which nothing lies
+_LENGTH = 3  # rewrites of a chain; better than 12 for a random order, for means of rules and for an untrained V
 _MOST_SURE = 1e-4  # the distance of a mean from 0 and 1, whose logits are infinite
 
 
@@ -117,7 +119,7 @@ def chains_random(
     library: Library, rewriter: Rewriter, cost_model: CostModel, *, seed: int = 0, evaluations: int = 2000
 ) -> GuidedChains:
     """Make the search by `RandomJudge`."""
-    config = ChainConfig(evaluations=evaluations, least_probability=_NEVER)
+    config = ChainConfig(length=_LENGTH, evaluations=evaluations, least_probability=_NEVER)
     return guided_chains(partial(RandomJudge, seed), library, rewriter, cost_model, config, seed)
 
 
@@ -125,7 +127,7 @@ def rule_mean(
     library: Library, rewriter: Rewriter, cost_model: CostModel, *, folder: Path, seed: int = 0, evaluations: int = 2000
 ) -> GuidedChains:
     """Make the search by `RuleMeanJudge`. `InputError` if the folder holds no means."""
-    config = ChainConfig(evaluations=evaluations, least_probability=_NEVER)
+    config = ChainConfig(length=_LENGTH, evaluations=evaluations, least_probability=_NEVER)
     judged_by = partial(RuleMeanJudge, RuleMeans.load(folder))
     return guided_chains(judged_by, library, rewriter, cost_model, config, seed)
 
@@ -138,7 +140,7 @@ def untrained(
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         model = TokenWorldModel(policy.model.arguments).eval().requires_grad_(False)
-    config = replace(policy.chains, evaluations=evaluations)
+    config = replace(policy.chains, length=_LENGTH, evaluations=evaluations)
     return guided_chains(partial(TokenJudge, model), library, rewriter, cost_model, config, seed)
 
 

@@ -21,7 +21,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from typing import NamedTuple
 
 import numpy as np
 
@@ -56,7 +58,7 @@ class ChainConfig:
     - `by_price`: of the evaluations that are left after those climbs, the share of the chains that look at prices.
     - `noise`: scales of the noise of which later climbs draw one; `from_start`: the share of them that begins at the
       original, the others on the best way so far; `evaluations_per_climb`: rewrites after which such a climb ends.
-    - `evaluations`: rewrites carried out after which no climb goes on, those of greedy search aside.
+    - `evaluations`: rewrites carried out after which the search ends, those of greedy search aside.
     """
 
     length: int = 12
@@ -74,19 +76,23 @@ class ChainConfig:
         if unknown or not self.orders:
             missing, known = ", ".join(unknown) or "at all", ", ".join(ORDERS)
             raise InputError(f"rlflow: there is no order of first steps {missing}; choose among {known}")
+        if not self.noise:
+            raise InputError("rlflow: later climbs draw one of the scales of noise, of which there is none")
+        counts = {
+            "length": self.length,
+            "evaluations": self.evaluations,
+            "evaluations_per_climb": self.evaluations_per_climb,
+        }
+        for name, count in counts.items():
+            if not isinstance(count, int) or count < 0:
+                raise InputError(f"rlflow: {name} is a number of rewrites, not {count!r}")
 
 
-@dataclass(frozen=True)
-class _Climbing:
-    """One search: the workspace, whose opinion counts, and where the evaluations end."""
+class _Climbing(NamedTuple):
+    """One search: the workspace, whose budget ends it, and whose opinion counts."""
 
     work: Workspace
     judge: Judge
-    limit: int
-
-    @property
-    def is_over(self) -> bool:
-        return self.work.is_spent or self.work.effort.rewrites >= self.limit
 
 
 @dataclass
@@ -129,49 +135,51 @@ class GuidedChains(Search):
                 "was: give it a SharingRewriter"
             )
         best = min(state, seeded(work, self.greedy, work.budget), key=lambda s: s.runtime_ms)
-        end = work.effort.rewrites + self.config.evaluations
-        climbing = _Climbing(work, self.judged_by(state.graph, work.rewriter, self.cost_model), end)
+        if self.config.evaluations < 1:
+            return best
+        climbing = _Climbing(work, self.judged_by(state.graph, work.rewriter, self.cost_model))
+        with _at_most(self.config.evaluations, work):
+            return self._best(climbing, state, best, on_progress)
+
+    def _best(self, climbing: _Climbing, start: State, best: State, on_progress: OnProgress | None) -> State:
+        """Climb again and again; the best of where all climbs end, and of what was the best before."""
+        work, begun = climbing.work, climbing.work.effort.rewrites
         rng = np.random.default_rng(self.seed)
         number = idle = 0
-        while not climbing.is_over and idle < _IDLE:
+        while not work.is_spent and idle < _IDLE:
             evaluated = work.effort.rewrites
-            found = self._found(number, climbing, state, best, rng)
+            found = self._found(number, climbing, start, best, rng)
             if saves(work, best, found):
                 best = found
             number += 1
             idle = 0 if work.effort.rewrites > evaluated else idle + 1
             if on_progress:
-                done = 1 - (end - work.effort.rewrites) / self.config.evaluations
+                done = min(1.0, (work.effort.rewrites - begun) / self.config.evaluations)
                 on_progress(max(work.fraction, done), f"best {best.runtime_ms:.3f} ms after {number} climbs")
         return best
 
     def _found(self, number: int, climbing: _Climbing, start: State, best: State, rng: np.random.Generator) -> State:
         """Return where the climb of this number ends."""
-        orders, quiet = self.config.orders, np.zeros(len(self.rewriter.rules))
-        if number < len(orders):
-            return self._climb(climbing, start, Preference(orders[number], quiet))
-        if number == len(orders):
-            return self._chained_by_price(climbing, start)
-        noise = float(rng.choice(self.config.noise)) * rng.gumbel(size=quiet.shape)
+        work, config, quiet = climbing.work, self.config, np.zeros(len(self.rewriter.rules))
+        if number < len(config.orders):
+            return descend(work, self._climbed(climbing, start, Preference(config.orders[number], quiet)))
+        if number == len(config.orders):
+            return self._chained_by_price(work, start)
+        noise = float(rng.choice(config.noise)) * rng.gumbel(size=quiet.shape)
         path = best.path()
-        begin = start if rng.random() < self.config.from_start else path[int(rng.integers(len(path)))]
-        end = min(climbing.limit, climbing.work.effort.rewrites + self.config.evaluations_per_climb)
-        return self._climb(replace(climbing, limit=end), begin, Preference(str(rng.choice(orders)), noise))
+        begin = start if rng.random() < config.from_start else path[int(rng.integers(len(path)))]
+        with _at_most(config.evaluations_per_climb, work):
+            climbed = self._climbed(climbing, begin, Preference(str(rng.choice(config.orders)), noise))
+        return descend(work, climbed)
 
-    def _chained_by_price(self, climbing: _Climbing, start: State) -> State:
+    def _chained_by_price(self, work: Workspace, start: State) -> State:
         """Return what chains that look at every price make of the start with their share of the evaluations."""
-        work, budget = climbing.work, climbing.work.budget
-        share = round(self.config.by_price * (climbing.limit - work.effort.rewrites))
+        left = (work.budget.evaluations or 0) - work.effort.rewrites
+        share = round(self.config.by_price * left)
         if share < 1:
             return start
-        end = work.effort.rewrites + share
-        work.budget = replace(budget, evaluations=min(end, budget.evaluations or end))
-        found = self.chains.improve(work, start)
-        work.budget = budget
-        return found
-
-    def _climb(self, climbing: _Climbing, start: State, preference: Preference) -> State:
-        return descend(climbing.work, self._climbed(climbing, start, preference))
+        with _at_most(share, work):
+            return self.chains.improve(work, start)
 
     def _climbed(self, climbing: _Climbing, state: State, preference: Preference) -> State:
         """Take one chain after another, each of which ends at a cheaper graph, until none does."""
@@ -192,7 +200,7 @@ class GuidedChains(Search):
             if place in memory.failed:
                 continue
             found = self._chain(climbing, preference, state, location, memory.seen)
-            if found is not None or climbing.is_over:
+            if found is not None or climbing.work.is_spent:
                 return found
             memory.failed.add(place)
             memory.failures[opinion.key_of(number)] += 1
@@ -230,13 +238,24 @@ class GuidedChains(Search):
             location, match = opinion.state.matches[number]
             if near.isdisjoint(match.nodes) and not any(ref.node in near for ref in match.bindings.values()):
                 continue
-            if climbing.is_over or tries == _TRIES:
+            if climbing.work.is_spent or tries == _TRIES:
                 return None
             tries += 1
             following = climbing.work.step(state, location)
             if following.hash not in passed:
                 return following
         return None
+
+
+@contextmanager
+def _at_most(evaluations: int, work: Workspace) -> Iterator[None]:
+    """Let what follows carry out so many rewrites, and no more than the budget has left."""
+    budget, end = work.budget, work.effort.rewrites + evaluations
+    work.budget = replace(budget, evaluations=min(end, budget.evaluations or end))
+    try:
+        yield
+    finally:
+        work.budget = budget
 
 
 def guided_chains(

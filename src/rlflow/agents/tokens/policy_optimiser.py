@@ -9,6 +9,7 @@ kind that is chosen, the first match is taken.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import torch
@@ -22,6 +23,7 @@ from rlflow.environments.token_process import Situation, TokenProcess
 from rlflow.errors import InputError
 from rlflow.ir.graph import Graph
 from rlflow.ir.structural_hash import structural_hash
+from rlflow.optimiser import never
 from rlflow.rules.library import Library
 from rlflow.rules.matching.rewriter import Rewriter
 from rlflow.trajectory.record import Step, Trajectory
@@ -76,10 +78,10 @@ class _TokenPlayer(Player):
     def start(self) -> Best:
         return self._best(self._begun, [])
 
-    def play(self, generator: torch.Generator | None, candidates: int) -> Best:
+    def play(self, generator: torch.Generator | None, candidates: int, is_over: Callable[[], bool] = never) -> Best:
         situation, best, taken = self._begun, self.start(), list[Step]()
         seen = self.observer.first(situation)
-        while len(taken) < self.max_steps and len(seen.token):
+        while len(taken) < self.max_steps and len(seen.token) and not is_over():
             observation = self.observer.observation(seen, self.process.unit_percent)
             action = int(self.controller.act(observation, generator is None, generator))
             if candidates > 1:

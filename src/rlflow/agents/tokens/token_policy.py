@@ -77,18 +77,19 @@ class TokenPolicy:
         """Read what `save` wrote. `InputError` if the folder holds no policy, or files that do not belong together."""
         try:
             content = json.loads((folder / FILE).read_text(encoding="utf-8"))
-            version, expected = content["version"], content["weights_sha256"]
+            if content["version"] != _VERSION:
+                raise InputError(
+                    f"the policy in {folder} is of version {content['version']}, here {_VERSION}: make it again with "
+                    "`make policy`"
+                )
+            expected, trained_on = content["weights_sha256"], dict(content["trained_on"])
             chains = read_config(ChainConfig, _as_settings(content["chains"]))
             digest = _digest(folder / _WEIGHTS)
         except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
             raise InputError(f"there is no policy in {folder} ({error}): make it with `make policy`") from None
-        if version != _VERSION:
-            raise InputError(
-                f"the policy in {folder} is of version {version}, here {_VERSION}: make it again with `make policy`"
-            )
         if digest != expected:
             raise InputError(f"{folder / _WEIGHTS} is not the file that {FILE} describes: make both again")
-        return cls(TokenWorldModel.load(folder), chains, content["trained_on"])
+        return cls(TokenWorldModel.load(folder), chains, trained_on)
 
 
 def shipped() -> TokenPolicy:

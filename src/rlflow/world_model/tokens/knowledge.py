@@ -5,8 +5,8 @@ born is drawn from birth sets that were seen. So the networks are asked beforeha
 
     knowledge = Knowledge.of(memory, reading, sets, candidates).priced(token, saving)
 
-A token tells all that a price depends on, so a rewrite that was priced once saves the same wherever its token is met.
-V is believed of the others alone.
+Matches that are one token nearly always save the same, so what was priced once is taken for what it saves wherever its
+token is met. V is believed of the others alone.
 """
 
 from __future__ import annotations

@@ -102,7 +102,7 @@ class _Fit:
         """Set the factor that puts V's sigmas right on what the held-out episodes alone show."""
         if self.held_out:
             errors = relative_errors(self.model.encoder.eval().read(self.table), unseen(self.held_out, self.training))
-            self.model.encoder.sigma_factor.fill_(calibration_factor(errors))
+            self.model.encoder.sigma_factor.mul_(calibration_factor(errors))  # that of `begin` is in the errors
 
     def state(self) -> dict[str, Any]:
         return {
