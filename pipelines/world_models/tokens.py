@@ -49,7 +49,7 @@ class TokenFit:
 
     @classmethod
     def of(cls, stage: Stage) -> "TokenFit":
-        rollouts = token_archive.load(stage.input(f"data/rollouts/{stage.graph}"))
+        rollouts = token_archive.load(stage.input(f"{stage.data}/rollouts/{stage.graph}"))
         return cls(rollouts, read_config(TokenModelConfig, stage.settings["world_model"]), stage.seed)
 
     def run(self, stage: Stage, on_epoch: Callable[[int, dict[str, float]], None]) -> TokenWorldModel:
@@ -57,7 +57,7 @@ class TokenFit:
         model = fit_token_model(
             self.rollouts, self.config, seed=self.seed, checkpoint=stage.checkpoint / "fit.pt", on_epoch=on_epoch
         )
-        folder = stage.output(f"data/world_models/{stage.graph}")
+        folder = stage.output(f"{stage.data}/world_models/{stage.graph}")
         model.save(folder)
         sets = birth_sets(self._episodes()[0], self.config.largest_birth_set).sets
         BirthMemory.of(self.rollouts.tokens, model.read(self.rollouts), sets).save(folder)

@@ -86,7 +86,7 @@ def run_case(case: Case) -> Row:
         seed=case.seed,
         library_hash=rules.hash,
         on_episode=lambda *_: evaluations.append(process.evaluations),
-    )
+    ).rollouts
     points, model = [], None
     for number in sorted(case.episodes):
         part = replace(rollouts, episodes=rollouts.episodes[:number])
