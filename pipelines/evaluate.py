@@ -91,7 +91,7 @@ def _evaluate(stage: Stage, cost_model: CostModel, keep_prices: Callable[[], Non
     rows |= {name: comparison.row(contest, outcome, cost_model, timing) for name, outcome in outcomes.items()}
 
     with stage.progress(f"{stage.graph}, untrained") as on_progress:
-        baseline = policy.untrained().optimise(contest.graph, Budget(), on_progress)
+        baseline = _after_greedy(policy.untrained(), cost_model).optimise(contest.graph, Budget(), on_progress)
     rows["rlflow"]["untrained_percent"] = baseline.improvement_percent
 
     measured = timing.ratio(settings["evaluation"]["deliver_if_faster"], "rlflow")
@@ -134,9 +134,13 @@ def _contenders(stage: Stage, cost_model: CostModel, policy: Policy) -> dict[str
         contenders[name] = Contender(method, _budget(given), (stage.seed,), *_training(given["method"]), alias=name)
 
     training_s, training_interactions = map(sum, zip(*(_round(stage, results) for results in ROUNDS), strict=True))
-    learned = AfterGreedy(Greedy(policy.library, policy.rewriter, cost_model), policy)
+    learned = _after_greedy(policy, cost_model)
     contenders[policy.name] = Contender(learned, Budget(), (stage.seed,), training_s, training_interactions)
     return contenders
+
+
+def _after_greedy(policy: Policy, cost_model: CostModel) -> AfterGreedy:
+    return AfterGreedy(Greedy(policy.library, policy.rewriter, cost_model), policy)
 
 
 def _training(method: str) -> tuple[float, int]:

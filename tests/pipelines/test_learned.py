@@ -92,7 +92,7 @@ def test_a_tiny_study(repository: Path, store_root: Path, command: Callable):
     assert {path.suffix for path in results.iterdir()} == {".json", ".md", ".png"}
     metrics = json.loads((results / "metrics.json").read_text())
     assert list(metrics) == ["small", "large"]
-    assert set(metrics["large"]) - set(metrics["small"]) == {"replayed"}
+    assert set(metrics["large"]) - set(metrics["small"]) == {"replayed", "depth_transfer"}
     for methods in metrics.values():
         least = methods["greedy"]["improvement_percent"]
         assert least > 10
@@ -104,11 +104,12 @@ def test_a_tiny_study(repository: Path, store_root: Path, command: Callable):
     together = json.loads((results / "summary.json").read_text())
     assert together["below_greedy"] == []
     assert together["share_of_best"] == {"large": 1.0}
-    (policy, other) = sorted((store_root / ".checkpoints/learned_policies").iterdir())
+    (*deep, policy, other) = sorted((store_root / ".checkpoints/learned_policies").iterdir())
     assert policy.name.startswith("tiny_merge-0-")
     (lesson,) = json.loads((policy / "policy.json").read_text())["trained_on"]["lessons"]
     assert lesson.startswith("tiny_scale-")
     assert other.name.startswith("tiny_merge-1-")
+    assert [place.name[:6] for place in deep] == ["none-0", "none-1"], "depth transfer knows the family"
     assert not list((store_root / ".checkpoints/learned").iterdir()), "nothing to go on from"
 
 

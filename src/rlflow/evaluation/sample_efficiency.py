@@ -116,7 +116,7 @@ def _process(case: Case, rules: Library) -> TokenProcess:
 
 
 def _greedy(process: TokenProcess, max_steps: int) -> Row:
-    """What greedy saves in so many rewrites, and the rewrites that it carries out."""
+    """Follow greedy search for so many rewrites; returns what it saves, and how many rewrites it has tried."""
     way = list(islice(greedy_descent(process), max_steps + 1))
     return {"result_percent": way[0].cost - way[-1].cost, "interactions": process.evaluations}
 
