@@ -3,8 +3,7 @@
 import dataclasses
 from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any
+from functools import partial
 
 from rlflow.agents.dream_training import DreamTraining
 from rlflow.agents.policy_optimiser import Visits, judge_on
@@ -94,25 +93,10 @@ class PooledSchool:
         config = dataclasses.replace(self.config, total_steps=round(share * self.config.total_steps))
         return dataclasses.replace(self, config=config, dream=dataclasses.replace(self.dream, temperature=temperature))
 
-    def train(
-        self,
-        *,
-        seed: int,
-        checkpoint: Path,
-        on_round: Callable[[int, dict[str, float]], None],
-        judge: Judge[Any] | None = None,
-    ) -> DreamTraining[Controller]:
-        """Train one controller; only the judge, if there is one, takes real steps."""
-        return train_in_dream(
-            self.model,
-            self.starts,
-            self.dream,
-            self.config,
-            seed=seed,
-            checkpoint=checkpoint,
-            on_update=on_round,
-            judge=judge,
-        )
+    @property
+    def train(self) -> Callable[..., DreamTraining[Controller]]:
+        """`train_in_dream`, which another process can be given: only a judge, if there is one, takes real steps."""
+        return partial(train_in_dream, self.model, self.starts, self.dream, self.config)
 
 
 def policy_of(stage: Stage, cost_model: CostModel) -> PooledPolicyOptimiser:

@@ -3,7 +3,7 @@
 import dataclasses
 from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -104,16 +104,10 @@ class TokenSchool:
         settings = dataclasses.replace(self.dream.config, temperature=temperature)
         return dataclasses.replace(self, config=shorter, dream=dataclasses.replace(self.dream, config=settings))
 
-    def train(
-        self,
-        *,
-        seed: int,
-        checkpoint: Path,
-        on_round: Callable[[int, dict[str, float]], None],
-        judge: Judge[Any] | None = None,
-    ) -> DreamTraining[TokenController]:
-        """Train one controller; only the judge, if there is one, takes real steps."""
-        return train_in_dream(self.dream, self.config, seed=seed, checkpoint=checkpoint, on_round=on_round, judge=judge)
+    @property
+    def train(self) -> Callable[..., DreamTraining[TokenController]]:
+        """`train_in_dream`, which another process can be given: only a judge, if there is one, takes real steps."""
+        return partial(train_in_dream, self.dream, self.config)
 
 
 def policy_of(stage: Stage, cost_model: CostModel) -> TokenPolicyOptimiser:
