@@ -1,42 +1,72 @@
-"""Collect episodes in the real environment, for the world model to be fitted on."""
+"""Collect episodes in the real environment, for the world model to be fitted on.
 
-from collections.abc import Callable
+After the first round they begin on the ways of the policy so far, and are added to those of the round before.
+
+Workers may play a share of the episodes each, which this stage then finds: `--multirun workers=2 worker=0,1`.
+"""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import partial
 from typing import Any
 
 from rollouts import pooled, tokens
 
 from rlflow.cost.base import CostModel
+from rlflow.cost.measured import MeasuredCost
+from rlflow.errors import InputError
 from rlflow.evaluation.results import write_results
-from rlflow.tracking.factories import priced, save_prices
-from rlflow.tracking.stage import Stage, pipeline_stage
+from rlflow.tracking.factories import cost_model_of, priced, save_prices
+from rlflow.tracking.share import Share
+from rlflow.tracking.stage import Stage, shared_stage
 
 WRITE_ROLLOUTS = {"pooled": pooled.write_rollouts, "tokens": tokens.write_rollouts}
+OnEpisode = Callable[[int, float, float], None]
 
 
-@pipeline_stage
+def play(stage: Stage, share: Share) -> None:
+    """Play a worker's share of the episodes on each graph; the stage finds them among its checkpoints."""
+    if stage.settings["formulation"] != "tokens":
+        raise InputError("workers share episodes over match tokens alone: choose world_model=tokens, or one worker")
+    cost_model = cost_model_of(stage.settings["cost"])
+    if isinstance(cost_model, MeasuredCost):
+        raise InputError("no two workers measure the same prices: choose cost=predicted, or one worker")
+    stage.each_graph(partial(_play, cost_model=cost_model, share=share))
+
+
+@shared_stage(play)
 def collect_rollouts(stage: Stage) -> None:
     cost_model, keep_prices = priced(stage, stage.input("data/prices/generate_rules.json"))
     metrics = stage.each_graph(partial(_collect, cost_model=cost_model, keep_prices=keep_prices))
-    save_prices(cost_model, stage.output("data/prices/collect_rollouts.json"))
+    save_prices(cost_model, stage.output(f"{stage.data}/prices/collect_rollouts.json"))
     write_results(stage.metrics, metrics)
     stage.report(metrics)
 
 
+def _play(stage: Stage, cost_model: CostModel, share: Share) -> None:
+    with _watched(stage) as on_episode:
+        tokens.collected(stage, cost_model, on_episode, share)
+
+
 def _collect(stage: Stage, cost_model: CostModel, keep_prices: Callable[[], None]) -> dict[str, Any]:
     """Write the rollouts of one graph; returns their figures."""
-    episodes, stopwatch = stage.settings["rollouts"]["episodes"], stage.stopwatch
+    with _watched(stage) as on_episode:
+        figures = WRITE_ROLLOUTS[stage.settings["formulation"]](stage, cost_model, on_episode)
+    keep_prices()
+    return figures | {"steps_per_s": figures["steps"] / figures["wall_time_s"], "seed": stage.seed}
+
+
+@contextmanager
+def _watched(stage: Stage) -> Iterator[OnEpisode]:
+    """Yield what is to be told of each episode: its number, its return, and the improvement at its end, in percent."""
+    episodes = stage.settings["rollouts"]["episodes"]
     with stage.progress(f"{stage.graph}, episodes") as on_progress:
 
         def on_episode(number: int, return_percent: float, improvement_percent: float) -> None:
-            stopwatch.tick()
             stage.log(number, {"return": return_percent, "improvement_percent": improvement_percent})
             on_progress((number + 1) / episodes, f"{number + 1}, {improvement_percent:.1f} %")
 
-        figures = WRITE_ROLLOUTS[stage.settings["formulation"]](stage, cost_model, on_episode)
-    wall_time_s = stopwatch.tick()
-    keep_prices()
-    return figures | {"steps_per_s": figures["steps"] / wall_time_s, "wall_time_s": wall_time_s, "seed": stage.seed}
+        yield on_episode
 
 
 if __name__ == "__main__":

@@ -38,6 +38,7 @@ from rlflow.tracking.stage import Stage, pipeline_stage
 from rlflow.trajectory import record
 
 RESULTS = "data/results/evaluate"
+ROUNDS = ("data/results/rounds/first", "data/results")
 Policy = PooledPolicyOptimiser | TokenPolicyOptimiser
 POLICIES: dict[str, Callable[[Stage, CostModel], Policy]] = {"pooled": pooled.policy_of, "tokens": tokens.policy_of}
 Applied = dict[str, dict[str, int]]  # method -> rule -> times on the way to the method's graph
@@ -90,7 +91,7 @@ def _evaluate(stage: Stage, cost_model: CostModel, keep_prices: Callable[[], Non
     rows |= {name: comparison.row(contest, outcome, cost_model, timing) for name, outcome in outcomes.items()}
 
     with stage.progress(f"{stage.graph}, untrained") as on_progress:
-        baseline = policy.untrained().optimise(contest.graph, Budget(), on_progress)
+        baseline = _after_greedy(policy.untrained(), cost_model).optimise(contest.graph, Budget(), on_progress)
     rows["rlflow"]["untrained_percent"] = baseline.improvement_percent
 
     measured = timing.ratio(settings["evaluation"]["deliver_if_faster"], "rlflow")
@@ -132,14 +133,14 @@ def _contenders(stage: Stage, cost_model: CostModel, policy: Policy) -> dict[str
         method = METHODS.get(given["method"])(policy.library, policy.rewriter, cost_model, **given["options"])
         contenders[name] = Contender(method, _budget(given), (stage.seed,), *_training(given["method"]), alias=name)
 
-    stages = ("collect_rollouts", "fit_world_model", "train_controller")
-    rollouts, fit, training = (_metrics(stage, name)[stage.graph] for name in stages)
-    training_s = rollouts["wall_time_s"] + fit["training_s"] + training["training_s"]
-    carried_out = rollouts.get("evaluations", rollouts["steps"])
-    training_interactions = carried_out + training["real_interactions"]
-    learned = AfterGreedy(Greedy(policy.library, policy.rewriter, cost_model), policy)
+    training_s, training_interactions = map(sum, zip(*(_round(stage, results) for results in ROUNDS), strict=True))
+    learned = _after_greedy(policy, cost_model)
     contenders[policy.name] = Contender(learned, Budget(), (stage.seed,), training_s, training_interactions)
     return contenders
+
+
+def _after_greedy(policy: Policy, cost_model: CostModel) -> AfterGreedy:
+    return AfterGreedy(Greedy(policy.library, policy.rewriter, cost_model), policy)
 
 
 def _training(method: str) -> tuple[float, int]:
@@ -150,8 +151,16 @@ def _training(method: str) -> tuple[float, int]:
     return trained_on["seconds"], trained_on["evaluations"]
 
 
-def _metrics(stage: Stage, name: str) -> Any:
-    return read_results(stage.input(f"data/results/{name}/metrics.json"))
+def _round(stage: Stage, results: str) -> tuple[float, int]:
+    """The seconds and the real interactions that a round has taken, by its figures in that folder."""
+    stages = ("collect_rollouts", "fit_world_model", "train_controller")
+    files = (stage.input(f"{results}/{name}/metrics.json") for name in stages)
+    rollouts, fit, training = (read_results(file)[stage.graph] for file in files)
+    carried_out = rollouts.get("evaluations", rollouts["steps"])
+    return (
+        rollouts["wall_time_s"] + fit["training_s"] + training["training_s"],
+        carried_out + training["real_interactions"],
+    )
 
 
 def _budget(section: dict[str, Any]) -> Budget:

@@ -10,7 +10,6 @@ from rlflow.tracking.curves import Curves
 from rlflow.tracking.stage import Stage, pipeline_stage
 from rlflow.world_model.held_out import split_episodes
 
-RESULTS = "data/results/fit_world_model"
 FITS: dict[str, Any] = {"pooled": pooled.PooledFit, "tokens": tokens.TokenFit}
 CURVES = {"pooled": pooled.CURVES, "tokens": tokens.CURVES}
 DRAWN = {"pooled": pooled.DRAWN, "tokens": tokens.DRAWN}
@@ -23,11 +22,11 @@ def fit_world_model(stage: Stage) -> None:
     curves = {graph: course for graph, (_, course) in fits.items()}
     drawn = {graph: _drawn(stage, course) for graph, course in curves.items()}
     write_results(stage.metrics, metrics)
-    write_results(stage.output(f"{RESULTS}/curves.json"), curves)
+    write_results(stage.output(f"{stage.results}/curves.json"), curves)
     pictures = {"curves.png": figures.training_curves(drawn), "trust.png": figures.trust(metrics)}
     for name, picture in pictures.items():
-        figures.save(picture, stage.output(f"{RESULTS}/{name}"))
-        stage.run.artifact(stage.output(f"{RESULTS}/{name}"))
+        figures.save(picture, stage.output(f"{stage.results}/{name}"))
+        stage.run.artifact(stage.output(f"{stage.results}/{name}"))
     stage.report(metrics)
 
 

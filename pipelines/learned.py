@@ -76,7 +76,7 @@ def learned(config: DictConfig) -> None:
 
 @dataclass(frozen=True)
 class Unit:
-    """What one process does: on one graph, with one seed, one method after another."""
+    """The searches of one process: of one graph with one seed, by one method after another."""
 
     graph: str
     seed: int

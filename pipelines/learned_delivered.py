@@ -1,4 +1,4 @@
-"""Time what the policy that ships finds against what backtracking delivers, from a model to a model that was checked.
+"""Time what a policy finds that has had no lesson of the family against what backtracking delivers, as checked models.
 
     python pipelines/learned_delivered.py
 
@@ -12,6 +12,7 @@ from typing import Any
 import hydra
 from omegaconf import DictConfig, OmegaConf
 
+from rlflow.agents.tokens.left_out import policy_without
 from rlflow.cli.progress import progress_bar
 from rlflow.evaluation.comparison import ORIGINAL, Contender, again
 from rlflow.evaluation.latencies import Sheet, latencies
@@ -25,6 +26,8 @@ from rlflow.rules.matching.rewriter import Rewriter
 from rlflow.tracking.factories import cost_model_of, model_of
 from rlflow.tracking.run import numbers
 from rlflow.tracking.study import OptionOf, checkpoint, options_of, study_run
+from rlflow.world_model.settings import read_config
+from rlflow.world_model.tokens.config import TokenModelConfig
 
 RESULTS = Path("data/results/learned/delivered.json")
 BACKTRACKING, LEARNED = "backtracking", "rlflow"
@@ -44,13 +47,13 @@ def learned_delivered(config: DictConfig) -> None:
     settings: Any = OmegaConf.to_container(config, resolve=True)
     section, option_of = settings["delivered"], options_of("learned")
     gate = GateConfig(**section["gate"], seed=settings["seed"])
-    contenders = _contenders(section, option_of)
 
     results: dict[str, Any] = {}
-    with checkpoint("learned_delivered", section) as folder, study_run("learned_delivered", section) as run:
+    with checkpoint("learned_delivered", settings) as folder, study_run("learned_delivered", settings) as run:
         for name in section["graphs"]:
             with progress_bar(name) as on_progress:
-                source = Source.of(model_of(option_of("graph", name)))
+                source = Source.of(model_of(option_of("graph", settings["cases"][name]["graph"])))
+                contenders = _contenders(settings, option_of, name)
                 figures, outcomes = latencies(source, contenders, SHEET, gate, folder / name, on_progress)
             found = {method: outcome.result for method, outcome in outcomes.items()}
             results[name] = figures | {
@@ -63,16 +66,25 @@ def learned_delivered(config: DictConfig) -> None:
         run.artifact(RESULTS)
 
 
-def _contenders(section: Any, option_of: OptionOf) -> dict[str, Contender]:
-    """Both methods, with all rules and the evaluations that each may have."""
+def _contenders(settings: Any, option_of: OptionOf, case: str) -> dict[str, Contender]:
+    """Both methods, with all rules and the evaluations that each may have; rlflow by the study's policy."""
+    section = settings["delivered"]
     rules, cost_model = library.load(), cost_model_of(option_of("cost", section["cost"]))
     rewriter = Rewriter(rules.rules)
+    taught = {BACKTRACKING: {}, LEARNED: {"folder": _policy(settings, settings["cases"][case])}}
     contenders = {}
     for name in (BACKTRACKING, LEARNED):
         search = option_of("search", name)
-        method = METHODS.get(search["method"])(rules, rewriter, cost_model, **search["options"])
+        method = METHODS.get(search["method"])(rules, rewriter, cost_model, **search["options"] | taught[name])
         contenders[name] = Contender(method, Budget(evaluations=section["evaluations"][name]))
     return contenders
+
+
+def _policy(settings: Any, case: Any) -> Path:
+    """The folder of the policy that has had no lesson of the family."""
+    lessons, folder = (Path(settings[name]).resolve() for name in ("lessons", "policies"))
+    config = read_config(TokenModelConfig, settings["policy"])
+    return policy_without(case["family"], case["taught_at"], lessons, config, folder, seed=settings["seed"])
 
 
 if __name__ == "__main__":

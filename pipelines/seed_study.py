@@ -115,7 +115,7 @@ def _learned(
 
     judge = judge_on(graph, partial(optimiser, episodes=0, candidates=1))
     starts = visited_states(model, rollouts)
-    training = train_in_dream(model, starts, dream, ppo, seed=seed, on_update=run.log, judge=judge)
+    training = train_in_dream(model, starts, dream, ppo, seed=seed, on_round=run.log, judge=judge)
     training_s = time.perf_counter() - started
 
     initial = untrained(training.controller.arguments, seed=seed)

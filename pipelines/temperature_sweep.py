@@ -3,11 +3,15 @@
 import itertools
 from collections import defaultdict
 from collections.abc import Callable
+from concurrent.futures import Executor, ProcessPoolExecutor
 from functools import partial
+from multiprocessing import get_context
+from pathlib import Path
 from typing import Any
 
 from controllers import pooled, tokens
 
+from rlflow.agents.dream_training import DreamTraining
 from rlflow.cost.base import CostModel
 from rlflow.evaluation import figures
 from rlflow.evaluation.results import write_results
@@ -22,7 +26,8 @@ SCHOOLS: dict[str, Any] = {"pooled": pooled.PooledSchool, "tokens": tokens.Token
 @pipeline_stage
 def temperature_sweep(stage: Stage) -> None:
     cost_model, keep_prices = priced(stage, stage.input("data/prices/collect_rollouts.json"))
-    metrics = stage.each_graph(partial(_sweep, cost_model=cost_model, keep_prices=keep_prices))
+    with ProcessPoolExecutor(stage.settings["sweep"]["processes"], get_context("spawn")) as pool:
+        metrics = stage.each_graph(partial(_sweep, cost_model=cost_model, keep_prices=keep_prices, pool=pool))
     save_prices(cost_model, stage.output("data/prices/temperature_sweep.json"))
     write_results(stage.metrics, metrics)
     picture = stage.output("data/results/temperature_sweep/temperature_sweep.png")
@@ -30,30 +35,43 @@ def temperature_sweep(stage: Stage) -> None:
     stage.report({graph: {str(p["temperature"]): p for p in sweep["points"]} for graph, sweep in metrics.items()})
 
 
-def _sweep(stage: Stage, cost_model: CostModel, keep_prices: Callable[[], None]) -> dict[str, Any]:
-    """The scores of all temperatures on one graph."""
+def _sweep(stage: Stage, cost_model: CostModel, keep_prices: Callable[[], None], pool: Executor) -> dict[str, Any]:
+    """The scores of all temperatures on one graph: of trainings in processes of the pool, and of real episodes here."""
     sweep = stage.settings["sweep"]
     school = SCHOOLS[stage.settings["formulation"]].of(stage, cost_model)
-    scores: dict[float, list[tuple[float, float]]] = defaultdict(list)
     jobs = list(itertools.product(sweep["temperatures"], sweep["seeds"]))
+    trainings = pool.map(
+        _trained,
+        [school.shortened(sweep["training_share"], temperature).train for temperature, _ in jobs],
+        [seed for _, seed in jobs],
+        [stage.checkpoint / f"{temperature}-{seed}.pt" for temperature, seed in jobs],
+    )
+    scores: dict[float, list[tuple[float, float]]] = defaultdict(list)
     with stage.progress(f"{stage.graph}, trainings") as on_progress:
-        for number, (temperature, seed) in enumerate(jobs):
-            on_progress(number / len(jobs), f"temperature {temperature}, seed {seed}")
+        for number, ((temperature, seed), (training, course)) in enumerate(zip(jobs, trainings, strict=True), start=1):
             name = f"{stage.graph}/temperature={temperature}/seed={seed}"
             with open_child(stage.run, name, parameters={"temperature": temperature, "seed": seed}) as child:
-                pupil = school.shortened(sweep["training_share"], temperature)
-                training = pupil.train(
-                    seed=seed, checkpoint=stage.checkpoint / f"{temperature}-{seed}.pt", on_round=child.log
-                )
+                for number_of_round, metrics in course:
+                    child.log(number_of_round, metrics)
                 real = school.real_score_percent(training.controller)
                 child.log(0, {"dream_score_percent": training.score_percent, "real_score_percent": real})
-                scores[temperature].append((training.score_percent, real))
-                keep_prices()
+            scores[temperature].append((training.score_percent, real))
+            keep_prices()
+            on_progress(number / len(jobs), f"temperature {temperature}, seed {seed}")
     return {
         "points": [_point(temperature, scores[temperature], sweep["seeds"]) for temperature in sweep["temperatures"]],
         "random_score_percent": school.random_percent,
         "random_episodes": school.random_episodes,
     }
+
+
+def _trained(
+    train: Callable[..., DreamTraining[Any]], seed: int, checkpoint: Path
+) -> tuple[DreamTraining[Any], list[tuple[int, dict[str, float]]]]:
+    """Train one controller; returns the training, and its figures round by round."""
+    course: list[tuple[int, dict[str, float]]] = []
+    training = train(seed=seed, checkpoint=checkpoint, on_round=lambda *round_: course.append(round_), judge=None)
+    return training, course
 
 
 def _point(temperature: float, scores: list[tuple[float, float]], seeds: list[int]) -> dict[str, Any]:

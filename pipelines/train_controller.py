@@ -1,4 +1,4 @@
-"""Train the policy inside the dream, then score it on the real graph."""
+"""Train the policy inside the dream, score it on the real graph, and write down the ways that it takes there."""
 
 from collections.abc import Callable
 from functools import partial
@@ -12,8 +12,8 @@ from rlflow.evaluation.results import Figure, write_results
 from rlflow.tracking.curves import Curves
 from rlflow.tracking.factories import priced, save_prices
 from rlflow.tracking.stage import Stage, pipeline_stage
+from rlflow.trajectory import record
 
-RESULTS = "data/results/train_controller"
 SCHOOLS: dict[str, Any] = {"pooled": pooled.PooledSchool, "tokens": tokens.TokenSchool}
 CURVES = {
     "return_percent": "% in the dream",
@@ -27,14 +27,14 @@ CURVES = {
 
 @pipeline_stage
 def train_controller(stage: Stage) -> None:
-    cost_model, keep_prices = priced(stage, stage.input("data/prices/collect_rollouts.json"))
+    cost_model, keep_prices = priced(stage, stage.input(f"{stage.data}/prices/collect_rollouts.json"))
     trained = stage.each_graph(partial(_train, cost_model=cost_model, keep_prices=keep_prices))
     metrics = {graph: found for graph, (found, _) in trained.items()}
     curves = {graph: course for graph, (_, course) in trained.items()}
-    save_prices(cost_model, stage.output("data/prices/train_controller.json"))
+    save_prices(cost_model, stage.output(f"{stage.data}/prices/train_controller.json"))
     write_results(stage.metrics, metrics)
-    write_results(stage.output(f"{RESULTS}/curves.json"), curves)
-    figure = stage.output(f"{RESULTS}/curves.png")
+    write_results(stage.output(f"{stage.results}/curves.json"), curves)
+    figure = stage.output(f"{stage.results}/curves.png")
     figures.save(figures.training_curves(curves), figure)
     stage.run.artifact(figure)
     stage.report(metrics)
@@ -45,7 +45,9 @@ def _train(
 ) -> tuple[dict[str, Any], dict[str, Any]]:
     """Train in the dream of one graph; returns the figures of the training and its curves."""
     stopwatch, curves = stage.stopwatch, Curves(stage.checkpoint / "curves.json", "update", CURVES)
-    school = SCHOOLS[stage.settings["formulation"]].of(stage, cost_model)
+    settings = stage.settings["controller"]
+    whole = SCHOOLS[stage.settings["formulation"]].of(stage, cost_model)
+    school = whole.shortened(settings["training_share"], settings["dream"]["temperature"])
     with stage.progress(f"{stage.graph}, updates") as on_progress:
 
         def on_round(number: int, metrics: dict[str, float]) -> None:
@@ -60,21 +62,23 @@ def _train(
     training_s = stopwatch.tick()
     keep_prices()
 
-    training.controller.save(stage.output(f"data/policies/{stage.graph}"))
-    alone = school.judge(training.controller)
+    policy = stage.output(f"{stage.data}/policies/{stage.graph}")
+    training.controller.save(policy)
+    alone, visits = school.judge(training.controller), school.visits(training.controller)
+    record.save(visits.ways, policy / "ways.jsonl")
     metrics = {
         "updates": school.rounds,
         "dream_steps": school.dream_steps,
         "dream_steps_per_s": school.dream_steps / training_s,
-        "temperature": stage.settings["controller"]["dream"]["temperature"],
+        "temperature": settings["dream"]["temperature"],
         "dream_score_percent": Figure(
             training.score_percent,
             training.untrained_percent,
             "untrained",
-            stage.settings["controller"]["dream"]["num_envs"],
+            settings["dream"]["num_envs"],
         ).to_json(),
         "real_score_percent": Figure(alone.score_percent, school.random_percent, "random", 1).to_json(),
-        "real_interactions": training.real_interactions + alone.interactions,
+        "real_interactions": training.real_interactions + alone.interactions + visits.interactions,
         "training_s": training_s,
         "seed": stage.seed,
     }

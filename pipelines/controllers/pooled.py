@@ -3,11 +3,10 @@
 import dataclasses
 from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any
+from functools import partial
 
 from rlflow.agents.dream_training import DreamTraining
-from rlflow.agents.policy_optimiser import judge_on
+from rlflow.agents.policy_optimiser import Visits, judge_on
 from rlflow.agents.pooled.config import ControllerConfig
 from rlflow.agents.pooled.controller import Controller
 from rlflow.agents.pooled.dream_training import train_in_dream
@@ -26,12 +25,16 @@ from rlflow.world_model.pooled.dream_env import Starts, visited_states
 from rlflow.world_model.pooled.model import WorldModel
 from rlflow.world_model.settings import read_config
 
+ORIGINAL_PERCENT = 100.0  # the price of the graph before any rewrite
+DRAWN_VISITS = 2  # beside that of the most probable actions
+
 
 @dataclass(frozen=True)
 class PooledSchool:
     """All that it takes to train controllers for one graph, and to try them on it.
 
-    random_percent: what a random agent saves, as the mean over `random_episodes`.
+    visits: the ways that a controller takes there. random_percent: what a random agent saves, as the mean over the
+    `random_episodes` that begin at the original.
     """
 
     model: WorldModel
@@ -39,28 +42,36 @@ class PooledSchool:
     dream: DreamConfig
     config: ControllerConfig
     judge: Judge[Controller]
+    visits: Callable[[Controller], Visits]
     random_percent: float
     random_episodes: int
 
     @classmethod
     def of(cls, stage: Stage, cost_model: CostModel) -> "PooledSchool":
         settings, rules = stage.settings, agent_rules(stage.input("data/rules"), stage.graph)
-        model = WorldModel.load(stage.input(f"data/world_models/{stage.graph}"))
-        rollouts = Rollouts.load(stage.input(f"data/rollouts/{stage.graph}"))
+        model = WorldModel.load(stage.input(f"{stage.data}/world_models/{stage.graph}"))
+        rollouts = Rollouts.load(stage.input(f"{stage.data}/rollouts/{stage.graph}"))
 
         def alone(controller: Controller) -> PooledPolicyOptimiser:
             return dataclasses.replace(
                 optimiser_of(stage, rules, cost_model, model, controller), sampled_episodes=0, candidates=1
             )
 
+        whole = [episode for episode in rollouts.episodes if episode.cost[0] == ORIGINAL_PERCENT]
+        graph = graph_of(settings["graph"])
+
+        def visits(controller: Controller) -> Visits:
+            return alone(controller).visits(graph, DRAWN_VISITS)
+
         return cls(
             model,
             visited_states(model, rollouts),
             read_config(DreamConfig, settings["controller"]["dream"]),
             read_config(ControllerConfig, settings["controller"]["ppo"]),
-            judge_on(graph_of(settings["graph"]), alone),
-            mean_improvement_percent(rollouts.episodes),
-            len(rollouts.episodes),
+            judge_on(graph, alone),
+            visits,
+            mean_improvement_percent(whole),
+            len(whole),
         )
 
     @property
@@ -74,7 +85,7 @@ class PooledSchool:
         return self.rounds * self.dream.num_envs * self.config.steps_per_update
 
     def real_score_percent(self, controller: Controller) -> float:
-        """What the dream's score says of reality: the improvement by an episode, which is as long as a dream."""
+        """The improvement by an episode on the real graph, as long as a dream: the real side of the dream's score."""
         return self.judge(controller).score_percent
 
     def shortened(self, share: float, temperature: float) -> "PooledSchool":
@@ -82,31 +93,16 @@ class PooledSchool:
         config = dataclasses.replace(self.config, total_steps=round(share * self.config.total_steps))
         return dataclasses.replace(self, config=config, dream=dataclasses.replace(self.dream, temperature=temperature))
 
-    def train(
-        self,
-        *,
-        seed: int,
-        checkpoint: Path,
-        on_round: Callable[[int, dict[str, float]], None],
-        judge: Judge[Any] | None = None,
-    ) -> DreamTraining[Controller]:
-        """Train one controller; only the judge, if there is one, takes real steps."""
-        return train_in_dream(
-            self.model,
-            self.starts,
-            self.dream,
-            self.config,
-            seed=seed,
-            checkpoint=checkpoint,
-            on_update=on_round,
-            judge=judge,
-        )
+    @property
+    def train(self) -> Callable[..., DreamTraining[Controller]]:
+        """`train_in_dream`, which another process can be given: only a judge, if there is one, takes real steps."""
+        return partial(train_in_dream, self.model, self.starts, self.dream, self.config)
 
 
 def policy_of(stage: Stage, cost_model: CostModel) -> PooledPolicyOptimiser:
     """The trained controller of one graph as an optimiser, with the rules that were chosen for it."""
-    model = WorldModel.load(stage.input(f"data/world_models/{stage.graph}"))
-    controller = Controller.load(stage.input(f"data/policies/{stage.graph}"))
+    model = WorldModel.load(stage.input(f"{stage.data}/world_models/{stage.graph}"))
+    controller = Controller.load(stage.input(f"{stage.data}/policies/{stage.graph}"))
     rules = agent_rules(stage.input("data/rules"), stage.graph)
     return optimiser_of(stage, rules, cost_model, model, controller)
 

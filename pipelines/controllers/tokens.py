@@ -3,13 +3,13 @@
 import dataclasses
 from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from rlflow.agents.dream_training import DreamTraining
-from rlflow.agents.policy_optimiser import judge_on
+from rlflow.agents.policy_optimiser import Visits, judge_on
 from rlflow.agents.selection import Judge
 from rlflow.agents.tokens.config import CmaEsConfig, TokenControllerConfig
 from rlflow.agents.tokens.controller import TokenController, TokenControllerArguments
@@ -30,19 +30,21 @@ from rlflow.world_model.tokens.config import TokenDreamConfig
 from rlflow.world_model.tokens.model import TokenWorldModel
 
 RANDOM_EPISODES = 4
+DRAWN_VISITS = 2  # beside that of the most probable actions
 
 
 @dataclass(frozen=True)
 class TokenSchool:
     """All that it takes to train controllers for one graph, and to try them on it.
 
-    process: the real one. random_percent: what a random agent saves, as the mean over `random_episodes`. A controller
-    before its training that draws its actions is one.
+    visits: the ways that a controller takes there. process: the real one. random_percent: what a random agent saves,
+    as the mean over `random_episodes`. A controller before its training that draws its actions is one.
     """
 
     dream: TokenDream
     config: TokenControllerConfig | CmaEsConfig
     judge: Judge[TokenController]
+    visits: Callable[[TokenController], Visits]
     process: TokenProcess
     random_percent: float
     random_episodes: int = RANDOM_EPISODES
@@ -50,9 +52,9 @@ class TokenSchool:
     @classmethod
     def of(cls, stage: Stage, cost_model: CostModel) -> "TokenSchool":
         settings = stage.settings["controller"]
-        folder = stage.input(f"data/world_models/{stage.graph}")
+        folder = stage.input(f"{stage.data}/world_models/{stage.graph}")
         model = TokenWorldModel.load(folder)
-        rollouts = token_archive.load(stage.input(f"data/rollouts/{stage.graph}"))
+        rollouts = token_archive.load(stage.input(f"{stage.data}/rollouts/{stage.graph}"))
         dream = TokenDream.of(
             model, BirthMemory.load(folder), rollouts, read_config(TokenDreamConfig, settings["dream"])
         )
@@ -64,10 +66,14 @@ class TokenSchool:
             return dataclasses.replace(optimiser, sampled_episodes=0, candidates=1)
 
         graph = graph_of(stage.settings["graph"])
+
+        def visits(controller: TokenController) -> Visits:
+            return alone(controller).visits(graph, DRAWN_VISITS)
+
         beginner = untrained(TokenControllerArguments.of(model, config), seed=stage.seed)
         found = alone(beginner).drawn(graph, RANDOM_EPISODES)
         process = TokenProcess(graph, Rewriter(rules.rules), cost_model, model.arguments.vocabulary)
-        return cls(dream, config, judge_on(graph, alone), process, float(np.mean(found)))
+        return cls(dream, config, judge_on(graph, alone), visits, process, float(np.mean(found)))
 
     @property
     def rounds(self) -> int:
@@ -85,7 +91,7 @@ class TokenSchool:
         return self.rounds * dream.num_envs * config.steps_per_update
 
     def real_score_percent(self, controller: TokenController) -> float:
-        """What the dream's score says of reality: the return of an episode as long as a dream, from the original."""
+        """The return of an episode on the real graph, as long as a dream: the real side of the dream's score."""
         return real_return(self.process, self.dream.model, controller, self.dream.config.max_steps).score_percent
 
     def shortened(self, share: float, temperature: float) -> "TokenSchool":
@@ -98,22 +104,16 @@ class TokenSchool:
         settings = dataclasses.replace(self.dream.config, temperature=temperature)
         return dataclasses.replace(self, config=shorter, dream=dataclasses.replace(self.dream, config=settings))
 
-    def train(
-        self,
-        *,
-        seed: int,
-        checkpoint: Path,
-        on_round: Callable[[int, dict[str, float]], None],
-        judge: Judge[Any] | None = None,
-    ) -> DreamTraining[TokenController]:
-        """Train one controller; only the judge, if there is one, takes real steps."""
-        return train_in_dream(self.dream, self.config, seed=seed, checkpoint=checkpoint, on_round=on_round, judge=judge)
+    @property
+    def train(self) -> Callable[..., DreamTraining[TokenController]]:
+        """`train_in_dream`, which another process can be given: only a judge, if there is one, takes real steps."""
+        return partial(train_in_dream, self.dream, self.config)
 
 
 def policy_of(stage: Stage, cost_model: CostModel) -> TokenPolicyOptimiser:
     """The trained controller of one graph as an optimiser, with all rules of the library."""
-    model = TokenWorldModel.load(stage.input(f"data/world_models/{stage.graph}"))
-    controller = TokenController.load(stage.input(f"data/policies/{stage.graph}"))
+    model = TokenWorldModel.load(stage.input(f"{stage.data}/world_models/{stage.graph}"))
+    controller = TokenController.load(stage.input(f"{stage.data}/policies/{stage.graph}"))
     rules = library.load(stage.input("data/rules/library.jsonl"))
     return optimiser_of(stage, rules, cost_model, model, controller)
 
@@ -127,7 +127,7 @@ def optimiser_of(
 
 
 def _config(settings: dict[str, Any]) -> TokenControllerConfig | CmaEsConfig:
-    """What a controller is trained by, which section `controller` tells by the name of its part."""
+    """The settings of a training, by PPO or by evolution: the name of the part in section `controller` tells which."""
     if "cma_es" in settings:
         return read_config(CmaEsConfig, settings["cma_es"])
     return read_config(TokenControllerConfig, settings["ppo"])

@@ -63,7 +63,7 @@ def judge(config: DictConfig) -> None:
 
 
 def _kept(place: Path, judge: Callable[[], dict[str, Any]]) -> dict[str, Any]:
-    """What was told of a lesson, unless its file tells it already."""
+    """Judge a lesson, unless the file that keeps its judgement is there; return the judgement."""
     if not place.exists():
         with written_whole(place) as draft:
             draft.write_text(json.dumps(judge()))
@@ -104,7 +104,7 @@ class Judging:
         }
 
     def _found(self, unit: Unit) -> dict[str, float]:
-        """What greedy search and the policy's chains save, in percent of what the start of the lesson costs."""
+        """The savings of greedy search and of the policy's chains, in percent of the price of the lesson's start."""
         rules, cost_model = library.load(), cost_model_of(unit.subject.cost)
         start = started(graph_of(unit.subject.graph), unit.lesson.start, rules)
         greedy = Greedy(rules, Rewriter(rules.rules), cost_model)
@@ -115,7 +115,7 @@ class Judging:
         }
 
     def _reading(self, record: LessonRecord) -> dict[str, Any]:
-        """What V tells of a lesson, beside the means of rules; a figure that is not defined on it is left out."""
+        """How well V reads a lesson, beside the means of rules; a figure that is not defined on it is left out."""
         rollouts = read([record], LESSONS)
         reading, shown = self.policy.model.read(rollouts), rollouts.episodes[0]
         rule_mean, rule_share = (by_rule(rollouts.rule_of, known) for known in (self.means, self.shares))

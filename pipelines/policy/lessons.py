@@ -16,7 +16,6 @@ from typing import Any
 import hydra
 from omegaconf import DictConfig, OmegaConf
 
-from rlflow.agents.token_collection import Share
 from rlflow.agents.tokens.lesson_files import hold
 from rlflow.cli.progress import progress_bar
 from rlflow.cost.base import CostModel
@@ -24,6 +23,7 @@ from rlflow.ir.graph import Graph
 from rlflow.rules import library
 from rlflow.tracking.course import Unit, units
 from rlflow.tracking.factories import cost_model_of, graph_of
+from rlflow.tracking.share import Share
 from rlflow.tracking.study import checkpoint_of, options_of, study_run
 
 LESSONS = Path("data/policy/lessons")
@@ -37,7 +37,7 @@ def lessons(config: DictConfig) -> None:
     settings: Any = OmegaConf.to_container(config, resolve=True)
     share = Share(settings["worker"], settings["workers"])
     course = units(settings, options_of("policy"))
-    own = course[share.worker :: share.workers]
+    own = [course[number] for number in share.of(len(course))]
     folder = checkpoint_of("policy_lessons", {name: settings[name] for name in SECTIONS})
     rules = library.load()
     with study_run("policy_lessons", settings) as run, progress_bar("lessons") as on_progress:

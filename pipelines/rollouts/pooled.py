@@ -12,16 +12,18 @@ from rlflow.evaluation.results import Figure
 from rlflow.representation.rollouts import Episode
 from rlflow.tracking.factories import agent_rules, graph_of
 from rlflow.tracking.stage import Stage
+from rlflow.trajectory import record
+from rlflow.trajectory.record import Trajectory
 
 
 def write_rollouts(
     stage: Stage, cost_model: CostModel, on_episode: Callable[[int, float, float], None]
 ) -> dict[str, Any]:
-    """Write the rollouts of one graph; returns their figures.
+    """Write the rollouts of one graph, with those of the round before; returns the figures of the new ones.
 
     on_episode: called with the number, the return and the improvement at the end, in percent, of each.
     """
-    settings = stage.settings
+    settings, stopwatch = stage.settings, stage.stopwatch
     env = SubstitutionEnv(
         graph_of(settings["graph"]),
         agent_rules(stage.input("data/rules"), stage.graph),
@@ -31,19 +33,34 @@ def write_rollouts(
     )
 
     def told(number: int, episode: Episode) -> None:
+        stopwatch.tick()
         on_episode(number, float(episode.reward.sum()), 100.0 - float(episode.cost[-1]))
 
     config = CollectionConfig(**settings["rollouts"])
-    collection = collect(env, config, seed=stage.seed, checkpoint=stage.checkpoint, on_episode=told)
-    collection.save(stage.output(f"data/rollouts/{stage.graph}"), env)
-    return _figures(collection, env)
+    earlier, ways = _before(stage, env)
+    known = len(earlier.episodes), earlier.matches_beyond_limit
+    collection = collect(
+        env, config, seed=stage.seed, before=earlier, ways=ways, checkpoint=stage.checkpoint, on_episode=told
+    )
+    collection.save(stage.output(f"{stage.data}/rollouts/{stage.graph}"), env)
+    return _figures(collection, *known, env) | {"wall_time_s": stopwatch.tick()}
 
 
-def _figures(collection: Collection, env: SubstitutionEnv) -> dict[str, Any]:
-    episodes = collection.episodes
+def _before(stage: Stage, env: SubstitutionEnv) -> tuple[Collection, list[Trajectory]]:
+    """What the round before has collected, and the ways of its policy; nothing in the first round."""
+    if stage.before is None:
+        return Collection(), []
+    folder = stage.before
+    earlier = Collection.load(stage.input(f"{folder}/rollouts/{stage.graph}"), env)
+    return earlier, record.load(stage.input(f"{folder}/policies/{stage.graph}/ways.jsonl"))
+
+
+def _figures(collection: Collection, known: int, known_beyond: int, env: SubstitutionEnv) -> dict[str, Any]:
+    """The figures of the new episodes; those known before come first, and had so many matches beyond the limit."""
+    episodes = collection.episodes[known:]
     applied = {int(rule) for episode in episodes for rule in episode.action[:, 0]} - {env.actions.terminate}
     available = np.max([episode.counts.max(axis=0) for episode in episodes], axis=0) > 0
-    final = [100.0 - float(episode.cost[-1]) for episode in episodes]
+    final = [float(episode.cost[0] - episode.cost[-1]) for episode in episodes]
     best = max(100.0 - float(episode.cost.min()) for episode in episodes)
     return {
         "episodes": len(episodes),
@@ -53,7 +70,7 @@ def _figures(collection: Collection, env: SubstitutionEnv) -> dict[str, Any]:
         "truncated": sum(not episode.terminated[-1] for episode in episodes),
         "rules_available": int(available.sum()),
         "rules_applied": len(applied),
-        "matches_beyond_limit": collection.matches_beyond_limit,
+        "matches_beyond_limit": collection.matches_beyond_limit - known_beyond,
         "mean_improvement_percent": Figure(float(np.mean(final)), 0.0, "do_nothing", len(final)).to_json(),
         "best_improvement_percent": Figure(best, 0.0, "do_nothing", len(final)).to_json(),
     }

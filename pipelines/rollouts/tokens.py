@@ -5,27 +5,41 @@ from typing import Any
 
 import numpy as np
 
-from rlflow.agents.token_collection import Share, TokenCollectionConfig, collect_tokens
+from rlflow.agents.episode_shards import Collected
+from rlflow.agents.token_collection import TokenCollectionConfig, collect_tokens
 from rlflow.cost.base import CostModel
 from rlflow.environments.token_process import TokenProcess
 from rlflow.evaluation.results import Figure
 from rlflow.representation import token_archive
 from rlflow.representation.token_rollouts import TokenEpisode, TokenRollouts
+from rlflow.representation.token_shards import merged
 from rlflow.rules import library
 from rlflow.rules.matching.rewriter import Rewriter
 from rlflow.tracking.factories import graph_of
+from rlflow.tracking.share import Share
 from rlflow.tracking.stage import Stage
+from rlflow.trajectory import record
 
 
 def write_rollouts(
     stage: Stage, cost_model: CostModel, on_episode: Callable[[int, float, float], None]
 ) -> dict[str, Any]:
-    """Write the rollouts of one graph; returns their figures.
+    """Write the rollouts of one graph, with those of the round before; returns the figures of the new ones.
 
     on_episode: called with the number, the return and the improvement at the end, in percent, of each.
     """
-    settings = dict(stage.settings["rollouts"])
-    share = Share(settings.pop("worker"), settings.pop("workers"))
+    found, before = collected(stage, cost_model, on_episode, Share()), stage.before
+    earlier = [] if before is None else [token_archive.load(stage.input(f"{before}/rollouts/{stage.graph}"))]
+    token_archive.save(merged([*earlier, found.rollouts]), stage.output(f"{stage.data}/rollouts/{stage.graph}"))
+    return _figures(found.rollouts) | {"evaluations": found.evaluations, "wall_time_s": found.seconds}
+
+
+def collected(
+    stage: Stage, cost_model: CostModel, on_episode: Callable[[int, float, float], None], share: Share
+) -> Collected:
+    """A share of the episodes on one graph; those that are among the checkpoints are not played again."""
+    settings, before = stage.settings["rollouts"], stage.before
+    ways = [] if before is None else record.load(stage.input(f"{before}/policies/{stage.graph}/ways.jsonl"))
     config = TokenCollectionConfig(**settings | {"greedy": tuple(settings["greedy"])})
     rules = library.load(stage.input("data/rules/library.jsonl"))
     process = TokenProcess(graph_of(stage.settings["graph"]), Rewriter(rules.rules), cost_model)
@@ -33,18 +47,17 @@ def write_rollouts(
     def told(number: int, episode: TokenEpisode) -> None:
         on_episode(number, sum(step.reward for step in episode.steps), 100.0 - episode.states[-1].cost)
 
-    rollouts = collect_tokens(
+    return collect_tokens(
         process,
         stage.graph,
         config,
         seed=stage.seed,
         library_hash=rules.hash,
-        share=share,
-        checkpoint=stage.checkpoint,
+        ways=ways,
+        numbers=share.of(config.episodes),
+        checkpoint=stage.checkpoint / "episodes",
         on_episode=told,
     )
-    token_archive.save(rollouts, stage.output(f"data/rollouts/{stage.graph}"))
-    return _figures(rollouts)
 
 
 def _figures(rollouts: TokenRollouts) -> dict[str, Any]:
@@ -56,7 +69,6 @@ def _figures(rollouts: TokenRollouts) -> dict[str, Any]:
     return {
         "episodes": len(episodes),
         "steps": rollouts.num_steps,
-        "evaluations": rollouts.evaluations,
         "states": len(states),
         "distinct_tokens": len(rollouts.tokens),
         "labels": sum(int(state.count.sum()) for state in states),

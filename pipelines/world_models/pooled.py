@@ -41,7 +41,7 @@ class PooledFit:
 
     @classmethod
     def of(cls, stage: Stage) -> "PooledFit":
-        rollouts = Rollouts.load(stage.input(f"data/rollouts/{stage.graph}"))
+        rollouts = Rollouts.load(stage.input(f"{stage.data}/rollouts/{stage.graph}"))
         return cls(rollouts, read_config(WorldModelConfig, stage.settings["world_model"]), stage.seed)
 
     def run(self, stage: Stage, on_epoch: Callable[[int, dict[str, float]], None]) -> WorldModel:
@@ -49,7 +49,7 @@ class PooledFit:
         model = trainer.fit_world_model(
             self.rollouts, self.config, seed=self.seed, checkpoint=stage.checkpoint / "fit.pt", on_epoch=on_epoch
         )
-        model.save(stage.output(f"data/world_models/{stage.graph}"))
+        model.save(stage.output(f"{stage.data}/world_models/{stage.graph}"))
         return model
 
     def figures(self, stage: Stage, model: WorldModel) -> dict[str, Any]:

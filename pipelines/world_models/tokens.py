@@ -19,7 +19,7 @@ from rlflow.world_model.tokens.birth_memory import BirthMemory
 from rlflow.world_model.tokens.birth_sets import birth_sets
 from rlflow.world_model.tokens.calibration import coverages, relative_errors, unseen
 from rlflow.world_model.tokens.config import TokenDreamConfig, TokenModelConfig
-from rlflow.world_model.tokens.diagnostics import TOP, by_rule, rule_means, saving_report, savings
+from rlflow.world_model.tokens.diagnostics import TOP, Labels, agreement, by_rule, rule_means, saving_report, savings
 from rlflow.world_model.tokens.imagination import imagine
 from rlflow.world_model.tokens.knowledge import Knowledge
 from rlflow.world_model.tokens.model import TokenWorldModel
@@ -49,7 +49,7 @@ class TokenFit:
 
     @classmethod
     def of(cls, stage: Stage) -> "TokenFit":
-        rollouts = token_archive.load(stage.input(f"data/rollouts/{stage.graph}"))
+        rollouts = token_archive.load(stage.input(f"{stage.data}/rollouts/{stage.graph}"))
         return cls(rollouts, read_config(TokenModelConfig, stage.settings["world_model"]), stage.seed)
 
     def run(self, stage: Stage, on_epoch: Callable[[int, dict[str, float]], None]) -> TokenWorldModel:
@@ -57,7 +57,7 @@ class TokenFit:
         model = fit_token_model(
             self.rollouts, self.config, seed=self.seed, checkpoint=stage.checkpoint / "fit.pt", on_epoch=on_epoch
         )
-        folder = stage.output(f"data/world_models/{stage.graph}")
+        folder = stage.output(f"{stage.data}/world_models/{stage.graph}")
         model.save(folder)
         sets = birth_sets(self._episodes()[0], self.config.largest_birth_set).sets
         BirthMemory.of(self.rollouts.tokens, model.read(self.rollouts), sets).save(folder)
@@ -69,9 +69,11 @@ class TokenFit:
         reading = model.read(self.rollouts)
         rule_mean = by_rule(self.rollouts.rule_of, rule_means(self.rollouts, training))
         report = saving_report(held_out, self.rollouts.rule_of, savings(reading), rule_mean, seed=self.seed)
+        new = unseen(held_out, training)
+        of_new_tokens = agreement(new, self.rollouts.rule_of, savings(reading), rule_mean)
         return {
-            **_saving_figures(report),
-            "calibration": _calibration_rows(model, reading, held_out, training, self.seed),
+            **_saving_figures(report, of_new_tokens),
+            "calibration": _calibration_rows(model, reading, new, self.seed),
             **_open_loop_figures(self._led(model, reading, rule_mean)),
         }
 
@@ -93,14 +95,15 @@ class TokenFit:
         return open_loop(dreamed, held_out, rule_mean, same_tokens, dream.max_kinds)
 
 
-def _saving_figures(report: Mapping[str, float]) -> dict[str, Any]:
-    """What V tells of savings; a figure that is not defined on these episodes is left out."""
+def _saving_figures(report: Mapping[str, float], of_new_tokens: Mapping[str, float]) -> dict[str, Any]:
+    """How well V reads savings, of all matches and of those with a token that no training episode shows.
+
+    A figure that is not defined on these episodes is left out.
+    """
     found = {
-        "saving_r2": _figure(report, "r2", "rule_mean", "r2_cases"),
+        **_agreement_figures(report, ""),
+        **_agreement_figures(of_new_tokens, "_new_tokens"),
         "saving_rank_correlation": _figure(report, "spearman", "rule_mean", "spearman_cases"),
-        "saving_correlation_within_rules": _figure(
-            {**report, "within_rule_rule_mean": 0.0}, "within_rule", "rule_mean", "within_rule_cases"
-        ),
     }
     regrets = [
         {"kinds": kinds, "regret": figure}
@@ -111,6 +114,14 @@ def _saving_figures(report: Mapping[str, float]) -> dict[str, Any]:
     return {name: figure for name, figure in found.items() if figure is not None} | {"regrets": regrets}
 
 
+def _agreement_figures(report: Mapping[str, float], of: str) -> dict[str, dict[str, Any] | None]:
+    centred = {**report, "within_rule_rule_mean": 0.0}
+    return {
+        f"saving_r2{of}": _figure(report, "r2", "rule_mean", "r2_cases"),
+        f"saving_correlation_within_rules{of}": _figure(centred, "within_rule", "rule_mean", "within_rule_cases"),
+    }
+
+
 def _figure(report: Mapping[str, float], measure: str, baseline: str, cases: str) -> dict[str, Any] | None:
     value, beside = report[measure], report[f"{measure}_{baseline}"]
     if not (math.isfinite(value) and math.isfinite(beside) and report[cases] > 0):
@@ -118,16 +129,9 @@ def _figure(report: Mapping[str, float], measure: str, baseline: str, cases: str
     return Figure(value, beside, baseline, int(report[cases])).to_json()
 
 
-def _calibration_rows(
-    model: TokenWorldModel,
-    reading: TokenReading,
-    held_out: list[TokenEpisode],
-    training: list[TokenEpisode],
-    seed: int,
-) -> list[dict[str, Any]]:
+def _calibration_rows(model: TokenWorldModel, reading: TokenReading, new: Labels, seed: int) -> list[dict[str, Any]]:
     """The shares of errors within what V's sigma says, on tokens that no training episode shows."""
-    known = unseen(held_out, training)
-    errors = relative_errors(reading, known) * float(model.encoder.sigma_factor)
+    errors = relative_errors(reading, new) * float(model.encoder.sigma_factor)
     return [
         {
             "nominal_percent": nominal,

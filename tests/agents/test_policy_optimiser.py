@@ -89,6 +89,15 @@ def test_a_judge_tells_what_a_controller_improves_and_what_that_took(graph: Grap
     assert (trial.score_percent, trial.interactions) == (25.0, 1)
 
 
+def test_visits_are_the_policy_s_own(graph: Graph) -> None:
+    """The most probable actions first, and nothing is tried beside them, however many candidates it may have."""
+    optimiser = script(9.0, 8.0, 7.0, candidates=4)
+    visits = optimiser.visits(graph, drawn=2)
+    assert optimiser.played == [(False, 1), (True, 1), (True, 1)]
+    assert [way.start_runtime_ms for way in visits.ways] == [9.0, 8.0, 7.0]
+    assert visits.interactions == 3
+
+
 def test_evaluations_and_whoever_calls_off_end_it(graph: Graph) -> None:
     """Each episode here carries out one rewrite; the budget is asked before each."""
     optimiser = script(9.0, 8.0, 7.0, 6.0)

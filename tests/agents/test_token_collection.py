@@ -15,8 +15,8 @@ from support.token_worlds import small_process
 from support.walks import LIBRARY
 
 from rlflow.agents import token_collection
+from rlflow.agents.episode_shards import Collected
 from rlflow.agents.token_collection import (
-    Share,
     TokenCollectionConfig,
     collect_tokens,
     greedy_descent,
@@ -24,11 +24,12 @@ from rlflow.agents.token_collection import (
     state_of,
 )
 from rlflow.environments.token_process import Situation
-from rlflow.errors import InputError
-from rlflow.representation.token_archive import load, save
+from rlflow.ir.structural_hash import structural_hash
+from rlflow.representation.token_archive import save
 from rlflow.representation.token_distances import FAR_AWAY
 from rlflow.representation.token_rollouts import TokenEpisode, TokenRollouts, TokenState, nearness_after
 from rlflow.representation.token_shards import TokenBank, merged
+from rlflow.trajectory.record import Step, Trajectory
 
 FILES = ("token_rollouts.npz", "token_rollouts.json")
 
@@ -39,12 +40,15 @@ def collected() -> TokenRollouts:
 
 
 def collect(config: TokenCollectionConfig = EPISODES, seed: int = 0, **options: object) -> TokenRollouts:
+    return collection(config, seed, **options).rollouts
+
+
+def collection(config: TokenCollectionConfig = EPISODES, seed: int = 0, **options: object) -> Collected:
     return collect_tokens(small_process(), "bert", config, seed=seed, library_hash=LIBRARY.hash, **options)  # type: ignore[arg-type]
 
 
 def files(rollouts: TokenRollouts, folder: Path) -> list[bytes]:
-    """The bytes on disk, but for how many rewrites had to be carried out."""
-    save(replace(rollouts, evaluations=0), folder)
+    save(rollouts, folder)
     return [(folder / name).read_bytes() for name in FILES]
 
 
@@ -61,7 +65,6 @@ def test_episodes_are_not_vacuous(collected: TokenRollouts):
     rewards = [step.reward for one in collected.episodes for step in one.steps]
     assert min(rewards) < 0 < max(rewards)
     assert len(collected.tokens) > 2 * len(collected.episodes[0].states[0].token)
-    assert collected.evaluations > 50
 
 
 def test_episodes_begin_on_the_way_of_greedy(collected: TokenRollouts):
@@ -145,102 +148,145 @@ def test_fewer_episodes_are_the_first_ones(collected: TokenRollouts, tmp_path: P
     )
 
 
-@pytest.mark.parametrize("share", [Share(), Share(1, 2)])
-def test_an_interrupted_collection_goes_on(
-    collected: TokenRollouts, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, share: Share
-):
-    """Killed after the third episode of the share; the checkpoint has the first two."""
-    monkeypatch.setattr(token_collection, "CHECKPOINT_INTERVAL_S", 0.0)
-    mine, played = list(range(share.worker, EPISODES.episodes, share.workers)), list[int]()
+def whole(collected: TokenRollouts, numbers: range) -> TokenRollouts:
+    """What a worker who plays these episodes alone would have collected."""
+    return merged([replace(collected, episodes=tuple(collected.episodes[number] for number in numbers))])
+
+
+@pytest.mark.parametrize("mine", [range(EPISODES.episodes), range(1, EPISODES.episodes, 2)])
+def test_an_interrupted_collection_goes_on(collected: TokenRollouts, tmp_path: Path, mine: range):
+    """Killed when its second episode was played."""
+    played: list[int] = []
 
     def kill(number: int, episode: TokenEpisode) -> None:
-        if number == mine[2]:
+        if number == mine[1]:
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        collect(share=share, checkpoint=tmp_path, on_episode=kill)
-    assert len(load(tmp_path).episodes) == 2
-    resumed = collect(share=share, checkpoint=tmp_path, on_episode=lambda number, _: played.append(number))
-    assert played == mine[2:]
-    whole = merged([replace(collected, episodes=tuple(collected.episodes[number] for number in mine))])
-    assert files(resumed, tmp_path / "a") == files(whole, tmp_path / "b")
-    assert files(load(tmp_path), tmp_path / "c") == files(whole, tmp_path / "b")
+        collect(numbers=mine, checkpoint=tmp_path / "kept", on_episode=kill)
+    resumed = collect(numbers=mine, checkpoint=tmp_path / "kept", on_episode=lambda number, _: played.append(number))
+    assert played == list(mine[2:])
+    assert files(resumed, tmp_path / "a") == files(whole(collected, mine), tmp_path / "b")
 
 
 def test_a_collection_that_is_complete_is_not_played_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    one = collect(checkpoint=tmp_path)
+    """And what it took is that of those who played it."""
+    one = collection(checkpoint=tmp_path / "kept")
     monkeypatch.setattr(token_collection, "play", None)
     monkeypatch.setattr(token_collection, "greedy_descent", None)
-    again = collect(checkpoint=tmp_path)
-    assert files(again, tmp_path / "a") == files(one, tmp_path / "b")
+    again = collection(checkpoint=tmp_path / "kept")
+    assert files(again.rollouts, tmp_path / "a") == files(one.rollouts, tmp_path / "b")
+    assert (again.evaluations, again.seconds) == (one.evaluations, one.seconds)
+    assert one.evaluations > 50
+    assert one.seconds > 0
 
 
 def test_more_episodes_can_be_added(collected: TokenRollouts, tmp_path: Path):
     played: list[int] = []
-    collect(replace(EPISODES, episodes=2), checkpoint=tmp_path)
-    more = collect(checkpoint=tmp_path, on_episode=lambda number, _: played.append(number))
+    collect(replace(EPISODES, episodes=2), checkpoint=tmp_path / "kept")
+    more = collect(checkpoint=tmp_path / "kept", on_episode=lambda number, _: played.append(number))
     assert played == list(range(2, EPISODES.episodes))
     assert files(more, tmp_path / "a") == files(collected, tmp_path / "b")
-    assert more.evaluations >= collected.evaluations  # what was tried before is not known any more
 
 
 @pytest.mark.parametrize(
     "other",
-    [
-        {"seed": 1},
-        {"share": Share(1, 2)},
-        {"config": replace(EPISODES, steps=3)},
-        {"config": replace(EPISODES, greedy=(0.5,))},
-    ],
+    [{"seed": 1}, {"config": replace(EPISODES, steps=3)}, {"config": replace(EPISODES, greedy=(0.5,))}],
 )
-def test_a_checkpoint_of_another_run_is_not_continued(
+def test_episodes_of_another_run_are_played_again(
     collected: TokenRollouts, tmp_path: Path, caplog: pytest.LogCaptureFixture, other: dict[str, object]
 ):
-    collect(**{"checkpoint": tmp_path, "config": replace(EPISODES, episodes=2)} | other)  # type: ignore[arg-type]
-    assert files(collect(checkpoint=tmp_path), tmp_path / "a") == files(collected, tmp_path / "b")
+    collect(**{"checkpoint": tmp_path / "kept", "config": replace(EPISODES, episodes=2)} | other)  # type: ignore[arg-type]
+    assert files(collect(checkpoint=tmp_path / "kept"), tmp_path / "a") == files(collected, tmp_path / "b")
     assert "starting afresh" in caplog.text
 
 
-@pytest.mark.parametrize("name", [*FILES, "collection.json"])
-def test_a_broken_checkpoint_is_not_continued(
-    collected: TokenRollouts, tmp_path: Path, caplog: pytest.LogCaptureFixture, name: str
+@pytest.mark.parametrize(
+    ("name", "told"),
+    [
+        *((f"episode-1/{name}", "episode 1 is played again") for name in (*FILES, "effort.json")),
+        ("collection.json", "starting afresh"),
+    ],
+)
+def test_a_broken_episode_is_played_again(
+    collected: TokenRollouts, tmp_path: Path, caplog: pytest.LogCaptureFixture, name: str, told: str
 ):
-    collect(replace(EPISODES, episodes=2), checkpoint=tmp_path)
-    (tmp_path / name).write_bytes(b"half")
-    assert files(collect(checkpoint=tmp_path), tmp_path / "a") == files(collected, tmp_path / "b")
-    assert "starting afresh" in caplog.text
+    collect(replace(EPISODES, episodes=2), checkpoint=tmp_path / "kept")
+    (tmp_path / "kept" / name).write_bytes(b"half")
+    assert files(collect(checkpoint=tmp_path / "kept"), tmp_path / "a") == files(collected, tmp_path / "b")
+    assert told in caplog.text
 
 
-def test_shares_put_together_are_the_whole(collected: TokenRollouts, tmp_path: Path):
-    shards = [collect(share=Share(worker, 3)) for worker in range(3)]
-    together = merged(shards)
-    assert files(together, tmp_path / "a") == files(collected, tmp_path / "b")
-    assert together.evaluations == sum(shard.evaluations for shard in shards) > collected.evaluations
+@pytest.mark.parametrize("workers", [2, 3, EPISODES.episodes + 1])
+def test_workers_leave_nothing_to_play(collected: TokenRollouts, tmp_path: Path, workers: int):
+    """However many there are: the last one here has no episode to play."""
+    kept, played = tmp_path / "kept", list[int]()
+    shares = [
+        collection(numbers=range(worker, EPISODES.episodes, workers), checkpoint=kept) for worker in range(workers)
+    ]
+    assert max(len(share.rollouts.episodes) for share in shares) < EPISODES.episodes
+    together = collection(checkpoint=kept, on_episode=lambda number, _: played.append(number))
+    assert not played
+    assert files(together.rollouts, tmp_path / "a") == files(collected, tmp_path / "b")
+    assert together.evaluations == sum(share.evaluations for share in shares)
 
 
 def test_workers_in_processes_of_their_own_write_the_whole(collected: TokenRollouts, tmp_path: Path):
+    """Side by side into one folder, and the episodes that one of them leaves are played by whoever collects all."""
     script = """
         import sys
         from pathlib import Path
         from support.token_worlds import FEW, small_process
         from support.walks import LIBRARY
-        from rlflow.agents.token_collection import Share, collect_tokens
-        share = Share(int(sys.argv[1]), 2)
-        collect_tokens(small_process(), "bert", FEW, seed=0, library_hash=LIBRARY.hash, share=share,
+        from rlflow.agents.token_collection import collect_tokens
+        numbers = range(int(sys.argv[1]), FEW.episodes, 3)
+        collect_tokens(small_process(), "bert", FEW, seed=0, library_hash=LIBRARY.hash, numbers=numbers,
                        checkpoint=Path(sys.argv[2]))
     """
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path)), "PYTHONHASHSEED": "random"}
-    folders = [tmp_path / f"worker_{worker}" for worker in range(2)]
+    kept, played = tmp_path / "kept", list[int]()
     workers = [
-        subprocess.Popen([sys.executable, "-c", dedent(script), str(worker), str(folder)], env=environment)
-        for worker, folder in enumerate(folders)
+        subprocess.Popen([sys.executable, "-c", dedent(script), str(worker), str(kept)], env=environment)
+        for worker in range(2)
     ]
     assert [worker.wait() for worker in workers] == [0, 0]
-    together = merged([load(folder) for folder in folders])
+    together = collect(checkpoint=kept, on_episode=lambda number, _: played.append(number))
+    assert played == list(range(2, EPISODES.episodes, 3))
     assert files(together, tmp_path / "a") == files(collected, tmp_path / "b")
 
 
-@pytest.mark.parametrize(("worker", "workers"), [(2, 2), (-1, 2), (0, 0)])
-def test_a_worker_that_is_not_among_them_is_refused(worker: int, workers: int):
-    with pytest.raises(InputError, match="there is no worker"):
-        Share(worker, workers)
+def way(steps: int) -> Trajectory:
+    """So many rewrites from the start, each of a kind that loses, which greedy search does not take."""
+    process, taken = small_process(), list[Step]()
+    situation = process.start()
+    for _ in range(steps):
+        number = situation.first(len(situation.kinds.tokens) // 5)
+        location, match = situation.kinds.matches[number]
+        situation, step = process.take(situation, number)
+        taken.append(Step(match.rule.id, location.location, structural_hash(situation.graph), 1.0, step.reward))
+    return Trajectory(structural_hash(process.start().graph), 1.0, "analytic", LIBRARY.hash, tuple(taken))
+
+
+def test_episodes_begin_on_the_ways_that_are_given():
+    """At the start, where a way ends, or anywhere on it; greedy's descent has no part in it."""
+    ways = [way(3), way(2)]
+    visited = [[round(at.cost, 6) for at in small_process().follow(each)] for each in ways]
+    assert not set(visited[0][1:]) <= {round(at.cost, 6) for at in greedy_descent(small_process())}, "else vacuous"
+
+    def begun(**shares: float) -> set[float]:
+        config = replace(EPISODES, episodes=12, steps=1, **shares)
+        return {round(cost, 6) for _, cost in starts(collect(config, ways=ways))}
+
+    assert begun(from_start=1.0) == {100.0}
+    assert begun(from_start=0.0, from_end=1.0) == {costs[-1] for costs in visited}
+    anywhere = begun(from_start=0.0, from_end=0.0)
+    assert anywhere <= set(visited[0] + visited[1])
+    assert len(anywhere) > 2
+
+
+def test_episodes_of_other_ways_are_played_again(tmp_path: Path, caplog: pytest.LogCaptureFixture):
+    collect(replace(EPISODES, episodes=1), ways=[way(2)], checkpoint=tmp_path)
+    collect(replace(EPISODES, episodes=1), ways=[way(2)], checkpoint=tmp_path)
+    assert "starting afresh" not in caplog.text
+    collect(replace(EPISODES, episodes=1), ways=[way(3)], checkpoint=tmp_path)
+    assert "starting afresh" in caplog.text

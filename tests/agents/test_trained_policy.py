@@ -13,7 +13,7 @@ from rlflow.agents.after_greedy import AfterGreedy
 from rlflow.agents.pooled.config import ControllerConfig
 from rlflow.agents.pooled.controller import Controller, ControllerArguments, new_policy
 from rlflow.agents.pooled.policy_optimiser import PooledPolicyOptimiser
-from rlflow.agents.tokens.config import TokenControllerConfig
+from rlflow.agents.tokens.config import CmaEsConfig, TokenControllerConfig
 from rlflow.agents.tokens.controller import TokenController, TokenControllerArguments
 from rlflow.agents.tokens.controller import new_policy as new_token_policy
 from rlflow.agents.tokens.guided_chains import ChainConfig, GuidedChains
@@ -103,18 +103,22 @@ def test_the_policy_is_that_of_the_named_graph_or_of_the_first_by_name(
     assert [rule.id for rule in pooled.library.rules] == [rule.id for rule in policy.rewriter.rules] == list(expected)
 
 
-def test_a_policy_over_match_tokens_acts_by_all_rules(tmp_path: Path) -> None:
-    """As `dvc repro` leaves one by default: its world model names no rules."""
+@pytest.mark.parametrize("config", [TokenControllerConfig(width=8), CmaEsConfig()], ids=["trained", "evolved"])
+def test_a_policy_over_match_tokens_acts_by_all_rules(
+    tmp_path: Path, config: TokenControllerConfig | CmaEsConfig
+) -> None:
+    """As `dvc repro` leaves one: its world model names no rules."""
     library, arguments = load(), TokenModelArguments(todays_token_vocabulary(), "", SMALL_TOKENS)
     model = TokenWorldModel(arguments)
     model.save(tmp_path / "world_models" / "bert")
-    own = TokenControllerArguments.of(model, TokenControllerConfig(width=8))
+    own = TokenControllerArguments.of(model, config)
     TokenController(new_token_policy(own), own).save(tmp_path / "policies" / "bert")
     policy = trained_policy(
         library, Rewriter(library.rules), AnalyticCost(), folder=tmp_path, trained_on="bert", horizon=3
     )
     assert isinstance(policy, AfterGreedy)
     assert isinstance(policy.policy, TokenPolicyOptimiser)
+    assert policy.policy.controller.arguments.config == config
     assert policy.policy.library is library
     result = policy.policy.optimise(small_graph(), Budget(expansions=2))
     assert len(result.trajectory.steps) <= 3

@@ -1,5 +1,7 @@
 """The real process over match tokens: what it says of rewrites is what happens when they are carried out."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import assume, given, settings
@@ -18,10 +20,12 @@ from rlflow.cost.models import COST_MODELS
 from rlflow.environments.token_process import Situation, TokenProcess
 from rlflow.errors import InputError
 from rlflow.ir.graph import Graph
+from rlflow.ir.structural_hash import structural_hash
 from rlflow.onnx_io import from_onnx
 from rlflow.representation.token_rollouts import TokenEpisode
 from rlflow.representation.token_shards import TokenBank
 from rlflow.rules.matching.rewriter import Rewriter
+from rlflow.trajectory.record import Step, Trajectory
 
 MODELS = {
     "analytic": AnalyticCost,
@@ -181,3 +185,21 @@ def test_what_cannot_be_priced_is_refused():
         TokenProcess(graph_of([source()], 0), REWRITER, AnalyticCost())
     with pytest.raises(InputError, match="does not tell the prices of the parts"):
         TokenProcess(build("bert"), REWRITER, AsAWhole(AnalyticCost()))
+
+
+def test_a_recorded_way_is_followed():
+    """Graph by graph; a step that is not there is refused, and so is one of another rule."""
+    one = process()
+    situation, taken, hashes = one.start(), list[Step](), []
+    for _ in range(3):
+        number = situation.first(len(situation.kinds.tokens) // 2)
+        location, match = situation.kinds.matches[number]
+        situation, step = one.take(situation, number)
+        hashes.append(structural_hash(situation.graph))
+        taken.append(Step(match.rule.id, location.location, hashes[-1], 1.0, step.reward))
+    start = structural_hash(one.start().graph)
+    way = Trajectory(start, 1.0, "analytic", "any", tuple(taken))
+    assert [structural_hash(at.graph) for at in process().follow(way)] == [start, *hashes]
+    for step in (replace(taken[0], location=10_000), replace(taken[0], rule="another")):
+        with pytest.raises(InputError, match="as was recorded: the rules or the graph differ"):
+            process().recorded(process().start(), step)

@@ -30,6 +30,8 @@ from rlflow.search.base import Search
 from rlflow.search.rule_selection import SelectionConfig
 from rlflow.tracking import composition
 from rlflow.tracking.composition import complete_graphs, compose_configuration, graph_names
+from rlflow.tracking.declaration import read_declaration, stage_names
+from rlflow.tracking.settings import settings_of
 from rlflow.world_model.pooled.config import DreamConfig, WorldModelConfig
 from rlflow.world_model.tokens.config import TokenDreamConfig, TokenModelConfig
 
@@ -163,6 +165,7 @@ def test_the_configured_families_are_those_of_the_shipped_library():
         ("controller.dream", DreamConfig, ["world_model=pooled"]),
         ("controller.ppo", ControllerConfig, ["world_model=pooled"]),
         ("rollouts", CollectionConfig, ["world_model=pooled"]),
+        ("rollouts", TokenCollectionConfig, ["world_model=tokens"]),
         ("world_model", TokenModelConfig, ["world_model=tokens"]),
         ("controller.dream", TokenDreamConfig, ["world_model=tokens"]),
         ("controller.ppo", TokenControllerConfig, ["world_model=tokens"]),
@@ -174,9 +177,37 @@ def test_a_world_model_brings_every_setting_of_its_dataclasses(section: str, kin
     assert set(OmegaConf.select(compose(*overrides), section)) == {entry.name for entry in fields(kind)}
 
 
-def test_rollouts_over_match_tokens_can_be_shared_among_workers():
-    written = set(compose("world_model=tokens").rollouts)
-    assert written == {entry.name for entry in fields(TokenCollectionConfig)} | {"worker", "workers"}
+def test_rollouts_do_not_depend_on_the_number_of_workers(repository: Path):
+    """No stage declares it, so that DVC collects nothing again if it changes."""
+    assert {"worker", "workers"} <= set(compose())
+    declared = {
+        section for stage in stage_names(repository) for section in read_declaration(stage, repository).sections
+    }
+    assert "rollouts" in declared
+    assert not declared & {"worker", "workers", "round"}
+
+
+@pytest.mark.parametrize("formulation", ["pooled", "tokens"])
+@pytest.mark.parametrize("experiment", [(), ("experiment=smoke",)], ids=str)
+def test_rounds_differ_in_settings_that_there_are(formulation: str, experiment: tuple[str, ...], repository: Path):
+    """What each stage of each round reads, with the numbers of the first round smaller than those of the last."""
+    config: Any = OmegaConf.to_container(compose(f"world_model={formulation}", *experiment), resolve=True)
+    fits = [
+        settings_of(read_declaration(f"fit_world_model@{name}", repository).sections, config)["world_model"]
+        for name in ("first", "second")
+    ]
+    assert fits[1] == config["world_model"]
+    assert fits[0].keys() == fits[1].keys()
+    assert fits[0]["epochs"] < fits[1]["epochs"]
+    assert fits[0]["encoder_epochs"] < fits[1]["encoder_epochs"]
+    first, second = (
+        settings_of(read_declaration(f"collect_rollouts@{name}", repository).sections, config)["rollouts"]
+        for name in ("first", "second")
+    )
+    assert first == config["rollouts"]
+    assert second == config["rollouts"] | config["rounds"]["second"]["rollouts"]
+    assert second["episodes"] < first["episodes"]
+    assert config["round"] == "second", "a stage by itself works on the last one"
 
 
 @pytest.mark.parametrize("formulation", ["pooled", "tokens"])
@@ -185,9 +216,9 @@ def test_a_world_model_is_one_choice(formulation: str, experiment: tuple[str, ..
     """Its rollouts and its controller come along, at the size of the experiment, unless others are chosen."""
     config = compose(f"world_model={formulation}", *experiment)
     assert config.formulation == formulation
-    assert ("worker" in config.rollouts) == (formulation == "tokens")
+    assert ("nearby" in config.rollouts) == (formulation == "tokens")
     assert ("max_kinds" in config.controller.dream) == (formulation == "tokens")
-    assert (config.rollouts.episodes < 60) == bool(experiment)
+    assert (config.rollouts.episodes < 40) == bool(experiment)
     assert compose(f"world_model={formulation}", "rollouts=random").rollouts.episodes == 100
 
 

@@ -6,19 +6,25 @@ from pathlib import Path
 
 import grimp
 import pytest
-from omegaconf import OmegaConf
 
 from rlflow.cost.models import COST_MODELS
 from rlflow.optimise.methods import METHODS
-from rlflow.tracking.declaration import read_declaration
+from rlflow.tracking.declaration import read_declaration, stage_names
 from rlflow.zoo.registry import BUILDERS
 
 ROOT = Path(__file__).parents[2]
-DECLARED = tuple(OmegaConf.load(ROOT / "dvc.yaml")["stages"])
-STAGES = tuple(name for name in DECLARED if (ROOT / f"pipelines/{name}.py").exists())
 POLICY = ROOT / "pipelines/policy"
-SCRIPTS = {name: (ROOT, ROOT / f"pipelines/{name}.py") for name in STAGES} | {
-    name: (POLICY, POLICY / f"{name}.py") for name in OmegaConf.load(POLICY / "dvc.yaml")["stages"]
+
+
+def script_of(stage: str, folder: Path) -> Path:
+    """That of a stage; all rounds of it have one."""
+    return folder / f"{stage.partition('@')[0]}.py"
+
+
+DECLARED = stage_names(ROOT)
+STAGES = tuple(name for name in DECLARED if script_of(name, ROOT / "pipelines").exists())
+SCRIPTS = {name: (ROOT, script_of(name, ROOT / "pipelines")) for name in STAGES} | {
+    name: (POLICY, script_of(name, POLICY)) for name in stage_names(POLICY)
 }
 """Of each stage the folder of its dvc.yaml, and its script."""
 WATCHING = (
@@ -81,7 +87,16 @@ def imported(script: Path, graph: grimp.ImportGraph) -> set[str]:
 def test_every_stage_but_the_first_is_a_script():
     """Its name is the script's; "config" is run by a module of the library."""
     assert set(DECLARED) - set(STAGES) == {"config"}
-    assert len(STAGES) >= 6
+    assert len({script for _, script in SCRIPTS.values() if script.parent == ROOT / "pipelines"}) >= 6
+
+
+def test_a_round_goes_on_from_the_one_before():
+    """All that the second round reads of the first one is declared, and the first has none before it."""
+    for stage in ("collect_rollouts", "fit_world_model", "train_controller"):
+        first, second = (read_declaration(f"{stage}@{name}", ROOT) for name in ("first", "second"))
+        assert (first.before, second.before, second.data) == (None, first.data, "data")
+        assert not set(first.outputs) & set(second.outputs)
+    assert first.data in read_declaration("collect_rollouts@second", ROOT).dependencies
 
 
 @pytest.mark.parametrize("stage", SCRIPTS)
@@ -98,16 +113,18 @@ def test_every_module_that_a_stage_uses_is_a_dependency(stage: str, repository: 
 
 def test_modules_beside_scripts_are_found(repository: Path):
     """Not vacuous: the stages of both formulations have some, each with imports that its script does not have."""
-    found = {stage: scripts_of(repository / f"pipelines/{stage}.py")[1:] for stage in STAGES}
+    found = {stage: scripts_of(script_of(stage, repository / "pipelines"))[1:] for stage in STAGES}
     assert {stage for stage, modules in found.items() if modules} == set(STAGES) - {"generate_rules"}
     assert all({module.stem for module in modules} == {"pooled", "tokens"} for modules in found.values() if modules)
 
 
 @pytest.mark.parametrize("stage", SCRIPTS)
 def test_every_dependency_exists_or_is_an_output(stage: str, repository: Path):
-    outputs = {path for name, (root, _) in SCRIPTS.items() for path in read_declaration(name, root).outputs}
-    dependencies = read_declaration(stage, SCRIPTS[stage][0]).dependencies
-    assert [p for p in dependencies if p not in outputs and not (repository / p).exists()] == []
+    """Or it lies in an output, or outputs lie in it."""
+    outputs = [Path(path) for name, (root, _) in SCRIPTS.items() for path in read_declaration(name, root).outputs]
+    dependencies = map(Path, read_declaration(stage, SCRIPTS[stage][0]).dependencies)
+    written = [p for p in dependencies if not (repository / p).exists()]
+    assert [p for p in written if not any(p.is_relative_to(out) or out.is_relative_to(p) for out in outputs)] == []
 
 
 def _covered(module: str, dependencies: tuple[str, ...], repository: Path) -> bool:
@@ -134,7 +151,7 @@ def test_the_experiment_and_the_policy_do_not_depend_on_each_other():
 
 def test_what_ships_changes_no_stage_of_the_policy():
     """Else shipping it would be a reason to train it again."""
-    inputs = [path for name in OmegaConf.load(POLICY / "dvc.yaml")["stages"] for path in _inputs(name)]
+    inputs = [path for name in stage_names(POLICY) for path in _inputs(name)]
     assert not [path for path in inputs if Path("src/rlflow/agents/shipped").is_relative_to(path)]
 
 

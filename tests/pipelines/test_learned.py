@@ -71,28 +71,32 @@ def test_the_protocol_has_every_baseline(config: DictConfig):
     assert set(config.steps) >= {*config.readings, 10000}
 
 
-@pytest.mark.study
-def test_a_tiny_study(repository: Path, store_root: Path, command: Callable):
-    """Of two seeds on a model of which all searches find the best; only its own lesson is left out."""
-    lessons = store_root / "data/policy/lessons"
+@pytest.fixture
+def taught(store_root: Path) -> Path:
+    """A workspace with two lessons."""
     for entry in ("tiny_merge", "tiny_scale"):
         lesson = Lesson(entry, expert=Expert("chains", {"depth": 2, "width": 2}))
         model = from_onnx(zoo.build(entry))
         hold(
             lesson,
             Subject({"entry": entry}, {"kind": "analytic"}),
-            lessons,
+            store_root / "data/policy/lessons",
             library.load(),
             lambda m=model: (m, AnalyticCost()),
         )
+    return store_root
 
-    command("python", str(repository / "pipelines/learned.py"), *TINY, cwd=store_root)
-    results = store_root / "data/results/learned"
+
+@pytest.mark.study
+def test_a_tiny_study(repository: Path, taught: Path, command: Callable):
+    """Of two seeds on a model of which all searches find the best; only its own lesson is left out."""
+    command("python", str(repository / "pipelines/learned.py"), *TINY, cwd=taught)
+    results = taught / "data/results/learned"
     assert check_results(results) == []
     assert {path.suffix for path in results.iterdir()} == {".json", ".md", ".png"}
     metrics = json.loads((results / "metrics.json").read_text())
     assert list(metrics) == ["small", "large"]
-    assert set(metrics["large"]) - set(metrics["small"]) == {"replayed"}
+    assert set(metrics["large"]) - set(metrics["small"]) == {"replayed", "depth_transfer"}
     for methods in metrics.values():
         least = methods["greedy"]["improvement_percent"]
         assert least > 10
@@ -104,23 +108,24 @@ def test_a_tiny_study(repository: Path, store_root: Path, command: Callable):
     together = json.loads((results / "summary.json").read_text())
     assert together["below_greedy"] == []
     assert together["share_of_best"] == {"large": 1.0}
-    (policy, other) = sorted((store_root / ".checkpoints/learned_policies").iterdir())
+    (*deep, policy, other) = sorted((taught / ".checkpoints/learned_policies").iterdir())
     assert policy.name.startswith("tiny_merge-0-")
     (lesson,) = json.loads((policy / "policy.json").read_text())["trained_on"]["lessons"]
     assert lesson.startswith("tiny_scale-")
     assert other.name.startswith("tiny_merge-1-")
-    assert not list((store_root / ".checkpoints/learned").iterdir()), "nothing to go on from"
+    assert [place.name[:6] for place in deep] == ["none-0", "none-1"], "depth transfer knows the family"
+    assert not list((taught / ".checkpoints/learned").iterdir()), "nothing to go on from"
 
 
 @pytest.mark.study
-def test_a_tiny_delivery(repository: Path, store_root: Path, command: Callable):
+def test_a_tiny_delivery(repository: Path, taught: Path, command: Callable):
     """Of microseconds, which prove no more than that the figures are there and belong together."""
     program = ("python", str(repository / "pipelines/learned_delivered.py"))
     command(
-        *program, "delivered.graphs=[tiny_merge]", "delivered.cost=analytic", "delivered.gate.rounds=3", cwd=store_root
+        *program, *TINY, "delivered.graphs=[small]", "delivered.cost=analytic", "delivered.gate.rounds=3", cwd=taught
     )
-    assert check_results(store_root / "data/results") == []
-    timed = json.loads((store_root / "data/results/learned/delivered.json").read_text())["tiny_merge"]
+    assert check_results(taught / "data/results") == []
+    timed = json.loads((taught / "data/results/learned/delivered.json").read_text())["small"]
     found = timed["rlflow"]
     assert found["improvement_percent"] >= timed["backtracking"]["improvement_percent"] > 0
     assert found["evaluations"] > 0

@@ -27,9 +27,12 @@ def test_every_stage_comes_after_those_that_it_depends_on(repository: Path) -> N
 
 
 @pytest.mark.study
-def test_a_tiny_study(repository: Path, store_root: Path, command: Callable) -> None:
+@pytest.mark.parametrize(
+    "controller", [[], ["controller=cma_es", "controller.cma_es.generations=2"]], ids=["trained", "evolved"]
+)
+def test_a_tiny_study(repository: Path, store_root: Path, command: Callable, controller: list[str]) -> None:
     """Of the last commit: rules, rollouts and searches of both runs are equal byte for byte."""
-    program = ("python", str(repository / "pipelines/repro_study.py"), "overrides=['experiment=smoke']")
+    program = ("python", str(repository / "pipelines/repro_study.py"), f"overrides={['experiment=smoke', *controller]}")
     command(*program, f"repository={repository}", cwd=store_root)
     results = store_root / "data/results"
     assert check_results(results) == []

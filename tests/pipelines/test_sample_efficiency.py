@@ -47,7 +47,8 @@ def test_both_agents_have_the_same_task_and_differ_in_what_a_real_step_costs(set
     dreamt = read_config(TokenControllerConfig, ppo)
     free = read_config(TokenControllerConfig, ppo | settings["model_free"])
     differ = {name for name in vars(dreamt) if getattr(dreamt, name) != getattr(free, name)}
-    assert differ == {"total_steps", "steps_per_update", "updates_per_trial"}
+    assert differ == {"total_steps", "steps_per_update", "batch_size", "epochs", "updates_per_trial"}
+    assert dreamt.total_steps == 40_000, "what the study says of itself counts, not what the controller says by default"
 
 
 @pytest.mark.study

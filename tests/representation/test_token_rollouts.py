@@ -156,7 +156,7 @@ def test_a_demonstration_tells_of_every_kind_of_every_state() -> None:
 def test_steps_are_counted() -> None:
     rollouts = random_rollouts(1)
     assert rollouts.num_steps == sum(len(one.steps) for one in rollouts.episodes) > 0
-    empty = TokenRollouts((random_token(np.random.default_rng(0)),), ("a",), (), (), rollouts.vocabulary, "", 0)
+    empty = TokenRollouts((random_token(np.random.default_rng(0)),), ("a",), (), (), rollouts.vocabulary, "")
     assert empty.num_steps == 0
 
 

@@ -33,7 +33,6 @@ def shard(rollouts: TokenRollouts, worker: int, workers: int, seed: int) -> Toke
             replace(one, states=tuple(replace(state, token=moved(state.token)) for state in one.states))
             for one in episodes
         ),
-        evaluations=1,
     )
 
 
@@ -46,9 +45,8 @@ def test_merged_shards_are_the_files_of_one_worker(
     one = merged([random_rollouts(seed, episodes, steps=3)])
     parts = [shard(one, worker, workers, seed) for worker in range(workers)]
     together, folder = merged(parts), tmp_path_factory.mktemp("shards")
-    assert together.evaluations == workers
     save(one, folder / "one")
-    save(replace(together, evaluations=one.evaluations), folder / "together")
+    save(together, folder / "together")
     for name in ("token_rollouts.npz", "token_rollouts.json"):
         assert (folder / "one" / name).read_bytes() == (folder / "together" / name).read_bytes()
 

@@ -17,6 +17,11 @@ NAMES = [name for name in schemas.names() if name not in ("optimise", "rules_sho
 POLICY_READING = ("reading", "taken_auc", "saving_rank_correlation")
 
 
+NEW_AND_OLD_TOKENS = {
+    f"{name}{of}" for name in ("saving_r2", "saving_correlation_within_rules") for of in ("", "_new_tokens")
+}
+
+
 def test_every_schema_has_a_document_here(documents):
     assert set(NAMES) == set(documents)
     assert len(NAMES) >= 22
@@ -87,7 +92,7 @@ def test_only_these_keys_are_optional(documents, name):
         "collect_rollouts": graphs,
         "equivalence": {"float64"},
         "evaluate": graphs | methods | effort | {"steps", "distinct_rules", "trajectory", "far_share"},
-        "fit_world_model": graphs | {"saving_r2", "saving_rank_correlation", "saving_correlation_within_rules"},
+        "fit_world_model": graphs | {"saving_rank_correlation", *NEW_AND_OLD_TOKENS},
         "generate_rules": {"bert"},
         "headroom": {"analytic", "gpu", "greedy", "equality_saturation", "10", "100"},
         "policy": {"bert_one", "vit_held_out", "share", "trained", "held_out", *POLICY_READING},

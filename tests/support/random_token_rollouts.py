@@ -48,7 +48,6 @@ def random_rollouts(seed: int, episodes: int = 3, steps: int = 4, tokens: int = 
         graphs=("one", "other"),
         vocabulary=WORDS,
         library_hash="drawn",
-        evaluations=int(rng.integers(1000)),
     )
 
 

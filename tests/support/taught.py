@@ -30,7 +30,6 @@ def lessons_of(process: TokenProcess, trajectories: Sequence[Trajectory]) -> Tok
         ("taught",),
         process.vocabulary,
         "taught",
-        process.evaluations,
     )
 
 

@@ -39,4 +39,4 @@ def small_process(name: str = "bert") -> TokenProcess:
 
 @cache
 def small_token_rollouts() -> TokenRollouts:
-    return collect_tokens(small_process(), "bert", EPISODES, seed=0, library_hash=LIBRARY.hash)
+    return collect_tokens(small_process(), "bert", EPISODES, seed=0, library_hash=LIBRARY.hash).rollouts

@@ -7,6 +7,7 @@ from omegaconf import OmegaConf
 from support.stages import CONFIG
 
 from rlflow.errors import InputError, RLFlowError
+from rlflow.tracking.share import Share
 from rlflow.tracking.stage import Stage, run_stage
 from rlflow.tracking.store import open_store
 
@@ -81,6 +82,79 @@ def test_checkpoint_belongs_to_settings_inputs_and_code(project: Path, store_roo
     script = project / "pipelines/second.py"
     script.write_text(script.read_text() + "\n")
     assert run() not in (reference, changed_input)
+
+
+def pieces(stage: Stage, share: Share) -> None:
+    """Leaves a file for each of three pieces of work that are the worker's."""
+    for piece in share.of(3):
+        (stage.checkpoint / f"{piece}.txt").write_text(str(share.worker))
+
+
+def test_what_workers_leave_is_found_by_the_stage_alone(project: Path, store_root: Path):
+    """The numbers of workers are no setting, so that all have one folder of checkpoints."""
+    found: list[str] = []
+
+    def first(stage: Stage) -> None:
+        found.extend((stage.checkpoint / f"{piece}.txt").read_text() for piece in range(3))
+        stage.output("data/first").mkdir()
+        stage.metrics.write_text("{}")
+
+    def run(**workers: int) -> None:
+        config = OmegaConf.merge(CONFIG, workers)
+        run_stage(first, config, root=project, output_root=project, overrides=[], work=pieces)
+
+    for worker in range(2):
+        run(worker=worker, workers=2)
+        assert not found
+        assert not (project / "data").exists()
+    run(worker=0, workers=1)
+    assert found == ["0", "1", "0"]
+    assert (project / "data/first").is_dir()
+    assert not list((store_root / ".checkpoints/first").iterdir())
+
+
+def test_a_stage_that_workers_cannot_share_is_refused(project: Path, store_root: Path):
+    config = OmegaConf.merge(CONFIG, {"worker": 0, "workers": 2})
+    with pytest.raises(InputError, match="first is the work of one process: leave `workers` at 1"):
+        run_stage(first_by_graph, config, root=project, output_root=project, overrides=[])
+
+
+ROUNDS = """
+stages:
+  first:
+    foreach:
+      one: {data: data/rounds/one, results: data/results/rounds/one, before: conf}
+      two: {data: data, results: data/results, before: data/rounds/one}
+    do:
+      cmd: python pipelines/first.py -cn resolved round=${key}
+      deps: [pipelines/first.py, "${item.before}"]
+      params: [seed, graph, first, "rounds.${key}.first"]
+      outs: ["${item.data}/first.txt"]
+      metrics: ["${item.results}/first/metrics.json"]
+"""
+
+
+def test_a_round_goes_on_from_the_data_of_the_one_before(project: Path, store_root: Path):
+    """One function, with the settings and the folders of the round that is asked for."""
+    (project / "dvc.yaml").write_text(ROUNDS)
+
+    def first(stage: Stage) -> None:
+        before = stage.before
+        earlier = "" if before is None else stage.input(f"{before}/first.txt").read_text()
+        stage.output(f"{stage.data}/first.txt").write_text(f"{earlier}{stage.settings['first']['size']} ")
+        stage.metrics.write_text("{}")
+
+    for name in ("one", "two"):
+        config = OmegaConf.merge(
+            CONFIG, {"round": name, "rounds": {"one": {"first": {"size": 1}}, "two": {"first": {}}}}
+        )
+        run_stage(first, config, root=project, output_root=project, overrides=[])
+    assert (project / "data/rounds/one/first.txt").read_text() == "1 "
+    assert (project / "data/first.txt").read_text() == "1 3 "
+    assert (project / "data/results/rounds/one/first/metrics.json").exists()
+    assert (project / "data/results/first/metrics.json").exists()
+    names = {run.info.run_name for run in open_store(store_root).client.search_runs(["1"])}
+    assert names == {"first@one/small/7", "first@two/small/7"}
 
 
 TWO_GRAPHS = {"second_graph": {"kind": "zoo", "name": "large", "path": "conf/graph/large.yaml"}}

@@ -13,7 +13,7 @@ ran through.
 import json
 import logging
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -105,23 +105,27 @@ def collect(
     config: CollectionConfig,
     *,
     seed: int,
+    before: Collection | None = None,
+    ways: Sequence[Trajectory] = (),
     checkpoint: Path | None = None,
     on_episode: Callable[[int, Episode], None] | None = None,
 ) -> Collection:
     """Play episodes one after another, until there are enough of them or the time is over.
 
-    checkpoint: a folder; if it holds a collection, episodes are added to that one. on_episode(number, episode) after
-    each.
+    before: a collection to which they are added. ways: from the start, on which they begin; at the start itself where
+    there are none. checkpoint: a folder; if it holds a collection, episodes are added to that one. on_episode(number,
+    episode) after each.
     """
     agent = RandomAgent(env.actions, config.terminate_probability, config.concentration)
-    collection = _resumed(checkpoint, env)
+    enough = config.episodes + (len(before.episodes) if before is not None else 0)
+    collection = _resumed(checkpoint, env) or before or Collection()
     started = saved = time.monotonic()
-    for number in range(len(collection.episodes), config.episodes):
+    for number in range(len(collection.episodes), enough):
         if config.time_limit_s is not None and time.monotonic() - started >= config.time_limit_s:
             log.info("time limit of %.0f s reached after %d episodes", config.time_limit_s, number)
             break
 
-        episode = _play(env, agent, collection, np.random.default_rng([seed, number]))
+        episode = _play(env, agent, collection, ways, np.random.default_rng([seed, number]))
         if on_episode is not None:
             on_episode(number, episode)
 
@@ -134,23 +138,31 @@ def collect(
     return collection
 
 
-def _resumed(checkpoint: Path | None, env: SubstitutionEnv) -> Collection:
+def _resumed(checkpoint: Path | None, env: SubstitutionEnv) -> Collection | None:
     if checkpoint is None or not (checkpoint / "collection.json").exists():
-        return Collection()
+        return None
     try:
         return Collection.load(checkpoint, env)
     except RLFlowError as error:
         log.warning("%s; starting afresh", error)
-        return Collection()
+        return None
 
 
-def _play(env: SubstitutionEnv, agent: RandomAgent, collection: Collection, rng: np.random.Generator) -> Episode:
+def _play(
+    env: SubstitutionEnv,
+    agent: RandomAgent,
+    collection: Collection,
+    ways: Sequence[Trajectory],
+    rng: np.random.Generator,
+) -> Episode:
     """Play one episode and add it to the collection."""
     env.reset(seed=int(rng.integers(2**31)))
     rule_weights = agent.draw_rule_weights(rng)
+    if ways:
+        _go(env, ways[int(rng.integers(len(ways)))], rng)
 
     # T + 1 states, T steps
-    index, counts, cost = [_index(env, collection)], [env.counts()], [100.0]
+    index, counts, cost = [_index(env, collection)], [env.counts()], [_percent(env)]
     actions: list[tuple[int, int]] = []
     rewards: list[float] = []
     ended = terminated = False
@@ -163,7 +175,7 @@ def _play(env: SubstitutionEnv, agent: RandomAgent, collection: Collection, rng:
         rewards.append(reward)
         index.append(_index(env, collection))
         counts.append(env.counts())
-        cost.append(100.0 * env.cost.runtime_ms / env.start_cost.runtime_ms)
+        cost.append(_percent(env))
         collection.matches_beyond_limit += info["matches_beyond_limit"]
 
     episode = Episode(
@@ -177,6 +189,17 @@ def _play(env: SubstitutionEnv, agent: RandomAgent, collection: Collection, rng:
     collection.episodes.append(episode)
     collection.trajectories.append(env.trajectory())
     return episode
+
+
+def _go(env: SubstitutionEnv, way: Trajectory, rng: np.random.Generator) -> None:
+    """Take the first steps of a way, any number of them that leaves some of the horizon."""
+    numbers = {rule.id: number for number, rule in enumerate(env.library.rules)}
+    for step in way.steps[: int(rng.integers(min(len(way.steps) + 1, env.config.max_steps)))]:
+        env.step((numbers[step.rule], step.location))
+
+
+def _percent(env: SubstitutionEnv) -> float:
+    return 100.0 * env.cost.runtime_ms / env.start_cost.runtime_ms
 
 
 def _index(env: SubstitutionEnv, collection: Collection) -> int:

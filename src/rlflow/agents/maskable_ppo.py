@@ -2,8 +2,8 @@
 
     policy = train_policy(dream, FactoredPolicy, network, config, seed=0, fingerprint=dream.fingerprint)
 
-The algorithm is sb3-contrib's, unchanged. What is ours: rewards scaled for the critic, a buffer without masks (the
-observations carry them), checkpoints, and the choice among snapshots.
+The algorithm is sb3-contrib's, unchanged. What is ours: rewards scaled for the critic, which is asked about truncated
+episodes together, a buffer without masks (the observations carry them), checkpoints, and the choice among snapshots.
 
 The invariant: a training that was killed and resumed ends with the same weights, to the bit. So a checkpoint holds
 everything that the next rollout depends on, the state of both global random generators included.
@@ -29,6 +29,7 @@ from rlflow.agents.config import PPOConfig
 from rlflow.agents.episode_statistics import EpisodeStatistics
 from rlflow.agents.rollout_buffers import MaskFreeBuffer, MaskFreeDictBuffer
 from rlflow.agents.selection import Selection
+from rlflow.agents.truncated_episodes import TruncatedEpisodes
 from rlflow.world_model.batch_env import BatchEnv
 from rlflow.world_model.checkpoint import read_checkpoint, write_checkpoint
 
@@ -60,10 +61,11 @@ def train_policy(
     updates and after the last one; the best snapshot is returned. Without it the last one is.
     """
     scaled = EpisodeStatistics(env, config.reward_scale)
+    truncated = TruncatedEpisodes(scaled, config.discount)
     in_parts = isinstance(env.observation_space, spaces.Dict)
     model = MaskablePPO(
         policy_class,
-        scaled,
+        truncated,
         # the last rollout may end beyond total_steps, where what remains is negative
         learning_rate=lambda remaining: config.learning_rate * max(0.0, remaining),
         n_steps=config.steps_per_update,
@@ -82,6 +84,7 @@ def train_policy(
     )
     model.set_logger(Logger(folder=None, output_formats=[]))
     policy: Policy = model.policy  # type: ignore[assignment]
+    truncated.policy = policy
 
     run = _fingerprint(config, seed, fingerprint, selection is not None)
     progress = _Progress(scaled, policy, config.updates_per_trial, run, checkpoint, on_update, selection)

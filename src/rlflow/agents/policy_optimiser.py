@@ -38,6 +38,14 @@ class Best:
     trajectory: Trajectory
 
 
+@dataclass(frozen=True)
+class Visits:
+    """The ways to the best graphs of a policy's episodes, and the rewrites that were carried out for them."""
+
+    ways: list[Trajectory]
+    interactions: int
+
+
 class Player(ABC):
     """Plays episodes on one graph; everything that it carries out and prices goes through `evaluator`."""
 
@@ -102,6 +110,12 @@ class PolicyOptimiser(ABC):
             effort=player.evaluator.effort,
             milestones=tuple(milestones),
         )
+
+    def visits(self, graph: Graph, drawn: int) -> Visits:
+        """Return where the policy goes by itself, by its most probable actions and in so many drawn episodes."""
+        player, generator = self.player(graph), torch.Generator().manual_seed(self.seed)
+        ways = [player.play(source, candidates=1).trajectory for source in [None, *[generator] * drawn]]
+        return Visits(ways, player.evaluator.effort.rewrites)
 
     def _episodes(self, generator: torch.Generator) -> list[tuple[torch.Generator | None, int]]:
         """One entry per episode: the generator that draws its actions (None: the most probable ones), and the tries."""

@@ -1,33 +1,30 @@
 """Collect episodes over match tokens in the real process, for V and M to be fitted on.
 
-    rollouts = collect_tokens(process, "bert", TokenCollectionConfig(episodes=60), seed=0, library_hash=library.hash)
+    collected = collect_tokens(process, "bert", TokenCollectionConfig(episodes=60), seed=0, library_hash=library.hash)
+    collected.rollouts
 
-An episode begins somewhere on greedy's descent, since that is where a policy will have to do better, and mixes three
-ways of going on: the rewrite that saves most, one next to the last, and any. All kinds of matches of every state are
+An episode begins somewhere on greedy's descent, since that is where a policy will have to do better, or on the ways of
+a policy, which finds what its world model gets wrong. It mixes three kinds of steps: the rewrite that saves most, one
+next to the last, and any. All kinds of matches of every state are
 labelled with what they save, so one step teaches a hundred savings.
 
-Several workers play a share of the episodes each, in processes or on machines of their own, and
-`representation.token_shards.merged` puts their shards together.
+Several workers may play some of the episodes each, in processes or on machines of their own, and leave them in one
+folder (`episode_shards`). Whoever collects all of them plays what is missing there.
 
-The invariant: episode k depends on (seed, k) alone, so neither a kill nor the number of workers shows in the episodes.
+The invariant: episode k depends on (seed, k) alone, so neither a kill nor the number of workers shows in the rollouts.
 """
 
 from __future__ import annotations
 
-import json
-import logging
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
-from rlflow.atomic_file import written_whole
+from rlflow.agents.episode_shards import Collected, EpisodeShards, put_together
 from rlflow.environments.token_process import Situation, TokenProcess
-from rlflow.errors import InputError
-from rlflow.representation import token_archive
 from rlflow.representation.token_rollouts import (
     FAR_AWAY,
     TokenEpisode,
@@ -37,41 +34,27 @@ from rlflow.representation.token_rollouts import (
     nearness_after,
 )
 from rlflow.representation.token_shards import TokenBank
-
-CHECKPOINT_INTERVAL_S = 60.0
+from rlflow.trajectory.record import Trajectory
 
 _LEAST_SAVING_PERCENT = 1e-6  # below which a saving is rounding
-
-log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
 class TokenCollectionConfig:
     """Episodes of at most `steps` rewrites.
 
-    `from_start` of them begin at the start, the others on greedy's descent. At each step of an episode, with one of
-    `greedy` as probability, drawn for the episode, the rewrite that saves most is taken; else, with probability
-    `local`, one within `nearby` edges of the last; else any.
+    `from_start` of them begin at the start, `from_end` where a way ends, the others anywhere on a way. At each step of
+    an episode, with one of `greedy` as probability, drawn for the episode, the rewrite that saves most is taken; else,
+    with probability `local`, one within `nearby` edges of the last; else any.
     """
 
     episodes: int = 60
     steps: int = 25
     from_start: float = 0.4
+    from_end: float = 0.0
     greedy: tuple[float, ...] = (0.0, 0.3, 0.7)
     local: float = 0.5
     nearby: int = 1
-
-
-@dataclass(frozen=True)
-class Share:
-    """The episodes of one worker among several: worker, worker + workers, worker + 2 workers, ..."""
-
-    worker: int = 0
-    workers: int = 1
-
-    def __post_init__(self) -> None:
-        if not 0 <= self.worker < self.workers:
-            raise InputError(f"there is no worker {self.worker} among {self.workers}; they are counted from 0")
 
 
 Choose = Callable[[Situation, np.ndarray, np.random.Generator], int]
@@ -85,46 +68,52 @@ def collect_tokens(
     *,
     seed: int,
     library_hash: str,
-    share: Share = Share(),
+    ways: Sequence[Trajectory] = (),
+    numbers: Sequence[int] | None = None,
     checkpoint: Path | None = None,
     on_episode: Callable[[int, TokenEpisode], None] | None = None,
-) -> TokenRollouts:
-    """Play those of `config.episodes` episodes that are a worker's share.
+) -> Collected:
+    """Collect `config.episodes` episodes, or those of them that have these numbers.
 
-    checkpoint: a folder; if it holds episodes of the same share, collected with the same seed, settings, rules and
-    vocabulary, the others are added to them. on_episode(number, episode) after each.
+    ways: from the process's start, on which episodes begin; where there are none they begin on greedy's. checkpoint: a
+    folder; episodes that lie there already are not played again, whoever has played them, unless seed, settings, ways,
+    rules or vocabulary were others. on_episode(number, episode) after each that is played.
     """
-    nothing = TokenRollouts((), (), (), (graph,), process.vocabulary, library_hash, 0)
-    run = {"seed": seed, **asdict(share), "config": asdict(replace(config, episodes=0))}
-    before = nothing if checkpoint is None else _resumed(checkpoint, nothing, run)
-    bank, episodes, descent = TokenBank.of(before), list(before.episodes), list[Situation]()
+    nothing = TokenRollouts((), (), (), (graph,), process.vocabulary, library_hash)
+    run = {"seed": seed, "config": asdict(replace(config, episodes=0)), "ways": [way.digest for way in ways]}
+    shards = None if checkpoint is None else EpisodeShards.of(checkpoint, run, nothing)
+    parts, visited = [Collected(nothing, 0, 0.0)], list[list[Situation]]()
+    for number in range(config.episodes) if numbers is None else numbers:
+        part = shards.find(number) if shards is not None else None
+        if part is None:
+            started, evaluations, bank = time.perf_counter(), process.evaluations, TokenBank()
+            visited = visited or [list(process.follow(way)) for way in ways] or [list(greedy_descent(process))]
+            episode = _episode(process, bank, visited, config, np.random.default_rng([seed, number]))
+            rollouts = replace(nothing, tokens=tuple(bank.tokens), rule_of=tuple(bank.rule_of), episodes=(episode,))
+            part = Collected(rollouts, process.evaluations - evaluations, time.perf_counter() - started)
+            if shards is not None:
+                shards.keep(number, part)
+            if on_episode is not None:
+                on_episode(number, episode)
+        parts.append(part)
+    return put_together(parts)
 
-    def collected() -> TokenRollouts:
-        return replace(
-            before,
-            tokens=tuple(bank.tokens),
-            rule_of=tuple(bank.rule_of),
-            episodes=tuple(episodes),
-            evaluations=before.evaluations + process.evaluations,
-        )
 
-    saved = time.monotonic()
-    for number in range(share.worker, config.episodes, share.workers)[len(episodes) :]:
-        descent = descent or list(greedy_descent(process))
-        rng = np.random.default_rng([seed, number])
-        start = descent[0] if rng.random() < config.from_start else descent[int(rng.integers(len(descent)))]
-        episode = play(process, bank, start, _mixed(config, float(rng.choice(config.greedy))), config.steps, rng)
-        episodes.append(episode)
-        if on_episode is not None:
-            on_episode(number, episode)
-        if checkpoint is not None and time.monotonic() - saved >= CHECKPOINT_INTERVAL_S:
-            _save(collected(), run, checkpoint)
-            saved = time.monotonic()
-
-    rollouts = collected()
-    if checkpoint is not None:
-        _save(rollouts, run, checkpoint)
-    return rollouts
+def _episode(
+    process: TokenProcess,
+    bank: TokenBank,
+    ways: Sequence[Sequence[Situation]],
+    config: TokenCollectionConfig,
+    rng: np.random.Generator,
+) -> TokenEpisode:
+    where, way = rng.random(), ways[int(rng.integers(len(ways)))]
+    if where < config.from_start:
+        start = way[0]
+    elif where < 1 - config.from_end:
+        start = way[int(rng.integers(len(way)))]
+    else:
+        start = way[-1]
+    return play(process, bank, start, _mixed(config, float(rng.choice(config.greedy))), config.steps, rng)
 
 
 def play(
@@ -169,26 +158,3 @@ def _mixed(config: TokenCollectionConfig, greedy: float) -> Choose:
         return int(rng.choice(pool))
 
     return choose
-
-
-def _save(rollouts: TokenRollouts, run: dict[str, Any], folder: Path) -> None:
-    token_archive.save(rollouts, folder)
-    with written_whole(folder / "collection.json") as draft:
-        draft.write_text(json.dumps(run) + "\n")
-
-
-def _resumed(folder: Path, nothing: TokenRollouts, run: dict[str, Any]) -> TokenRollouts:
-    """The episodes in a folder, or none if they are not those of this run."""
-    if not (folder / "collection.json").exists():
-        return nothing
-    try:
-        found = token_archive.load(folder)
-        same_run = json.loads((folder / "collection.json").read_text()) == json.loads(json.dumps(run))
-    except (InputError, OSError, ValueError) as error:
-        log.warning("%s; starting afresh", error)
-        return nothing
-    parts = ("graphs", "vocabulary", "library_hash")
-    if not same_run or any(getattr(found, part) != getattr(nothing, part) for part in parts):
-        log.warning("%s was collected with another seed, settings, rules or vocabulary; starting afresh", folder)
-        return nothing
-    return found

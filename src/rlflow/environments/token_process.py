@@ -14,7 +14,7 @@ The invariant: rewards of consecutive steps add up to the drop of the price, in 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TypeVar
@@ -35,6 +35,7 @@ from rlflow.representation.vocabulary import Vocabulary
 from rlflow.rules.matching.match import Match
 from rlflow.rules.matching.rewriter import Location, Rewriter
 from rlflow.rules.rule import Rule
+from rlflow.trajectory.record import Step, Trajectory
 
 T = TypeVar("T", float, np.ndarray)
 
@@ -155,6 +156,28 @@ class TokenProcess:
         _, match = before.kinds.matches[number]
         after = self.at(self.evaluator.rewritten(before.graph, match))
         return after, _what_became(before, after, number)
+
+    def recorded(self, before: Situation, step: Step) -> int:
+        """Return the number of the match that a recorded step took. `InputError` where there is none like it."""
+        location = Location(self._numbers.get(step.rule, -1), step.location)
+        if location not in before.number_at:
+            raise InputError(
+                f"{step.rule} has no match {step.location} here, as was recorded: the rules or the graph differ"
+            )
+        return before.number_at[location]
+
+    def follow(self, trajectory: Trajectory) -> Iterator[Situation]:
+        """Yield the situations that a trajectory from the start leads through, the start first."""
+        situation = self.start()
+        yield situation
+        for step in trajectory.steps:
+            _, match = situation.kinds.matches[self.recorded(situation, step)]
+            situation = self.at(self.evaluator.rewritten(situation.graph, match))
+            yield situation
+
+    @cached_property
+    def _numbers(self) -> dict[str, int]:
+        return {rule.id: number for number, rule in enumerate(self.rules)}
 
     def _percent(self, ms: T) -> T:
         return 100.0 * ms / self.start_ms

@@ -23,7 +23,7 @@ _DECIMALS = 4
 _SAME_POINTS = 0.005
 """Percentage points by which savings may differ and still be called the same."""
 _TAUGHT = (LEARNED, DEPTH_TRANSFER, "rule_mean", "untrained")
-"""What needs a policy's folder is nobody's alternative to training one."""
+"""Methods that need the folder of a policy, and so are no alternative to training one."""
 
 
 def summary(rows: Rows, readings: Sequence[int], long: int, headless: Sequence[str]) -> dict[str, Any]:

@@ -6,10 +6,12 @@
 The task is the same: the return of so many rewrites from the original, by the most probable actions. So are the
 policy, its algorithm and what it sees; V reads the tokens for both, and costs the model-free agent nothing. Counted are
 rewrites that are carried out: of the agent with a world model those that label its episodes, and of both those by which
-the best snapshot is chosen.
+the best snapshot is chosen. A match that looks like one whose price is known is labelled without being carried out.
 
 The agent with a world model learns from the first few episodes of a collection, then from more. Its first result that
-is as good as the model-free agent's best is what the real steps of both are compared at. Doing nothing returns 0.
+is as good as the model-free agent's best is what the real steps of both are compared at; the other way round, each of
+its results is told with the steps after which the model-free agent was as good. Doing nothing returns 0, and greedy,
+which learns nothing, is told beside both.
 
 The invariant: the smaller collections of a row are the beginnings of its largest.
 """
@@ -19,11 +21,12 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
 from rlflow.agents.selection import Judge, Trial
-from rlflow.agents.token_collection import TokenCollectionConfig, collect_tokens
+from rlflow.agents.token_collection import TokenCollectionConfig, collect_tokens, greedy_descent
 from rlflow.agents.tokens.config import TokenControllerConfig
 from rlflow.agents.tokens.controller import TokenController
 from rlflow.agents.tokens.dream_training import TokenDream, train_in_dream
@@ -35,6 +38,7 @@ from rlflow.environments.token_process import TokenProcess
 from rlflow.onnx_io import from_onnx
 from rlflow.representation.token_rollouts import TokenRollouts
 from rlflow.rules import library
+from rlflow.rules.library import Library
 from rlflow.rules.matching.rewriter import Rewriter
 from rlflow.runtime.timing.statistics import estimate
 from rlflow.world_model.held_out import split_episodes
@@ -47,6 +51,8 @@ from rlflow.world_model.tokens.trainer import fit_token_model
 Row = dict[str, Any]
 Key = tuple[str, str]
 """Graph and seed."""
+
+_ROUNDING_PERCENT = 1e-5
 
 
 @dataclass(frozen=True)
@@ -71,8 +77,7 @@ class Case:
 def run_case(case: Case) -> Row:
     """Train both agents; the model-free one sees through the V that was fitted on all episodes."""
     rules = library.load()
-    process = TokenProcess(from_onnx(case.model), Rewriter(rules.rules), COST_MODELS.get(case.cost_model)(case.context))
-    evaluations: list[int] = []
+    process, evaluations = _process(case, rules), list[int]()
     collection = replace(case.collection, episodes=max(case.episodes))
     rollouts = collect_tokens(
         process,
@@ -81,7 +86,7 @@ def run_case(case: Case) -> Row:
         seed=case.seed,
         library_hash=rules.hash,
         on_episode=lambda *_: evaluations.append(process.evaluations),
-    )
+    ).rollouts
     points, model = [], None
     for number in sorted(case.episodes):
         part = replace(rollouts, episodes=rollouts.episodes[:number])
@@ -90,14 +95,30 @@ def run_case(case: Case) -> Row:
         points.append({"episodes": number, **point})
     assert model is not None
     free = _free(case, process, model)
-    reached = [point["interactions"] for point in points if point["result_percent"] >= free["result_percent"]]
+    for point in points:
+        point["model_free_interactions"] = _steps_until(point["result_percent"], free["curve"])
+    best = free["result_percent"]
+    reached = [point["interactions"] for point in points if _is_as_good(point["result_percent"], best)]
     needed = min(reached, default=None)
     return {
         "seed": case.seed,
+        "greedy": _greedy(_process(case, rules), case.real.max_steps),
         "model_free": free,
         "world_model": {"points": points, "interactions": needed},
         "share_of_interactions": needed / free["interactions"] if needed is not None else None,
     }
+
+
+def _process(case: Case, rules: Library) -> TokenProcess:
+    """The real process, of which nothing is known yet."""
+    cost_model = COST_MODELS.get(case.cost_model)(case.context)
+    return TokenProcess(from_onnx(case.model), Rewriter(rules.rules), cost_model)
+
+
+def _greedy(process: TokenProcess, max_steps: int) -> Row:
+    """Follow greedy search for so many rewrites; returns what it saves, and how many rewrites it has tried."""
+    way = list(islice(greedy_descent(process), max_steps + 1))
+    return {"result_percent": way[0].cost - way[-1].cost, "interactions": process.evaluations}
 
 
 def _dreamt(case: Case, process: TokenProcess, rollouts: TokenRollouts) -> tuple[Row, TokenWorldModel]:
@@ -137,13 +158,22 @@ def _free(case: Case, process: TokenProcess, model: TokenWorldModel) -> Row:
 
     train_on_graph(process, model, case.free, case.real, seed=case.seed, on_update=told, judge=counted)
     best = max(point["score_percent"] for point in curve)
-    first = next(point["interactions"] for point in curve if point["score_percent"] == best)
     return {
         "curve": curve,
         "result_percent": best,
-        "interactions": first,
+        "interactions": _steps_until(best, curve),
         "training_s": time.perf_counter() - started,
     }
+
+
+def _steps_until(result_percent: float, curve: list[dict[str, float]]) -> float | None:
+    """The real steps after which a trial of the curve was that good; None if none was."""
+    return next((point["interactions"] for point in curve if _is_as_good(point["score_percent"], result_percent)), None)
+
+
+def _is_as_good(percent: float, other_percent: float) -> bool:
+    """The same savings add up to another last digit in another order."""
+    return percent >= other_percent - _ROUNDING_PERCENT
 
 
 def _judge(case: Case, process: TokenProcess, model: TokenWorldModel) -> Judge[TokenController]:
@@ -163,6 +193,7 @@ def _over_seeds(rows: list[Row]) -> dict[str, Any]:
     largest = [row["world_model"]["points"][-1] for row in rows]
     return {
         "seeds": rows,
+        "greedy_percent": rows[0]["greedy"]["result_percent"],
         "model_free_percent": _told([row["model_free"]["result_percent"] for row in rows]),
         "model_free_interactions": _told([row["model_free"]["interactions"] for row in rows]),
         "world_model_percent": _told([point["result_percent"] for point in largest]),

@@ -51,7 +51,6 @@ def save(rollouts: TokenRollouts, folder: Path) -> None:
         "format_version": FORMAT_VERSION,
         "graphs": list(rollouts.graphs),
         "library_hash": rollouts.library_hash,
-        "evaluations": rollouts.evaluations,
         **_sizes(arrays),
         "rules": rules,
         "vocabulary": asdict(rollouts.vocabulary),
@@ -86,7 +85,6 @@ def _read(folder: Path) -> TokenRollouts:
         graphs=tuple(description["graphs"]),
         vocabulary=Vocabulary.from_json(description["vocabulary"]),
         library_hash=description["library_hash"],
-        evaluations=description["evaluations"],
     )
 
 

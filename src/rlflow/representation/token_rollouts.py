@@ -189,8 +189,7 @@ class TokenRollouts:
 
     rule_of: of each token the first, by its stable id, of the rules by which it was met; for diagnostics and baselines,
     never a network's input. graphs: names of the graphs that were optimised. vocabulary: of the tokens. library_hash:
-    of the rule library that the episodes were collected with. evaluations: rewrites that were carried out to know all
-    savings.
+    of the rule library that the episodes were collected with.
     """
 
     tokens: tuple[MatchToken, ...]
@@ -199,7 +198,6 @@ class TokenRollouts:
     graphs: tuple[str, ...]
     vocabulary: Vocabulary
     library_hash: str
-    evaluations: int
 
     def __post_init__(self) -> None:
         known = len(self.tokens)

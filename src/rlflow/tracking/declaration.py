@@ -3,11 +3,15 @@
     read_declaration("fit_world_model", root).outputs      # ("data/world_models", ...)
     outputs_by_kind(root)["data/world_models"]             # Kind.DIGITS, from its `meta: {reproduces: digits}`
 
+A stage that is there for several rounds (`foreach`) is as many stages, fit_world_model@first and so on, which differ in
+where their data lie.
+
 dvc.lock tells what the last run wrote: `digests` reads it.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from graphlib import TopologicalSorter
 from pathlib import Path
 from typing import Any
 
@@ -17,18 +21,25 @@ from yaml import YAMLError
 from rlflow.errors import InputError
 from rlflow.schemas import Kind
 
+_ROUND = "round"  # what `_unrolled` adds to a stage; DVC has no such key
+
 
 @dataclass(frozen=True)
 class StageDeclaration:
     """One stage of dvc.yaml; paths are relative to the repository's root.
 
-    sections: keys of params.yaml. outputs: outs, metrics and plots alike.
+    sections: keys of params.yaml. outputs: outs, metrics and plots alike. results: the folder of its figures. data: the
+    folder that its round writes to; the last round has that of an experiment without rounds. before: that of the round
+    before, None in the first.
     """
 
     name: str
     sections: tuple[str, ...]
     dependencies: tuple[str, ...]
     outputs: tuple[str, ...]
+    results: str
+    data: str = "data"
+    before: str | None = None
 
 
 def read_declaration(name: str, root: Path) -> StageDeclaration:
@@ -42,12 +53,30 @@ def read_declaration(name: str, root: Path) -> StageDeclaration:
         sections=tuple(stage.get("params", [])),
         dependencies=_paths(stage.get("deps", [])),
         outputs=_paths(_written(stage)),
+        **{"results": f"data/results/{name}"} | stage.get(_ROUND, {}),
     )
 
 
+def name_in_round(name: str, round_name: str, root: Path) -> str:
+    """The name in `root`/dvc.yaml of what that stage does in a round; its own where there are no rounds of it."""
+    name_there = f"{name}@{round_name}"
+    return name_there if name_there in _stages(root) else name
+
+
 def stage_names(root: Path) -> tuple[str, ...]:
-    """The stages of `root`/dvc.yaml, in its order, in which each comes after those that it depends on."""
-    return tuple(_stages(root))
+    """The stages of `root`/dvc.yaml, each after those that it depends on."""
+    stages = _stages(root)
+    writers = {path: name for name, stage in stages.items() for path in _paths(_written(stage))}
+    reads = {name: _paths(stage.get("deps", [])) for name, stage in stages.items()}
+    before = {
+        name: [writer for path, writer in writers.items() if any(_overlap(path, read) for read in reads[name])]
+        for name in stages
+    }
+    return tuple(TopologicalSorter(before).static_order())
+
+
+def _overlap(one: str, other: str) -> bool:
+    return Path(one).is_relative_to(other) or Path(other).is_relative_to(one)
 
 
 def outputs_by_kind(root: Path) -> dict[str, Kind | None]:
@@ -75,8 +104,33 @@ def _stages(root: Path) -> dict[str, Any]:
     if not path.is_file():
         raise InputError(f"{path} does not exist; start a stage from the root of the repository")
     content: Any = OmegaConf.to_container(OmegaConf.load(path), resolve=False)
-    stages: dict[str, Any] = content["stages"]
-    return stages
+    return dict(_unrolled(content["stages"]))
+
+
+def _unrolled(stages: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+    """Each stage with its name; one of several rounds once for each of them, as DVC names it."""
+    for name, stage in stages.items():
+        if "foreach" not in stage:
+            yield name, stage
+            continue
+        before = None
+        for key, item in stage["foreach"].items():
+            words = {"${key}": key} | {f"${{item.{field}}}": value for field, value in item.items()}
+            where = {"data": item["data"], "results": f"{item['results']}/{name}", "before": before}
+            yield f"{name}@{key}", _filled(stage["do"], words) | {_ROUND: where}
+            before = item["data"]
+
+
+def _filled(value: Any, words: Mapping[str, str]) -> Any:
+    """A part of dvc.yaml with these words in it replaced."""
+    if isinstance(value, dict):
+        return {_filled(name, words): _filled(part, words) for name, part in value.items()}
+    if isinstance(value, list):
+        return [_filled(part, words) for part in value]
+    if isinstance(value, str):
+        for word, meaning in words.items():
+            value = value.replace(word, meaning)
+    return value
 
 
 def _written(stage: dict[str, Any]) -> list[str | dict[str, Any]]:

@@ -13,6 +13,14 @@ An experiment may be on two graphs. What a stage does for each of them is a func
 
     metrics = stage.each_graph(_fit)       # {"bert": _fit(stage on bert), ...}
 
+What is done in several rounds is as many stages in dvc.yaml, such as train_controller@first, and one function, which
+finds the data of its round in the folder `stage.data`.
+
+Several workers may share what takes a stage long, each a process of its own on any machine that sees the same folder:
+
+    @shared_stage(play)                                  play(stage, share) leaves checkpoints
+    def collect_rollouts(stage: Stage) -> None: ...      finds them, and does what is missing
+
 The invariant: outputs appear all at once, when the function has returned. A stage that fails or is killed leaves the
 old ones, and goes on from its checkpoint when it is started again.
 """
@@ -39,21 +47,16 @@ from rich.progress import Progress
 from rlflow.errors import InputError, RLFlowError
 from rlflow.optimiser import OnProgress
 from rlflow.tracking.composition import complete_graphs, graph_names
-from rlflow.tracking.declaration import StageDeclaration, read_declaration
+from rlflow.tracking.declaration import StageDeclaration, name_in_round, read_declaration
 from rlflow.tracking.provenance import source_tags
 from rlflow.tracking.run import Run, numbers, open_run
+from rlflow.tracking.settings import Settings, settings_of
+from rlflow.tracking.share import Share
 from rlflow.tracking.stopwatch import Stopwatch
 from rlflow.tracking.store import main_root, open_store
 from rlflow.tracking.sweep import PARENT_VARIABLE
 
 T = TypeVar("T")
-
-
-class Settings(dict[str, Any]):
-    """The declared sections of the configuration; reading another one raises `InputError`."""
-
-    def __missing__(self, section: str) -> Any:
-        raise InputError(f"section {section} is read but not declared; add it to the stage's params in dvc.yaml")
 
 
 @dataclass(frozen=True)
@@ -101,6 +104,21 @@ class Stage:
         checkpoint.mkdir(parents=True, exist_ok=True)
         return replace(self, settings=settings, graphs={"graph": self.graphs[section]}, checkpoint=checkpoint)
 
+    @property
+    def data(self) -> str:
+        """The folder that the stage's round writes to, and reads what it has written."""
+        return self.declaration.data
+
+    @property
+    def before(self) -> str | None:
+        """The folder of the round before, None in the first one."""
+        return self.declaration.before
+
+    @property
+    def results(self) -> str:
+        """The folder of the stage's figures."""
+        return self.declaration.results
+
     def input(self, path: str) -> Path:
         """The path of a declared dependency, or of a file inside one."""
         if not any(Path(path).is_relative_to(declared) for declared in self.declaration.dependencies):
@@ -129,8 +147,8 @@ class Stage:
 
     @property
     def metrics(self) -> Path:
-        """The path at which to write data/results/<stage>/metrics.json."""
-        return self.output(f"data/results/{self.declaration.name}/metrics.json")
+        """The path at which to write the stage's metrics.json."""
+        return self.output(f"{self.results}/metrics.json")
 
     def log(self, step: int, figures: Mapping[str, float]) -> None:
         """Record figures of the graph at a step in MLflow, whose charts are grouped by the graph's name."""
@@ -150,16 +168,32 @@ class Stage:
             )
 
 
+Work = Callable[[Stage, Share], None]
+"""What one worker does of a stage."""
+
+
 def pipeline_stage(function: Callable[[Stage], None]) -> Callable[[], None]:
     """Make `function` a Hydra program; script, function and stage have one name."""
+    return _program(function, _undivided)
 
+
+def shared_stage(work: Work) -> Callable[[Callable[[Stage], None]], Callable[[], None]]:
+    """Make a function a Hydra program that does a share of the stage's work instead, if there are several `workers`."""
+    return lambda function: _program(function, work)
+
+
+def _undivided(stage: Stage, share: Share) -> None:
+    raise InputError(f"{stage.declaration.name} is the work of one process: leave `workers` at 1")
+
+
+def _program(function: Callable[[Stage], None], work: Work) -> Callable[[], None]:
     @functools.wraps(function)
     def task(config: DictConfig) -> None:
         job = HydraConfig.get()
         root = Path.cwd()
         sweeping = job.mode == RunMode.MULTIRUN
         output_root = Path(job.runtime.output_dir) if sweeping else root
-        run_stage(function, config, root=root, output_root=output_root, overrides=job.overrides.task)
+        run_stage(function, config, root=root, output_root=output_root, overrides=job.overrides.task, work=work)
 
     program: Callable[[], None] = hydra.main(version_base="1.3", config_path="../conf", config_name="config")(task)
     return program
@@ -172,13 +206,19 @@ def run_stage(
     root: Path,
     output_root: Path,
     overrides: list[str],
+    work: Work = _undivided,
 ) -> None:
-    """Run `function` with what its stage declares, and publish its outputs below `output_root` if it succeeds."""
-    declaration = read_declaration(function.__name__, root)
+    """Run `function` with what its stage declares, and publish its outputs below `output_root` if it succeeds.
+
+    A worker among several runs `work` instead, of which the checkpoint alone is left.
+    """
+    share = Share(config.get("worker", 0), config.get("workers", 1))
+    name_here = name_in_round(function.__name__, config.get("round", ""), root)
+    declaration = read_declaration(name_here, root)
     config = complete_graphs(config)
     graphs = graph_names(config)
     everything: Any = OmegaConf.to_container(config, resolve=True)
-    settings = Settings({section: everything[section] for section in declaration.sections})
+    settings = settings_of(declaration.sections, everything)
 
     checkpoint = main_root() / ".checkpoints" / declaration.name / _digest(declaration, settings, root)
     staging = output_root / ".staging" / declaration.name
@@ -189,13 +229,18 @@ def run_stage(
     tags = {
         "stage": declaration.name,
         "graph": " ".join(graphs.values()),
-        "mlflow.source.name": f"pipelines/{declaration.name}.py",
+        "mlflow.source.name": f"pipelines/{function.__name__}.py",
         **source_tags(root, overrides),
     }
     name = f"{declaration.name}/{'+'.join(graphs.values())}/{config.seed}"
     parent = os.environ.get(PARENT_VARIABLE)
     with open_run(open_store(), name, parameters=settings, tags=tags, parent_id=parent) as run:
-        function(Stage(declaration, settings, graphs, root, staging, checkpoint, run))
+        stage = Stage(declaration, settings, graphs, root, staging, checkpoint, run)
+        if share.workers > 1:
+            work(stage, share)
+            shutil.rmtree(staging, ignore_errors=True)
+            return
+        function(stage)
         _publish(declaration, staging, output_root)
     shutil.rmtree(checkpoint)
 

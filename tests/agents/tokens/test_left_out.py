@@ -69,7 +69,7 @@ def test_a_policy_is_fitted_once(lessons: Path, tmp_path: Path, monkeypatch: pyt
 
 
 def test_v_is_read_on_the_lessons_that_were_left_out(lessons: Path, tmp_path: Path):
-    """A fit on the same graph ranks its matches; `states` are those of the one lesson of the family at these prices."""
+    """On states of the one lesson of the family at these prices, the same at each call; refused where there is none."""
     place = policy_without("b", "analytic", lessons, SMALL, tmp_path, seed=0)
     (left_out_lesson,) = [
         record

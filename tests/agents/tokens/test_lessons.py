@@ -49,13 +49,13 @@ def test_the_expert_s_steps_are_what_is_taught(expert: Expert):
     assert episode.demonstration.gain[0].max() > 0
     assert lesson.rollouts.graphs == ("detours",)
     assert lesson.rollouts.library_hash == rules_astray().hash
-    assert lesson.rollouts.evaluations > lesson.found.effort.rewrites
+    assert lesson.evaluations > lesson.found.effort.rewrites
 
 
 def test_the_same_lesson_gives_the_same_files(tmp_path: Path):
     lesson = Lesson("detours", Start(walked=3, seed=1), CHAINS, play=TokenCollectionConfig(episodes=2, steps=3))
     assert files(lesson, tmp_path / "one") == files(lesson, tmp_path / "again")
-    assert files(replace(lesson, start=Start(walked=3, seed=2)), tmp_path / "other") != files(lesson, tmp_path / "one")
+    assert files(replace(lesson, start=Start(walked=3, seed=5)), tmp_path / "other") != files(lesson, tmp_path / "one")
     assert files(replace(lesson, seed=1), tmp_path / "played") != files(lesson, tmp_path / "one")
 
 

@@ -150,6 +150,13 @@ def test_gradients_are_finite_and_reach_every_parameter():
         assert parameter.grad.any(), name
 
 
+def test_gradients_are_those_of_finite_differences():
+    """Of what is pooled over kinds too. Everything is there, since no difference may be taken across a threshold."""
+    built, batch = policy().double(), observations([[1] * K] * 2).double().requires_grad_()
+    assert torch.autograd.gradcheck(built.predict_values, batch)
+    assert torch.autograd.gradcheck(lambda batch: built.distribution(batch).log_probability, batch)
+
+
 def test_at_first_all_kinds_are_about_as_likely_and_terminate_is_as_its_bias_says():
     torch.manual_seed(0)
     probability = probabilities(untrained(terminate_bias=-2.0), observations([[1] * K]))[0]

@@ -8,7 +8,7 @@ from scipy.stats import spearmanr
 
 from rlflow.errors import InputError
 from rlflow.representation.token_rollouts import TokenEpisode, TokenRollouts, TokenState
-from rlflow.world_model.tokens.diagnostics import by_rule, labels, rule_means, saving_report, savings
+from rlflow.world_model.tokens.diagnostics import agreement, by_rule, labels, rule_means, saving_report, savings
 from rlflow.world_model.tokens.model import TokenWorldModel
 
 RULE_OF = ("fuse", "fuse", "fuse", "fold", "fold", "move")
@@ -132,6 +132,19 @@ def test_a_model_is_measured_on_real_episodes(token_model: TokenWorldModel, toke
     assert np.isfinite(list(report.values())).all()
     assert min(report[f"{name}_cases"] for name in ("r2", "within_rule", "spearman", "regret")) > 10
     assert report["regret_16"] <= report["regret_4"] <= report["regret_1"]
+
+
+def test_agreement_over_some_labels_is_that_of_an_episode_with_no_others():
+    """And NaN where there are none, as when every token was trained on."""
+    predicted = SAVES + np.array([0.0, 1.0, -1.0, 0.5, 0.0, 2.0])
+    known = labels([episode([0, 1, 2, 3, 4])])
+    alone = saving_report([episode([1, 3, 4])], RULE_OF, predicted, MEANS)
+    chosen = agreement(known.rows(np.array([1, 3, 4])), RULE_OF, predicted, MEANS)
+    assert chosen == {name: alone[name] for name in chosen}
+    assert chosen["r2"] != agreement(known, RULE_OF, predicted, MEANS)["r2"]
+    none = agreement(known.rows(np.array([], int)), RULE_OF, predicted, MEANS)
+    assert (none["r2_cases"], none["within_rule_cases"]) == (0, 0)
+    assert np.isnan([none["r2"], none["r2_rule_mean"], none["within_rule"]]).all()
 
 
 def test_no_match_at_all_is_refused():

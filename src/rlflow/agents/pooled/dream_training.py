@@ -23,7 +23,7 @@ def train_in_dream(
     *,
     seed: int,
     checkpoint: Path | None = None,
-    on_update: OnUpdate | None = None,
+    on_round: OnUpdate | None = None,
     judge: Judge[Controller] | None = None,
 ) -> DreamTraining[Controller]:
     """Train in dreams that begin in `starts`; only the judge, if there is one, takes real steps."""
@@ -38,7 +38,7 @@ def train_in_dream(
             config,
             seed=seed,
             fingerprint=env.fingerprint,
-            on_update=on_update,
+            on_update=on_round,
             checkpoint=checkpoint,
             selection=selection,
         )

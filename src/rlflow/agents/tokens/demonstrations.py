@@ -22,7 +22,6 @@ from rlflow.ir.graph import Graph
 from rlflow.representation.token_rollouts import Demonstration, TokenEpisode, TokenStep
 from rlflow.representation.token_shards import TokenBank
 from rlflow.rules.matching.match import Match
-from rlflow.rules.matching.rewriter import Location
 from rlflow.trajectory.record import Trajectory
 
 
@@ -37,10 +36,9 @@ class GainConfig:
 def demonstrate(process: TokenProcess, bank: TokenBank, trajectory: Trajectory, config: GainConfig) -> TokenEpisode:
     """Follow a trajectory from the process's start; what it was recorded with must match as the process does."""
     situations, steps, taken = [process.start()], list[TokenStep](), list[Match]()
-    numbers = {rule.id: number for number, rule in enumerate(process.rules)}
     for recorded in trajectory.steps:
         before = situations[-1]
-        number = before.number_at[Location(numbers[recorded.rule], recorded.location)]
+        number = process.recorded(before, recorded)
         taken.append(before.kinds.matches[number][1])
         after, step = process.take(before, number)
         situations.append(after)

@@ -97,7 +97,7 @@ def hold(
         steps=len(taught.found.trajectory.steps),
         episodes=len(taught.rollouts.episodes),
         tokens=len(taught.rollouts.tokens),
-        evaluations=taught.rollouts.evaluations,
+        evaluations=taught.evaluations,
         seconds=time.perf_counter() - started,
     )
     with written_whole(place / FILE) as draft:

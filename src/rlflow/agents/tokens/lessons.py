@@ -77,10 +77,11 @@ class Lesson:
 
 @dataclass(frozen=True, eq=False)
 class Taught:
-    """The episodes of a lesson, the expert's first, and what the expert found."""
+    """The episodes of a lesson, the expert's first, what the expert found, and the rewrites carried out for both."""
 
     rollouts: TokenRollouts
     found: OptimisationResult
+    evaluations: int
 
 
 def teach(
@@ -104,13 +105,13 @@ def teach(
         graphs=(lesson.name,),
         vocabulary=process.vocabulary,
         library_hash=library.hash,
-        evaluations=found.effort.rewrites + process.evaluations,
     )
+    evaluations = found.effort.rewrites + process.evaluations
     if not lesson.play.episodes:
-        return Taught(shown, found)
+        return Taught(shown, found, evaluations)
     process = TokenProcess(start, sharing, cost_model, vocabulary)
     played = collect_tokens(process, lesson.name, lesson.play, seed=lesson.seed, library_hash=library.hash)
-    return Taught(merged([shown, played]), found)
+    return Taught(merged([shown, played.rollouts]), found, evaluations + played.evaluations)
 
 
 def started(graph: Graph, start: Start, library: Library) -> Graph:

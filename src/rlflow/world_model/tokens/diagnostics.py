@@ -91,10 +91,8 @@ def saving_report(
 ) -> dict[str, float]:
     """Measures of predicted savings (T,), beside those of `rule_mean` (T,) and of what needs no prediction.
 
-    - `r2`, `r2_rule_mean`, `r2_zero`: the share of the variance of savings, in percent of the start's price, that is
-      explained over `r2_cases` matches.
-    - `within_rule`: the correlation of predicted and true savings, in units, after the means of each rule were taken
-      off both, over the `within_rule_cases` matches of rules whose savings differ. That of the rules' means is 0.
+    Those of `agreement` over every match, and:
+
     - `spearman`, `spearman_rule_mean`: the mean rank correlation over the kinds of a state, in `spearman_cases` states.
       Kinds that save the same, often nothing, count against predictions that differ however little.
     - `regret_k`, `regret_k_rule_mean`, `regret_k_random`: the share of the best saving that is missed by taking the
@@ -103,23 +101,38 @@ def saving_report(
     known = labels(episodes)
     percent = known.saving * known.unit_percent
     model, means = (each[known.token] * known.unit_percent for each in (predicted, rule_mean))
+    ends = np.flatnonzero(np.diff(known.state)) + 1
+    states = list(zip(*(np.split(column, ends) for column in (percent, model, means)), strict=True))
+    return agreement(known, rule_of, predicted, rule_mean) | _rank_correlations(states) | _regrets(states, top, seed)
+
+
+def agreement(known: Labels, rule_of: Sequence[str], predicted: np.ndarray, rule_mean: np.ndarray) -> dict[str, float]:
+    """Measures of predicted savings (T,) on these labels, each as often as it counts.
+
+    A measure that is not defined on them is NaN.
+
+    - `r2`, `r2_rule_mean`, `r2_zero`: the share of the variance of savings, in percent of the start's price, that is
+      explained over `r2_cases` matches.
+    - `within_rule`: the correlation of predicted and true savings, in units, after the means of each rule were taken
+      off both, over the `within_rule_cases` matches of rules whose savings differ. That of the rules' means is 0.
+    """
+    percent = known.saving * known.unit_percent
+    model, means = (each[known.token] * known.unit_percent for each in (predicted, rule_mean))
     rules = np.unique(rule_of, return_inverse=True)[1][known.token]
-    report = {
+    within_rule, cases = _within(rules, known.saving, predicted[known.token], known.count)
+    return {
         "r2": _r2(percent, model, known.count),
         "r2_rule_mean": _r2(percent, means, known.count),
         "r2_zero": _r2(percent, np.zeros(len(percent)), known.count),
         "r2_cases": float(known.count.sum()),
+        "within_rule": within_rule,
+        "within_rule_cases": cases,
     }
-    report["within_rule"], report["within_rule_cases"] = _within(
-        rules, known.saving, predicted[known.token], known.count
-    )
-    ends = np.flatnonzero(np.diff(known.state)) + 1
-    states = list(zip(*(np.split(column, ends) for column in (percent, model, means)), strict=True))
-    report |= _rank_correlations(states)
-    return report | _regrets(states, top, seed)
 
 
 def _r2(true: np.ndarray, predicted: np.ndarray, weight: np.ndarray) -> float:
+    if not len(true):
+        return float("nan")
     spread = (weight * (true - np.average(true, weights=weight)) ** 2).sum()
     return float(1.0 - (weight * (true - predicted) ** 2).sum() / spread) if spread > 0 else float("nan")
 
