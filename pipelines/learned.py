@@ -13,6 +13,7 @@ import logging
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache, partial
+from itertools import chain
 from pathlib import Path
 from statistics import fmean
 from typing import Any
@@ -96,11 +97,12 @@ class Study:
     folder: Path
 
     def units(self) -> Iterator[Unit]:
-        """Greedy search first, then what else is run once, then one seed after another."""
+        """Greedy search first, then what else is run once, then one seed after another; none without a method."""
         graphs, seeds = self.settings["graphs"], self.settings["seeds"]
         yield from (Unit(graph, seeds[0], (GREEDY,)) for graph in graphs)
-        yield from (Unit(graph, seeds[0], self._those("once", graph)) for graph in graphs)
-        yield from (Unit(graph, seed, self._those("drawn", graph)) for seed in seeds for graph in graphs)
+        once = (Unit(graph, seeds[0], self._those("once", graph)) for graph in graphs)
+        drawn = (Unit(graph, seed, self._those("drawn", graph)) for seed in seeds for graph in graphs)
+        yield from (unit for unit in chain(once, drawn) if unit.methods)
 
     def rows(self, unit: Unit, known: Mapping[Key, Row]) -> dict[Key, Row]:
         """The rows of a unit, none if a search failed or needs one that did."""

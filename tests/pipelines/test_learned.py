@@ -118,6 +118,14 @@ def test_a_tiny_study(repository: Path, taught: Path, command: Callable):
 
 
 @pytest.mark.study
+def test_a_study_of_what_draws_alone(repository: Path, taught: Path, command: Callable):
+    """As when several processes share the seeds: nothing is run once but greedy search, with which curves begin."""
+    command("python", str(repository / "pipelines/learned.py"), *TINY, "graphs=[small]", "once=[]", cwd=taught)
+    metrics = json.loads((taught / "data/results/learned/metrics.json").read_text())
+    assert metrics["small"].keys() == {"greedy", "rlflow", "chains_random", "untrained", "rule_mean", "iterated"}
+
+
+@pytest.mark.study
 def test_a_tiny_delivery(repository: Path, taught: Path, command: Callable):
     """Of microseconds, which prove no more than that the figures are there and belong together."""
     program = ("python", str(repository / "pipelines/learned_delivered.py"))
