@@ -133,7 +133,7 @@ def pooled_figures(num_envs: int, updates: int = 6) -> dict[str, float]:
     config = ControllerConfig(total_steps=updates * per_update)
 
     def train(on_update: OnRound) -> object:
-        return pooled_training.train_in_dream(model, starts, dream, config, seed=0, on_update=on_update)
+        return pooled_training.train_in_dream(model, starts, dream, config, seed=0, on_round=on_update)
 
     return {
         "dream_steps_per_s": steps_per_s(PooledDreamEnv(model, starts, dream, seed=0), lambda: actions),
