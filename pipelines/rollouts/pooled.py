@@ -47,7 +47,7 @@ def write_rollouts(
 
 
 def _before(stage: Stage, env: SubstitutionEnv) -> tuple[Collection, list[Trajectory]]:
-    """What the round before has collected, and the ways of its policy; nothing in the first round."""
+    """Return the episodes of the round before and the trajectories of its policy; nothing in the first round."""
     if stage.before is None:
         return Collection(), []
     folder = stage.before
@@ -56,7 +56,7 @@ def _before(stage: Stage, env: SubstitutionEnv) -> tuple[Collection, list[Trajec
 
 
 def _figures(collection: Collection, known: int, known_beyond: int, env: SubstitutionEnv) -> dict[str, Any]:
-    """The figures of the new episodes; those known before come first, and had so many matches beyond the limit."""
+    """Return the figures of the new episodes: those after the first `known`, which had `known_beyond` matches too many."""
     episodes = collection.episodes[known:]
     applied = {int(rule) for episode in episodes for rule in episode.action[:, 0]} - {env.actions.terminate}
     available = np.max([episode.counts.max(axis=0) for episode in episodes], axis=0) > 0

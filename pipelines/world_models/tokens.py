@@ -78,7 +78,7 @@ class TokenFit:
         }
 
     def _episodes(self) -> tuple[list[TokenEpisode], list[TokenEpisode]]:
-        """Those that were trained on, and those that were not; the same where none was held out."""
+        """Split the episodes into training and held-out ones, which are the same where none was held out."""
         episodes = self.rollouts.episodes
         training, held_out = split_episodes(len(episodes), self.config.held_out_fraction, self.seed)
         return [episodes[i] for i in training], [episodes[i] for i in held_out or training]

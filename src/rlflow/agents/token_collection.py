@@ -5,8 +5,8 @@
 
 An episode begins somewhere on greedy's descent, since that is where a policy will have to do better, or on the ways of
 a policy, which finds what its world model gets wrong. It mixes three kinds of steps: the rewrite that saves most, one
-next to the last, and any. All kinds of matches of every state are
-labelled with what they save, so one step teaches a hundred savings.
+next to the last, and any. All kinds of matches of every state are labelled with what they save, so one step teaches a
+hundred savings.
 
 Several workers may play some of the episodes each, in processes or on machines of their own, and leave them in one
 folder (`episode_shards`). Whoever collects all of them plays what is missing there.
