@@ -1,7 +1,10 @@
 """The settings of a stage: the sections of the configuration that dvc.yaml declares, and no others.
 
     settings = settings_of(["seed", "rollouts", "rounds.second.rollouts"], configuration)
-    settings["rollouts"]["episodes"]                 # as rounds.second.rollouts has it, if it does
+    settings["rollouts"]["episodes"]                 as rounds.second.rollouts has it, if it does
+    settings["controller"]                           InputError: not declared
+
+The invariant: what a stage reads, DVC watches.
 """
 
 from collections.abc import Mapping, Sequence
