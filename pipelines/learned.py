@@ -43,8 +43,12 @@ RESULTS = Path("data/results/learned")
 TRAINED = (LEARNED, DEPTH_TRANSFER)
 TAUGHT = (*TRAINED, "rule_mean", "untrained")
 """The methods that need the folder of a policy; only the first two have cost what it took to train it."""
-DEEP = (DEPTH_TRANSFER, "replayed")
+REPLAYED, REPLAYED_FROM = "replayed", "equality_saturation"
+"""The method that takes again the steps of a graph with fewer layers, and the one that has found them."""
+DEEP = (DEPTH_TRANSFER, REPLAYED)
 """The methods that carry over what was done on a graph with fewer layers."""
+FIRST = ((GREEDY,), (REPLAYED_FROM,))
+"""The methods of units that need no other's result, and after which there is nothing to publish yet."""
 GUIDED = (*TAUGHT, "chains_random")
 """The methods that count their evaluations past greedy search's themselves."""
 
@@ -66,7 +70,7 @@ def learned(config: DictConfig) -> None:
             rows |= found
             run.log(0, numbers({"/".join(map(str, key)): _scalars(row) for key, row in found.items()}))
             on_progress(done / len(units), f"{unit.graph}, seed {unit.seed}: {', '.join(unit.methods)}")
-            if unit.methods != (GREEDY,):
+            if unit.methods not in FIRST:
                 _publish(Rows(rows, frozenset(settings["drawn"])), settings)
 
         write_results(RESULTS / "unseen.json", study.unseen())
@@ -97,8 +101,12 @@ class Study:
     folder: Path
 
     def units(self) -> Iterator[Unit]:
-        """Greedy search first, then what else is run once, then one seed after another; none without a method."""
+        """What others replay and greedy search first, then what else is run once, then one seed after another.
+
+        There is no unit without a method.
+        """
         graphs, seeds = self.settings["graphs"], self.settings["seeds"]
+        yield from (Unit(graph, seeds[0], (REPLAYED_FROM,)) for graph in self._only_replayed())
         yield from (Unit(graph, seeds[0], (GREEDY,)) for graph in graphs)
         once = (Unit(graph, seeds[0], self._those("once", graph)) for graph in graphs)
         drawn = (Unit(graph, seed, self._those("drawn", graph)) for seed in seeds for graph in graphs)
@@ -107,7 +115,7 @@ class Study:
     def rows(self, unit: Unit, known: Mapping[Key, Row]) -> dict[Key, Row]:
         """The rows of a unit, none if a search failed or needs one that did."""
         greedy = known.get((unit.graph, GREEDY, self.settings["seeds"][0]))
-        if greedy is None and unit.methods != (GREEDY,):
+        if greedy is None and unit.methods not in FIRST:
             return {}
         evaluations = greedy["evaluations"] if greedy else 0
         cells = {method: self._cell(key, evaluations) for method, key in zip(unit.methods, unit.keys, strict=True)}
@@ -128,6 +136,14 @@ class Study:
         place, lessons = self._policy(LEARNED, case, seed), Path(self.settings["lessons"]).resolve()
         rank = partial(rank_correlation, place, case["family"], case["taught_at"], lessons)
         return call_isolated(Limits(self.settings["longest_s"]), rank)
+
+    def _only_replayed(self) -> list[str]:
+        """The cases whose solution is replayed on the study's graphs, but that are none of these."""
+        if REPLAYED not in self.settings["once"]:
+            return []
+        graphs, cases = self.settings["graphs"], self.settings["cases"]
+        smalls = dict.fromkeys(cases[graph]["small"] for graph in graphs)
+        return [small for small in smalls if small is not None and small not in graphs]
 
     def _those(self, methods: str, graph: str) -> tuple[str, ...]:
         """The methods of this setting that a graph has."""
@@ -157,9 +173,9 @@ class Study:
         """The options of a method: those of conf/search, the seed, what it has been taught, and what it replays."""
         graph, method, seed = key
         case, most = self.settings["cases"][graph], max(self.settings["readings"])
-        if method == "replayed":
+        if method == REPLAYED:
             small = self.settings["cases"][case["small"]]["graph"]
-            steps = self._steps((case["small"], "equality_saturation", self.settings["seeds"][0]))
+            steps = self._steps((case["small"], REPLAYED_FROM, self.settings["seeds"][0]))
             return {"model": self._model(small), "trajectory": steps}
         if method in TAUGHT:
             return {"seed": seed, "evaluations": most, "folder": self._policy(method, case, seed)}

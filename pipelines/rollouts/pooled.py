@@ -56,7 +56,7 @@ def _before(stage: Stage, env: SubstitutionEnv) -> tuple[Collection, list[Trajec
 
 
 def _figures(collection: Collection, known: int, known_beyond: int, env: SubstitutionEnv) -> dict[str, Any]:
-    """Return the figures of the new episodes: those after the first `known`, which had `known_beyond` matches too many."""
+    """Return the figures of the new episodes; the first `known` are older, with `known_beyond` matches too many."""
     episodes = collection.episodes[known:]
     applied = {int(rule) for episode in episodes for rule in episode.action[:, 0]} - {env.actions.terminate}
     available = np.max([episode.counts.max(axis=0) for episode in episodes], axis=0) > 0

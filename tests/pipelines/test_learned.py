@@ -41,15 +41,16 @@ def config(repository: Path) -> DictConfig:
 
 
 def test_whatever_is_named_is_there(config: DictConfig, repository: Path):
-    assert set(config.graphs) == set(config.cases)
-    assert set(config.headless) <= set(config.graphs)
+    assert {*config.graphs, *config.headless, *config.delivered.graphs} <= set(config.cases)
     known = {group: {file.stem for file in (repository / "conf" / group).glob("*.yaml")} for group in ("graph", "cost")}
-    place = {graph: number for number, graph in enumerate(config.graphs)}
-    for name, case in config.cases.items():
+    for case in config.cases.values():
         assert case.graph in known["graph"]
         assert {case.cost, case.taught_at} <= known["cost"]
         assert case.family == compose_graph(repository, case.graph).entry, "what is left out is the graph's own family"
-        assert case.small is None or place[case.small] < place[name]
+        assert case.small is None or case.small in config.cases
+    for graph in config.graphs:
+        small = config.cases[graph].small
+        assert small not in config.graphs or config.graphs.index(small) < config.graphs.index(graph)
     methods = {*config.once, *config.drawn}
     assert methods <= {*BASELINES, *METHODS.names()}
     assert {*config.finders, *config.options, *config.long} <= methods
@@ -123,6 +124,17 @@ def test_a_study_of_what_draws_alone(repository: Path, taught: Path, command: Ca
     command("python", str(repository / "pipelines/learned.py"), *TINY, "graphs=[small]", "once=[]", cwd=taught)
     metrics = json.loads((taught / "data/results/learned/metrics.json").read_text())
     assert metrics["small"].keys() == {"greedy", "rlflow", "chains_random", "untrained", "rule_mean", "iterated"}
+
+
+@pytest.mark.study
+def test_a_study_of_deep_graphs_alone(repository: Path, taught: Path, command: Callable):
+    """What is replayed is found first, on a graph of which nothing is published."""
+    searches = ("once=[replayed]", "drawn=[chains_random]", "graphs=[large]")
+    command("python", str(repository / "pipelines/learned.py"), *TINY, *searches, cwd=taught)
+    metrics = json.loads((taught / "data/results/learned/metrics.json").read_text())
+    assert metrics.keys() == {"large"}
+    least = metrics["large"]["greedy"]["improvement_percent"]
+    assert metrics["large"]["replayed"]["improvement_percent"] >= least > 0, "the small graph is the large one here"
 
 
 @pytest.mark.study
