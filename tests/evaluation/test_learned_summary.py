@@ -53,11 +53,18 @@ def test_backtracking_has_its_long_run():
     """2.5 after 5000 evaluations, of which rlflow has 500."""
     beyond = summed()["beyond_backtracking"]
     assert list(beyond) == ["bert"]
-    assert beyond["bert"]["points"] == 1.0
+    assert beyond["bert"]["rlflow"]["points"] == 1.0
 
 
 def test_the_share_of_the_best_has_greedy_search_s_part_in_it():
-    assert summed()["share_of_best"] == {"bert": 3.5 / 4.0}
+    assert summed()["share_of_best"] == {"bert": {"rlflow": 3.5 / 4.0}}
+
+
+def test_a_policy_that_knows_the_family_stands_beside_the_one_that_does_not():
+    deep = {("bert", "depth_transfer", seed): row((0, 0.0), (90, 2.0), (300, 4.0)) for seed in (0, 1)}
+    document = summed(deep)
+    assert document["beyond_backtracking"]["bert"]["depth_transfer"] == {"points": 1.5, "points_ci95": [1.5, 1.5]}
+    assert document["share_of_best"]["bert"] == {"rlflow": 0.875, "depth_transfer": 1.0}
 
 
 def test_who_ends_below_greedy_search_is_named():

@@ -108,7 +108,7 @@ def test_a_tiny_study(repository: Path, taught: Path, command: Callable):
         assert methods["rlflow"]["training_s"] > 0 == methods["untrained"]["training_s"]
     together = json.loads((results / "summary.json").read_text())
     assert together["below_greedy"] == []
-    assert together["share_of_best"] == {"large": 1.0}
+    assert together["share_of_best"] == {"large": {"rlflow": 1.0, "depth_transfer": 1.0}}
     (*deep, policy, other) = sorted((taught / ".checkpoints/learned_policies").iterdir())
     assert policy.name.startswith("tiny_merge-0-")
     (lesson,) = json.loads((policy / "policy.json").read_text())["trained_on"]["lessons"]

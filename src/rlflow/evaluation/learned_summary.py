@@ -92,29 +92,44 @@ def _share(rows: Rows, compared: Sequence[str], method: str, evaluations: int) -
     }
 
 
-def _beyond_backtracking(rows: Rows, evaluations: int, long: int) -> dict[str, Row]:
-    """Return by how many points the learned method is beyond backtracking, which has more evaluations."""
+def _beyond_backtracking(rows: Rows, evaluations: int, long: int) -> dict[str, dict[str, Row]]:
+    """Return by how many points a trained policy is beyond backtracking, which has more evaluations."""
     differences = {}
     for graph in rows.graphs:
-        learned, beside = rows.of(graph, LEARNED), rows.of(graph, BACKTRACKING)
-        if learned and beside:
+        if beside := rows.of(graph, BACKTRACKING):
             other = fmean(rows.at(graph, row, long) for row in beside.values())
-            points, interval = mean_ci95([rows.at(graph, row, evaluations) - other for row in learned.values()])
             differences[graph] = {
-                "points": round(points, _DECIMALS),
-                "points_ci95": interval and [round(end, _DECIMALS) for end in interval],
+                method: _points([rows.at(graph, row, evaluations) - other for row in by_seed.values()])
+                for method, by_seed in _trained(rows, graph).items()
             }
     return differences
 
 
-def _share_of_best(rows: Rows, headless: Sequence[str], evaluations: int) -> dict[str, float]:
-    """Return what the learned method saves as a share of the best known, greedy search's part included."""
+def _points(differences: Sequence[float]) -> Row:
+    points, interval = mean_ci95(differences)
+    return {
+        "points": round(points, _DECIMALS),
+        "points_ci95": interval and [round(end, _DECIMALS) for end in interval],
+    }
+
+
+def _share_of_best(rows: Rows, headless: Sequence[str], evaluations: int) -> dict[str, dict[str, float]]:
+    """Return what a trained policy saves as a share of the best known, greedy search's part included."""
     shares = {}
-    for graph in headless:
-        learned, (most, _) = rows.of(graph, LEARNED), rows.best_known(graph) if graph in rows.graphs else (0.0, "")
-        if learned and most > 0:
-            shares[graph] = round(fmean(rows.at(graph, row, evaluations) for row in learned.values()) / most, _DECIMALS)
+    for graph in [graph for graph in rows.graphs if graph in headless]:
+        most, _ = rows.best_known(graph)
+        if most > 0:
+            shares[graph] = {
+                method: round(fmean(rows.at(graph, row, evaluations) for row in by_seed.values()) / most, _DECIMALS)
+                for method, by_seed in _trained(rows, graph).items()
+            }
     return shares
+
+
+def _trained(rows: Rows, graph: str) -> dict[str, dict[int, Row]]:
+    """The rows of the trained policies: of that which knows nothing of the family, and of that which knows few layers."""
+    by_method = {method: rows.of(graph, method) for method in (LEARNED, DEPTH_TRANSFER)}
+    return {method: by_seed for method, by_seed in by_method.items() if by_seed}
 
 
 def _below_greedy(rows: Rows) -> list[str]:
