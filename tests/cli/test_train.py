@@ -96,14 +96,28 @@ def test_a_folder_that_is_there_is_left_alone(rlflow, models: list[Path], tmp_pa
     assert [path.name for path in (tmp_path / "mine").iterdir()] == ["notes.txt"]
 
 
-def test_a_model_without_anything_to_rewrite_teaches_nothing(rlflow, tmp_path: Path):
+@pytest.fixture
+def finished(tmp_path: Path) -> Path:
+    """A model in which there is nothing to rewrite."""
     ends = [helper.make_tensor_value_info(name, TensorProto.FLOAT, [4]) for name in ("x", "y")]
     nodes = [helper.make_node("Tanh", ["x"], ["y"])]
-    onnx.save(helper.make_model(helper.make_graph(nodes, "one", ends[:1], ends[1:])), model := tmp_path / "one.onnx")
-    code, _, err = rlflow("train", model, "--policy-out", tmp_path / "policy", *QUICK)
+    graph = helper.make_graph(nodes, "one", ends[:1], ends[1:])
+    onnx.save(helper.make_model(graph), tmp_path / "one.onnx")
+    return tmp_path / "one.onnx"
+
+
+def test_models_without_anything_to_rewrite_teach_nothing(rlflow, finished: Path, tmp_path: Path):
+    code, _, err = rlflow("train", finished, "--policy-out", tmp_path / "policy", *QUICK)
     assert code == 2
-    assert "the expert found nothing to rewrite in one: leave that model out" in err
+    assert "there is nothing to learn: the expert found nothing to rewrite in one" in err
     assert not (tmp_path / "policy").exists()
+
+
+def test_one_of_them_does_not_cost_what_others_have_taught(rlflow, models, finished: Path, tmp_path: Path):
+    code, out, err = rlflow("train", models[1], finished, "--policy-out", tmp_path / "policy", *QUICK)
+    assert code == 0, err
+    assert "one: the expert found nothing to rewrite, so nothing was learned" in out
+    assert TokenPolicy.load(tmp_path / "policy").trained_on["tuned_on"] == ["merge"]
 
 
 def test_an_interrupt_leaves_no_half_of_a_folder(rlflow, models: list[Path], tmp_path: Path, monkeypatch):

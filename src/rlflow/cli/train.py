@@ -43,7 +43,7 @@ EXPERTS: Mapping[str, Callable[[int], Expert]] = {
 MEASURED = "measured"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class _Subject:
     """A model that is trained on, with the prices that it is rewritten by."""
 
@@ -87,9 +87,9 @@ def train(
     """Fine-tune the policy of `rlflow optimise --method rlflow` on models of your own.
 
     On each model an expert search shows a way to optimise it. The policy goes on learning from these ways, in small
-    steps, so that it forgets little of what it knows. The folder is one for `rlflow optimise --method rlflow --policy`;
-    it is written whole or not at all, also when Ctrl-C ends the training. At last the policy's search is run on each
-    model with the policy as it was and as it is.
+    steps, so that it forgets little of what it knows. A model in which the expert finds nothing is left out. The folder
+    is one for `rlflow optimise --method rlflow --policy`; it is written whole or not at all, also when Ctrl-C ends the
+    training. At last the policy's search is run on each model with the policy as it was and as it is.
 
     Exit code 0 if the policy was written, 2 if a model, the folder or an option cannot be used, 1 on any other failure.
     """
@@ -100,14 +100,11 @@ def train(
     subjects = [_subject(name, file, cost_model, library, shapes) for name, file in _named(models).items()]
 
     with progress_bar("training") as on_progress:
-        taught = []
-        for number, subject in enumerate(subjects):
-            on_progress(0.6 * number / len(subjects), f"{expert} on {subject.name}")
-            taught.append(_taught(subject, shown, library, before, seed))
+        taught = _taught(subjects, shown, library, before, seed, on_progress)
         config = TuningConfig(encoder_epochs=epochs)
         after = fine_tuned(
             before,
-            [each.rollouts for each in taught],
+            [lesson.rollouts for lesson in taught.values()],
             config,
             seed=seed,
             on_epoch=_epochs_shown(on_progress, epochs + config.epochs),
@@ -115,10 +112,16 @@ def train(
         with written_whole(policy_out) as draft:
             after.save(draft)
         rows = []
-        for number, (subject, each) in enumerate(zip(subjects, taught, strict=True)):
-            on_progress(0.8 + 0.2 * number / len(subjects), f"the policies on {subject.name}")
-            rows.append(_row(subject, each, library, {"before": before, "after": after}, evaluations))
-    document = {"policy": str(policy_out), "expert": expert, "evaluations": evaluations, "models": rows}
+        for number, (subject, lesson) in enumerate(taught.items()):
+            on_progress(0.8 + 0.2 * number / len(taught), f"the policies on {subject.name}")
+            rows.append(_row(subject, lesson, library, {"before": before, "after": after}, evaluations))
+    document = {
+        "policy": str(policy_out),
+        "expert": expert,
+        "evaluations": evaluations,
+        "models": rows,
+        "left_out": [subject.name for subject in subjects if subject not in taught],
+    }
     typer.echo(json.dumps(document, indent=1) if as_json else _summary(document))
 
 
@@ -148,11 +151,25 @@ def _subject(name: str, file: Path, cost_model: str, library: Library, shapes: M
     return _Subject(name, graph, COST_MODELS.get(cost_model)(CostContext(dimensions=dimensions)))
 
 
-def _taught(subject: _Subject, expert: Expert, library: Library, policy: TokenPolicy, seed: int) -> Taught:
-    lesson = Lesson(subject.name, expert=expert, play=TokenCollectionConfig(episodes=1, steps=10), seed=seed)
-    taught = teach(lesson, subject.graph, library, subject.cost_model, policy.model.arguments.vocabulary)
-    if not taught.found.trajectory.steps:
-        raise InputError(f"the expert found nothing to rewrite in {subject.name}: leave that model out")
+def _taught(
+    subjects: Sequence[_Subject],
+    expert: Expert,
+    library: Library,
+    policy: TokenPolicy,
+    seed: int,
+    on_progress: OnProgress,
+) -> dict[_Subject, Taught]:
+    """What the expert shows on each subject in which it finds anything. `InputError` if there is none."""
+    taught, vocabulary = {}, policy.model.arguments.vocabulary
+    for number, subject in enumerate(subjects):
+        on_progress(0.6 * number / len(subjects), f"{expert.method} on {subject.name}")
+        lesson = Lesson(subject.name, expert=expert, play=TokenCollectionConfig(episodes=1, steps=10), seed=seed)
+        shown = teach(lesson, subject.graph, library, subject.cost_model, vocabulary)
+        if shown.found.trajectory.steps:
+            taught[subject] = shown
+    if not taught:
+        names = ", ".join(subject.name for subject in subjects)
+        raise InputError(f"there is nothing to learn: the expert found nothing to rewrite in {names}")
     return taught
 
 
@@ -186,5 +203,6 @@ def _summary(document: Mapping[str, Any]) -> str:
         f"evaluations, and now saves {row['after_percent']:.2f} %"
         for row in document["models"]
     ]
+    lines += [f"{name}: the expert found nothing to rewrite, so nothing was learned" for name in document["left_out"]]
     use = f"rlflow optimise MODEL -o OUT --method rlflow --policy {document['policy']}"
     return "\n".join([*lines, f"written to {document['policy']}, for {use}"])
