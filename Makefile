@@ -125,7 +125,7 @@ sample-efficiency: setup ## real steps of an agent that learns in a dream, besid
 learned: setup ## what learning is worth to a search on families never seen, after make policy, to data/results/learned
 	OMP_NUM_THREADS=1 python pipelines/learned.py
 
-learned-priced: setup ## the same on small graphs by measured prices, each search from none, on a quiet machine
+learned-priced: setup ## the same on a small graph by measured prices, each search from none, on a quiet machine
 	OMP_NUM_THREADS=1 python pipelines/learned.py -cn learned_priced
 
 learned-delivered: setup ## the policy that ships against backtracking, as models that run, on a quiet machine
