@@ -2,10 +2,11 @@
 
     python pipelines/learned.py                                        conf/learned.yaml as it is
     python pipelines/learned.py 'seeds=[0]' 'graphs=[squeezenet1_1_gpu]'             a part of it
+    python pipelines/learned.py -cn learned_priced                                   by measured prices, from none
 
-The figures go to data/results/learned, after each graph and seed what there is, so that a study that is cut short has
-published something. A search that has ended is kept until all have, so that a study that was killed goes on where it
-was.
+The figures go to data/results/learned, or where `results` says, after each graph and seed what there is, so that a
+study that is cut short has published something. A search that has ended is kept until all have, so that a study that
+was killed goes on where it was.
 """
 
 import json
@@ -28,7 +29,7 @@ from rlflow.errors import RLFlowError
 from rlflow.evaluation import figures
 from rlflow.evaluation.cell_pool import kept_row
 from rlflow.evaluation.learned import DEPTH_TRANSFER, GREEDY, LEARNED, Cell, Key, Row, Rows, run_cells
-from rlflow.evaluation.learned_summary import curves, summary
+from rlflow.evaluation.learned_summary import curves, curves_by_prices, summary
 from rlflow.evaluation.results import Figure, write_results
 from rlflow.evaluation.tables import learned_table
 from rlflow.optimiser import Budget
@@ -39,7 +40,6 @@ from rlflow.tracking.study import OptionOf, checkpoint, graph_files, options_of,
 from rlflow.world_model.settings import read_config
 from rlflow.world_model.tokens.config import TokenModelConfig
 
-RESULTS = Path("data/results/learned")
 TRAINED = (LEARNED, DEPTH_TRANSFER)
 TAUGHT = (*TRAINED, "rule_mean", "untrained")
 """The methods that need the folder of a policy; only the first two have cost what it took to train it."""
@@ -73,8 +73,8 @@ def learned(config: DictConfig) -> None:
             if unit.methods not in FIRST:
                 _publish(Rows(rows, frozenset(settings["drawn"])), settings)
 
-        write_results(RESULTS / "unseen.json", study.unseen())
-        run.artifact(RESULTS)
+        write_results(Path(settings["results"], "unseen.json"), study.unseen())
+        run.artifact(Path(settings["results"]))
         if missing := [" ".join(map(str, key)) for unit in units for key in unit.keys if key not in rows]:
             raise RLFlowError(f"without a result, to be tried again by the next run: {', '.join(missing)}")
 
@@ -153,7 +153,7 @@ class Study:
     def _cell(self, key: Key, greedy: int) -> Cell:
         graph, method, _ = key
         case = self.settings["cases"][graph]
-        kind, context = _cost(self.option_of, case["cost"])
+        kind, context = _cost(self.option_of, case["cost"], self.folder)
         options, training = self._options(key), {}
         if method in TRAINED:
             trained_on = json.loads((options["folder"] / FILE).read_text())["trained_on"]
@@ -217,8 +217,8 @@ def _name(key: Key) -> str:
 
 
 @cache
-def _cost(option_of: OptionOf, cost: str) -> Any:
-    return cost_context_of(option_of("cost", cost))
+def _cost(option_of: OptionOf, cost: str, folder: Path) -> Any:
+    return cost_context_of(option_of("cost", cost), folder / f"{cost}_prices.json")
 
 
 @cache
@@ -240,8 +240,8 @@ def _scalars(row: Row) -> Row:
 
 
 def _publish(rows: Rows, settings: Any) -> None:
-    """Write metrics, summary, curves, table and picture."""
-    readings, long = settings["readings"], settings["long"]
+    """Write metrics, summary, curves, table and pictures."""
+    results, readings, long = Path(settings["results"]), settings["readings"], settings["long"]
     metrics = {
         graph: {
             method: rows.figures(graph, method, [*readings, *([long[method]] if method in long else [])])
@@ -251,13 +251,18 @@ def _publish(rows: Rows, settings: Any) -> None:
     }
     together = summary(rows, readings, max(long.values(), default=max(readings)), settings["headless"])
     most = {method: long.get(method, max(readings)) for method in (GREEDY, *settings["once"], *settings["drawn"])}
-    drawn = curves(rows, settings["steps"], most)
-    RESULTS.mkdir(parents=True, exist_ok=True)
-    write_results(RESULTS / "metrics.json", metrics)
-    write_results(RESULTS / "summary.json", together)
-    write_results(RESULTS / "curves.json", drawn)
-    (RESULTS / "table.md").write_text(learned_table(metrics, together, max(readings)))
-    figures.save(figures.learned_curves(drawn), RESULTS / "curves.png")
+    drawn = {
+        "curves": curves(rows, settings["steps"], most),
+        "curves_by_prices": curves_by_prices(rows, settings["price_steps"]),
+    }
+    results.mkdir(parents=True, exist_ok=True)
+    write_results(results / "metrics.json", metrics)
+    write_results(results / "summary.json", together)
+    (results / "table.md").write_text(learned_table(metrics, together, max(readings)))
+    for name, document in drawn.items():
+        if document:
+            write_results(results / f"{name}.json", document)
+            figures.save(figures.learned_curves(document), results / f"{name}.png")
 
 
 if __name__ == "__main__":

@@ -6,7 +6,7 @@ from support.learned_rows import ROWS, row
 
 from rlflow import schemas
 from rlflow.evaluation.learned import Key, Row, Rows
-from rlflow.evaluation.learned_summary import curves, summary
+from rlflow.evaluation.learned_summary import curves, curves_by_prices, summary
 
 BERT: dict[Key, Row] = {
     ("bert", "greedy", 0): row((0, 0.0), (90, 2.0)),
@@ -110,3 +110,20 @@ def test_curves_have_bands_where_seeds_differ_and_end_with_the_evaluations():
     ends = np.array([drawn[f"rlflow, {end}"]["value"] for end in ("low", "high")])
     assert ends.mean(axis=0) == pytest.approx(drawn["rlflow"]["value"])
     assert set(document["vit"]) == {"greedy", "rlflow"}, "one seed has no band"
+
+
+def test_curves_by_prices_begin_with_none_and_are_of_measured_graphs_alone():
+    """Of a search whose third price is the first that pays; all others of the rows measured nothing."""
+    assert curves_by_prices(Rows(ROWS, frozenset({"rlflow"})), (0, 10)) == {}
+    measured = {
+        ("bert", "greedy", 0): row((0, 0.0), (90, 2.0))
+        | {"prices_measured": 5, "milestones": [[0, 2, 0.1, 0.0], [90, 3, 9.0, 2.0]]},
+        ("bert", "chains", 0): row((0, 0.0), (90, 4.0))
+        | {"prices_measured": 40, "milestones": [[0, 2, 0.1, 0.0], [90, 40, 9.0, 4.0]]},
+    }
+    document = curves_by_prices(Rows({**ROWS, **measured}, frozenset({"rlflow"})), (0, 2, 3, 40))
+    schemas.validate("curves", document)
+    assert list(document) == ["bert"]
+    assert document["bert"]["greedy"]["value"] == [0.0, 0.0, 2.0, 2.0]
+    assert document["bert"]["chains"]["value"] == [0.0, 0.0, 0.0, 4.0]
+    assert document["bert"]["greedy"]["step_name"] == "prices measured"

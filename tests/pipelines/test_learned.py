@@ -138,6 +138,24 @@ def test_a_study_of_deep_graphs_alone(repository: Path, taught: Path, command: C
 
 
 @pytest.mark.study
+def test_a_tiny_study_by_measured_prices(repository: Path, taught: Path, command: Callable):
+    """Every search is told by the prices that it would have measured alone."""
+    program = ("python", str(repository / "pipelines/learned.py"), "-cn", "learned_priced")
+    case = "{graph: tiny_merge, cost: fused, family: tiny_merge, taught_at: analytic, small: null}"
+    searches = ("once=[chains]", "drawn=[rlflow]", "graphs=[tiny]", f"+cases.tiny={case}", "readings=[20]")
+    quick = ("seeds=[0,1]", "policy.encoder_epochs=1", "headless=[]", "long={}")
+    command(*program, *searches, *quick, cwd=taught)
+    results = taught / "data/results/priced/learned"
+    assert check_results(results) == []
+    metrics = json.loads((results / "metrics.json").read_text())["tiny"]
+    assert all(figures["prices_measured"] > 0 for figures in metrics.values())
+    drawn = json.loads((results / "curves_by_prices.json").read_text())["tiny"]
+    assert drawn["rlflow"]["value"][0] == 0.0, "nothing is known without a price"
+    assert drawn["rlflow"]["value"][-1] == pytest.approx(metrics["rlflow"]["improvement_percent"], abs=1e-3)
+    assert (results / "curves_by_prices.png").exists()
+
+
+@pytest.mark.study
 def test_a_tiny_delivery(repository: Path, taught: Path, command: Callable):
     """Of microseconds, which prove no more than that the figures are there and belong together."""
     program = ("python", str(repository / "pipelines/learned_delivered.py"))

@@ -140,7 +140,7 @@ def improvement(metrics: Mapping[str, Mapping[str, Mapping[str, Mapping[str, Any
 
 
 def learned_curves(curves: Mapping[str, Mapping[str, Mapping[str, Any]]]) -> Figure:
-    """Lines of what each method has saved by evaluations past greedy search's, with bands over seeds; a panel a graph.
+    """Lines of what each method has saved by the effort that it took, with bands over seeds; a panel a graph.
 
     `curves` follows schema `curves`; those named "..., low" and "..., high" are the ends of another's band.
     """
@@ -163,7 +163,7 @@ def learned_curves(curves: Mapping[str, Mapping[str, Mapping[str, Any]]]) -> Fig
         axes.tick_params(labelsize="small")
     for axes in panels[len(curves) :]:
         axes.set_axis_off()
-    figure.supxlabel("evaluations past greedy")
+    figure.supxlabel(next(curve["step_name"] for drawn in curves.values() for curve in drawn.values()))
     figure.supylabel("improvement, %")
     handles = [Line2D([], [], color=colour, label=method) for method, colour in colours.items()]
     figure.legend(handles=handles, loc="outside upper center", ncols=len(handles) or 1, fontsize="small")

@@ -27,8 +27,10 @@ from scipy.special import stdtrit
 
 from rlflow.agents.tokens.baselines import chains_random, rule_mean, untrained
 from rlflow.agents.trained_policy import trained_policy
+from rlflow.cost.models import COST_MODELS
 from rlflow.evaluation.replayed import replayed
 from rlflow.evaluation.search_task import SearchTask, carried_out
+from rlflow.evaluation.shared_prices import shared_prices
 from rlflow.optimise.methods import METHODS
 from rlflow.optimiser import OptimisationResult
 from rlflow.trajectory import record
@@ -36,6 +38,8 @@ from rlflow.trajectory import record
 if TYPE_CHECKING:
     from rlflow.optimise.methods import MethodFactory
 
+MEASURED = "measured"
+"""The kind of cost whose prices the searches of the study share."""
 GREEDY, LEARNED, DEPTH_TRANSFER = "greedy", "rlflow", "depth_transfer"
 VACUOUS_POINTS = 0.1
 """Percentage points: a gap that is no larger than this cannot tell methods apart."""
@@ -77,7 +81,11 @@ def run_cells(cells: Mapping[str, Cell]) -> dict[str, Row]:
 
 def run_cell(cell: Cell) -> Row:
     """Search once."""
-    finding = carried_out(cell, lambda name: BASELINES[name] if name in BASELINES else METHODS.get(name))
+    finding = carried_out(
+        cell,
+        lambda name: BASELINES[name] if name in BASELINES else METHODS.get(name),
+        lambda name: shared_prices if name == MEASURED else COST_MODELS.get(name),
+    )
     record.save([finding.result.trajectory], cell.steps)
     training = {"training_s": cell.training_s, "training_evaluations": cell.training_evaluations}
     return row_of(finding.result, finding.wall_time_s) | training
@@ -106,7 +114,16 @@ def row_of(result: OptimisationResult, search_s: float) -> Row:
 
 def saved_percent(row: Row, evaluations: int) -> float:
     """Return what a search had saved after so many evaluations; nothing before the first milestone."""
-    after = bisect_right([reached[0] for reached in row["milestones"]], evaluations)
+    return _saved_percent(row, [reached[0] for reached in row["milestones"]], evaluations)
+
+
+def saved_percent_by_prices(row: Row, prices: int) -> float:
+    """Return what a search had saved when it had measured so many prices; nothing before the first milestone."""
+    return _saved_percent(row, [reached[1] for reached in row["milestones"]], prices)
+
+
+def _saved_percent(row: Row, efforts: Sequence[int], effort: int) -> float:
+    after = bisect_right(efforts, effort)
     return float(row["milestones"][after - 1][3]) if after else 0.0
 
 

@@ -12,11 +12,12 @@ training, compared with the method that reaches the same saving with least effor
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from statistics import fmean
 from typing import Any
 
-from rlflow.evaluation.learned import DEPTH_TRANSFER, LEARNED, Row, Rows, mean_ci95
+from rlflow.evaluation.learned import DEPTH_TRANSFER, LEARNED, Row, Rows, mean_ci95, saved_percent_by_prices
 
 BACKTRACKING = "backtracking"
 _DECIMALS = 4
@@ -127,7 +128,7 @@ def _share_of_best(rows: Rows, headless: Sequence[str], evaluations: int) -> dic
 
 
 def _trained(rows: Rows, graph: str) -> dict[str, dict[int, Row]]:
-    """The rows of the trained policies: of that which knows nothing of the family, and of that which knows few layers."""
+    """The rows of the policy that knows nothing of the family, and of the one that knows few layers of it."""
     by_method = {method: rows.of(graph, method) for method in (LEARNED, DEPTH_TRANSFER)}
     return {method: by_seed for method, by_seed in by_method.items() if by_seed}
 
@@ -197,22 +198,38 @@ def curves(rows: Rows, steps: Sequence[int], most: Mapping[str, int]) -> dict[st
 
     most: the evaluations that a method may have. One that draws has two more curves, the ends of its interval.
     """
+    drawn = {}
+    for graph in rows.graphs:
+        own = {method: [step for step in steps if step <= most[method]] for method in rows.methods(graph)}
+        drawn[graph] = _curves(rows, graph, "evaluations past greedy", own, partial(rows.at, graph))
+    return drawn
+
+
+def curves_by_prices(rows: Rows, steps: Sequence[int]) -> dict[str, dict[str, Any]]:
+    """Return as `curves` what each method has saved when it had measured so many prices, of which it had none at first.
+
+    There are curves of those graphs alone whose prices are measured.
+    """
     return {
-        graph: {
-            name: curve
-            for method in rows.methods(graph)
-            for name, curve in _curve(rows, graph, method, [s for s in steps if s <= most[method]]).items()
-        }
+        graph: _curves(
+            rows, graph, "prices measured", dict.fromkeys(rows.methods(graph), steps), saved_percent_by_prices
+        )
         for graph in rows.graphs
+        if rows.greedy(graph)["prices_measured"]
     }
 
 
-def _curve(rows: Rows, graph: str, method: str, steps: Sequence[int]) -> dict[str, Any]:
-    """The mean over seeds, and both ends of its interval where there is one."""
-    found = [mean_ci95([rows.at(graph, row, step) for row in rows.of(graph, method).values()]) for step in steps]
-    lines = {method: [mean for mean, _ in found]}
-    if all(interval for _, interval in found):
-        ends = [interval for _, interval in found if interval]
-        lines |= {f"{method}, low": [low for low, _ in ends], f"{method}, high": [high for _, high in ends]}
-    axis = {"unit": "%", "step_name": "evaluations past greedy", "step": list(steps)}
-    return {name: axis | {"value": [round(value, _DECIMALS) for value in line]} for name, line in lines.items()}
+def _curves(
+    rows: Rows, graph: str, step_name: str, steps: Mapping[str, Sequence[int]], saved: Callable[[Row, int], float]
+) -> dict[str, Any]:
+    """The mean over seeds of what each method had `saved` at its steps, and both ends of its interval if it has one."""
+    lines: dict[str, Any] = {}
+    for method, own in steps.items():
+        found = [mean_ci95([saved(row, step) for row in rows.of(graph, method).values()]) for step in own]
+        axis = {"unit": "%", "step_name": step_name, "step": list(own)}
+        values = {method: [mean for mean, _ in found]}
+        if all(interval for _, interval in found):
+            ends = [interval for _, interval in found if interval]
+            values |= {f"{method}, low": [low for low, _ in ends], f"{method}, high": [high for _, high in ends]}
+        lines |= {name: axis | {"value": [round(value, _DECIMALS) for value in line]} for name, line in values.items()}
+    return lines

@@ -14,7 +14,7 @@ STAGES = tuple(name for name in schemas.names() if schemas.schema(name)["title"]
 """Stages and studies: those that have a schema for their metrics."""
 _SCHEMA_BY_FILE = {name: name for name in ("bench", "conformance", "curves", "exports", "fuzz", "rules_applied")}
 _SCHEMA_BY_FILE |= {"big_model": "bench", "latency": "headroom_latency", "summary": "learned_summary"}
-_SCHEMA_BY_FILE |= {"unseen": "learned_unseen", "delivered": "learned_delivered"}
+_SCHEMA_BY_FILE |= {"unseen": "learned_unseen", "delivered": "learned_delivered", "curves_by_prices": "curves"}
 # Published numbers are rounded; percentages agree with the costs beside them to this many points.
 _PERCENT_POINTS = 0.05
 

@@ -28,6 +28,7 @@ from rlflow.rules import library
 from rlflow.rules.matching.rewriter import Rewriter
 
 if TYPE_CHECKING:
+    from rlflow.cost.base import CostModelFactory
     from rlflow.optimise.methods import MethodFactory
 
 
@@ -54,14 +55,17 @@ class Finding:
     wall_time_s: float
 
 
-def carried_out(task: SearchTask, methods: Callable[[str], MethodFactory] = METHODS.get) -> Finding:
-    """Search by one of these methods. Raises what reading the model, making the method and pricing raise."""
+def carried_out(
+    task: SearchTask,
+    methods: Callable[[str], MethodFactory] = METHODS.get,
+    cost_models: Callable[[str], CostModelFactory] = COST_MODELS.get,
+) -> Finding:
+    """Search by one of these methods and cost models.
+
+    Raises what reading the model, making the method and pricing raise.
+    """
     graph, rules = from_onnx(task.model), library.load()
-    rewriter, make_prices, make_method = (
-        Rewriter(rules.rules),
-        COST_MODELS.get(task.cost_model),
-        methods(task.method),
-    )
+    rewriter, make_prices, make_method = Rewriter(rules.rules), cost_models(task.cost_model), methods(task.method)
     started = time.perf_counter()
     cost_model = make_prices(task.context)
     method = make_method(rules, rewriter, cost_model, **task.options)
