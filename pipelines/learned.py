@@ -11,10 +11,9 @@ was killed goes on where it was.
 
 import json
 import logging
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache, partial
-from itertools import chain
 from pathlib import Path
 from statistics import fmean
 from typing import Any
@@ -48,7 +47,7 @@ REPLAYED, REPLAYED_FROM = "replayed", "equality_saturation"
 DEEP = (DEPTH_TRANSFER, REPLAYED)
 """The methods that carry over what was done on a graph with fewer layers."""
 FIRST = ((GREEDY,), (REPLAYED_FROM,))
-"""The methods of units that need no other's result, and after which there is nothing to publish yet."""
+"""The methods of units that need no other's result."""
 GUIDED = (*TAUGHT, "chains_random")
 """The methods that count their evaluations past greedy search's themselves."""
 
@@ -64,13 +63,14 @@ def learned(config: DictConfig) -> None:
         progress_bar("learned") as on_progress,
     ):
         study = Study(settings, options_of("learned"), folder)
-        units, rows = list(study.units()), dict[Key, Row]()
+        first, others = study.first_units(), study.other_units()
+        units, rows = [*first, *others], dict[Key, Row]()
         for done, unit in enumerate(units, start=1):
             found = study.rows(unit, rows)
             rows |= found
             run.log(0, numbers({"/".join(map(str, key)): _scalars(row) for key, row in found.items()}))
             on_progress(done / len(units), f"{unit.graph}, seed {unit.seed}: {', '.join(unit.methods)}")
-            if unit.methods not in FIRST:
+            if done > len(first):
                 _publish(Rows(rows, frozenset(settings["drawn"])), settings)
 
         write_results(Path(settings["results"], "unseen.json"), study.unseen())
@@ -100,17 +100,18 @@ class Study:
     option_of: OptionOf
     folder: Path
 
-    def units(self) -> Iterator[Unit]:
-        """What others replay and greedy search first, then what else is run once, then one seed after another.
+    def first_units(self) -> list[Unit]:
+        """What the other units build on: greedy search, and the solutions that are replayed."""
+        seed = self.settings["seeds"][0]
+        found_by = {GREEDY: self.settings["graphs"], REPLAYED_FROM: self._replayed()}
+        return [Unit(graph, seed, (method,)) for method, graphs in found_by.items() for graph in graphs]
 
-        There is no unit without a method.
-        """
+    def other_units(self) -> list[Unit]:
+        """What else is run once, then one seed after another; none without a method."""
         graphs, seeds = self.settings["graphs"], self.settings["seeds"]
-        yield from (Unit(graph, seeds[0], (REPLAYED_FROM,)) for graph in self._only_replayed())
-        yield from (Unit(graph, seeds[0], (GREEDY,)) for graph in graphs)
-        once = (Unit(graph, seeds[0], self._those("once", graph)) for graph in graphs)
-        drawn = (Unit(graph, seed, self._those("drawn", graph)) for seed in seeds for graph in graphs)
-        yield from (unit for unit in chain(once, drawn) if unit.methods)
+        once = [Unit(graph, seeds[0], self._those("once", graph)) for graph in graphs]
+        drawn = [Unit(graph, seed, self._those("drawn", graph)) for seed in seeds for graph in graphs]
+        return [unit for unit in (*once, *drawn) if unit.methods]
 
     def rows(self, unit: Unit, known: Mapping[Key, Row]) -> dict[Key, Row]:
         """The rows of a unit, none if a search failed or needs one that did."""
@@ -137,18 +138,18 @@ class Study:
         rank = partial(rank_correlation, place, case["family"], case["taught_at"], lessons)
         return call_isolated(Limits(self.settings["longest_s"]), rank)
 
-    def _only_replayed(self) -> list[str]:
-        """The cases whose solution is replayed on the study's graphs, but that are none of these."""
+    def _replayed(self) -> list[str]:
+        """The cases whose solution is replayed on the study's graphs; they may be among these."""
         if REPLAYED not in self.settings["once"]:
             return []
-        graphs, cases = self.settings["graphs"], self.settings["cases"]
-        smalls = dict.fromkeys(cases[graph]["small"] for graph in graphs)
-        return [small for small in smalls if small is not None and small not in graphs]
+        smalls = dict.fromkeys(self.settings["cases"][graph]["small"] for graph in self.settings["graphs"])
+        return [small for small in smalls if small is not None]
 
     def _those(self, methods: str, graph: str) -> tuple[str, ...]:
-        """The methods of this setting that a graph has."""
-        is_deep = self.settings["cases"][graph]["small"] is not None
-        return tuple(method for method in self.settings[methods] if is_deep or method not in DEEP)
+        """The methods of this setting that a graph has, without what its first units have found."""
+        is_deep, found = self.settings["cases"][graph]["small"] is not None, graph in self._replayed()
+        left_out = {*(() if is_deep else DEEP), *((REPLAYED_FROM,) if found else ())}
+        return tuple(method for method in self.settings[methods] if method not in left_out)
 
     def _cell(self, key: Key, greedy: int) -> Cell:
         graph, method, _ = key
@@ -250,7 +251,8 @@ def _publish(rows: Rows, settings: Any) -> None:
         for graph in rows.graphs
     }
     together = summary(rows, readings, max(long.values(), default=max(readings)), settings["headless"])
-    most = {method: long.get(method, max(readings)) for method in (GREEDY, *settings["once"], *settings["drawn"])}
+    methods = (*settings["once"], *settings["drawn"])
+    most = {method: long.get(method, max(readings)) for method in (GREEDY, REPLAYED_FROM, *methods)}
     drawn = {
         "curves": curves(rows, settings["steps"], most),
         "curves_by_prices": curves_by_prices(rows, settings["price_steps"]),

@@ -40,7 +40,10 @@ def config(repository: Path) -> DictConfig:
         return compose("learned")
 
 
-def test_whatever_is_named_is_there(config: DictConfig, repository: Path):
+@pytest.mark.parametrize("program", ["learned", "learned_priced"])
+def test_whatever_is_named_is_there(program: str, repository: Path):
+    with initialize_config_dir(str(repository / "conf"), version_base="1.3"):
+        config = compose(program)
     assert {*config.graphs, *config.headless, *config.delivered.graphs} <= set(config.cases)
     known = {group: {file.stem for file in (repository / "conf" / group).glob("*.yaml")} for group in ("graph", "cost")}
     for case in config.cases.values():
@@ -48,9 +51,6 @@ def test_whatever_is_named_is_there(config: DictConfig, repository: Path):
         assert {case.cost, case.taught_at} <= known["cost"]
         assert case.family == compose_graph(repository, case.graph).entry, "what is left out is the graph's own family"
         assert case.small is None or case.small in config.cases
-    for graph in config.graphs:
-        small = config.cases[graph].small
-        assert small not in config.graphs or config.graphs.index(small) < config.graphs.index(graph)
     methods = {*config.once, *config.drawn}
     assert methods <= {*BASELINES, *METHODS.names()}
     assert {*config.finders, *config.options, *config.long} <= methods
@@ -128,9 +128,14 @@ def test_a_study_of_what_draws_alone(repository: Path, taught: Path, command: Ca
 
 @pytest.mark.study
 def test_a_study_of_deep_graphs_alone(repository: Path, taught: Path, command: Callable):
-    """What is replayed is found first, on a graph of which nothing is published."""
-    searches = ("once=[replayed]", "drawn=[chains_random]", "graphs=[large]")
-    command("python", str(repository / "pipelines/learned.py"), *TINY, *searches, cwd=taught)
+    """What is replayed is found first, on a graph of which nothing is published unless it is asked for."""
+    program = ("python", str(repository / "pipelines/learned.py"), *TINY, "once=[replayed]", "drawn=[]")
+    command(*program, "graphs=[large,small]", cwd=taught)
+    metrics = json.loads((taught / "data/results/learned/metrics.json").read_text())
+    assert metrics["small"].keys() == {"greedy", "equality_saturation"}
+    assert metrics["large"].keys() == {"greedy", "replayed"}
+
+    command(*program, "graphs=[large]", cwd=taught)
     metrics = json.loads((taught / "data/results/learned/metrics.json").read_text())
     assert metrics.keys() == {"large"}
     least = metrics["large"]["greedy"]["improvement_percent"]

@@ -159,7 +159,7 @@ def _taught(
     seed: int,
     on_progress: OnProgress,
 ) -> dict[_Subject, Taught]:
-    """What the expert shows on each subject in which it finds anything. `InputError` if there is none."""
+    """Return what the expert shows on each subject in which it finds anything. `InputError` if there is none."""
     taught, vocabulary = {}, policy.model.arguments.vocabulary
     for number, subject in enumerate(subjects):
         on_progress(0.6 * number / len(subjects), f"{expert.method} on {subject.name}")

@@ -40,7 +40,7 @@ class SharedPrices(MeasuredCost):
     def measure(
         self, graphs: Sequence[Graph], deadline: float | None = None, on_progress: OnProgress | None = None
     ) -> int:
-        """As `MeasuredCost.measure`; the seconds that are counted are those of what nobody had measured before."""
+        """Do as `MeasuredCost.measure`; the seconds that are counted are those of what nobody had measured before."""
         missing = {each.signature: each for graph in graphs for each in self._missing(graph)}
         unknown = [each for name, each in missing.items() if self.shared.get(self.setting, name) is None]
         started = time.perf_counter()
