@@ -128,7 +128,7 @@ learned: setup ## what learning is worth to a search on families never seen, aft
 learned-priced: setup ## the same on a small graph by measured prices, each search from none, on a quiet machine
 	OMP_NUM_THREADS=1 python pipelines/learned.py -cn learned_priced
 
-learned-delivered: setup ## the policy that ships against backtracking, as models that run, on a quiet machine
+learned-delivered: setup ## a policy that does not know the family against backtracking, as models that run, on a quiet machine
 	OMP_NUM_THREADS=1 python pipelines/learned_delivered.py
 
 RECALL ?=

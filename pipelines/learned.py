@@ -101,13 +101,13 @@ class Study:
     folder: Path
 
     def first_units(self) -> list[Unit]:
-        """What the other units build on: greedy search, and the solutions that are replayed."""
+        """List the searches that others build on: greedy search, and those whose solutions are replayed."""
         seed = self.settings["seeds"][0]
         found_by = {GREEDY: self.settings["graphs"], REPLAYED_FROM: self._replayed()}
         return [Unit(graph, seed, (method,)) for method, graphs in found_by.items() for graph in graphs]
 
     def other_units(self) -> list[Unit]:
-        """What else is run once, then one seed after another; none without a method."""
+        """List what else is run once, then what draws, one seed after another; none without a method."""
         graphs, seeds = self.settings["graphs"], self.settings["seeds"]
         once = [Unit(graph, seeds[0], self._those("once", graph)) for graph in graphs]
         drawn = [Unit(graph, seed, self._those("drawn", graph)) for seed in seeds for graph in graphs]

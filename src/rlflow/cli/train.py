@@ -111,10 +111,7 @@ def train(
         )
         with written_whole(policy_out) as draft:
             after.save(draft)
-        rows = []
-        for number, (subject, lesson) in enumerate(taught.items()):
-            on_progress(0.8 + 0.2 * number / len(taught), f"the policies on {subject.name}")
-            rows.append(_row(subject, lesson, library, {"before": before, "after": after}, evaluations))
+        rows = _rows(taught, library, {"before": before, "after": after}, evaluations, on_progress)
     document = {
         "policy": str(policy_out),
         "expert": expert,
@@ -175,6 +172,21 @@ def _taught(
 
 def _epochs_shown(on_progress: OnProgress, epochs: int) -> Callable[[int, dict[str, float]], None]:
     return lambda epoch, _: on_progress(0.6 + 0.2 * (epoch + 1) / epochs, f"epoch {epoch + 1}")
+
+
+def _rows(
+    taught: Mapping[_Subject, Taught],
+    library: Library,
+    policies: Mapping[str, TokenPolicy],
+    evaluations: int,
+    on_progress: OnProgress,
+) -> list[dict[str, Any]]:
+    """Compare the policies on each subject."""
+    rows = []
+    for number, (subject, lesson) in enumerate(taught.items()):
+        on_progress(0.8 + 0.2 * number / len(taught), f"the policies on {subject.name}")
+        rows.append(_row(subject, lesson, library, policies, evaluations))
+    return rows
 
 
 def _row(

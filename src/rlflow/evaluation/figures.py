@@ -9,6 +9,7 @@ with what is stored. Figures are built without pyplot, so nothing is global and 
 
 import re
 from collections.abc import Mapping, Sequence
+from itertools import cycle
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,7 @@ from rlflow.runtime.session import SETTINGS
 from rlflow.runtime.timing.statistics import NOISE
 
 with needs("plots", "a picture"):
+    from matplotlib import colormaps
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
     from matplotlib.lines import Line2D
@@ -33,6 +35,8 @@ _TITLES = {
 _STEP_BY_SIZE = re.compile(r"real step by size, .*?(\d+) nodes")
 _PANEL_INCHES = (5.0, 3.4)
 _SMALL_PANEL_INCHES = 3.0
+_LEGEND_ROW_INCHES = 0.25
+_COLOURS = [colormaps["tab20"](number) for number in range(20)]
 _PANELS_IN_A_ROW = 5
 _LINEAR_EVALUATIONS = 10  # up to which the axis is linear, since curves begin at none
 _CELL_INCHES = 0.45
@@ -145,11 +149,14 @@ def learned_curves(curves: Mapping[str, Mapping[str, Mapping[str, Any]]]) -> Fig
     `curves` follows schema `curves`; those named "..., low" and "..., high" are the ends of another's band.
     """
     methods = dict.fromkeys(name for drawn in curves.values() for name in drawn if ", " not in name)
-    colours = {method: f"C{number}" for number, method in enumerate(methods)}
+    palette = (*_COLOURS[::2], *_COLOURS[1::2])  # strong ones first, then pale ones
+    colours = dict(zip(methods, cycle(palette), strict=False))
     columns = min(_PANELS_IN_A_ROW, len(curves))
     lines = -(-len(curves) // columns)
+    entries = min(len(methods), 2 * columns) or 1  # of the legend in a row; what is wider than the panels is cut off
 
-    figure = Figure(figsize=(_SMALL_PANEL_INCHES * columns, _SMALL_PANEL_INCHES * 0.9 * lines), layout="constrained")
+    height = _SMALL_PANEL_INCHES * 0.9 * lines + _LEGEND_ROW_INCHES * -(-len(methods) // entries)
+    figure = Figure(figsize=(_SMALL_PANEL_INCHES * columns, height), layout="constrained")
     panels = figure.subplots(lines, columns, squeeze=False).flatten()
     for axes, (graph, drawn) in zip(panels, curves.items(), strict=False):
         for method in [method for method in methods if method in drawn]:
@@ -166,7 +173,7 @@ def learned_curves(curves: Mapping[str, Mapping[str, Mapping[str, Any]]]) -> Fig
     figure.supxlabel(next(curve["step_name"] for drawn in curves.values() for curve in drawn.values()))
     figure.supylabel("improvement, %")
     handles = [Line2D([], [], color=colour, label=method) for method, colour in colours.items()]
-    figure.legend(handles=handles, loc="outside upper center", ncols=len(handles) or 1, fontsize="small")
+    figure.legend(handles=handles, loc="outside upper center", ncols=entries, fontsize="small")
     return figure
 
 

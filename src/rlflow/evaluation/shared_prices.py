@@ -45,8 +45,10 @@ class SharedPrices(MeasuredCost):
         unknown = [each for name, each in missing.items() if self.shared.get(self.setting, name) is None]
         started = time.perf_counter()
         if unknown and self.pricing is not None:
-            add_prices(self.shared, unknown, self.setting, self.pricing, self.dimensions, deadline, on_progress)
-            self.shared.save(self.file)
+            try:
+                add_prices(self.shared, unknown, self.setting, self.pricing, self.dimensions, deadline, on_progress)
+            finally:  # what was measured before an interruption is kept
+                self.shared.save(self.file)
         seconds = time.perf_counter() - started
 
         known = {name: price for name in missing if (price := self.shared.get(self.setting, name)) is not None}

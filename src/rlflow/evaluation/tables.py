@@ -138,8 +138,8 @@ def learned_table(metrics: Metrics, together: Mapping[str, Any], evaluations: in
 _LEARNED_LEGEND = """
 Savings in percent, means over seeds with half of their 95 % intervals. All but the best known are read at the same
 number of evaluations past greedy search's. *Share of the gap*: from greedy search to the best known, mean over the
-graphs that have one. The policy of `rlflow` has had no lesson of the graph's family, that of `depth_transfer` has had
-some, on few layers.
+graphs that have one; of a method without a figure on some of them, over the others. The policy of `rlflow` has had no
+lesson of the graph's family, that of `depth_transfer` has had some, on few layers.
 """
 
 
