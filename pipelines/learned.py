@@ -3,6 +3,7 @@
     python pipelines/learned.py                                        conf/learned.yaml as it is
     python pipelines/learned.py 'seeds=[0]' 'graphs=[squeezenet1_1_gpu]'             a part of it
     python pipelines/learned.py -cn learned_priced                                   by measured prices, from none
+    python pipelines/learned.py -cn learned_planned                                  chains planned in M beside V alone
 
 The figures go to data/results/learned, or where `results` says, after each graph and seed what there is, so that a
 study that is cut short has published something. A search that has ended is kept until all have, so that a study that
@@ -27,7 +28,7 @@ from rlflow.cli.progress import progress_bar
 from rlflow.errors import RLFlowError
 from rlflow.evaluation import figures
 from rlflow.evaluation.cell_pool import kept_row
-from rlflow.evaluation.learned import DEPTH_TRANSFER, GREEDY, LEARNED, Cell, Key, Row, Rows, run_cells
+from rlflow.evaluation.learned import DEPTH_TRANSFER, GREEDY, LEARNED, PLANNED, Cell, Key, Row, Rows, run_cells
 from rlflow.evaluation.learned_summary import curves, curves_by_prices, summary
 from rlflow.evaluation.results import Figure, write_results
 from rlflow.evaluation.tables import learned_table
@@ -39,9 +40,9 @@ from rlflow.tracking.study import OptionOf, checkpoint, graph_files, options_of,
 from rlflow.world_model.settings import read_config
 from rlflow.world_model.tokens.config import TokenModelConfig
 
-TRAINED = (LEARNED, DEPTH_TRANSFER)
+TRAINED = (LEARNED, DEPTH_TRANSFER, PLANNED)
 TAUGHT = (*TRAINED, "rule_mean", "untrained")
-"""The methods that need the folder of a policy; only the first two have cost what it took to train it."""
+"""The methods that need the folder of a policy; only the first three have cost what it took to train it."""
 REPLAYED, REPLAYED_FROM = "replayed", "equality_saturation"
 """The method that takes again the steps of a graph with fewer layers, and the one that has found them."""
 DEEP = (DEPTH_TRANSFER, REPLAYED)
@@ -179,7 +180,8 @@ class Study:
             steps = self._steps((case["small"], REPLAYED_FROM, self.settings["seeds"][0]))
             return {"model": self._model(small), "trajectory": steps}
         if method in TAUGHT:
-            return {"seed": seed, "evaluations": most, "folder": self._policy(method, case, seed)}
+            own = self.settings["options"].get(method, {})
+            return {"seed": seed, "evaluations": most, "folder": self._policy(method, case, seed), **own}
         if method in GUIDED:
             return {"seed": seed, "evaluations": most}
         options = self.option_of("search", method)["options"] | self.settings["options"].get(method, {})

@@ -40,7 +40,7 @@ def config(repository: Path) -> DictConfig:
         return compose("learned")
 
 
-@pytest.mark.parametrize("program", ["learned", "learned_priced"])
+@pytest.mark.parametrize("program", ["learned", "learned_planned", "learned_priced"])
 def test_whatever_is_named_is_there(program: str, repository: Path):
     with initialize_config_dir(str(repository / "conf"), version_base="1.3"):
         config = compose(program)
@@ -52,8 +52,8 @@ def test_whatever_is_named_is_there(program: str, repository: Path):
         assert case.family == compose_graph(repository, case.graph).entry, "what is left out is the graph's own family"
         assert case.small is None or case.small in config.cases
     methods = {*config.once, *config.drawn}
-    assert methods <= {*BASELINES, *METHODS.names()}
-    assert {*config.finders, *config.options, *config.long} <= methods
+    assert {*methods, *config.options, *config.long} <= {*BASELINES, *METHODS.names()}
+    assert {*config.finders} <= methods
     assert read_config(TokenModelConfig, config.policy).encoder_layers == config.policy.encoder_layers
 
 
@@ -140,6 +140,20 @@ def test_a_study_of_deep_graphs_alone(repository: Path, taught: Path, command: C
     assert metrics.keys() == {"large"}
     least = metrics["large"]["greedy"]["improvement_percent"]
     assert metrics["large"]["replayed"]["improvement_percent"] >= least > 0, "the small graph is the large one here"
+
+
+@pytest.mark.study
+def test_a_tiny_study_of_planning(repository: Path, taught: Path, command: Callable):
+    """By policies whose M is fitted, too; what planning costs counts as training of the same policy."""
+    program = ("python", str(repository / "pipelines/learned.py"), "-cn", "learned_planned")
+    command(*program, *TINY, "policy.epochs=1", "graphs=[small]", "headless=[]", cwd=taught)
+    results = taught / "data/results/planned/learned"
+    assert check_results(results) == []
+    metrics = json.loads((results / "metrics.json").read_text())["small"]
+    assert metrics.keys() == {"greedy", "equality_saturation", "rlflow", "planned"}
+    assert metrics["planned"]["improvement_percent_20"] >= metrics["greedy"]["improvement_percent"] > 0
+    assert metrics["planned"]["training_s"] == metrics["rlflow"]["training_s"] > 0
+    assert json.loads((results / "summary.json").read_text())["below_greedy"] == []
 
 
 @pytest.mark.study

@@ -26,6 +26,7 @@ from typing import TYPE_CHECKING, Any
 from scipy.special import stdtrit
 
 from rlflow.agents.tokens.baselines import chains_random, rule_mean, untrained
+from rlflow.agents.tokens.planned import planned
 from rlflow.agents.trained_policy import trained_policy
 from rlflow.cost.models import COST_MODELS
 from rlflow.evaluation.replayed import replayed
@@ -40,7 +41,7 @@ if TYPE_CHECKING:
 
 MEASURED = "measured"
 """The kind of cost whose prices the searches of the study share."""
-GREEDY, LEARNED, DEPTH_TRANSFER = "greedy", "rlflow", "depth_transfer"
+GREEDY, LEARNED, DEPTH_TRANSFER, PLANNED = "greedy", "rlflow", "depth_transfer", "planned"
 VACUOUS_POINTS = 0.1
 """Percentage points: a gap that is no larger than this cannot tell methods apart."""
 _DECIMALS = 4
@@ -48,13 +49,14 @@ _CONFIDENCE = 0.95
 
 BASELINES: Mapping[str, MethodFactory] = {
     DEPTH_TRANSFER: trained_policy,
+    PLANNED: planned,
     "chains_random": chains_random,
     "rule_mean": rule_mean,
     "untrained": untrained,
     "replayed": replayed,
 }
 """The methods of this study alone. The first is the learned one by a policy that has had lessons of the family, but of
-few layers.
+few layers; the second plans in M.
 """
 
 Row = dict[str, Any]

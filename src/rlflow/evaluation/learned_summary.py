@@ -17,13 +17,13 @@ from functools import partial
 from statistics import fmean
 from typing import Any
 
-from rlflow.evaluation.learned import DEPTH_TRANSFER, LEARNED, Row, Rows, mean_ci95, saved_percent_by_prices
+from rlflow.evaluation.learned import DEPTH_TRANSFER, LEARNED, PLANNED, Row, Rows, mean_ci95, saved_percent_by_prices
 
 BACKTRACKING = "backtracking"
 _DECIMALS = 4
 _SAME_POINTS = 0.005
 """Percentage points by which savings may differ and still be called the same."""
-_TAUGHT = (LEARNED, DEPTH_TRANSFER, "rule_mean", "untrained")
+_TAUGHT = (LEARNED, DEPTH_TRANSFER, PLANNED, "rule_mean", "untrained")
 """Methods that need the folder of a policy, and so are no alternative to training one."""
 
 

@@ -62,3 +62,21 @@ def test_what_was_priced_is_known_and_the_rest_is_as_v_reads_it(known: Knowledge
     assert torch.equal(priced.sigma[1], known.sigma[1])
     assert (known.sigma > 0).all()
     assert priced.reading is known.reading
+
+
+def test_more_tokens_are_known_as_if_they_had_been_there(
+    known: Knowledge, token_rollouts: TokenRollouts, token_model: TokenWorldModel, sets: BirthSets
+) -> None:
+    """The same tokens once more, under new numbers: as before, but that none is the parent of a set any more."""
+    reading = token_model.read(token_rollouts)
+    before, more = len(reading.embedding), known.with_tokens(token_model.memory, reading, CANDIDATES)
+    for name in ("saving", "sigma", "chosen", "other", "birth_logits", "likeliest"):
+        assert torch.equal(getattr(more, name)[:before], getattr(known, name)), f"{name} of those known before"
+    assert torch.equal(more.reading.taken, torch.cat([reading.taken, reading.taken]))
+    assert torch.equal(more.chosen[before:], known.chosen)
+    with torch.no_grad():
+        none = torch.zeros(before, len(sets), dtype=torch.bool)
+        parent = reading.embedding[sets.parent]
+        logits = token_model.memory.birth_logits(reading.embedding, parent, sets.seen, none)
+    torch.testing.assert_close(more.birth_logits[before:], logits.topk(CANDIDATES, dim=1).values)
+    assert not torch.equal(more.birth_logits[before:], known.birth_logits), "parents lose by it"

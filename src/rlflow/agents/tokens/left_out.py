@@ -25,6 +25,8 @@ from rlflow.agents.tokens.guided_chains import ChainConfig
 from rlflow.agents.tokens.lesson_files import LessonRecord, read, read_records
 from rlflow.agents.tokens.token_policy import FILE, TokenPolicy
 from rlflow.errors import InputError
+from rlflow.world_model.tokens.birth_memory import BirthMemory
+from rlflow.world_model.tokens.birth_sets import birth_sets
 from rlflow.world_model.tokens.config import TokenModelConfig
 from rlflow.world_model.tokens.diagnostics import by_rule, saving_report, savings
 from rlflow.world_model.tokens.trainer import fit_token_model
@@ -59,7 +61,7 @@ def lessons_without(family: str | None, cost: str, lessons: Path) -> list[Lesson
 def policy_without(
     family: str | None, cost: str, lessons: Path, config: TokenModelConfig, folder: Path, *, seed: int
 ) -> Path:
-    """Fit V on those lessons, unless that was done before; return the folder of the policy."""
+    """Fit V on those lessons, and M if it has epochs, unless that was done before; return the folder of the policy."""
     records = lessons_without(family, cost, lessons)
     place = folder / f"{family or 'none'}-{seed}-{_digest(records, config, seed)}"
     if (place / FILE).exists():
@@ -69,6 +71,9 @@ def policy_without(
     model = fit_token_model(rollouts, config, seed=seed)
     place.mkdir(parents=True, exist_ok=True)
     RuleMeans.of(rollouts).save(place)
+    if config.epochs:
+        sets = birth_sets(rollouts.episodes, config.largest_birth_set).sets
+        BirthMemory.of(rollouts.tokens, model.read(rollouts), sets).save(place)
     fit_s = time.perf_counter() - started
     TokenPolicy(model, ChainConfig(), _trained_on(records, seed, fit_s)).save(place)
     return place

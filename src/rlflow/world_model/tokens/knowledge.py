@@ -7,6 +7,8 @@ born is drawn from birth sets that were seen. So the networks are asked beforeha
 
 Matches that are one token nearly always save the same, so what was priced once is taken for what it saves wherever its
 token is met. V is believed of the others alone.
+
+Only a dream that begins in a state of another graph meets tokens that the rollouts have not shown (`with_tokens`).
 """
 
 from __future__ import annotations
@@ -16,7 +18,7 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor
 
-from rlflow.world_model.tokens.birth_sets import BirthSets
+from rlflow.world_model.tokens.birth_sets import NONE, BirthSets
 from rlflow.world_model.tokens.token_encoder import TokenReading
 from rlflow.world_model.tokens.token_memory import TokenMemory
 
@@ -46,26 +48,45 @@ class Knowledge:
     def of(cls, memory: TokenMemory, reading: TokenReading, sets: BirthSets, candidates: int) -> Knowledge:
         """Ask M about every token."""
         embedding = reading.embedding
-        parent = embedding[sets.parent]
-        logits, likeliest = [], []
-        for token in torch.arange(len(embedding)).split(_ROWS_AT_ONCE):
-            same = token[:, None] == sets.parent
-            weights = memory.birth_logits(embedding[token], parent, sets.seen, same)
-            best = weights.topk(min(candidates, len(sets)), dim=1)
-            logits.append(best.values)
-            likeliest.append(best.indices)
-        return cls(
-            reading,
-            reading.saving,
-            reading.sigma,
-            memory.chosen(embedding),
-            memory.other(embedding),
-            sets,
-            torch.cat(likeliest),
-            torch.cat(logits),
+        number, parent = torch.arange(len(embedding)), embedding[sets.parent]
+        likeliest, logits = _likeliest_sets(memory, embedding, number, parent, sets, candidates)
+        chosen, other = memory.chosen(embedding), memory.other(embedding)
+        return cls(reading, reading.saving, reading.sigma, chosen, other, sets, likeliest, logits)
+
+    @torch.no_grad()
+    def with_tokens(self, memory: TokenMemory, reading: TokenReading, candidates: int) -> Knowledge:
+        """The same with more tokens, which had no birth set; their numbers follow those of the others."""
+        embedding = reading.embedding
+        number, parent = torch.full((len(embedding),), NONE), self.reading.embedding[self.sets.parent]
+        likeliest, logits = _likeliest_sets(memory, embedding, number, parent, self.sets, candidates)
+        return Knowledge(
+            TokenReading(*(torch.cat(both) for both in zip(self.reading, reading, strict=True))),
+            torch.cat([self.saving, reading.saving]),
+            torch.cat([self.sigma, reading.sigma]),
+            torch.cat([self.chosen, memory.chosen(embedding)]),
+            torch.cat([self.other, memory.other(embedding)]),
+            self.sets,
+            torch.cat([self.likeliest, likeliest]),
+            torch.cat([self.birth_logits, logits]),
         )
 
     def priced(self, token: Tensor, saving: Tensor) -> Knowledge:
         """The same where rewrites of tokens (N,) are known to save so much, (N,) in units."""
         known = self.saving.index_put((token,), torch.asinh(saving).to(self.saving))
         return replace(self, saving=known, sigma=self.sigma.index_fill(0, token, 0.0))
+
+
+def _likeliest_sets(
+    memory: TokenMemory, embedding: Tensor, number: Tensor, parent: Tensor, sets: BirthSets, candidates: int
+) -> tuple[Tensor, Tensor]:
+    """The likeliest sets (N, C) of rewrites with embeddings (N, W), and the logarithms of their weights (N, C).
+
+    number (N,): of their tokens, by which their own sets are known; parent (S, W): embeddings of the sets' parents.
+    """
+    likeliest, logits = [], []
+    for rows in torch.arange(len(embedding)).split(_ROWS_AT_ONCE):
+        same = number[rows, None] == sets.parent
+        best = memory.birth_logits(embedding[rows], parent, sets.seen, same).topk(min(candidates, len(sets)), dim=1)
+        likeliest.append(best.indices)
+        logits.append(best.values)
+    return torch.cat(likeliest), torch.cat(logits)

@@ -1,0 +1,156 @@
+"""Chains planned in M: what first steps lead to is imagined, where V alone would have said it.
+
+    search = planned(library, rewriter, cost_model, folder=Path("without-gpt2"), length=8, chains=4, seed=0)
+
+V has learned from experts what a rewrite leads to. Here M imagines it: from the graph at hand, several chains begin
+with each rewrite that is likely enough to be tried, and the mean of what they save takes the place of V's word. All
+else is as in "rlflow", so that the difference is what planning adds. The folder is that of a policy whose M was fitted,
+with its birth sets beside it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from rlflow.agents.tokens.guided_chains import GuidedChains, guided_chains
+from rlflow.agents.tokens.token_judge import Opinion, TokenJudge
+from rlflow.agents.tokens.token_policy import TokenPolicy
+from rlflow.cost.base import CostModel
+from rlflow.ir.graph import Graph
+from rlflow.representation.match_token import MatchToken
+from rlflow.representation.state_tokens import StateTokens
+from rlflow.representation.token_distances import MatchDistances
+from rlflow.representation.token_rollouts import FAR_AWAY
+from rlflow.rules.library import Library
+from rlflow.rules.matching.rewriter import Rewriter
+from rlflow.world_model.tokens.birth_memory import BirthMemory
+from rlflow.world_model.tokens.config import TokenDreamConfig
+from rlflow.world_model.tokens.imagination import KindStates
+from rlflow.world_model.tokens.knowledge import Knowledge
+from rlflow.world_model.tokens.model import TokenWorldModel
+from rlflow.world_model.tokens.planning import best_returns
+from rlflow.world_model.tokens.token_batch import TokenTable
+
+_MAX_REMEMBERED = 100_000
+_ROWS_AT_ONCE = 256  # chains that are imagined at once
+
+
+@dataclass(frozen=True, eq=False)
+class Planner:
+    """A world model with its knowledge of the tokens of its birth sets, and how it plans.
+
+    length: rewrites of an imagined chain at most; chains: from each rewrite; least: the logit below which V holds a
+    rewrite for too improbable to be planned with.
+    """
+
+    model: TokenWorldModel
+    keys: tuple[bytes, ...]
+    knowledge: Knowledge
+    dream: TokenDreamConfig
+    length: int
+    chains: int
+    least: float
+    seed: int
+
+    def judge(self, start: Graph, rewriter: Rewriter, cost_model: CostModel) -> PlanningJudge:
+        """Make the judge of one optimisation."""
+        return PlanningJudge(self, TokenJudge(self.model, start, rewriter, cost_model))
+
+
+class PlanningJudge:
+    """V's opinion, but for what rewrites lead to."""
+
+    def __init__(self, planner: Planner, judge: TokenJudge) -> None:
+        self._planner, self._judge = planner, judge
+        self._generator = torch.Generator().manual_seed(planner.seed)
+        self._knowledge, self._number = planner.knowledge, _numbers(planner.keys)
+
+    def of(self, graph: Graph) -> Opinion:
+        """Read all matches in a graph, and plan with those that are likely enough."""
+        opinion = self._judge.of(graph)
+        kinds = opinion.state.token_of
+        likely = np.unique(kinds[opinion.taken >= self._planner.least])
+        gain = np.zeros(len(opinion.state.tokens))
+        if len(likely):
+            gain[likely] = np.log1p(np.maximum(self._planned(graph, opinion.state, likely), 0.0))
+        return replace(opinion, gain=gain[kinds])
+
+    def _planned(self, graph: Graph, state: StateTokens, kinds: np.ndarray) -> np.ndarray:
+        """Return where rewrites of these kinds (N,) lead to in the mean, in units of prices."""
+        planner, number = self._planner, self._numbers_of(state.tokens)
+        root = _imagined(graph, state, number, room=planner.knowledge.sets.token.shape[1])
+        first = torch.from_numpy(kinds).repeat_interleave(planner.chains)
+        parts = [
+            best_returns(
+                self._knowledge,
+                planner.model.memory,
+                root.rows(torch.zeros_like(rows)),
+                rows,
+                planner.length,
+                planner.dream,
+                self._generator,
+            )
+            for rows in first.split(_ROWS_AT_ONCE)
+        ]
+        mean: np.ndarray = torch.cat(parts).reshape(len(kinds), -1).mean(dim=1).double().numpy()
+        return mean
+
+    def _numbers_of(self, tokens: Sequence[MatchToken]) -> Tensor:
+        """The numbers of tokens (K,) in what is known; M is asked about those that are new."""
+        planner = self._planner
+        if len(self._number) > _MAX_REMEMBERED:
+            self._knowledge, self._number = planner.knowledge, _numbers(planner.keys)
+        new = [token for token in tokens if token.key not in self._number]
+        if new:
+            reading = planner.model.encoder.read(TokenTable(new))
+            known = self._knowledge.with_tokens(planner.model.memory, reading, planner.dream.candidates)
+            self._knowledge = known
+            self._number |= {token.key: len(self._number) + place for place, token in enumerate(new)}
+        return torch.tensor([self._number[token.key] for token in tokens])
+
+
+def planned(
+    library: Library,
+    rewriter: Rewriter,
+    cost_model: CostModel,
+    *,
+    folder: Path,
+    length: int,
+    chains: int,
+    seed: int = 0,
+    evaluations: int = 2000,
+) -> GuidedChains:
+    """Make the search. `InputError` if the folder holds no policy, or no birth sets."""
+    policy, births, dream = TokenPolicy.load(folder), BirthMemory.load(folder), TokenDreamConfig()
+    known = Knowledge.of(policy.model.memory, births.reading, births.sets, dream.candidates)
+    probability = policy.chains.least_probability
+    least = float(np.log(probability) - np.log1p(-probability))
+    planner = Planner(policy.model, births.keys, known, dream, length, chains, least, seed)
+    config = replace(policy.chains, evaluations=evaluations)
+    return guided_chains(planner.judge, library, rewriter, cost_model, config, seed)
+
+
+def _numbers(keys: Sequence[bytes]) -> dict[bytes, int]:
+    return {key: number for number, key in enumerate(keys)}
+
+
+def _imagined(graph: Graph, state: StateTokens, number: Tensor, room: int) -> KindStates:
+    """A graph's K kinds of matches as the one state in which chains begin, with room for those that are born.
+
+    number (K,): of their tokens. Costs are in units of prices, and only their differences tell anything.
+    """
+    kinds, places = len(state.tokens), len(state.tokens) + room
+    token, count = torch.zeros(1, places, dtype=torch.int64), torch.zeros(1, places, dtype=torch.int64)
+    distance = torch.full((1, places, places), FAR_AWAY, dtype=torch.int8)
+    token[0, :kinds], count[0, :kinds] = number, torch.from_numpy(state.counts)
+    apart = MatchDistances(graph, [match.nodes for _, match in state.matches], state.token_of).groups_apart()
+    distance[0, :kinds, :kinds] = torch.from_numpy(apart)
+    near = torch.full((1, places), FAR_AWAY, dtype=torch.int8)
+    zero, one = torch.zeros(1), torch.ones(1)
+    return KindStates(token, count, distance, near, cost=zero, begun=zero, unit=one)

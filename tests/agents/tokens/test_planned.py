@@ -1,0 +1,112 @@
+"""Chains planned in M: what a rewrite leads to is imagined, and all else is as V says."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from support.detours import COST, INTO, OUT, detour_process, detours, rules_astray, walked
+from support.taught import BY_HEART, lessons_of
+
+from rlflow.agents.tokens.guided_chains import ChainConfig, GuidedChains
+from rlflow.agents.tokens.planned import planned
+from rlflow.agents.tokens.token_judge import Judge, TokenJudge
+from rlflow.agents.tokens.token_policy import TokenPolicy
+from rlflow.errors import InputError
+from rlflow.optimiser import Budget
+from rlflow.rules.matching.sharing import SharingRewriter
+from rlflow.world_model.tokens.birth_memory import BirthMemory
+from rlflow.world_model.tokens.birth_sets import birth_sets
+from rlflow.world_model.tokens.trainer import fit_token_model
+
+RULES = rules_astray()
+REWRITER = SharingRewriter(RULES.rules)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A policy that knows an expert who takes the detour in two places, one after the other, and its birth sets."""
+    place = tmp_path_factory.mktemp("policy")
+    rollouts = lessons_of(detour_process(2, RULES), [walked(detours(2), (OUT, INTO) * 2, RULES)])
+    model = fit_token_model(rollouts, replace(BY_HEART, epochs=20), seed=0)
+    TokenPolicy(model, ChainConfig(orders=("far_sighted",))).save(place)
+    sets = birth_sets(rollouts.episodes, 8).sets
+    BirthMemory.of(rollouts.tokens, model.read(rollouts), sets).save(place)
+    return place
+
+
+def search(folder: Path, *, length: int = 4, seed: int = 0, evaluations: int = 200) -> GuidedChains:
+    return planned(RULES, REWRITER, COST, folder=folder, length=length, chains=4, seed=seed, evaluations=evaluations)
+
+
+def judge(folder: Path, places: int = 2, **settings: int) -> Judge:
+    return search(folder, **settings).judged_by(detours(places), REWRITER, COST)
+
+
+def by_rule(values: np.ndarray, opinion) -> dict[str, float]:
+    names = [match.rule.name for _, match in opinion.state.matches]
+    return {name: float(values[names.index(name)]) for name in names}
+
+
+def test_all_but_what_rewrites_lead_to_is_v_s(folder: Path):
+    told = judge(folder).of(detours(2))
+    alone = TokenJudge(TokenPolicy.load(folder).model, detours(2), REWRITER, COST).of(detours(2))
+    np.testing.assert_array_equal(told.taken, alone.taken)
+    np.testing.assert_array_equal(told.saving, alone.saving)
+    assert told.gain.shape == alone.gain.shape
+    assert not np.array_equal(told.gain, alone.gain)
+
+
+def test_a_detour_is_imagined_to_its_end(folder: Path):
+    """Its first step costs something, its second saves more: a plan of one step sees nothing in it, one of two does.
+
+    The rules that lead astray are too improbable to be planned with.
+    """
+    near, far = (judge(folder, length=length).of(detours(2)) for length in (1, 2))
+    assert by_rule(near.saving, near)[OUT] < 0
+    assert by_rule(near.gain, near)[OUT] == 0.0
+    assert by_rule(far.gain, far)[OUT] > 0.0
+    astray = [name for name in by_rule(far.gain, far) if name != OUT]
+    assert astray
+    assert all(by_rule(far.gain, far)[name] == 0.0 for name in astray)
+
+
+def test_the_same_seed_plans_the_same(folder: Path):
+    def gains(seed: int) -> list[list[float]]:
+        planner = judge(folder, seed=seed)
+        return [planner.of(detours(2)).gain.tolist() for _ in range(2)]
+
+    assert gains(0) == gains(0)
+
+
+def test_a_graph_without_matches_is_no_trouble(folder: Path):
+    only = SharingRewriter(RULES.select([RULES.get(INTO).id]).rules)
+    opinion = search(folder).judged_by(detours(1), only, COST).of(detours(1))
+    assert len(opinion.gain) == len(opinion.state.matches) == 0
+
+
+def test_the_search_finds_what_the_expert_found_and_replays(folder: Path):
+    """In a third place, too, which the expert did not show."""
+    expert = walked(detours(3), (OUT, INTO) * 3, RULES)
+    found = search(folder).optimise(detours(3), Budget())
+    assert found.best_ms == expert.steps[-1].runtime_ms < found.start_ms
+    again = search(folder).optimise(detours(3), Budget())
+    assert [step.rule for step in again.trajectory.steps] == [step.rule for step in found.trajectory.steps]
+
+
+def test_what_is_remembered_is_bounded(folder: Path, monkeypatch: pytest.MonkeyPatch):
+    """A judge that forgets what it has read of other states says the same of this one."""
+    steady = judge(folder, length=1)
+    expected = steady.of(detours(2)).gain
+    monkeypatch.setattr("rlflow.agents.tokens.planned._MAX_REMEMBERED", 0)
+    forgetful = judge(folder, length=1)
+    first = forgetful.of(detours(2))
+    moved = next(match for _, match in first.state.matches if match.rule.name == OUT)
+    forgetful.of(REWRITER.apply(detours(2), moved))
+    np.testing.assert_allclose(forgetful.of(detours(2)).gain, expected, atol=1e-5)
+
+
+def test_a_policy_without_birth_sets_cannot_plan(folder: Path, tmp_path: Path):
+    TokenPolicy.load(folder).save(tmp_path)
+    with pytest.raises(InputError, match=r"birth_memory\.safetensors cannot be read"):
+        search(tmp_path)

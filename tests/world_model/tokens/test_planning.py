@@ -1,0 +1,83 @@
+"""What imagined chains are worth: closed forms, with knowledge that was written down by hand."""
+
+import math
+from dataclasses import replace
+
+import pytest
+import torch
+from support.token_dreams import Entry, Set, knowledge, memory, stacked, state
+
+from rlflow.world_model.tokens.config import TokenDreamConfig
+from rlflow.world_model.tokens.imagination import KindStates
+from rlflow.world_model.tokens.knowledge import Knowledge
+from rlflow.world_model.tokens.planning import best_returns
+
+A, B, C, D = range(4)
+PLAIN = TokenDreamConfig(pessimism=0.0, temperature=0.0)
+WAY = {A: [Set([Entry(B)])], B: [Set([Entry(C)])], C: [Set([Entry(D)])]}
+
+
+def known(saving: list[float], sets: dict[int, list[Set]] | None = None) -> Knowledge:
+    """Each token saves so many units; A bears B, B bears C and C bears D."""
+    return knowledge(WAY if sets is None else sets, [math.asinh(units) for units in saving])
+
+
+def worth(of: Knowledge, states: KindStates, kind: int = 0, length: int = 8, seed: int = 0) -> list[float]:
+    kinds = torch.full((len(states.token),), kind)
+    generator = torch.Generator().manual_seed(seed)
+    return best_returns(of, memory(), states, kinds, length, PLAIN, generator).tolist()
+
+
+@pytest.mark.parametrize(
+    ("length", "expected"),
+    [(1, -1.0), (2, -0.5), (3, 2.5), (4, 2.5), (8, 2.5)],
+)
+def test_a_chain_is_worth_the_most_that_it_has_saved(length: int, expected: float):
+    """-1, then 0.5, then 3, then -2, of which the last is not taken; a shorter chain does not see as far."""
+    (found,) = worth(known([-1.0, 0.5, 3.0, -2.0]), state([(A, 1)], 4), length=length)
+    assert found == pytest.approx(expected, abs=1e-5)
+
+
+def test_a_chain_that_only_loses_is_worth_its_first_step():
+    (found,) = worth(known([-1.0, -1.0, -1.0, -1.0]), state([(A, 1)], 4))
+    assert found == pytest.approx(-1.0)
+
+
+@pytest.mark.parametrize(("edges", "expected"), [(1, 6.0), (2, 1.0)])
+def test_a_chain_goes_on_next_to_its_last_step(edges: int, expected: float):
+    """A bears nothing; B, which saves 5, goes on with it only if it lies next to it."""
+    (found,) = worth(known([1.0, 5.0], {}), state([(A, 1), (B, 1)], 3, {(0, 1): edges}))
+    assert found == pytest.approx(expected)
+
+
+def test_it_goes_on_as_an_expert_would():
+    """Of B and D, both next to A, V thinks that an expert takes D twice as often; B ends when D is taken, and D so."""
+    of = known([0.0, 1.0, 0.0, 10.0], {})
+    taken = torch.tensor([0.0, 0.0, 0.0, math.log(2)])
+    told = replace(of, reading=of.reading._replace(taken=taken))
+    start = state([(A, 1), (B, 1), (D, 1)], 4, {(0, 1): 1, (0, 2): 1, (1, 2): 0})
+    found = worth(told, stacked([start] * 3000), length=2)
+    share = sum(abs(one - 10.0) < 1e-4 for one in found) / 3000
+    assert share == pytest.approx(2 / 3, abs=5 * math.sqrt(2 / 9 / 3000))
+    assert all(min(abs(one - 1.0), abs(one - 10.0)) < 1e-4 for one in found)
+
+
+def test_chains_of_a_batch_do_not_disturb_each_other():
+    """One ends at once, one goes on for three steps: each is worth what it is alone."""
+    of, alone = known([-1.0, 0.5, 3.0, -2.0]), [state([(D, 1)], 4), state([(A, 1)], 4), state([(B, 1)], 4)]
+    together = worth(of, stacked(alone))
+    assert together == pytest.approx([worth(of, one)[0] for one in alone])
+    assert together == pytest.approx([-2.0, 2.5, 3.5], abs=1e-5)
+
+
+def test_the_same_seed_imagines_the_same():
+    sets = {A: [Set([Entry(B)]), Set([Entry(C)])]}
+    of, starts = known([0.0, 1.0, 2.0], sets), stacked([state([(A, 1)], 3)] * 50)
+    drawing = TokenDreamConfig(pessimism=0.0, temperature=1.0)
+
+    def drawn(seed: int) -> list[float]:
+        kinds, generator = torch.zeros(50, dtype=torch.int64), torch.Generator().manual_seed(seed)
+        return best_returns(of, memory(), starts, kinds, 3, drawing, generator).tolist()
+
+    assert drawn(0) == drawn(0) != drawn(1)
+    assert {round(one, 4) for one in drawn(0)} == {1.0, 2.0}
