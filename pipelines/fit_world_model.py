@@ -17,7 +17,7 @@ DRAWN = {"pooled": pooled.DRAWN, "tokens": tokens.DRAWN}
 
 @pipeline_stage
 def fit_world_model(stage: Stage) -> None:
-    fits = stage.each_graph(_fit)
+    fits = stage.graphs_at_once(_fit)
     metrics = {graph: found for graph, (found, _) in fits.items()}
     curves = {graph: course for graph, (_, course) in fits.items()}
     drawn = {graph: _drawn(stage, course) for graph, course in curves.items()}

@@ -83,6 +83,8 @@ def _point(temperature: float, scores: list[tuple[float, float]], seeds: list[in
         "real_score_percent": real.value,
         "episodes": len(scores),
         "seeds": list(seeds),
+        "dream_score_percents": [dreamed for dreamed, _ in scores],
+        "real_score_percents": [scored for _, scored in scores],
     }
     if len(scores) == 1:
         return point

@@ -10,7 +10,7 @@ from rlflow.cost.base import CostModel
 from rlflow.evaluation import figures
 from rlflow.evaluation.results import Figure, write_results
 from rlflow.tracking.curves import Curves
-from rlflow.tracking.factories import priced, save_prices
+from rlflow.tracking.factories import each_priced_graph, priced, save_prices
 from rlflow.tracking.stage import Stage, pipeline_stage
 from rlflow.trajectory import record
 
@@ -28,7 +28,8 @@ CURVES = {
 @pipeline_stage
 def train_controller(stage: Stage) -> None:
     cost_model, keep_prices = priced(stage, stage.input(f"{stage.data}/prices/collect_rollouts.json"))
-    trained = stage.each_graph(partial(_train, cost_model=cost_model, keep_prices=keep_prices))
+    work = partial(_train, cost_model=cost_model, keep_prices=keep_prices)
+    trained = each_priced_graph(stage, cost_model, work)
     metrics = {graph: found for graph, (found, _) in trained.items()}
     curves = {graph: course for graph, (_, course) in trained.items()}
     save_prices(cost_model, stage.output(f"{stage.data}/prices/train_controller.json"))

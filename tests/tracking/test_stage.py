@@ -1,12 +1,17 @@
 import json
+import os
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import pytest
 from omegaconf import OmegaConf
-from support.stages import CONFIG
+from support.stages import CONFIG, failed_at_the_second, worked_by_process
 
+from rlflow.cost.measured import MeasuredCost, empty_price_list
+from rlflow.cost.pricing import PricingConfig
 from rlflow.errors import InputError, RLFlowError
+from rlflow.tracking.factories import each_priced_graph
 from rlflow.tracking.share import Share
 from rlflow.tracking.stage import Stage, run_stage
 from rlflow.tracking.store import open_store
@@ -222,6 +227,64 @@ def test_a_stage_that_failed_at_the_second_graph_finds_the_checkpoints_of_the_fi
         run_stage(first, config, root=project, output_root=project, overrides=[])
     run_stage(first, config, root=project, output_root=project, overrides=[])
     assert worked == ["small", "large", "large"]
+
+
+def test_graphs_are_worked_on_at_once_by_processes_of_their_own(project: Path, store_root: Path):
+    """What they return, write and log is there as if one process had done it, however many there may be at a time."""
+    declare_second_graph(project)
+    found: dict[int, dict[str, dict[str, int | str]]] = {}
+
+    def first(stage: Stage) -> None:
+        found[stage.processes] = stage.graphs_at_once(partial(worked_by_process, shift=1))
+        stage.metrics.write_text("{}")
+
+    for processes in (1, 3):
+        config = OmegaConf.merge(CONFIG, TWO_GRAPHS, {"processes": processes})
+        run_stage(first, config, root=project, output_root=project, overrides=[])
+        assert sorted(path.name for path in (project / "data/first").iterdir()) == ["large", "small"]
+    assert {seen["process"] for seen in found[1].values()} == {os.getpid()}
+    own = {seen["process"] for seen in found[3].values()}
+    assert os.getpid() not in own
+    assert len(own) == 2
+    assert [(graph, seen["checkpoint"]) for graph, seen in found[3].items()] == [("small", "small"), ("large", "large")]
+    client = open_store(store_root).client
+    for run in client.search_runs(["1"]):
+        assert run.info.status == "FINISHED"
+        for graph in ("small", "large"):
+            logged = client.get_metric_history(run.info.run_id, f"{graph}/loss")
+            assert [(one.step, one.value) for one in logged] == [(0, 1.0), (1, 2.0), (2, 3.0)]
+
+
+def test_graphs_whose_prices_are_measured_are_worked_on_one_after_another(project: Path, store_root: Path):
+    declare_second_graph(project)
+    measuring = MeasuredCost("deployed", empty_price_list(threads=1), PricingConfig())
+    seen: list[dict[str, dict[str, int | str]]] = []
+
+    def first(stage: Stage) -> None:
+        seen.append(each_priced_graph(stage, measuring, partial(worked_by_process, shift=1)))
+        stage.metrics.write_text("{}")
+
+    config = OmegaConf.merge(CONFIG, TWO_GRAPHS, {"processes": 2})
+    run_stage(first, config, root=project, output_root=project, overrides=[])
+    (found,) = seen
+    assert list(found) == ["small", "large"]
+    assert {one["process"] for one in found.values()} == {os.getpid()}
+
+
+def test_a_process_that_fails_fails_the_stage(project: Path, store_root: Path):
+    """With its own error; what the other one has done is kept, since a resumed stage has the same checkpoints."""
+    declare_second_graph(project)
+
+    def first(stage: Stage) -> None:
+        stage.graphs_at_once(failed_at_the_second)
+
+    config = OmegaConf.merge(CONFIG, TWO_GRAPHS, {"processes": 2})
+    with pytest.raises(RLFlowError, match="in the middle of the second graph"):
+        run_stage(first, config, root=project, output_root=project, overrides=[])
+    assert len(list((store_root / ".checkpoints").rglob("graphs/small/done.txt"))) == 1
+    assert not (project / "data").exists()
+    (run,) = open_store(store_root).client.search_runs(["1"])
+    assert run.info.status == "FAILED"
 
 
 def declare_second_graph(project: Path) -> None:

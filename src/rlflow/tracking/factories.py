@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from onnx import ModelProto
 
@@ -18,6 +18,7 @@ from rlflow.rules.library import Library
 from rlflow.search.rule_selection import RuleSet
 from rlflow.tracking.stage import Stage
 
+T = TypeVar("T")
 Section = Mapping[str, Any]
 
 
@@ -70,6 +71,13 @@ def priced(stage: Stage, start: Path | None = None) -> tuple[CostModel, Callable
     kept = stage.checkpoint / "prices.json"
     cost_model = cost_model_of(stage.settings["cost"], kept if kept.exists() else start)
     return cost_model, partial(save_prices, cost_model, kept)
+
+
+def each_priced_graph(stage: Stage, cost_model: CostModel, work: Callable[[Stage], T]) -> dict[str, T]:
+    """Call `work` for all graphs of a stage, at once unless it measures prices: two that measure disturb each other."""
+    if isinstance(cost_model, MeasuredCost):
+        return stage.each_graph(work)
+    return stage.graphs_at_once(work)
 
 
 def save_prices(cost_model: CostModel, path: Path) -> None:

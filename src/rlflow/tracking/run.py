@@ -25,6 +25,10 @@ class Run:
         self._buffer: list[Metric] = []
         self._flushed_at = time.monotonic()
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Another process that is given the run logs to it through a client of its own."""
+        return Run, (self.store, self.run_id, self.name)
+
     def log(self, step: int, metrics: Mapping[str, float]) -> None:
         """Record `metrics` at `step`; a name that MLflow refuses is spelled with underscores."""
         now = int(time.time() * 1000)

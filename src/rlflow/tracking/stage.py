@@ -12,6 +12,7 @@ configuration, the declared inputs and the declared outputs; anything else is an
 An experiment may be on two graphs. What a stage does for each of them is a function of a `Stage` too:
 
     metrics = stage.each_graph(_fit)       # {"bert": _fit(stage on bert), ...}
+    metrics = stage.graphs_at_once(_fit)   # the same, in a process for each: if it measures nothing
 
 What is done in several rounds is as many stages in dvc.yaml, such as train_controller@first, and one function, which
 finds the data of its round in the folder `stage.data`.
@@ -31,9 +32,11 @@ import json
 import os
 import shutil
 from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property
+from multiprocessing import get_context
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -41,13 +44,12 @@ import hydra
 from hydra.core.hydra_config import HydraConfig
 from hydra.types import RunMode
 from omegaconf import DictConfig, OmegaConf
-from rich.console import Console
-from rich.progress import Progress
 
 from rlflow.errors import InputError, RLFlowError
 from rlflow.optimiser import OnProgress
 from rlflow.tracking.composition import complete_graphs, graph_names
 from rlflow.tracking.declaration import StageDeclaration, name_in_round, read_declaration
+from rlflow.tracking.progress import Told, shown_progress, told_progress
 from rlflow.tracking.provenance import source_tags
 from rlflow.tracking.run import Run, numbers, open_run
 from rlflow.tracking.settings import Settings, settings_of
@@ -65,7 +67,8 @@ class Stage:
 
     graphs: the names of the graphs by their sections. root: the repository's root, where inputs are. checkpoint: a
     folder that outlives the process until the stage has ended well; it is the same for the same settings, inputs and
-    code.
+    code. processes: graphs that may be worked on at a time. told: where progress is told, if bars are another
+    process's.
     """
 
     declaration: StageDeclaration
@@ -75,6 +78,8 @@ class Stage:
     staging: Path
     checkpoint: Path
     run: Run
+    processes: int = 1
+    told: Told | None = None
 
     @property
     def seed(self) -> int:
@@ -94,6 +99,19 @@ class Stage:
         with a folder of checkpoints of its own. Inputs and outputs are those of the whole stage.
         """
         return {name: work(self._on(section)) for section, name in self.graphs.items()}
+
+    def graphs_at_once(self, work: Callable[["Stage"], T]) -> dict[str, T]:
+        """Do what `each_graph` does, with `processes` graphs at a time, each in a process of its own.
+
+        `work` is a function of a module, or a `partial` of one, and must not measure time.
+        """
+        processes = min(self.processes, len(self.graphs))
+        if processes == 1:
+            return self.each_graph(work)
+        stages = {name: self._on(section) for section, name in self.graphs.items()}
+        with ProcessPoolExecutor(processes, get_context("spawn")) as pool, told_progress() as told:
+            jobs = {name: pool.submit(_worked, work, replace(stage, told=told)) for name, stage in stages.items()}
+            return {name: job.result() for name, job in jobs.items()}
 
     def _on(self, section: str) -> "Stage":
         """The stage on the graph of that section."""
@@ -161,11 +179,20 @@ class Stage:
     @contextmanager
     def progress(self, description: str) -> Iterator[OnProgress]:
         """Show a progress bar; the function that it yields takes the fraction done and a line of text."""
-        with Progress(console=Console(stderr=True), transient=True) as bars:
-            bar = bars.add_task(description, total=1.0)
-            yield lambda fraction, text: bars.update(
-                bar, completed=fraction, description=f"{description}: {text}" if text else description
-            )
+        told = self.told
+        if told is not None:
+            yield lambda fraction, text: told.put((description, fraction, text))
+            return
+        with shown_progress() as show:
+            yield lambda fraction, text: show(description, fraction, text)
+
+
+def _worked(work: Callable[[Stage], T], stage: Stage) -> T:
+    """Do the work on one graph in a process of its own, and send to MLflow all that was logged."""
+    try:
+        return work(stage)
+    finally:
+        stage.run.flush()
 
 
 Work = Callable[[Stage, Share], None]
@@ -235,7 +262,7 @@ def run_stage(
     name = f"{declaration.name}/{'+'.join(graphs.values())}/{config.seed}"
     parent = os.environ.get(PARENT_VARIABLE)
     with open_run(open_store(), name, parameters=settings, tags=tags, parent_id=parent) as run:
-        stage = Stage(declaration, settings, graphs, root, staging, checkpoint, run)
+        stage = Stage(declaration, settings, graphs, root, staging, checkpoint, run, config.get("processes", 1))
         if share.workers > 1:
             work(stage, share)
             shutil.rmtree(staging, ignore_errors=True)

@@ -4,6 +4,7 @@ import logging
 import os
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from filelock import FileLock
 from mlflow import MlflowClient
@@ -24,6 +25,14 @@ class Store:
     uri: str
     client: MlflowClient
     experiment_id: str
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Another process has a client of its own, since connections to a database are not to be shared."""
+        return _reached, (self.uri, self.experiment_id)
+
+
+def _reached(uri: str, experiment_id: str) -> Store:
+    return Store(uri, MlflowClient(uri), experiment_id)
 
 
 def main_root() -> Path:
