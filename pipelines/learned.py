@@ -28,7 +28,18 @@ from rlflow.cli.progress import progress_bar
 from rlflow.errors import RLFlowError
 from rlflow.evaluation import figures
 from rlflow.evaluation.cell_pool import kept_row
-from rlflow.evaluation.learned import DEPTH_TRANSFER, GREEDY, LEARNED, PLANNED, Cell, Key, Row, Rows, run_cells
+from rlflow.evaluation.learned import (
+    DEPTH_TRANSFER,
+    GREEDY,
+    LEARNED,
+    TAUGHT,
+    TRAINED,
+    Cell,
+    Key,
+    Row,
+    Rows,
+    run_cells,
+)
 from rlflow.evaluation.learned_summary import curves, curves_by_prices, summary
 from rlflow.evaluation.results import Figure, write_results
 from rlflow.evaluation.tables import learned_table
@@ -40,9 +51,6 @@ from rlflow.tracking.study import OptionOf, checkpoint, graph_files, options_of,
 from rlflow.world_model.settings import read_config
 from rlflow.world_model.tokens.config import TokenModelConfig
 
-TRAINED = (LEARNED, DEPTH_TRANSFER, PLANNED)
-TAUGHT = (*TRAINED, "rule_mean", "untrained")
-"""The methods that need the folder of a policy; only the first three have cost what it took to train it."""
 REPLAYED, REPLAYED_FROM = "replayed", "equality_saturation"
 """The method that takes again the steps of a graph with fewer layers, and the one that has found them."""
 DEEP = (DEPTH_TRANSFER, REPLAYED)

@@ -42,6 +42,10 @@ if TYPE_CHECKING:
 MEASURED = "measured"
 """The kind of cost whose prices the searches of the study share."""
 GREEDY, LEARNED, DEPTH_TRANSFER, PLANNED = "greedy", "rlflow", "depth_transfer", "planned"
+TRAINED = (LEARNED, DEPTH_TRANSFER, PLANNED)
+"""The methods that have cost what it took to train their policy."""
+TAUGHT = (*TRAINED, "rule_mean", "untrained")
+"""The methods that need the folder of a policy."""
 VACUOUS_POINTS = 0.1
 """Percentage points: a gap that is no larger than this cannot tell methods apart."""
 _DECIMALS = 4

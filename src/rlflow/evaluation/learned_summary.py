@@ -17,14 +17,12 @@ from functools import partial
 from statistics import fmean
 from typing import Any
 
-from rlflow.evaluation.learned import DEPTH_TRANSFER, LEARNED, PLANNED, Row, Rows, mean_ci95, saved_percent_by_prices
+from rlflow.evaluation.learned import LEARNED, TAUGHT, TRAINED, Row, Rows, mean_ci95, saved_percent_by_prices
 
 BACKTRACKING = "backtracking"
 _DECIMALS = 4
 _SAME_POINTS = 0.005
 """Percentage points by which savings may differ and still be called the same."""
-_TAUGHT = (LEARNED, DEPTH_TRANSFER, PLANNED, "rule_mean", "untrained")
-"""Methods that need the folder of a policy, and so are no alternative to training one."""
 
 
 def summary(rows: Rows, readings: Sequence[int], long: int, headless: Sequence[str]) -> dict[str, Any]:
@@ -128,19 +126,20 @@ def _share_of_best(rows: Rows, headless: Sequence[str], evaluations: int) -> dic
 
 
 def _trained(rows: Rows, graph: str) -> dict[str, dict[int, Row]]:
-    """The rows of the policy that knows nothing of the family, and of the one that knows few layers of it."""
-    by_method = {method: rows.of(graph, method) for method in (LEARNED, DEPTH_TRANSFER)}
+    """The rows of the methods that go by a trained policy, of those that there are."""
+    by_method = {method: rows.of(graph, method) for method in TRAINED}
     return {method: by_seed for method, by_seed in by_method.items() if by_seed}
 
 
 def _below_greedy(rows: Rows) -> list[str]:
-    """The graphs on which the learned method ended below greedy search by any seed; there should be none."""
+    """The graphs on which a trained policy ended below greedy search by any seed; there should be none."""
     return [
         graph
         for graph in rows.graphs
         if any(
             row["improvement_percent"] < rows.greedy(graph)["improvement_percent"] - 1e-6
-            for row in rows.of(graph, LEARNED).values()
+            for by_seed in _trained(rows, graph).values()
+            for row in by_seed.values()
         )
     ]
 
@@ -154,7 +153,7 @@ def _training(rows: Rows, graph: str, evaluations: int) -> Row:
     others = {
         method: effort
         for method in rows.methods(graph)
-        if method not in _TAUGHT and (effort := _effort(rows.of(graph, method), wanted)) is not None
+        if method not in TAUGHT and (effort := _effort(rows.of(graph, method), wanted)) is not None
     }
     spent = {name: fmean(row[f"training_{name}"] for row in learned.values()) for name in ("s", "evaluations")}
     return {

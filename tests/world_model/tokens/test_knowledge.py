@@ -79,4 +79,5 @@ def test_more_tokens_are_known_as_if_they_had_been_there(
         parent = reading.embedding[sets.parent]
         logits = token_model.memory.birth_logits(reading.embedding, parent, sets.seen, none)
     torch.testing.assert_close(more.birth_logits[before:], logits.topk(CANDIDATES, dim=1).values)
+    torch.testing.assert_close(more.birth_logits[before:], logits.gather(1, more.likeliest[before:]))
     assert not torch.equal(more.birth_logits[before:], known.birth_logits), "parents lose by it"

@@ -7,10 +7,11 @@ import pytest
 import torch
 from support.token_dreams import Entry, Set, knowledge, memory, stacked, state
 
+from rlflow.errors import InputError
 from rlflow.world_model.tokens.config import TokenDreamConfig
 from rlflow.world_model.tokens.imagination import KindStates
 from rlflow.world_model.tokens.knowledge import Knowledge
-from rlflow.world_model.tokens.planning import best_returns
+from rlflow.world_model.tokens.planning import PlanConfig, best_returns
 
 A, B, C, D = range(4)
 PLAIN = TokenDreamConfig(pessimism=0.0, temperature=0.0)
@@ -22,10 +23,19 @@ def known(saving: list[float], sets: dict[int, list[Set]] | None = None) -> Know
     return knowledge(WAY if sets is None else sets, [math.asinh(units) for units in saving])
 
 
-def worth(of: Knowledge, states: KindStates, kind: int = 0, length: int = 8, seed: int = 0) -> list[float]:
-    kinds = torch.full((len(states.token),), kind)
-    generator = torch.Generator().manual_seed(seed)
-    return best_returns(of, memory(), states, kinds, length, PLAIN, generator).tolist()
+def worth(
+    of: Knowledge,
+    states: KindStates,
+    *,
+    length: int = 8,
+    dream: TokenDreamConfig = PLAIN,
+    least: float = -1.0,
+    seed: int = 0,
+) -> list[float]:
+    """Of chains that begin with the first kind of each state."""
+    kinds, generator = torch.zeros(len(states.token), dtype=torch.int64), torch.Generator().manual_seed(seed)
+    config = PlanConfig(length=length, dream=dream)
+    return best_returns(of, memory(), states, kinds, config, least, generator).tolist()
 
 
 @pytest.mark.parametrize(
@@ -48,6 +58,40 @@ def test_a_chain_goes_on_next_to_its_last_step(edges: int, expected: float):
     """A bears nothing; B, which saves 5, goes on with it only if it lies next to it."""
     (found,) = worth(known([1.0, 5.0], {}), state([(A, 1), (B, 1)], 3, {(0, 1): edges}))
     assert found == pytest.approx(expected)
+
+
+def test_it_goes_on_next_to_any_of_its_steps():
+    """B and C lie next to A, and far from each other: C, which V prefers, is the second step, and B the third."""
+    of = known([0.0, 5.0, 1.0], {})
+    of = replace(of, reading=of.reading._replace(taken=torch.tensor([0.0, -20.0, 20.0])))
+    start = state([(A, 1), (B, 1), (C, 1)], 4, {(0, 1): 1, (0, 2): 1})
+    assert worth(of, start, least=-30.0, length=2) == pytest.approx([1.0], abs=1e-4)
+    assert worth(of, start, least=-30.0, length=3) == pytest.approx([6.0], abs=1e-4)
+
+
+def test_it_does_not_go_on_with_others_of_its_kind():
+    """Of twelve layers alike: A and B lie next to each other in each of them, and a chain takes one of each."""
+    (found,) = worth(known([1.0, 3.0], {}), state([(A, 12), (B, 12)], 3, {(0, 1): 1}))
+    assert found == pytest.approx(4.0, abs=1e-5)
+
+
+def test_what_is_born_where_the_last_of_a_kind_was_can_be_taken():
+    """A, of which there is one, bears another A, and so on for as long as the chain may be."""
+    again = known([1.0], {A: [Set([Entry(A)])]})
+    assert worth(again, state([(A, 1)], 2), length=5) == pytest.approx([5.0], abs=1e-4)
+
+
+def test_it_does_not_go_on_with_what_is_too_improbable():
+    of = known([1.0, 5.0], {})
+    start = state([(A, 1), (B, 1)], 3, {(0, 1): 1})
+    assert worth(of, start, least=0.0) == pytest.approx([6.0], abs=1e-5)
+    assert worth(of, start, least=0.1) == pytest.approx([1.0], abs=1e-5)
+
+
+@pytest.mark.parametrize("wrong", [{"length": 0}, {"chains": 0}])
+def test_a_plan_without_chains_or_steps_is_refused(wrong: dict[str, int]):
+    with pytest.raises(InputError, match=rf"planned: {next(iter(wrong))} is a number of at least 1, not 0"):
+        PlanConfig(**wrong)
 
 
 def test_it_goes_on_as_an_expert_would():
@@ -76,8 +120,7 @@ def test_the_same_seed_imagines_the_same():
     drawing = TokenDreamConfig(pessimism=0.0, temperature=1.0)
 
     def drawn(seed: int) -> list[float]:
-        kinds, generator = torch.zeros(50, dtype=torch.int64), torch.Generator().manual_seed(seed)
-        return best_returns(of, memory(), starts, kinds, 3, drawing, generator).tolist()
+        return worth(of, starts, length=3, dream=drawing, seed=seed)
 
     assert drawn(0) == drawn(0) != drawn(1)
     assert {round(one, 4) for one in drawn(0)} == {1.0, 2.0}

@@ -1,18 +1,19 @@
-"""Chains planned in M: what first steps lead to is imagined, where V alone would have said it.
+"""Search by chains of rewrites of which the world model imagines where they lead, before any is carried out.
 
-    search = planned(library, rewriter, cost_model, folder=Path("without-gpt2"), length=8, chains=4, seed=0)
+    search = planned(library, rewriter, cost_model, folder=Path("without-gpt2"), plan={"length": 8}, seed=0)
 
-V has learned from experts what a rewrite leads to. Here M imagines it: from the graph at hand, several chains begin
-with each rewrite that is likely enough to be tried, and the mean of what they save takes the place of V's word. All
-else is as in "rlflow", so that the difference is what planning adds. The folder is that of a policy whose M was fitted,
-with its birth sets beside it.
+In "rlflow" the encoder V says what a rewrite leads to, as it has learned from experts. Here the memory M imagines it:
+from the graph at hand, several chains begin with each rewrite that is likely enough to be tried, and the mean of what
+they save takes the place of V's word. All else is as in "rlflow", so that the difference is what planning adds. The
+folder is that of a policy whose M was fitted, with its birth sets beside it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
@@ -23,21 +24,23 @@ from rlflow.agents.tokens.token_judge import Opinion, TokenJudge
 from rlflow.agents.tokens.token_policy import TokenPolicy
 from rlflow.cost.base import CostModel
 from rlflow.ir.graph import Graph
+from rlflow.ir.structural_hash import structural_hash
 from rlflow.representation.match_token import MatchToken
 from rlflow.representation.state_tokens import StateTokens
 from rlflow.representation.token_distances import MatchDistances
 from rlflow.representation.token_rollouts import FAR_AWAY
 from rlflow.rules.library import Library
 from rlflow.rules.matching.rewriter import Rewriter
+from rlflow.world_model.settings import read_config
 from rlflow.world_model.tokens.birth_memory import BirthMemory
 from rlflow.world_model.tokens.config import TokenDreamConfig
 from rlflow.world_model.tokens.imagination import KindStates
 from rlflow.world_model.tokens.knowledge import Knowledge
 from rlflow.world_model.tokens.model import TokenWorldModel
-from rlflow.world_model.tokens.planning import best_returns
+from rlflow.world_model.tokens.planning import PlanConfig, best_returns
 from rlflow.world_model.tokens.token_batch import TokenTable
 
-_MAX_REMEMBERED = 100_000
+_MAX_REMEMBERED = 50_000  # tokens beside those of the birth sets
 _ROWS_AT_ONCE = 256  # chains that are imagined at once
 
 
@@ -45,16 +48,13 @@ _ROWS_AT_ONCE = 256  # chains that are imagined at once
 class Planner:
     """A world model with its knowledge of the tokens of its birth sets, and how it plans.
 
-    length: rewrites of an imagined chain at most; chains: from each rewrite; least: the logit below which V holds a
-    rewrite for too improbable to be planned with.
+    least: the logit below which V holds a rewrite for too improbable to be planned with.
     """
 
     model: TokenWorldModel
     keys: tuple[bytes, ...]
     knowledge: Knowledge
-    dream: TokenDreamConfig
-    length: int
-    chains: int
+    config: PlanConfig
     least: float
     seed: int
 
@@ -64,11 +64,13 @@ class Planner:
 
 
 class PlanningJudge:
-    """V's opinion, but for what rewrites lead to."""
+    """Repeats V's opinion of each match, except for what it leads to, which is planned.
+
+    The plan of a graph depends on the graph and the seed alone, whatever was asked before.
+    """
 
     def __init__(self, planner: Planner, judge: TokenJudge) -> None:
         self._planner, self._judge = planner, judge
-        self._generator = torch.Generator().manual_seed(planner.seed)
         self._knowledge, self._number = planner.knowledge, _numbers(planner.keys)
 
     def of(self, graph: Graph) -> Opinion:
@@ -85,16 +87,17 @@ class PlanningJudge:
         """Return where rewrites of these kinds (N,) lead to in the mean, in units of prices."""
         planner, number = self._planner, self._numbers_of(state.tokens)
         root = _imagined(graph, state, number, room=planner.knowledge.sets.token.shape[1])
-        first = torch.from_numpy(kinds).repeat_interleave(planner.chains)
+        first = torch.from_numpy(kinds).repeat_interleave(planner.config.chains)
+        generator = torch.Generator().manual_seed(planner.seed ^ int(structural_hash(graph)[:15], 16))
         parts = [
             best_returns(
                 self._knowledge,
                 planner.model.memory,
                 root.rows(torch.zeros_like(rows)),
                 rows,
-                planner.length,
-                planner.dream,
-                self._generator,
+                planner.config,
+                planner.least,
+                generator,
             )
             for rows in first.split(_ROWS_AT_ONCE)
         ]
@@ -104,13 +107,13 @@ class PlanningJudge:
     def _numbers_of(self, tokens: Sequence[MatchToken]) -> Tensor:
         """The numbers of tokens (K,) in what is known; M is asked about those that are new."""
         planner = self._planner
-        if len(self._number) > _MAX_REMEMBERED:
+        if len(self._number) > len(planner.keys) + _MAX_REMEMBERED:
             self._knowledge, self._number = planner.knowledge, _numbers(planner.keys)
         new = [token for token in tokens if token.key not in self._number]
         if new:
             reading = planner.model.encoder.read(TokenTable(new))
-            known = self._knowledge.with_tokens(planner.model.memory, reading, planner.dream.candidates)
-            self._knowledge = known
+            candidates = planner.config.dream.candidates
+            self._knowledge = self._knowledge.with_tokens(planner.model.memory, reading, candidates)
             self._number |= {token.key: len(self._number) + place for place, token in enumerate(new)}
         return torch.tensor([self._number[token.key] for token in tokens])
 
@@ -121,19 +124,22 @@ def planned(
     cost_model: CostModel,
     *,
     folder: Path,
-    length: int,
-    chains: int,
+    plan: Mapping[str, Any],
     seed: int = 0,
     evaluations: int = 2000,
 ) -> GuidedChains:
-    """Make the search. `InputError` if the folder holds no policy, or no birth sets."""
-    policy, births, dream = TokenPolicy.load(folder), BirthMemory.load(folder), TokenDreamConfig()
-    known = Knowledge.of(policy.model.memory, births.reading, births.sets, dream.candidates)
+    """Make the search. `plan`: settings of `PlanConfig`, with those of its dream.
+
+    `InputError` if the folder holds no policy, or no birth sets, and for a setting that there is not.
+    """
+    policy, births = TokenPolicy.load(folder), BirthMemory.load(folder)
+    config = read_config(PlanConfig, {**plan, "dream": read_config(TokenDreamConfig, plan.get("dream", {}))})
+    known = Knowledge.of(policy.model.memory, births.reading, births.sets, config.dream.candidates)
     probability = policy.chains.least_probability
     least = float(np.log(probability) - np.log1p(-probability))
-    planner = Planner(policy.model, births.keys, known, dream, length, chains, least, seed)
-    config = replace(policy.chains, evaluations=evaluations)
-    return guided_chains(planner.judge, library, rewriter, cost_model, config, seed)
+    planner = Planner(policy.model, births.keys, known, config, least, seed)
+    chains = replace(policy.chains, evaluations=evaluations)
+    return guided_chains(planner.judge, library, rewriter, cost_model, chains, seed)
 
 
 def _numbers(keys: Sequence[bytes]) -> dict[bytes, int]:

@@ -1,14 +1,14 @@
 """The answers of V and M for every token of some rollouts, worked out once, so that a dream only looks them up.
 
-A dream never holds anything but tokens that the rollouts have shown: it starts in a state that was visited, and what is
-born is drawn from birth sets that were seen. So the networks are asked beforehand.
+A dream never holds anything but tokens of the states in which it may start and of the birth sets that were seen, from
+which it draws what is born. So the networks are asked beforehand.
 
     knowledge = Knowledge.of(memory, reading, sets, candidates).priced(token, saving)
 
 Matches that are one token nearly always save the same, so what was priced once is taken for what it saves wherever its
 token is met. V is believed of the others alone.
 
-Only a dream that begins in a state of another graph meets tokens that the rollouts have not shown (`with_tokens`).
+The tokens of a state of which nobody knew before are added when it is met (`with_tokens`).
 """
 
 from __future__ import annotations
