@@ -19,6 +19,7 @@ from rlflow.rules.matching.sharing import SharingRewriter
 from rlflow.trajectory.replay import replay
 from rlflow.world_model.tokens.birth_memory import BirthMemory
 from rlflow.world_model.tokens.birth_sets import birth_sets
+from rlflow.world_model.tokens.token_batch import TokenTable
 from rlflow.world_model.tokens.trainer import fit_token_model
 
 RULES = rules_astray()
@@ -109,16 +110,25 @@ def test_what_is_remembered_is_bounded(folder: Path, monkeypatch: pytest.MonkeyP
     planner: Planner = search(folder).judged_by.__self__  # type: ignore[attr-defined]
     matches = [match for found in REWRITER.matches(detours(2)) for match in found]
     graphs = [*(REWRITER.apply(detours(2), match) for match in matches), detours(2)]
-    judges = []
-    for most in (50_000, 0):
+    read: list[int] = []
+
+    class Counted(TokenTable):
+        def __init__(self, tokens):
+            super().__init__(tokens)
+            read.append(len(tokens))
+
+    monkeypatch.setattr("rlflow.agents.tokens.planned.TokenTable", Counted)
+    judges, times = [], []
+    for most in (50_000, -1):
         monkeypatch.setattr("rlflow.agents.tokens.planned._MAX_REMEMBERED", most)
         one = replace(planner, least=-100.0).judge(detours(2), REWRITER, COST)
         for graph in graphs:
             one.of(graph)
         judges.append(one)
+        times.append(len(read))
+        read.clear()
     steady, forgetful = judges
-    assert len(forgetful._number) < len(steady._number)
-    assert len(forgetful._knowledge.saving) == len(forgetful._number)
+    assert times == [1, len(graphs)], "tokens that the birth sets do not have are read once, or each time"
     np.testing.assert_allclose(forgetful.of(detours(2)).gain, steady.of(detours(2)).gain, atol=1e-5)
 
 
