@@ -3,9 +3,8 @@
 import itertools
 from collections import defaultdict
 from collections.abc import Callable
-from concurrent.futures import Executor, ProcessPoolExecutor
+from concurrent.futures import Executor
 from functools import partial
-from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +16,7 @@ from rlflow.evaluation import figures
 from rlflow.evaluation.results import write_results
 from rlflow.runtime.timing.statistics import estimate
 from rlflow.tracking.factories import priced, save_prices
+from rlflow.tracking.processes import process_pool
 from rlflow.tracking.run import open_child
 from rlflow.tracking.stage import Stage, pipeline_stage
 
@@ -26,7 +26,7 @@ SCHOOLS: dict[str, Any] = {"pooled": pooled.PooledSchool, "tokens": tokens.Token
 @pipeline_stage
 def temperature_sweep(stage: Stage) -> None:
     cost_model, keep_prices = priced(stage, stage.input("data/prices/collect_rollouts.json"))
-    with ProcessPoolExecutor(stage.settings["sweep"]["processes"], get_context("spawn")) as pool:
+    with process_pool(stage.settings["sweep"]["processes"]) as pool:
         metrics = stage.each_graph(partial(_sweep, cost_model=cost_model, keep_prices=keep_prices, pool=pool))
     save_prices(cost_model, stage.output("data/prices/temperature_sweep.json"))
     write_results(stage.metrics, metrics)

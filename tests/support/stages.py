@@ -1,11 +1,13 @@
 """The settings of a stage of the small project, and work on its graphs that another process can be given."""
 
 import os
+import time
+from multiprocessing import current_process
 
 from omegaconf import OmegaConf
 
 from rlflow.errors import RLFlowError
-from rlflow.tracking.progress import Told
+from rlflow.tracking.progress import Advance, Told, tell
 from rlflow.tracking.stage import Stage
 
 CONFIG = OmegaConf.create(
@@ -28,12 +30,30 @@ def worked_by_process(stage: Stage, shift: int) -> dict[str, int | str]:
     return {"process": os.getpid(), "checkpoint": stage.checkpoint.name, "seed": stage.seed}
 
 
-def failed_at_the_second(stage: Stage) -> None:
-    """Fail at one of two graphs, and leave a checkpoint of the other one."""
-    if stage.graph == "large":
-        raise RLFlowError("in the middle of the second graph")
+def failed_at_the_first(stage: Stage) -> None:
+    """Fail at one of two graphs at once; go on telling of the other for a while, and leave a checkpoint of it."""
+    if stage.graph == "small":
+        raise RLFlowError("at the very beginning")
+    with stage.progress(stage.graph) as on_progress:
+        for step in range(30):
+            on_progress(step / 30, "")
+            time.sleep(0.1)
     (stage.checkpoint / "done.txt").write_text("")
 
 
+def left_process(stage: Stage) -> None:
+    """Write down in what kind of process this is done."""
+    stage.output(f"data/first/{stage.graph}").write_text(current_process().name.split("-")[0])
+
+
+def working_for_ever(stage: Stage) -> None:
+    """Leave the number of this process, and tell of progress for as long as it lives."""
+    (stage.checkpoint / "process.txt").write_text(str(os.getpid()))
+    with stage.progress(stage.graph) as on_progress:
+        while True:
+            on_progress(0.5, "")
+            time.sleep(0.1)
+
+
 def tell_of_progress(told: Told) -> None:
-    told.put(("large, epochs", 0.5, "15"))
+    tell(told, Advance("large, epochs", 0.5, "15"))

@@ -1,24 +1,27 @@
 """One process draws the bars of all."""
 
+from contextlib import nullcontext
 from multiprocessing import get_context
 
 import pytest
 from support.stages import tell_of_progress
 
 from rlflow.tracking import progress
-from rlflow.tracking.progress import shown_progress, told_progress
+from rlflow.tracking.progress import Advance, shown_progress, tell, told_progress
 
 
 def test_what_another_process_tells_is_shown(monkeypatch: pytest.MonkeyPatch):
-    """All of it, before the bars go."""
-    shown: list[tuple[str, float, str]] = []
-    monkeypatch.setattr(progress, "_listen", lambda told, show: shown.extend(iter(told.get, None)))
+    """All of it, before the bars go; who tells later is not disturbed."""
+    shown: list[Advance] = []
+    monkeypatch.setattr(progress, "shown_progress", lambda: nullcontext(shown.append))
     with told_progress() as told:
-        told.put(("small, epochs", 0.1, "3"))
+        tell(told, Advance("small, epochs", 0.1, "3"))
         teller = get_context("spawn").Process(target=tell_of_progress, args=(told,))
         teller.start()
         teller.join()
     assert shown == [("small, epochs", 0.1, "3"), ("large, epochs", 0.5, "15")]
+    tell(told, Advance("small, epochs", 1.0, "6"))
+    assert len(shown) == 2
 
 
 def test_each_work_has_a_bar_of_its_own(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch):
@@ -26,9 +29,9 @@ def test_each_work_has_a_bar_of_its_own(capsys: pytest.CaptureFixture[str], monk
     monkeypatch.setenv("FORCE_COLOR", "1")  # as on a terminal
     monkeypatch.setenv("COLUMNS", "100")
     with shown_progress() as show:
-        show("small, epochs", 0.5, "3")
-        show("large, epochs", 0.25, "")
-        show("small, epochs", 1.0, "6")
+        show(Advance("small, epochs", 0.5, "3"))
+        show(Advance("large, epochs", 0.25, ""))
+        show(Advance("small, epochs", 1.0, "6"))
     drawn = capsys.readouterr()
     assert "small, epochs: 6" in drawn.err
     assert "large, epochs" in drawn.err

@@ -1,12 +1,16 @@
 import json
 import os
+import subprocess
+import sys
+import time
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
+import psutil
 import pytest
 from omegaconf import OmegaConf
-from support.stages import CONFIG, failed_at_the_second, worked_by_process
+from support.stages import CONFIG, failed_at_the_first, worked_by_process
 
 from rlflow.cost.measured import MeasuredCost, empty_price_list
 from rlflow.cost.pricing import PricingConfig
@@ -205,7 +209,7 @@ def test_an_undeclared_second_graph_is_refused(project: Path, store_root: Path):
         run_stage(first_by_graph, config, root=project, output_root=project, overrides=[])
 
 
-def test_a_stage_that_failed_at_the_second_graph_finds_the_checkpoints_of_the_first(project: Path, store_root: Path):
+def test_a_stage_that_failed_at_the_first_graph_finds_the_checkpoints_of_the_first(project: Path, store_root: Path):
     declare_second_graph(project)
     worked: list[str] = []
 
@@ -239,8 +243,8 @@ def test_graphs_are_worked_on_at_once_by_processes_of_their_own(project: Path, s
         stage.metrics.write_text("{}")
 
     for processes in (1, 3):
-        config = OmegaConf.merge(CONFIG, TWO_GRAPHS, {"processes": processes})
-        run_stage(first, config, root=project, output_root=project, overrides=[])
+        config = OmegaConf.merge(CONFIG, TWO_GRAPHS)
+        run_stage(first, config, root=project, output_root=project, overrides=[], processes=processes)
         assert sorted(path.name for path in (project / "data/first").iterdir()) == ["large", "small"]
     assert {seen["process"] for seen in found[1].values()} == {os.getpid()}
     own = {seen["process"] for seen in found[3].values()}
@@ -264,24 +268,25 @@ def test_graphs_whose_prices_are_measured_are_worked_on_one_after_another(projec
         seen.append(each_priced_graph(stage, measuring, partial(worked_by_process, shift=1)))
         stage.metrics.write_text("{}")
 
-    config = OmegaConf.merge(CONFIG, TWO_GRAPHS, {"processes": 2})
-    run_stage(first, config, root=project, output_root=project, overrides=[])
+    config = OmegaConf.merge(CONFIG, TWO_GRAPHS)
+    run_stage(first, config, root=project, output_root=project, overrides=[], processes=2)
     (found,) = seen
     assert list(found) == ["small", "large"]
     assert {one["process"] for one in found.values()} == {os.getpid()}
 
 
-def test_a_process_that_fails_fails_the_stage(project: Path, store_root: Path):
-    """With its own error; what the other one has done is kept, since a resumed stage has the same checkpoints."""
+def test_a_process_that_fails_fails_the_stage(project: Path, store_root: Path, caplog: pytest.LogCaptureFixture):
+    """With its own error, which is told at once; the work on the other graph is brought to its end, and kept."""
     declare_second_graph(project)
 
     def first(stage: Stage) -> None:
-        stage.graphs_at_once(failed_at_the_second)
+        stage.graphs_at_once(failed_at_the_first)
 
-    config = OmegaConf.merge(CONFIG, TWO_GRAPHS, {"processes": 2})
-    with pytest.raises(RLFlowError, match="in the middle of the second graph"):
-        run_stage(first, config, root=project, output_root=project, overrides=[])
-    assert len(list((store_root / ".checkpoints").rglob("graphs/small/done.txt"))) == 1
+    config = OmegaConf.merge(CONFIG, TWO_GRAPHS)
+    with pytest.raises(RLFlowError, match="at the very beginning"):
+        run_stage(first, config, root=project, output_root=project, overrides=[], processes=2)
+    assert "first failed on small: at the very beginning" in caplog.messages
+    assert len(list((store_root / ".checkpoints").rglob("graphs/large/done.txt"))) == 1
     assert not (project / "data").exists()
     (run,) = open_store(store_root).client.search_runs(["1"])
     assert run.info.status == "FAILED"
@@ -320,3 +325,61 @@ def test_multirun_gives_children_and_leaves_the_outputs_alone(project: Path, com
     assert sorted(run.data.params["temperature"] for run in children) == ["0.5", "2.0"]
     assert {run.info.run_name for run in children} == {"second/small/0"}
     assert {run.info.status for run in (parent, *children)} == {"FINISHED"}
+
+
+AT_ONCE = """
+from support import stages
+
+from rlflow.tracking.stage import Stage, pipeline_stage
+
+
+@pipeline_stage
+def first(stage: Stage) -> None:
+    stage.output("data/first").mkdir()
+    stage.graphs_at_once(stages.{work})
+    stage.metrics.write_text("{{}}")
+
+
+if __name__ == "__main__":
+    first()
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("launcher", ["basic", "joblib"])
+def test_jobs_of_a_sweep_start_no_processes(project: Path, command: Callable, launcher: str):
+    """Joblib's could not, and those of all launchers run beside each other already."""
+    declare_second_graph(project)
+    (project / "pipelines/first.py").write_text(AT_ONCE.format(work="left_process"))
+    sweep = ("--multirun", "seed=0,1", f"hydra/launcher={launcher}", "+processes=2", "+graph@second_graph=large")
+    command("python", "pipelines/first.py", *sweep, cwd=project, PYTHONPATH=os.pathsep.join(sys.path))
+    written = sorted((project / "multirun").rglob("data/first/*"))
+    assert [path.name for path in written] == ["large", "small"] * 2
+    assert {path.read_text() for path in written} == {"MainProcess" if launcher == "basic" else "LokyProcess"}
+
+
+def test_no_process_outlives_a_stage_that_was_killed(project: Path):
+    """Nor the one that holds the queue: whoever reads the stage's output would wait for it."""
+    declare_second_graph(project)
+    (project / "pipelines/first.py").write_text(AT_ONCE.format(work="working_for_ever"))
+    arguments = [sys.executable, "pipelines/first.py", "+processes=2", "+graph@second_graph=large"]
+    paths = os.pathsep.join(sys.path)
+    variables = {**os.environ, "PYTHONPATH": paths, "DVC_ROOT": str(project)}
+    stage = subprocess.Popen(arguments, cwd=project, env=variables, stderr=subprocess.PIPE)
+    try:
+        numbers = eventually(lambda: [int(one.read_text()) for one in project.rglob("process.txt")], 2)
+        children = psutil.Process(stage.pid).children(recursive=True)
+        assert {child.pid for child in children} > set(numbers), "and the process of the queue"
+    finally:
+        stage.kill()
+    stage.communicate(timeout=60)
+    _, alive = psutil.wait_procs(children, timeout=60)
+    assert not alive
+
+
+def eventually(found: Callable[[], list[int]], number: int) -> list[int]:
+    end = time.monotonic() + 120
+    while len(now := found()) < number:
+        assert time.monotonic() < end
+        time.sleep(0.2)
+    return now

@@ -143,7 +143,7 @@ def serve(call: str, answer: str, most_memory_bytes: str, caller: str) -> None:
         resource.setrlimit(resource.RLIMIT_DATA, (int(most_memory_bytes),) * 2)
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
 
-    threading.Thread(target=_end_with, args=(int(caller),), daemon=True).start()
+    threading.Thread(target=end_with, args=(int(caller),), daemon=True).start()
     with open(call, "rb") as file:
         function, args, kwargs = pickle.load(file)
     outcome = _outcome(function, args, kwargs)
@@ -151,7 +151,7 @@ def serve(call: str, answer: str, most_memory_bytes: str, caller: str) -> None:
         pickle.dump(outcome, file, pickle.HIGHEST_PROTOCOL)
 
 
-def _end_with(caller: int) -> None:
+def end_with(caller: int) -> None:
     """End this process when its caller has ended, even if that was killed: nobody would read the answer.
 
     A caller may have ended before this process could ask for its parent, and some systems never change that.

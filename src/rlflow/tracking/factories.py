@@ -8,9 +8,11 @@ from typing import Any, TypeVar
 from onnx import ModelProto
 
 from rlflow import zoo
+from rlflow.cost.analytic import AnalyticCost
 from rlflow.cost.base import CostContext, CostModel
 from rlflow.cost.measured import MeasuredCost, empty_price_list
 from rlflow.cost.models import COST_MODELS
+from rlflow.cost.predicted.cost import PredictedCost
 from rlflow.ir.graph import Graph
 from rlflow.onnx_io import from_onnx, save_model
 from rlflow.rules import library
@@ -74,10 +76,10 @@ def priced(stage: Stage, start: Path | None = None) -> tuple[CostModel, Callable
 
 
 def each_priced_graph(stage: Stage, cost_model: CostModel, work: Callable[[Stage], T]) -> dict[str, T]:
-    """Call `work` for all graphs of a stage, at once unless it measures prices: two that measure disturb each other."""
-    if isinstance(cost_model, MeasuredCost):
-        return stage.each_graph(work)
-    return stage.graphs_at_once(work)
+    """Call `work` for all graphs of a stage: at once if no price is measured, since who measures must be alone."""
+    if isinstance(cost_model, AnalyticCost | PredictedCost):
+        return stage.graphs_at_once(work)
+    return stage.each_graph(work)
 
 
 def save_prices(cost_model: CostModel, path: Path) -> None:

@@ -1,9 +1,9 @@
 """Progress bars of a stage, also of work that other processes do for it.
 
     with shown_progress() as show:
-        show("bert, epochs", 0.5, "15")
+        show(("bert, epochs", 0.5, "15"))
 
-    with told_progress() as told:               given to a process, which does told.put(("bert, epochs", 0.5, "15"))
+    with told_progress() as told:               given to a process, which does tell(told, ("bert, epochs", 0.5, "15"))
 
 Two processes that draw on one terminal would overwrite each other, so that one draws and the others tell it.
 """
@@ -11,55 +11,66 @@ Two processes that draw on one terminal would overwrite each other, so that one 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from multiprocessing import Manager
+from contextlib import contextmanager, suppress
 from threading import Thread
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from rich.console import Console
 from rich.progress import Progress, TaskID
 
-Show = Callable[[str, float, str], None]
-"""Shows of the work with a description the fraction that is done, and a line of text."""
+from rlflow.tracking.processes import queue_process
+
+
+class Advance(NamedTuple):
+    """How far a piece of work is: its name, the fraction that is done, and a few words more."""
+
+    name: str
+    fraction: float
+    words: str
 
 
 class Told(Protocol):
-    """A queue of such triples, which ends with None."""
+    """A queue through which other processes tell of their work; None says that nothing follows."""
 
-    def put(self, entry: tuple[str, float, str] | None) -> None: ...
+    def put(self, advance: Advance | None) -> None: ...
 
-    def get(self) -> tuple[str, float, str] | None: ...
+    def get(self) -> Advance | None: ...
 
 
 @contextmanager
-def shown_progress() -> Iterator[Show]:
-    """Show a bar for each description, on standard error."""
+def shown_progress() -> Iterator[Callable[[Advance], None]]:
+    """Show a bar for each piece of work, on standard error."""
     with Progress(console=Console(stderr=True), transient=True) as bars:
         known: dict[str, TaskID] = {}
 
-        def show(description: str, fraction: float, text: str) -> None:
-            if description not in known:
-                known[description] = bars.add_task(description, total=1.0)
-            line = f"{description}: {text}" if text else description
-            bars.update(known[description], completed=fraction, description=line)
+        def show(advance: Advance) -> None:
+            name, fraction, words = advance
+            if name not in known:
+                known[name] = bars.add_task(name, total=1.0)
+            bars.update(known[name], completed=fraction, description=f"{name}: {words}" if words else name)
 
         yield show
 
 
 @contextmanager
 def told_progress() -> Iterator[Told]:
-    """Show what is put into the queue that this yields, by whatever process."""
-    with Manager() as manager, shown_progress() as show:
-        told: Told = manager.Queue()
+    """Show what any process puts into the queue that this yields."""
+    with queue_process() as queues, shown_progress() as show:
+        told: Told = queues.Queue()
         listener = Thread(target=_listen, args=(told, show), daemon=True)
         listener.start()
-        try:
-            yield told
-        finally:
-            told.put(None)
-            listener.join()
+        yield told
+        tell(told, None)
+        listener.join()
 
 
-def _listen(told: Told, show: Show) -> None:
-    while (entry := told.get()) is not None:
-        show(*entry)
+def tell(told: Told, advance: Advance | None) -> None:
+    """Put into the queue; if nobody draws any more, work goes on without a bar."""
+    with suppress(OSError, EOFError):
+        told.put(advance)
+
+
+def _listen(told: Told, show: Callable[[Advance], None]) -> None:
+    with suppress(OSError, EOFError):
+        while (advance := told.get()) is not None:
+            show(advance)

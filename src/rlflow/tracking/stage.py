@@ -29,14 +29,14 @@ old ones, and goes on from its checkpoint when it is started again.
 import functools
 import hashlib
 import json
+import logging
 import os
 import shutil
 from collections.abc import Callable, Iterator, Mapping
-from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures import FIRST_EXCEPTION, wait
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property
-from multiprocessing import get_context
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -49,7 +49,8 @@ from rlflow.errors import InputError, RLFlowError
 from rlflow.optimiser import OnProgress
 from rlflow.tracking.composition import complete_graphs, graph_names
 from rlflow.tracking.declaration import StageDeclaration, name_in_round, read_declaration
-from rlflow.tracking.progress import Told, shown_progress, told_progress
+from rlflow.tracking.processes import process_pool
+from rlflow.tracking.progress import Advance, Told, shown_progress, tell, told_progress
 from rlflow.tracking.provenance import source_tags
 from rlflow.tracking.run import Run, numbers, open_run
 from rlflow.tracking.settings import Settings, settings_of
@@ -59,6 +60,7 @@ from rlflow.tracking.store import main_root, open_store
 from rlflow.tracking.sweep import PARENT_VARIABLE
 
 T = TypeVar("T")
+log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -67,8 +69,8 @@ class Stage:
 
     graphs: the names of the graphs by their sections. root: the repository's root, where inputs are. checkpoint: a
     folder that outlives the process until the stage has ended well; it is the same for the same settings, inputs and
-    code. processes: graphs that may be worked on at a time. told: where progress is told, if bars are another
-    process's.
+    code. processes: graphs that may be worked on at a time. told: the queue by which to tell of progress, where another
+    process draws the bars.
     """
 
     declaration: StageDeclaration
@@ -103,14 +105,20 @@ class Stage:
     def graphs_at_once(self, work: Callable[["Stage"], T]) -> dict[str, T]:
         """Do what `each_graph` does, with `processes` graphs at a time, each in a process of its own.
 
-        `work` is a function of a module, or a `partial` of one, and must not measure time.
+        `work` is a function of a module, or a `partial` of one, of which no result depends on time: the seconds that it
+        tells are those of a busy machine. If it fails on one graph, that on the others is brought to its end, whose
+        checkpoints the next run finds.
         """
         processes = min(self.processes, len(self.graphs))
         if processes == 1:
             return self.each_graph(work)
         stages = {name: self._on(section) for section, name in self.graphs.items()}
-        with ProcessPoolExecutor(processes, get_context("spawn")) as pool, told_progress() as told:
+        with told_progress() as told, process_pool(processes) as pool:
             jobs = {name: pool.submit(_worked, work, replace(stage, told=told)) for name, stage in stages.items()}
+            wait(jobs.values(), return_when=FIRST_EXCEPTION)
+            for name, job in jobs.items():
+                if job.done() and job.exception() is not None:
+                    log.error("%s failed on %s: %s", self.declaration.name, name, job.exception())
             return {name: job.result() for name, job in jobs.items()}
 
     def _on(self, section: str) -> "Stage":
@@ -181,10 +189,10 @@ class Stage:
         """Show a progress bar; the function that it yields takes the fraction done and a line of text."""
         told = self.told
         if told is not None:
-            yield lambda fraction, text: told.put((description, fraction, text))
+            yield lambda fraction, text: tell(told, Advance(description, fraction, text))
             return
         with shown_progress() as show:
-            yield lambda fraction, text: show(description, fraction, text)
+            yield lambda fraction, text: show(Advance(description, fraction, text))
 
 
 def _worked(work: Callable[[Stage], T], stage: Stage) -> T:
@@ -220,7 +228,18 @@ def _program(function: Callable[[Stage], None], work: Work) -> Callable[[], None
         root = Path.cwd()
         sweeping = job.mode == RunMode.MULTIRUN
         output_root = Path(job.runtime.output_dir) if sweeping else root
-        run_stage(function, config, root=root, output_root=output_root, overrides=job.overrides.task, work=work)
+        # Jobs of a sweep run beside each other already, and some launchers let none start processes.
+        processes = 1 if sweeping else config.get("processes", 1)
+        overrides = job.overrides.task
+        run_stage(
+            function,
+            config,
+            root=root,
+            output_root=output_root,
+            overrides=overrides,
+            work=work,
+            processes=processes,
+        )
 
     program: Callable[[], None] = hydra.main(version_base="1.3", config_path="../conf", config_name="config")(task)
     return program
@@ -234,10 +253,12 @@ def run_stage(
     output_root: Path,
     overrides: list[str],
     work: Work = _undivided,
+    processes: int = 1,
 ) -> None:
     """Run `function` with what its stage declares, and publish its outputs below `output_root` if it succeeds.
 
-    A worker among several runs `work` instead, of which the checkpoint alone is left.
+    processes: graphs that it may work on at a time. A worker among several runs `work` instead, of which the checkpoint
+    alone is left.
     """
     share = Share(config.get("worker", 0), config.get("workers", 1))
     name_here = name_in_round(function.__name__, config.get("round", ""), root)
@@ -262,7 +283,7 @@ def run_stage(
     name = f"{declaration.name}/{'+'.join(graphs.values())}/{config.seed}"
     parent = os.environ.get(PARENT_VARIABLE)
     with open_run(open_store(), name, parameters=settings, tags=tags, parent_id=parent) as run:
-        stage = Stage(declaration, settings, graphs, root, staging, checkpoint, run, config.get("processes", 1))
+        stage = Stage(declaration, settings, graphs, root, staging, checkpoint, run, processes)
         if share.workers > 1:
             work(stage, share)
             shutil.rmtree(staging, ignore_errors=True)

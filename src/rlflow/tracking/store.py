@@ -32,6 +32,7 @@ class Store:
 
 
 def _reached(uri: str, experiment_id: str) -> Store:
+    """Return the store as a process reaches it that was given it."""
     return Store(uri, MlflowClient(uri), experiment_id)
 
 

@@ -1,0 +1,33 @@
+"""Processes that do a part of a stage's work, and end with it even if it is killed.
+
+    with process_pool(2) as pool:
+        pool.submit(train, "bert")
+
+A process that outlived its stage would go on writing into the folders of the next one.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
+from multiprocessing.managers import SyncManager
+
+from rlflow.runtime.isolation import end_with
+
+
+def process_pool(processes: int) -> ProcessPoolExecutor:
+    """Make a pool of so many processes, to be given functions of modules."""
+    return ProcessPoolExecutor(processes, get_context("spawn"), initializer=_attach, initargs=(os.getpid(),))
+
+
+def queue_process() -> SyncManager:
+    """Start a process whose queues other processes can be given; to be used as a context."""
+    manager = SyncManager(ctx=get_context("spawn"))
+    manager.start(_attach, (os.getpid(),))
+    return manager
+
+
+def _attach(caller: int) -> None:
+    threading.Thread(target=end_with, args=(caller,), daemon=True).start()
