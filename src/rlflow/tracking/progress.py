@@ -22,7 +22,7 @@ from rlflow.tracking.processes import queue_process
 
 
 class Advance(NamedTuple):
-    """How far a piece of work is: its name, the fraction that is done, and a few words more."""
+    """The state of a piece of work: its name, the fraction that is done, and a few words more."""
 
     name: str
     fraction: float
