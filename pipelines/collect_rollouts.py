@@ -16,7 +16,7 @@ from rlflow.cost.base import CostModel
 from rlflow.cost.measured import MeasuredCost
 from rlflow.errors import InputError
 from rlflow.evaluation.results import write_results
-from rlflow.tracking.factories import cost_model_of, each_priced_graph, priced, save_prices
+from rlflow.tracking.factories import cost_model_of, each_priced_graph
 from rlflow.tracking.share import Share
 from rlflow.tracking.stage import Stage, shared_stage
 
@@ -36,10 +36,9 @@ def play(stage: Stage, share: Share) -> None:
 
 @shared_stage(play)
 def collect_rollouts(stage: Stage) -> None:
-    cost_model, keep_prices = priced(stage, stage.input("data/prices/generate_rules.json"))
-    work = partial(_collect, cost_model=cost_model, keep_prices=keep_prices)
-    metrics = each_priced_graph(stage, cost_model, work)
-    save_prices(cost_model, stage.output(f"{stage.data}/prices/collect_rollouts.json"))
+    start = stage.input("data/prices/generate_rules.json")
+    end = stage.output(f"{stage.data}/prices/collect_rollouts.json")
+    metrics = each_priced_graph(stage, start, end, _collect)
     write_results(stage.metrics, metrics)
     stage.report(metrics)
 

@@ -1,7 +1,6 @@
 """Train the policy inside the dream, score it on the real graph, and write down the ways that it takes there."""
 
 from collections.abc import Callable
-from functools import partial
 from typing import Any
 
 from controllers import pooled, tokens
@@ -10,7 +9,7 @@ from rlflow.cost.base import CostModel
 from rlflow.evaluation import figures
 from rlflow.evaluation.results import Figure, write_results
 from rlflow.tracking.curves import Curves
-from rlflow.tracking.factories import each_priced_graph, priced, save_prices
+from rlflow.tracking.factories import each_priced_graph
 from rlflow.tracking.stage import Stage, pipeline_stage
 from rlflow.trajectory import record
 
@@ -27,12 +26,11 @@ CURVES = {
 
 @pipeline_stage
 def train_controller(stage: Stage) -> None:
-    cost_model, keep_prices = priced(stage, stage.input(f"{stage.data}/prices/collect_rollouts.json"))
-    work = partial(_train, cost_model=cost_model, keep_prices=keep_prices)
-    trained = each_priced_graph(stage, cost_model, work)
+    start = stage.input(f"{stage.data}/prices/collect_rollouts.json")
+    end = stage.output(f"{stage.data}/prices/train_controller.json")
+    trained = each_priced_graph(stage, start, end, _train)
     metrics = {graph: found for graph, (found, _) in trained.items()}
     curves = {graph: course for graph, (_, course) in trained.items()}
-    save_prices(cost_model, stage.output(f"{stage.data}/prices/train_controller.json"))
     write_results(stage.metrics, metrics)
     write_results(stage.output(f"{stage.results}/curves.json"), curves)
     figure = stage.output(f"{stage.results}/curves.png")

@@ -2,10 +2,12 @@
 
 import os
 import time
+from collections.abc import Callable
 from multiprocessing import current_process
 
 from omegaconf import OmegaConf
 
+from rlflow.cost.base import CostModel
 from rlflow.errors import RLFlowError
 from rlflow.tracking.progress import Advance, Told, tell
 from rlflow.tracking.stage import Stage
@@ -28,6 +30,12 @@ def worked_by_process(stage: Stage, shift: int) -> dict[str, int | str]:
             on_progress(step / 3, str(step))
     stage.output(f"data/first/{stage.graph}").write_text("done")
     return {"process": os.getpid(), "checkpoint": stage.checkpoint.name, "seed": stage.seed}
+
+
+def priced_by_process(stage: Stage, cost_model: CostModel, keep_prices: Callable[[], None]) -> tuple[int, str]:
+    """Return where prices were asked for, and of which cost model."""
+    keep_prices()
+    return os.getpid(), cost_model.name
 
 
 def failed_at_the_first(stage: Stage) -> None:

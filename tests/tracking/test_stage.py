@@ -10,12 +10,11 @@ from pathlib import Path
 import psutil
 import pytest
 from omegaconf import OmegaConf
-from support.stages import CONFIG, failed_at_the_first, worked_by_process
+from support.stages import CONFIG, failed_at_the_first, priced_by_process, worked_by_process
 
-from rlflow.cost.measured import MeasuredCost, empty_price_list
-from rlflow.cost.pricing import PricingConfig
+from rlflow.cost.measured import empty_price_list
 from rlflow.errors import InputError, RLFlowError
-from rlflow.tracking.factories import each_priced_graph
+from rlflow.tracking.factories import cost_model_of, each_priced_graph
 from rlflow.tracking.share import Share
 from rlflow.tracking.stage import Stage, run_stage
 from rlflow.tracking.store import open_store
@@ -259,20 +258,30 @@ def test_graphs_are_worked_on_at_once_by_processes_of_their_own(project: Path, s
             assert [(one.step, one.value) for one in logged] == [(0, 1.0), (1, 2.0), (2, 3.0)]
 
 
-def test_graphs_whose_prices_are_measured_are_worked_on_one_after_another(project: Path, store_root: Path):
-    declare_second_graph(project)
-    measuring = MeasuredCost("deployed", empty_price_list(threads=1), PricingConfig())
-    seen: list[dict[str, dict[str, int | str]]] = []
+@pytest.mark.parametrize(("kind", "processes"), [("analytic", 2), ("predicted", 2), ("measured", 1)])
+def test_graphs_whose_prices_are_measured_are_worked_on_one_after_another(
+    project: Path, store_root: Path, kind: str, processes: int
+):
+    """Each by a cost model of the kind that is asked for."""
+    declare_second_graph(project, "cost")
+    start = project / "prices.json"
+    empty_price_list(threads=1).save(start)
+    seen: list[dict[str, tuple[int, str]]] = []
 
     def first(stage: Stage) -> None:
-        seen.append(each_priced_graph(stage, measuring, partial(worked_by_process, shift=1)))
+        end = stage.output("data/first/prices.json")
+        seen.append(each_priced_graph(stage, start, end, priced_by_process))
         stage.metrics.write_text("{}")
 
-    config = OmegaConf.merge(CONFIG, TWO_GRAPHS)
+    config = OmegaConf.merge(CONFIG, TWO_GRAPHS, {"cost": {"kind": kind}})
     run_stage(first, config, root=project, output_root=project, overrides=[], processes=2)
     (found,) = seen
     assert list(found) == ["small", "large"]
-    assert {one["process"] for one in found.values()} == {os.getpid()}
+    assert {name for _, name in found.values()} == {cost_model_of({"kind": kind}).name}
+    own = {process for process, _ in found.values()}
+    assert len(own) == processes
+    assert (os.getpid() in own) == (processes == 1)
+    assert (project / "data/first/prices.json").exists()
 
 
 def test_a_process_that_fails_fails_the_stage(project: Path, store_root: Path, caplog: pytest.LogCaptureFixture):
@@ -292,11 +301,9 @@ def test_a_process_that_fails_fails_the_stage(project: Path, store_root: Path, c
     assert run.info.status == "FAILED"
 
 
-def declare_second_graph(project: Path) -> None:
-    declarations = project / "dvc.yaml"
-    declarations.write_text(
-        declarations.read_text().replace("[seed, graph, first]", "[seed, graph, second_graph, first]")
-    )
+def declare_second_graph(project: Path, *more: str) -> None:
+    declarations, sections = project / "dvc.yaml", ", ".join(["seed", "graph", "second_graph", "first", *more])
+    declarations.write_text(declarations.read_text().replace("[seed, graph, first]", f"[{sections}]"))
 
 
 @pytest.mark.slow

@@ -22,6 +22,8 @@ from rlflow.tracking.stage import Stage
 
 T = TypeVar("T")
 Section = Mapping[str, Any]
+PricedWork = Callable[[Stage, CostModel, Callable[[], None]], T]
+"""Work on one graph by a cost model, with the function that keeps its prices."""
 
 
 def model_of(graph: Section) -> ModelProto | Path:
@@ -75,11 +77,23 @@ def priced(stage: Stage, start: Path | None = None) -> tuple[CostModel, Callable
     return cost_model, partial(save_prices, cost_model, kept)
 
 
-def each_priced_graph(stage: Stage, cost_model: CostModel, work: Callable[[Stage], T]) -> dict[str, T]:
-    """Call `work` for all graphs of a stage: at once if no price is measured, since who measures must be alone."""
+def each_priced_graph(stage: Stage, start: Path, end: Path, work: PricedWork[T]) -> dict[str, T]:
+    """Call `work` for all graphs of a stage with a cost model; its results by the graph's name.
+
+    It begins with the prices in the file `start`, and leaves all that it knows in the file `end`. Graphs are worked on
+    at once, by a cost model each, if no price is measured; who measures must be alone.
+    """
+    cost_model, keep_prices = priced(stage, start)
     if isinstance(cost_model, AnalyticCost | PredictedCost):
-        return stage.graphs_at_once(work)
-    return stage.each_graph(work)
+        found = stage.graphs_at_once(partial(_with_own_prices, start=start, work=work))
+    else:
+        found = stage.each_graph(lambda on_graph: work(on_graph, cost_model, keep_prices))
+    save_prices(cost_model, end)
+    return found
+
+
+def _with_own_prices(stage: Stage, start: Path, work: PricedWork[T]) -> T:
+    return work(stage, *priced(stage, start))
 
 
 def save_prices(cost_model: CostModel, path: Path) -> None:
