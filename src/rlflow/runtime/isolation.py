@@ -157,9 +157,17 @@ def end_with(caller: int) -> None:
     A caller may have ended before this process could ask for its parent, and some systems never change that.
     """
     parent = os.getppid()
-    while os.getppid() == parent and psutil.pid_exists(caller):
+    while os.getppid() == parent and _is_alive(caller):
         time.sleep(_CALLER_POLL_S)
     os._exit(1)
+
+
+def _is_alive(process: int) -> bool:
+    """Whether a process runs; one that has ended keeps its number until its own parent has asked what became of it."""
+    try:
+        return bool(psutil.Process(process).status() != psutil.STATUS_ZOMBIE)
+    except psutil.NoSuchProcess:
+        return False
 
 
 def _outcome(function: Callable[..., Any], args: Any, kwargs: Any) -> tuple[bool, Any]:
