@@ -9,6 +9,7 @@ from omegaconf import DictConfig, OmegaConf
 
 from rlflow.agents.tokens.guided_chains import ChainConfig
 from rlflow.agents.tokens.lesson_files import LessonRecord, read, read_records
+from rlflow.agents.tokens.rule_means import RuleMeans
 from rlflow.agents.tokens.token_policy import TokenPolicy
 from rlflow.cli.progress import progress_bar
 from rlflow.tracking.course import units
@@ -40,8 +41,9 @@ def fit(config: DictConfig) -> None:
             on_progress((epoch + 1) / epochs, str(epoch + 1))
 
         started = time.perf_counter()
+        rollouts = read(records, LESSONS)
         model = fit_token_model(
-            read(records, LESSONS),
+            rollouts,
             model_config,
             seed=settings["seed"],
             checkpoint=folder / "fit.pt",
@@ -49,7 +51,8 @@ def fit(config: DictConfig) -> None:
         )
         chains = read_config(ChainConfig, settings["chains"])
         fit_s = time.perf_counter() - started
-        TokenPolicy(model, chains, _trained_on(records, model.arguments.library_hash, fit_s)).save(POLICY)
+        trained_on = _trained_on(records, model.arguments.library_hash, fit_s)
+        TokenPolicy(model, chains, trained_on, RuleMeans.of(rollouts).taken).save(POLICY)
 
 
 def _trained_on(records: list[LessonRecord], library_hash: str, fit_s: float) -> dict[str, Any]:

@@ -87,8 +87,8 @@ class Optimality:
     """The distance of what equality saturation ended with from the cheapest graph that its last e-graph holds.
 
     `proven` says that there is none beyond the relative gap of the extraction. `bound_ms` is a proven lower bound, and
-    `limited_by` what ended the e-graph's growth or its extraction: "nodes", "passes", "time", "solver", or "" if
-    neither had to be ended.
+    `limited_by` what ended the e-graph's growth or its extraction: "nodes", "passes", "uses", "time", "solver", or
+    "" if neither had to be ended.
     """
 
     proven: bool
@@ -219,6 +219,12 @@ class Workspace:
     def expansions_left(self) -> int | None:
         """The expansions that are left of a budget that is not spent; None if there is no limit."""
         return None if self.budget.expansions is None else self.budget.expansions - self.expansions
+
+    @property
+    def evaluations_left(self) -> int | None:
+        """The evaluations that are left of a budget, 0 where more were made; None if there is no limit."""
+        most = self.budget.evaluations
+        return None if most is None else max(0, most - self.effort.rewrites)
 
     @property
     def fraction(self) -> float:

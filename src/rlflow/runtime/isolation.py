@@ -163,7 +163,7 @@ def end_with(caller: int) -> None:
 
 
 def _is_alive(process: int) -> bool:
-    """Whether a process runs; one that has ended keeps its number until its own parent has asked what became of it."""
+    """Tell if a process runs; one that has ended keeps its number until its own parent has asked what became of it."""
     try:
         return bool(psutil.Process(process).status() != psutil.STATUS_ZOMBIE)
     except psutil.NoSuchProcess:

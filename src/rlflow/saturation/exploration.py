@@ -44,6 +44,7 @@ class ExplorationConfig:
     - `max_nodes`: e-nodes after which no match is used any more.
     - `growth`: the same as a multiple of the e-nodes at the beginning; None for no such limit.
     - `max_passes`: passes, wide ones included.
+    - `max_uses`: uses of rules, after which none is used any more; None for no such limit.
     - `filters_cycles`: keep the e-graph free of cycles, at the price of matches that would close one.
     - `filters_twins`: keep one of those applications that differ in constants alone.
 
@@ -56,6 +57,7 @@ class ExplorationConfig:
     max_nodes: int = 5_500
     growth: float | None = 60.0
     max_passes: int = 80
+    max_uses: int | None = None
     filters_cycles: bool = False
     filters_twins: bool = True
 
@@ -64,6 +66,8 @@ class ExplorationConfig:
             raise InputError(f"slack_us cannot be negative: {self.slack_us}; null admits every match at once")
         if self.growth is not None and not self.growth >= 1:
             raise InputError(f"an e-graph cannot shrink: growth is {self.growth}; null is for no such limit")
+        if self.max_uses is not None and not self.max_uses >= 0:
+            raise InputError(f"an exploration cannot use {self.max_uses} rules; null is for no such limit")
         for name, least in {"per_rule": 1, "multi_root_rounds": 0, "max_nodes": 1, "max_passes": 1}.items():
             if not getattr(self, name) >= least:
                 raise InputError(f"an exploration needs a {name} of at least {least}, not {getattr(self, name)}")
@@ -80,7 +84,7 @@ class Exploration:
     """The report of an exploration: what it did, and the size of the e-graph afterwards.
 
     `uses` counts those of each rule by its id. `limited_by` is "" if nothing was left to do, or else "nodes",
-    "passes" or "time".
+    "passes", "uses" or "time".
     """
 
     nodes: int
@@ -183,7 +187,7 @@ class _Run:
 
     def _pass(self, matches: Sequence[EMatch]) -> _Change | None:
         """Use these matches, and return what has changed; None if nothing has."""
-        egraph, first_new, used = self.egraph, self.egraph.next_number, sum(self.uses.values())
+        egraph, first_new, used = self.egraph, self.egraph.next_number, self.uses.total()
         cycle_filter = CycleFilter(egraph) if self.config.filters_cycles else None
         for match in matches:
             if self._is_over():
@@ -196,7 +200,7 @@ class _Run:
             filter_twins(egraph, changed)
         if cycle_filter is not None:
             break_cycles(egraph)
-        if sum(self.uses.values()) == used:
+        if self.uses.total() == used:
             return None
         self.nodes_by_pass.append(len(egraph))
         if len(self.nodes_by_pass) >= self.config.max_passes:
@@ -213,6 +217,8 @@ class _Run:
     def _is_over(self) -> bool:
         if len(self.egraph) >= self.most_nodes:
             self.limited_by = "nodes"
+        elif self.config.max_uses is not None and self.uses.total() >= self.config.max_uses:
+            self.limited_by = "uses"
         return bool(self.limited_by) or self._is_late()
 
     def _is_late(self) -> bool:

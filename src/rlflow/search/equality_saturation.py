@@ -11,6 +11,8 @@ that steps that pay only together need not be found one after another. A round o
 
 and the next round begins from what came out, until nothing is gained.
 
+Each use of a rule counts as an evaluation, and so does each rewrite that makes the graph again.
+
 Invariant: every state is reached by rewrites from the state before it; the e-graph only says which. A result is
 therefore a trajectory like any other. It is never dearer than that of the search that went first, if a rewriter that
 shares could take all of its steps again.
@@ -41,7 +43,7 @@ from rlflow.saturation.matching import EMatcher
 from rlflow.saturation.model_egraph import ModelEGraph
 from rlflow.saturation.prices import NodePrice, NodePrices
 from rlflow.saturation.problem import Solution
-from rlflow.saturation.realisation import realise
+from rlflow.saturation.realisation import Realisation, realise
 from rlflow.saturation.rebuilding import ModelProblem
 from rlflow.saturation.seeding import replay_into
 from rlflow.search.base import Search
@@ -142,17 +144,13 @@ class EqualitySaturation(Search):
     def _realised(self, work: Workspace, start: State, extraction: ModelProblem, solution: Solution) -> State:
         """Return the cheapest state to which rewrites lead that make a solution.
 
-        If no rewrites were found that make an application, the next best solution without it is tried instead.
+        If no rewrites were found that make an application, the next best solution without it is tried instead. The last
+        way, which lacks the least, is followed first, in case evaluations run out.
         """
-        egraph = extraction.egraph
-        used = [use.rule.id for use in (*egraph.uses, *egraph.idle_uses)]
-        best, rewriter = start, SharingRewriter(some_rules(work.rewriter, used))
-        for _ in range(self.attempts):
-            realisation = realise(
-                start.graph, egraph, extraction.chosen(solution), rewriter, lambda: work.is_out_of_time
-            )
+        best, rewriter = start, SharingRewriter(some_rules(work.rewriter, _used(extraction.egraph)))
+        for realisation in reversed(self._realisations(work, start, extraction, solution, rewriter)):
             steps = [(rewriter.rules[place.rule].id, place.location, graph) for place, graph in realisation.steps]
-            state = followed(work, start, steps, work.arrived)
+            state = followed(work, start, steps[: work.evaluations_left], work.arrived)
             best = min((best, *state.path()), key=lambda s: s.runtime_ms)
             logger.debug(
                 "%.4f ms realised, %d missing, %d computed for nothing",
@@ -160,12 +158,23 @@ class EqualitySaturation(Search):
                 len(realisation.missing),
                 len(realisation.superfluous),
             )
-            extraction = extraction.without(realisation.missing)
-            other = self._extracted(work, extraction, None) if realisation.missing and not work.is_spent else None
+        return best
+
+    def _realisations(
+        self, work: Workspace, start: State, extraction: ModelProblem, solution: Solution, rewriter: SharingRewriter
+    ) -> list[Realisation]:
+        """Return the ways to a solution and to those that are tried instead, the last of which may lack nothing."""
+        found = list[Realisation]()
+        while len(found) < self.attempts:
+            chosen = extraction.chosen(solution)
+            found.append(realise(start.graph, extraction.egraph, chosen, rewriter, lambda: work.is_out_of_time))
+            extraction = extraction.without(found[-1].missing)
+            is_to_go_on = found[-1].missing and not work.is_spent
+            other = self._extracted(work, extraction, None) if is_to_go_on else None
             if other is None:
                 break
             solution = other
-        return best
+        return found
 
     def _prices(self, start: State) -> NodePrice:
         """Return the prices of nodes by which an e-graph is explored and solved.
@@ -180,12 +189,15 @@ class EqualitySaturation(Search):
 
     def _explored(self, work: Workspace, egraph: ModelEGraph, matcher: EMatcher) -> Exploration:
         started, uses = time.perf_counter(), len(egraph.uses)
-        share_s = _share(work, _EXPLORING)
+        share_s, config = _share(work, _EXPLORING), self.exploration
+        if work.evaluations_left is not None:
+            most = round(_USING * work.evaluations_left)
+            config = replace(config, max_uses=most if config.max_uses is None else min(most, config.max_uses))
 
         def is_over() -> bool:
             return work.is_out_of_time or (share_s is not None and time.perf_counter() - started >= share_s)
 
-        exploration = explore(egraph, matcher, self.exploration, is_over)
+        exploration = explore(egraph, matcher, config, is_over)
         rewriting_s = time.perf_counter() - started
         work.evaluator.count(Effort(rewrites=len(egraph.uses) - uses, rewriting_s=rewriting_s))
         return exploration
@@ -225,8 +237,15 @@ class EqualitySaturation(Search):
         return min((best, *others), key=lambda s: work.evaluator.runtime_ms(extraction.graph(s, original)))
 
 
+def _used(egraph: ModelEGraph) -> list[str]:
+    """Return the ids of the rules that were used in an e-graph, if only for what was there already."""
+    return [use.rule.id for use in (*egraph.uses, *egraph.idle_uses)]
+
+
 _SEEDING, _EXPLORING, _SOLVING = 0.4, 0.3, 0.5
 """Parts of the time that is left which one stage may take, if the budget is a time."""
+_USING = 0.75
+"""The part of the evaluations that are left which uses of rules may take; the others are for realising a solution."""
 
 
 def _share(work: Workspace, part: float) -> float | None:

@@ -7,10 +7,10 @@ from support.detours import COST, detours, rules_astray
 from support.token_worlds import SMALL
 
 from rlflow.agents.tokens import left_out
-from rlflow.agents.tokens.baselines import RuleMeans
 from rlflow.agents.tokens.left_out import family_of, lessons_without, policy_without, rank_correlation
 from rlflow.agents.tokens.lesson_files import Subject, hold, read_records
 from rlflow.agents.tokens.lessons import Expert, Lesson
+from rlflow.agents.tokens.rule_means import RuleMeans
 from rlflow.agents.tokens.token_policy import TokenPolicy
 from rlflow.errors import InputError
 

@@ -9,14 +9,13 @@ so that the difference to "rlflow" is what V knows. Only their length is the one
 chain that nobody guides costs evaluations and leads nowhere. The folder is that of a policy.
 
 The invariant: neither random order nor the means of rules hold any match for too improbable to be tried.
+Whoever has had no lesson admits every rule to the e-graph.
 """
 
 from __future__ import annotations
 
-import json
-from collections import defaultdict
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -24,20 +23,15 @@ import numpy as np
 import torch
 
 from rlflow.agents.tokens.guided_chains import ChainConfig, GuidedChains, guided_chains
+from rlflow.agents.tokens.rule_means import RuleMeans
 from rlflow.agents.tokens.token_judge import Opinion, TokenJudge, token_states
 from rlflow.agents.tokens.token_policy import TokenPolicy
-from rlflow.atomic_file import written_whole
 from rlflow.cost.base import CostModel
-from rlflow.errors import InputError
 from rlflow.ir.graph import Graph
-from rlflow.representation.token_rollouts import TokenRollouts
 from rlflow.rules.library import Library
 from rlflow.rules.matching.rewriter import Rewriter
-from rlflow.world_model.tokens.diagnostics import rule_means
-from rlflow.world_model.tokens.encoder_fit import edit_operators, token_labels
 from rlflow.world_model.tokens.model import TokenWorldModel
 
-_FILE = "rule_means.json"
 _NEVER = 1e-12  # a probability below which nothing lies
 _LENGTH = 3  # rewrites of a chain; better than 12 for a random order, for means of rules and for an untrained V
 _MOST_SURE = 1e-4  # the distance of a mean from 0 and 1, whose logits are infinite
@@ -56,46 +50,6 @@ class RandomJudge:
         drawn = self._rng.random(len(state.matches))
         nothing = np.zeros_like(drawn)
         return Opinion(state, drawn, nothing, nothing)
-
-
-@dataclass(frozen=True)
-class RuleMeans:
-    """The average of what experts do with the matches of each rule, by its id: as V says it, the same of each match.
-
-    taken: the share of matches that they take; gain: the mean logarithm of what that leads to; saving: what a match
-    saves, in units of prices. Rules that lessons do not show have the mean over rules.
-    """
-
-    taken: Mapping[str, float]
-    gain: Mapping[str, float]
-    saving: Mapping[str, float]
-
-    @classmethod
-    def of(cls, rollouts: TokenRollouts) -> RuleMeans:
-        """Average what V would learn from."""
-        operators = edit_operators(rollouts.tokens, len(rollouts.vocabulary.operators))
-        labels = token_labels(rollouts.episodes, operators)
-        rules = [rollouts.rule_of[place] for place in labels.place.tolist()]
-        return cls(
-            _weighted_means(rules, labels.taken.numpy(), labels.taken_weight.numpy()),
-            _weighted_means(rules, labels.gain.numpy(), labels.gain_weight.numpy()),
-            rule_means(rollouts, rollouts.episodes),
-        )
-
-    @classmethod
-    def load(cls, folder: Path) -> RuleMeans:
-        """Read what `save` wrote. `InputError` if that is not there."""
-        try:
-            return cls(**json.loads((folder / _FILE).read_text(encoding="utf-8")))
-        except (OSError, ValueError, TypeError) as error:
-            raise InputError(
-                f"there are no means of rules in {folder} ({error}): make them with `RuleMeans.of`"
-            ) from None
-
-    def save(self, folder: Path) -> None:
-        """Write them beside a policy."""
-        with written_whole(folder / _FILE) as draft:
-            draft.write_text(json.dumps(asdict(self), indent=1) + "\n", encoding="utf-8")
 
 
 class RuleMeanJudge:
@@ -120,16 +74,18 @@ def chains_random(
 ) -> GuidedChains:
     """Make the search by `RandomJudge`."""
     config = ChainConfig(length=_LENGTH, evaluations=evaluations, least_probability=_NEVER)
-    return guided_chains(partial(RandomJudge, seed), library, rewriter, cost_model, config, seed)
+    return guided_chains(partial(RandomJudge, seed), library, rewriter, cost_model, config, seed, _all(rewriter))
 
 
 def rule_mean(
     library: Library, rewriter: Rewriter, cost_model: CostModel, *, folder: Path, seed: int = 0, evaluations: int = 2000
 ) -> GuidedChains:
     """Make the search by `RuleMeanJudge`. `InputError` if the folder holds no means."""
-    config = ChainConfig(length=_LENGTH, evaluations=evaluations, least_probability=_NEVER)
-    judged_by = partial(RuleMeanJudge, RuleMeans.load(folder))
-    return guided_chains(judged_by, library, rewriter, cost_model, config, seed)
+    usual = ChainConfig(length=_LENGTH, evaluations=evaluations, least_probability=_NEVER)
+    config = replace(usual, admitted_probability=usual.admitted_share)  # what is said of a match is its rule's share
+    means = RuleMeans.load(folder)
+    judged_by = partial(RuleMeanJudge, means)
+    return guided_chains(judged_by, library, rewriter, cost_model, config, seed, means.taken)
 
 
 def untrained(
@@ -141,16 +97,13 @@ def untrained(
         torch.manual_seed(seed)
         model = TokenWorldModel(policy.model.arguments).eval().requires_grad_(False)
     config = replace(policy.chains, length=_LENGTH, evaluations=evaluations)
-    return guided_chains(partial(TokenJudge, model), library, rewriter, cost_model, config, seed)
+    judged_by = partial(TokenJudge, model)
+    return guided_chains(judged_by, library, rewriter, cost_model, config, seed, _all(rewriter))
 
 
-def _weighted_means(rules: list[str], values: np.ndarray, weights: np.ndarray) -> dict[str, float]:
-    """Return the weighted mean of each rule that has any weight."""
-    total, weight = defaultdict[str, float](float), defaultdict[str, float](float)
-    for rule, value, of_value in zip(rules, values.tolist(), weights.tolist(), strict=True):
-        total[rule] += value * of_value
-        weight[rule] += of_value
-    return {rule: total[rule] / weight[rule] for rule in sorted(weight) if weight[rule] > 0}
+def _all(rewriter: Rewriter) -> dict[str, float]:
+    """Return the shares of rules for who knows nothing of them: no rule is kept out of an e-graph unheard."""
+    return {rule.id: 1.0 for rule in rewriter.rules}
 
 
 def _by_rule(means: Mapping[str, float], rules: list[str]) -> np.ndarray:

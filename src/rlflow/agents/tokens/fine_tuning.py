@@ -10,9 +10,10 @@ The invariant: the same policy, lessons, settings and seed give the same policy.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from rlflow.agents.tokens.rule_means import RuleMeans
 from rlflow.agents.tokens.token_policy import TokenPolicy
 from rlflow.representation.token_rollouts import TokenRollouts
 from rlflow.representation.token_shards import merged
@@ -54,4 +55,9 @@ def fine_tuned(
         **policy.trained_on,
         "tuned_on": [*policy.trained_on.get("tuned_on", ()), *rollouts.graphs],
     }
-    return TokenPolicy(model, policy.chains, trained_on)
+    return TokenPolicy(model, policy.chains, trained_on, _greater(policy.shares, RuleMeans.of(rollouts).taken))
+
+
+def _greater(before: Mapping[str, float], after: Mapping[str, float]) -> dict[str, float]:
+    """Return the greater share of each rule: what experts took on some models does not count less for others."""
+    return {rule: max(before.get(rule, 0.0), after.get(rule, 0.0)) for rule in sorted({*before, *after})}

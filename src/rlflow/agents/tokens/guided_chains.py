@@ -1,4 +1,4 @@
-"""Chains of rewrites in the order of what V has learned from experts, each checked on the real graph.
+"""Chains of rewrites in the order of what V has learned from experts, then an e-graph of the rules that it knows of.
 
 Greedy search takes what saves most and so closes ways that open only later: a fused product no longer lets a slice
 pass. This search begins where greedy began. From each state it tries the rewrite that an expert most likely takes, then
@@ -9,10 +9,16 @@ began, the chain is kept. One that gets nowhere is undone, and not tried again w
                                                             then by p among those next to the last steps
     next    the first state on a chain that is cheaper; none: greedy descent, and another climb in another order
 
-The first climbs go by V alone, and price nothing but what they take. They end soon where V knows little; chains that
-look at every price (`search.chains`) follow, from the original again. Climbs with noise come last, until the
-evaluations end. The noise is shared by all matches of a rule: it is the order of kinds of rewrites that leads
-elsewhere, not the order of places.
+A search is
+
+    listen      a climb by V alone, which prices nothing but what it takes; what V says on its way is remembered
+    saturate    an e-graph of the original and of the best so far, by the rules that V likes (`rule_guard`)
+    price       chains that look at every price (`search.chains`), from the original again, where V may know little
+    climb       in the other orders, and then with noise, until the evaluations end
+
+An e-graph finds what no order of chains does, but by all rules it is mostly full of what leads nowhere. The noise of
+climbs is shared by all matches of a rule: it is the order of kinds of rewrites that leads elsewhere, not the order of
+places.
 
 The invariant: what is returned is never dearer than what greedy search finds, whose result is the first candidate.
 """
@@ -20,7 +26,7 @@ The invariant: what is returned is never dearer than what greedy search finds, w
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
@@ -28,7 +34,8 @@ from typing import NamedTuple
 import numpy as np
 
 from rlflow.agents.tokens.preference import ORDERS, Preference
-from rlflow.agents.tokens.token_judge import Judge, JudgeOf, Opinion
+from rlflow.agents.tokens.rule_guard import RuleGuard
+from rlflow.agents.tokens.token_judge import JudgeOf, Opinion
 from rlflow.cost.base import CostModel
 from rlflow.errors import InputError
 from rlflow.ir.graph import Graph
@@ -39,6 +46,7 @@ from rlflow.rules.matching.rewriter import Location, Rewriter
 from rlflow.rules.matching.sharing import SharingRewriter
 from rlflow.search.base import Search
 from rlflow.search.chains import Chains
+from rlflow.search.equality_saturation import EqualitySaturation, equality_saturation
 from rlflow.search.greedy import Greedy, descend, enough_ms, saves
 from rlflow.search.locality import Surroundings, surroundings_in
 from rlflow.search.seeding import seeded
@@ -46,6 +54,8 @@ from rlflow.search.seeding import seeded
 _NEAR = 4  # edges: what lies farther from a chain's first step hardly ever changes where it leads
 _TRIES = 4  # continuations of a chain of which the first that leads to a new graph is taken
 _IDLE = 20  # climbs in a row that carry out no rewrite, after which none is expected to
+_ROUNDS = 2  # of an e-graph: by the shipped rules first, by all that are admitted around what came out
+_SOLVER = {"time_s": None, "nodes": 200}  # limits of an extraction, of which no clock is one
 
 
 @dataclass(frozen=True)
@@ -55,7 +65,10 @@ class ChainConfig:
     - `length`: rewrites of a chain at most; `least_probability`: below it, a rewrite is not tried.
     - `failure_penalty`: taken off the logit of a first step each time that a chain from one that looks like it failed.
     - `orders`: of first steps (`preference.ORDERS`), one climb each without noise; later climbs draw one of them.
-    - `by_price`: of the evaluations that are left after those climbs, the share of the chains that look at prices.
+    - `listening`: the share of the evaluations after which the first climb ends.
+    - `saturation`: of those that are left then, the share of the e-graph. It admits rules of which V gives a match at
+      least `admitted_probability`, and unheard-of ones of whose matches experts took at least `admitted_share`.
+    - `by_price`: of those that are left then, the share of the chains that look at prices.
     - `noise`: scales of the noise of which later climbs draw one; `from_start`: the share of them that begins at the
       original, the others on the best way so far; `evaluations_per_climb`: rewrites after which such a climb ends.
     - `evaluations`: rewrites carried out after which the search ends, those of greedy search aside.
@@ -65,6 +78,10 @@ class ChainConfig:
     least_probability: float = 0.02
     failure_penalty: float = 3.0
     orders: tuple[str, ...] = ("confident", "patient", "far_sighted")
+    listening: float = 0.2
+    saturation: float = 1.0
+    admitted_probability: float = 0.2
+    admitted_share: float = 0.02
     by_price: float = 0.5
     noise: tuple[float, ...] = (1.0, 2.0, 3.0)
     from_start: float = 0.7
@@ -89,10 +106,10 @@ class ChainConfig:
 
 
 class _Climbing(NamedTuple):
-    """One search: the workspace, whose budget ends it, and whose opinion counts."""
+    """One search: the workspace, whose budget ends it, and whose opinion counts, which is remembered rule by rule."""
 
     work: Workspace
-    judge: Judge
+    judge: RuleGuard
 
 
 @dataclass
@@ -118,12 +135,14 @@ class GuidedChains(Search):
     """Ends with its evaluations or the budget, or where no rewrite is probable enough to be tried.
 
     The rewriter must share, as that of the experts did. `judged_by` makes whoever has an opinion: V (`TokenJudge`), or
-    what V is compared with.
+    what V is compared with; `shares` is what lessons tell of rules, by their ids.
     """
 
     judged_by: JudgeOf
     greedy: Search
+    saturation: EqualitySaturation
     chains: Search
+    shares: Mapping[str, float] = field(default_factory=dict)
     config: ChainConfig = field(default_factory=ChainConfig)
     seed: int = 0
     name: str = "rlflow"
@@ -137,7 +156,8 @@ class GuidedChains(Search):
         best = min(state, seeded(work, self.greedy, work.budget), key=lambda s: s.runtime_ms)
         if self.config.evaluations < 1:
             return best
-        climbing = _Climbing(work, self.judged_by(state.graph, work.rewriter, self.cost_model))
+        judge = self.judged_by(state.graph, work.rewriter, self.cost_model)
+        climbing = _Climbing(work, RuleGuard(judge, work.rewriter.rules, self.shares))
         with _at_most(self.config.evaluations, work):
             return self._best(climbing, state, best, on_progress)
 
@@ -159,27 +179,34 @@ class GuidedChains(Search):
         return best
 
     def _found(self, number: int, climbing: _Climbing, start: State, best: State, rng: np.random.Generator) -> State:
-        """Return where the climb of this number ends."""
-        work, config, quiet = climbing.work, self.config, np.zeros(len(self.rewriter.rules))
-        if number < len(config.orders):
-            return descend(work, self._climbed(climbing, start, Preference(config.orders[number], quiet)))
-        if number == len(config.orders):
-            return self._chained_by_price(work, start)
-        noise = float(rng.choice(config.noise)) * rng.gumbel(size=quiet.shape)
+        """Return where the climb of this number ends, or the search that takes its turn."""
+        work, config = climbing.work, self.config
+        if number == 0:
+            return _with_a_share(
+                config.listening, work, start, lambda: self._climbed_quietly(climbing, start, config.orders[0])
+            )
+        if number == 1:
+            return _with_a_share(config.saturation, work, best, lambda: self._saturated(climbing, best))
+        if number == 2:
+            return _with_a_share(config.by_price, work, start, lambda: self.chains.improve(work, start))
+        if number < len(config.orders) + 2:
+            return self._climbed_quietly(climbing, start, config.orders[number - 2])
+        noise = float(rng.choice(config.noise)) * rng.gumbel(size=len(self.rewriter.rules))
         path = best.path()
         begin = start if rng.random() < config.from_start else path[int(rng.integers(len(path)))]
         with _at_most(config.evaluations_per_climb, work):
             climbed = self._climbed(climbing, begin, Preference(str(rng.choice(config.orders)), noise))
         return descend(work, climbed)
 
-    def _chained_by_price(self, work: Workspace, start: State) -> State:
-        """Return what chains that look at every price make of the start with their share of the evaluations."""
-        left = (work.budget.evaluations or 0) - work.effort.rewrites
-        share = round(self.config.by_price * left)
-        if share < 1:
-            return start
-        with _at_most(share, work):
-            return self.chains.improve(work, start)
+    def _climbed_quietly(self, climbing: _Climbing, start: State, order: str) -> State:
+        """Return where a climb without noise ends."""
+        quiet = np.zeros(len(self.rewriter.rules))
+        return descend(climbing.work, self._climbed(climbing, start, Preference(order, quiet)))
+
+    def _saturated(self, climbing: _Climbing, best: State) -> State:
+        """Return what an e-graph of the workspace's start finds by the rules of which V was heard to think well."""
+        rules = climbing.judge.admitted(self.config.admitted_probability, self.config.admitted_share)
+        return replace(self.saturation, rewriter=SharingRewriter(rules)).improve(climbing.work, best)
 
     def _climbed(self, climbing: _Climbing, state: State, preference: Preference) -> State:
         """Take one chain after another, each of which ends at a cheaper graph, until none does."""
@@ -258,14 +285,30 @@ def _at_most(evaluations: int, work: Workspace) -> Iterator[None]:
         work.budget = budget
 
 
+def _with_a_share(share: float, work: Workspace, otherwise: State, search: Callable[[], State]) -> State:
+    """Let a search carry out this share of the rewrites that are left; if that is less than one, return `otherwise`."""
+    evaluations = round(share * (work.evaluations_left or 0))
+    if evaluations < 1:
+        return otherwise
+    with _at_most(evaluations, work):
+        return search()
+
+
 def guided_chains(
-    judged_by: JudgeOf, library: Library, rewriter: Rewriter, cost_model: CostModel, config: ChainConfig, seed: int = 0
+    judged_by: JudgeOf,
+    library: Library,
+    rewriter: Rewriter,
+    cost_model: CostModel,
+    config: ChainConfig,
+    seed: int = 0,
+    shares: Mapping[str, float] | None = None,
 ) -> GuidedChains:
-    """Make the search with the rules of a rewriter, which need not share."""
+    """Make the search with the rules of a rewriter, which need not share. shares: what lessons tell of rules."""
     greedy = Greedy(library, Rewriter(rewriter.rules), cost_model)
     sharing = rewriter if isinstance(rewriter, SharingRewriter) else SharingRewriter(rewriter.rules)
+    saturation = equality_saturation(library, sharing, cost_model, before=None, rounds=_ROUNDS, limits=_SOLVER)
     chains = Chains(library, sharing, cost_model)
-    return GuidedChains(library, sharing, cost_model, judged_by, greedy, chains, config, seed)
+    return GuidedChains(library, sharing, cost_model, judged_by, greedy, saturation, chains, shares or {}, config, seed)
 
 
 def _likely(opinion: Opinion, order: np.ndarray, least: float) -> Iterator[int]:

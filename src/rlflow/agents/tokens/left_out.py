@@ -20,9 +20,9 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from rlflow.agents.tokens.baselines import RuleMeans
 from rlflow.agents.tokens.guided_chains import ChainConfig
 from rlflow.agents.tokens.lesson_files import LessonRecord, read, read_records
+from rlflow.agents.tokens.rule_means import RuleMeans
 from rlflow.agents.tokens.token_policy import FILE, TokenPolicy
 from rlflow.errors import InputError
 from rlflow.world_model.tokens.birth_memory import BirthMemory
@@ -70,12 +70,13 @@ def policy_without(
     rollouts = read(records, lessons)
     model = fit_token_model(rollouts, config, seed=seed)
     place.mkdir(parents=True, exist_ok=True)
-    RuleMeans.of(rollouts).save(place)
+    means = RuleMeans.of(rollouts)
+    means.save(place)
     if config.epochs:
         sets = birth_sets(rollouts.episodes, config.largest_birth_set).sets
         BirthMemory.of(rollouts.tokens, model.read(rollouts), sets).save(place)
     fit_s = time.perf_counter() - started
-    TokenPolicy(model, ChainConfig(), _trained_on(records, seed, fit_s)).save(place)
+    TokenPolicy(model, ChainConfig(), _trained_on(records, seed, fit_s), means.taken).save(place)
     return place
 
 

@@ -139,7 +139,7 @@ def planned(
     least = float(np.log(probability) - np.log1p(-probability))
     planner = Planner(policy.model, births.keys, known, config, least, seed)
     chains = replace(policy.chains, evaluations=evaluations)
-    return guided_chains(planner.judge, library, rewriter, cost_model, chains, seed)
+    return guided_chains(planner.judge, library, rewriter, cost_model, chains, seed, policy.shares)
 
 
 def _numbers(keys: Sequence[bytes]) -> dict[bytes, int]:

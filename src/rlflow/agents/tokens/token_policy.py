@@ -32,17 +32,22 @@ from rlflow.world_model.tokens.model import TokenWorldModel
 
 FILE = "policy.json"
 SHIPPED = "rlflow.agents.shipped"
-_VERSION = 1
+_VERSION = 2
 _WEIGHTS = "world_model.safetensors"
+_DECIMALS = 4  # of a share of matches
 
 
 @dataclass(frozen=True)
 class TokenPolicy:
-    """A world model over match tokens, the settings of the chains that it guides, and what it was trained on."""
+    """A world model over match tokens, the settings of the chains that it guides, and what it was trained on.
+
+    shares: by the ids of rules, the share of their matches that experts took in lessons.
+    """
 
     model: TokenWorldModel
     chains: ChainConfig
     trained_on: Mapping[str, Any] = field(default_factory=dict)
+    shares: Mapping[str, float] = field(default_factory=dict)
 
     def search(
         self,
@@ -58,7 +63,8 @@ class TokenPolicy:
         The rules are the rewriter's. `InputError` for a setting that there is not.
         """
         settings = read_config(ChainConfig, _as_settings({**asdict(self.chains), **chains}))
-        return guided_chains(partial(TokenJudge, self.model), library, rewriter, cost_model, settings, seed)
+        judged_by = partial(TokenJudge, self.model)
+        return guided_chains(judged_by, library, rewriter, cost_model, settings, seed, self.shares)
 
     def save(self, folder: Path) -> None:
         """Write the files of a policy, each whole or not at all; equal policies give equal bytes."""
@@ -68,6 +74,7 @@ class TokenPolicy:
             "weights_sha256": _digest(folder / _WEIGHTS),
             "chains": _own(self.chains),
             "trained_on": self.trained_on,
+            "shares": {rule: round(share, _DECIMALS) for rule, share in sorted(self.shares.items())},
         }
         with written_whole(folder / FILE) as draft:
             draft.write_text(json.dumps(content, indent=1, allow_nan=False) + "\n", encoding="utf-8")
@@ -83,13 +90,14 @@ class TokenPolicy:
                     "`make policy`"
                 )
             expected, trained_on = content["weights_sha256"], dict(content["trained_on"])
+            shares = dict(content["shares"])
             chains = read_config(ChainConfig, _as_settings(content["chains"]))
             digest = _digest(folder / _WEIGHTS)
         except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
             raise InputError(f"there is no policy in {folder} ({error}): make it with `make policy`") from None
         if digest != expected:
             raise InputError(f"{folder / _WEIGHTS} is not the file that {FILE} describes: make both again")
-        return cls(TokenWorldModel.load(folder), chains, trained_on)
+        return cls(TokenWorldModel.load(folder), chains, trained_on, shares)
 
 
 def shipped() -> TokenPolicy:

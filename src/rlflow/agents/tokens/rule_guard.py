@@ -1,0 +1,51 @@
+"""The rules that an e-graph admits: those of which an expert likely takes a match somewhere.
+
+An e-graph of a whole model outgrows every limit by all rules, most of which lead nowhere on the graph at hand. Whoever
+guides chains is therefore listened to:
+
+    guard = RuleGuard(judge, rules, shares)
+    guard.of(graph)                                the judge's opinion, of which the guard remembers the most
+    guard.admitted(least_probability=0.2, least_share=0.02)
+
+Of a rule that had a match in a graph that was judged, the most that was said of any match counts. Many rules have none
+before others were used; of these counts what was seen in lessons, the share of their matches that experts took.
+
+The invariant: a rule that was neither heard of nor seen in a lesson is not admitted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from rlflow.agents.tokens.token_judge import Judge, Opinion
+from rlflow.ir.graph import Graph
+from rlflow.rules.rule import Rule
+
+
+class RuleGuard:
+    """A judge that passes on what another one says, and remembers the most that it said of a match of each rule.
+
+    shares: by the ids of rules, the share of their matches that experts took in lessons.
+    """
+
+    def __init__(self, judge: Judge, rules: Sequence[Rule], shares: Mapping[str, float]) -> None:
+        self._judge, self._rules, self._shares = judge, rules, shares
+        self._most_taken = np.full(len(rules), -np.inf)
+
+    def of(self, graph: Graph) -> Opinion:
+        """Ask the judge."""
+        opinion = self._judge.of(graph)
+        rules = [location.rule for location, _ in opinion.state.matches]
+        np.maximum.at(self._most_taken, rules, opinion.taken)
+        return opinion
+
+    def admitted(self, least_probability: float, least_share: float) -> list[Rule]:
+        """Return the rules that were said to be taken with this probability, or, unheard of, have this share."""
+        least = np.log(least_probability) - np.log1p(-least_probability)
+        return [
+            rule
+            for rule, taken in zip(self._rules, self._most_taken, strict=True)
+            if (taken >= least if taken > -np.inf else self._shares.get(rule.id, 0.0) >= least_share)
+        ]

@@ -1,0 +1,76 @@
+"""The average of what experts do with the matches of a rule, without a network.
+
+    means = RuleMeans.of(rollouts)
+    means.taken["linear-0bf8bb9e09aa"]                 the share of its matches that experts took
+    means.save(folder), RuleMeans.load(folder)
+
+It is what V is compared with (`baselines`), and says of rules that V has not met on a graph if an e-graph should admit
+them (`rule_guard`).
+"""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import numpy as np
+
+from rlflow.atomic_file import written_whole
+from rlflow.errors import InputError
+from rlflow.representation.token_rollouts import TokenRollouts
+from rlflow.world_model.tokens.diagnostics import rule_means
+from rlflow.world_model.tokens.encoder_fit import edit_operators, token_labels
+
+_FILE = "rule_means.json"
+
+
+@dataclass(frozen=True)
+class RuleMeans:
+    """The average of what experts do with the matches of each rule, by its id: as V says it, the same of each match.
+
+    taken: the share of matches that they take; gain: the mean logarithm of what that leads to; saving: what a match
+    saves, in units of prices. Rules that lessons do not show have the mean over rules.
+    """
+
+    taken: Mapping[str, float]
+    gain: Mapping[str, float]
+    saving: Mapping[str, float]
+
+    @classmethod
+    def of(cls, rollouts: TokenRollouts) -> RuleMeans:
+        """Average what V would learn from."""
+        operators = edit_operators(rollouts.tokens, len(rollouts.vocabulary.operators))
+        labels = token_labels(rollouts.episodes, operators)
+        rules = [rollouts.rule_of[place] for place in labels.place.tolist()]
+        return cls(
+            _weighted_means(rules, labels.taken.numpy(), labels.taken_weight.numpy()),
+            _weighted_means(rules, labels.gain.numpy(), labels.gain_weight.numpy()),
+            rule_means(rollouts, rollouts.episodes),
+        )
+
+    @classmethod
+    def load(cls, folder: Path) -> RuleMeans:
+        """Read what `save` wrote. `InputError` if that is not there."""
+        try:
+            return cls(**json.loads((folder / _FILE).read_text(encoding="utf-8")))
+        except (OSError, ValueError, TypeError) as error:
+            raise InputError(
+                f"there are no means of rules in {folder} ({error}): make them with `RuleMeans.of`"
+            ) from None
+
+    def save(self, folder: Path) -> None:
+        """Write them beside a policy."""
+        with written_whole(folder / _FILE) as draft:
+            draft.write_text(json.dumps(asdict(self), indent=1) + "\n", encoding="utf-8")
+
+
+def _weighted_means(rules: list[str], values: np.ndarray, weights: np.ndarray) -> dict[str, float]:
+    """Return the weighted mean of each rule that has any weight."""
+    total, weight = defaultdict[str, float](float), defaultdict[str, float](float)
+    for rule, value, of_value in zip(rules, values.tolist(), weights.tolist(), strict=True):
+        total[rule] += value * of_value
+        weight[rule] += of_value
+    return {rule: total[rule] / weight[rule] for rule in sorted(weight) if weight[rule] > 0}
