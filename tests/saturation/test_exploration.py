@@ -85,7 +85,13 @@ def test_operators_are_put_in_another_order_only_in_wide_passes() -> None:
 
 @pytest.mark.parametrize(
     ("limits", "expected"),
-    [({}, ""), ({"max_nodes": 60}, "nodes"), ({"max_passes": 2}, "passes"), ({"is_over": True}, "time")],
+    [
+        ({}, ""),
+        ({"max_nodes": 60}, "nodes"),
+        ({"max_passes": 2}, "passes"),
+        ({"max_uses": 7}, "uses"),
+        ({"is_over": True}, "time"),
+    ],
 )
 def test_a_limit_ends_it_and_is_told(limits: dict, expected: str) -> None:
     is_over = "is_over" in limits
@@ -96,6 +102,15 @@ def test_a_limit_ends_it_and_is_told(limits: dict, expected: str) -> None:
     assert explored.limited_by == expected
     assert explored.nodes == len(egraph)
     assert sum(explored.uses.values()) == len(egraph.uses)
+
+
+@pytest.mark.parametrize("most", [0, 1, 7])
+def test_rules_are_used_so_often_and_no_more(most: int) -> None:
+    """Without the limit they would be used more often."""
+    graph = small_bert()
+    unlimited = explore(ModelEGraph.from_graph(graph), matcher(header=graph.header), ExplorationConfig())
+    limited = explore(ModelEGraph.from_graph(graph), matcher(header=graph.header), ExplorationConfig(max_uses=most))
+    assert sum(limited.uses.values()) == most < sum(unlimited.uses.values())
 
 
 def test_saturated_means_that_nothing_new_is_left_within_the_slack() -> None:
@@ -182,7 +197,15 @@ def test_tensats_settings_use_every_match_and_keep_no_cycle() -> None:
 
 
 @pytest.mark.parametrize(
-    "setting", [{"slack_us": -1.0}, {"per_rule": 0}, {"multi_root_rounds": -1}, {"max_nodes": 0}, {"max_passes": 0}]
+    "setting",
+    [
+        {"slack_us": -1.0},
+        {"per_rule": 0},
+        {"multi_root_rounds": -1},
+        {"max_nodes": 0},
+        {"max_passes": 0},
+        {"max_uses": -1},
+    ],
 )
 def test_a_setting_out_of_range_is_refused(setting: dict) -> None:
     with pytest.raises(InputError, match=next(iter(setting))):

@@ -278,3 +278,17 @@ def test_without_a_search_before_it_what_costs_nothing_is_realised(tiny):
     assert found.optimality.proven
     assert found.optimality.gap_percent == pytest.approx(0.0, abs=1e-6)
     assert found.best_ms < 0.5 * found.start_ms
+
+
+@pytest.mark.parametrize("left", [1, 40, 100])
+def test_evaluations_are_kept_to(decoder, left: int):
+    """Uses of rules and rewrites that make the graph again are evaluations; without the limit there would be more.
+
+    The expansion in which they run out goes on to its end (`Budget`): at most all matches of a graph.
+    """
+    greedy, unlimited = _greedy(decoder), _method().optimise(decoder, WITHOUT_LIMIT)
+    most = greedy.effort.rewrites + left
+    assert unlimited.effort.rewrites > most
+    found = _method().optimise(decoder, Budget(evaluations=most))
+    assert found.effort.rewrites <= most + sum(SHARING.matches(decoder).counts)
+    assert found.best_ms <= greedy.best_ms

@@ -67,7 +67,9 @@ class ExplorationConfig:
         if self.growth is not None and not self.growth >= 1:
             raise InputError(f"an e-graph cannot shrink: growth is {self.growth}; null is for no such limit")
         if self.max_uses is not None and not self.max_uses >= 0:
-            raise InputError(f"an exploration cannot use {self.max_uses} rules; null is for no such limit")
+            raise InputError(
+                f"an exploration cannot use rules {self.max_uses} times (max_uses); null is for no such limit"
+            )
         for name, least in {"per_rule": 1, "multi_root_rounds": 0, "max_nodes": 1, "max_passes": 1}.items():
             if not getattr(self, name) >= least:
                 raise InputError(f"an exploration needs a {name} of at least {least}, not {getattr(self, name)}")

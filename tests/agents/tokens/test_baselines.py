@@ -12,14 +12,14 @@ from torch.nn.utils import parameters_to_vector
 from rlflow.agents.tokens.baselines import (
     RandomJudge,
     RuleMeanJudge,
-    RuleMeans,
     chains_random,
     rule_mean,
     untrained,
 )
 from rlflow.agents.tokens.guided_chains import ChainConfig, GuidedChains
+from rlflow.agents.tokens.rule_guard import RuleGuard
+from rlflow.agents.tokens.rule_means import RuleMeans
 from rlflow.agents.tokens.token_policy import TokenPolicy
-from rlflow.errors import InputError
 from rlflow.optimiser import Budget
 from rlflow.rules.matching.rewriter import Rewriter
 from rlflow.rules.matching.sharing import SharingRewriter
@@ -67,18 +67,6 @@ def test_a_random_order_is_another_each_time_and_the_same_for_a_seed():
     assert not opinion.gain.any()
 
 
-def test_means_are_those_of_what_the_expert_did(means: RuleMeans):
-    """Of one match of each of the two rules at its time, he took it; of the rules that lead astray, none."""
-    out, into = RULES.get(OUT).id, RULES.get(INTO).id
-    astray = {rule.id for rule in RULES.rules} - {out, into}
-    assert means.taken[out] == means.taken[into] == 1.0
-    assert {means.taken[rule] for rule in astray & means.taken.keys()} == {0.0}
-    assert astray & means.taken.keys()
-    assert set(means.gain) == {out, into}
-    assert means.gain[into] > 0
-    assert means.saving[into] > 0 > means.saving[out]
-
-
 def test_matches_of_a_rule_are_judged_alike(means: RuleMeans):
     graph = detours(PLACES)
     opinion = RuleMeanJudge(means, graph, REWRITER, COST).of(graph)
@@ -107,13 +95,6 @@ def _told(opinion):
     return opinion.state.matches, opinion.taken
 
 
-def test_means_are_found_again(means: RuleMeans, tmp_path: Path):
-    means.save(tmp_path)
-    assert RuleMeans.load(tmp_path) == means
-    with pytest.raises(InputError, match="there are no means of rules in"):
-        RuleMeans.load(tmp_path / "elsewhere")
-
-
 def test_all_of_them_find_what_can_be_found(folder: Path):
     """With evaluations enough, and no chains by price: none refuses a way of which the first step costs something."""
     parts = (RULES, Rewriter(RULES.rules), COST)
@@ -124,7 +105,7 @@ def test_all_of_them_find_what_can_be_found(folder: Path):
         untrained(*parts, folder=folder, evaluations=300),
     )
     for search in searches:
-        alone = replace(search, config=replace(search.config, by_price=0.0))
+        alone = replace(search, config=replace(search.config, by_price=0.0, saturation=0.0))
         found = alone.optimise(detours(PLACES), Budget())
         assert found.best_ms == best_ms < found.start_ms
 
@@ -142,3 +123,19 @@ def test_an_untrained_network_is_the_policy_s_with_other_weights(folder: Path):
     assert not np.array_equal(weights[0], weights[2])
     assert not np.array_equal(weights[0], weights[3])
     assert one.config.orders == trained.chains.orders
+
+
+def test_who_has_had_no_lesson_keeps_no_rule_out_of_an_e_graph(folder: Path, means: RuleMeans):
+    """And the means of rules those alone that experts left alone."""
+    parts, all_of_them = (RULES, REWRITER, COST), [rule.id for rule in RULES.rules]
+    admitted = {}
+    searches = (chains_random(*parts), untrained(*parts, folder=folder), rule_mean(*parts, folder=folder))
+    for name, search in zip(("random", "untrained", "means"), searches, strict=True):
+        config = search.config
+        guard = RuleGuard(search.judged_by(detours(1), REWRITER, COST), RULES.rules, search.shares)
+        admitted[name] = [rule.id for rule in guard.admitted(config.admitted_probability, config.admitted_share)]
+        guard.of(detours(1))
+        heard = [rule.id for rule in guard.admitted(config.admitted_probability, config.admitted_share)]
+        assert name != "means" or heard == admitted[name], "of matches it says the same as of their rules"
+    assert admitted["random"] == admitted["untrained"] == all_of_them
+    assert admitted["means"] == [rule for rule in all_of_them if means.taken.get(rule, 0.0) > 0] != all_of_them

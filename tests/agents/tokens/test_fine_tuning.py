@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 import torch
-from support.detours import INTO, OUT, detour_process, detours, rules_astray, walked
+from support.detours import ASTRAY, INTO, OUT, detour_process, detours, rules_astray, walked
 from support.taught import lessons_of, untaught
 
 from rlflow.agents.tokens.fine_tuning import TuningConfig, fine_tuned
@@ -20,7 +20,8 @@ CONFIG = TuningConfig(encoder_epochs=150, encoder_learning_rate=1e-2)
 
 @pytest.fixture(scope="module")
 def policy() -> TokenPolicy:
-    return TokenPolicy(untaught(detour_process(1, RULES)), ChainConfig(length=3), {"lessons": 7})
+    shares = {RULES.get(OUT).id: 0.25, RULES.get(ASTRAY[0]).id: 0.5, "another": 0.75}
+    return TokenPolicy(untaught(detour_process(1, RULES)), ChainConfig(length=3), {"lessons": 7}, shares)
 
 
 @pytest.fixture(scope="module")
@@ -44,6 +45,13 @@ def test_the_rest_of_the_policy_stays(policy: TokenPolicy, lesson: TokenRollouts
     assert tuned.trained_on == {"lessons": 7, "tuned_on": ["taught"]}
     assert tuned.model.arguments.config.encoder_width == policy.model.arguments.config.encoder_width
     assert fine_tuned(tuned, [lesson], CONFIG, seed=0).trained_on["tuned_on"] == ["taught", "taught"]
+
+
+def test_a_rule_keeps_the_greater_share(policy: TokenPolicy, lesson: TokenRollouts):
+    """Of what was taken before, or in the new lesson, in which the expert took every match of the way out."""
+    shares = fine_tuned(policy, [lesson], CONFIG, seed=0).shares
+    assert shares[RULES.get(OUT).id] == shares[RULES.get(INTO).id] == 1.0
+    assert (shares[RULES.get(ASTRAY[0]).id], shares["another"]) == (0.5, 0.75)
 
 
 def test_the_same_lessons_give_the_same_policy(policy: TokenPolicy, lesson: TokenRollouts):

@@ -1,6 +1,6 @@
 """Chains in the order of what V has learned: never worse than greedy search, and as good as the expert it knows."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 
@@ -10,25 +10,27 @@ from support.taught import taught_by, untaught
 from support.token_worlds import small_graph
 from support.walks import LIBRARY
 
-from rlflow.agents.tokens.guided_chains import ChainConfig, GuidedChains
+from rlflow import zoo
+from rlflow.agents.tokens.guided_chains import ChainConfig, GuidedChains, guided_chains
 from rlflow.agents.tokens.token_judge import TokenJudge
 from rlflow.cost.analytic import AnalyticCost
 from rlflow.errors import InputError
 from rlflow.ir.graph import Graph
+from rlflow.onnx_io import from_onnx
 from rlflow.optimiser import Budget, OptimisationResult
 from rlflow.rules.library import Library
 from rlflow.rules.matching.match import Match
 from rlflow.rules.matching.rewriter import Rewriter
 from rlflow.rules.matching.sharing import SharingRewriter
 from rlflow.rules.rule import Rule
-from rlflow.search.chains import Chains
 from rlflow.search.greedy import Greedy
 from rlflow.trajectory.replay import replay
 from rlflow.world_model.tokens.model import TokenWorldModel
 
 PLACES = 3
 WIDTH = 6  # of chains: what the expansion in which evaluations end may go beyond them
-ONCE = ChainConfig(evaluations=200, orders=("confident",), by_price=0.0)
+ONCE = ChainConfig(evaluations=200, orders=("confident",), listening=1.0, saturation=0.0, by_price=0.0)
+ALL = {rule.id: 1.0 for rule in LIBRARY.rules}
 
 
 @pytest.fixture(scope="module")
@@ -49,12 +51,11 @@ def search(
     rewriter: Rewriter | None = None,
     cost: AnalyticCost = COST,
     seed: int = 0,
+    shares: Mapping[str, float] | None = None,
 ) -> GuidedChains:
     library = library or rules_astray()
-    greedy, sharing = Greedy(library, Rewriter(library.rules), cost), rewriter or SharingRewriter(library.rules)
-    return GuidedChains(
-        library, sharing, cost, partial(TokenJudge, model), greedy, Chains(library, sharing, cost), config, seed
-    )
+    sharing = rewriter or SharingRewriter(library.rules)
+    return guided_chains(partial(TokenJudge, model), library, sharing, cost, config, seed, shares)
 
 
 def greedy_on(graph: Graph, library: Library, cost: AnalyticCost = COST) -> OptimisationResult:
@@ -177,6 +178,25 @@ def test_where_nothing_is_probable_chains_by_price_find_the_way(ignorant: TokenW
     assert found.best_ms == best_ms
 
 
+def test_an_e_graph_finds_what_chains_do_not_and_only_by_rules_that_are_admitted(ignorant: TokenWorldModel):
+    """On a decoder that reads one token, after hardly a climb; without a rule that is admitted it has nothing to do."""
+    sizes = {"layers": 1, "hidden": 256, "heads": 4, "intermediate": 512, "vocabulary": 50}
+    graph, cost = from_onnx(zoo.build("t5_decoder", **sizes, head="last")), AnalyticCost()
+    greedy = greedy_on(graph, LIBRARY, cost)
+    alone = replace(ONCE, evaluations=1500, listening=0.001, saturation=1.0, noise=(1.0,), evaluations_per_climb=0)
+
+    def saved(shares: Mapping[str, float]) -> OptimisationResult:
+        unheard = replace(alone, admitted_probability=1 - 1e-9)
+        return search(ignorant, unheard, LIBRARY, cost=cost, shares=shares).optimise(graph, Budget())
+
+    nothing, everything = saved({}), saved(ALL)
+    assert nothing.best_ms == pytest.approx(greedy.best_ms)
+    assert everything.improvement_percent > greedy.improvement_percent + 3.0
+    assert everything.effort.rewrites - greedy.effort.rewrites <= alone.evaluations + WIDTH
+    *_, last = replay(graph, everything.trajectory, SharingRewriter(LIBRARY.rules))
+    assert cost.runtime_ms(last) == everything.best_ms
+
+
 def test_a_share_is_part_of_the_budget(ignorant: TokenWorldModel):
     """Chains by price end with the evaluations of the budget, too, which they leave as it was."""
     graph, config = detours(PLACES), replace(ONCE, least_probability=0.999, by_price=1.0)
@@ -206,7 +226,7 @@ def test_the_budget_ends_it(ignorant: TokenWorldModel):
 
 
 def test_a_rewriter_that_does_not_share_is_refused(taught: TokenWorldModel):
-    plain = search(taught, rewriter=Rewriter(rules_astray().rules))
+    plain = replace(search(taught), rewriter=Rewriter(rules_astray().rules))
     with pytest.raises(InputError, match=r"a workspace of sharing matching.*give it a SharingRewriter"):
         plain.optimise(detours(1), Budget())
 

@@ -15,6 +15,7 @@ from rlflow.agents.tokens.token_judge import TokenJudge
 from rlflow.agents.tokens.token_policy import FILE, TokenPolicy, shipped
 from rlflow.errors import InputError
 from rlflow.optimiser import Budget
+from rlflow.rules import library
 from rlflow.rules.matching.rewriter import Rewriter
 from rlflow.rules.matching.sharing import SharingRewriter
 
@@ -26,13 +27,14 @@ FILES = {FILE, "world_model.json", "world_model.safetensors"}
 def policy() -> TokenPolicy:
     rules = rules_astray()
     model = taught_by(detour_process(1, rules), walked(detours(1), (OUT, INTO), rules))
-    return TokenPolicy(model, CHAINS, {"lessons": 1})
+    return TokenPolicy(model, CHAINS, {"lessons": 1}, {rules.get(OUT).id: 0.25})
 
 
 def test_what_is_loaded_is_what_was_saved(policy: TokenPolicy, tmp_path: Path):
     policy.save(tmp_path / "one")
     loaded = TokenPolicy.load(tmp_path / "one")
     assert (loaded.chains, loaded.trained_on) == (CHAINS, {"lessons": 1})
+    assert loaded.shares == policy.shares == {rules_astray().get(OUT).id: 0.25}
     assert loaded.model.arguments == policy.model.arguments
     for name, value in policy.model.state_dict().items():
         assert torch.equal(value, loaded.model.state_dict()[name])
@@ -47,7 +49,7 @@ def test_the_search_goes_by_the_policy(policy: TokenPolicy):
     rules = rules_astray()
     for rewriter in (Rewriter(rules.rules), SharingRewriter(rules.rules)):
         search = policy.search(rules, rewriter, COST, seed=3)
-        assert (search.seed, search.config) == (3, CHAINS)
+        assert (search.seed, search.config, search.shares) == (3, CHAINS, policy.shares)
         judges = (search.judged_by, partial(TokenJudge, policy.model))
         one, same = (judge(detours(1), search.rewriter, COST).of(detours(1)) for judge in judges)
         assert one.taken.tolist() == same.taken.tolist()
@@ -81,8 +83,9 @@ def test_settings_that_cannot_be_are_refused(policy: TokenPolicy, setting: dict[
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"version": 99, "chains": {"sequel": 1}}, "of version 99, here 1"),
+        ({"version": 99, "chains": {"sequel": 1}}, "of version 99, here 2"),
         ({"trained_on": None}, "there is no policy in"),
+        ({"shares": None}, "there is no policy in"),
     ],
     ids=str,
 )
@@ -115,7 +118,7 @@ def test_weights_of_another_policy_are_refused(policy: TokenPolicy, tmp_path: Pa
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"version": 99}, "of version 99, here 1: make it again with `make policy`"),
+        ({"version": 99}, "of version 99, here 2: make it again with `make policy`"),
         ({"chains": {"depth": 1}}, "unknown setting depth"),
         ({"chains": None}, "make it with `make policy`"),
     ],
@@ -136,3 +139,6 @@ def test_one_ships_and_reads_todays_tokens():
     assert result.effort.rewrites >= 1
     assert sum(weight.numel() for weight in found.model.parameters()) < 1_000_000
     assert found.trained_on
+    assert len(found.shares) > 100
+    assert found.shares.keys() <= {rule.id for rule in library.load().rules}
+    assert 0.0 in found.shares.values(), "of some rules experts took nothing"
