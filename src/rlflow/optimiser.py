@@ -42,9 +42,9 @@ def never() -> bool:
 class Budget:
     """A limit on time, on expansions and on evaluations; None is no limit.
 
-    An expansion looks at all rewrites of one graph, an evaluation carries one out; the expansion in which evaluations
-    run out goes on to its end. The time is over, too, as soon as `is_called_off` says so, which is asked again and
-    again.
+    An expansion looks at all rewrites of one graph, an evaluation carries one out, in a graph or in an e-graph; the
+    expansion in which evaluations run out goes on to its end. The time is over, too, as soon as `is_called_off` says
+    so, which is asked again and again.
     """
 
     time_s: float | None = None

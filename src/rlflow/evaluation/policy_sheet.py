@@ -116,11 +116,12 @@ _COLUMNS = "| lesson | model | start | prices | expert | steps | greedy, % | exp
 _SHEET = """\
 # The policy that ships
 
-A world model over match tokens whose V guides the chains of `rlflow optimise --method rlflow`. Made by `make policy`
+A world model over match tokens whose V guides the search of `rlflow optimise --method rlflow`. Made by `make policy`
 (`conf/policy.yaml`), which writes this page as well, from `data/results/policy/metrics.json`.
 
 - `world_model.safetensors`, `world_model.json`: V and M, their sizes and the vocabulary in which they read graphs.
-- `policy.json`: the digest of the weights, the settings of the chains, what it was trained on.
+- `policy.json`: the digest of the weights, the settings of the search, what it was trained on, and what experts
+  did with the matches of each rule in the lessons.
 
 ## Trained on what
 

@@ -52,8 +52,8 @@ def markdown_table(metrics: Metrics) -> str:
 
 _LEGEND = """
 Savings of the predicted runtime in percent, the best known in bold. *proven*: nothing in the method's e-graph is
-cheaper. *nodes*, *passes*, *time*, *solver*: what ended the growth of the e-graph or its extraction. *differs*: the
-outputs do.
+cheaper. *nodes*, *passes*, *uses*, *time*, *solver*: what ended the growth of the e-graph or its extraction.
+*differs*: the outputs do.
 """
 
 

@@ -144,11 +144,14 @@ class EqualitySaturation(Search):
     def _realised(self, work: Workspace, start: State, extraction: ModelProblem, solution: Solution) -> State:
         """Return the cheapest state to which rewrites lead that make a solution.
 
-        If no rewrites were found that make an application, the next best solution without it is tried instead. The last
-        way, which lacks the least, is followed first, in case evaluations run out.
+        If no rewrites were found that make an application, the next best solution without it is tried instead. The way
+        that lacks the least is followed first, in case the budget is spent before the others.
         """
         best, rewriter = start, SharingRewriter(some_rules(work.rewriter, _used(extraction.egraph)))
-        for realisation in reversed(self._realisations(work, start, extraction, solution, rewriter)):
+        ways = self._realisations(work, start, extraction, solution, rewriter)
+        for number, realisation in enumerate(sorted(ways, key=lambda way: len(way.missing))):
+            if number and work.is_spent:
+                break
             steps = [(rewriter.rules[place.rule].id, place.location, graph) for place, graph in realisation.steps]
             state = followed(work, start, steps[: work.evaluations_left], work.arrived)
             best = min((best, *state.path()), key=lambda s: s.runtime_ms)
@@ -163,7 +166,7 @@ class EqualitySaturation(Search):
     def _realisations(
         self, work: Workspace, start: State, extraction: ModelProblem, solution: Solution, rewriter: SharingRewriter
     ) -> list[Realisation]:
-        """Return the ways to a solution and to those that are tried instead, the last of which may lack nothing."""
+        """Return the ways to a solution and to those that are tried instead, as soon as one lacks nothing."""
         found = list[Realisation]()
         while len(found) < self.attempts:
             chosen = extraction.chosen(solution)

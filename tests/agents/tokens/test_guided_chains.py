@@ -195,6 +195,8 @@ def test_an_e_graph_finds_what_chains_do_not_and_only_by_rules_that_are_admitted
     assert everything.effort.rewrites - greedy.effort.rewrites <= alone.evaluations + WIDTH
     *_, last = replay(graph, everything.trajectory, SharingRewriter(LIBRARY.rules))
     assert cost.runtime_ms(last) == everything.best_ms
+    assert everything.optimality is None, "of other rules an e-graph of some proves nothing"
+    assert saved(ALL).trajectory == everything.trajectory
 
 
 def test_a_share_is_part_of_the_budget(ignorant: TokenWorldModel):
@@ -206,8 +208,9 @@ def test_a_share_is_part_of_the_budget(ignorant: TokenWorldModel):
     assert search(ignorant, config).optimise(graph, Budget()).effort.rewrites > before + 4 + WIDTH
 
 
-def test_the_budget_ends_it(ignorant: TokenWorldModel):
-    """As soon as it is called off, and by its expansions."""
+@pytest.mark.parametrize("saturation", [0.0, 1.0])
+def test_the_budget_ends_it(ignorant: TokenWorldModel, saturation: float):
+    """As soon as it is called off, and by its expansions: while it climbs, and while an e-graph grows."""
     graph = small_graph("bert")
     asked = 0
 
@@ -216,7 +219,8 @@ def test_the_budget_ends_it(ignorant: TokenWorldModel):
         asked += 1
         return asked > 400
 
-    whole = search(ignorant, replace(ONCE, evaluations=500), LIBRARY, cost=AnalyticCost())
+    config = replace(ONCE, evaluations=500, saturation=saturation, listening=1.0 - saturation)
+    whole = search(ignorant, config, LIBRARY, cost=AnalyticCost(), shares=ALL)
     long = whole.optimise(graph, Budget())
     for budget in (Budget(is_called_off=called_off), Budget(expansions=3)):
         short = whole.optimise(graph, budget)
@@ -237,4 +241,4 @@ def test_progress_is_told(taught: TokenWorldModel):
     shares = [share for share, _ in heard]
     assert shares == sorted(shares)
     assert 0 < shares[0] < 1 <= shares[-1]
-    assert "after 1 climbs" in heard[0][1]
+    assert "after 1 searches" in heard[0][1]

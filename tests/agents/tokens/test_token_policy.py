@@ -72,6 +72,8 @@ def test_settings_can_be_changed_for_one_search(policy: TokenPolicy):
         ({"evaluations": -1}, "evaluations is a number of rewrites, not -1"),
         ({"noise": []}, "scales of noise, of which there is none"),
         ({"orders": []}, "there is no order of first steps at all"),
+        ({"saturation": 1.5}, "saturation lies between 0 and 1, both included, and is not 1.5"),
+        ({"admitted_probability": 0.0}, "admitted_probability lies between 0 and 1, both excluded, and is not 0.0"),
     ],
     ids=str,
 )

@@ -6,10 +6,10 @@
 
 What chains do is left as it is, such as beginning with greedy search and trying nothing again where it looks the same,
 so that the difference to "rlflow" is what V knows. Only their length is the one that serves the baselines best: a long
-chain that nobody guides costs evaluations and leads nowhere. The folder is that of a policy.
+chain that nobody guides costs evaluations and leads nowhere. The means of rules also say which rules an e-graph admits;
+whoever has had no lesson admits every rule. The folder is that of a policy.
 
 The invariant: neither random order nor the means of rules hold any match for too improbable to be tried.
-Whoever has had no lesson admits every rule to the e-graph.
 """
 
 from __future__ import annotations
@@ -82,7 +82,9 @@ def rule_mean(
 ) -> GuidedChains:
     """Make the search by `RuleMeanJudge`. `InputError` if the folder holds no means."""
     usual = ChainConfig(length=_LENGTH, evaluations=evaluations, least_probability=_NEVER)
-    config = replace(usual, admitted_probability=usual.admitted_share)  # what is said of a match is its rule's share
+    config = replace(
+        usual, admitted_probability=usual.admitted_share
+    )  # for a judge that says of a match its rule's share
     means = RuleMeans.load(folder)
     judged_by = partial(RuleMeanJudge, means)
     return guided_chains(judged_by, library, rewriter, cost_model, config, seed, means.taken)

@@ -1,4 +1,4 @@
-"""Chains of rewrites in the order of what V has learned from experts, then an e-graph of the rules that it knows of.
+"""Chains of rewrites in the order of what V has learned from experts, and an e-graph of the rules that V likes.
 
 Greedy search takes what saves most and so closes ways that open only later: a fused product no longer lets a slice
 pass. This search begins where greedy began. From each state it tries the rewrite that an expert most likely takes, then
@@ -11,7 +11,7 @@ began, the chain is kept. One that gets nowhere is undone, and not tried again w
 
 A search is
 
-    listen      a climb by V alone, which prices nothing but what it takes; what V says on its way is remembered
+    listen      a climb by V alone, which prices what it takes; what V says on its way is remembered
     saturate    an e-graph of the original and of the best so far, by the rules that V likes (`rule_guard`)
     price       chains that look at every price (`search.chains`), from the original again, where V may know little
     climb       in the other orders, and then with noise, until the evaluations end
@@ -55,7 +55,7 @@ _NEAR = 4  # edges: what lies farther from a chain's first step hardly ever chan
 _TRIES = 4  # continuations of a chain of which the first that leads to a new graph is taken
 _IDLE = 20  # climbs in a row that carry out no rewrite, after which none is expected to
 _ROUNDS = 2  # of an e-graph: by the shipped rules first, by all that are admitted around what came out
-_SOLVER = {"time_s": None, "nodes": 200}  # limits of an extraction, of which no clock is one
+_SOLVER = {"nodes": 200}  # of an extraction, as in lessons
 
 
 @dataclass(frozen=True)
@@ -67,7 +67,7 @@ class ChainConfig:
     - `orders`: of first steps (`preference.ORDERS`), one climb each without noise; later climbs draw one of them.
     - `listening`: the share of the evaluations after which the first climb ends.
     - `saturation`: of those that are left then, the share of the e-graph. It admits rules of which V gives a match at
-      least `admitted_probability`, and unheard-of ones of whose matches experts took at least `admitted_share`.
+      least `admitted_probability`, and unheard-of ones whose share in lessons is at least `admitted_share`.
     - `by_price`: of those that are left then, the share of the chains that look at prices.
     - `noise`: scales of the noise of which later climbs draw one; `from_start`: the share of them that begins at the
       original, the others on the best way so far; `evaluations_per_climb`: rewrites after which such a climb ends.
@@ -103,6 +103,12 @@ class ChainConfig:
         for name, count in counts.items():
             if not isinstance(count, int) or count < 0:
                 raise InputError(f"rlflow: {name} is a number of rewrites, not {count!r}")
+        shares = ("listening", "saturation", "by_price", "admitted_share", "from_start")
+        for name in (*shares, "admitted_probability", "least_probability"):
+            share, is_share = getattr(self, name), name in shares
+            if not (0 <= share <= 1 if is_share else 0 < share < 1):
+                ends = "included" if is_share else "excluded"
+                raise InputError(f"rlflow: {name} lies between 0 and 1, both {ends}, and is not {share!r}")
 
 
 class _Climbing(NamedTuple):
@@ -158,8 +164,11 @@ class GuidedChains(Search):
             return best
         judge = self.judged_by(state.graph, work.rewriter, self.cost_model)
         climbing = _Climbing(work, RuleGuard(judge, work.rewriter.rules, self.shares))
+        known = work.optimality
         with _at_most(self.config.evaluations, work):
-            return self._best(climbing, state, best, on_progress)
+            best = self._best(climbing, state, best, on_progress)
+        work.optimality = known  # what an e-graph of some rules proves says nothing of the others
+        return best
 
     def _best(self, climbing: _Climbing, start: State, best: State, on_progress: OnProgress | None) -> State:
         """Climb again and again; the best of where all climbs end, and of what was the best before."""
@@ -175,7 +184,7 @@ class GuidedChains(Search):
             idle = 0 if work.effort.rewrites > evaluated else idle + 1
             if on_progress:
                 done = min(1.0, (work.effort.rewrites - begun) / self.config.evaluations)
-                on_progress(max(work.fraction, done), f"best {best.runtime_ms:.3f} ms after {number} climbs")
+                on_progress(max(work.fraction, done), f"best {best.runtime_ms:.3f} ms after {number} searches")
         return best
 
     def _found(self, number: int, climbing: _Climbing, start: State, best: State, rng: np.random.Generator) -> State:

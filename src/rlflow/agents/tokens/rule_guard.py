@@ -8,9 +8,10 @@ guides chains is therefore listened to:
     guard.admitted(least_probability=0.2, least_share=0.02)
 
 Of a rule that had a match in a graph that was judged, the most that was said of any match counts. Many rules have none
-before others were used; of these counts what was seen in lessons, the share of their matches that experts took.
+before others were used; of these counts what was seen in lessons (`rule_means.RuleMeans.taken`).
 
-The invariant: a rule that was neither heard of nor seen in a lesson is not admitted.
+The invariant: a rule that was neither heard of nor seen in a lesson is not admitted. A user's own rule therefore takes
+part in an e-graph only if it has a match where V was asked; greedy search and chains try it everywhere.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ from rlflow.rules.rule import Rule
 class RuleGuard:
     """A judge that passes on what another one says, and remembers the most that it said of a match of each rule.
 
-    shares: by the ids of rules, the share of their matches that experts took in lessons.
+    shares: by the ids of rules, `RuleMeans.taken` of the lessons.
     """
 
     def __init__(self, judge: Judge, rules: Sequence[Rule], shares: Mapping[str, float]) -> None:

@@ -1,7 +1,7 @@
 """The average of what experts do with the matches of a rule, without a network.
 
     means = RuleMeans.of(rollouts)
-    means.taken["linear-0bf8bb9e09aa"]                 the share of its matches that experts took
+    means.taken["linear-0bf8bb9e09aa"]                 the share of its matches that experts took, weighted
     means.save(folder), RuleMeans.load(folder)
 
 It is what V is compared with (`baselines`), and says of rules that V has not met on a graph if an e-graph should admit
@@ -31,8 +31,9 @@ _FILE = "rule_means.json"
 class RuleMeans:
     """The average of what experts do with the matches of each rule, by its id: as V says it, the same of each match.
 
-    taken: the share of matches that they take; gain: the mean logarithm of what that leads to; saving: what a match
-    saves, in units of prices. Rules that lessons do not show have the mean over rules.
+    taken: the share of matches that they take, of which one that leads to more weighs more, as it does for V; gain: the
+    mean logarithm of what that leads to; saving: what a match saves, in units of prices. Rules that lessons do not show
+    are not there.
     """
 
     taken: Mapping[str, float]

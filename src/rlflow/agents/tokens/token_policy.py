@@ -1,4 +1,4 @@
-"""A policy over match tokens, for every graph: the world model whose V guides chains, and how they are made.
+"""A policy over match tokens, for every graph: the world model whose V guides a search, and how that is made.
 
     policy = TokenPolicy.load(folder)          world_model.safetensors, world_model.json, policy.json
     search = policy.search(library, rewriter, cost_model, seed=0)
@@ -41,7 +41,7 @@ _DECIMALS = 4  # of a share of matches
 class TokenPolicy:
     """A world model over match tokens, the settings of the chains that it guides, and what it was trained on.
 
-    shares: by the ids of rules, the share of their matches that experts took in lessons.
+    shares: by the ids of rules, what experts did with their matches in lessons (`RuleMeans.taken`).
     """
 
     model: TokenWorldModel
@@ -87,7 +87,7 @@ class TokenPolicy:
             if content["version"] != _VERSION:
                 raise InputError(
                     f"the policy in {folder} is of version {content['version']}, here {_VERSION}: make it again with "
-                    "`make policy`"
+                    "`make policy`, or `rlflow train` if it was made by that"
                 )
             expected, trained_on = content["weights_sha256"], dict(content["trained_on"])
             shares = dict(content["shares"])
