@@ -55,7 +55,7 @@ _NEAR = 4  # edges: what lies farther from a chain's first step hardly ever chan
 _TRIES = 4  # continuations of a chain of which the first that leads to a new graph is taken
 _IDLE = 20  # climbs in a row that carry out no rewrite, after which none is expected to
 _ROUNDS = 2  # of an e-graph: by the shipped rules first, by all that are admitted around what came out
-_SOLVER = {"nodes": 200}  # of an extraction, as in lessons
+_SOLVER = {"time_s": None, "nodes": 200}  # of an extraction, as in lessons: no clock decides what must repeat
 
 
 @dataclass(frozen=True)
