@@ -69,6 +69,16 @@ def test_what_was_heard_counts_more_than_lessons_and_they_where_nothing_was(met:
     assert admitted(guard) == {INTO}
 
 
+def test_what_the_judge_speaks_against_is_tolerated_if_experts_took_it(met: list[str]):
+    """The way out, of which lessons tell; not the other rules, of which they do not."""
+    shares = {RULES.get(name).id: 0.5 for name in (OUT, INTO)}
+    guard = RuleGuard(Saying({name: [0.01] * 9 for name in met}), RULES.rules, shares)
+    guard.of(detours(1))
+    assert admitted(guard) == {INTO}
+    assert {rule.name for rule in guard.tolerated(LEAST, 0.02)} == {OUT, INTO}
+    assert guard.tolerated(LEAST, 0.6) == []
+
+
 def test_what_nobody_knows_is_kept_out():
     assert admitted(RuleGuard(Saying({}), RULES.rules, {})) == set()
 

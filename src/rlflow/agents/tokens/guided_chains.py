@@ -14,6 +14,7 @@ A search is
     listen      a climb by V alone, which prices what it takes; what V says on its way is remembered
     saturate    an e-graph of the original and of the best so far, by the rules that V likes (`rule_guard`)
     price       chains that look at every price (`search.chains`), from the original again, where V may know little
+    saturate    once more if V spoke against rules that experts took in lessons: an e-graph of these as well
     climb       in the other orders, and then with noise, until the evaluations end
 
 An e-graph finds what no order of chains does, but by all rules it is mostly full of what leads nowhere. The noise of
@@ -26,7 +27,7 @@ The invariant: what is returned is never dearer than what greedy search finds, w
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
@@ -44,6 +45,7 @@ from rlflow.optimiser import OnProgress, State, Workspace
 from rlflow.rules.library import Library
 from rlflow.rules.matching.rewriter import Location, Rewriter
 from rlflow.rules.matching.sharing import SharingRewriter
+from rlflow.rules.rule import Rule
 from rlflow.search.base import Search
 from rlflow.search.chains import Chains
 from rlflow.search.equality_saturation import EqualitySaturation, equality_saturation
@@ -68,7 +70,8 @@ class ChainConfig:
     - `listening`: the share of the evaluations after which the first climb ends.
     - `saturation`: of those that are left then, the share of the e-graph. It admits rules of which V gives a match at
       least `admitted_probability`, and unheard-of ones whose share in lessons is at least `admitted_share`.
-    - `by_price`: of those that are left then, the share of the chains that look at prices.
+    - `by_price`: of those that are left then, the share of the chains that look at prices. Of those that they leave,
+      `saturation` is also the share of the e-graph of more rules.
     - `noise`: scales of the noise of which later climbs draw one; `from_start`: the share of them that begins at the
       original, the others on the best way so far; `evaluations_per_climb`: rewrites after which such a climb ends.
     - `evaluations`: rewrites carried out after which the search ends, those of greedy search aside.
@@ -198,8 +201,10 @@ class GuidedChains(Search):
             return _with_a_share(config.saturation, work, best, lambda: self._saturated(climbing, best))
         if number == 2:
             return _with_a_share(config.by_price, work, start, lambda: self.chains.improve(work, start))
-        if number < len(config.orders) + 2:
-            return self._climbed_quietly(climbing, start, config.orders[number - 2])
+        if number == 3:
+            return _with_a_share(config.saturation, work, best, lambda: self._saturated_again(climbing, best))
+        if number < len(config.orders) + 3:
+            return self._climbed_quietly(climbing, start, config.orders[number - 3])
         noise = float(rng.choice(config.noise)) * rng.gumbel(size=len(self.rewriter.rules))
         path = best.path()
         begin = start if rng.random() < config.from_start else path[int(rng.integers(len(path)))]
@@ -214,8 +219,20 @@ class GuidedChains(Search):
 
     def _saturated(self, climbing: _Climbing, best: State) -> State:
         """Return what an e-graph of the workspace's start finds by the rules of which V was heard to think well."""
-        rules = climbing.judge.admitted(self.config.admitted_probability, self.config.admitted_share)
-        return replace(self.saturation, rewriter=SharingRewriter(rules)).improve(climbing.work, best)
+        return self._saturated_by(climbing.judge.admitted(*self._admission), climbing.work, best)
+
+    def _saturated_again(self, climbing: _Climbing, best: State) -> State:
+        """Return what an e-graph finds by the rules of lessons that V spoke against as well; `best` without any."""
+        rules = climbing.judge.tolerated(*self._admission)
+        has_more = len(rules) > len(climbing.judge.admitted(*self._admission))
+        return self._saturated_by(rules, climbing.work, best) if has_more else best
+
+    @property
+    def _admission(self) -> tuple[float, float]:
+        return self.config.admitted_probability, self.config.admitted_share
+
+    def _saturated_by(self, rules: Sequence[Rule], work: Workspace, best: State) -> State:
+        return replace(self.saturation, rewriter=SharingRewriter(rules)).improve(work, best)
 
     def _climbed(self, climbing: _Climbing, state: State, preference: Preference) -> State:
         """Take one chain after another, each of which ends at a cheaper graph, until none does."""

@@ -8,7 +8,8 @@ guides chains is therefore listened to:
     guard.admitted(least_probability=0.2, least_share=0.02)
 
 Of a rule that had a match in a graph that was judged, the most that was said of any match counts. Many rules have none
-before others were used; of these counts what was seen in lessons (`rule_means.RuleMeans.taken`).
+before others were used; of these counts what was seen in lessons (`rule_means.RuleMeans.taken`). Where what is admitted
+is not enough, `tolerated` has the rules of lessons of which the judge thinks little here, too.
 
 The invariant: a rule that was neither heard of nor seen in a lesson is not admitted. A user's own rule therefore takes
 part in an e-graph only if it has a match where V was asked; greedy search and chains try it everywhere.
@@ -44,9 +45,18 @@ class RuleGuard:
 
     def admitted(self, least_probability: float, least_share: float) -> list[Rule]:
         """Return the rules that were said to be taken with this probability, or, unheard of, have this share."""
-        least = np.log(least_probability) - np.log1p(-least_probability)
-        return [
-            rule
-            for rule, taken in zip(self._rules, self._most_taken, strict=True)
-            if (taken >= least if taken > -np.inf else self._shares.get(rule.id, 0.0) >= least_share)
-        ]
+        is_unheard = np.isneginf(self._most_taken)
+        return self._rules_of(self._is_liked(least_probability) | (is_unheard & self._has_share(least_share)))
+
+    def tolerated(self, least_probability: float, least_share: float) -> list[Rule]:
+        """Return those rules, and with them the ones of this share that the judge spoke against."""
+        return self._rules_of(self._is_liked(least_probability) | self._has_share(least_share))
+
+    def _is_liked(self, least_probability: float) -> np.ndarray:
+        return self._most_taken >= np.log(least_probability) - np.log1p(-least_probability)
+
+    def _has_share(self, least_share: float) -> np.ndarray:
+        return np.array([self._shares.get(rule.id, 0.0) >= least_share for rule in self._rules], bool)
+
+    def _rules_of(self, chosen: np.ndarray) -> list[Rule]:
+        return [rule for rule, is_chosen in zip(self._rules, chosen, strict=True) if is_chosen]
