@@ -69,6 +69,7 @@ def _cases(settings: Any, folder: Path) -> dict[Key, Case]:
             context=context,
             seed=seed,
             episodes=tuple(settings["episodes"]),
+            dreams=settings["dreams"],
             collection=TokenCollectionConfig(**collection | {"greedy": tuple(collection["greedy"])}),
             world_model=read_config(TokenModelConfig, settings["world_model"]),
             dream=read_config(TokenDreamConfig, settings["controller"]["dream"]),
@@ -82,7 +83,7 @@ def _cases(settings: Any, folder: Path) -> dict[Key, Case]:
 
 
 def _told(key: Key, rows: dict[Key, Row]) -> str:
-    """Whose turn it is, and what came of the last."""
+    """The turn that is taken, and what came of the last."""
     text = " ".join(key)
     if not rows:
         return text

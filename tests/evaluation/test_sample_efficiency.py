@@ -28,6 +28,7 @@ def row(seed: int, free: tuple[float, int], points: list[tuple[float, int]], sha
             "episodes": 1 + n,
             "interactions": steps,
             "trial_interactions": 0,
+            "dream_percents": [found, 0.0],
             "result_percent": found,
             "training_s": 1.0,
             "model_free_interactions": free[1] if free[0] >= found else None,
@@ -79,6 +80,7 @@ def tiny_case(folder: Path, max_steps: int) -> Case:
         context=CostContext(),
         seed=0,
         episodes=(3, 6),
+        dreams=2,
         collection=TokenCollectionConfig(steps=4),
         world_model=TokenModelConfig(
             encoder_width=8, encoder_layers=1, encoder_epochs=2, metric_width=4, survival_width=4, epochs=2
@@ -97,6 +99,8 @@ def test_a_tiny_case(tmp_path: Path):
     points, free = found["world_model"]["points"], found["model_free"]
     assert [point["episodes"] for point in points] == [3, 6]
     assert all(point["interactions"] > point["trial_interactions"] for point in points)
+    assert [len(point["dream_percents"]) for point in points] == [2, 2], "dreams take no real step"
+    assert all(point["trial_interactions"] <= 3 for point in points), "one trial"
     collected = [point["interactions"] - point["trial_interactions"] for point in points]
     assert collected[0] < collected[1]
     assert len(free["curve"]) == 1, "four updates between trials: one at the end"

@@ -5,8 +5,10 @@
 
 The task is the same: the return of so many rewrites from the original, by the most probable actions. So are the
 policy, its algorithm and what it sees; V reads the tokens for both, and costs the model-free agent nothing. Counted are
-rewrites that are carried out: of the agent with a world model those that label its episodes, and of both those by which
-the best snapshot is chosen. A match that looks like one whose price is known is labelled without being carried out.
+rewrites that are carried out: of the agent with a world model those that label its episodes, of the model-free agent
+those that it learns from, and of both the trials. A match that looks like one whose price is known is labelled without
+being carried out. Dreams cost no real step: the agent with a world model is trained in several, and the one that scores
+best in the dream is tried on the graph, once; the model-free agent's best trial counts.
 
 The agent with a world model learns from the first few episodes of a collection, then from more. Its first result that
 is as good as the model-free agent's best is what the real steps of both are compared at; the other way round, each of
@@ -57,8 +59,8 @@ _ROUNDING_PERCENT = 1e-5
 
 @dataclass(frozen=True)
 class Case:
-    """One graph and seed. The agent with a world model learns from so many `episodes` of the collection, in turn; the
-    model-free agent's steps are those of `free`, its episodes `real`.
+    """One graph and seed. The agent with a world model learns from so many `episodes` of the collection, in turn, and
+    is trained in `dreams` dreams of each; the model-free agent's steps are those of `free`, its episodes `real`.
     """
 
     model: Path
@@ -66,6 +68,7 @@ class Case:
     context: CostContext
     seed: int
     episodes: tuple[int, ...]
+    dreams: int
     collection: TokenCollectionConfig
     world_model: TokenModelConfig
     dream: TokenDreamConfig
@@ -87,11 +90,12 @@ def run_case(case: Case) -> Row:
         library_hash=rules.hash,
         on_episode=lambda *_: evaluations.append(process.evaluations),
     ).rollouts
-    points, model = [], None
+    points, model, trials = [], None, 0
     for number in sorted(case.episodes):
         part = replace(rollouts, episodes=rollouts.episodes[:number])
         point, model = _dreamt(case, process, part)
-        point["interactions"] = evaluations[number - 1] + point["trial_interactions"]
+        trials += point["trial_interactions"]
+        point["interactions"] = evaluations[number - 1] + trials
         points.append({"episodes": number, **point})
     assert model is not None
     free = _free(case, process, model)
@@ -122,19 +126,22 @@ def _greedy(process: TokenProcess, max_steps: int) -> Row:
 
 
 def _dreamt(case: Case, process: TokenProcess, rollouts: TokenRollouts) -> tuple[Row, TokenWorldModel]:
-    """Fit a world model to the rollouts, and train in its dream; returns the result, and the model."""
+    """Fit a world model to the rollouts, and train in its dreams; returns the result of the best, and the model."""
     started = time.perf_counter()
     model = fit_token_model(rollouts, case.world_model, seed=case.seed)
     training, _ = split_episodes(len(rollouts.episodes), case.world_model.held_out_fraction, case.seed)
     sets = birth_sets([rollouts.episodes[i] for i in training], case.world_model.largest_birth_set).sets
     births = BirthMemory.of(rollouts.tokens, model.read(rollouts), sets)
     dream = TokenDream.of(model, births, rollouts, case.dream)
-    judge = _judge(case, process, model)
-    trained = train_in_dream(dream, case.dreamt, seed=case.seed, judge=judge)
+    seeds = range(case.seed * case.dreams, (case.seed + 1) * case.dreams)
+    trained = [train_in_dream(dream, case.dreamt, seed=seed) for seed in seeds]
+    best = max(trained, key=lambda one: one.score_percent)
     training_s = time.perf_counter() - started
+    trial = _judge(case, process, model)(best.controller)
     found = {
-        "trial_interactions": trained.real_interactions,
-        "result_percent": judge(trained.controller).score_percent,
+        "dream_percents": [one.score_percent for one in trained],
+        "trial_interactions": trial.interactions,
+        "result_percent": trial.score_percent,
         "training_s": training_s,
     }
     return found, model
