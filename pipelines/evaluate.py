@@ -6,6 +6,7 @@ training adds; that is neither checked nor timed.
 """
 
 import dataclasses
+import json
 from collections import Counter
 from collections.abc import Callable
 from functools import partial
@@ -33,7 +34,7 @@ from rlflow.runtime.isolation import Limits
 from rlflow.runtime.timing.statistics import beyond_noise
 from rlflow.search.greedy import Greedy
 from rlflow.tracking.factories import model_of, priced, save_prices
-from rlflow.tracking.registry import register_onnx
+from rlflow.tracking.registry import Price, register_onnx
 from rlflow.tracking.stage import Stage, pipeline_stage
 from rlflow.trajectory import record
 
@@ -96,19 +97,27 @@ def _evaluate(stage: Stage, cost_model: CostModel, keep_prices: Callable[[], Non
 
     measured = timing.ratio(settings["evaluation"]["deliver_if_faster"], "rlflow")
     faster = beyond_noise(measured) and measured.value > 1.0
+    cost_ms = rows["rlflow" if faster else comparison.ORIGINAL]["cost_after_ms"]
     _deliver(stage, outcomes["rlflow"].result, source, faster)
+    _register(stage, cost_ms)
     return rows, {name: Counter(s.rule for s in outcome.result.trajectory.steps) for name, outcome in outcomes.items()}
 
 
 def _deliver(stage: Stage, result: OptimisationResult, source: Source, is_faster: bool) -> None:
-    """Write the policy's model, or the original, and the trajectory to the policy's graph; register the model."""
+    """Write the policy's model, or the original, and the trajectory to the policy's graph."""
     optimised = stage.output(f"data/models/{stage.graph}/optimised.onnx")
     if is_faster:
         save_model(to_onnx(result.best), optimised)
     else:
         source.save(optimised)
     record.save([result.trajectory], stage.output(f"data/models/{stage.graph}/optimised.jsonl"))
-    register_onnx(stage.run, optimised, f"rlflow-{stage.graph}")
+
+
+def _register(stage: Stage, cost_ms: float) -> None:
+    """Register the model that was delivered; it may be compared with others that were priced by the same settings."""
+    price = Price(cost_ms, json.dumps(stage.settings["cost"], sort_keys=True))
+    optimised = stage.output(f"data/models/{stage.graph}/optimised.onnx")
+    register_onnx(stage.run, optimised, f"rlflow-{stage.graph}", price)
 
 
 def _by_name(applied: Applied, library: Library) -> Applied:

@@ -1,6 +1,7 @@
 """Train the policy inside the dream, score it on the real graph, and write down the ways that it takes there."""
 
 from collections.abc import Callable
+from statistics import fmean
 from typing import Any
 
 from controllers import pooled, tokens
@@ -25,7 +26,7 @@ CURVES = {
 
 
 @pipeline_stage
-def train_controller(stage: Stage) -> None:
+def train_controller(stage: Stage) -> float:
     start = stage.input(f"{stage.data}/prices/collect_rollouts.json")
     end = stage.output(f"{stage.data}/prices/train_controller.json")
     trained = each_priced_graph(stage, start, end, _train)
@@ -37,6 +38,7 @@ def train_controller(stage: Stage) -> None:
     figures.save(figures.training_curves(curves), figure)
     stage.run.artifact(figure)
     stage.report(metrics)
+    return fmean(found["real_score_percent"]["value"] for found in metrics.values())
 
 
 def _train(

@@ -6,7 +6,7 @@ import onnx
 import pytest
 
 from rlflow import zoo
-from rlflow.tracking.registry import register_onnx
+from rlflow.tracking.registry import BEST, Price, register_onnx
 from rlflow.tracking.run import open_run
 from rlflow.tracking.store import open_store
 
@@ -19,7 +19,7 @@ def registered(store_root: Path, tmp_path_factory: pytest.TempPathFactory):
     onnx.save(zoo.build("tiny_merge"), path)
     store = open_store(store_root)
     with open_run(store, "evaluate/tiny_merge/0", parameters={}, tags={}) as run:
-        version = register_onnx(run, path, "rlflow-tiny_merge")
+        version = register_onnx(run, path, "rlflow-tiny_merge", Price(2.0, "analytic"))
     yield store, run, version, path
     mlflow.set_tracking_uri(None)
 
@@ -47,3 +47,20 @@ def test_registered_model_is_the_file(registered):
     for mine, theirs in zip(loaded.graph.initializer, original.graph.initializer, strict=True):
         assert np.array_equal(onnx.numpy_helper.to_array(mine), onnx.numpy_helper.to_array(theirs))
     assert path.read_bytes() == before
+
+
+@pytest.mark.parametrize(
+    ("price", "best"),
+    [
+        pytest.param(Price(1.0, "analytic"), "2", id="cheaper"),
+        pytest.param(Price(3.0, "analytic"), "1", id="dearer"),
+        pytest.param(Price(2.0, "analytic"), "1", id="equal"),
+        pytest.param(Price(3.0, "predicted"), "2", id="prices that cannot be compared"),
+    ],
+)
+def test_the_alias_names_the_version_that_costs_least(registered, price: Price, best: str):
+    store, _, _, path = registered
+    with open_run(store, "evaluate/tiny_merge/1", parameters={}, tags={}) as run:
+        assert register_onnx(run, path, "rlflow-tiny_merge", price) == "2"
+    assert store.client.get_model_version_by_alias("rlflow-tiny_merge", BEST).version == int(best)
+    assert mlflow.onnx.load_model(f"models:/rlflow-tiny_merge@{BEST}").graph.node

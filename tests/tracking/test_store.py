@@ -4,12 +4,14 @@ from pathlib import Path
 
 import pytest
 
+from rlflow.errors import InputError
 from rlflow.tracking.run import open_run
 from rlflow.tracking.store import PROCESS_TAG, close_abandoned_runs, open_store
 
 KILLED_WHILE_RUNNING = """
 import os, signal, sys
 from pathlib import Path
+from rlflow.errors import InputError
 from rlflow.tracking.run import open_run
 from rlflow.tracking.store import open_store
 with open_run(open_store(Path(sys.argv[1])), "stage/graph/0", parameters={}, tags={}) as run:
@@ -71,3 +73,12 @@ def test_artifacts_stay_beside_the_store(store_root: Path, tmp_path_factory: pyt
         run.artifact(figure)
     stored = list((store_root / "mlartifacts").rglob("figure.txt"))
     assert [path.read_text() for path in stored] == ["figure"]
+
+
+def test_a_database_without_a_place_for_files_is_refused(store_root: Path, monkeypatch: pytest.MonkeyPatch):
+    """Before it is asked for anything: nobody listens there."""
+    monkeypatch.setenv("MLFLOW_TRACKING_URI", "postgresql+psycopg://me:secret@127.0.0.1:1/runs")
+    with pytest.raises(
+        InputError, match=r"names the database 127\.0\.0\.1:1/runs, which keeps no files; set MLFLOW_DEF"
+    ):
+        open_store(store_root)

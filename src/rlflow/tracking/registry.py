@@ -1,20 +1,42 @@
-"""Optimised models in MLflow's model registry."""
+"""Optimised models in MLflow's model registry, where the alias `best` names the version that costs least.
 
+    register_onnx(run, Path("optimised.onnx"), "rlflow-bert", Price(176.3, "predicted deployed"))
+    mlflow.onnx.load_model("models:/rlflow-bert@best")
+
+Each version is tagged with what it costs by which prices; versions are compared by the same prices alone.
+"""
+
+from dataclasses import dataclass
 from pathlib import Path
 
 import mlflow
 import numpy as np
 import onnx
+from mlflow import MlflowClient
 from mlflow.models import ModelSignature
 from mlflow.types import Schema, TensorSpec
 
 from rlflow.tracking.run import Run
 
 REQUIREMENTS = ["onnx", "onnxruntime"]
+BEST = "best"
+"""The alias of the version that costs least."""
+
+_COST_TAG, _PRICES_TAG = "cost_ms", "prices"
 
 
-def register_onnx(run: Run, path: Path, name: str) -> str:
-    """Register the model of a file under `name` with its signature; returns the version.
+@dataclass(frozen=True)
+class Price:
+    """What a model costs, and by which prices: the name of a cost model with what it depends on."""
+
+    cost_ms: float
+    prices: str
+
+
+def register_onnx(run: Run, path: Path, name: str, price: Price) -> str:
+    """Register the model of a file under `name` with its signature and price; returns the version.
+
+    The version gets the alias `best` if the one that has it costs more, or was priced otherwise.
 
     MLflow keeps one copy, with the weights beside the graph: for BERT-Base that takes seconds and 436 MB of disk.
     """
@@ -25,7 +47,21 @@ def register_onnx(run: Run, path: Path, name: str) -> str:
         info = mlflow.onnx.log_model(
             model, name="model", signature=signature, pip_requirements=REQUIREMENTS, registered_model_name=name
         )
-    return str(info.registered_model_version)
+    version = str(info.registered_model_version)
+    run.store.client.set_model_version_tag(name, version, _COST_TAG, str(price.cost_ms))
+    run.store.client.set_model_version_tag(name, version, _PRICES_TAG, price.prices)
+    if not _is_as_cheap(run.store.client, name, price):
+        run.store.client.set_registered_model_alias(name, BEST, version)
+    return version
+
+
+def _is_as_cheap(client: MlflowClient, name: str, price: Price) -> bool:
+    """Return True if the version with the alias costs no more by the same prices; False if none has it."""
+    best = client.get_registered_model(name).aliases.get(BEST)
+    if best is None:
+        return False
+    tags = client.get_model_version(name, best).tags
+    return tags.get(_PRICES_TAG) == price.prices and float(tags[_COST_TAG]) <= price.cost_ms
 
 
 def _schema(values: list[onnx.ValueInfoProto]) -> Schema:

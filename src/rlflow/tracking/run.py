@@ -1,4 +1,13 @@
-"""A run in MLflow: `log` for figures that change by step, `artifact` for files. No more of MLflow is used elsewhere."""
+"""A run in MLflow: `log` for figures that change by step, `artifact` for files. No more of MLflow is used elsewhere.
+
+    with open_run(store, "fit_world_model/bert/0", parameters=settings, tags=tags) as run:
+        run.read_files({"data/rollouts": Path("data/rollouts")})
+        run.log(step, {"loss": 0.1})
+        run.describe("What a reader of the runs table wants to know, in Markdown.")
+
+Beside what is logged, a run without a parent tells what it takes of the machine, every ten seconds: processor, memory,
+disk, network. `MLFLOW_ENABLE_SYSTEM_METRICS_LOGGING=false` and `MLFLOW_SYSTEM_METRICS_SAMPLING_INTERVAL` are MLflow's.
+"""
 
 import math
 import re
@@ -9,7 +18,10 @@ from pathlib import Path
 from typing import Any
 
 from mlflow.entities import Metric, Param
+from mlflow.environment_variables import MLFLOW_ENABLE_SYSTEM_METRICS_LOGGING
+from mlflow.system_metrics.system_metrics_monitor import SystemMetricsMonitor
 
+from rlflow.tracking.data_set import data_sets
 from rlflow.tracking.provenance import process_tag
 from rlflow.tracking.store import PROCESS_TAG, Store
 
@@ -43,6 +55,14 @@ class Run:
         else:
             self.store.client.log_artifact(self.run_id, str(path))
 
+    def read_files(self, files: Mapping[str, Path]) -> None:
+        """Tell MLflow which files and folders the run has read, and what they are called: it shows them as inputs."""
+        self.store.client.log_inputs(self.run_id, datasets=data_sets(files))
+
+    def describe(self, markdown: str) -> None:
+        """Set the text at the top of the run's page."""
+        self.store.client.set_tag(self.run_id, "mlflow.note.content", markdown)
+
     def flush(self) -> None:
         """Send the metrics that `log` has buffered."""
         for start in range(0, len(self._buffer), FLUSH_SIZE):
@@ -72,7 +92,8 @@ def open_run(
     try:
         entries = [Param(key, str(value)) for key, value in flatten(parameters).items()]
         store.client.log_batch(run.run_id, params=entries)
-        yield run
+        with _watched(run, is_child=parent_id is not None):
+            yield run
         status = "FINISHED"
     except KeyboardInterrupt:
         status = "KILLED"
@@ -80,6 +101,20 @@ def open_run(
     finally:
         run.flush()
         store.client.set_terminated(run.run_id, status=status)
+
+
+@contextmanager
+def _watched(run: Run, is_child: bool) -> Iterator[None]:
+    """Log what the machine does meanwhile. Children are left out: their parent's process tells of the same machine."""
+    if is_child or MLFLOW_ENABLE_SYSTEM_METRICS_LOGGING.get() is False:
+        yield
+        return
+    monitor = SystemMetricsMonitor(run.run_id, tracking_uri=run.store.uri)
+    monitor.start()
+    try:
+        yield
+    finally:
+        monitor.finish()
 
 
 @contextmanager

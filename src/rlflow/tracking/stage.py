@@ -22,6 +22,10 @@ Several workers may share what takes a stage long, each a process of its own on 
     @shared_stage(play)                                  play(stage, share) leaves checkpoints
     def collect_rollouts(stage: Stage) -> None: ...      finds them, and does what is missing
 
+A stage may return a figure, which is what a search over its settings makes best (`hydra/sweeper=optuna`):
+
+    return mean_score(metrics)
+
 The invariant: outputs appear all at once, when the function has returned. A stage that fails or is killed leaves the
 old ones, and goes on from its checkpoint when it is started again.
 """
@@ -48,6 +52,7 @@ from omegaconf import DictConfig, OmegaConf
 from rlflow.errors import InputError, RLFlowError
 from rlflow.optimiser import OnProgress
 from rlflow.tracking.composition import complete_graphs, graph_names
+from rlflow.tracking.data_set import files_below
 from rlflow.tracking.declaration import StageDeclaration, name_in_round, read_declaration
 from rlflow.tracking.processes import process_pool
 from rlflow.tracking.progress import Advance, Told, shown_progress, tell, told_progress
@@ -207,12 +212,16 @@ Work = Callable[[Stage, Share], None]
 """What one worker does of a stage."""
 
 
-def pipeline_stage(function: Callable[[Stage], None]) -> Callable[[], None]:
+Function = Callable[[Stage], float | None]
+"""A stage's function; what it returns, if anything, is what a search over settings makes best."""
+
+
+def pipeline_stage(function: Function) -> Callable[[], None]:
     """Make `function` a Hydra program; script, function and stage have one name."""
     return _program(function, _undivided)
 
 
-def shared_stage(work: Work) -> Callable[[Callable[[Stage], None]], Callable[[], None]]:
+def shared_stage(work: Work) -> Callable[[Function], Callable[[], None]]:
     """Make a function a Hydra program that does a share of the stage's work instead, if there are several `workers`."""
     return lambda function: _program(function, work)
 
@@ -221,9 +230,9 @@ def _undivided(stage: Stage, share: Share) -> None:
     raise InputError(f"{stage.declaration.name} is the work of one process: leave `workers` at 1")
 
 
-def _program(function: Callable[[Stage], None], work: Work) -> Callable[[], None]:
+def _program(function: Function, work: Work) -> Callable[[], None]:
     @functools.wraps(function)
-    def task(config: DictConfig) -> None:
+    def task(config: DictConfig) -> float | None:
         job = HydraConfig.get()
         root = Path.cwd()
         sweeping = job.mode == RunMode.MULTIRUN
@@ -231,7 +240,7 @@ def _program(function: Callable[[Stage], None], work: Work) -> Callable[[], None
         # Jobs of a sweep run beside each other already, and some launchers let none start processes.
         processes = 1 if sweeping else config.get("processes", 1)
         overrides = job.overrides.task
-        run_stage(
+        return run_stage(
             function,
             config,
             root=root,
@@ -246,7 +255,7 @@ def _program(function: Callable[[Stage], None], work: Work) -> Callable[[], None
 
 
 def run_stage(
-    function: Callable[[Stage], None],
+    function: Function,
     config: DictConfig,
     *,
     root: Path,
@@ -254,8 +263,10 @@ def run_stage(
     overrides: list[str],
     work: Work = _undivided,
     processes: int = 1,
-) -> None:
+) -> float | None:
     """Run `function` with what its stage declares, and publish its outputs below `output_root` if it succeeds.
+
+    Returns what the function returns.
 
     processes: graphs that it may work on at a time. A worker among several runs `work` instead, of which the checkpoint
     alone is left.
@@ -283,14 +294,23 @@ def run_stage(
     name = f"{declaration.name}/{'+'.join(graphs.values())}/{config.seed}"
     parent = os.environ.get(PARENT_VARIABLE)
     with open_run(open_store(), name, parameters=settings, tags=tags, parent_id=parent) as run:
+        run.read_files(_data_read(declaration, config, root))
         stage = Stage(declaration, settings, graphs, root, staging, checkpoint, run, processes)
         if share.workers > 1:
             work(stage, share)
             shutil.rmtree(staging, ignore_errors=True)
-            return
-        function(stage)
+            return None
+        figure = function(stage)
         _publish(declaration, staging, output_root)
     shutil.rmtree(checkpoint)
+    return figure
+
+
+def _data_read(declaration: StageDeclaration, config: DictConfig, root: Path) -> dict[str, Path]:
+    """The data that a stage depends on, price lists among them, and a user's own models."""
+    data = {path: root / path for path in declaration.dependencies if Path(path).is_relative_to("data")}
+    models = {config[slot].path: Path(config[slot].path) for slot in graph_names(config) if config[slot].kind == "file"}
+    return data | models
 
 
 def _publish(declaration: StageDeclaration, staging: Path, output_root: Path) -> None:
@@ -313,14 +333,7 @@ def _digest(declaration: StageDeclaration, settings: Settings, root: Path) -> st
     """A digest of the settings and of every file that the stage depends on, which is also what DVC compares."""
     digest = hashlib.sha256(json.dumps(settings, sort_keys=True).encode())
     for dependency in declaration.dependencies:
-        for path in _files(root / dependency):
+        for path in files_below(root / dependency):
             digest.update(str(path.relative_to(root)).encode())
             digest.update(path.read_bytes())
     return digest.hexdigest()[:16]
-
-
-def _files(path: Path) -> list[Path]:
-    """The file itself, or all files of a folder in order, without compiled Python."""
-    if path.is_file():
-        return [path]
-    return [file for file in sorted(path.rglob("*")) if file.is_file() and file.suffix != ".pyc"]

@@ -1,4 +1,9 @@
-"""The MLflow store: one SQLite file in the main checkout, or whatever MLFLOW_TRACKING_URI names."""
+"""The MLflow store: one SQLite file in the main checkout, or whatever MLFLOW_TRACKING_URI names.
+
+It names a server, which knows where artifacts go (http://host:5000), or a database (postgresql+psycopg://user@host/runs),
+beside which MLFLOW_DEFAULT_ARTIFACT_ROOT names a bucket (s3://bucket/runs) or an artifact server
+(http://host:5000/api/2.0/mlflow-artifacts/artifacts). MLflow's own programs know both variables.
+"""
 
 import logging
 import os
@@ -10,6 +15,7 @@ from filelock import FileLock
 from mlflow import MlflowClient
 from mlflow.entities import ViewType
 
+from rlflow.errors import InputError
 from rlflow.tracking.provenance import is_gone
 
 EXPERIMENT = "rlflow"
@@ -48,12 +54,13 @@ def open_store(root: Path | None = None) -> Store:
     """
     root = root or main_root()
     uri = os.environ.get("MLFLOW_TRACKING_URI") or f"sqlite:///{root / 'mlflow.db'}"
+    artifacts = _artifact_location(uri, root)
     with FileLock(root / "mlflow.db.lock"):
         for chatty in ("alembic", "mlflow.store.db.utils"):
             logging.getLogger(chatty).setLevel(logging.WARNING)
         client = MlflowClient(uri)
         experiment = client.get_experiment_by_name(EXPERIMENT)
-        identifier = experiment.experiment_id if experiment else _create_experiment(client, uri, root)
+        identifier = experiment.experiment_id if experiment else client.create_experiment(EXPERIMENT, artifacts)
         store = Store(uri, client, identifier)
         close_abandoned_runs(store)
     return store
@@ -72,10 +79,18 @@ def close_abandoned_runs(store: Store) -> list[str]:
     return abandoned
 
 
-def _create_experiment(client: MlflowClient, uri: str, root: Path) -> str:
-    """Create the experiment: a local store keeps artifacts beside it, a server has its own place for them."""
-    local = uri.startswith("sqlite")
-    identifier: str = client.create_experiment(
-        EXPERIMENT, artifact_location=(root / "mlartifacts").as_uri() if local else None
+def _artifact_location(uri: str, root: Path) -> str | None:
+    """Where artifacts go: a local store keeps them beside it; None if the server has its own place for them.
+
+    Raises InputError for another database if nothing says it: MLflow would scatter them over working folders.
+    """
+    named = os.environ.get("MLFLOW_DEFAULT_ARTIFACT_ROOT")
+    if named or uri.startswith("http"):
+        return named
+    if uri.startswith("sqlite"):
+        return (root / "mlartifacts").as_uri()
+    raise InputError(
+        f"MLFLOW_TRACKING_URI names the database {uri.split('@')[-1]}, which keeps no files; set "
+        "MLFLOW_DEFAULT_ARTIFACT_ROOT to a bucket or an artifact server: s3://bucket/runs, "
+        "http://host:5000/api/2.0/mlflow-artifacts/artifacts"
     )
-    return identifier
