@@ -11,7 +11,7 @@ _DIGEST_LENGTH = 32  # MLflow takes 36 characters
 
 
 def data_sets(files: Mapping[str, Path]) -> list[DatasetInput]:
-    """Describe files and folders by name; the last part of a name, `rollouts` of `data/rollouts`, is shown as its kind."""
+    """Describe files and folders by name, of which the last part is shown: `rollouts` of `data/rollouts`."""
     return [_data_set(name, path) for name, path in files.items()]
 
 
