@@ -3,6 +3,7 @@
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from rlflow import schemas, zoo
@@ -29,6 +30,7 @@ def row(seed: int, free: tuple[float, int], points: list[tuple[float, int]], sha
             "interactions": steps,
             "trial_interactions": 0,
             "dream_percents": [found, 0.0],
+            "trial_percents": [found, 0.0],
             "result_percent": found,
             "training_s": 1.0,
             "model_free_interactions": free[1] if free[0] >= found else None,
@@ -100,8 +102,10 @@ def test_a_tiny_case(tmp_path: Path):
     assert [point["episodes"] for point in points] == [3, 6]
     assert all(point["interactions"] > point["trial_interactions"] for point in points)
     assert [len(point["dream_percents"]) for point in points] == [2, 2], "dreams take no real step"
-    assert all(point["trial_interactions"] <= 3 for point in points), "one trial"
-    collected = [point["interactions"] - point["trial_interactions"] for point in points]
+    assert all(point["trial_interactions"] <= 2 * 3 for point in points), "a trial of each"
+    assert all(point["result_percent"] == max(point["trial_percents"]) for point in points)
+    trials = np.cumsum([point["trial_interactions"] for point in points])
+    collected = [point["interactions"] - tried for point, tried in zip(points, trials, strict=True)]
     assert collected[0] < collected[1]
     assert len(free["curve"]) == 1, "four updates between trials: one at the end"
     assert free["interactions"] == free["curve"][0]["interactions"] >= 3 * 8, "terminating is no step"

@@ -7,8 +7,8 @@ The task is the same: the return of so many rewrites from the original, by the m
 policy, its algorithm and what it sees; V reads the tokens for both, and costs the model-free agent nothing. Counted are
 rewrites that are carried out: of the agent with a world model those that label its episodes, of the model-free agent
 those that it learns from, and of both the trials. A match that looks like one whose price is known is labelled without
-being carried out. Dreams cost no real step: the agent with a world model is trained in several, and the one that scores
-best in the dream is tried on the graph, once; the model-free agent's best trial counts.
+being carried out. Dreams cost no real step: the agent with a world model is trained in several, and what comes of each
+is tried on the graph, once. Of both agents the best trial counts.
 
 The agent with a world model learns from the first few episodes of a collection, then from more. Its first result that
 is as good as the model-free agent's best is what the real steps of both are compared at; the other way round, each of
@@ -126,7 +126,7 @@ def _greedy(process: TokenProcess, max_steps: int) -> Row:
 
 
 def _dreamt(case: Case, process: TokenProcess, rollouts: TokenRollouts) -> tuple[Row, TokenWorldModel]:
-    """Fit a world model to the rollouts, and train in its dreams; returns the result of the best, and the model."""
+    """Fit a world model to the rollouts, and train in its dreams; returns the best result, and the model."""
     started = time.perf_counter()
     model = fit_token_model(rollouts, case.world_model, seed=case.seed)
     training, _ = split_episodes(len(rollouts.episodes), case.world_model.held_out_fraction, case.seed)
@@ -135,13 +135,13 @@ def _dreamt(case: Case, process: TokenProcess, rollouts: TokenRollouts) -> tuple
     dream = TokenDream.of(model, births, rollouts, case.dream)
     seeds = range(case.seed * case.dreams, (case.seed + 1) * case.dreams)
     trained = [train_in_dream(dream, case.dreamt, seed=seed) for seed in seeds]
-    best = max(trained, key=lambda one: one.score_percent)
     training_s = time.perf_counter() - started
-    trial = _judge(case, process, model)(best.controller)
+    trials = [_judge(case, process, model)(one.controller) for one in trained]
     found = {
         "dream_percents": [one.score_percent for one in trained],
-        "trial_interactions": trial.interactions,
-        "result_percent": trial.score_percent,
+        "trial_percents": [trial.score_percent for trial in trials],
+        "trial_interactions": sum(trial.interactions for trial in trials),
+        "result_percent": max(trial.score_percent for trial in trials),
         "training_s": training_s,
     }
     return found, model
