@@ -21,7 +21,7 @@ OLD_PROCESSOR = NPY_DISABLE_CPU_FEATURES="$$(python -c '$(FEATURES)')" OPENBLAS_
 	ATEN_CPU_CAPABILITY=default MKL_ENABLE_INSTRUCTIONS=SSE4_2 ONEDNN_MAX_CPU_ISA=SSE41
 NUMERIC_TESTS := $(addprefix tests/,agents equivalence ir nn onnx_io ops rules trajectory world_model zoo)
 
-.PHONY: help setup repro verify-repro test test-other-processor test-slow test-rules test-studies fuzz conformance lint check check-results smoke seeds headroom headroom-latency rules trajectories bench big-model ui clean timing-study prices budgets cost-accuracy price-model price-search repro-study exports speedups policy sample-efficiency learned learned-planned learned-priced learned-delivered
+.PHONY: help setup services repro verify-repro test test-other-processor test-slow test-rules test-studies fuzz conformance lint check check-results smoke seeds headroom headroom-latency rules trajectories bench big-model ui clean timing-study prices budgets cost-accuracy price-model price-search repro-study exports speedups policy sample-efficiency learned learned-planned learned-priced learned-delivered
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-21s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -33,6 +33,10 @@ $(STAMP): pyproject.toml constraints.txt
 	touch $@
 
 setup: $(STAMP) ## create .venv and install, once
+
+services: ## the servers that tests start for real, from Debian's packages where they are missing (as root)
+	@ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1 || command -v initdb >/dev/null || \
+		{ apt-get update -qq && apt-get install -y -qq --no-install-recommends postgresql; }
 
 repro: setup ## the whole experiment: dvc repro; then what came out beside what is published
 	dvc repro
