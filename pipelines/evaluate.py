@@ -18,9 +18,10 @@ from rlflow.agents.pooled.policy_optimiser import PooledPolicyOptimiser
 from rlflow.agents.tokens.policy_optimiser import TokenPolicyOptimiser
 from rlflow.agents.tokens.token_policy import shipped
 from rlflow.cost.base import CostModel
-from rlflow.evaluation import comparison, figures
+from rlflow.evaluation import comparison, figures, plot_rows
 from rlflow.evaluation.comparison import Contender, Outcome
 from rlflow.evaluation.results import read_results, write_results
+from rlflow.evaluation.stage_summaries import of_evaluation, write_summary
 from rlflow.evaluation.tables import markdown_table
 from rlflow.onnx_io import save_model, to_onnx
 from rlflow.optimise.gate import GateConfig
@@ -53,8 +54,11 @@ def evaluate(stage: Stage) -> None:
     save_prices(cost_model, stage.output("data/prices/evaluate.json"))
 
     write_results(stage.metrics, metrics)
+    write_summary(stage.summary, of_evaluation(metrics))
     write_results(stage.output(f"{RESULTS}/rules_applied.json"), applied)
     stage.output(f"{RESULTS}/table.md").write_text(markdown_table(metrics))
+    plot_rows.write_rows(stage.output(f"{RESULTS}/latency_ratios.csv"), plot_rows.latency_ratios(metrics))
+    plot_rows.write_rows(stage.output(f"{RESULTS}/savings.csv"), plot_rows.savings(metrics))
     library = load_library(stage.input("data/rules/library.jsonl"))
     named = {graph: _by_name(rules, library) for graph, rules in applied.items()}
     pictures = {

@@ -6,8 +6,9 @@ from typing import Any
 from controllers import pooled, tokens
 
 from rlflow.cost.base import CostModel
-from rlflow.evaluation import figures
+from rlflow.evaluation import figures, plot_rows
 from rlflow.evaluation.results import Figure, write_results
+from rlflow.evaluation.stage_summaries import of_controller, write_summary
 from rlflow.tracking.curves import Curves
 from rlflow.tracking.factories import each_priced_graph
 from rlflow.tracking.stage import Stage, pipeline_stage
@@ -32,7 +33,9 @@ def train_controller(stage: Stage) -> None:
     metrics = {graph: found for graph, (found, _) in trained.items()}
     curves = {graph: course for graph, (_, course) in trained.items()}
     write_results(stage.metrics, metrics)
+    write_summary(stage.summary, of_controller(metrics))
     write_results(stage.output(f"{stage.results}/curves.json"), curves)
+    plot_rows.write_rows(stage.output(f"{stage.results}/scores.csv"), plot_rows.training_scores(curves))
     figure = stage.output(f"{stage.results}/curves.png")
     figures.save(figures.training_curves(curves), figure)
     stage.run.artifact(figure)

@@ -176,6 +176,15 @@ class Stage:
         """The path at which to write the stage's metrics.json."""
         return self.output(f"{self.results}/metrics.json")
 
+    @property
+    def summary(self) -> Path:
+        """The path at which to write the few figures that DVC shows: the declared file beside the results' folder."""
+        beside = Path(self.results).parent
+        declared = [path for path in self.declaration.outputs if Path(path).parent == beside and path.endswith(".yaml")]
+        if not declared:
+            raise InputError(f"{self.declaration.name} has no summary; add {beside}/NAME.yaml to its outs in dvc.yaml")
+        return self.output(declared[0])
+
     def log(self, step: int, figures: Mapping[str, float]) -> None:
         """Record figures of the graph at a step in MLflow, whose charts are grouped by the graph's name."""
         self.run.log(step, {f"{self.graph}/{name}": value for name, value in figures.items()})
