@@ -84,8 +84,8 @@ def _evaluate(stage: Stage, cost_model: CostModel, keep_prices: Callable[[], Non
 
     contenders = _contenders(stage, cost_model, policy)
     outcomes: dict[str, Outcome] = {}
-    for name, contender in contenders.items():
-        with stage.progress(f"{stage.graph}, {name}") as on_progress:
+    for number, (name, contender) in enumerate(contenders.items(), start=1):
+        with stage.progress(f"{stage.graph}, method {number} of {len(contenders)}, {name}") as on_progress:
             others = tuple(outcomes.values())
             outcomes[name] = comparison.compete(contender, contest, stage.checkpoint, on_progress, keep_prices, others)
 

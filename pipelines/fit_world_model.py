@@ -56,13 +56,16 @@ def _fit(stage: Stage) -> tuple[dict[str, Any], dict[str, Any]]:
         model = fit.run(stage, on_epoch)
     training_s = stopwatch.tick()
     training, held_out = split_episodes(len(fit.rollouts.episodes), fit.config.held_out_fraction, stage.seed)
+    with stage.progress(f"{stage.graph}, held-out episodes") as on_progress:
+        on_progress(0.0, "how far the dream can be trusted")
+        trust = fit.figures(stage, model)
     metrics = {
         "training_episodes": len(training),
         "held_out_episodes": len(held_out),
         "parameters": sum(weight.numel() for weight in model.parameters()),
         "epochs": epochs,
         "losses": {name: curve["value"][-1] for name, curve in curves.to_json().items()},
-        **fit.figures(stage, model),
+        **trust,
         "training_s": training_s,
         "seed": stage.seed,
     }

@@ -42,7 +42,9 @@ def temperature_sweep(stage: Stage) -> None:
 def _sweep(stage: Stage, cost_model: CostModel, keep_prices: Callable[[], None], pool: Executor) -> dict[str, Any]:
     """The scores of all temperatures on one graph: of trainings in processes of the pool, and of real episodes here."""
     sweep = stage.settings["sweep"]
-    school = SCHOOLS[stage.settings["formulation"]].of(stage, cost_model)
+    with stage.progress(f"{stage.graph}, random episodes") as on_progress:
+        on_progress(0.0, "on the graph")
+        school = SCHOOLS[stage.settings["formulation"]].of(stage, cost_model)
     jobs = list(itertools.product(sweep["temperatures"], sweep["seeds"]))
     trainings = pool.map(
         _trained,

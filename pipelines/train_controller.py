@@ -48,7 +48,9 @@ def _train(
     """Train in the dream of one graph; returns the figures of the training and its curves."""
     stopwatch, curves = stage.stopwatch, Curves(stage.checkpoint / "curves.json", "update", CURVES)
     settings = stage.settings["controller"]
-    whole = SCHOOLS[stage.settings["formulation"]].of(stage, cost_model)
+    with stage.progress(f"{stage.graph}, random episodes") as on_progress:
+        on_progress(0.0, "on the graph")
+        whole = SCHOOLS[stage.settings["formulation"]].of(stage, cost_model)
     school = whole.shortened(settings["training_share"], settings["dream"]["temperature"])
     with stage.progress(f"{stage.graph}, updates") as on_progress:
 
@@ -66,7 +68,11 @@ def _train(
 
     policy = stage.output(f"{stage.data}/policies/{stage.graph}")
     training.controller.save(policy)
-    alone, visits = school.judge(training.controller), school.visits(training.controller)
+    with stage.progress(f"{stage.graph}, episodes of the policy") as on_progress:
+        on_progress(0.0, "on the graph")
+        alone = school.judge(training.controller)
+        on_progress(0.5, "on the graph")
+        visits = school.visits(training.controller)
     record.save(visits.ways, policy / "ways.jsonl")
     metrics = {
         "updates": school.rounds,
