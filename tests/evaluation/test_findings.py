@@ -57,7 +57,7 @@ def test_what_is_within_noise_is_called_so(documents: dict[str, Any], tmp_path: 
 def test_results_that_are_missing_are_named(documents: dict[str, Any], tmp_path: Path):
     folder = written(documents, tmp_path)
     (folder / "evaluate/metrics.json").unlink()
-    with pytest.raises(InputError, match="evaluate/metrics.json"):
+    with pytest.raises(InputError, match=r"evaluate/metrics\.json"):
         findings(folder)
 
 

@@ -1,4 +1,4 @@
-"""What DVC's users see of the experiment: metrics and plots that fit, of a real dvc, and that follow from the figures."""
+"""What DVC shows of the experiment: metrics and plots that fit, by a real dvc, and that follow from the figures."""
 
 import json
 import re

@@ -1,4 +1,4 @@
-"""What an experiment has found, in five lines, from its stored figures and nothing else.
+"""The findings of an experiment, in five lines, from its stored figures and nothing else.
 
     for line in findings(Path("data/results")): ...
     # Rules: 635 are verified; of 72 false ones none was accepted.
@@ -45,7 +45,7 @@ def _rules(metrics: Mapping[str, Any]) -> str:
 
 
 def _dream(metrics: Graphs) -> str:
-    """How far the world model can be trusted, by what its formulation measures."""
+    """Tell how far the world model can be trusted, by what its formulation measures."""
     if all("saving_r2" in found for found in metrics.values()):
         return f"Dream: V tells what a match saves with an R² of {_each(metrics, _r2)}."
     return f"Dream: after the most imagined steps, its error is {_each(metrics, _longest_error)}."
@@ -73,7 +73,7 @@ def _alone(found: Mapping[str, Any]) -> str:
 
 
 def _saving(methods: Graphs) -> str:
-    """What the policy saves of one graph, beside greedy search and the best method that learns nothing."""
+    """The saving of the policy on one graph, beside that of greedy search and the best method that learns nothing."""
     percents = {name: row["improvement_percent"] for name, row in methods.items()}
     searches = [name for name in percents if name not in (ORIGINAL, *_LEARNED)]
     best = max(searches, key=lambda name: percents[name], default=ORIGINAL)
@@ -89,5 +89,5 @@ def _speed(methods: Graphs) -> str:
 
 
 def _each(metrics: Mapping[str, Any], tell: Callable[[Any], str]) -> str:
-    """What there is to tell of each graph, with its name."""
+    """Tell of each graph, with its name."""
     return " and ".join(f"{tell(found)} on {graph}" for graph, found in metrics.items())

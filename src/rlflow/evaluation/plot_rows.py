@@ -52,7 +52,7 @@ def losses(curves: Graphs) -> Rows:
 
 
 def training_scores(curves: Graphs) -> Rows:
-    """What a controller saves by update, in the dream and on the graph itself; `curves` follows schema `curves`."""
+    """The savings of a controller by update, in the dream and on the graph itself; `curves` follows schema `curves`."""
     points = [
         (graph, world, step, value)
         for graph, drawn in curves.items()
@@ -99,7 +99,7 @@ def latency_ratios(metrics: Metrics) -> Rows:
 
 
 def savings(metrics: Metrics) -> Rows:
-    """What each method saves of a graph's predicted cost; `metrics` follows schema `evaluate`."""
+    """The share of a graph's predicted cost that each method saves; `metrics` follows schema `evaluate`."""
     points = [
         (graph, method, "predicted", row["improvement_percent"])
         for graph, methods in metrics.items()

@@ -34,15 +34,15 @@ def of_rules(metrics: Mapping[str, Any]) -> Summary:
 
 
 def of_rollouts(metrics: Graphs) -> Summary:
-    """What the best episode saves of its graph's cost, in percent; `metrics` follows schema `collect_rollouts`."""
+    """The saving of the best episode, in percent; `metrics` follows schema `collect_rollouts`."""
     return {"best_%": fmean(found["best_improvement_percent"]["value"] for found in metrics.values())}
 
 
 def of_world_model(metrics: Graphs) -> Summary:
-    """How far the model can be trusted; `metrics` follows schema `fit_world_model`.
+    """A figure of how far the model can be trusted; `metrics` follows schema `fit_world_model`.
 
-    Over match tokens: V's R² on the savings of matches, where all graphs have one. Else: the error of the longest dreams
-    over their baselines'.
+    Over match tokens it is V's R² on the savings of matches, where all graphs have one; else the error of the longest
+    dreams over their baselines'.
     """
     if all("saving_r2" in found for found in metrics.values()):
         return {"v_r2": fmean(found["saving_r2"]["value"] for found in metrics.values())}
@@ -51,13 +51,14 @@ def of_world_model(metrics: Graphs) -> Summary:
 
 
 def of_controller(metrics: Graphs) -> Summary:
-    """What the policy alone saves on the graph, in percent; `metrics` follows schema `train_controller`."""
+    """The saving of the policy alone on the graph, in percent; `metrics` follows schema `train_controller`."""
     return {"real_%": fmean(found["real_score_percent"]["value"] for found in metrics.values())}
 
 
 def of_evaluation(metrics: Metrics) -> Summary:
-    """What the policy saves after greedy search, in percent of the predicted cost, and how many times as fast its
-    graphs run as they are deployed, as a geometric mean; `metrics` follows schema `evaluate`.
+    """The saving of the policy after greedy search, in percent of the predicted cost, and its speed-up as deployed.
+
+    The latter is a geometric mean. `metrics` follows schema `evaluate`.
     """
     rows = [methods["rlflow"] for methods in metrics.values()]
     return {
@@ -75,7 +76,7 @@ def of_sweep(metrics: Graphs) -> Summary:
 
 
 def gaps(points: Iterable[Mapping[str, Any]]) -> list[float]:
-    """Of each temperature the gap between the scores in dream and reality, in percent of the larger one."""
+    """The gap between the scores in dream and reality at each temperature, in percent of the larger one."""
     scores = [(point["dream_score_percent"], point["real_score_percent"]) for point in points]
     return [100 * abs(dream - real) / (max(abs(dream), abs(real)) or 1.0) for dream, real in scores]
 
