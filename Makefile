@@ -21,7 +21,7 @@ OLD_PROCESSOR = NPY_DISABLE_CPU_FEATURES="$$(python -c '$(FEATURES)')" OPENBLAS_
 	ATEN_CPU_CAPABILITY=default MKL_ENABLE_INSTRUCTIONS=SSE4_2 ONEDNN_MAX_CPU_ISA=SSE41
 NUMERIC_TESTS := $(addprefix tests/,agents equivalence ir nn onnx_io ops rules trajectory world_model zoo)
 
-.PHONY: help setup services repro verify-repro test test-other-processor test-slow test-rules test-studies fuzz conformance lint check check-results smoke seeds headroom headroom-latency rules trajectories bench big-model ui clean timing-study prices budgets cost-accuracy price-model price-search repro-study exports speedups policy sample-efficiency learned learned-planned learned-priced learned-delivered
+.PHONY: help setup services repro findings verify-repro test test-other-processor test-slow test-rules test-studies fuzz conformance lint check check-results smoke experiments seeds headroom headroom-latency rules trajectories bench big-model ui clean timing-study prices budgets cost-accuracy price-model price-search repro-study exports speedups policy sample-efficiency learned learned-planned learned-priced learned-delivered
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-21s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -38,9 +38,13 @@ services: ## the servers that tests start for real, from Debian's packages where
 	@ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1 || command -v initdb >/dev/null || \
 		{ apt-get update -qq && apt-get install -y -qq --no-install-recommends postgresql; }
 
-repro: setup ## the whole experiment: dvc repro; then what came out beside what is published
+repro: setup ## the whole experiment: dvc repro; what came out beside what is published; what was found
 	dvc repro
 	@python pipelines/verify_repro.py || test $$? -eq 1 # an experiment of your own is no failure
+	@python pipelines/findings.py
+
+findings: setup ## what the last run has found, in five lines, and where to look next
+	@python pipelines/findings.py
 
 FRESH ?=
 verify-repro: setup ## is that run the published one again? what is not; FRESH=folder or revision instead of the work tree
@@ -84,6 +88,9 @@ repro-study: setup ## the experiment twice, once beside busy loops: what it take
 
 smoke: setup ## the whole pipeline on a tiny graph, through DVC, outside the workspace
 	dvc exp run --temp --force --name smoke -S experiment=smoke
+
+experiments: setup ## experiments beside each other: what differs in their settings and their few metrics
+	dvc exp show --only-changed --drop '^(conf|data/|src/|pipelines/)'
 
 seeds: setup ## the learning chain on a two-layer BERT for five seeds, against the searches
 	OMP_NUM_THREADS=1 python pipelines/seed_study.py --multirun experiment=two_layers seed=0,1,2,3,4

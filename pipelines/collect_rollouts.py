@@ -16,6 +16,7 @@ from rlflow.cost.base import CostModel
 from rlflow.cost.measured import MeasuredCost
 from rlflow.errors import InputError
 from rlflow.evaluation.results import write_results
+from rlflow.evaluation.stage_summaries import of_rollouts, write_summary
 from rlflow.tracking.factories import cost_model_of, each_priced_graph
 from rlflow.tracking.share import Share
 from rlflow.tracking.stage import Stage, shared_stage
@@ -40,6 +41,7 @@ def collect_rollouts(stage: Stage) -> None:
     end = stage.output(f"{stage.data}/prices/collect_rollouts.json")
     metrics = each_priced_graph(stage, start, end, _collect)
     write_results(stage.metrics, metrics)
+    write_summary(stage.summary, of_rollouts(metrics))
     stage.report(metrics)
 
 

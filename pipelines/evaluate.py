@@ -19,9 +19,10 @@ from rlflow.agents.pooled.policy_optimiser import PooledPolicyOptimiser
 from rlflow.agents.tokens.policy_optimiser import TokenPolicyOptimiser
 from rlflow.agents.tokens.token_policy import shipped
 from rlflow.cost.base import CostModel
-from rlflow.evaluation import comparison, figures
+from rlflow.evaluation import comparison, figures, plot_rows
 from rlflow.evaluation.comparison import Contender, Outcome
 from rlflow.evaluation.results import read_results, write_results
+from rlflow.evaluation.stage_summaries import of_evaluation, write_summary
 from rlflow.evaluation.tables import markdown_table
 from rlflow.onnx_io import save_model, to_onnx
 from rlflow.optimise.gate import GateConfig
@@ -54,8 +55,11 @@ def evaluate(stage: Stage) -> None:
     save_prices(cost_model, stage.output("data/prices/evaluate.json"))
 
     write_results(stage.metrics, metrics)
+    write_summary(stage.summary, of_evaluation(metrics))
     write_results(stage.output(f"{RESULTS}/rules_applied.json"), applied)
     stage.output(f"{RESULTS}/table.md").write_text(markdown_table(metrics))
+    plot_rows.write_rows(stage.output(f"{RESULTS}/latency_ratios.csv"), plot_rows.latency_ratios(metrics))
+    plot_rows.write_rows(stage.output(f"{RESULTS}/savings.csv"), plot_rows.savings(metrics))
     library = load_library(stage.input("data/rules/library.jsonl"))
     named = {graph: _by_name(rules, library) for graph, rules in applied.items()}
     pictures = {
@@ -81,8 +85,8 @@ def _evaluate(stage: Stage, cost_model: CostModel, keep_prices: Callable[[], Non
 
     contenders = _contenders(stage, cost_model, policy)
     outcomes: dict[str, Outcome] = {}
-    for name, contender in contenders.items():
-        with stage.progress(f"{stage.graph}, {name}") as on_progress:
+    for number, (name, contender) in enumerate(contenders.items(), start=1):
+        with stage.progress(f"{stage.graph}, method {number} of {len(contenders)}, {name}") as on_progress:
             others = tuple(outcomes.values())
             outcomes[name] = comparison.compete(contender, contest, stage.checkpoint, on_progress, keep_prices, others)
 

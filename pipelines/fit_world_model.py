@@ -4,8 +4,9 @@ from typing import Any
 
 from world_models import pooled, tokens
 
-from rlflow.evaluation import figures
+from rlflow.evaluation import figures, plot_rows
 from rlflow.evaluation.results import write_results
+from rlflow.evaluation.stage_summaries import of_world_model, write_summary
 from rlflow.tracking.curves import Curves
 from rlflow.tracking.stage import Stage, pipeline_stage
 from rlflow.world_model.held_out import split_episodes
@@ -22,7 +23,15 @@ def fit_world_model(stage: Stage) -> None:
     curves = {graph: course for graph, (_, course) in fits.items()}
     drawn = {graph: _drawn(stage, course) for graph, course in curves.items()}
     write_results(stage.metrics, metrics)
+    write_summary(stage.summary, of_world_model(metrics))
     write_results(stage.output(f"{stage.results}/curves.json"), curves)
+    rows = {
+        "losses.csv": plot_rows.losses(curves),
+        "dream_errors.csv": plot_rows.dream_errors(metrics),
+        "calibration.csv": plot_rows.calibration(metrics),
+    }
+    for name, points in rows.items():
+        plot_rows.write_rows(stage.output(f"{stage.results}/{name}"), points)
     pictures = {"curves.png": figures.training_curves(drawn), "trust.png": figures.trust(metrics)}
     for name, picture in pictures.items():
         figures.save(picture, stage.output(f"{stage.results}/{name}"))
@@ -47,13 +56,16 @@ def _fit(stage: Stage) -> tuple[dict[str, Any], dict[str, Any]]:
         model = fit.run(stage, on_epoch)
     training_s = stopwatch.tick()
     training, held_out = split_episodes(len(fit.rollouts.episodes), fit.config.held_out_fraction, stage.seed)
+    with stage.progress(f"{stage.graph}, held-out episodes") as on_progress:
+        on_progress(0.0, "how far the dream can be trusted")
+        trust = fit.figures(stage, model)
     metrics = {
         "training_episodes": len(training),
         "held_out_episodes": len(held_out),
         "parameters": sum(weight.numel() for weight in model.parameters()),
         "epochs": epochs,
         "losses": {name: curve["value"][-1] for name, curve in curves.to_json().items()},
-        **fit.figures(stage, model),
+        **trust,
         "training_s": training_s,
         "seed": stage.seed,
     }

@@ -8,6 +8,7 @@ from typing import Any
 
 from rlflow.cost.base import CostModel
 from rlflow.evaluation.results import Figure, write_results
+from rlflow.evaluation.stage_summaries import of_rules, write_summary
 from rlflow.rules.library import Library
 from rlflow.rules.synthesis.generate import (
     GenerationReport,
@@ -53,6 +54,7 @@ def generate_rules(stage: Stage) -> None:
     selected = {graph: len(rules.choices) for graph, rules in chosen.items()}
     metrics["library"] = {"rules": len(library.rules), "selected": selected, "hash": library.hash}
     write_results(stage.metrics, metrics)
+    write_summary(stage.summary, of_rules(metrics))
     stage.report(metrics)
 
 

@@ -12,14 +12,16 @@ from controllers import pooled, tokens
 
 from rlflow.agents.dream_training import DreamTraining
 from rlflow.cost.base import CostModel
-from rlflow.evaluation import figures
+from rlflow.evaluation import figures, plot_rows
 from rlflow.evaluation.results import write_results
+from rlflow.evaluation.stage_summaries import of_sweep, write_summary
 from rlflow.runtime.timing.statistics import estimate
 from rlflow.tracking.factories import priced, save_prices
 from rlflow.tracking.processes import process_pool
 from rlflow.tracking.run import open_child
 from rlflow.tracking.stage import Stage, pipeline_stage
 
+RESULTS = "data/results/temperature_sweep"
 SCHOOLS: dict[str, Any] = {"pooled": pooled.PooledSchool, "tokens": tokens.TokenSchool}
 
 
@@ -30,7 +32,9 @@ def temperature_sweep(stage: Stage) -> None:
         metrics = stage.each_graph(partial(_sweep, cost_model=cost_model, keep_prices=keep_prices, pool=pool))
     save_prices(cost_model, stage.output("data/prices/temperature_sweep.json"))
     write_results(stage.metrics, metrics)
-    picture = stage.output("data/results/temperature_sweep/temperature_sweep.png")
+    write_summary(stage.summary, of_sweep(metrics))
+    plot_rows.write_rows(stage.output(f"{RESULTS}/scores.csv"), plot_rows.scores_by_temperature(metrics))
+    picture = stage.output(f"{RESULTS}/temperature_sweep.png")
     figures.save(figures.temperature_sweep(metrics), picture)
     stage.report({graph: {str(p["temperature"]): p for p in sweep["points"]} for graph, sweep in metrics.items()})
 
@@ -38,7 +42,9 @@ def temperature_sweep(stage: Stage) -> None:
 def _sweep(stage: Stage, cost_model: CostModel, keep_prices: Callable[[], None], pool: Executor) -> dict[str, Any]:
     """The scores of all temperatures on one graph: of trainings in processes of the pool, and of real episodes here."""
     sweep = stage.settings["sweep"]
-    school = SCHOOLS[stage.settings["formulation"]].of(stage, cost_model)
+    with stage.progress(f"{stage.graph}, random episodes") as on_progress:
+        on_progress(0.0, "on the graph")
+        school = SCHOOLS[stage.settings["formulation"]].of(stage, cost_model)
     jobs = list(itertools.product(sweep["temperatures"], sweep["seeds"]))
     trainings = pool.map(
         _trained,

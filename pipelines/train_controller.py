@@ -7,8 +7,9 @@ from typing import Any
 from controllers import pooled, tokens
 
 from rlflow.cost.base import CostModel
-from rlflow.evaluation import figures
+from rlflow.evaluation import figures, plot_rows
 from rlflow.evaluation.results import Figure, write_results
+from rlflow.evaluation.stage_summaries import of_controller, write_summary
 from rlflow.tracking.curves import Curves
 from rlflow.tracking.factories import each_priced_graph
 from rlflow.tracking.stage import Stage, pipeline_stage
@@ -33,7 +34,9 @@ def train_controller(stage: Stage) -> float:
     metrics = {graph: found for graph, (found, _) in trained.items()}
     curves = {graph: course for graph, (_, course) in trained.items()}
     write_results(stage.metrics, metrics)
+    write_summary(stage.summary, of_controller(metrics))
     write_results(stage.output(f"{stage.results}/curves.json"), curves)
+    plot_rows.write_rows(stage.output(f"{stage.results}/scores.csv"), plot_rows.training_scores(curves))
     figure = stage.output(f"{stage.results}/curves.png")
     figures.save(figures.training_curves(curves), figure)
     stage.run.artifact(figure)
@@ -47,7 +50,9 @@ def _train(
     """Train in the dream of one graph; returns the figures of the training and its curves."""
     stopwatch, curves = stage.stopwatch, Curves(stage.checkpoint / "curves.json", "update", CURVES)
     settings = stage.settings["controller"]
-    whole = SCHOOLS[stage.settings["formulation"]].of(stage, cost_model)
+    with stage.progress(f"{stage.graph}, random episodes") as on_progress:
+        on_progress(0.0, "on the graph")
+        whole = SCHOOLS[stage.settings["formulation"]].of(stage, cost_model)
     school = whole.shortened(settings["training_share"], settings["dream"]["temperature"])
     with stage.progress(f"{stage.graph}, updates") as on_progress:
 
@@ -65,7 +70,11 @@ def _train(
 
     policy = stage.output(f"{stage.data}/policies/{stage.graph}")
     training.controller.save(policy)
-    alone, visits = school.judge(training.controller), school.visits(training.controller)
+    with stage.progress(f"{stage.graph}, episodes of the policy") as on_progress:
+        on_progress(0.0, "on the graph")
+        alone = school.judge(training.controller)
+        on_progress(0.5, "on the graph")
+        visits = school.visits(training.controller)
     record.save(visits.ways, policy / "ways.jsonl")
     metrics = {
         "updates": school.rounds,

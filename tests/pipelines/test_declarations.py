@@ -36,6 +36,8 @@ WATCHING = (
     "rlflow.plugins",
     "rlflow.evaluation.results",
     "rlflow.evaluation.figures",
+    "rlflow.evaluation.plot_rows",
+    "rlflow.evaluation.stage_summaries",
     "rlflow.cli.progress",
 )
 """Modules that cannot change what a stage computes: they only watch, draw, refuse, or look a name up."""

@@ -9,6 +9,7 @@ import pytest
 from rlflow.tracking.store import open_store
 
 pytestmark = pytest.mark.slow
+GIT = ("git", "-c", "user.name=test", "-c", "user.email=test@example.org")
 
 
 @pytest.fixture
@@ -44,6 +45,25 @@ def test_experiment_outside_the_workspace(repro: Callable, dvc_project: Path, co
     assert [run.info.run_name for run in runs] == ["second/small/0"]
     assert runs[0].data.tags["dvc.exp.name"] == "cold"
     assert not list(dvc_project.glob(".dvc/tmp/exps/**/mlflow.db"))
+
+
+def test_queued_experiments_are_one_for_each_value(repro: Callable, dvc_project: Path, command: Callable):
+    """Each is kept with its settings and has a run of its own, and the workspace is as it was."""
+    repro()
+    command("git", "add", ".", cwd=dvc_project)
+    command(*GIT, "commit", "--quiet", "-m", "run", cwd=dvc_project)
+    queued = command("dvc", "exp", "run", "--queue", "-S", "temperature=0.5,0.25", cwd=dvc_project).stdout
+    names = re.findall(r"Queueing with overrides '\{'params.yaml': \['temperature=([\d.]+)'", queued)
+    assert names == ["0.5", "0.25"], queued
+    command("dvc", "exp", "run", "--run-all", cwd=dvc_project)
+
+    kept = command("git", "for-each-ref", "--format=%(objectname)", "refs/exps/**", cwd=dvc_project).stdout.split()
+    settings = [command("git", "show", f"{commit}:params.yaml", cwd=dvc_project).stdout for commit in kept]
+    for temperature in names:
+        assert sum(f"temperature: {temperature}\n" in text for text in settings) == 1
+        runs = open_store(dvc_project).client.search_runs(["1"], f"params.temperature = '{temperature}'")
+        assert [run.info.status for run in runs] == ["FINISHED"]
+    assert (dvc_project / "data/second.txt").read_text() == "1.0 from 0"
 
 
 def test_graph_from_a_file_runs_again_when_the_file_changes(repro: Callable, dvc_project: Path, command: Callable):

@@ -41,6 +41,14 @@ def test_outputs_appear_together_and_the_run_tells_them(start, project: Path, st
     assert run.data.metrics["size"] == 3
 
 
+def test_a_summary_that_is_not_declared_is_refused(start):
+    def first(stage: Stage) -> None:
+        stage.summary.write_text("size: 3")
+
+    with pytest.raises(InputError, match=r"first has no summary; add data/results/NAME\.yaml to its outs in dvc\.yaml"):
+        start(first)
+
+
 def test_missing_output_publishes_none(start, project: Path):
     def first(stage: Stage) -> None:
         stage.output("data/first").mkdir()
@@ -137,7 +145,9 @@ stages:
       cmd: python pipelines/first.py -cn resolved round=${key}
       deps: [pipelines/first.py, "${item.before}"]
       params: [seed, graph, first, "rounds.${key}.first"]
-      outs: ["${item.data}/first.txt"]
+      outs:
+        - "${item.data}/first.txt"
+        - "${item.results}/first.yaml"
       metrics: ["${item.results}/first/metrics.json"]
 """
 
@@ -150,6 +160,7 @@ def test_a_round_goes_on_from_the_data_of_the_one_before(project: Path, store_ro
         before = stage.before
         earlier = "" if before is None else stage.input(f"{before}/first.txt").read_text()
         stage.output(f"{stage.data}/first.txt").write_text(f"{earlier}{stage.settings['first']['size']} ")
+        stage.summary.write_text("size: 1")
         stage.metrics.write_text("{}")
 
     for name in ("one", "two"):
@@ -161,6 +172,8 @@ def test_a_round_goes_on_from_the_data_of_the_one_before(project: Path, store_ro
     assert (project / "data/first.txt").read_text() == "1 3 "
     assert (project / "data/results/rounds/one/first/metrics.json").exists()
     assert (project / "data/results/first/metrics.json").exists()
+    assert (project / "data/results/rounds/one/first.yaml").exists()
+    assert (project / "data/results/first.yaml").exists()
     names = {run.info.run_name for run in open_store(store_root).client.search_runs(["1"])}
     assert names == {"first@one/small/7", "first@two/small/7"}
 
@@ -390,3 +403,35 @@ def eventually(found: Callable[[], list[int]], number: int) -> list[int]:
         assert time.monotonic() < end
         time.sleep(0.2)
     return now
+
+
+def test_the_run_says_what_it_read_what_it_did_and_what_the_machine_did(
+    project: Path, store_root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of a stage that reads a folder, with a summary for DVC; the machine is looked at every few milliseconds."""
+    monkeypatch.setenv("MLFLOW_SYSTEM_METRICS_SAMPLING_INTERVAL", "0.05")
+    declared = (project / "dvc.yaml").read_text()
+    summed_up = "desc: Halve the size.\n    outs:\n      - data/results/half.yaml\n      - data/second.txt"
+    (project / "dvc.yaml").write_text(declared.replace("outs: [data/second.txt]", summed_up))
+    (project / "data/first").mkdir(parents=True)
+    (project / "data/first/size.txt").write_text("3")
+
+    def second(stage: Stage) -> float:
+        end = time.monotonic() + 60
+        while not stage.run.store.client.get_run(stage.run.run_id).data.metrics and time.monotonic() < end:
+            time.sleep(0.1)
+        stage.output("data/second.txt").write_text("")
+        stage.summary.write_text("size: 1.5\n")
+        return 1.5
+
+    assert run_stage(second, CONFIG, root=project, output_root=project, overrides=[]) == 1.5
+    (run,) = open_store(store_root).client.search_runs(["1"])
+    (read,) = run.inputs.dataset_inputs
+    assert read.dataset.name == "data/first"
+    assert run.data.tags["mlflow.note.content"] == "Halve the size.\n\nGraphs: small. Seed: 7.\n\nsize: 1.5"
+    assert "system/cpu_utilization_percentage" in run.data.metrics
+
+    (project / "data/first/size.txt").write_text("4")
+    run_stage(second, CONFIG, root=project, output_root=project, overrides=[])
+    digests = {run.inputs.dataset_inputs[0].dataset.digest for run in open_store(store_root).client.search_runs(["1"])}
+    assert len(digests) == 2, "a digest tells other content"

@@ -30,7 +30,7 @@ class StageDeclaration:
 
     sections: keys of params.yaml. outputs: outs, metrics and plots alike. results: the folder of its figures. data: the
     folder that its round writes to; the last round has that of an experiment without rounds. before: that of the round
-    before, None in the first.
+    before, None in the first. description: `desc`.
     """
 
     name: str
@@ -40,6 +40,14 @@ class StageDeclaration:
     results: str
     data: str = "data"
     before: str | None = None
+    description: str = ""
+
+    @property
+    def summary(self) -> str | None:
+        """The few figures that DVC shows, a YAML file beside the folder of all of them; None if there is none."""
+        beside = Path(self.results).parent
+        found = (path for path in self.outputs if Path(path).parent == beside and path.endswith(".yaml"))
+        return next(found, None)
 
 
 def read_declaration(name: str, root: Path) -> StageDeclaration:
@@ -53,6 +61,7 @@ def read_declaration(name: str, root: Path) -> StageDeclaration:
         sections=tuple(stage.get("params", [])),
         dependencies=_paths(stage.get("deps", [])),
         outputs=_paths(_written(stage)),
+        description=stage.get("desc", ""),
         **{"results": f"data/results/{name}"} | stage.get(_ROUND, {}),
     )
 

@@ -10,15 +10,18 @@ Two processes that draw on one terminal would overwrite each other, so that one 
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from threading import Thread
 from typing import NamedTuple, Protocol
 
 from rich.console import Console
-from rich.progress import Progress, TaskID
+from rich.progress import Progress, TaskID, TextColumn
 
 from rlflow.tracking.processes import queue_process
+
+_LONGEST_STEP_S = 24 * 3600.0
 
 
 class Advance(NamedTuple):
@@ -40,7 +43,7 @@ class Told(Protocol):
 @contextmanager
 def shown_progress() -> Iterator[Callable[[Advance], None]]:
     """Show a bar for each piece of work, on standard error."""
-    with Progress(console=Console(stderr=True), transient=True) as bars:
+    with bars_of(Console(stderr=True)) as bars:
         known: dict[str, TaskID] = {}
 
         def show(advance: Advance) -> None:
@@ -50,6 +53,16 @@ def shown_progress() -> Iterator[Callable[[Advance], None]]:
             bars.update(known[name], completed=fraction, description=f"{name}: {words}" if words else name)
 
         yield show
+
+
+def bars_of(console: Console, clock: Callable[[], float] = time.monotonic) -> Progress:
+    """Make bars that tell the time left, by the mean pace since the first step that was seen: what a checkpoint had
+    done counts for nothing.
+
+    rich forgets steps after half a minute unless it is told otherwise; a step of a training may take longer.
+    """
+    columns = (*Progress.get_default_columns(), TextColumn("left"))
+    return Progress(*columns, console=console, transient=True, speed_estimate_period=_LONGEST_STEP_S, get_time=clock)
 
 
 @contextmanager

@@ -181,6 +181,14 @@ class Stage:
         """The path at which to write the stage's metrics.json."""
         return self.output(f"{self.results}/metrics.json")
 
+    @property
+    def summary(self) -> Path:
+        """The path at which to write the few figures that DVC shows: the declared file beside the results' folder."""
+        if self.declaration.summary is None:
+            beside = Path(self.results).parent
+            raise InputError(f"{self.declaration.name} has no summary; add {beside}/NAME.yaml to its outs in dvc.yaml")
+        return self.output(self.declaration.summary)
+
     def log(self, step: int, figures: Mapping[str, float]) -> None:
         """Record figures of the graph at a step in MLflow, whose charts are grouped by the graph's name."""
         self.run.log(step, {f"{self.graph}/{name}": value for name, value in figures.items()})
@@ -301,6 +309,7 @@ def run_stage(
             shutil.rmtree(staging, ignore_errors=True)
             return None
         figure = function(stage)
+        run.describe(_description(stage))
         _publish(declaration, staging, output_root)
     shutil.rmtree(checkpoint)
     return figure
@@ -311,6 +320,14 @@ def _data_read(declaration: StageDeclaration, config: DictConfig, root: Path) ->
     data = {path: root / path for path in declaration.dependencies if Path(path).is_relative_to("data")}
     models = {config[slot].path: Path(config[slot].path) for slot in graph_names(config) if config[slot].kind == "file"}
     return data | models
+
+
+def _description(stage: Stage) -> str:
+    """Say in Markdown what the stage does and on which graphs, and list the few figures that it has for DVC."""
+    lines = [stage.declaration.description, f"Graphs: {', '.join(stage.graphs.values())}. Seed: {stage.seed}."]
+    if (summary := stage.declaration.summary) is not None:
+        lines.append((stage.staging / summary).read_text().strip().replace("\n", "; "))
+    return "\n\n".join(line for line in lines if line)
 
 
 def _publish(declaration: StageDeclaration, staging: Path, output_root: Path) -> None:
