@@ -14,6 +14,7 @@ from support.repository import REPOSITORY
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ.setdefault("MLFLOW_DISABLE_TELEMETRY", "true")
 os.environ.setdefault("DVC_NO_ANALYTICS", "1")
+os.environ.setdefault("MLFLOW_ENABLE_SYSTEM_METRICS_LOGGING", "false")  # a slow test would have metrics of its own
 
 # No test fails for being slow: machines are shared, and the first example may pay for an import.
 settings.register_profile("rlflow", deadline=None)

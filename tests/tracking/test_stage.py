@@ -409,6 +409,7 @@ def test_the_run_says_what_it_read_what_it_did_and_what_the_machine_did(
     project: Path, store_root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Of a stage that reads a folder, with a summary for DVC; the machine is looked at every few milliseconds."""
+    monkeypatch.delenv("MLFLOW_ENABLE_SYSTEM_METRICS_LOGGING")
     monkeypatch.setenv("MLFLOW_SYSTEM_METRICS_SAMPLING_INTERVAL", "0.05")
     declared = (project / "dvc.yaml").read_text()
     summed_up = "desc: Halve the size.\n    outs:\n      - data/results/half.yaml\n      - data/second.txt"

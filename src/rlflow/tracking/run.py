@@ -106,7 +106,8 @@ def open_run(
 @contextmanager
 def _watched(run: Run, is_child: bool) -> Iterator[None]:
     """Log what the machine does meanwhile. Children are left out: their parent's process tells of the same machine."""
-    if is_child or MLFLOW_ENABLE_SYSTEM_METRICS_LOGGING.get() is False:
+    is_wanted = MLFLOW_ENABLE_SYSTEM_METRICS_LOGGING.get() or not MLFLOW_ENABLE_SYSTEM_METRICS_LOGGING.is_set()
+    if is_child or not is_wanted:
         yield
         return
     monitor = SystemMetricsMonitor(run.run_id, tracking_uri=run.store.uri)

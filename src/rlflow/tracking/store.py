@@ -56,7 +56,7 @@ def open_store(root: Path | None = None) -> Store:
     uri = os.environ.get("MLFLOW_TRACKING_URI") or f"sqlite:///{root / 'mlflow.db'}"
     artifacts = _artifact_location(uri, root)
     with FileLock(root / "mlflow.db.lock"):
-        for chatty in ("alembic", "mlflow.store.db.utils"):
+        for chatty in ("alembic", "mlflow.store.db.utils", "mlflow.system_metrics"):
             logging.getLogger(chatty).setLevel(logging.WARNING)
         client = MlflowClient(uri)
         experiment = client.get_experiment_by_name(EXPERIMENT)
