@@ -44,7 +44,7 @@ def collected(
     """
     if (reward := stage.settings["reward"]["kind"]) != "incremental":
         raise InputError(
-            f"reward={reward} cannot be used with world_model=tokens: its rollouts tell of every match what it saves by "
+            f"reward={reward} cannot be used with world_model=tokens: its rollouts say of every match what it saves by "
             f"price, and far fewer could be timed; choose world_model=pooled with this reward, or compare rewards of a "
             f"model-free agent on tokens by `make reward-study`"
         )
