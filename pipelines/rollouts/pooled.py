@@ -43,7 +43,7 @@ def write_rollouts(
         env, config, seed=stage.seed, before=earlier, ways=ways, checkpoint=stage.checkpoint, on_episode=told
     )
     collection.save(stage.output(f"{stage.data}/rollouts/{stage.graph}"), env)
-    return _figures(collection, *known, env) | {"wall_time_s": stopwatch.tick()}
+    return _figures(collection, *known, env) | env.reward.figures() | {"wall_time_s": stopwatch.tick()}
 
 
 def _before(stage: Stage, env: SubstitutionEnv) -> tuple[Collection, list[Trajectory]]:

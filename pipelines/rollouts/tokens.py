@@ -9,6 +9,7 @@ from rlflow.agents.episode_shards import Collected
 from rlflow.agents.token_collection import TokenCollectionConfig, collect_tokens
 from rlflow.cost.base import CostModel
 from rlflow.environments.token_process import TokenProcess
+from rlflow.errors import InputError
 from rlflow.evaluation.results import Figure
 from rlflow.representation import token_archive
 from rlflow.representation.token_rollouts import TokenEpisode, TokenRollouts
@@ -37,7 +38,16 @@ def write_rollouts(
 def collected(
     stage: Stage, cost_model: CostModel, on_episode: Callable[[int, float, float], None], share: Share
 ) -> Collected:
-    """A share of the episodes on one graph; those that are among the checkpoints are not played again."""
+    """A share of the episodes on one graph; those that are among the checkpoints are not played again.
+
+    `InputError` for any reward but `incremental`.
+    """
+    if (reward := stage.settings["reward"]["kind"]) != "incremental":
+        raise InputError(
+            f"reward={reward} cannot be used with world_model=tokens: its rollouts say of every match what it saves by "
+            f"price, and far fewer could be timed; choose world_model=pooled with this reward, or compare rewards of a "
+            f"model-free agent on tokens by `make reward-study`"
+        )
     settings, before = stage.settings["rollouts"], stage.before
     ways = [] if before is None else record.load(stage.input(f"{before}/policies/{stage.graph}/ways.jsonl"))
     config = TokenCollectionConfig(**settings | {"greedy": tuple(settings["greedy"])})

@@ -63,3 +63,9 @@ def test_two_workers_collect_what_one_does(collect: Callable, tmp_path: Path):
 def test_what_workers_cannot_share_is_refused(collect: Callable, tmp_path: Path, override: str, told: str):
     with pytest.raises(AssertionError, match=told):
         collect(tmp_path / "root", "workers=2", "worker=1", override)
+
+
+@pytest.mark.slow
+def test_rollouts_over_tokens_take_the_reward_of_prices_alone(collect: Callable, tmp_path: Path):
+    with pytest.raises(AssertionError, match="reward=end_to_end cannot be used with world_model=tokens"):
+        collect(tmp_path / "root", "reward=end_to_end")

@@ -100,6 +100,7 @@ def test_only_these_keys_are_optional(documents, name):
         "learned": {"rlflow", "improvement_percent_500", "improvement_percent_500_ci95", "gap_closed_500"},
         "learned_summary": {"bert", "rlflow"},
         "price_search": {"bert", "squeezenet1_1"},
+        "reward_study": {"estimated", "every_step"},
         "repro_study": {"generate_rules", "evaluate", "data/rules", "data/policies", "data/models"},
         "price_model": graphs | {"regions", "graphs", "rewrites", "0", "0.5", "1", "2"},
         "rule_study": {"foreign.txt"},

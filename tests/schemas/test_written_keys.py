@@ -16,7 +16,11 @@ PIPELINES = {path.stem: path for path in (Path(__file__).parents[2] / "pipelines
 WRITERS = {name: [f"pipelines/{name}.py"] for name in schemas.names() if name in PIPELINES} | {
     "bench": ["benchmarks"],
     "budgets": ["pipelines/budgets.py", "src/rlflow/evaluation/budget_study.py"],
-    "collect_rollouts": ["pipelines/collect_rollouts.py", "pipelines/rollouts"],
+    "collect_rollouts": [
+        "pipelines/collect_rollouts.py",
+        "pipelines/rollouts",
+        "src/rlflow/environments/end_to_end.py",
+    ],
     "conformance": ["tests/support/conformance", "tests/onnx_io/test_conformance.py"],
     "curves": ["src/rlflow/tracking"],
     "equivalence": ["src/rlflow/equivalence", "src/rlflow/cli/equivalence.py"],
@@ -50,6 +54,12 @@ WRITERS = {name: [f"pipelines/{name}.py"] for name in schemas.names() if name in
     "replay": ["src/rlflow/cli/replay.py", "src/rlflow/trajectory"],
     "repro_study": ["pipelines/repro_study.py", "src/rlflow/evaluation/reproduction_report.py", "src/rlflow/schemas"],
     "reproduction": ["src/rlflow/evaluation"],
+    "reward_study": [
+        "pipelines/reward_study.py",
+        "src/rlflow/evaluation/reward_study.py",
+        "src/rlflow/environments/end_to_end.py",
+        "src/rlflow/runtime/session.py",
+    ],
     "rule_study": ["benchmarks/rules.py", "src/rlflow/rules"],
     "rules_applied": ["pipelines/evaluate.py"],
     "rules_diff": ["src/rlflow/cli/rules.py"],

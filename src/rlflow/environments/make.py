@@ -20,15 +20,15 @@ def substitution_env(
     model: Any = "tiny_chain",
     library: Library | Path | None = None,
     cost_model: CostModel | str = "analytic",
-    reward: str = "incremental",
+    reward: RewardConfig | str = "incremental",
     render_mode: str | None = None,
     **settings: Any,
 ) -> SubstitutionEnv:
     """`rlflow/Substitution-v0`.
 
     `model` is a `Graph`, an `onnx.ModelProto`, a path, or the name of a zoo model; `library` a rule library or its
-    file, the shipped one by default; `cost_model` an object or a name. `settings` are those of `EnvironmentConfig`.
-    Raises `InputError` for what cannot be used.
+    file, the shipped one by default; `cost_model` an object or a name; `reward` a name or its settings. `settings` are
+    those of `EnvironmentConfig`. Raises `InputError` for what cannot be used.
     """
     if isinstance(model, str) and model in zoo.names():
         model = zoo.build(model)
@@ -40,6 +40,6 @@ def substitution_env(
         rules,
         prices,
         config=EnvironmentConfig(**settings),
-        reward_config=RewardConfig(kind=reward),
+        reward_config=RewardConfig(kind=reward) if isinstance(reward, str) else reward,
         render_mode=render_mode,
     )

@@ -1,36 +1,68 @@
-"""The reward of one step: pure functions of costs, all in percent of the episode's start (docs/spaces.md)."""
+"""The reward of one step, in percent of the episode's start (docs/spaces.md).
+
+    reward = reward_of(RewardConfig("incremental"))               for the life of an environment
+    reward(Transition([start, *states, state], ended=False))
+
+Most rewards are computed: pure functions of costs. `end_to_end` times graphs instead, remembers what it has timed, and
+tells in its `figures` what that took.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import Any, Protocol
 
-from rlflow.cost.base import Cost
-from rlflow.errors import InputError
+from rlflow.environments.end_to_end import EndToEnd
+from rlflow.environments.reward_config import RewardConfig as RewardConfig
+from rlflow.environments.transition import Transition
+
+
+class Reward(Protocol):
+    """The reward of the steps of one environment."""
+
+    @property
+    def config(self) -> RewardConfig: ...
+
+    def __call__(self, transition: Transition) -> float:
+        """The reward of a valid step, in percent of the start."""
+        ...
+
+    def figures(self) -> dict[str, float]:
+        """What the rewards have cost so far; nothing if they are computed."""
+        ...
+
+    def state_dict(self) -> dict[str, Any]:
+        """All that is remembered from step to step, as plain values."""
+        ...
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Go on from what `state_dict` returned."""
+        ...
+
+
+def reward_of(config: RewardConfig) -> Reward:
+    """The configured reward, for one environment; nothing is measured yet."""
+    return EndToEnd(config) if config.kind == "end_to_end" else _Computed(config)
 
 
 @dataclass(frozen=True)
-class RewardConfig:
-    """The reward by name, one of `KINDS`; alpha and beta weigh runtime and memory accesses in `weighted`."""
+class _Computed:
+    """A reward that is a function of costs, and remembers nothing."""
 
-    kind: str = "incremental"
-    alpha: float = 0.8
-    beta: float = 0.2
-    invalid: float = -100.0
+    config: RewardConfig
 
-    def __post_init__(self) -> None:
-        if self.kind not in KINDS:
-            raise InputError(f"unknown reward {self.kind!r}: choose one of {', '.join(KINDS)}")
+    def __call__(self, transition: Transition) -> float:
+        return _FUNCTIONS[self.config.kind](transition, self.config)
 
+    def figures(self) -> dict[str, float]:
+        return {}
 
-@dataclass(frozen=True)
-class Transition:
-    """The costs at the start of the episode, before and after the step, and the end of the episode if this is it."""
+    def state_dict(self) -> dict[str, Any]:
+        return {}
 
-    start: Cost
-    before: Cost
-    after: Cost
-    ended: bool
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """There is nothing to go on from."""
 
 
 def _saved_percent(before: float, after: float, start: float) -> float:
@@ -64,9 +96,3 @@ _FUNCTIONS: Mapping[str, Callable[[Transition, RewardConfig], float]] = {
     "weighted": weighted,
     "terminal": terminal,
 }
-KINDS = tuple(_FUNCTIONS)
-
-
-def reward(transition: Transition, config: RewardConfig) -> float:
-    """The configured reward of one valid step."""
-    return _FUNCTIONS[config.kind](transition, config)

@@ -25,7 +25,8 @@ from gymnasium import spaces
 
 from rlflow.cost.base import Cost, CostModel
 from rlflow.cost.evaluator import Evaluator
-from rlflow.environments.rewards import RewardConfig, Transition, reward
+from rlflow.environments.rewards import RewardConfig, reward_of
+from rlflow.environments.transition import Transition
 from rlflow.errors import InputError
 from rlflow.ir.graph import Graph
 from rlflow.ir.structural_hash import structural_hash
@@ -97,8 +98,8 @@ class SubstitutionEnv(gymnasium.Env[Observation, np.ndarray]):
     counts; `cost` (1,) runtime in percent of the start. Action: (rule, location); rule R terminates.
 
     An action outside the masks leaves the graph as it is and earns `reward.invalid`. The horizon truncates. `info` has
-    the graph's runtime, and how many matches lie beyond L. Graphs are written in `vocabulary`, today's by default: an
-    agent that was trained earlier gives its own.
+    the graph's runtime, how many matches lie beyond L, and what a measured reward has cost so far. Graphs are
+    written in `vocabulary`, today's by default: an agent that was trained earlier gives its own.
     """
 
     metadata: dict[str, Any] = {"render_modes": ["ansi"], "render_fps": 1}  # noqa: RUF012
@@ -119,6 +120,7 @@ class SubstitutionEnv(gymnasium.Env[Observation, np.ndarray]):
             raise InputError(f"unknown render mode {render_mode!r}: choose 'ansi' or None")
         self.config = config or EnvironmentConfig()
         self.reward_config = reward_config or RewardConfig()
+        self.reward = reward_of(self.reward_config)
         self.library = library
         self.render_mode = render_mode
         self.actions = ActionSpace(len(library.rules), self.config.max_locations)
@@ -169,7 +171,7 @@ class SubstitutionEnv(gymnasium.Env[Observation, np.ndarray]):
         Returns observation, reward in percent of the start, terminated, truncated, and info with `valid`.
         """
         rule, location = int(action[0]), int(action[1])
-        before, start = self._now, self._began
+        before = self._now
         terminated = rule == self.actions.terminate
         valid = terminated or self.actions.is_valid(self.counts(), rule, location)
         truncated = not terminated and self._num_steps + 1 >= self.config.max_steps
@@ -178,8 +180,8 @@ class SubstitutionEnv(gymnasium.Env[Observation, np.ndarray]):
             self._state = self._look(self.evaluator.rewritten(before.graph, before.matches[rule][location]))
 
         if valid:
-            transition = Transition(start.cost, before.cost, self._now.cost, terminated or truncated)
-            earned = reward(transition, self.reward_config)
+            states = [self._began, *(taken.state for taken in self._taken), self._now]
+            earned = self.reward(Transition(states, terminated or truncated))
         else:
             earned = self.reward_config.invalid
 
@@ -279,7 +281,8 @@ class SubstitutionEnv(gymnasium.Env[Observation, np.ndarray]):
 
     def _info(self) -> dict[str, Any]:
         state = self._now
-        return {"runtime_ms": state.cost.runtime_ms, "matches_beyond_limit": state.beyond}
+        own = {"runtime_ms": state.cost.runtime_ms, "matches_beyond_limit": state.beyond}
+        return own | self.reward.figures()
 
     def _observation(self) -> Observation:
         arrays = self.graph_arrays()

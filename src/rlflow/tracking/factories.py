@@ -81,10 +81,11 @@ def each_priced_graph(stage: Stage, start: Path, end: Path, work: PricedWork[T])
     """Call `work` for all graphs of a stage with a cost model; its results by the graph's name.
 
     It begins with the prices in the file `start`, and leaves all that it knows in the file `end`. Graphs are worked on
-    at once, by a cost model each, if no price is measured; who measures must be alone.
+    at once, by a cost model each, if no price and no reward is measured; who measures must be alone.
     """
     cost_model, keep_prices = priced(stage, start)
-    if isinstance(cost_model, AnalyticCost | PredictedCost):
+    rewards_are_measured = stage.settings.get("reward", {}).get("kind") == "end_to_end"
+    if isinstance(cost_model, AnalyticCost | PredictedCost) and not rewards_are_measured:
         found = stage.graphs_at_once(partial(_with_own_prices, start=start, work=work))
     else:
         found = stage.each_graph(lambda on_graph: work(on_graph, cost_model, keep_prices))

@@ -13,6 +13,11 @@ from rlflow.agents.tokens.config import TokenControllerConfig
 from rlflow.agents.tokens.controller import TokenController
 from rlflow.agents.tokens.model_free import train_on_graph
 from rlflow.agents.tokens.real_env import RealEpisodesConfig, real_return
+from rlflow.environments.end_to_end import EndToEnd
+from rlflow.environments.reward_config import RewardConfig
+from rlflow.ir.graph import Graph
+from rlflow.ir.structural_hash import structural_hash
+from rlflow.runtime.timing.savings import Saving
 from rlflow.world_model.tokens.model import TokenModelArguments, TokenWorldModel
 
 EPISODES = RealEpisodesConfig(num_envs=4, max_steps=3, max_kinds=48)
@@ -55,6 +60,49 @@ def test_every_step_is_counted_and_a_killed_training_ends_alike(model: TokenWorl
         train_on_graph(process, model, PPO, EPISODES, seed=0, checkpoint=tmp_path / "c", on_update=interrupt)
     assert same(train_on_graph(process, model, PPO, EPISODES, seed=0, checkpoint=tmp_path / "c"), whole)
     assert not same(train_on_graph(process, model, PPO, EPISODES, seed=1), whole)
+
+
+def test_a_measured_reward_goes_on_from_what_it_knew(model: TokenWorldModel, tmp_path: Path) -> None:
+    """A killed training ends alike, and times no graph again; another reward is another training."""
+    timed: list[str] = []
+
+    def by_weight(start: Graph, graph: Graph, config: RewardConfig) -> Saving:
+        timed.append(structural_hash(graph))
+        saved = 10.0 * (len(start.order) - len(graph.order))
+        return Saving(saved, saved, saved)
+
+    def trained(every: int, until: int = 3, checkpoint: Path | None = None) -> TokenController:
+        told: list[dict[str, float]] = []
+
+        def on_update(update: int, said: dict[str, float]) -> None:
+            told.append(said)
+            if update == until != 3:
+                raise InterruptedError
+
+        controller = train_on_graph(
+            small_process(),
+            model,
+            PPO,
+            EPISODES,
+            seed=0,
+            reward=EndToEnd(RewardConfig("end_to_end", every=every), by_weight),
+            checkpoint=checkpoint,
+            on_update=on_update,
+        )
+        assert all(said["measurements"] <= said["real_interactions"] for said in told)
+        assert told[-1]["measurements"] > 0
+        return controller
+
+    whole = trained(every=1)
+    assert len(timed) == len({*timed})
+    alone = {*timed}
+    timed.clear()
+    with pytest.raises(InterruptedError):
+        trained(every=1, until=2, checkpoint=tmp_path / "c")
+    assert same(trained(every=1, checkpoint=tmp_path / "c"), whole)
+    assert len(timed) == len({*timed})
+    assert {*timed} == alone
+    assert not same(trained(every=2, checkpoint=tmp_path / "c"), whole), "it does not go on from that checkpoint"
 
 
 def test_the_best_of_what_was_tried_is_kept(model: TokenWorldModel) -> None:

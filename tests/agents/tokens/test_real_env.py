@@ -11,6 +11,11 @@ from rlflow.agents.tokens.controller import TokenControllerArguments
 from rlflow.agents.tokens.dream_training import untrained
 from rlflow.agents.tokens.real_env import RealEpisodesConfig, RealTokenEnv, real_return
 from rlflow.agents.tokens.real_observation import RealObserver
+from rlflow.environments.end_to_end import EndToEnd
+from rlflow.environments.rewards import RewardConfig, reward_of
+from rlflow.ir.graph import Graph
+from rlflow.ir.structural_hash import structural_hash
+from rlflow.runtime.timing.savings import Saving
 from rlflow.world_model.dream_env import INVALID_ACTION_REWARD
 from rlflow.world_model.tokens.birth_sets import birth_sets
 from rlflow.world_model.tokens.config import TokenDreamConfig
@@ -58,6 +63,44 @@ def test_rewards_add_up_to_the_drop_of_the_price(model: TokenWorldModel) -> None
     np.testing.assert_allclose(earned, drops, atol=1e-4)
     assert len({*drops}) == 3
     assert env.interactions == 9
+
+
+@pytest.mark.parametrize(("kind", "first"), [("incremental", True), ("terminal", False), ("weighted", True)])
+def test_any_reward_will_do(model: TokenWorldModel, kind: str, first: bool) -> None:
+    """What is computed of costs is computed of the graphs on the way; `terminal` comes with the last step alone."""
+    env = RealTokenEnv(small_process(), RealObserver(model), CONFIG, reward_of(RewardConfig(kind, alpha=1, beta=0)))
+    rewards = [reward for _, reward, _ in walk(env, env.reset(), CONFIG.max_steps)]
+    by_price = [reward for _, reward, _ in walk(env_of(model), env_of(model).reset(), CONFIG.max_steps)]
+    np.testing.assert_allclose(sum(rewards), sum(by_price), atol=1e-4)
+    assert bool(np.any(rewards[0])) == first
+
+
+def by_weight(start: Graph, graph: Graph, config: RewardConfig) -> Saving:
+    """Ten percent for each node that went, without noise."""
+    saved = 10.0 * (len(start.order) - len(graph.order))
+    return Saving(saved, saved, saved)
+
+
+def test_a_measured_reward_is_shared_by_episodes_side_by_side(model: TokenWorldModel) -> None:
+    """Each adds up to what its last graph saves; nothing is timed twice, nor again after a resumption."""
+    config = RewardConfig("end_to_end", every=2)
+    env = RealTokenEnv(small_process(), RealObserver(model), CONFIG, EndToEnd(config, by_weight))
+    rewards = [reward for _, reward, _ in walk(env, env.reset(), 2)]
+    graphs = [episode.situation.graph for episode in env._episodes]
+    np.testing.assert_allclose(rewards[0], 0.0)
+    np.testing.assert_allclose(rewards[1], [by_weight(env.process.start().graph, g, config).percent for g in graphs])
+    assert np.any(rewards[1])
+    assert env.reward.figures()["measurements"] == len({structural_hash(graph) for graph in graphs})
+
+    resumed = RealTokenEnv(small_process(), RealObserver(model), CONFIG, EndToEnd(config, by_weight))
+    resumed.load_state_dict(env.state_dict())
+    assert resumed.reward.figures() == env.reward.figures(), "episodes that are played again are not rewarded again"
+    terminate = np.full(CONFIG.num_envs, CONFIG.max_kinds)
+    _, last, done, infos = resumed.step(terminate)
+    assert done.all()
+    np.testing.assert_array_equal(last, 0.0)
+    assert [structural_hash(info["final_graph"]) for info in infos] == [structural_hash(graph) for graph in graphs]
+    assert resumed.reward.figures()["measurements"] == env.reward.figures()["measurements"]
 
 
 def test_it_ends_at_the_horizon_and_by_terminate_and_begins_anew(model: TokenWorldModel) -> None:

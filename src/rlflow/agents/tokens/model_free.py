@@ -18,6 +18,7 @@ from rlflow.agents.tokens.dream_training import scaled_to
 from rlflow.agents.tokens.pointer_policy import PointerPolicy
 from rlflow.agents.tokens.real_env import RealEpisodesConfig, RealTokenEnv
 from rlflow.agents.tokens.real_observation import RealObserver
+from rlflow.environments.rewards import Reward, RewardConfig
 from rlflow.environments.token_process import TokenProcess
 from rlflow.ir.structural_hash import structural_hash
 from rlflow.world_model.tokens.model import TokenWorldModel
@@ -30,24 +31,25 @@ def train_on_graph(
     episodes: RealEpisodesConfig,
     *,
     seed: int,
+    reward: Reward | None = None,
     checkpoint: Path | None = None,
     on_update: OnUpdate | None = None,
     judge: Judge[TokenController] | None = None,
 ) -> TokenController:
-    """Train by MaskablePPO on real episodes; the options are those of `train_policy`.
+    """Train by MaskablePPO on real episodes, with the reward of `RealTokenEnv` and the options of `train_policy`.
 
     The metrics of each update hold `real_interactions`, the rewrites that the training has carried out so far, without
-    those of the judge.
+    those of the judge, and the figures of the reward.
     """
     observer = RealObserver(model)
-    env = RealTokenEnv(process, observer, episodes)
+    env = RealTokenEnv(process, observer, episodes, reward)
     arguments = TokenControllerArguments.of(model, config)
     start = process.start()
     saving_percent = observer.best_saving_percent(observer.first(start), process.unit_percent)
 
     def told(update: int, metrics: dict[str, float]) -> None:
         if on_update is not None:
-            on_update(update, metrics | {"real_interactions": float(env.interactions)})
+            on_update(update, metrics | {"real_interactions": float(env.interactions)} | env.reward.figures())
 
     policy = train_policy(
         env,
@@ -55,7 +57,7 @@ def train_on_graph(
         policy_settings(arguments.embedding, config),
         scaled_to(config, saving_percent),
         seed=seed,
-        fingerprint=_fingerprint(process, model, episodes),
+        fingerprint=_fingerprint(process, model, episodes, env.reward.config),
         on_update=told,
         checkpoint=checkpoint,
         selection=Selection(lambda network: judge(TokenController(network, arguments))) if judge is not None else None,
@@ -63,10 +65,12 @@ def train_on_graph(
     return TokenController(policy, arguments)
 
 
-def _fingerprint(process: TokenProcess, model: TokenWorldModel, episodes: RealEpisodesConfig) -> str:
+def _fingerprint(
+    process: TokenProcess, model: TokenWorldModel, episodes: RealEpisodesConfig, reward: RewardConfig
+) -> str:
     """Hash of all that an episode depends on."""
     prices = (process.evaluator.cost_model.name, process.start_ms)
-    said = (structural_hash(process.start().graph), prices, [rule.id for rule in process.rules], episodes)
+    said = (structural_hash(process.start().graph), prices, [rule.id for rule in process.rules], episodes, reward)
     digest = hashlib.sha256(repr(said).encode())
     for weight in model.encoder.state_dict().values():
         digest.update(weight.numpy().tobytes())

@@ -1,0 +1,163 @@
+"""Estimated and measured rewards beside each other: what an agent finds by either, and how long it learns.
+
+    row = call_isolated(limits, run_case, case)                    one graph, reward and seed
+    document = summary({("bert_tiny", "every_step", "0"): row})
+
+The paper's section 3.1.4. The agent is the model-free one that points at match tokens: no world model stands between
+the reward and what is learned from it. V, that of the policy that ships, only reads the tokens. The agents of one seed
+differ in nothing but the reward, and in what the choice among their snapshots goes by, which is the same reward.
+
+What an agent finds is the graph in which the episode of its most probable actions ends. It is timed against the
+original in fresh sessions, after the training and apart from it, in both settings of ONNX Runtime, with the original
+against itself as control.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from rlflow.agents.selection import Trial
+from rlflow.agents.tokens.config import TokenControllerConfig
+from rlflow.agents.tokens.controller import TokenController
+from rlflow.agents.tokens.model_free import train_on_graph
+from rlflow.agents.tokens.real_env import RealEpisodesConfig, final_graph, real_return
+from rlflow.agents.tokens.token_policy import shipped
+from rlflow.cost.base import CostContext
+from rlflow.cost.models import COST_MODELS
+from rlflow.environments.rewards import Reward, RewardConfig, reward_of
+from rlflow.environments.token_process import TokenProcess
+from rlflow.ir.graph import Graph
+from rlflow.onnx_io import from_onnx, to_onnx
+from rlflow.rules import library
+from rlflow.rules.matching.rewriter import Rewriter
+from rlflow.runtime.session import SETTINGS, Setting
+from rlflow.runtime.timing.latency import compare_latency
+from rlflow.runtime.timing.statistics import Ratio, estimate, ratio
+from rlflow.world_model.tokens.model import TokenWorldModel
+
+Row = dict[str, Any]
+Key = tuple[str, str, str]
+"""Graph, reward and seed."""
+
+
+@dataclass(frozen=True)
+class TimingConfig:
+    """The rounds of fresh sessions in which the result is timed, and the least runs of each."""
+
+    rounds: int = 30
+    runs_per_round: int = 10
+    threads: int = 1
+
+
+@dataclass(frozen=True)
+class Case:
+    """One training: on the graph of a model, priced by a cost model, by a reward and a seed."""
+
+    model: Path
+    cost_model: str
+    context: CostContext
+    seed: int
+    reward: RewardConfig
+    ppo: TokenControllerConfig
+    real: RealEpisodesConfig
+    timing: TimingConfig
+
+
+def run_case(case: Case) -> Row:
+    """Train an agent, and time what it finds."""
+    world_model = shipped().model
+    graph, prices = from_onnx(case.model), COST_MODELS.get(case.cost_model)(case.context)
+    process = TokenProcess(graph, Rewriter(library.load().rules), prices, world_model.arguments.vocabulary)
+    controller, trained = _trained(case, process, world_model)
+    found = final_graph(process, world_model, controller, case.real.max_steps)
+    return {
+        "seed": case.seed,
+        **trained,
+        "estimated_percent": 100.0 - process.at(found).cost,
+        "latency": {setting: _latency(graph, found, setting, case.timing) for setting in SETTINGS},
+    }
+
+
+def _trained(case: Case, process: TokenProcess, world_model: TokenWorldModel) -> tuple[TokenController, Row]:
+    """Train by the reward, which chooses the best snapshot as well; returns what that took."""
+    started, reward = time.perf_counter(), reward_of(case.reward)
+    trials, updates = list[Trial](), list[dict[str, float]]()
+
+    def judge(controller: TokenController) -> Trial:
+        trials.append(real_return(process, world_model, controller, case.real.max_steps, reward))
+        return trials[-1]
+
+    controller = train_on_graph(
+        process,
+        world_model,
+        case.ppo,
+        case.real,
+        seed=case.seed,
+        reward=reward,
+        on_update=lambda _, told: updates.append(told),
+        judge=judge,
+    )
+    figures = {
+        "curve": [update["real_score_percent"] for update in updates if "real_score_percent" in update],
+        "interactions": int(updates[-1]["real_interactions"]) + sum(trial.interactions for trial in trials),
+        "training_s": time.perf_counter() - started,
+    }
+    return controller, figures | _measuring(reward)
+
+
+def _measuring(reward: Reward) -> Row:
+    """The measurements of a reward and the share of noise; nothing of one that is computed."""
+    figures = {"measurements": 0, "measuring_s": 0.0, "rewards_measured": 0, "rewards_noise": 0} | reward.figures()
+    asked = figures["rewards_measured"]
+    return figures | {"noise_share": figures["rewards_noise"] / asked if asked else None}
+
+
+def _latency(original: Graph, found: Graph, setting: Setting, timing: TimingConfig) -> Row:
+    """The ratio of the original's latency to that of what was found, and to its own, with intervals."""
+    model = to_onnx(original)
+    times_ms = compare_latency(
+        {"original": model, "original again": model, "found": to_onnx(found)},
+        setting=setting,
+        rounds=timing.rounds,
+        runs_per_round=timing.runs_per_round,
+        threads=timing.threads,
+    )
+    first = times_ms["original"]
+    return {
+        "ratio": _written(ratio(first, times_ms["found"])),
+        "control": _written(ratio(first, times_ms["original again"])),
+    }
+
+
+def summary(rows: Mapping[Key, Row]) -> dict[str, Any]:
+    """The rows by graph and reward, with medians over seeds and their intervals."""
+    found: dict[str, dict[str, list[Row]]] = {}
+    for (graph, reward, _), row in rows.items():
+        found.setdefault(graph, {}).setdefault(reward, []).append(row)
+    return {
+        graph: {reward: _over_seeds(sorted(each, key=lambda row: row["seed"])) for reward, each in rewards.items()}
+        for graph, rewards in found.items()
+    }
+
+
+def _over_seeds(rows: list[Row]) -> dict[str, Any]:
+    shares = [row["noise_share"] for row in rows if row["noise_share"] is not None]
+    medians = {
+        f"latency_ratio_{setting}": _median([row["latency"][setting]["ratio"]["value"] for row in rows])
+        for setting in SETTINGS
+    }
+    medians |= {name: _median([row[name] for row in rows]) for name in ("training_s", "measuring_s", "measurements")}
+    return {"seeds": rows, **medians, "noise_share": _median(shares) if shares else None}
+
+
+def _median(values: list[float]) -> dict[str, Any]:
+    over = estimate(values)
+    return {"value": over.value, "ci95": over.ci95, "cases": over.cases}
+
+
+def _written(found: Ratio) -> dict[str, Any]:
+    return {"value": found.value, "ci95": found.ci95}
