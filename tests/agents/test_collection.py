@@ -10,7 +10,7 @@ from rlflow import zoo
 from rlflow.agents import collection
 from rlflow.agents.collection import Collection, CollectionConfig, collect
 from rlflow.cost.analytic import AnalyticCost
-from rlflow.environments import EnvironmentConfig, SubstitutionEnv
+from rlflow.environments import EnvironmentConfig, RewardConfig, SubstitutionEnv
 from rlflow.errors import InputError
 from rlflow.ir.structural_hash import structural_hash
 from rlflow.onnx_io import from_onnx
@@ -22,9 +22,11 @@ from rlflow.trajectory.replay import replay
 CONFIG = CollectionConfig(episodes=6, terminate_probability=0.1)
 
 
-def new_env() -> SubstitutionEnv:
+def new_env(reward: RewardConfig | None = None) -> SubstitutionEnv:
     graph = from_onnx(zoo.build("tiny_merge"))
-    return SubstitutionEnv(graph, library.load(), AnalyticCost(), config=EnvironmentConfig(max_steps=8))
+    return SubstitutionEnv(
+        graph, library.load(), AnalyticCost(), config=EnvironmentConfig(max_steps=8), reward_config=reward
+    )
 
 
 @pytest.fixture(scope="module")
@@ -52,6 +54,19 @@ def test_episodes_are_not_vacuous(collected: Collection):
 def test_rewards_add_up_to_the_improvement(collected: Collection):
     for episode in collected.episodes:
         assert episode.reward.sum() == pytest.approx(100.0 - episode.cost[-1], abs=1e-3)
+
+
+def test_rollouts_by_a_measured_reward_differ_in_nothing_else(collected: Collection):
+    """The random agent meets the same graphs, of which the last of each episode is timed, once."""
+    env = new_env(RewardConfig("end_to_end", every=None, rounds=5, runs_per_round=1))
+    measured = collect(env, replace(CONFIG, episodes=2), seed=3)
+    for episode, by_price in zip(measured.episodes, collected.episodes, strict=False):
+        assert np.array_equal(episode.action, by_price.action)
+        assert np.array_equal(episode.cost, by_price.cost)
+        assert not episode.reward[:-1].any()
+    ends = {structural_hash(from_onnx(zoo.build("tiny_merge")))}
+    ends |= {list(measured.places)[episode.graph_index[-1]] for episode in measured.episodes}
+    assert env.reward.figures()["measurements"] == len(ends) - 1 > 0
 
 
 def test_trajectories_replay_to_the_graphs_of_the_episodes(collected: Collection):

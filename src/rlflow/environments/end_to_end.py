@@ -26,7 +26,7 @@ from rlflow.onnx_io import to_onnx
 from rlflow.runtime.timing.savings import NO_SAVING, Saving, measured_saving, tells_apart
 
 SavingOf = Callable[[Graph, Graph, RewardConfig], Saving]
-"""Of the start and another graph: what the latter saves."""
+"""A function that tells what the second graph saves against the first."""
 
 
 def exported_saving(start: Graph, graph: Graph, config: RewardConfig) -> Saving:

@@ -29,7 +29,7 @@ class Reward(Protocol):
         ...
 
     def figures(self) -> dict[str, float]:
-        """What the rewards have cost so far; nothing if they are computed."""
+        """Figures of what the rewards have cost so far; none if they are computed."""
         ...
 
     def state_dict(self) -> dict[str, Any]:

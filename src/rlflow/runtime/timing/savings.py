@@ -26,7 +26,7 @@ LEAST_ROUNDS = 5
 
 @dataclass(frozen=True)
 class Saving:
-    """What a model saves in percent of the start's latency; from `low` to `high` it may be the same for all we know."""
+    """A saving in percent of the start's latency, which may as well be anything from `low` to `high`."""
 
     percent: float
     low: float
@@ -34,7 +34,7 @@ class Saving:
 
 
 NO_SAVING = Saving(0.0, 0.0, 0.0)
-"""What the start itself saves, which needs no measurement."""
+"""The saving of the start itself, which needs no measurement."""
 
 
 def measured_saving(
@@ -85,7 +85,7 @@ def tells_apart(before: Saving, after: Saving) -> bool:
 
 
 def _percent(faster: float) -> float:
-    """What is saved by a model that is so many times as fast, in percent."""
+    """The saving of a model that is so many times as fast, in percent."""
     return 100.0 * (1.0 - 1.0 / faster)
 
 
