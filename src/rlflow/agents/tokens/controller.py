@@ -15,7 +15,6 @@ from rlflow.agents import controller_files
 from rlflow.agents.tokens.config import CmaEsConfig, TokenControllerConfig
 from rlflow.agents.tokens.linear_pointer import LinearPointer
 from rlflow.agents.tokens.pointer_policy import PointerPolicy
-from rlflow.nn.masking import perturbed
 from rlflow.world_model.settings import read_config
 from rlflow.world_model.tokens.model import TokenWorldModel
 from rlflow.world_model.tokens.observation import TokenLayout
@@ -72,10 +71,7 @@ class TokenController:
 
         The observation is (size,). With a generator they are drawn without replacement.
         """
-        probability = self.policy.distribution(torch.from_numpy(observation)[None]).log_probability[0, :-1]
-        score = probability if generator is None else perturbed(probability, generator)
-        places: list[int] = score.topk(min(number, len(score))).indices.tolist()
-        return [place for place in places if torch.isfinite(probability[place])]
+        return self.policy.distribution(torch.from_numpy(observation)[None]).likeliest(number, generator)
 
     def save(self, folder: Path) -> None:
         """Write `controller.safetensors` and `controller.json`; equal policies give equal bytes."""

@@ -3,9 +3,7 @@
     env = RealTokenEnv(process, RealObserver(world_model), RealEpisodesConfig(num_envs=16, max_steps=12))
     real_return(process, world_model, controller, max_steps=12)          beside dream_score(dream, controller, seed=0)
 
-Each step is a rewrite that is carried out, and `interactions` counts them.
-
-The invariant: an episode depends on its actions alone, so what is kept of one is which kinds it took.
+What is kept of an episode is which kinds it took.
 """
 
 from __future__ import annotations
@@ -16,17 +14,15 @@ from typing import Any
 import numpy as np
 from gymnasium import spaces
 
+from rlflow.agents.real_episodes import NOTHING, RealEpisodes
 from rlflow.agents.scores import mean_return
 from rlflow.agents.selection import Trial
 from rlflow.agents.tokens.controller import TokenController
 from rlflow.agents.tokens.real_observation import RealObserver, Seen
 from rlflow.environments.token_process import Situation, TokenProcess
-from rlflow.world_model.batch_env import BatchEnv
 from rlflow.world_model.dream_env import INVALID_ACTION_REWARD
 from rlflow.world_model.tokens.model import TokenWorldModel
 from rlflow.world_model.tokens.observation import TokenLayout
-
-_NOTHING = -1  # what an invalid action takes
 
 
 @dataclass(frozen=True)
@@ -54,92 +50,56 @@ def real_return(process: TokenProcess, model: TokenWorldModel, controller: Token
     return Trial(mean_return(env, controller.act), env.interactions)
 
 
-class RealTokenEnv(BatchEnv):
-    """B episodes from the original. Observations and actions are those of `TokenDreamEnv`, rewards are in percent.
+class RealTokenEnv(RealEpisodes[_Episode]):
+    """Observations and actions are those of `TokenDreamEnv`, rewards are in percent.
 
-    An episode ends by terminate, and is truncated at `max_steps` with `TimeLimit.truncated` and `terminal_observation`
-    in its info. An invalid action costs 100 and changes nothing.
+    An invalid action costs 100 and changes nothing.
     """
 
     def __init__(self, process: TokenProcess, observer: RealObserver, config: RealEpisodesConfig) -> None:
         self.process, self.observer, self.config = process, observer, config
         self.layout = TokenLayout(config.max_kinds, observer.width)
-        self.interactions = 0
-        super().__init__(
-            config.num_envs,
-            spaces.Box(-np.inf, np.inf, (self.layout.size,), np.float32),
-            spaces.Discrete(config.max_kinds + 1),
-        )
+        observed = spaces.Box(-np.inf, np.inf, (self.layout.size,), np.float32)
+        super().__init__(config.num_envs, config.max_steps, observed, config.max_kinds)
         self._start = process.start()
-        self._first = observer.first(self._start)
-        self._episodes = self._begun()
+        self.begin()
 
-    def reset(self) -> np.ndarray:
-        """Begin all episodes anew; returns their observations."""
-        self._episodes = self._begun()
-        return self._observations()
-
-    def step_wait(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, list[dict[str, Any]]]:
-        """Carry out the actions; episodes that end begin anew in the same call."""
-        reward, done = np.zeros(self.num_envs, np.float32), np.zeros(self.num_envs, bool)
-        infos: list[dict[str, Any]] = [{} for _ in range(self.num_envs)]
-        for place, (action, episode) in enumerate(zip(self._actions.tolist(), self._episodes, strict=True)):
-            terminated = action == self.config.max_kinds
-            if not terminated:
-                reward[place] = self._act(episode, action)
-            done[place] = terminated or len(episode.taken) >= self.config.max_steps
-            if done[place]:
-                last = self._observation(episode)
-                infos[place] = {"terminal_observation": last, "TimeLimit.truncated": not terminated}
-                self._episodes[place] = self._new_episode()
-        return self._observations(), reward, done, infos
-
-    def state_dict(self) -> dict[str, Any]:
-        """The kinds that each episode took so far, what V has read, and the rewrites that were carried out."""
-        return {
-            "taken": [list(episode.taken) for episode in self._episodes],
-            "observer": self.observer.state_dict(),
-            "interactions": self.interactions,
-        }
-
-    def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Go on from what `state_dict` returned; the episodes are played again, which does not count."""
-        self.observer.load_state_dict(state["observer"])
+    def begin(self) -> None:
+        """Begin all episodes."""
         self._first = self.observer.first(self._start)
-        self._episodes = self._begun()
-        for episode, taken in zip(self._episodes, state["taken"], strict=True):
-            for kind in taken:
-                self._take(episode, kind)
-        self.interactions = state["interactions"]
+        super().begin()
 
-    def _begun(self) -> list[_Episode]:
-        return [self._new_episode() for _ in range(self.config.num_envs)]
-
-    def _new_episode(self) -> _Episode:
+    def new_episode(self) -> _Episode:
+        """Begin an episode."""
         return _Episode(self._start, self._first, self._shown(self._first))
 
-    def _act(self, episode: _Episode, action: int) -> float:
-        return self._take(episode, int(episode.shown[action]) if action < len(episode.shown) else _NOTHING)
+    def choice(self, episode: _Episode, action: int) -> int:
+        """Return the kind that is shown at a place."""
+        return int(episode.shown[action]) if action < len(episode.shown) else NOTHING
 
-    def _take(self, episode: _Episode, kind: int) -> float:
+    def take(self, episode: _Episode, choice: int, is_last: bool) -> float:
         """Carry out a rewrite of a kind; returns the reward, which is what it saved."""
-        episode.taken.append(kind)
-        if kind == _NOTHING:
+        if choice == NOTHING:
             return INVALID_ACTION_REWARD
-        episode.situation, step = self.process.step(episode.situation, kind)
+        episode.situation, step = self.process.step(episode.situation, choice)
         episode.seen = self.observer.after(episode.seen, step, episode.situation)
         episode.shown = self._shown(episode.seen)
-        self.interactions += 1
         return step.reward
 
-    def _shown(self, seen: Seen) -> np.ndarray:
-        return self.observer.foremost(seen, self.config.max_kinds)
-
-    def _observations(self) -> np.ndarray:
-        return np.stack([self._observation(episode) for episode in self._episodes])
-
-    def _observation(self, episode: _Episode) -> np.ndarray:
+    def observation(self, episode: _Episode) -> np.ndarray:
         """(size,) float32: the kinds that are shown, then empty places, which are 0, then the cost."""
         flat = self.observer.observation(episode.seen.rows(episode.shown), self.process.unit_percent)
         empty = np.zeros(self.layout.size - len(flat), np.float32)
         return np.concatenate([flat[:-1], empty, flat[-1:]])
+
+    def state_dict(self) -> dict[str, Any]:
+        """What each episode took so far, what V has read, and the rewrites that were carried out."""
+        return super().state_dict() | {"observer": self.observer.state_dict()}
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Go on from what `state_dict` returned; the episodes are played again, which does not count."""
+        self.observer.load_state_dict(state["observer"])
+        super().load_state_dict(state)
+
+    def _shown(self, seen: Seen) -> np.ndarray:
+        return self.observer.foremost(seen, self.config.max_kinds)
