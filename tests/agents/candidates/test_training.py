@@ -37,8 +37,8 @@ def detour(library: Library, max_steps: int) -> CandidateProcess:
 def test_a_temporary_loss_is_accepted_where_greedy_search_stands_still(priced: bool) -> None:
     """In y = (x * 0.5) w the scale must grow dearer before it disappears. Rules that lead astray are there, too.
 
-    Greedy search saves nothing, and neither does the untrained policy, which stops at once. The best of all is two steps
-    away, and trained policies go there, one that sees prices and one that sees the graphs alone.
+    Greedy search saves nothing, and neither does the untrained policy, which stops at once. The best of all is two
+    steps away, and trained policies go there, one that sees prices and one that sees the graphs alone.
     """
     library = rules_astray()
     process = detour(library, max_steps=4)
@@ -46,8 +46,17 @@ def test_a_temporary_loss_is_accepted_where_greedy_search_stands_still(priced: b
     assert greedy.improvement_percent == 0.0
     assert process.start().saving_ms.max() <= 0.0
 
-    network = CandidateNetworkConfig(width=16, attention_layers=2, attention_heads=2, terminate_bias=1.0, priced=priced)
-    ppo = replace(PPO, total_steps=2048, steps_per_update=16, num_envs=8, epochs=6, states_in_memory=256)
+    network = CandidateNetworkConfig(width=16, attention_layers=2, attention_heads=2, terminate_bias=0.5, priced=priced)
+    ppo = replace(
+        PPO,
+        total_steps=2048,
+        steps_per_update=16,
+        num_envs=8,
+        epochs=6,
+        learning_rate=5e-3,
+        entropy_weight=0.05,
+        states_in_memory=256,
+    )
     untrained = train_on_candidates(process, library.hash, replace(ppo, learning_rate=0.0), network, seed=0)
     assert trial(process, untrained).score_percent == 0.0
     scores: list[float] = []
