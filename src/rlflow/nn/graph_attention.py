@@ -1,6 +1,7 @@
-"""Attention on sparse directed graphs (Velickovic et al. 2018, GAT), with features of edges.
+"""Attention on sparse directed graphs (Velickovic et al. 2018, GAT), with kinds of edges.
 
-Messages (E, 2) say which node sends and which one hears. A node hears from its neighbours and from itself, so that one
+Messages (E, 2) say which node sends and which one hears. There are far fewer kinds of edges than edges, so what is said
+of a kind is worked out once. A node hears from its neighbours and from itself, so that one
 without neighbours keeps what it has.
 """
 
@@ -23,17 +24,18 @@ class EdgeAndNodeUpdate(nn.Module):
         self.edge = nn.Sequential(nn.Linear(edge_width, width), nn.SiLU())
         self.node = nn.Sequential(nn.Linear(node_width + width, width), nn.SiLU(), nn.Linear(width, width))
 
-    def forward(self, nodes: Tensor, edges: Tensor, hearer: Tensor) -> tuple[Tensor, Tensor]:
-        """Nodes (N, F) and edges (E, D), of which each is heard by `hearer` (E,) -> (N, W) and (E, W)."""
-        updated = self.edge(edges)
-        heard = scatter_sum(updated, hearer, len(nodes))
+    def forward(self, nodes: Tensor, kinds: Tensor, kind: Tensor, hearer: Tensor) -> tuple[Tensor, Tensor]:
+        """Nodes (N, F) and kinds of edges (T, D) -> (N, W) and (T, W); each edge has a `kind` and a `hearer` (E,)."""
+        updated = self.edge(kinds)
+        heard = scatter_sum(updated[kind], hearer, len(nodes))
         return self.node(torch.cat([nodes, heard], dim=-1)), updated
 
 
 class GraphAttention(nn.Module):
-    """One residual block of attention with several heads over a node, those it hears from, and their edges.
+    """One residual block of attention with several heads over a node and those it hears from.
 
-    The width must be divisible by the number of heads.
+    What a kind of edge says counts in the scores: direction, operand, shape. The width must be divisible by the number
+    of heads.
     """
 
     def __init__(self, width: int, heads: int) -> None:
@@ -41,27 +43,21 @@ class GraphAttention(nn.Module):
         self.heads = heads
         self.norm = nn.LayerNorm(width)
         self.value = nn.Linear(width, width)
-        self.of_edge = nn.Linear(width, width, bias=False)
+        self.sends, self.hears, self.along = (nn.Linear(width, heads, bias=False) for _ in range(3))
         self.update = nn.Linear(width, width)
-        of_head = width // heads
-        self.sends, self.hears = (nn.Parameter(torch.empty(heads, of_head)) for _ in range(2))
-        self.along = nn.Linear(width, heads, bias=False)
-        for score in (self.sends, self.hears):
-            nn.init.xavier_uniform_(score)
 
-    def forward(self, nodes: Tensor, edges: Tensor, messages: Tensor) -> Tensor:
-        """Nodes (N, W), edges (E, W) of the messages (E, 2) -> (N, W)."""
+    def forward(self, nodes: Tensor, kinds: Tensor, kind: Tensor, messages: Tensor) -> Tensor:
+        """Nodes (N, W), kinds of edges (T, W), the kind (E,) of each of the messages (E, 2) -> (N, W)."""
         sender, hearer = messages.unbind(dim=1)
-        value = self.value(self.norm(nodes)).unflatten(-1, (self.heads, -1))
-        sends, hears = (value * self.sends).sum(dim=-1), (value * self.hears).sum(dim=-1)
-
-        scores = functional.leaky_relu(sends[sender] + hears[hearer] + self.along(edges), _SLOPE)
+        value = self.value(self.norm(nodes))
+        sends, hears = self.sends(value), self.hears(value)
+        scores = functional.leaky_relu(sends[sender] + hears[hearer] + self.along(kinds)[kind], _SLOPE)
         own_scores = functional.leaky_relu(sends + hears, _SLOPE)
         weight, own_weight = neighbour_softmax(scores, own_scores, hearer)
 
-        said = value[sender] + self.of_edge(edges).unflatten(-1, (self.heads, -1))
-        heard = own_weight[..., None] * value
-        heard = heard.index_add(0, hearer, weight[..., None] * said)
+        of_heads = value.unflatten(-1, (self.heads, -1))
+        heard = own_weight[..., None] * of_heads
+        heard = heard.index_add(0, hearer, weight[..., None] * of_heads[sender])
         change: Tensor = self.update(functional.silu(heard.flatten(-2)))
         return nodes + change
 

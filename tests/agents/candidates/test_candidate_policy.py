@@ -41,7 +41,7 @@ def encoded_with_copies_of(reach: int) -> Encoded:
     process, controller = small_candidates(), untaught(SEVERAL_LAYERS)
     controller.policy.memory.writer.reach = reach
     batch, _ = controller.policy.memory.batch(named(controller, walk(process), PriceScale.of(process)), 10)
-    wide = replace(batch, features=batch.features.double(), edges=batch.edges.double())
+    wide = replace(batch, features=batch.features.double(), kinds=batch.kinds.double())
     return controller.policy.encoder.double()(wide)
 
 

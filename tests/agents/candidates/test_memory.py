@@ -71,7 +71,7 @@ def test_a_batch_keeps_states_apart() -> None:
     for part in ("plus", "minus"):
         first, second = (getattr(one, part) for one in alone)
         assert torch.equal(getattr(both, part), torch.cat([first, second + offset]))
-    for part in ("op", "features", "edges", "saving", "cost", "present"):
+    for part in ("op", "features", "kind", "saving", "gain", "cost", "present"):
         assert torch.equal(getattr(both, part), torch.cat([getattr(one, part) for one in alone]))
 
 

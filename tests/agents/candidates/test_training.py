@@ -124,16 +124,16 @@ def test_it_never_ends_with_less_than_it_began_with() -> None:
         LIBRARY.hash,
         wild,
         NETWORK,
-        seed=0,
+        seed=3,
         on_update=lambda _, said: scores.append(said["real_score_percent"]),
     )
-    gentle = train_on_candidates(process, LIBRARY.hash, replace(PPO, learning_rate=0.0), NETWORK, seed=0)
+    gentle = train_on_candidates(process, LIBRARY.hash, replace(PPO, learning_rate=0.0), NETWORK, seed=3)
     assert trial(process, kept).score_percent >= trial(process, gentle).score_percent > 0.0
-    assert min(scores) < trial(process, kept).score_percent
+    assert max(scores) < trial(process, kept).score_percent, "every later snapshot is worse"
 
 
 def test_it_refuses_a_memory_that_is_too_small() -> None:
     with pytest.raises(InputError, match="may see 36 states"):
-        train_on_candidates(small_candidates(), LIBRARY.hash, replace(PPO, states_in_memory=35), NETWORK, seed=0)
+        train_on_candidates(small_candidates(), LIBRARY.hash, replace(PPO, states_in_memory=35), NETWORK, seed=3)
     with pytest.raises(InputError, match="multiple of the heads"):
         CandidateNetworkConfig(width=10, attention_heads=4)

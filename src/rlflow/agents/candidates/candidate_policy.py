@@ -55,9 +55,9 @@ class GraphEncoder(nn.Module):
     def forward(self, batch: CandidateBatch) -> Encoded:
         """Encode the nodes, and sum them up graph by graph."""
         own = torch.cat([self.operator(batch.op), batch.features], dim=-1)
-        nodes, edges = self.first(own, batch.edges, batch.messages[:, 1])
+        nodes, kinds = self.first(own, batch.kinds, batch.kind, batch.messages[:, 1])
         for layer in self.attention:
-            nodes = layer(nodes, edges, batch.messages)
+            nodes = layer(nodes, kinds, batch.kind, batch.messages)
         nodes = self.last(nodes)
 
         states, candidates = len(batch.cost), len(batch.row)
@@ -123,4 +123,4 @@ class CandidatePolicy(PointingPolicy):
         pairs = self.pair(torch.cat([candidate, encoded.change, batch.saving[:, None]], dim=-1))
         pooled = (pooling.mean(pairs, batch.row, states), pooling.largest(pairs, batch.row, states))
         context = torch.cat([graph, *pooled, batch.cost], dim=-1)
-        return Reading(pairs, batch.present, batch.row, context, prior=self.greedy_weight * batch.saving.clamp_min(0.0))
+        return Reading(pairs, batch.present, batch.row, context, prior=self.greedy_weight * batch.gain)

@@ -11,15 +11,15 @@ class CandidateNetworkConfig:
     """Settings of the network: its width, the rounds of attention, and what it knows before it has learned.
 
     priced: what each candidate saves is part of what is seen; false: graphs alone are, as where latency is measured.
-    greedy_weight: before anything is learned, the logit of a candidate that saves s times what the best one of the
-    original does is this times asinh(s), and 0 if it saves nothing, so that losses are tried where nothing is gained.
+    greedy_weight: before anything is learned, the logit of the candidate that saves most, of others their share of it;
+    0 of those that save nothing, so that losses are tried where nothing is gained.
     """
 
     width: int = 32
     attention_layers: int = 3
     attention_heads: int = 4
     priced: bool = True
-    greedy_weight: float = 3.0
+    greedy_weight: float = 5.0
     terminate_bias: float = -3.0
 
     def __post_init__(self) -> None:

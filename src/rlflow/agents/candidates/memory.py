@@ -27,6 +27,7 @@ from rlflow.errors import InputError
 from rlflow.representation.candidate_arrays import CandidateArrays, CandidateWriter
 
 _LEAST_SAVING = 1e-3  # percent: no unit to count in
+_LEAST_SHARE = 1e-6  # of the unit: rounding
 
 
 @dataclass(frozen=True)
@@ -49,29 +50,46 @@ class PriceScale:
 
 @dataclass(frozen=True, eq=False)
 class View:
-    """A state as it is seen: saving (K,) float32, asinh of what candidates save in units of the best saving at first.
+    """A state as it is seen; what is told of prices is 0 where they are not to be seen.
 
-    cost: the price as a share of the start's. Both are 0 where prices are not to be seen.
+    saving: (K,) float32, asinh of what candidates save in the scale's unit. gain: (K,) float32, the same as a share of
+    the best, where anything is saved. cost: the price as a share of the start's.
     """
 
     arrays: CandidateArrays
     saving: np.ndarray
+    gain: np.ndarray
     cost: float
+
+    @classmethod
+    def of(cls, arrays: CandidateArrays, state: CandidateState, scale: PriceScale | None) -> View:
+        """See a state that was written as arrays."""
+        if scale is None:
+            nothing = np.zeros(len(state.candidates), np.float32)
+            return cls(arrays, nothing, nothing, 0.0)
+        units = state.saving_ms / scale.unit_ms
+        best = units.max(initial=0.0)
+        gain = units.clip(min=0.0) / best if best > _LEAST_SHARE else np.zeros(len(units))
+        saving = np.arcsinh(units).astype(np.float32)
+        return cls(arrays, saving, gain.astype(np.float32), state.runtime_ms / scale.start_ms)
 
 
 @dataclass(frozen=True, eq=False)
 class CandidateBatch:
     """S states with C candidates in all, as one disjoint graph of M nodes and E messages.
 
-    - `op` (M,) int64, `features` (M, F); `edges` (E, D + 1), the last column tells the direction; `messages` (E, 2).
+    - `op` (M,) int64, `features` (M, F); `messages` (E, 2), and the `kind` (E,) of each; `kinds` (T, D + 1) of edges,
+      where the last column tells the direction.
     - `state` (N,) int64 of the `current` (N,) nodes, the nodes of current graphs.
     - `plus` (P, 2) and `minus` (Q, 2): candidates, and nodes that they have beside or instead of these.
     - `row` (C,): the state of each candidate; `present` (S, K) bool. `saving` (C,), `cost` (S, 1).
+    - `gain` (C,): the saving as a share of the state's best, 0 where nothing is saved.
     """
 
     op: Tensor
     features: Tensor
-    edges: Tensor
+    kinds: Tensor
+    kind: Tensor
     messages: Tensor
     current: Tensor
     state: Tensor
@@ -80,6 +98,7 @@ class CandidateBatch:
     row: Tensor
     present: Tensor
     saving: Tensor
+    gain: Tensor
     cost: Tensor
 
 
@@ -108,11 +127,7 @@ class CandidateMemory:
         """Write a state down unless it is known; return its name."""
         name = name_of(state, scale)
         if name not in self._views:
-            saving, cost = np.zeros(len(state.candidates), np.float32), 0.0
-            if scale is not None:
-                saving = np.arcsinh(state.saving_ms / scale.unit_ms).astype(np.float32)
-                cost = state.runtime_ms / scale.start_ms
-            self._views[name] = View(self.writer.arrays(state.graph, state.graphs), saving, cost)
+            self._views[name] = View.of(self.writer.arrays(state.graph, state.graphs), state, scale)
             if len(self._views) > self.capacity:
                 self._views.popitem(last=False)
         self._views.move_to_end(name)
@@ -140,8 +155,9 @@ class CandidateMemory:
         nodes = _offsets(len(part.look) for part in parts)
         candidates = _offsets(part.candidates for part in parts)
         rows = self.writer.node_rows()[np.concatenate([part.look for part in parts])]
-        edges = self.writer.edge_rows()[np.concatenate([part.edge for part in parts])]
-        backward = np.concatenate([part.backward for part in parts])
+        edges, direction = self.writer.edge_rows(), np.zeros((len(self.writer.edge_rows()), 1), np.float32)
+        kinds = np.concatenate([np.append(edges, direction, 1), np.append(edges, direction + 1, 1)])
+        kind = np.concatenate([part.edge + len(edges) * part.backward for part in parts])
         owner = np.concatenate([part.owner for part in parts])
         state_of_node = np.repeat(np.arange(len(parts)), [len(part.look) for part in parts])
         copies, current = np.flatnonzero(owner), np.flatnonzero(owner == 0)
@@ -154,7 +170,8 @@ class CandidateMemory:
         return CandidateBatch(
             op=torch.from_numpy(rows[:, 0].astype(np.int64)),
             features=torch.from_numpy(rows[:, 1:]),
-            edges=torch.from_numpy(np.concatenate([edges, backward[:, None]], axis=1, dtype=np.float32)),
+            kinds=torch.from_numpy(kinds),
+            kind=_long(kind),
             messages=_long(np.concatenate([part.messages + begin for part, begin in zip(parts, nodes, strict=True)])),
             current=_long(current),
             state=_long(state_of_node[current]),
@@ -163,6 +180,7 @@ class CandidateMemory:
             row=_long(np.repeat(np.arange(len(parts)), counts)),
             present=torch.from_numpy(np.arange(max_candidates) < counts[:, None]),
             saving=torch.from_numpy(np.concatenate([view.saving for view in views])),
+            gain=torch.from_numpy(np.concatenate([view.gain for view in views])),
             cost=torch.tensor([[view.cost] for view in views], dtype=torch.float32),
         )
 
