@@ -3,7 +3,7 @@
 A subclass says how an episode begins, what an action does in it and what is observed of it. Each step is a rewrite that
 is carried out, and `interactions` counts them.
 
-The invariant: an episode depends on its actions alone, so what is kept of one is what it took.
+The invariant: an episode depends on its beginning and its actions alone, so what is kept of one is what it took.
 """
 
 from __future__ import annotations
@@ -65,6 +65,10 @@ class RealEpisodes(BatchEnv, Generic[Episode]):
         """Begin all episodes; a subclass calls it once it can."""
         self._episodes = [self.new_episode() for _ in range(self.num_envs)]
 
+    def begin_as(self, state: dict[str, Any]) -> None:
+        """Begin the episodes that `state_dict` tells of."""
+        self.begin()
+
     def reset(self) -> np.ndarray:
         """Begin all episodes anew; returns their observations."""
         self.begin()
@@ -91,7 +95,7 @@ class RealEpisodes(BatchEnv, Generic[Episode]):
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Go on from what `state_dict` returned; the episodes are played again, which does not count."""
-        self.begin()
+        self.begin_as(state)
         for episode, taken in zip(self._episodes, state["taken"], strict=True):
             for choice in taken:
                 self._take(episode, choice, is_last=False)

@@ -34,6 +34,7 @@ from rlflow.rules.matching.match import Match
 from rlflow.rules.matching.rewriter import Location, Matches, Rewriter
 from rlflow.trajectory.record import Step
 
+_LEAST_SHARE = 1e-9  # of the start's price: a saving below this is rounding
 _MAX_STATES = 64  # that are kept, with all graphs of their candidates
 
 Pricing = Callable[[Graph], Cost]
@@ -149,9 +150,20 @@ class CandidateProcess:
         saved = self.percent(before.runtime_ms - after.runtime_ms)
         return Step(candidate.match.rule.id, candidate.location.location, candidate.hash, after.runtime_ms, saved)
 
-    def account(self) -> Account:
-        """Return what pays for a new episode."""
-        return Account(self.config, self.reward_config, self.pricing, self._start_cost)
+    def account(self, state: CandidateState | None = None) -> Account:
+        """Return what pays for a new episode, from the start or from another state, in percent of the start's price."""
+        begun = self._start_cost if state is None else self.pricing(state.graph)
+        return Account(self.config, self.reward_config, self.pricing, self._start_cost, begun)
+
+    def greedy_way(self) -> list[CandidateState]:
+        """The states along which the candidate that saves most is taken, from the start to where none saves anything.
+
+        It may be shorter or end elsewhere than a greedy search, which looks at every rewrite.
+        """
+        way = [self.start()]
+        while len(way) <= self.config.max_steps and way[-1].saving_ms.max(initial=0.0) > _LEAST_SHARE * self.start_ms:
+            way.append(self.step(way[-1], int(way[-1].saving_ms.argmax())))
+        return way
 
     @cached_property
     def _start_cost(self) -> Cost:
@@ -214,9 +226,11 @@ class Account:
     which the graph was not priced.
     """
 
-    def __init__(self, config: CandidateConfig, reward_config: RewardConfig, pricing: Pricing, start: Cost) -> None:
+    def __init__(
+        self, config: CandidateConfig, reward_config: RewardConfig, pricing: Pricing, start: Cost, begun: Cost
+    ) -> None:
         self._config, self._reward, self._pricing = config, reward_config, pricing
-        self._start = self._priced = start
+        self._start, self._priced = start, begun
         self._since = 0
 
     def step(self, graph: Graph, ended: bool) -> float:

@@ -54,6 +54,26 @@ def vars_of(state: object) -> dict[str, object]:
     return {name: getattr(state, name) for name in state.__dataclass_fields__}  # type: ignore[attr-defined]
 
 
+def test_a_share_of_episodes_begins_on_the_way_of_greedy_search() -> None:
+    """Half of them, one after the other at another place; rewards add up from there, in percent of the original."""
+    process = small_candidates()
+    scale = PriceScale.of(process)
+    env = CandidateEpisodes(process, CandidateMemory(CandidateWriter(), 64), scale, 8, greedy_starts=0.5)
+    env.reset()
+    way = [state.hash for state in process.greedy_way()]
+    assert len(way) == 5
+    begun = [way.index(episode.state.hash) for episode in env._episodes]
+    assert begun[::2] == [0, 0, 0, 0]
+    assert set(begun[1::2]) == {1, 2, 3, 4}, "the original is among them, too, but not in the first four"
+    before = [episode.state.runtime_ms for episode in env._episodes]
+    _, reward, _, _ = env.step(np.full(8, 2))
+    drop = [old - episode.state.runtime_ms for old, episode in zip(before, env._episodes, strict=True)]
+    np.testing.assert_allclose(reward, [process.percent(ms) for ms in drop], rtol=1e-5, atol=1e-6)
+    again = CandidateEpisodes(process, CandidateMemory(CandidateWriter(), 64), scale, 8, greedy_starts=0.5)
+    again.load_state_dict(env.state_dict())
+    assert [e.state.hash for e in again._episodes] == [e.state.hash for e in env._episodes]
+
+
 def test_episodes_go_on_from_what_they_took() -> None:
     env, again = env_of(), env_of()
     env.reset()

@@ -34,15 +34,18 @@ class CandidateNetworkConfig:
 class CandidateControllerConfig(PPOConfig):
     """Settings of PPO on the graph itself; steps are rewrites, over all episodes side by side.
 
-    states_in_memory: the most states whose arrays are kept; those of an update must be among them.
+    greedy_starts: the share of episodes that begin on greedy search's way. states_in_memory: the most states whose
+    arrays are kept; those of an update must be among them.
     """
 
     total_steps: int = 4096
-    steps_per_update: int = 32
+    steps_per_update: int = 16
     updates_per_trial: int = 1
-    batch_size: int = 128
-    epochs: int = 6
-    learning_rate: float = 2e-3
+    batch_size: int = 64
+    epochs: int = 4
+    learning_rate: float = 3e-3
+    entropy_weight: float = 0.02
     reward_scale: float = 1.0
     num_envs: int = 16
+    greedy_starts: float = 0.5
     states_in_memory: int = 4096

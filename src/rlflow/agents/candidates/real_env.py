@@ -13,32 +13,65 @@ from rlflow.agents.real_episodes import NOTHING, RealEpisodes
 from rlflow.cost.effort import Effort
 from rlflow.environments.candidate_process import Account, CandidateProcess, CandidateState
 
+_STRIDE = 7  # so that episodes after each other begin far from each other, and at every place in the end
+
 
 @dataclass
 class _Episode:
-    """An episode on its way: where it is, what it is paid by, and the candidates that it took."""
+    """An episode on its way: where it is, what it is paid by, and the candidates that it took.
 
+    begun: the number of steps on greedy search's way after which it began.
+    """
+
+    begun: int
     state: CandidateState
     account: Account
     taken: list[int] = field(default_factory=list)
 
 
 class CandidateEpisodes(RealEpisodes[_Episode]):
-    """B episodes of a process from the original. Action k is the k-th candidate, K terminates.
+    """B episodes of a process. Action k is the k-th candidate, K terminates.
+
+    They begin at the original, but for a share of `greedy_starts`, which begin at states on greedy search's way, one
+    after the other: what is to be learned lies beyond its end, and is rarely met from the original.
 
     Rewards are those of the process, in percent. An invalid action earns `reward.invalid` and changes nothing.
     """
 
     def __init__(
-        self, process: CandidateProcess, memory: CandidateMemory, scale: PriceScale | None, num_envs: int
+        self,
+        process: CandidateProcess,
+        memory: CandidateMemory,
+        scale: PriceScale | None,
+        num_envs: int,
+        greedy_starts: float = 0.0,
     ) -> None:
-        self.process, self.memory, self.scale = process, memory, scale
+        self.process, self.memory, self.scale, self.greedy_starts = process, memory, scale, greedy_starts
+        self._way = process.greedy_way() if greedy_starts else [process.start()]
+        self._begun = 0
         super().__init__(num_envs, process.config.max_steps, NAMES, process.config.max_candidates)
         self.begin()
 
+    def begin(self) -> None:
+        """Begin all episodes."""
+        self._begun = 0
+        super().begin()
+
+    def begin_as(self, state: dict[str, Any]) -> None:
+        """Begin the episodes that `state_dict` tells of."""
+        self._episodes = [self._episode(begun) for begun in state["on_way"]]
+        self._begun = state["begun"]
+
     def new_episode(self) -> _Episode:
         """Begin an episode."""
-        return _Episode(self.process.start(), self.process.account())
+        self._begun += 1
+        on_way = int(self._begun * self.greedy_starts)
+        is_on_way = on_way > int((self._begun - 1) * self.greedy_starts)
+        return self._episode(on_way * _STRIDE % len(self._way) if is_on_way else 0)
+
+    def _episode(self, begun: int) -> _Episode:
+        state = self._way[begun]
+        return _Episode(begun, state, self.process.account(state if begun else None))
 
     def choice(self, episode: _Episode, action: int) -> int:
         """Return the candidate of an action."""
@@ -60,8 +93,9 @@ class CandidateEpisodes(RealEpisodes[_Episode]):
         return np.array([self.memory.keep(episode.state, self.scale)], np.int64)
 
     def state_dict(self) -> dict[str, Any]:
-        """What each episode took so far, and the rewrites that were carried out, candidates included."""
-        return super().state_dict() | {"evaluations": self.process.evaluator.effort.rewrites}
+        """Where each episode began and what it took, and the rewrites that were carried out, candidates included."""
+        begun = {"on_way": [episode.begun for episode in self._episodes], "begun": self._begun}
+        return super().state_dict() | begun | {"evaluations": self.process.evaluator.effort.rewrites}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Go on from what `state_dict` returned, with the states of all episodes in the memory."""

@@ -53,7 +53,8 @@ def train_on_candidates(
     settings = policy_settings(arguments, config.states_in_memory)
     memory: CandidateMemory = settings["memory"]
     scale = PriceScale.of(process)
-    env = CandidateEpisodes(process, memory, scale if network.priced else None, config.num_envs)
+    shown = scale if network.priced else None
+    env = CandidateEpisodes(process, memory, shown, config.num_envs, config.greedy_starts)
 
     def told(update: int, metrics: dict[str, float]) -> None:
         if on_update is not None:
