@@ -13,7 +13,7 @@ from rlflow.agents.real_episodes import NOTHING, RealEpisodes
 from rlflow.cost.effort import Effort
 from rlflow.environments.candidate_process import Account, CandidateProcess, CandidateState
 
-_STRIDE = 7  # so that episodes after each other begin far from each other, and at every place in the end
+_GOLDEN = 0.618  # of the way further with each episode: places that are spread evenly, however many there are
 
 
 @dataclass
@@ -67,7 +67,7 @@ class CandidateEpisodes(RealEpisodes[_Episode]):
         self._begun += 1
         on_way = int(self._begun * self.greedy_starts)
         is_on_way = on_way > int((self._begun - 1) * self.greedy_starts)
-        return self._episode(on_way * _STRIDE % len(self._way) if is_on_way else 0)
+        return self._episode(int(on_way * _GOLDEN % 1.0 * len(self._way)) if is_on_way else 0)
 
     def _episode(self, begun: int) -> _Episode:
         state = self._way[begun]
