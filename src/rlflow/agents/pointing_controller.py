@@ -18,7 +18,7 @@ class Pointing(Protocol):
 
 
 class PointingController:
-    """What every controller of a pointing policy can do."""
+    """The controller of a pointing policy; a subclass has the policy."""
 
     policy: Pointing
 

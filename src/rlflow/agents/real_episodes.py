@@ -90,7 +90,7 @@ class RealEpisodes(BatchEnv, Generic[Episode]):
         return self._observations(), reward, done, infos
 
     def state_dict(self) -> dict[str, Any]:
-        """What each episode took so far, and the rewrites that were carried out."""
+        """Return what each episode took so far, and the rewrites that were carried out."""
         return {"taken": [list(episode.taken) for episode in self._episodes], "interactions": self.interactions}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:

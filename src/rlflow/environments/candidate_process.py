@@ -1,6 +1,6 @@
 """The process of rewriting a graph, seen as the choice of the next graph among candidates (X-RLflow).
 
-    process = CandidateProcess(graph, rewriter, cost_model, CandidateConfig(max_candidates=64))
+    process = CandidateProcess(graph, rewriter, cost_model, CandidateConfig(max_candidates=32))
     state = process.start()
     after = process.step(state, 2)              # the third candidate is the current graph now
     after.beyond, after.alike                   # rewrites that are no candidates: left out, and alike to one that is
@@ -50,8 +50,8 @@ class CandidateConfig:
     percent. seed: of the choice of candidates where there are more than K.
     """
 
-    max_candidates: int = 64
-    max_steps: int = 50
+    max_candidates: int = 32
+    max_steps: int = 32
     price_every: int = 1
     between_reward: float = 0.1
     seed: int = 0
@@ -220,7 +220,7 @@ def in_turn(matches: Matches, rng: np.random.Generator) -> Iterator[tuple[Locati
 
 
 class Account:
-    """What an episode is paid: the reward of `RewardConfig` for what happened since the graph was priced last.
+    """Pays for an episode: the reward of `RewardConfig` for what happened since the graph was priced last.
 
     With `incremental`, payments add up to the whole improvement in percent, and `between_reward` for each step after
     which the graph was not priced.

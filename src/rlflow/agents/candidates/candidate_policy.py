@@ -91,8 +91,9 @@ class CandidatePolicy(PointingPolicy):
         width = config.width
         operators = len(writer.vocabulary.operators)
         self.encoder = GraphEncoder(operators, writer.node_width - 1, writer.edge_width + 1, config)
-        self.graph = nn.Sequential(nn.Linear(width + 1, width), nn.SiLU())
-        self.pair = nn.Sequential(mlp([2 * width + 1, width, width]), nn.Tanh())
+        self.graph = nn.Sequential(nn.Linear(width + 1, width), nn.LayerNorm(width), nn.SiLU())
+        # candidates differ little, and without the norm the scores would learn their differences many times slower
+        self.pair = nn.Sequential(mlp([2 * width + 1, width, width]), nn.LayerNorm(width), nn.Tanh())
         self.greedy_weight = nn.Parameter(torch.tensor(config.greedy_weight))
         self.build_heads(width, 3 * width + 1, config.terminate_bias)
 

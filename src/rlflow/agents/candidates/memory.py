@@ -32,7 +32,7 @@ _LEAST_SHARE = 1e-6  # of the unit: rounding
 
 @dataclass(frozen=True)
 class PriceScale:
-    """How prices of a process are seen: a saving of `unit_ms` and a price of `start_ms` count as 1; None: not at all.
+    """The scale in which prices of a process are seen: a saving of `unit_ms` and a price of `start_ms` count as 1; None: not at all.
 
     unit_ms: the best saving of a candidate of the original, or a percent of the original's price if none saves.
     """

@@ -93,7 +93,7 @@ class CandidateEpisodes(RealEpisodes[_Episode]):
         return np.array([self.memory.keep(episode.state, self.scale)], np.int64)
 
     def state_dict(self) -> dict[str, Any]:
-        """Where each episode began and what it took, and the rewrites that were carried out, candidates included."""
+        """Return where each episode began and what it took, and the rewrites that were carried out, candidates included."""
         begun = {"on_way": [episode.begun for episode in self._episodes], "begun": self._begun}
         return super().state_dict() | begun | {"evaluations": self.process.evaluator.effort.rewrites}
 

@@ -67,7 +67,7 @@ def train_on_candidates(
         env,
         CandidatePolicy,
         settings,
-        scaled_to(config, process.percent(scale.unit_ms)),
+        scaled_to(config, process.percent(max(scale.unit_ms, process.start_ms - process.greedy_way()[-1].runtime_ms))),
         seed=seed,
         fingerprint=_fingerprint(process, arguments),
         on_update=told,
