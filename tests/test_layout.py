@@ -10,6 +10,7 @@ WITHOUT_LOGIC = {
     "__main__.py": "calls the command line",
     "errors.py": "classes of errors",
     "agents/config.py": "settings, read by world_model/settings.py",
+    "agents/candidates/config.py": "settings, read by world_model/settings.py",
     "agents/pooled/config.py": "settings, read by world_model/settings.py",
     "agents/tokens/config.py": "settings, read by world_model/settings.py",
     "cost/base.py": "an interface",

@@ -5,7 +5,7 @@ import sys
 
 import gymnasium
 
-from rlflow.environments import SUBSTITUTION, SubstitutionEnv
+from rlflow.environments import CANDIDATES, SUBSTITUTION, CandidateEnv, SubstitutionEnv
 
 
 def test_it_is_registered_and_takes_names():
@@ -15,6 +15,15 @@ def test_it_is_registered_and_takes_names():
     assert "MatMul" in env.render()
     assert env.unwrapped.actions.max_locations == 5
     assert env.unwrapped.reward_config.kind == "terminal"
+
+
+def test_candidates_are_registered_and_take_names():
+    env = gymnasium.make(CANDIDATES, model="tiny_merge", reward="terminal", max_candidates=5, render_mode="ansi")
+    assert isinstance(env.unwrapped, CandidateEnv)
+    env.reset(seed=0)
+    assert "gives" in env.render()
+    assert env.unwrapped.terminate == 5
+    assert env.unwrapped.process.reward_config.kind == "terminal"
 
 
 def test_gymnasium_alone_finds_it():

@@ -11,13 +11,14 @@ import pytest
 from omegaconf import DictConfig, OmegaConf
 
 from rlflow import zoo
+from rlflow.agents.candidates.config import CandidateControllerConfig, CandidateNetworkConfig
 from rlflow.agents.collection import CollectionConfig
 from rlflow.agents.pooled.config import ControllerConfig
 from rlflow.agents.token_collection import TokenCollectionConfig
 from rlflow.agents.tokens.config import CmaEsConfig, TokenControllerConfig
 from rlflow.cost.analytic import AnalyticConfig, AnalyticCost, GpuConfig
 from rlflow.cost.pricing import PricingConfig
-from rlflow.environments import EnvironmentConfig, RewardConfig
+from rlflow.environments import CandidateConfig, EnvironmentConfig, RewardConfig
 from rlflow.errors import InputError
 from rlflow.optimise.gate import GateConfig
 from rlflow.optimise.methods import METHODS
@@ -47,10 +48,14 @@ def compose(*overrides: str) -> DictConfig:
 
 @cache
 def with_option(option: str) -> DictConfig:
-    """Composed once: each takes a fifth of a second. A search is composed as a method of the evaluation."""
+    """Composed once: each takes a fifth of a second. A search is composed as a method of the evaluation,
+    and an agent beside all else, since no stage has one.
+    """
     group, _, name = option.partition("=")
     if group == "search":
         return compose(f"+search@evaluation.methods.another={name}")
+    if group == "agent":
+        return compose(f"+{option}")
     return compose(option, "graph.path=my.onnx") if option == "graph=file" else compose(option)
 
 
@@ -62,7 +67,9 @@ def test_every_option_composes(option: str):
 
 def test_every_group_of_the_design_is_there():
     names = {folder.name for folder in GROUPS}
-    design = "rules rollouts world_model controller evaluation sweep graph cost reward environment experiment search"
+    design = (
+        "rules rollouts world_model controller evaluation sweep graph cost reward environment experiment search agent"
+    )
     assert names == set(design.split())
 
 
@@ -171,6 +178,9 @@ def test_the_configured_families_are_those_of_the_shipped_library():
         ("controller.ppo", TokenControllerConfig, ["world_model=tokens"]),
         ("controller.dream", TokenDreamConfig, ["world_model=tokens", "controller=cma_es"]),
         ("controller.cma_es", CmaEsConfig, ["world_model=tokens", "controller=cma_es"]),
+        ("agent.episodes", CandidateConfig, ["+agent=candidates"]),
+        ("agent.network", CandidateNetworkConfig, ["+agent=candidates"]),
+        ("agent.ppo", CandidateControllerConfig, ["+agent=candidates"]),
     ],
 )
 def test_a_world_model_brings_every_setting_of_its_dataclasses(section: str, kind: type, overrides: list[str]):

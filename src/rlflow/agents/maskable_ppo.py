@@ -37,6 +37,9 @@ log = logging.getLogger(__name__)
 
 OnUpdate = Callable[[int, dict[str, float]], None]
 Policy = TypeVar("Policy", bound=MaskableActorCriticPolicy)
+Config = TypeVar("Config", bound=PPOConfig)
+
+_LEAST_SAVING_PERCENT = 1e-3  # below which a saving tells of no scale
 
 
 def train_policy(
@@ -90,6 +93,8 @@ def train_policy(
     progress = _Progress(scaled, policy, config.updates_per_trial, run, checkpoint, on_update, selection)
     progress.init_callback(model)
     progress.restore()
+    if selection is not None and selection.tries_untrained and not model.num_timesteps:
+        selection.consider(policy)
 
     remaining = config.total_steps - model.num_timesteps
     if remaining > 0:
@@ -98,6 +103,13 @@ def train_policy(
     if selection is not None:
         selection.choose(policy)
     return policy.eval().requires_grad_(False)
+
+
+def scaled_to(config: Config, saving_percent: float) -> Config:
+    """The same settings where a saving of so much counts as the `reward_scale` of the settings, if it is any."""
+    if saving_percent < _LEAST_SAVING_PERCENT:
+        return config
+    return dataclasses.replace(config, reward_scale=config.reward_scale / saving_percent)
 
 
 class _Progress(BaseCallback, Generic[Policy]):

@@ -14,19 +14,23 @@ from __future__ import annotations
 
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import Generic, TypeVar
 
+import numpy as np
 import torch
 
+from rlflow.agents.pointing_controller import PointingController
 from rlflow.agents.selection import Judge, Trial
 from rlflow.cost.evaluator import Evaluator
 from rlflow.ir.graph import Graph
+from rlflow.ir.structural_hash import structural_hash
 from rlflow.optimiser import Budget, Milestone, OnProgress, OptimisationResult, never
-from rlflow.trajectory.record import Trajectory
+from rlflow.trajectory.record import Step, Trajectory
 
 Controller = TypeVar("Controller")
+Seen = TypeVar("Seen")
 
 
 @dataclass(frozen=True)
@@ -62,6 +66,84 @@ class Player(ABC):
         candidates: the policy's likeliest rewrites that are tried before each step; 1: it acts alone. is_over: asked
         before each step; the episode ends as soon as it says so.
         """
+
+
+class PointingPlayer(Player, Generic[Seen]):
+    """Plays with a policy that points at one of the things that it sees, of which each is a rewrite.
+
+    start_ms: the price before any rewrite. library_hash: for trajectories. max_steps: the horizon of an episode.
+    """
+
+    def __init__(
+        self,
+        evaluator: Evaluator,
+        start_ms: float,
+        controller: PointingController,
+        library_hash: str,
+        max_steps: int,
+    ) -> None:
+        self.evaluator, self.start_ms, self.controller = evaluator, start_ms, controller
+        self.library_hash, self.max_steps = library_hash, max_steps
+
+    @abstractmethod
+    def begun(self) -> Seen:
+        """Return what is seen before any rewrite."""
+
+    @abstractmethod
+    def things(self, seen: Seen) -> int:
+        """Return how many things are seen; an episode ends where there are none."""
+
+    @abstractmethod
+    def graph(self, seen: Seen) -> Graph:
+        """Return the graph that is seen."""
+
+    @abstractmethod
+    def observation(self, seen: Seen) -> np.ndarray:
+        """Return what the policy is told."""
+
+    @abstractmethod
+    def saving(self, seen: Seen, things: Sequence[int]) -> np.ndarray:
+        """Return what the rewrites of some things save, in any unit."""
+
+    @abstractmethod
+    def after(self, seen: Seen, thing: int) -> tuple[Seen, Step]:
+        """Carry out the rewrite of a thing; return what is seen then, and the step."""
+
+    def start(self) -> Best:
+        return self._best(self.graph(self.begun()), [])
+
+    def play(self, generator: torch.Generator | None, candidates: int, is_over: Callable[[], bool] = never) -> Best:
+        seen, best, taken = self.begun(), self.start(), list[Step]()
+        while len(taken) < self.max_steps and self.things(seen) and not is_over():
+            thing = self._chosen(seen, generator, candidates)
+            if thing >= self.things(seen):
+                break
+            seen, step = self.after(seen, thing)
+            taken.append(step)
+            if step.runtime_ms < best.runtime_ms:
+                best = self._best(self.graph(seen), taken)
+        return best
+
+    def _chosen(self, seen: Seen, generator: torch.Generator | None, candidates: int) -> int:
+        """The thing that is taken next; one beyond all things is terminate."""
+        observation = self.observation(seen)
+        action = int(self.controller.act(observation, generator is None, generator))
+        if candidates == 1:
+            return action
+        likeliest = self.controller.likeliest(observation, candidates, generator)
+        saving = self.saving(seen, likeliest)
+        return likeliest[int(saving.argmax())] if saving.max(initial=0.0) > 0 else action
+
+    def _best(self, graph: Graph, taken: list[Step]) -> Best:
+        trajectory = Trajectory(
+            start_hash=structural_hash(self.graph(self.begun())),
+            start_runtime_ms=self.start_ms,
+            cost_model=self.evaluator.cost_model.name,
+            library=self.library_hash,
+            steps=tuple(taken),
+            matching=self.evaluator.rewriter.matching,
+        )
+        return Best(graph, taken[-1].runtime_ms if taken else self.start_ms, trajectory)
 
 
 @dataclass(frozen=True, kw_only=True)

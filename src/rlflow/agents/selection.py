@@ -30,9 +30,13 @@ Judge = Callable[[Agent], Trial]
 
 @dataclass
 class Selection(Generic[Policy]):
-    """The best snapshot so far, the latest of equally good ones; `weights` is None before the first trial."""
+    """The best snapshot so far, the latest of equally good ones; `weights` is None before the first trial.
+
+    tries_untrained: the policy before its first update is a snapshot, too.
+    """
 
     judge: Judge[Policy]
+    tries_untrained: bool = False
     score_percent: float = float("-inf")
     interactions: int = 0
     weights: dict[str, Any] | None = None

@@ -1,7 +1,7 @@
 """Gymnasium environments; importing this package registers them.
 
 Gymnasium 1 loads no plug-ins, so either import this package first, or name it:
-`gymnasium.make("rlflow.environments:rlflow/Substitution-v0")`.
+`gymnasium.make("rlflow.environments:rlflow/Substitution-v0")`, or Candidates-v0.
 """
 
 from rlflow.environments.rewards import RewardConfig as RewardConfig
@@ -10,16 +10,21 @@ from rlflow.extras import needs
 with needs("learn", "rlflow.environments"):
     import gymnasium
 
+    from rlflow.environments.candidate_env import CandidateEnv as CandidateEnv
+    from rlflow.environments.candidate_process import CandidateConfig as CandidateConfig
     from rlflow.environments.substitution_env import EnvironmentConfig as EnvironmentConfig
     from rlflow.environments.substitution_env import SubstitutionEnv as SubstitutionEnv
 
 SUBSTITUTION = "rlflow/Substitution-v0"
+CANDIDATES = "rlflow/Candidates-v0"
+_MADE_BY = {SUBSTITUTION: "substitution_env", CANDIDATES: "candidate_env"}
 
 
 def register() -> None:
     """Make the environments known to `gymnasium.make`."""
-    if SUBSTITUTION not in gymnasium.registry:
-        gymnasium.register(SUBSTITUTION, entry_point="rlflow.environments.make:substitution_env")
+    for name, factory in _MADE_BY.items():
+        if name not in gymnasium.registry:
+            gymnasium.register(name, entry_point=f"rlflow.environments.make:{factory}")
 
 
 register()

@@ -8,6 +8,8 @@ from typing import Any
 from rlflow import zoo
 from rlflow.cost.base import CostContext, CostModel
 from rlflow.cost.models import COST_MODELS
+from rlflow.environments.candidate_env import CandidateEnv
+from rlflow.environments.candidate_process import CandidateConfig
 from rlflow.environments.rewards import RewardConfig
 from rlflow.environments.substitution_env import EnvironmentConfig, SubstitutionEnv
 from rlflow.ir.graph import Graph
@@ -30,16 +32,34 @@ def substitution_env(
     file, the shipped one by default; `cost_model` an object or a name; `reward` a name or its settings. `settings` are
     those of `EnvironmentConfig`. Raises `InputError` for what cannot be used.
     """
-    if isinstance(model, str) and model in zoo.names():
-        model = zoo.build(model)
-    graph = model if isinstance(model, Graph) else from_onnx(model)
-    prices = COST_MODELS.get(cost_model)(CostContext()) if isinstance(cost_model, str) else cost_model
-    rules = library if isinstance(library, Library) else rule_library.load(library)
     return SubstitutionEnv(
-        graph,
-        rules,
-        prices,
+        *_parts(model, library, cost_model),
         config=EnvironmentConfig(**settings),
         reward_config=RewardConfig(kind=reward) if isinstance(reward, str) else reward,
         render_mode=render_mode,
     )
+
+
+def candidate_env(
+    model: Any = "tiny_chain",
+    library: Library | Path | None = None,
+    cost_model: CostModel | str = "analytic",
+    reward: RewardConfig | str = "incremental",
+    render_mode: str | None = None,
+    **settings: Any,
+) -> CandidateEnv:
+    """`rlflow/Candidates-v0`: arguments as those of `substitution_env`, settings those of `CandidateConfig`."""
+    return CandidateEnv(
+        *_parts(model, library, cost_model),
+        config=CandidateConfig(**settings),
+        reward_config=RewardConfig(kind=reward) if isinstance(reward, str) else reward,
+        render_mode=render_mode,
+    )
+
+
+def _parts(model: Any, library: Library | Path | None, cost_model: CostModel | str) -> tuple[Graph, Library, CostModel]:
+    if isinstance(model, str) and model in zoo.names():
+        model = zoo.build(model)
+    graph = model if isinstance(model, Graph) else from_onnx(model)
+    prices = COST_MODELS.get(cost_model)(CostContext()) if isinstance(cost_model, str) else cost_model
+    return graph, library if isinstance(library, Library) else rule_library.load(library), prices

@@ -8,14 +8,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import torch
 from gymnasium import spaces
 
 from rlflow.agents import controller_files
+from rlflow.agents.pointing_controller import PointingController
 from rlflow.agents.tokens.config import CmaEsConfig, TokenControllerConfig
 from rlflow.agents.tokens.linear_pointer import LinearPointer
 from rlflow.agents.tokens.pointer_policy import PointerPolicy
-from rlflow.nn.masking import perturbed
 from rlflow.world_model.settings import read_config
 from rlflow.world_model.tokens.model import TokenWorldModel
 from rlflow.world_model.tokens.observation import TokenLayout
@@ -42,40 +41,11 @@ class TokenControllerArguments:
 
 
 @dataclass(frozen=True)
-class TokenController:
-    """A policy over kinds of matches, with what it was made of."""
+class TokenController(PointingController):
+    """A policy over kinds of matches, with what it was made of. An observation has K kinds, K may be any number."""
 
     policy: PointerPolicy | LinearPointer
     arguments: TokenControllerArguments
-
-    @torch.no_grad()
-    def act(
-        self,
-        observation: np.ndarray,
-        deterministic: bool = True,
-        generator: torch.Generator | None = None,
-    ) -> np.ndarray:
-        """Choose actions (...) int64 for observations (..., size) of K kinds: a place, or K for terminate.
-
-        The most probable ones; unless `deterministic`, they are drawn with the generator. K may be any number.
-        """
-        flat = torch.from_numpy(observation).reshape(-1, observation.shape[-1])
-        distribution = self.policy.distribution(flat)
-        actions = distribution.mode() if deterministic else distribution.sample(generator)
-        return actions.numpy().reshape(observation.shape[:-1])
-
-    @torch.no_grad()
-    def likeliest_kinds(
-        self, observation: np.ndarray, number: int, generator: torch.Generator | None = None
-    ) -> list[int]:
-        """Return up to `number` places of kinds, the most probable first, without terminate.
-
-        The observation is (size,). With a generator they are drawn without replacement.
-        """
-        probability = self.policy.distribution(torch.from_numpy(observation)[None]).log_probability[0, :-1]
-        score = probability if generator is None else perturbed(probability, generator)
-        places: list[int] = score.topk(min(number, len(score))).indices.tolist()
-        return [place for place in places if torch.isfinite(probability[place])]
 
     def save(self, folder: Path) -> None:
         """Write `controller.safetensors` and `controller.json`; equal policies give equal bytes."""

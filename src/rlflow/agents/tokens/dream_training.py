@@ -11,7 +11,7 @@ from typing import Any
 import torch
 
 from rlflow.agents.dream_training import DreamTraining, train_and_score, untrained_network
-from rlflow.agents.maskable_ppo import train_policy
+from rlflow.agents.maskable_ppo import scaled_to, train_policy
 from rlflow.agents.scores import mean_return
 from rlflow.agents.selection import Judge, Selection
 from rlflow.agents.tokens.cma_es import evolve
@@ -33,7 +33,6 @@ OnRound = Callable[[int, dict[str, float]], None]
 """Called after every update of PPO, or after every generation, with its number and its metrics."""
 
 _ORIGINAL_PERCENT = 100.0  # the price of the graph before any rewrite
-_LEAST_SAVING_PERCENT = 1e-3  # below which a saving tells of no scale
 
 
 @dataclass(frozen=True)
@@ -129,13 +128,6 @@ def train_in_dream(
         lambda controller: dream_score(dream, controller, seed=seed),
         judge,
     )
-
-
-def scaled_to(config: TokenControllerConfig, saving_percent: float) -> TokenControllerConfig:
-    """The same settings where a saving of so much counts as the `reward_scale` of the settings, if it is any."""
-    if saving_percent < _LEAST_SAVING_PERCENT:
-        return config
-    return dataclasses.replace(config, reward_scale=config.reward_scale / saving_percent)
 
 
 def dream_score(dream: TokenDream, controller: TokenController, *, seed: int) -> float:

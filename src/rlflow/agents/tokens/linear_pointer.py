@@ -12,7 +12,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
-from rlflow.agents.tokens.pointer_policy import PointerDistribution
+from rlflow.agents.pointing import PointerDistribution
 from rlflow.world_model.tokens.observation import TokenLayout
 
 

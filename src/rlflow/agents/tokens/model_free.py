@@ -10,11 +10,10 @@ from __future__ import annotations
 import hashlib
 from pathlib import Path
 
-from rlflow.agents.maskable_ppo import OnUpdate, train_policy
+from rlflow.agents.maskable_ppo import OnUpdate, scaled_to, train_policy
 from rlflow.agents.selection import Judge, Selection
 from rlflow.agents.tokens.config import TokenControllerConfig
 from rlflow.agents.tokens.controller import TokenController, TokenControllerArguments, policy_settings
-from rlflow.agents.tokens.dream_training import scaled_to
 from rlflow.agents.tokens.pointer_policy import PointerPolicy
 from rlflow.agents.tokens.real_env import RealEpisodesConfig, RealTokenEnv
 from rlflow.agents.tokens.real_observation import RealObserver

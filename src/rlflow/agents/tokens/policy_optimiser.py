@@ -9,24 +9,25 @@ kind that is chosen, the first match is taken.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
+import numpy as np
 import torch
 
-from rlflow.agents.policy_optimiser import Best, Player, PolicyOptimiser
+from rlflow.agents.policy_optimiser import Player, PointingPlayer, PolicyOptimiser
 from rlflow.agents.tokens.controller import TokenController
 from rlflow.agents.tokens.dream_training import untrained
-from rlflow.agents.tokens.real_observation import RealObserver
+from rlflow.agents.tokens.real_observation import RealObserver, Seen
 from rlflow.cost.base import CostModel
 from rlflow.environments.token_process import Situation, TokenProcess
 from rlflow.errors import InputError
 from rlflow.ir.graph import Graph
 from rlflow.ir.structural_hash import structural_hash
-from rlflow.optimiser import never
 from rlflow.rules.library import Library
 from rlflow.rules.matching.rewriter import Rewriter
-from rlflow.trajectory.record import Step, Trajectory
+from rlflow.trajectory.record import Step
 from rlflow.world_model.tokens.model import TokenWorldModel
 
 
@@ -61,7 +62,16 @@ class TokenPolicyOptimiser(PolicyOptimiser):
         return replace(self, controller=untrained(self.controller.arguments, seed=self.seed))
 
 
-class _TokenPlayer(Player):
+class _View(NamedTuple):
+    """A situation, and the view of it."""
+
+    situation: Situation
+    seen: Seen
+
+
+class _TokenPlayer(PointingPlayer[_View]):
+    """The things are kinds of matches."""
+
     def __init__(
         self,
         process: TokenProcess,
@@ -70,51 +80,30 @@ class _TokenPlayer(Player):
         library: Library,
         max_steps: int,
     ) -> None:
-        self.process, self.observer, self.controller = process, observer, controller
-        self.library, self.max_steps = library, max_steps
-        self.evaluator = process.evaluator
-        self._begun = process.start()
+        super().__init__(process.evaluator, process.start_ms, controller, library.hash, max_steps)
+        self.process, self.observer = process, observer
+        start = process.start()
+        self._begun = _View(start, observer.first(start))
 
-    def start(self) -> Best:
-        return self._best(self._begun, [])
+    def begun(self) -> _View:
+        return self._begun
 
-    def play(self, generator: torch.Generator | None, candidates: int, is_over: Callable[[], bool] = never) -> Best:
-        situation, best, taken = self._begun, self.start(), list[Step]()
-        seen = self.observer.first(situation)
-        while len(taken) < self.max_steps and len(seen.token) and not is_over():
-            observation = self.observer.observation(seen, self.process.unit_percent)
-            action = int(self.controller.act(observation, generator is None, generator))
-            if candidates > 1:
-                likeliest = self.controller.likeliest_kinds(observation, candidates, generator)
-                action = _saving_most(situation, likeliest, action)
-            if action == len(seen.token):
-                break
+    def things(self, seen: _View) -> int:
+        return len(seen.seen.token)
 
-            location, match = situation.kinds.matches[situation.first(action)]
-            situation, step = self.process.step(situation, action)
-            seen = self.observer.after(seen, step, situation)
-            runtime_ms = self.evaluator.confirmed_ms(situation.graph)
-            taken.append(
-                Step(match.rule.id, location.location, structural_hash(situation.graph), runtime_ms, step.reward)
-            )
-            if runtime_ms < best.runtime_ms:
-                best = self._best(situation, taken)
-        return best
+    def graph(self, seen: _View) -> Graph:
+        return seen.situation.graph
 
-    def _best(self, situation: Situation, taken: list[Step]) -> Best:
-        trajectory = Trajectory(
-            start_hash=structural_hash(self._begun.graph),
-            start_runtime_ms=self.process.start_ms,
-            cost_model=self.evaluator.cost_model.name,
-            library=self.library.hash,
-            steps=tuple(taken),
-            matching=self.evaluator.rewriter.matching,
-        )
-        runtime_ms = taken[-1].runtime_ms if taken else self.process.start_ms
-        return Best(situation.graph, runtime_ms, trajectory)
+    def observation(self, seen: _View) -> np.ndarray:
+        return self.observer.observation(seen.seen, self.process.unit_percent)
 
+    def saving(self, seen: _View, things: Sequence[int]) -> np.ndarray:
+        return seen.situation.saving_of(things)
 
-def _saving_most(situation: Situation, kinds: list[int], otherwise: int) -> int:
-    """The one of these kinds that saves most, ties to the first; `otherwise` if none saves anything."""
-    saving = situation.saving_of(kinds)
-    return kinds[int(saving.argmax())] if saving.max(initial=0.0) > 0 else otherwise
+    def after(self, seen: _View, thing: int) -> tuple[_View, Step]:
+        before = seen.situation
+        location, match = before.kinds.matches[before.first(thing)]
+        situation, step = self.process.step(before, thing)
+        now = _View(situation, self.observer.after(seen.seen, step, situation))
+        runtime_ms, hash_ = self.evaluator.confirmed_ms(situation.graph), structural_hash(situation.graph)
+        return now, Step(match.rule.id, location.location, hash_, runtime_ms, step.reward)

@@ -3,11 +3,7 @@
     env = RealTokenEnv(process, RealObserver(world_model), RealEpisodesConfig(num_envs=16, max_steps=12))
     real_return(process, world_model, controller, max_steps=12)          beside dream_score(dream, controller, seed=0)
 
-Each step is a rewrite that is carried out, and `interactions` counts them. The reward is any of `environments.rewards`;
-a measured one remembers its measurements for all episodes.
-
-The invariant: an episode depends on its actions alone, so what is kept of one is which kinds it took, and what was
-measured.
+The reward is what a rewrite saves by price, unless another is given.
 """
 
 from __future__ import annotations
@@ -20,6 +16,7 @@ from typing import Any
 import numpy as np
 from gymnasium import spaces
 
+from rlflow.agents.real_episodes import NOTHING, RealEpisodes
 from rlflow.agents.scores import mean_return
 from rlflow.agents.selection import Trial
 from rlflow.agents.tokens.controller import TokenController
@@ -27,14 +24,9 @@ from rlflow.agents.tokens.real_observation import RealObserver, Seen
 from rlflow.cost.base import Cost
 from rlflow.environments.rewards import Reward, RewardConfig, reward_of
 from rlflow.environments.token_process import Situation, TokenProcess
-from rlflow.environments.transition import Transition
 from rlflow.ir.graph import Graph
-from rlflow.world_model.batch_env import BatchEnv
-from rlflow.world_model.dream_env import INVALID_ACTION_REWARD
 from rlflow.world_model.tokens.model import TokenWorldModel
 from rlflow.world_model.tokens.observation import TokenLayout
-
-_NOTHING = -1  # what an invalid action takes
 
 
 @dataclass(frozen=True)
@@ -60,8 +52,8 @@ class _Visited:
 
 @dataclass
 class _Episode:
-    """An episode on its way: where it is, the kinds that the policy sees, (K,) int64 places, those that it took, and
-    the graphs that it went through.
+    """An episode on its way: where it is, the kinds that the policy sees, (K,) int64 places, the graphs that it went
+    through, and the kinds that it took.
     """
 
     situation: Situation
@@ -94,13 +86,8 @@ def final_graph(process: TokenProcess, model: TokenWorldModel, controller: Token
     return graph
 
 
-class RealTokenEnv(BatchEnv):
-    """B episodes from the original. Observations and actions are those of `TokenDreamEnv`, rewards are in percent.
-
-    An episode ends by terminate, and is truncated at `max_steps`; its info has `TimeLimit.truncated`,
-    `terminal_observation` and `final_graph`. An invalid action costs 100 and changes nothing. The reward is what the
-    rewrite saves by price (`incremental`), unless another is given.
-    """
+class RealTokenEnv(RealEpisodes[_Episode]):
+    """Observations and actions are those of `TokenDreamEnv`, rewards are in percent."""
 
     def __init__(
         self,
@@ -110,97 +97,51 @@ class RealTokenEnv(BatchEnv):
         reward: Reward | None = None,
     ) -> None:
         self.process, self.observer, self.config = process, observer, config
-        self.reward = reward or reward_of(RewardConfig())
         self.layout = TokenLayout(config.max_kinds, observer.width)
-        self.interactions = 0
-        super().__init__(
-            config.num_envs,
-            spaces.Box(-np.inf, np.inf, (self.layout.size,), np.float32),
-            spaces.Discrete(config.max_kinds + 1),
-        )
+        observed = spaces.Box(-np.inf, np.inf, (self.layout.size,), np.float32)
+        paid = reward or reward_of(RewardConfig())
+        super().__init__(config.num_envs, config.max_steps, observed, config.max_kinds, paid)
         self._start = process.start()
         self._visited_start = self._visit(self._start)
-        self._first = observer.first(self._start)
-        self._episodes = self._begun()
+        self.begin()
 
-    def reset(self) -> np.ndarray:
-        """Begin all episodes anew; returns their observations."""
-        self._episodes = self._begun()
-        return self._observations()
-
-    def step_wait(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, list[dict[str, Any]]]:
-        """Carry out the actions; episodes that end begin anew in the same call."""
-        reward, done = np.zeros(self.num_envs, np.float32), np.zeros(self.num_envs, bool)
-        infos: list[dict[str, Any]] = [{} for _ in range(self.num_envs)]
-        for place, (action, episode) in enumerate(zip(self._actions.tolist(), self._episodes, strict=True)):
-            terminated = action == self.config.max_kinds
-            done[place] = terminated or len(episode.taken) + 1 >= self.config.max_steps
-            reward[place] = self._act(episode, action, ended=bool(done[place]))
-            if done[place]:
-                infos[place] = {
-                    "terminal_observation": self._observation(episode),
-                    "TimeLimit.truncated": not terminated,
-                    "final_graph": episode.situation.graph,
-                }
-                self._episodes[place] = self._new_episode()
-        return self._observations(), reward, done, infos
-
-    def state_dict(self) -> dict[str, Any]:
-        """The kinds that each episode took so far, what V has read, what was measured, and the number of rewrites."""
-        return {
-            "taken": [list(episode.taken) for episode in self._episodes],
-            "observer": self.observer.state_dict(),
-            "reward": self.reward.state_dict(),
-            "interactions": self.interactions,
-        }
-
-    def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Go on from what `state_dict` returned; the episodes are played again, which does not count."""
-        self.observer.load_state_dict(state["observer"])
-        self.reward.load_state_dict(state["reward"])
+    def begin(self) -> None:
+        """Begin all episodes."""
         self._first = self.observer.first(self._start)
-        self._episodes = self._begun()
-        for episode, taken in zip(self._episodes, state["taken"], strict=True):
-            for kind in taken:
-                self._take(episode, kind)
-        self.interactions = state["interactions"]
+        super().begin()
 
-    def _begun(self) -> list[_Episode]:
-        return [self._new_episode() for _ in range(self.config.num_envs)]
-
-    def _new_episode(self) -> _Episode:
+    def new_episode(self) -> _Episode:
+        """Begin an episode."""
         return _Episode(self._start, self._first, self._shown(self._first), [self._visited_start])
 
-    def _visit(self, situation: Situation) -> _Visited:
-        return _Visited(situation.graph, self.process.evaluator.cost_model.cost)
+    def choice(self, episode: _Episode, action: int) -> int:
+        """Return the kind that is shown at a place."""
+        return int(episode.shown[action]) if action < len(episode.shown) else NOTHING
 
-    def _act(self, episode: _Episode, action: int, ended: bool) -> float:
-        """Carry out an action; returns its reward."""
-        if action == self.config.max_kinds:
-            return self.reward(Transition([*episode.visited, episode.visited[-1]], ended))
-        kind = int(episode.shown[action]) if action < len(episode.shown) else _NOTHING
-        self._take(episode, kind)
-        return self.reward(Transition(episode.visited, ended)) if kind != _NOTHING else INVALID_ACTION_REWARD
-
-    def _take(self, episode: _Episode, kind: int) -> None:
-        """Carry out a rewrite of a kind, if it is one."""
-        episode.taken.append(kind)
-        if kind == _NOTHING:
-            return
-        episode.situation, step = self.process.step(episode.situation, kind)
+    def take(self, episode: _Episode, choice: int) -> _Visited:
+        """Carry out a rewrite of a kind."""
+        episode.situation, step = self.process.step(episode.situation, choice)
         episode.seen = self.observer.after(episode.seen, step, episode.situation)
         episode.shown = self._shown(episode.seen)
-        episode.visited.append(self._visit(episode.situation))
-        self.interactions += 1
+        return self._visit(episode.situation)
 
-    def _shown(self, seen: Seen) -> np.ndarray:
-        return self.observer.foremost(seen, self.config.max_kinds)
-
-    def _observations(self) -> np.ndarray:
-        return np.stack([self._observation(episode) for episode in self._episodes])
-
-    def _observation(self, episode: _Episode) -> np.ndarray:
+    def observation(self, episode: _Episode) -> np.ndarray:
         """(size,) float32: the kinds that are shown, then empty places, which are 0, then the cost."""
         flat = self.observer.observation(episode.seen.rows(episode.shown), self.process.unit_percent)
         empty = np.zeros(self.layout.size - len(flat), np.float32)
         return np.concatenate([flat[:-1], empty, flat[-1:]])
+
+    def state_dict(self) -> dict[str, Any]:
+        """What each episode took so far, what V has read, what was measured, and the number of rewrites."""
+        return super().state_dict() | {"observer": self.observer.state_dict()}
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Go on from what `state_dict` returned; the episodes are played again, which does not count."""
+        self.observer.load_state_dict(state["observer"])
+        super().load_state_dict(state)
+
+    def _visit(self, situation: Situation) -> _Visited:
+        return _Visited(situation.graph, self.process.evaluator.cost_model.cost)
+
+    def _shown(self, seen: Seen) -> np.ndarray:
+        return self.observer.foremost(seen, self.config.max_kinds)

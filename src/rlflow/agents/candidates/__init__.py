@@ -1,0 +1,1 @@
+"""X-RLflow's agent: it sees the current graph and its candidates, and learns on the graph itself."""

@@ -1,0 +1,87 @@
+"""A trained policy over candidate graphs, with all that it takes to act on any graph."""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from gymnasium import spaces
+
+from rlflow.agents import controller_files
+from rlflow.agents.candidates.candidate_policy import CandidatePolicy
+from rlflow.agents.candidates.config import CandidateNetworkConfig
+from rlflow.agents.candidates.memory import CandidateMemory, PriceScale
+from rlflow.agents.pointing_controller import PointingController
+from rlflow.environments.candidate_process import CandidateConfig, CandidateProcess
+from rlflow.representation.candidate_arrays import CandidateWriter, todays_candidate_vocabulary
+from rlflow.representation.vocabulary import Vocabulary
+from rlflow.world_model.settings import read_config
+
+_STATES = 64  # that a policy remembers where it only acts
+NAMES = spaces.Box(np.iinfo(np.int64).min, np.iinfo(np.int64).max, (1,), np.int64)
+"""What is observed: the name of a state."""
+
+
+@dataclass(frozen=True)
+class CandidateControllerArguments:
+    """All that is needed to build the network again; stored as JSON beside the weights.
+
+    vocabulary: what it reads graphs in. library_hash: the rules of its training. episodes: how candidates are chosen.
+    """
+
+    vocabulary: Vocabulary
+    library_hash: str
+    episodes: CandidateConfig
+    network: CandidateNetworkConfig
+
+    @classmethod
+    def of(
+        cls, library_hash: str, episodes: CandidateConfig, network: CandidateNetworkConfig
+    ) -> CandidateControllerArguments:
+        """Return the arguments of a new network, in today's vocabulary."""
+        return cls(todays_candidate_vocabulary(), library_hash, episodes, network)
+
+
+@dataclass(frozen=True)
+class CandidateController(PointingController):
+    """A policy over candidates, with what it was made of. An observation is the name of a state, see `observe`."""
+
+    policy: CandidatePolicy
+    arguments: CandidateControllerArguments
+
+    def scale(self, process: CandidateProcess) -> PriceScale | None:
+        """Return the scale in which the policy sees the prices of a process; None if it does not see any."""
+        return PriceScale.of(process) if self.arguments.network.priced else None
+
+    def save(self, folder: Path) -> None:
+        """Write `controller.safetensors` and `controller.json`; equal policies give equal bytes."""
+        controller_files.save(self.policy, dataclasses.asdict(self.arguments), folder)
+
+    @classmethod
+    def load(cls, folder: Path) -> CandidateController:
+        """Read what `save` wrote. Raises InputError where the folder holds no controller."""
+        return cls(*controller_files.load(folder, _arguments_of, new_policy))
+
+
+def _arguments_of(description: dict[str, Any]) -> CandidateControllerArguments:
+    return CandidateControllerArguments(
+        Vocabulary.from_json(description["vocabulary"]),
+        description["library_hash"],
+        read_config(CandidateConfig, description["episodes"]),
+        read_config(CandidateNetworkConfig, description["network"]),
+    )
+
+
+def new_policy(arguments: CandidateControllerArguments) -> CandidatePolicy:
+    """Return an untrained policy of the right shape."""
+    actions = spaces.Discrete(arguments.episodes.max_candidates + 1)
+    return CandidatePolicy(NAMES, actions, lambda _: 0.0, **policy_settings(arguments, _STATES))
+
+
+def policy_settings(arguments: CandidateControllerArguments, capacity: int) -> dict[str, Any]:
+    """Return the keyword arguments of `CandidatePolicy`, which remembers so many states."""
+    writer = CandidateWriter(arguments.vocabulary, reach=arguments.network.attention_layers)
+    return {"memory": CandidateMemory(writer, capacity), "config": arguments.network}

@@ -1,0 +1,41 @@
+"""A controller over candidates on disk: what is read is what was written, and strangers are refused."""
+
+import json
+from pathlib import Path
+
+import pytest
+import torch
+from support.candidate_agents import NETWORK, small_candidates, untaught
+
+from rlflow.agents.candidates.controller import CandidateController
+from rlflow.agents.candidates.policy_optimiser import CandidatePlayer
+from rlflow.agents.candidates.training import trial
+from rlflow.errors import InputError
+
+
+def test_what_is_read_acts_as_what_was_written(tmp_path: Path) -> None:
+    controller, process = untaught(), small_candidates()
+    controller.save(tmp_path / "one")
+    read = CandidateController.load(tmp_path / "one")
+    assert read.arguments == controller.arguments
+    assert trial(process, read).score_percent == trial(process, controller).score_percent
+    plays = [
+        CandidatePlayer(process, of, "").play(torch.Generator().manual_seed(1), candidates=1).trajectory
+        for of in (controller, read)
+    ]
+    assert plays[0] == plays[1]
+    read.save(tmp_path / "two")
+    for name in ("controller.safetensors", "controller.json"):
+        assert (tmp_path / "one" / name).read_bytes() == (tmp_path / "two" / name).read_bytes()
+
+
+def test_it_refuses_what_is_none(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="cannot be read"):
+        CandidateController.load(tmp_path)
+    untaught().save(tmp_path)
+    file = tmp_path / "controller.json"
+    description = json.loads(file.read_text())
+    description["network"]["width"] = 2 * NETWORK.width
+    file.write_text(json.dumps(description))
+    with pytest.raises(InputError, match="cannot be read"):
+        CandidateController.load(tmp_path)
