@@ -63,7 +63,7 @@ test-slow: setup ## the tests that take long or want a quiet machine
 	pytest -m 'slow or timing'
 
 test-studies: setup ## the studies of `pipelines`, each on a small scale
-	pytest -m study tests/pipelines tests/evaluation
+	pytest -m study
 
 fuzz: setup conformance ## tens of thousands of random rewrites, compared in ONNX Runtime, to data/results/fuzz.json
 	pytest -m fuzz tests/properties

@@ -23,7 +23,7 @@ def test_candidates_are_registered_and_take_names():
     env.reset(seed=0)
     assert "gives" in env.render()
     assert env.unwrapped.terminate == 5
-    assert env.unwrapped.process.reward_config.kind == "terminal"
+    assert env.unwrapped.reward.config.kind == "terminal"
 
 
 def test_gymnasium_alone_finds_it():

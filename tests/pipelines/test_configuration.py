@@ -37,7 +37,7 @@ from rlflow.world_model.pooled.config import DreamConfig, WorldModelConfig
 from rlflow.world_model.tokens.config import TokenDreamConfig, TokenModelConfig
 
 CONF = Path(__file__).parents[2] / "conf"
-GROUPS = sorted(folder for folder in CONF.iterdir() if folder.is_dir())
+GROUPS = sorted(folder for folder in CONF.iterdir() if folder.is_dir() and folder.name != "hydra")  # its own
 OPTIONS = sorted(f"{file.parent.name}={file.stem}" for folder in GROUPS for file in folder.glob("*.yaml"))
 ZOO_GRAPHS = [option for option in OPTIONS if option.startswith("graph=") and option != "graph=file"]
 

@@ -27,7 +27,7 @@ _COST_TAG, _PRICES_TAG = "cost_ms", "prices"
 
 @dataclass(frozen=True)
 class Price:
-    """What a model costs, and by which prices: the name of a cost model with what it depends on."""
+    """The cost of a model, and the prices that it is told in: the name of a cost model with what it depends on."""
 
     cost_ms: float
     prices: str

@@ -38,13 +38,14 @@ import os
 import shutil
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import FIRST_EXCEPTION, wait
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, TypeVar
 
 import hydra
+from filelock import FileLock
 from hydra.core.hydra_config import HydraConfig
 from hydra.types import RunMode
 from omegaconf import DictConfig, OmegaConf
@@ -291,7 +292,6 @@ def run_stage(
     staging = output_root / ".staging" / declaration.name
     shutil.rmtree(staging, ignore_errors=True)
     staging.mkdir(parents=True)
-    checkpoint.mkdir(parents=True, exist_ok=True)
 
     tags = {
         "stage": declaration.name,
@@ -301,7 +301,10 @@ def run_stage(
     }
     name = f"{declaration.name}/{'+'.join(graphs.values())}/{config.seed}"
     parent = os.environ.get(PARENT_VARIABLE)
-    with open_run(open_store(), name, parameters=settings, tags=tags, parent_id=parent) as run:
+    with (
+        _alone(checkpoint, share),
+        open_run(open_store(), name, parameters=settings, tags=tags, parent_id=parent) as run,
+    ):
         run.read_files(_data_read(declaration, config, root))
         stage = Stage(declaration, settings, graphs, root, staging, checkpoint, run, processes)
         if share.workers > 1:
@@ -311,8 +314,22 @@ def run_stage(
         figure = function(stage)
         run.describe(_description(stage))
         _publish(declaration, staging, output_root)
-    shutil.rmtree(checkpoint)
+        shutil.rmtree(checkpoint)
     return figure
+
+
+@contextmanager
+def _alone(checkpoint: Path, share: Share) -> Iterator[None]:
+    """Wait until no other process has the checkpoint, which is there then; several workers are meant to share it.
+
+    A search over settings may try the same ones twice, side by side.
+    """
+    locks = checkpoint.parents[1] / "locks"
+    locks.mkdir(parents=True, exist_ok=True)
+    alone = FileLock(locks / f"{checkpoint.parent.name}-{checkpoint.name}.lock")
+    with alone if share.workers == 1 else nullcontext():
+        checkpoint.mkdir(parents=True, exist_ok=True)
+        yield
 
 
 def _data_read(declaration: StageDeclaration, config: DictConfig, root: Path) -> dict[str, Path]:

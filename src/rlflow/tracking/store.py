@@ -80,7 +80,7 @@ def close_abandoned_runs(store: Store) -> list[str]:
 
 
 def _artifact_location(uri: str, root: Path) -> str | None:
-    """Where artifacts go: a local store keeps them beside it; None if the server has its own place for them.
+    """Return the place for artifacts: beside a local store; None if the server has a place of its own.
 
     Raises InputError for another database if nothing says it: MLflow would scatter them over working folders.
     """

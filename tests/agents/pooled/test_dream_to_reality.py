@@ -37,6 +37,7 @@ def act_in_reality(model: WorldModel, controller: Controller, env: TokenEnv) -> 
     return 100.0 - lowest
 
 
+@pytest.mark.study  # two minutes
 def test_a_controller_trained_in_the_dream_reaches_ninety_percent_of_the_optimum() -> None:
     """12 rules, 96 profitable steps, a harmful, a ruinous, an enabling, two undoing and two idle rules; 80 random
     episodes with the paper's uniform agent, which get to about 12 % where the optimum is 30 %. The snapshot is kept

@@ -132,7 +132,7 @@ class RealTokenEnv(RealEpisodes[_Episode]):
         return np.concatenate([flat[:-1], empty, flat[-1:]])
 
     def state_dict(self) -> dict[str, Any]:
-        """What each episode took so far, what V has read, what was measured, and the number of rewrites."""
+        """Return what each episode took so far, what V has read, what was measured, and the number of rewrites."""
         return super().state_dict() | {"observer": self.observer.state_dict()}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
