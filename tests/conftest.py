@@ -42,6 +42,7 @@ def store_root(tmp_path: Path, migrated_database: Path, monkeypatch: pytest.Monk
     """A folder with a store of its own, which is where everything of this test looks for one."""
     shutil.copy(migrated_database, tmp_path / "mlflow.db")
     monkeypatch.delenv("MLFLOW_TRACKING_URI", raising=False)
+    monkeypatch.delenv("MLFLOW_DEFAULT_ARTIFACT_ROOT", raising=False)
     monkeypatch.delenv("RLFLOW_PARENT_RUN", raising=False)
     monkeypatch.setenv("DVC_ROOT", str(tmp_path))
     return tmp_path

@@ -1,8 +1,8 @@
 """Attention on sparse directed graphs (Velickovic et al. 2018, GAT), with kinds of edges.
 
 Messages (E, 2) say which node sends and which one hears. There are far fewer kinds of edges than edges, so what is said
-of a kind is worked out once. A node hears from its neighbours and from itself, so that one
-without neighbours keeps what it has.
+of a kind is worked out once. A node hears from its neighbours and from itself, so that one without neighbours keeps
+what it has.
 """
 
 from __future__ import annotations

@@ -32,7 +32,8 @@ def content_digest(path: Path) -> str:
     digest = hashlib.sha256()
     for file in files_below(path):
         digest.update(str(file.relative_to(path)).encode())
-        digest.update(file.read_bytes())
+        with file.open("rb") as content:
+            digest.update(hashlib.file_digest(content, "sha256").digest())
     return digest.hexdigest()
 
 

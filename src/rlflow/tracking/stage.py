@@ -45,7 +45,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import hydra
-from filelock import FileLock
+from filelock import AcquireReturnProxy, FileLock, Timeout
 from hydra.core.hydra_config import HydraConfig
 from hydra.types import RunMode
 from omegaconf import DictConfig, OmegaConf
@@ -290,8 +290,6 @@ def run_stage(
 
     checkpoint = main_root() / ".checkpoints" / declaration.name / _digest(declaration, settings, root)
     staging = output_root / ".staging" / declaration.name
-    shutil.rmtree(staging, ignore_errors=True)
-    staging.mkdir(parents=True)
 
     tags = {
         "stage": declaration.name,
@@ -305,6 +303,8 @@ def run_stage(
         _alone(checkpoint, share),
         open_run(open_store(), name, parameters=settings, tags=tags, parent_id=parent) as run,
     ):
+        shutil.rmtree(staging, ignore_errors=True)
+        staging.mkdir(parents=True)
         run.read_files(_data_read(declaration, config, root))
         stage = Stage(declaration, settings, graphs, root, staging, checkpoint, run, processes)
         if share.workers > 1:
@@ -327,9 +327,18 @@ def _alone(checkpoint: Path, share: Share) -> Iterator[None]:
     locks = checkpoint.parents[1] / "locks"
     locks.mkdir(parents=True, exist_ok=True)
     alone = FileLock(locks / f"{checkpoint.parent.name}-{checkpoint.name}.lock")
-    with alone if share.workers == 1 else nullcontext():
+    with _acquired(alone) if share.workers == 1 else nullcontext():
         checkpoint.mkdir(parents=True, exist_ok=True)
         yield
+
+
+def _acquired(lock: FileLock) -> AcquireReturnProxy:
+    """Acquire the lock; say so if that means to wait."""
+    try:
+        return lock.acquire(timeout=0)
+    except Timeout:
+        log.warning("another process runs this stage with the same settings; waiting until it has ended")
+        return lock.acquire()
 
 
 def _data_read(declaration: StageDeclaration, config: DictConfig, root: Path) -> dict[str, Path]:

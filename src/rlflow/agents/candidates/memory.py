@@ -14,6 +14,7 @@ states again, and states of several processes may be in one memory.
 from __future__ import annotations
 
 from collections import OrderedDict
+from collections.abc import Iterable
 from dataclasses import dataclass
 from hashlib import blake2b
 from itertools import accumulate
@@ -34,7 +35,8 @@ _LEAST_SHARE = 1e-6  # of the unit: rounding
 class PriceScale:
     """The scale in which prices of a process are seen: a saving of `unit_ms` and a price of `start_ms` count as 1.
 
-    unit_ms: the best saving of a candidate of the original, or a percent of the original's price if none saves.
+    Where None stands instead, prices are not seen. unit_ms: the best saving of a candidate of the original, or a
+    percent of the original's price if none saves.
     """
 
     unit_ms: float
@@ -185,8 +187,8 @@ class CandidateMemory:
         )
 
 
-def _offsets(sizes: object) -> list[int]:
-    return list(accumulate(sizes, initial=0))[:-1]  # type: ignore[call-overload]
+def _offsets(sizes: Iterable[int]) -> list[int]:
+    return list(accumulate(sizes, initial=0))[:-1]
 
 
 def _long(array: np.ndarray) -> Tensor:
