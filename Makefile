@@ -56,7 +56,7 @@ test: setup ## all tests but studies, fuzzing, every single rule, and what wants
 test-other-processor: setup ## what computes with floats, by the kernels of another processor
 	$(OLD_PROCESSOR) pytest -n 2 --durations=15 -m 'not slow and not timing and not exhaustive and not fuzz and not study' $(NUMERIC_TESTS)
 
-test-rules: setup ## each rule of the library by itself
+test-rules: setup ## each rule of the library by itself, each model of the zoo
 	pytest -n 2 -m exhaustive
 
 test-slow: setup ## the tests that take long or want a quiet machine

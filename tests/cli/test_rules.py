@@ -19,8 +19,7 @@ def test_a_family_that_cannot_be_enumerated_is_refused(rlflow, tmp_path, family,
     assert not list(tmp_path.iterdir())
 
 
-@pytest.mark.slow
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_one_family_alone_is_enumerated(rlflow, tmp_path):
     path = tmp_path / "library.jsonl"
     code, out, _ = rlflow("rules", "generate", "--family", "join=1", "-o", path, "--json")

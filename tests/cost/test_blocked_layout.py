@@ -27,7 +27,7 @@ def test_the_reorders_of_small_models_are_those_of_the_runtime(name: str, reorde
     assert counted(reordering.reorders(imported(model))) == runtime_reorders(model)
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("name", CONVOLUTIONAL)
 def test_the_reorders_of_the_zoo_are_those_of_the_runtime(name: str, reordering: Reordering) -> None:
     model = zoo.build(name)

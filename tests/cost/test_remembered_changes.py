@@ -78,7 +78,7 @@ def test_remembered_prices_are_those_of_the_graphs(name, kind):
     assert 0 < walk.carried_out < 0.7 * walk.prices
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("kind", MODELS)
 @pytest.mark.parametrize("name", SMALL)
 def test_remembered_prices_are_those_of_the_graphs_in_the_whole_zoo(name, kind):

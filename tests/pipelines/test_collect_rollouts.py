@@ -39,6 +39,7 @@ def figures(root: Path) -> dict[str, object]:
     return {name: value for name, value in metrics.items() if name not in ("steps_per_s", "wall_time_s", "evaluations")}
 
 
+@pytest.mark.study
 def test_two_workers_collect_what_one_does(collect: Callable, tmp_path: Path):
     """They publish nothing; the stage plays the episode that was lost, and puts all of them together."""
     alone, shared = tmp_path / "alone", tmp_path / "shared"

@@ -256,7 +256,7 @@ def test_odd_models_have_tokens(name, kind):
     assert check_walk(build(name, **ODD[name]), MODELS[kind](), steps=2, seed=0)
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("kind", MODELS)
 @pytest.mark.parametrize("name", ZOO)
 def test_all_models_have_tokens(name, kind):

@@ -80,6 +80,7 @@ def test_graph_from_a_file_runs_again_when_the_file_changes(repro: Callable, dvc
     assert names.count("first/my/0") == 2
 
 
+@pytest.mark.study  # beside the test before it
 def test_graph_from_a_file_in_conf_runs_again_when_the_file_changes(repro: Callable, dvc_project: Path):
     model, config = dvc_project / "my.onnx", dvc_project / "conf/config.yaml"
     model.write_bytes(b"first")
