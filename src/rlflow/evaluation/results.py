@@ -15,6 +15,7 @@ STAGES = tuple(name for name in schemas.names() if schemas.schema(name)["title"]
 _SCHEMA_BY_FILE = {name: name for name in ("bench", "conformance", "curves", "exports", "fuzz", "rules_applied")}
 _SCHEMA_BY_FILE |= {"big_model": "bench", "latency": "headroom_latency", "summary": "learned_summary"}
 _SCHEMA_BY_FILE |= {"unseen": "learned_unseen", "delivered": "learned_delivered", "curves_by_prices": "curves"}
+_PAPER = "paper"
 # Published numbers are rounded; percentages agree with the costs beside them to this many points.
 _PERCENT_POINTS = 0.05
 
@@ -63,9 +64,11 @@ def parsed(text: str) -> Any:
 
 
 def schema_of(path: Path) -> str | None:
-    """Name of the schema for a results file: by stage for metrics.json, else by its own name; None if there
-    is none.
+    """Name of the schema for a results file: of the papers' parts by their folder, of metrics.json by stage, else by
+    its own name; None if there is none.
     """
+    if path.parent.name == _PAPER:
+        return _PAPER
     if path.name == "metrics.json":
         return path.parent.name if path.parent.name in STAGES else None
     name = path.stem if path.suffix == ".json" else ""

@@ -1,0 +1,100 @@
+"""Run the cells of one part of the papers' evaluations, and publish what came of them.
+
+    python pipelines/paper/cells.py part=agents                                          conf/paper.yaml
+    python pipelines/paper/cells.py --multirun part=agents workers=2 worker=0,1 hydra/launcher=joblib
+    python pipelines/paper/cells.py -cn paper_full part=agents                           the papers' size
+
+A cell that is done is kept until all are, so that a part which was killed goes on where it was. Workers play some of
+the cells each and leave the rows; whoever runs the part as one worker plays what is missing, and publishes the figures
+in data/results/paper/PART.json. What agents have found lies in data/paper/PART, for the part `latency`.
+"""
+
+import shutil
+from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from pathlib import Path
+from typing import Any
+
+import hydra
+from omegaconf import DictConfig, OmegaConf
+from parts import PARTS, CellKey, Study
+
+from rlflow.atomic_file import written_whole
+from rlflow.cli.progress import progress_bar
+from rlflow.errors import RLFlowError
+from rlflow.evaluation.cell_pool import kept_row
+from rlflow.evaluation.paper.rows import Cell, Key, Row, rows_of, run_cell, summary
+from rlflow.evaluation.results import write_results
+from rlflow.optimiser import OnProgress
+from rlflow.tracking.run import Run, numbers
+from rlflow.tracking.study import checkpoint_of, options_of, study_run
+
+RESULTS = Path("data/results/paper")
+FOUND = Path("data/paper")
+TIMED = ("latency",)  # cells of these run alone on the machine
+
+
+@hydra.main(version_base="1.3", config_path="../../conf", config_name="paper")
+def cells(config: DictConfig) -> None:
+    settings: Any = OmegaConf.to_container(config, resolve=True)
+    part, worker, workers = settings["part"], settings.pop("worker"), settings.pop("workers")
+    study = {**{name: settings[name] for name in settings.keys() - PARTS.keys()}, part: settings[part]}
+    folder = checkpoint_of(f"paper_{part}", study)
+    made = Study(study, options_of("paper"), folder, FOUND / "agents")
+    todo = dict(PARTS[part](made, settings[part]))
+    mine = {key: cell for number, (key, cell) in enumerate(todo.items()) if number % workers == worker}
+
+    with study_run(f"paper {part}", study) as run, progress_bar(f"paper, {part}") as on_progress:
+        found = _rows(mine, folder, settings, run, on_progress)
+        if workers == 1 and found:
+            _publish(part, found)
+            run.artifact(RESULTS / f"{part}.json")
+    done = {(graph, seed) for graph, _, seed in found}
+    if missing := [" ".join(map(str, key)) for key in mine if (key[0], key[2]) not in done]:
+        raise RLFlowError(f"without a result, to be tried again by the next run: {', '.join(missing)}")
+    if workers == 1:
+        shutil.rmtree(folder)
+
+
+def _rows(
+    cells: Mapping[CellKey, Cell], folder: Path, settings: Any, run: Run, on_progress: OnProgress
+) -> dict[Key, Row]:
+    """The rows of all cells that have any, in the order of the cells."""
+    kept: dict[CellKey, dict[str, Row]] = {}
+    processes = 1 if settings["part"] in TIMED else settings["processes"]
+    with ThreadPoolExecutor(processes) as pool:
+        futures = {
+            pool.submit(kept_row, _file(folder, key), settings["longest_s"], run_cell, cell): key
+            for key, cell in cells.items()
+        }
+        try:
+            for number, future in enumerate(as_completed(futures), start=1):
+                key, row = futures[future], future.result()
+                on_progress(number / len(cells), " ".join(map(str, key)))
+                if row is not None:
+                    kept[key] = rows_of(row)
+                    graph, _, seed = key
+                    run.log(seed, numbers({graph: {name: dict(one.figures) for name, one in kept[key].items()}}))
+        finally:
+            pool.shutdown(cancel_futures=True)
+    return {(key[0], variant, key[2]): row for key in cells if key in kept for variant, row in kept[key].items()}
+
+
+def _file(folder: Path, key: CellKey) -> Path:
+    return folder / f"{'-'.join(map(str, key)).replace(' ', '_')}.json"
+
+
+def _publish(part: str, found: Mapping[Key, Row]) -> None:
+    """Write the figures, and the trajectories that the models are made from."""
+    RESULTS.mkdir(parents=True, exist_ok=True)
+    write_results(RESULTS / f"{part}.json", summary(found))
+    for (graph, variant, seed), row in found.items():
+        if row.trajectory is not None:
+            place = FOUND / part / graph / variant / f"{seed}.json"
+            place.parent.mkdir(parents=True, exist_ok=True)
+            with written_whole(place) as draft:
+                draft.write_text(row.trajectory)
+
+
+if __name__ == "__main__":
+    cells()

@@ -1,0 +1,145 @@
+"""The rows of cells, and what is published of them: medians over seeds, with intervals.
+
+    found = {("bert", "rlflow", 0): Row({"improvement_percent": 5.6}), ("bert", "rlflow", 1): ...}
+    summary(found)["bert"]["rlflow"]["figures"]["improvement_percent"]          {"value": 5.6, "ci95": [5.5, 5.7], ...}
+
+The invariant: a figure is published where all seeds of its graph and variant have it, and of each seed once.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any, Protocol
+
+from rlflow.cost.base import CostContext, CostModel
+from rlflow.cost.models import COST_MODELS
+from rlflow.cost.work_ratios import work_ratios
+from rlflow.ir.graph import Graph
+from rlflow.onnx_io import from_onnx
+from rlflow.optimiser import OptimisationResult
+from rlflow.rules.library import Library
+from rlflow.runtime.timing.statistics import estimate
+
+Key = tuple[str, str, int]
+"""Graph, variant and seed."""
+Document = dict[str, dict[str, dict[str, Any]]]
+"""Graph -> variant -> figures, curves and counts over seeds (schema `paper`)."""
+
+
+@dataclass(frozen=True)
+class Row:
+    """What one seed gave: figures by name with the unit in it, courses of figures, and how often each thing happened.
+
+    trajectory: the record of the rewrites that led to the agent's best graph, where there is one.
+    """
+
+    figures: Mapping[str, float]
+    curves: Mapping[str, list[float]] = field(default_factory=dict)
+    counts: Mapping[str, int] = field(default_factory=dict)
+    trajectory: str | None = None
+
+    def to_json(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+@dataclass(frozen=True)
+class Subject:
+    """A graph's file and its prices, which a cell makes for itself, so that none profits from another."""
+
+    model: Path
+    cost_model: str
+    context: CostContext
+
+    def graph(self) -> Graph:
+        """Read the graph."""
+        return from_onnx(self.model)
+
+    def prices(self) -> CostModel:
+        """Make the cost model; it has priced nothing yet."""
+        return COST_MODELS.get(self.cost_model)(self.context)
+
+
+class Cell(Protocol):
+    """One agent on one graph by one seed."""
+
+    def run(self) -> dict[str, Row]:
+        """Return the rows by variant: several where one training serves several."""
+        ...
+
+
+def run_cell(cell: Cell) -> dict[str, Any]:
+    """Run a cell; returns its rows as JSON, which `rows_of` reads."""
+    return {variant: row.to_json() for variant, row in cell.run().items()}
+
+
+def rows_of(kept: Mapping[str, Any]) -> dict[str, Row]:
+    """The rows of a cell, from what was kept of it."""
+    return {variant: Row(**row) for variant, row in kept.items()}
+
+
+def method_row(
+    graph: Graph,
+    result: OptimisationResult,
+    prices: CostModel,
+    rules: Library,
+    training_s: float = 0.0,
+    training_evaluations: int = 0,
+    curves: Mapping[str, list[float]] | None = None,
+) -> Row:
+    """The row of a method: what it saves, at what effort, and how often it has applied each rule, by the rule's name.
+
+    Memory is that of the paper's Table 2: the bytes that an inference reads and writes, and its peak.
+    """
+    before, after = prices.cost(graph), prices.cost(result.best)
+    peak_ratio = work_ratios(prices, graph, result.best)["peak_memory_ratio"]
+    figures = {
+        "improvement_percent": result.improvement_percent,
+        "bytes_saved_percent": saved_percent(before.bytes_moved, after.bytes_moved),
+        "peak_memory_saved_percent": 100.0 * (1.0 - 1.0 / peak_ratio),
+        "launches_saved_percent": saved_percent(before.launches, after.launches),
+        "optimisation_s": result.wall_time_s,
+        "evaluations": float(result.effort.rewrites),
+        "training_s": training_s,
+        "training_evaluations": float(training_evaluations),
+    }
+    applied = Counter(rules.get(step.rule).name for step in result.trajectory.steps)
+    return Row(figures, curves or {}, dict(sorted(applied.items())), result.trajectory.to_json())
+
+
+def saved_percent(before: float, after: float) -> float:
+    """What is saved of `before`, in percent of it; nothing can be saved of 0."""
+    return 100.0 * (before - after) / before if before else 0.0
+
+
+def summary(found: Mapping[Key, Row]) -> Document:
+    """The rows by graph and variant, put together over seeds."""
+    grouped: dict[str, dict[str, dict[int, Row]]] = {}
+    for (graph, variant, seed), row in found.items():
+        grouped.setdefault(graph, {}).setdefault(variant, {})[seed] = row
+    return {
+        graph: {variant: _over_seeds(dict(sorted(rows.items()))) for variant, rows in variants.items()}
+        for graph, variants in grouped.items()
+    }
+
+
+def _over_seeds(rows: Mapping[int, Row]) -> dict[str, Any]:
+    """The medians of figures with their values, the curves of each seed, and the counts of all seeds together."""
+    first, *others = rows.values()
+    shared = [name for name in first.figures if all(name in row.figures for row in others)]
+    counts: Counter[str] = Counter()
+    for row in rows.values():
+        counts.update(row.counts)
+    return {
+        "seeds": list(rows),
+        "figures": {name: _told([row.figures[name] for row in rows.values()]) for name in shared},
+        "curves": {name: [row.curves[name] for row in rows.values()] for name in first.curves},
+        "counts": dict(counts.most_common()),
+    }
+
+
+def _told(values: list[float]) -> dict[str, Any]:
+    over = estimate(values)
+    return {"value": over.value, "ci95": over.ci95, "values": values}
