@@ -21,7 +21,7 @@ OLD_PROCESSOR = NPY_DISABLE_CPU_FEATURES="$$(python -c '$(FEATURES)')" OPENBLAS_
 	ATEN_CPU_CAPABILITY=default MKL_ENABLE_INSTRUCTIONS=SSE4_2 ONEDNN_MAX_CPU_ISA=SSE41
 NUMERIC_TESTS := $(addprefix tests/,agents equivalence ir nn onnx_io ops rules trajectory world_model zoo)
 
-.PHONY: help setup services repro findings verify-repro test test-other-processor test-slow test-rules test-studies fuzz conformance lint check check-results smoke experiments seeds headroom headroom-latency rules trajectories bench big-model ui clean timing-study prices budgets cost-accuracy price-model price-search repro-study exports speedups policy sample-efficiency learned learned-planned learned-priced learned-delivered reward-study
+.PHONY: help setup services repro findings verify-repro test test-other-processor test-slow test-rules test-studies fuzz conformance lint check check-results smoke experiments seeds headroom headroom-latency rules trajectories bench big-model ui clean timing-study prices budgets cost-accuracy price-model price-search repro-study exports speedups policy sample-efficiency learned learned-planned learned-priced learned-delivered reward-study paper paper-full paper-page
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-21s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -132,6 +132,17 @@ policy: setup ## train the policy that ships, over lessons on small graphs; resu
 
 sample-efficiency: setup ## real steps of an agent that learns in a dream, beside those of a model-free one
 	OMP_NUM_THREADS=1 python pipelines/sample_efficiency.py
+
+paper: setup ## every table and figure of the papers, at the size of conf/paper.yaml; resumable (pipelines/paper)
+	dvc repro pipelines/paper/dvc.yaml
+	python pipelines/paper/page.py
+
+PART ?= agents
+paper-full: setup ## one part of that at the papers' size, to data/results/paper: PART=agents; days on 2 cores
+	OMP_NUM_THREADS=1 python pipelines/paper/cells.py -cn paper_full part=$(PART)
+
+paper-page: setup ## docs/results.md anew, from the figures in data/results
+	python pipelines/paper/page.py
 
 reward-study: setup ## estimated beside measured rewards: latency found, training time, noise, on a quiet machine
 	OMP_NUM_THREADS=1 python pipelines/reward_study.py

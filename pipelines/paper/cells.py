@@ -86,7 +86,8 @@ def _file(folder: Path, key: CellKey) -> Path:
 
 def _publish(part: str, found: Mapping[Key, Row]) -> None:
     """Write the figures, and the trajectories that the models are made from."""
-    RESULTS.mkdir(parents=True, exist_ok=True)
+    for folder in (RESULTS, FOUND / part):
+        folder.mkdir(parents=True, exist_ok=True)
     write_results(RESULTS / f"{part}.json", summary(found))
     for (graph, variant, seed), row in found.items():
         if row.trajectory is not None:

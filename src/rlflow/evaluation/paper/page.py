@@ -8,6 +8,8 @@ papers' figures (conf/published.yaml). A part that was not run has no section, a
 
 from __future__ import annotations
 
+import re
+import textwrap
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from statistics import median
 from typing import Any
@@ -17,6 +19,7 @@ Variant = Mapping[str, Any]
 
 PARTS = ("graphs", "agents", "latency", "temperatures", "rewards", "candidates", "shapes")
 """The parts of the evaluations, each of which has sections of its own."""
+_WIDTH = 120
 _SAME_POINTS = 0.05
 """Percentage points by which savings may differ and still be called the same."""
 
@@ -24,7 +27,7 @@ _SAME_POINTS = 0.05
 def page(results: Results, published: Mapping[str, Any]) -> str:
     """The page, with a section for each part that was run."""
     found = [section(results, published) for needs, section in _SECTIONS if all(name in results for name in needs)]
-    return "\n".join([_head(results), *found])
+    return "\n".join(map(_filled, [_head(results), *found]))
 
 
 def _head(results: Results) -> str:
@@ -515,6 +518,19 @@ _SECTIONS: tuple[tuple[tuple[str, ...], Callable[[Results, Mapping[str, Any]], s
     (("candidates",), _claims),
 )
 """Each section after the documents that it is made from."""
+
+
+def _filled(section: str) -> str:
+    """The section with its paragraphs broken into lines anew; headings, tables and lists stay as they are."""
+    paragraphs = []
+    for paragraph in section.strip().split("\n\n"):
+        lines = paragraph.split("\n")
+        rows = [line for line in lines if line.startswith(("|", "#"))]
+        prose = " ".join(line.strip() for line in lines[len(rows) :])
+        items = re.split(r" (?=\d\. )", prose) if prose.startswith("1. ") else [prose]
+        filled = [textwrap.fill(item, _WIDTH, subsequent_indent="   " * (len(items) > 1)) for item in items if item]
+        paragraphs.append("\n".join(rows) + "\n" * bool(rows and filled) * 2 + "\n".join(filled))
+    return "\n\n".join(paragraphs) + "\n"
 
 
 def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
