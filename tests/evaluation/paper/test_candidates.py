@@ -1,0 +1,33 @@
+"""X-RLflow's agent as cells: on one graph, and on another shape of it."""
+
+from pathlib import Path
+
+from support.candidate_agents import EPISODES, NETWORK, PPO
+from support.zoo_names import SMALL as SMALL_MODELS
+
+from rlflow import schemas, zoo
+from rlflow.cost.base import CostContext
+from rlflow.evaluation.paper.candidates import CandidatesCell, CandidateTraining, ShapesCell
+from rlflow.evaluation.paper.rows import Subject, summary
+from rlflow.onnx_io import save_model
+
+TRAINING = CandidateTraining(EPISODES, NETWORK, PPO)
+
+
+def subject(folder: Path, sequence: int) -> Subject:
+    path = folder / f"bert_{sequence}.onnx"
+    save_model(zoo.build("bert", **SMALL_MODELS["bert"] | {"sequence": sequence}), path)
+    return Subject(path, "analytic", CostContext())
+
+
+def test_a_training_on_a_graph_and_one_on_another_shape(tmp_path: Path):
+    """Where both shapes are one, what is transferred is what the special policy saves: the trainings are the same."""
+    small, large = subject(tmp_path, 4), subject(tmp_path, 8)
+    (row,) = CandidatesCell(small, 0, TRAINING).run().values()
+    found = ShapesCell(small, 0, TRAINING, {"same": small, "larger": large}).run()
+    assert row.figures["training_evaluations"] > PPO.total_steps / 2, "every candidate that is looked at counts"
+    assert found["same"].figures["transferred_percent"] == found["same"].figures["special_percent"]
+    assert found["same"].figures["special_percent"] == row.figures["improvement_percent"]
+    assert found["larger"].figures["greedy_percent"] > 0
+    rows = {("bert", name, 0): each for name, each in (found | {"x-rlflow": row}).items()}
+    schemas.validate("paper", summary(rows))
