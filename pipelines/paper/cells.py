@@ -40,7 +40,7 @@ def cells(config: DictConfig) -> None:
     part, worker, workers = settings["part"], settings.pop("worker"), settings.pop("workers")
     study = {**{name: settings[name] for name in settings.keys() - PARTS.keys()}, part: settings[part]}
     folder = checkpoint_of(f"paper_{part}", study)
-    made = Study(study, options_of("paper"), folder, FOUND / "agents")
+    made = Study(study, settings[part]["cost"], options_of("paper"), folder, FOUND / "agents")
     todo = dict(PARTS[part](made, settings[part]))
     mine = {key: cell for number, (key, cell) in enumerate(todo.items()) if number % workers == worker}
 

@@ -33,19 +33,20 @@ Entries = Iterator[tuple[CellKey, Cell]]
 
 @dataclass(frozen=True)
 class Study:
-    """What the parts are made from: all settings, options of conf/ by group and name, a folder for the graphs' files,
-    and that in which an agent's trajectories lie, by graph, agent and seed.
+    """What a part is made from: all settings, the name of its prices in conf/cost, options of conf/ by group and name, a
+    folder for the graphs' files, and that in which an agent's trajectories lie, by graph, agent and seed.
     """
 
     settings: Any
+    cost: str
     option_of: OptionOf
     folder: Path
     trajectories: Path
 
     def subjects(self, sections: Mapping[str, Any]) -> dict[str, Subject]:
-        """The graphs of sections `graph`, by their names, at the study's prices."""
+        """The graphs of sections `graph`, by their names, at the part's prices."""
         files = graph_files(sections, self.folder, self.settings["processes"])
-        kind, context = cost_context_of(self.settings["cost"])
+        kind, context = cost_context_of(self.option_of("cost", self.cost))
         return {name: Subject(file, kind, context) for name, file in files.items()}
 
     def named(self, graphs: list[str]) -> dict[str, Subject]:

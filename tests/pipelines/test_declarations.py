@@ -13,7 +13,7 @@ from rlflow.tracking.declaration import read_declaration, stage_names
 from rlflow.zoo.registry import BUILDERS
 
 ROOT = Path(__file__).parents[2]
-POLICY = ROOT / "pipelines/policy"
+POLICY, PAPER = ROOT / "pipelines/policy", ROOT / "pipelines/paper"
 
 
 def script_of(stage: str, folder: Path) -> Path:
@@ -24,7 +24,7 @@ def script_of(stage: str, folder: Path) -> Path:
 DECLARED = stage_names(ROOT)
 STAGES = tuple(name for name in DECLARED if script_of(name, ROOT / "pipelines").exists())
 SCRIPTS = {name: (ROOT, script_of(name, ROOT / "pipelines")) for name in STAGES} | {
-    name: (POLICY, script_of(name, POLICY)) for name in stage_names(POLICY)
+    name: (folder, script_of(name, folder)) for folder in (POLICY, PAPER) for name in stage_names(folder)
 }
 """Of each stage the folder of its dvc.yaml, and its script."""
 WATCHING = (
@@ -68,8 +68,12 @@ def from_imports(script: Path) -> list[tuple[str, str]]:
 
 def scripts_of(script: Path) -> list[Path]:
     """A script and the modules beside it that it imports, which import none themselves."""
-    beside = [script.parent / module / f"{name}.py" for module, name in from_imports(script)]
-    return [script, *(path for path in beside if path.exists())]
+    beside = [
+        path
+        for module, name in from_imports(script)
+        for path in (script.parent / module / f"{name}.py", script.parent / f"{module}.py")
+    ]
+    return [script, *(path for path in dict.fromkeys(beside) if path.exists())]
 
 
 def imported(script: Path, graph: grimp.ImportGraph) -> set[str]:

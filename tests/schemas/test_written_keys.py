@@ -43,6 +43,7 @@ WRITERS = {name: [f"pipelines/{name}.py"] for name in schemas.names() if name in
     "learned_summary": ["src/rlflow/evaluation/learned_summary.py"],
     "learned_unseen": ["pipelines/learned.py"],
     "optimise": ["src/rlflow/optimise", "src/rlflow/cost/effort.py"],
+    "paper": ["pipelines/paper", "src/rlflow/evaluation/paper"],
     "policy": ["pipelines/policy", "src/rlflow/evaluation/policy_sheet.py"],
     "prices": ["pipelines/prices.py", "src/rlflow/evaluation/region_sheet.py"],
     "price_model": [
