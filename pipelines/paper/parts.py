@@ -33,8 +33,8 @@ Entries = Iterator[tuple[CellKey, Cell]]
 
 @dataclass(frozen=True)
 class Study:
-    """What a part is made from: all settings, the name of its prices in conf/cost, options of conf/ by group and name, a
-    folder for the graphs' files, and that in which an agent's trajectories lie, by graph, agent and seed.
+    """What a part is made from: all settings, the name of its prices in conf/cost, options of conf/ by group and name,
+    a folder for the graphs' files, and that in which an agent's trajectories lie, by graph, agent and seed.
     """
 
     settings: Any

@@ -95,6 +95,7 @@ def test_only_these_keys_are_optional(documents, name):
         "fit_world_model": graphs | {"saving_rank_correlation", *NEW_AND_OLD_TOKENS},
         "generate_rules": {"bert"},
         "headroom": {"analytic", "gpu", "greedy", "equality_saturation", "10", "100"},
+        "paper": {"improvement_percent", "optimisation_s", "return_percent", "fuse two products"},
         "policy": {"bert_one", "vit_held_out", "share", "trained", "held_out", *POLICY_READING},
         "sample_efficiency": {"t5_last_token_two_layers", "gpt2_last_token_two_layers"},
         "learned": {"rlflow", "improvement_percent_500", "improvement_percent_500_ci95", "gap_closed_500"},

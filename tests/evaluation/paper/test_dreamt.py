@@ -1,6 +1,5 @@
 """The agent that dreams, as one cell: on a small BERT, all its rows at once."""
 
-
 import pytest
 from support.token_worlds import FEW, SMALL
 from support.zoo_names import SMALL as SMALL_MODELS

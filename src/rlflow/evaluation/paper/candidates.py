@@ -113,7 +113,7 @@ def _trained(subject: Subject, training: CandidateTraining, seed: int) -> _Train
 
 
 def _acted(controller: CandidateController, subject: Subject) -> OptimisationResult:
-    """What the agent finds by one episode of its most probable actions, from no prices known."""
+    """The result of one episode of the agent's most probable actions, from no prices known."""
     rules = library.load()
     agent = CandidateOptimiser(
         rules, Rewriter(rules.rules), subject.prices(), controller, sampled_episodes=0, candidates=1

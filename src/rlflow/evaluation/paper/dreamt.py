@@ -147,7 +147,7 @@ def _walked(graph: Graph, rewriter: Rewriter, rewrites: int, seed: int) -> Graph
 
 
 def _unseen(graph: Graph, policy: TokenPolicyOptimiser, prices: CostModel, rules: Library) -> Row:
-    """What the agent saves of a graph that it has not seen, and what greedy search saves of it."""
+    """The savings of the agent and of greedy search on a graph that the agent has not seen."""
     acting = policy.optimise(graph, Budget())
     greedy = Greedy(rules, policy.rewriter, prices).optimise(graph, Budget())
     return Row({"improvement_percent": acting.improvement_percent, "greedy_percent": greedy.improvement_percent})

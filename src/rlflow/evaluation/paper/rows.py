@@ -31,7 +31,7 @@ Document = dict[str, dict[str, dict[str, Any]]]
 
 @dataclass(frozen=True)
 class Row:
-    """What one seed gave: figures by name with the unit in it, courses of figures, and how often each thing happened.
+    """The outcome of one seed: figures by name with the unit in it, courses of figures, and how often each thing happened.
 
     trajectory: the record of the rewrites that led to the agent's best graph, where there is one.
     """
@@ -91,8 +91,9 @@ def method_row(
 ) -> Row:
     """The row of a method: what it saves, at what effort, and how often it has applied each rule, by the rule's name.
 
-    Memory is that of the paper's Table 2: the bytes that an inference reads and writes, and its peak. `deployed_percent`
-    is what is saved by the prices that ship, of graphs as ONNX Runtime fuses them, whatever prices the method went by.
+    Memory is that of the paper's Table 2: the bytes that an inference reads and writes, and its peak.
+    `deployed_percent` is what is saved by the prices that ship, of graphs as ONNX Runtime fuses them, whatever prices
+    the method went by.
     """
     before, after = prices.cost(graph), prices.cost(result.best)
     deployed = COST_MODELS.get("predicted")(CostContext())
@@ -113,7 +114,7 @@ def method_row(
 
 
 def saved_percent(before: float, after: float) -> float:
-    """What is saved of `before`, in percent of it; nothing can be saved of 0."""
+    """The saving in percent of `before`; nothing can be saved of 0."""
     return 100.0 * (before - after) / before if before else 0.0
 
 
