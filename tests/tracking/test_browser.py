@@ -1,9 +1,11 @@
 """MLflow's pages and DVC's plots as a browser shows them: headless Chromium, on a real store."""
 
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
-from support.browser import browser_page, chromium, comparison, run_page, runs_table, user_interface
+from support.browser import browser_page, chromium, comparison, plots_page, run_page, runs_table, user_interface
 
 from rlflow.tracking.run import open_run
 from rlflow.tracking.store import Store, open_store
@@ -46,4 +48,14 @@ def test_the_table_a_run_and_a_sweep_are_to_be_seen(store: Store, sweep: tuple[s
         shown = page.inner_text("body")
     assert "learning_rate=0.001" in shown
     assert "learning_rate=0.01" in shown
+    assert errors == []
+
+
+def test_plots_are_drawn(repository: Path, tmp_path: Path, command: Callable[..., Any]):
+    """Those that dvc.yaml declares, of the committed figures, and no script fails."""
+    command("dvc", "plots", "show", "-o", str(tmp_path / "plots"), cwd=repository)
+    errors: list[str] = []
+    with browser_page() as page:
+        page.on("pageerror", lambda error: errors.append(str(error)))
+        assert plots_page(page, tmp_path / "plots/index.html") >= 6
     assert errors == []
