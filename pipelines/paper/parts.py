@@ -6,23 +6,31 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from hydra import compose
+from omegaconf import OmegaConf
+
 from rlflow.agents.candidates.config import CandidateControllerConfig, CandidateNetworkConfig
+from rlflow.agents.collection import CollectionConfig
+from rlflow.agents.pooled.config import ControllerConfig
 from rlflow.agents.token_collection import TokenCollectionConfig
 from rlflow.agents.tokens.config import TokenControllerConfig
 from rlflow.agents.tokens.real_env import RealEpisodesConfig
-from rlflow.environments import RewardConfig
+from rlflow.environments import EnvironmentConfig, RewardConfig
 from rlflow.environments.candidate_process import CandidateConfig
 from rlflow.evaluation.paper.candidates import CandidatesCell, CandidateTraining, ShapesCell
 from rlflow.evaluation.paper.dreamt import DreamtCell
 from rlflow.evaluation.paper.latency import LatencyCell
 from rlflow.evaluation.paper.model_free import ModelFreeCell
+from rlflow.evaluation.paper.pooled import PooledCell
 from rlflow.evaluation.paper.rows import Cell, Subject
 from rlflow.evaluation.paper.searched import SearchCell
 from rlflow.evaluation.paper.walks import WalkCell
 from rlflow.evaluation.reward_study import TimingConfig
 from rlflow.optimiser import Budget
+from rlflow.search.rule_selection import SelectionConfig
 from rlflow.tracking.factories import cost_context_of
 from rlflow.tracking.study import OptionOf, graph_files
+from rlflow.world_model.pooled.config import DreamConfig, WorldModelConfig
 from rlflow.world_model.settings import read_config
 from rlflow.world_model.tokens.config import TokenDreamConfig, TokenModelConfig
 
@@ -72,9 +80,13 @@ def agents(study: Study, part: Any) -> Entries:
 
 
 def temperatures(study: Study, part: Any) -> Entries:
-    """Scores in the dream and in reality, of one world model at all temperatures."""
+    """Scores in the dream and in reality, of one world model of either formulation at all temperatures."""
+    smaller = study.subjects(
+        {f"{graph}_smaller": study.option_of("graph", graph) | _smaller(study, graph) for graph in part["graphs"]}
+    )
     for seed, (name, subject) in itertools.product(part["seeds"], study.named(part["graphs"]).items()):
         yield (name, "temperatures", seed), _dreamt(study, part["dreamt"], subject, seed)
+        yield (name, "pooled", seed), _pooled(part, subject, smaller[f"{name}_smaller"], seed)
 
 
 def rewards(study: Study, part: Any) -> Entries:
@@ -161,6 +173,30 @@ def _dreamt(study: Study, changed: Any, subject: Subject, seed: int) -> DreamtCe
         unseen=tuple(changed["unseen"]),
         temperatures=tuple(changed["temperatures"]),
         sweep_share=changed["sweep_share"],
+    )
+
+
+def _smaller(study: Study, graph: str) -> dict[str, Any]:
+    """The settings of the graph on which rules are chosen for another."""
+    section = study.option_of("graph", graph)
+    return {"settings": section["settings"] | section.get("selection", {})}
+
+
+def _pooled(part: Any, subject: Subject, smaller: Subject, seed: int) -> PooledCell:
+    """The paper's own formulation, by the experiment's settings for it."""
+    settings: Any = OmegaConf.to_container(compose("config", ["world_model=pooled"]), resolve=True)
+    return PooledCell(
+        subject=subject,
+        smaller=smaller,
+        seed=seed,
+        selection=SelectionConfig(**settings["rules"]["selection"]),
+        environment=read_config(EnvironmentConfig, settings["environment"]),
+        collection=read_config(CollectionConfig, settings["rollouts"] | part["pooled"]["rollouts"]),
+        world_model=read_config(WorldModelConfig, settings["world_model"] | part["pooled"]["world_model"]),
+        dream=read_config(DreamConfig, settings["controller"]["dream"] | part["pooled"]["dream"]),
+        ppo=read_config(ControllerConfig, settings["controller"]["ppo"] | part["pooled"]["ppo"]),
+        temperatures=tuple(part["dreamt"]["temperatures"]),
+        sweep_share=part["dreamt"]["sweep_share"],
     )
 
 

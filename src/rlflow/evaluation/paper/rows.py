@@ -31,7 +31,7 @@ Document = dict[str, dict[str, dict[str, Any]]]
 
 @dataclass(frozen=True)
 class Row:
-    """The outcome of one seed: figures by name with the unit in it, courses of figures, and how often each thing happened.
+    """The outcome of one seed: figures by name with the unit in it, courses of figures, and counts of what happened.
 
     trajectory: the record of the rewrites that led to the agent's best graph, where there is one.
     """
