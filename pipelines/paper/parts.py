@@ -2,7 +2,7 @@
 
 import itertools
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -207,9 +207,8 @@ def _model_free(changed: Any, subject: Subject, label: str, seed: int, reward: R
 
 def _candidate_training(study: Study, part: Any) -> CandidateTraining:
     agent = study.settings["agent"]
-    ppo = read_config(CandidateControllerConfig, agent["ppo"])
     return CandidateTraining(
-        read_config(CandidateConfig, agent["episodes"]),
+        read_config(CandidateConfig, agent["episodes"] | part["episodes"]),
         read_config(CandidateNetworkConfig, agent["network"]),
-        replace(ppo, **part["ppo"]),
+        read_config(CandidateControllerConfig, agent["ppo"] | part["ppo"]),
     )
