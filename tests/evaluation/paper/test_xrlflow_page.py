@@ -1,0 +1,32 @@
+"""X-RLflow's claims, as the page tells them."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from support.papers import method
+
+SAVINGS = "X-RLflow: savings and times"
+
+
+@pytest.mark.parametrize(
+    ("saved", "said"),
+    [
+        (5.5, "at least as good as greedy search on 1 of 1 networks (bert), better than TASO's search on bert"),
+        (3.0, "at least as good as greedy search on 0 of 1 networks (none), better than TASO's search on none"),
+    ],
+)
+def test_it_is_compared_with_every_search(
+    everything: dict[str, Any], section: Callable[[str], str], saved: float, said: str
+):
+    everything["candidates"]["bert"]["x-rlflow"] = method(saved)
+    assert said in " ".join(section(SAVINGS).split())
+
+
+def test_transfer_is_told_as_the_least_share(section: Callable[[str], str]):
+    assert "at least 95 % of what one that was trained on it saves" in " ".join(section("X-RLflow: one policy").split())
+
+
+def test_the_cost_model_stands_beside_the_slides(section: Callable[[str], str]):
+    """With the half-width of the original against itself: 0.997 to 1.004 of SqueezeNet."""
+    assert "| squeezenet1_1 | 5.33 | 5.09 | +4.8 | 0.4 | 7.1 |" in section("X-RLflow: the cost model")
