@@ -104,6 +104,7 @@ def test_agents_are_timed_by_the_part_that_comes_after(
         "agents.graphs=[tiny_chain]",
         "agents.seeds=[0]",
         "~agents.searches.equality_saturation",
+        "~agents.searches.guided_chains",
         "agents.dreamt.rollouts.episodes=4",
         "agents.dreamt.ppo.total_steps=1600",
         "agents.model_free.ppo.total_steps=256",

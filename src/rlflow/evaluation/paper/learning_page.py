@@ -203,7 +203,7 @@ def speed_section(results: Results, published: Mapping[str, Any]) -> str:
     speed = {row["name"]: row["value"] for row in results["bench"]}
     dream_ms = 1000.0 / speed["dream/dream_steps_per_s (64 dreams)"]
     shares = [
-        f"{with_interval(found['share_of_interactions'])} on {graph} ({found['as_good']} of {len(found['seeds'])} seeds)"
+        f"{with_interval(found['share_of_interactions'])} on {graph}, {found['as_good']} of {len(found['seeds'])} seeds"
         for graph, found in results["sample_efficiency"].items()
         if found["share_of_interactions"] is not None
     ]
@@ -216,7 +216,7 @@ included
 {published["step_ms"]["real"]} and
 {published["step_ms"]["dream"]} ms on ResNet-50. Rewrites that the agent with a world model carries out until it is
 as good as
-the model-free agent's best, as a share of that agent's, in brackets of how many seeds it is: {"; ".join(shares)}. The paper has a fourth.
+the model-free agent's best, as a share of that agent's: {"; ".join(shares)}. The paper has a fourth.
 """
 
 
