@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.cost_graphs import graph
 from support.strategies import graphs
@@ -144,6 +144,7 @@ def test_a_file_holds_what_was_written(tmp_path: Path):
 ids = st.text("abcdef0123456789", min_size=1, max_size=4)
 
 
+@settings(max_examples=25)  # each makes two compressed files, which takes a tenth of a second
 @given(
     st.builds(
         RewriteRecord,

@@ -34,6 +34,7 @@ def test_edit_in_conf_runs_what_depends_on_it(repro: Callable, dvc_project: Path
     assert repro() == ["config"]
 
 
+@pytest.mark.study  # as `make smoke` does with every stage
 def test_experiment_outside_the_workspace(repro: Callable, dvc_project: Path, command: Callable):
     """Its overrides count, its run is in the store of the main checkout, and the workspace stays as it is."""
     repro()

@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+import pytest
 from support.candidate_agents import EPISODES, NETWORK, PPO
 from support.zoo_names import SMALL as SMALL_MODELS
 
@@ -20,6 +21,7 @@ def subject(folder: Path, sequence: int) -> Subject:
     return Subject(path, "analytic", CostContext())
 
 
+@pytest.mark.study  # four trainings
 def test_a_training_on_a_graph_and_one_on_another_shape(tmp_path: Path):
     """Where both shapes are one, what is transferred is what the special policy saves: the trainings are the same."""
     small, large = subject(tmp_path, 4), subject(tmp_path, 8)
