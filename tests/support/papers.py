@@ -65,7 +65,7 @@ def results(repository: Path) -> dict[str, Any]:
     }
     seven = {name: method(value) for name, value in (("greedy", 4.0), ("taso", 5.0), ("equality_saturation", 6.0))}
     shapes = variant(transferred_percent=4.75, special_percent=5.0, greedy_percent=4.0)
-    stages = ("cost_accuracy", "fit_world_model", "sample_efficiency", "temperature_sweep")
+    stages = ("cost_accuracy", "fit_world_model", "headroom", "sample_efficiency", "temperature_sweep")
     published = {name: read_results(repository / f"data/results/{name}/metrics.json") for name in stages}
     return published | {
         "bench": read_results(repository / "data/results/bench.json"),

@@ -55,3 +55,13 @@ def test_training_is_counted_beside_the_time_without(section: Callable[[str], st
 def test_the_rule_of_most_steps_is_told_by_seed(section: Callable[[str], str]):
     """Three times by two seeds."""
     assert "fuse is applied 2 times on bert by each seed" in section("RLFlow, Figure 10")
+
+
+def test_a_search_that_needs_its_whole_budget_is_named(everything: dict[str, Any], section: Callable[[str], str]):
+    """Half of it in the last nine tenths of its budget, or all of it before."""
+    rows = {"100": 1.0, "1000": 1.0, "3000": 1.0, "10000": 2.0}
+    at = {most: {"improvement_percent": saved} for most, saved in rows.items()}
+    everything["headroom"] = {"bert": {"analytic": {"backtracking": {"at": at}}}}
+    assert "ends with on bert." in " ".join(section("TASO's search").split())
+    at["1000"]["improvement_percent"] = 2.0
+    assert "ends with on none." in " ".join(section("TASO's search").split())

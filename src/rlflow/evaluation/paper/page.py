@@ -23,6 +23,7 @@ from rlflow.evaluation.paper.learning_page import (
     unseen_section,
 )
 from rlflow.evaluation.paper.savings_page import (
+    budget_section,
     figure_6_section,
     figure_7_section,
     figure_10_section,
@@ -77,6 +78,7 @@ _SECTIONS: tuple[tuple[tuple[str, ...], Callable[[Results, Mapping[str, Any]], s
     (("agents",), figure_6_section),
     (("latency",), latency_section),
     (("agents",), figure_7_section),
+    (("headroom",), budget_section),
     (("agents",), figure_8_section),
     (("agents",), figure_10_section),
     (("temperatures",), table_3_section),
