@@ -16,6 +16,7 @@ from rlflow.onnx_io import save_model
 from rlflow.optimiser import Budget
 from rlflow.rules import library
 from rlflow.rules.matching.rewriter import Rewriter
+from rlflow.rules.matching.sharing import rewriter_of
 from rlflow.search.greedy import Greedy
 
 
@@ -37,6 +38,15 @@ def test_each_model_stands_beside_the_original_and_its_control(cell: LatencyCell
             low, high = (row.figures[f"latency_ratio_{setting}_{end}"] for end in ("low", "high"))
             assert 0 < low <= row.figures[f"latency_ratio_{setting}"] <= high
     schemas.validate("paper", summary({("chain", name, 0): row for name, row in found.items()}))
+
+
+def test_what_was_found_with_shared_matching_is_replayed_with_it(cell: LatencyCell):
+    """That of the policy that ships is: its locations are counted otherwise."""
+    rules = library.load()
+    search = Greedy(rules, rewriter_of("sharing", rules.rules), AnalyticCost())
+    found = search.optimise(cell.subject.graph(), Budget()).trajectory
+    assert found.matching == "sharing"
+    assert "shared" in replace(cell, found={"shared": found.to_json()}).run()
 
 
 def test_a_trajectory_of_another_graph_is_refused(cell: LatencyCell, tmp_path: Path):

@@ -21,7 +21,7 @@ from rlflow.evaluation.paper.rows import Row, Subject
 from rlflow.evaluation.reward_study import TimingConfig
 from rlflow.onnx_io import to_onnx
 from rlflow.rules import library
-from rlflow.rules.matching.rewriter import Rewriter
+from rlflow.rules.matching.sharing import rewriter_of
 from rlflow.runtime.session import SETTINGS
 from rlflow.runtime.timing.latency import compare_latency
 from rlflow.runtime.timing.statistics import ratio
@@ -72,7 +72,8 @@ class LatencyCell:
 
     def _checked(self, agent: str, trajectory: str) -> ModelProto:
         """The model that an agent has found, after a comparison with the original."""
-        *_, best = replay(self.subject.graph(), Trajectory.from_json(trajectory), Rewriter(library.load().rules))
+        found = Trajectory.from_json(trajectory)
+        *_, best = replay(self.subject.graph(), found, rewriter_of(found.matching, library.load().rules))
         model = to_onnx(best)
         report = compare(self.subject.model, model, draws=self.draws, seed=self.seed)
         if not report.equivalent:
