@@ -76,10 +76,10 @@ greedy search, then the same controller with its proposals tried on the graph. *
 `rlflow optimise --method rlflow` runs: chains and an e-graph, guided by the policy that ships.
 
 {markdown_table(("graph", *names), rows)}
-RLFlow saves more than TASO's search on {names_told(better)} and less on {names_told(worse)}; the policy that ships saves
-more than it on {names_told(shipped)}. The controller alone saves more than the model-free agent on {names_told(ahead)}
-and less on {names_told(behind)}, with {min(shares):.0f} to {max(shares):.0f} %
-of its real rewrites. The paper has RLFlow behind TASO's search on all four convolutional networks and ahead on both
+RLFlow saves more than TASO's search on {names_told(better)} and less on {names_told(worse)}; the policy that ships
+saves more than it on {names_told(shipped)}. The controller alone saves more than the model-free agent on
+{names_told(ahead)} and less on {names_told(behind)}, with {min(shares):.0f} to {max(shares):.0f} % of its
+real rewrites. The paper has RLFlow behind TASO's search on all four convolutional networks and ahead on both
 transformers. Its own bars, as TensorFlow's time over that of each:
 
 {markdown_table(("graph", "TASO", "model-free", "RLFlow"), ratios)}
@@ -133,8 +133,9 @@ optimisation is off, which is nearest to the paper's setting; deployed: at its h
 
 {markdown_table(("graph", "method", "as written", "deployed"), rows)}
 Of {len(told)} graphs, as deployed, RLFlow's is faster beyond noise on {faster} and slower on {slower}; a difference
-under
-2 % counts as none. The paper measures against TensorFlow on a GPU, where more is left to gain.
+under 2 % counts as none. The paper measures against TensorFlow on a GPU, where more is left to gain. The original as
+written stands for the framework: PyTorch does not run these models here, since onnx2torch, which would convert them, needs
+torchvision, and the wheels of that are for a PyTorch with CUDA.
 """
 
 
