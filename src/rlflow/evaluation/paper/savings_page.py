@@ -134,8 +134,8 @@ optimisation is off, which is nearest to the paper's setting; deployed: at its h
 {markdown_table(("graph", "method", "as written", "deployed"), rows)}
 Of {len(told)} graphs, as deployed, RLFlow's is faster beyond noise on {faster} and slower on {slower}; a difference
 under 2 % counts as none. The paper measures against TensorFlow on a GPU, where more is left to gain. The original as
-written stands for the framework: PyTorch does not run these models here, since onnx2torch, which would convert them, needs
-torchvision, and the wheels of that are for a PyTorch with CUDA.
+written stands for the framework: PyTorch does not run these models here, since onnx2torch, which would convert them,
+needs torchvision, and the wheels of that are for a PyTorch with CUDA.
 """
 
 
