@@ -31,35 +31,35 @@ from rlflow.tracking.study import checkpoint_of, options_of, study_run
 
 RESULTS = Path("data/results/paper")
 FOUND = Path("data/paper")
+RUNNING = {"worker", "workers", "processes", "longest_s"}  # settings that no row depends on
 TIMED = ("latency",)  # cells of these run alone on the machine
 
 
 @hydra.main(version_base="1.3", config_path="../../conf", config_name="paper")
 def cells(config: DictConfig) -> None:
     settings: Any = OmegaConf.to_container(config, resolve=True)
-    part, worker, workers = settings["part"], settings.pop("worker"), settings.pop("workers")
-    study = {**{name: settings[name] for name in settings.keys() - PARTS.keys()}, part: settings[part]}
+    part, worker, workers = settings["part"], settings["worker"], settings["workers"]
+    study = {name: settings[name] for name in settings.keys() - PARTS.keys() - RUNNING} | {part: settings[part]}
     folder = checkpoint_of(f"paper_{part}", study)
-    made = Study(study, settings[part]["cost"], options_of("paper"), folder, FOUND / "agents")
+    made = Study(settings, settings[part]["cost"], options_of("paper"), folder, FOUND / "agents")
     todo = dict(PARTS[part](made, settings[part]))
     mine = {key: cell for number, (key, cell) in enumerate(todo.items()) if number % workers == worker}
 
     with study_run(f"paper {part}", study) as run, progress_bar(f"paper, {part}") as on_progress:
-        found = _rows(mine, folder, settings, run, on_progress)
-        if workers == 1 and found:
-            _publish(part, found)
+        kept = _kept(mine, folder, settings, run, on_progress)
+        if workers == 1 and kept:
+            _publish(part, {(key[0], name, key[2]): row for key, rows in kept.items() for name, row in rows.items()})
             run.artifact(RESULTS / f"{part}.json")
-    done = {(graph, seed) for graph, _, seed in found}
-    if missing := [" ".join(map(str, key)) for key in mine if (key[0], key[2]) not in done]:
+    if missing := [" ".join(map(str, key)) for key in mine if key not in kept]:
         raise RLFlowError(f"without a result, to be tried again by the next run: {', '.join(missing)}")
     if workers == 1:
         shutil.rmtree(folder)
 
 
-def _rows(
+def _kept(
     cells: Mapping[CellKey, Cell], folder: Path, settings: Any, run: Run, on_progress: OnProgress
-) -> dict[Key, Row]:
-    """The rows of all cells that have any, in the order of the cells."""
+) -> dict[CellKey, dict[str, Row]]:
+    """The rows of all cells that have any, by variant, in the order of the cells."""
     kept: dict[CellKey, dict[str, Row]] = {}
     processes = 1 if settings["part"] in TIMED else settings["processes"]
     with ThreadPoolExecutor(processes) as pool:
@@ -77,7 +77,7 @@ def _rows(
                     run.log(seed, numbers({graph: {name: dict(one.figures) for name, one in kept[key].items()}}))
         finally:
             pool.shutdown(cancel_futures=True)
-    return {(key[0], variant, key[2]): row for key in cells if key in kept for variant, row in kept[key].items()}
+    return {key: kept[key] for key in cells if key in kept}
 
 
 def _file(folder: Path, key: CellKey) -> Path:

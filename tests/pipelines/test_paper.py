@@ -75,6 +75,9 @@ def test_a_part_that_is_killed_goes_on_and_workers_share_it(
     command(*program, "workers=2", "worker=0", cwd=store_root)
     assert {path: path.stat().st_mtime_ns for path in before} == before
     assert not (store_root / "data/results/paper").exists(), "a worker publishes nothing"
+    failed = command(*program, "longest_s=0.01", cwd=store_root, check=False)
+    assert "without a result, to be tried again by the next run: tiny_" in failed.stdout + failed.stderr
+    assert {path: path.stat().st_mtime_ns for path in before} == before, "a failure costs nothing of the others"
     command(*program, cwd=store_root)
     assert check_results(store_root / "data/results/paper") == []
     found = read_results(store_root / "data/results/paper/graphs.json")
