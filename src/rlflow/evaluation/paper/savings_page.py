@@ -201,7 +201,7 @@ of the model-free agent.
 
 
 def budget_section(results: Results, published: Mapping[str, Any]) -> str:
-    """What TASO's search saves by the number of graphs that it has tried."""
+    """The savings of TASO's search by the number of graphs that it has tried."""
     searched = {
         graph: results["headroom"][graph]["analytic"]["backtracking"]["at"]
         for graph in published["table_1"]

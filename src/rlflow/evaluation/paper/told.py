@@ -1,4 +1,4 @@
-"""How figures over seeds are told on the page of results: medians with intervals, tables, names.
+"""Figures over seeds as they are told on the page of results: medians with intervals, tables, names.
 
 median_told(variant, "improvement_percent")        "5.50 [5.00, 6.00]", or "5.50" of one seed
 """
