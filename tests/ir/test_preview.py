@@ -55,6 +55,37 @@ def test_a_node_that_nobody_would_read_is_idle(chain):
     assert (told.removed, told.idle) == ({1}, {5})
 
 
+def split_graph(read: tuple[int, ...]) -> Graph:
+    """Both halves of x, of which the first is an output of the graph, and a Concat of some of them another."""
+    nodes: list[Node] = []
+    x = leaf(nodes, source((4, 3), "x"))
+    half = add(nodes, "Split", x, axis=0, split=(2, 2))
+    halves = [half, Ref(half.node, 1)]
+    joined = add(nodes, "Concat", *(halves[i] for i in read), axis=0)
+    return make_graph(dict(enumerate(nodes)), [0], [halves[0], joined], ["half", "joined"], Header(17))
+
+
+def test_a_value_that_nobody_reads_is_replaced_without_a_touch():
+    """The second half: its node stays for the first one, and loses no reader."""
+    graph = split_graph(read=(0, 0))
+    told = check(graph, {}, {Ref(1, 1): Ref(1, 0)})
+    assert (told.removed, told.readers, told.touched) == (set(), set(), set())
+
+
+def test_who_reads_another_value_of_the_same_node_instead_leaves_it_its_reader():
+    """A Concat of both halves becomes one of the first half twice."""
+    told = check(split_graph(read=(0, 1)), {}, {Ref(1, 1): Ref(1, 0)})
+    assert (told.removed, told.readers, told.touched) == (set(), {2}, {2})
+
+
+def test_who_goes_on_reading_another_value_of_a_node_leaves_it_untouched():
+    """Of both halves the second is replaced, so that the Concat keeps its node as an operand."""
+    graph = split_graph(read=(0, 1))
+    other = graph.next_id
+    told = check(graph, {other: made(graph, "Relu", Ref(1, 0))}, {Ref(1, 1): Ref(other)})
+    assert told.readers == {2}
+
+
 @given(graphs(), st.integers(0, 2**32 - 1))
 def test_a_preview_of_any_rewrite_comes_true(graph, seed):
     rng = np.random.default_rng(seed)
