@@ -55,7 +55,8 @@ class Header:
 class Change:
     """The nodes that an edit concerned.
 
-    `touched` ones are alive and got other operands or other consumers, or the graph's outputs are others of theirs.
+    `touched` ones are alive and got other operands or other consumers, or a value of theirs was replaced, if anybody
+    read it or not, or the graph's outputs are others of theirs.
     """
 
     added: tuple[int, ...]
@@ -213,19 +214,19 @@ class _Draft:
 
     def redirect(self, old: Ref, new: Ref) -> None:
         """Let every reader of `old` read `new`, except nodes that were added in this edit."""
+        self.touched.add(old.node)
         for reader in self.consumers[old.node]:
             node = self.nodes[reader]
             if reader in self.fresh or old not in node.inputs:
                 continue
             self.nodes[reader] = changed = node.with_inputs(tuple(new if r == old else r for r in node.inputs))
-            self.touched.add(reader)
+            self.touched.update((reader, new.node))
 
             # A reader of another output of the old node remains its consumer.
             if old.node not in changed.sources:
                 self._forget(old.node, reader)
             if reader not in self.consumers[new.node]:
                 self.consumers[new.node] = (*self.consumers[new.node], reader)
-                self.touched.add(new.node)
 
     def sweep(self, candidates: Iterable[int], outputs: set[int]) -> list[int]:
         """Remove the candidates that nobody reads, then their operands if these become unread; return them all."""

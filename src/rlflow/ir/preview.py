@@ -41,29 +41,21 @@ def preview(graph: Graph, added: Mapping[int, Node], substitution: Mapping[Ref, 
     nodes, consumers = graph.nodes, graph.consumers
     replaced = {ref.node for ref in substitution}
     readers: set[int] = set()
-    regrouped: set[int] = set()  # nodes whose readers are others afterwards
     gained: dict[int, set[int]] = {}
     for old, new in substitution.items():
         for reader in consumers[old.node]:
-            if old not in nodes[reader].inputs:
-                continue
-            readers.add(reader)
-            gained.setdefault(new.node, set()).add(reader)
-            if new.node not in nodes[reader].sources:
-                regrouped.add(new.node)
-            if new.node != old.node and not _still_reads(nodes[reader], old.node, substitution):
-                regrouped.add(old.node)
+            if old in nodes[reader].inputs:
+                readers.add(reader)
+                gained.setdefault(new.node, set()).add(reader)
     for identifier, node in added.items():
         for source in node.sources:
             gained.setdefault(source, set()).add(identifier)
-            regrouped.add(source)
 
-    given = [ref for ref in graph.outputs if ref in substitution]
+    given = [substitution[ref] for ref in graph.outputs if ref in substitution]
     outputs = {substitution.get(ref, ref).node for ref in graph.outputs} if given else graph.output_nodes
     gone = _swept(graph, added, substitution, replaced, gained, outputs)
 
-    handed_over = {node for ref in given for node in (ref.node, substitution[ref].node)}
-    touched = readers | regrouped | handed_over
+    touched = readers | replaced | gained.keys() | {ref.node for ref in given}
     for identifier in gone:
         touched.update((added.get(identifier) or nodes[identifier]).sources)
     touched = {i for i in touched if i not in gone and i not in added and runs(nodes[i])}
@@ -81,11 +73,6 @@ def preview(graph: Graph, added: Mapping[int, Node], substitution: Mapping[Ref, 
 def runs(node: Node) -> bool:
     """Return True if a node is neither a leaf nor a constant expression."""
     return not node.constant and node.op != INPUT
-
-
-def _still_reads(reader: Node, node: int, substitution: Mapping[Ref, Ref]) -> bool:
-    """Return True if a value of that node stays among the reader's operands."""
-    return any(ref is not None and ref.node == node and ref not in substitution for ref in reader.inputs)
 
 
 def _swept(
@@ -108,7 +95,8 @@ def _swept(
                 continue
             if identifier not in replaced:
                 return True
-            if _still_reads(nodes[reader], identifier, substitution):
+            inputs = nodes[reader].inputs
+            if any(ref is not None and ref.node == identifier and ref not in substitution for ref in inputs):
                 return True
         return False
 
