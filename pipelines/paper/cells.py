@@ -21,12 +21,13 @@ from parts import PARTS, CellKey, Study
 
 from rlflow.atomic_file import written_whole
 from rlflow.cli.progress import progress_bar
-from rlflow.errors import RLFlowError
+from rlflow.errors import InputError, RLFlowError
 from rlflow.evaluation.cell_pool import kept_row
 from rlflow.evaluation.paper.rows import Cell, Key, Row, rows_of, run_cell, summary
 from rlflow.evaluation.results import write_results
 from rlflow.optimiser import OnProgress
 from rlflow.tracking.run import Run, numbers
+from rlflow.tracking.share import Share
 from rlflow.tracking.study import checkpoint_of, options_of, study_run
 
 RESULTS = Path("data/results/paper")
@@ -38,21 +39,23 @@ TIMED = ("latency",)  # cells of these run alone on the machine
 @hydra.main(version_base="1.3", config_path="../../conf", config_name="paper")
 def cells(config: DictConfig) -> None:
     settings: Any = OmegaConf.to_container(config, resolve=True)
-    part, worker, workers = settings["part"], settings["worker"], settings["workers"]
+    part, share = settings["part"], Share(settings["worker"], settings["workers"])
+    if part not in PARTS:
+        raise InputError(f"there is no part {part!r}: choose one of {', '.join(PARTS)}")
     study = {name: settings[name] for name in settings.keys() - PARTS.keys() - RUNNING} | {part: settings[part]}
     folder = checkpoint_of(f"paper_{part}", study)
     made = Study(settings, settings[part]["cost"], options_of("paper"), folder, FOUND / "agents")
-    todo = dict(PARTS[part](made, settings[part]))
-    mine = {key: cell for number, (key, cell) in enumerate(todo.items()) if number % workers == worker}
+    todo = list(PARTS[part](made, settings[part]))
+    mine = dict(todo[number] for number in share.of(len(todo)))
 
     with study_run(f"paper {part}", study) as run, progress_bar(f"paper, {part}") as on_progress:
         kept = _kept(mine, folder, settings, run, on_progress)
-        if workers == 1 and kept:
+        if share.workers == 1 and kept:
             _publish(part, {(key[0], name, key[2]): row for key, rows in kept.items() for name, row in rows.items()})
             run.artifact(RESULTS / f"{part}.json")
     if missing := [" ".join(map(str, key)) for key in mine if key not in kept]:
         raise RLFlowError(f"without a result, to be tried again by the next run: {', '.join(missing)}")
-    if workers == 1:
+    if share.workers == 1:
         shutil.rmtree(folder)
 
 

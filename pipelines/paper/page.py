@@ -5,6 +5,7 @@ from typing import Any
 
 from omegaconf import OmegaConf
 
+from rlflow.atomic_file import written_whole
 from rlflow.evaluation import figures
 from rlflow.evaluation.paper.page import PARTS, page
 from rlflow.evaluation.paper.pictures import learning
@@ -37,7 +38,8 @@ def written(root: Path) -> str:
 
 def main() -> None:
     results = results_of(ROOT)
-    (ROOT / "docs/results.md").write_text(written(ROOT))
+    with written_whole(ROOT / "docs/results.md") as draft:
+        draft.write_text(written(ROOT))
     if "agents" in results:
         agents = results["agents"]
         applied = {graph: {"rlflow": found["rlflow"]["counts"]} for graph, found in agents.items()}

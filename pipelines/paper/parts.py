@@ -17,6 +17,7 @@ from rlflow.agents.tokens.config import TokenControllerConfig
 from rlflow.agents.tokens.real_env import RealEpisodesConfig
 from rlflow.environments import EnvironmentConfig, RewardConfig
 from rlflow.environments.candidate_process import CandidateConfig
+from rlflow.errors import InputError
 from rlflow.evaluation.paper.candidates import CandidatesCell, CandidateTraining, ShapesCell
 from rlflow.evaluation.paper.dreamt import DreamtCell
 from rlflow.evaluation.paper.latency import LatencyCell
@@ -41,8 +42,10 @@ Entries = Iterator[tuple[CellKey, Cell]]
 
 @dataclass(frozen=True)
 class Study:
-    """What a part is made from: all settings, the name of its prices in conf/cost, options of conf/ by group and name,
-    a folder for the graphs' files, and that in which an agent's trajectories lie, by graph, agent and seed.
+    """The materials of a part.
+
+    settings: all of them. cost: the name of its prices in conf/cost. option_of: options of conf/ by group and name.
+    folder: for the graphs' files. trajectories: the folder in which those of agents lie, by graph, agent and seed.
     """
 
     settings: Any
@@ -63,7 +66,7 @@ class Study:
 
 
 def graphs(study: Study, part: Any) -> Entries:
-    """What Table 1 says of each graph, and the costs of its versions."""
+    """Walks from each graph, for Table 1 and for the costs of its versions."""
     for (name, subject), seed in itertools.product(study.named(part["graphs"]).items(), part["seeds"]):
         yield (name, "walk", seed), WalkCell(subject, seed, part["steps"], part["episode_steps"])
 
@@ -126,7 +129,12 @@ def shapes(study: Study, part: Any) -> Entries:
 
 
 def latency(study: Study, part: Any) -> Entries:
-    """The models that the agents of each seed have found; those of searches count for every seed."""
+    """The models that the agents of each seed have found; those of searches count for every seed.
+
+    `InputError` where the part `agents` has left none of a graph.
+    """
+    if lacking := [name for name in part["graphs"] if not (study.trajectories / name).is_dir()]:
+        raise InputError(f"nothing was found yet on {', '.join(lacking)}: run part=agents with these graphs first")
     for (name, subject), seed in itertools.product(study.named(part["graphs"]).items(), part["seeds"]):
         found = {
             agent.name: (one if (one := agent / f"{seed}.json").exists() else agent / "0.json").read_text()

@@ -61,6 +61,23 @@ def test_the_page_is_that_of_the_committed_figures(repository: Path) -> None:
 
 
 @pytest.mark.study
+@pytest.mark.parametrize(
+    ("asked", "said"),
+    [
+        (["part=grafs"], "there is no part 'grafs': choose one of graphs, agents"),
+        ([*TINY, "workers=2", "worker=2"], "there is no worker 2 among 2"),
+        (["part=latency", "latency.graphs=[tiny_chain]"], "nothing was found yet on tiny_chain: run part=agents"),
+    ],
+)
+def test_what_cannot_be_run_is_refused_in_a_sentence(
+    repository: Path, store_root: Path, command: Callable[..., Any], asked: list[str], said: str
+) -> None:
+    refused = command("python", str(repository / "pipelines/paper/cells.py"), *asked, cwd=store_root, check=False)
+    assert refused.returncode
+    assert said in refused.stdout + refused.stderr
+
+
+@pytest.mark.study
 def test_a_part_that_is_killed_goes_on_and_workers_share_it(
     repository: Path, store_root: Path, command: Callable[..., Any]
 ) -> None:

@@ -33,5 +33,7 @@ def test_a_list_is_broken_between_its_items_alone(everything: dict[str, Any], pu
 
 
 def test_documents_of_these_tests_follow_the_schema(everything: dict[str, Any]):
+    """Those of every part, or `validate` raises."""
+    assert {*PARTS} <= everything.keys()
     for part in PARTS:
         schemas.validate("paper", everything[part])

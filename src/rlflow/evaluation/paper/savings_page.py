@@ -30,8 +30,7 @@ def table_1_section(results: Results, published: Mapping[str, Any]) -> str:
 
 {markdown_table(head, rows)}
 {most[0]} offers the most rewrites, {most[4]}. The paper counts layers by hand, blocks of a transformer as one, and
-its
-substitutions are TASO's; here a layer is a region across whose border ONNX Runtime fuses nothing.
+its substitutions are TASO's; here a layer is a region across whose border ONNX Runtime fuses nothing.
 """
 
 
@@ -69,23 +68,20 @@ def figure_6_section(results: Results, published: Mapping[str, Any]) -> str:
     ]
     return f"""## RLFlow, Figure 6 and Table 2: what each method saves
 
-In percent of the original's runtime by the roofline. *dreamt* is the controller that was trained in the dream,
-acting alone;
-*rlflow* is
-greedy search, then the same controller with its proposals tried on the graph. *guided_chains* is what
-`rlflow optimise --method rlflow` runs: chains and an e-graph, guided by the policy that ships.
+In percent of the original's runtime by the roofline. *dreamt* is the controller that was trained in the dream, acting
+alone; *rlflow* is greedy search, then the same controller with its proposals tried on the graph. *guided_chains* is
+what `rlflow optimise --method rlflow` runs: chains and an e-graph, guided by the policy that ships.
 
 {markdown_table(("graph", *names), rows)}
 RLFlow saves more than TASO's search on {names_told(better)} and less on {names_told(worse)}; the policy that ships
 saves more than it on {names_told(shipped)}. The controller alone saves more than the model-free agent on
-{names_told(ahead)} and less on {names_told(behind)}, with {min(shares):.0f} to {max(shares):.0f} % of its
-real rewrites. The paper has RLFlow behind TASO's search on all four convolutional networks and ahead on both
-transformers. Its own bars, as TensorFlow's time over that of each:
+{names_told(ahead)} and less on {names_told(behind)}, with {min(shares):.0f} to {max(shares):.0f} % of its real
+rewrites. The paper has RLFlow behind TASO's search on all four convolutional networks and ahead on both transformers.
+Its own bars, as TensorFlow's time over that of each:
 
 {markdown_table(("graph", "TASO", "model-free", "RLFlow"), ratios)}
 The same graphs by the prices of ONNX Runtime at its highest level, which no method here went by. It fuses by itself
-what
-rewrites of convolutional networks save:
+what rewrites of convolutional networks save:
 
 {markdown_table(("graph", *names), deployed)}
 The memory of what RLFlow found, beside the paper's Table 2:
@@ -191,12 +187,10 @@ def figure_7_section(results: Results, published: Mapping[str, Any]) -> str:
     return f"""## RLFlow, Figure 7: the time that optimisation takes, with and without training
 
 {markdown_table(head, rows)}
-Without its training RLFlow is quicker than TASO's search on {names_told(quicker)}. Its training, which the paper
-leaves
-out,
-alone takes longer than that search on {names_told(never)}. The paper counts a million real interactions against four
-million
-of the model-free agent.
+Two cells ran side by side, and at times other work beside them, so that seconds are rough. Without its training
+RLFlow is quicker than TASO's search on {names_told(quicker)}. Its training, which the paper leaves out, alone takes
+longer than that search on {names_told(never)}. The paper counts a million real interactions against four million of
+the model-free agent.
 """
 
 

@@ -50,12 +50,8 @@ def candidates_section(results: Results, published: Mapping[str, Any]) -> str:
 
 {markdown_table(head, rows)}
 Its agent is at least as good as greedy search on {len(greedy)} of {len(table)} networks ({names_told(greedy)}),
-better
-than
-TASO's search on {names_told(taso)}, and better than equality saturation on {names_told(saturated)}. The slides
-claim an
-advantage
-over both everywhere, print no number, and leave training out of the time.
+better than TASO's search on {names_told(taso)}, and better than equality saturation on {names_told(saturated)}. The
+slides claim substantial improvements over both, print no number, and leave training out of the time.
 """
 
 
@@ -72,8 +68,7 @@ def shapes_section(results: Results, published: Mapping[str, Any]) -> str:
 
 {markdown_table(head, rows)}
 A policy that has not seen the shape saves at least {100 * min(shares):.0f} % of what one that was trained on it
-saves. The
-slides show such transfer, and no number.
+saves. The slides show such transfer, and no number.
 """
 
 
@@ -102,8 +97,7 @@ def cost_model_section(results: Results, published: Mapping[str, Any]) -> str:
 
 {markdown_table(head, rows)}
 The measured cost model is {away:.1f} % away in the median. It prices fused regions with cold weights; the slides'
-adds up
-operators, each measured alone.
+adds up operators, each measured alone.
 """
 
 
