@@ -1,7 +1,7 @@
 """Gymnasium environments; importing this package registers them.
 
 Gymnasium 1 loads no plug-ins, so either import this package first, or name it:
-`gymnasium.make("rlflow.environments:rlflow/Substitution-v0")`, or Candidates-v0.
+`gymnasium.make("rlflow.environments:rlflow/Substitution-v0")`, Candidates-v0 or PassOrdering-v0.
 """
 
 from rlflow.environments.rewards import RewardConfig as RewardConfig
@@ -12,19 +12,26 @@ with needs("learn", "rlflow.environments"):
 
     from rlflow.environments.candidate_env import CandidateEnv as CandidateEnv
     from rlflow.environments.candidate_process import CandidateConfig as CandidateConfig
+    from rlflow.environments.pass_ordering_env import PassOrderingConfig as PassOrderingConfig
+    from rlflow.environments.pass_ordering_env import PassOrderingEnv as PassOrderingEnv
     from rlflow.environments.substitution_env import EnvironmentConfig as EnvironmentConfig
     from rlflow.environments.substitution_env import SubstitutionEnv as SubstitutionEnv
 
 SUBSTITUTION = "rlflow/Substitution-v0"
 CANDIDATES = "rlflow/Candidates-v0"
-_MADE_BY = {SUBSTITUTION: "substitution_env", CANDIDATES: "candidate_env"}
+PASS_ORDERING = "rlflow/PassOrdering-v0"
+_MADE_BY = {
+    SUBSTITUTION: "make:substitution_env",
+    CANDIDATES: "make:candidate_env",
+    PASS_ORDERING: "pass_ordering_env:pass_ordering_env",
+}
 
 
 def register() -> None:
     """Make the environments known to `gymnasium.make`."""
     for name, factory in _MADE_BY.items():
         if name not in gymnasium.registry:
-            gymnasium.register(name, entry_point=f"rlflow.environments.make:{factory}")
+            gymnasium.register(name, entry_point=f"rlflow.environments.{factory}")
 
 
 register()

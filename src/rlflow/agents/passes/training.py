@@ -1,0 +1,162 @@
+"""Train an agent to order passes, let it play, and keep it on disk.
+
+    agent = train(config, transitions, sources, episode, seed=0)
+    found = play(agent, transitions, "gpt2/step", episodes=4, seed=0)
+    found.facts.operations, found.passes
+
+An agent plays one episode by its first choice, and others by drawing from what it prefers; what it has found is the
+best program of all these, as of a search. It never chooses a pass that it has just seen change nothing.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import gymnasium
+import numpy as np
+from safetensors import SafetensorError
+from safetensors.torch import load_model, save_model
+from stable_baselines3.common.base_class import BaseAlgorithm
+from stable_baselines3.common.callbacks import BaseCallback
+from stable_baselines3.common.vec_env import DummyVecEnv, VecMonitor
+
+from rlflow.agents.passes.algorithms import algorithm_of, new_model, preferences
+from rlflow.agents.passes.config import PassAgentConfig
+from rlflow.atomic_file import written_whole
+from rlflow.environments.pass_ordering_env import PassOrderingConfig, PassOrderingEnv
+from rlflow.environments.pass_rewards import TimingConfig
+from rlflow.environments.shaping import PotentialShaping, by_name
+from rlflow.errors import InputError
+from rlflow.passes.search import Found
+from rlflow.passes.transitions import Transitions
+
+OnProgress = Callable[[float, str], None]
+
+
+@dataclass(frozen=True)
+class PassAgent:
+    """A trained model with the settings by which it was trained, and the return of its episodes at each tenth."""
+
+    model: BaseAlgorithm
+    config: PassAgentConfig
+    episode: PassOrderingConfig
+    curve: tuple[float, ...] = ()
+
+
+def train(
+    config: PassAgentConfig,
+    transitions: Transitions,
+    sources: Sequence[str],
+    episode: PassOrderingConfig,
+    *,
+    seed: int,
+    on_progress: OnProgress | None = None,
+) -> PassAgent:
+    """Train an agent on programs drawn from `sources`; the same seed gives the same agent."""
+    episode = _observed(config, episode)
+    make = partial(_environment, config, transitions, tuple(sources), episode)
+    envs = DummyVecEnv([make] * config.num_envs)
+    envs.seed(seed)
+    model = new_model(config, VecMonitor(envs), seed=seed)
+    course = _Course(config.total_steps, on_progress)
+    model.learn(config.total_steps, callback=course)
+    return PassAgent(model, config, episode, tuple(course.curve))
+
+
+def play(agent: PassAgent, transitions: Transitions, source: str, *, episodes: int, seed: int) -> Found:
+    """The best program of so many episodes from one source, with its passes and how many were run."""
+    draw = np.random.default_rng(seed)
+    env = PassOrderingEnv(transitions, [source], config=agent.episode)
+    best, tried = None, 0
+    for number in range(episodes):
+        observation, _ = env.reset()
+        ended = False
+        while not ended:
+            logits = np.where(env.action_masks(), preferences(agent.model, observation), -np.inf)
+            action = int(logits.argmax()) if number == 0 else _drawn(logits, agent, draw)
+            observation, _, terminated, truncated, _ = env.step(action)
+            ended = terminated or truncated
+            tried += action != env.stop
+        found = Found(env.best, tuple(step.name for step in env.record().steps))
+        best = found if best is None or found.facts.operations < best.facts.operations else best
+    if best is None:
+        raise InputError("an agent plays at least one episode")
+    return replace(best, tried=tried)
+
+
+def save(agent: PassAgent, folder: Path) -> None:
+    """Write the weights as safetensors, and the settings as JSON."""
+    folder.mkdir(parents=True, exist_ok=True)
+    with written_whole(folder / "agent.safetensors") as draft:
+        save_model(agent.model.policy, str(draft))
+    written = {"config": asdict(agent.config), "episode": asdict(agent.episode), "curve": agent.curve}
+    with written_whole(folder / "agent.json") as draft:
+        draft.write_text(json.dumps(written, indent=1) + "\n")
+
+
+def load(folder: Path, transitions: Transitions) -> PassAgent:
+    """Read what `save` wrote, for a backend with the same passes and operations.
+
+    Raises `InputError` if there is no agent, or if it is one for other passes.
+    """
+    try:
+        written = json.loads((folder / "agent.json").read_text())
+        config = PassAgentConfig(**written["config"])
+        timing = TimingConfig(**written["episode"].pop("timing"))
+        observation = tuple(written["episode"].pop("observation"))
+        episode = PassOrderingConfig(observation, timing=timing, **written["episode"])
+        envs = DummyVecEnv([partial(_environment, config, transitions, ("",), episode)] * config.num_envs)
+        model = new_model(config, envs, seed=0)
+        load_model(model.policy, str(folder / "agent.safetensors"))
+    except (OSError, ValueError, KeyError, TypeError, RuntimeError, SafetensorError) as error:
+        raise InputError(f"{folder} holds no agent for the passes of this backend ({error}): train one") from error
+    return PassAgent(model, config, episode, tuple(written["curve"]))
+
+
+def _observed(config: PassAgentConfig, episode: PassOrderingConfig) -> PassOrderingConfig:
+    """The episode with what the agent is to observe: costs only if somebody looks at them."""
+    if config.cost_features == "none":
+        return replace(episode, observation=tuple(name for name in episode.observation if name != "cost"))
+    if "cost" not in episode.observation:
+        raise InputError("the cost analysis is to be looked at, but not observed: add cost to episode.observation")
+    return episode
+
+
+def _environment(
+    config: PassAgentConfig, transitions: Transitions, sources: tuple[str, ...], episode: PassOrderingConfig
+) -> gymnasium.Env[Any, Any]:
+    env = PassOrderingEnv(transitions, sources, config=episode)
+    return env if config.potential is None else PotentialShaping(env, by_name(config.potential), gamma=config.gamma)
+
+
+def _drawn(logits: np.ndarray, agent: PassAgent, draw: np.random.Generator) -> int:
+    """An action drawn by a policy's probabilities; action values are no logarithms, so a tenth is drawn evenly."""
+    open_to = np.flatnonzero(np.isfinite(logits))
+    if not algorithm_of(agent.config.algorithm).actor_critic:
+        return int(draw.choice(open_to) if draw.random() < 0.1 else logits.argmax())
+    weights = np.exp(logits[open_to] - logits[open_to].max())
+    return int(draw.choice(open_to, p=weights / weights.sum()))
+
+
+class _Course(BaseCallback):
+    """Tells how far training is, and keeps the mean return of the episodes of each tenth of it."""
+
+    def __init__(self, total_steps: int, on_progress: OnProgress | None) -> None:
+        super().__init__()
+        self.total_steps, self.on_progress = total_steps, on_progress
+        self.curve: list[float] = []
+        self._returns: list[float] = []
+
+    def _on_step(self) -> bool:
+        self._returns += [info["episode"]["r"] for info in self.locals["infos"] if "episode" in info]
+        if self.num_timesteps >= (len(self.curve) + 1) * self.total_steps / 10 and self._returns:
+            self.curve.append(float(np.mean(self._returns)))
+            self._returns.clear()
+            if self.on_progress is not None:
+                self.on_progress(min(1.0, self.num_timesteps / self.total_steps), f"return {self.curve[-1]:.2f}")
+        return True

@@ -1,0 +1,117 @@
+"""Agents that order passes, on words: they learn the way that greedy search cannot see, repeat, and are kept."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from support.toy_compiler import ToyCompiler
+
+from rlflow.agents.passes.algorithms import ALGORITHMS
+from rlflow.agents.passes.config import PassAgentConfig
+from rlflow.agents.passes.training import PassAgent, load, play, save, train
+from rlflow.environments.pass_ordering_env import PassOrderingConfig
+from rlflow.errors import InputError
+from rlflow.passes import search
+from rlflow.passes.backend import Catalogue
+from rlflow.passes.transitions import Transitions
+
+EPISODE = PassOrderingConfig(max_steps=6)
+SMALL = {"num_envs": 4, "width": 16, "total_steps": 256}
+ROLLOUTS = {"n_steps": 16}
+SETTINGS = {
+    "ppo": {**ROLLOUTS, "batch_size": 32, "n_epochs": 4},
+    "maskable_ppo": {**ROLLOUTS, "batch_size": 32, "n_epochs": 4},
+    "trpo": ROLLOUTS | {"batch_size": 32},
+    "a2c": ROLLOUTS,
+    "dqn": {"learning_starts": 32, "buffer_size": 500, "batch_size": 16},
+    "qr_dqn": {"learning_starts": 32, "buffer_size": 500, "batch_size": 16},
+}
+
+
+class Safe(ToyCompiler):
+    """Without the passes that would end this process."""
+
+    def catalogue(self) -> Catalogue:
+        known = super().catalogue()
+        rest = ("pipelines", "default", "simplifiers", "chain", "operations")
+        return Catalogue(known.name, known.passes[:4], *(getattr(known, name) for name in rest))
+
+
+def trained(algorithm: str = "maskable_ppo", seed: int = 0, **settings: object) -> tuple[Transitions, PassAgent]:
+    transitions = Transitions(Safe())
+    chosen = {"settings": SETTINGS.get(algorithm), **SMALL, **settings}
+    config = PassAgentConfig(algorithm=algorithm, **chosen)  # type: ignore[arg-type]
+    return transitions, train(config, transitions, ["cc", "cab"], EPISODE, seed=seed)
+
+
+def test_an_agent_learns_the_way_through_a_longer_word() -> None:
+    """On a word that it was not trained on, where greedy search removes nothing and the untrained agent is no help."""
+    transitions, agent = trained(total_steps=4096, learning_rate=3e-3)
+    start = transitions.start("ccc")
+    assert search.greedy(transitions, start, max_passes=6).facts.operations == 3
+    found = play(agent, transitions, "ccc", episodes=1, seed=0)
+    assert found.facts.operations == 0
+    assert search.sequence(transitions, start, found.passes).facts == found.facts
+    assert agent.curve[-1] > agent.curve[0]
+
+
+@pytest.mark.parametrize("algorithm", ALGORITHMS)
+def test_every_algorithm_trains_and_repeats(algorithm: str) -> None:
+    def weights(seed: int) -> torch.Tensor:
+        return torch.cat([part.flatten() for part in trained(algorithm, seed)[1].model.policy.state_dict().values()])
+
+    first = weights(1)
+    assert torch.equal(first, weights(1))
+    assert not torch.equal(first, weights(2))
+
+
+@pytest.mark.parametrize("algorithm", ALGORITHMS)
+def test_an_agent_is_kept_with_its_settings(algorithm: str, tmp_path: Path) -> None:
+    transitions, agent = trained(algorithm)
+    save(agent, tmp_path)
+    again = load(tmp_path, transitions)
+    assert (again.config, again.episode, again.curve) == (agent.config, agent.episode, agent.curve)
+    for source in ("cc", "abab"):
+        played = [play(one, transitions, source, episodes=3, seed=5) for one in (agent, again)]
+        assert played[0] == played[1]
+    assert played[0].tried > 0
+
+
+def test_an_agent_of_other_passes_is_refused(tmp_path: Path) -> None:
+    _, agent = trained()
+    save(agent, tmp_path)
+    with pytest.raises(InputError, match="holds no agent for the passes of this backend"):
+        load(tmp_path, Transitions(ToyCompiler()))
+    with pytest.raises(InputError, match="holds no agent"):
+        load(tmp_path / "nowhere", Transitions(Safe()))
+
+
+@pytest.mark.parametrize("algorithm", ["ppo", "maskable_ppo"])
+def test_costs_for_the_value_function_alone(algorithm: str) -> None:
+    """The policy is the same whatever the costs are, and the value is not."""
+    _, agent = trained(algorithm, cost_features="value")
+    policy = agent.model.policy
+    parts = {name: np.zeros((1, space.shape[0]), np.float32) for name, space in policy.observation_space.spaces.items()}  # type: ignore[union-attr, attr-defined]
+    logits, values = [], []
+    for percent in (20.0, 100.0):
+        tensors, _ = policy.obs_to_tensor(parts | {"cost": np.full((1, 3), percent, np.float32)})
+        with torch.no_grad():
+            logits.append(policy.get_distribution(tensors).distribution.logits)  # type: ignore[operator]
+            values.append(policy.predict_values(tensors))  # type: ignore[operator]
+    assert torch.equal(*logits)
+    assert not torch.equal(*values)
+
+
+def test_shaping_is_by_the_learners_gamma() -> None:
+    _, agent = trained(potential="bytes", gamma=0.9)
+    assert agent.model.get_env().get_attr("gamma") == [0.9] * SMALL["num_envs"]  # type: ignore[union-attr]
+
+
+def test_what_cannot_be_used_is_refused() -> None:
+    with pytest.raises(InputError, match="dqn has no value function beside its policy"):
+        trained("dqn", cost_features="value")
+    with pytest.raises(InputError, match="ppo cannot be made with these settings"):
+        trained("ppo", settings={"wings": 2})
+    with pytest.raises(InputError, match="there is no pass-ordering algorithm 'luck'"):
+        trained("luck", settings={})
