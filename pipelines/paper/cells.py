@@ -11,7 +11,6 @@ in data/results/paper/PART.json. What agents have found lies in data/paper/PART,
 
 import shutil
 from collections.abc import Mapping
-from concurrent.futures import ThreadPoolExecutor, as_completed
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +21,7 @@ from parts import PARTS, CellKey, Study
 from rlflow.atomic_file import written_whole
 from rlflow.cli.progress import progress_bar
 from rlflow.errors import InputError, RLFlowError
-from rlflow.evaluation.cell_pool import kept_row
+from rlflow.evaluation.cell_pool import kept_rows
 from rlflow.evaluation.paper.rows import Cell, Key, Row, rows_of, run_cell, summary
 from rlflow.evaluation.results import write_results
 from rlflow.optimiser import OnProgress
@@ -65,26 +64,12 @@ def _kept(
     """The rows of all cells that have any, by variant, in the order of the cells."""
     kept: dict[CellKey, dict[str, Row]] = {}
     processes = 1 if settings["part"] in TIMED else settings["processes"]
-    with ThreadPoolExecutor(processes) as pool:
-        futures = {
-            pool.submit(kept_row, _file(folder, key), settings["longest_s"], run_cell, cell): key
-            for key, cell in cells.items()
-        }
-        try:
-            for number, future in enumerate(as_completed(futures), start=1):
-                key, row = futures[future], future.result()
-                on_progress(number / len(cells), " ".join(map(str, key)))
-                if row is not None:
-                    kept[key] = rows_of(row)
-                    graph, _, seed = key
-                    run.log(seed, numbers({graph: {name: dict(one.figures) for name, one in kept[key].items()}}))
-        finally:
-            pool.shutdown(cancel_futures=True)
+    for key, row in kept_rows(cells, run_cell, lambda _: settings["longest_s"], processes, folder):
+        kept[key] = rows_of(row)
+        graph, _, seed = key
+        run.log(seed, numbers({graph: {name: dict(one.figures) for name, one in kept[key].items()}}))
+        on_progress(len(kept) / len(cells), " ".join(map(str, key)))
     return {key: kept[key] for key in cells if key in kept}
-
-
-def _file(folder: Path, key: CellKey) -> Path:
-    return folder / f"{'-'.join(map(str, key)).replace(' ', '_')}.json"
 
 
 def _publish(part: str, found: Mapping[Key, Row]) -> None:

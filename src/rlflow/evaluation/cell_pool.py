@@ -24,15 +24,21 @@ GRACE_S = 600.0
 log = logging.getLogger(__name__)
 
 T = TypeVar("T")
+K = TypeVar("K", bound=tuple[object, ...])
 
 
 def rows(cells: Mapping[Key, Cell], *, processes: int, folder: Path) -> Iterator[tuple[Key, Row]]:
-    """Yield the rows as they come, those first that the folder has from the same cells and the same code."""
+    """The rows of the headroom study, as `kept_rows` yields them."""
+    return kept_rows(cells, run_cell, lambda cell: (cell.budget.time_s or 0.0) + GRACE_S, processes, folder)
+
+
+def kept_rows(
+    cells: Mapping[K, T], run: Callable[[T], Row], longest_s: Callable[[T], float], processes: int, folder: Path
+) -> Iterator[tuple[K, Row]]:
+    """Yield the rows as they come, so many cells at a time, those first that the folder has already."""
     with ThreadPoolExecutor(processes) as pool:
         futures = {
-            pool.submit(
-                kept_row, folder / f"{'-'.join(key)}.json", (cell.budget.time_s or 0.0) + GRACE_S, run_cell, cell
-            ): key
+            pool.submit(kept_row, kept_file(folder, key), longest_s(cell), run, cell): key
             for key, cell in cells.items()
         }
         try:
@@ -42,6 +48,11 @@ def rows(cells: Mapping[Key, Cell], *, processes: int, folder: Path) -> Iterator
                     yield futures[future], row
         finally:
             pool.shutdown(cancel_futures=True)
+
+
+def kept_file(folder: Path, key: tuple[object, ...]) -> Path:
+    """The file in which the row of a cell is kept."""
+    return folder / f"{'-'.join(map(str, key)).replace(' ', '_').replace('/', '_')}.json"
 
 
 def kept_row(kept: Path, longest_s: float, run: Callable[[T], Row], cell: T) -> Row | None:
