@@ -9,6 +9,7 @@ do.
 import os
 import time
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from hashlib import blake2b
 from pathlib import Path
 
@@ -52,6 +53,8 @@ class ToyCompiler:
             os.abort()
         if name == "hang":
             time.sleep(3600)
+        if name == "corrupt":
+            return _program(word + "a")
         pipelines = {"default": ["cancel"], "tidy": ["expand", "swap", "cancel"]}
         for rewrite in pipelines.get(name, [name]):
             if rewrite not in REWRITES:
@@ -70,6 +73,13 @@ class ToyCompiler:
 
     def times_ms(self, programs: Sequence[bytes], *, rounds: int, runs: int, seed: int) -> Mapping[int, list[float]]:
         return {place: [1.0 + len(program)] * rounds for place, program in enumerate(programs)}
+
+
+class SafeToyCompiler(ToyCompiler):
+    """The same without the passes that fail, for tests in whose process it runs."""
+
+    def catalogue(self) -> Catalogue:
+        return replace(super().catalogue(), passes=tuple(REWRITES))
 
 
 def _meaning(word: bytes) -> int:

@@ -38,6 +38,9 @@ COMMANDS = {
     "show": _Entry("rlflow.cli.show", "show", "Describe a model, or draw it, alone or beside its optimised form."),
     "replay": _Entry("rlflow.cli.replay", "replay", "Apply a recorded trajectory to its model, step by step."),
     "rules": _Entry("rlflow.cli.rules", "app", "List, show, verify and generate the substitution rules."),
+    "passes": _Entry(
+        "rlflow.cli.passes", "app", "Run compiler passes in an order of choice, or search for the best one."
+    ),
     "zoo": _Entry("rlflow.cli.zoo", "app", "Build models with seeded random weights, to try things on."),
     "check-results": _Entry("rlflow.cli.results", "check_results", "Validate published figures against their schemas."),
 }

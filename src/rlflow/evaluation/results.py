@@ -16,6 +16,7 @@ _SCHEMA_BY_FILE = {name: name for name in ("bench", "conformance", "curves", "ex
 _SCHEMA_BY_FILE |= {"big_model": "bench", "latency": "headroom_latency", "summary": "learned_summary"}
 _SCHEMA_BY_FILE |= {"unseen": "learned_unseen", "delivered": "learned_delivered", "curves_by_prices": "curves"}
 _PAPER = "paper"
+_PASS_ORDERING = "pass_ordering"
 # Published numbers are rounded; percentages agree with the costs beside them to this many points.
 _PERCENT_POINTS = 0.05
 
@@ -64,13 +65,15 @@ def parsed(text: str) -> Any:
 
 
 def schema_of(path: Path) -> str | None:
-    """Name of the schema for a results file: of the papers' parts by their folder, of metrics.json by stage, else by
-    its own name; None if there is none.
+    """Name of the schema for a results file: of the papers' parts and of compilers by their folder, of metrics.json by
+    stage, else by its own name; None if there is none.
     """
     if path.parent.name == _PAPER:
         return _PAPER
     if path.name == "metrics.json":
         return path.parent.name if path.parent.name in STAGES else None
+    if path.parent.name == _PASS_ORDERING and path.suffix == ".json":
+        return f"{_PASS_ORDERING}_graphs"
     name = path.stem if path.suffix == ".json" else ""
     return _SCHEMA_BY_FILE.get(name)
 

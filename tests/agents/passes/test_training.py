@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from support.toy_compiler import ToyCompiler
+from support.toy_compiler import SafeToyCompiler, ToyCompiler
 
 from rlflow.agents.passes.algorithms import ALGORITHMS
 from rlflow.agents.passes.config import PassAgentConfig
@@ -13,7 +13,6 @@ from rlflow.agents.passes.training import PassAgent, load, play, save, train
 from rlflow.environments.pass_ordering_env import PassOrderingConfig
 from rlflow.errors import InputError
 from rlflow.passes import search
-from rlflow.passes.backend import Catalogue
 from rlflow.passes.transitions import Transitions
 
 EPISODE = PassOrderingConfig(max_steps=6)
@@ -29,17 +28,8 @@ SETTINGS = {
 }
 
 
-class Safe(ToyCompiler):
-    """Without the passes that would end this process."""
-
-    def catalogue(self) -> Catalogue:
-        known = super().catalogue()
-        rest = ("pipelines", "default", "simplifiers", "chain", "operations")
-        return Catalogue(known.name, known.passes[:4], *(getattr(known, name) for name in rest))
-
-
 def trained(algorithm: str = "maskable_ppo", seed: int = 0, **settings: object) -> tuple[Transitions, PassAgent]:
-    transitions = Transitions(Safe())
+    transitions = Transitions(SafeToyCompiler())
     chosen = {"settings": SETTINGS.get(algorithm), **SMALL, **settings}
     config = PassAgentConfig(algorithm=algorithm, **chosen)  # type: ignore[arg-type]
     return transitions, train(config, transitions, ["cc", "cab"], EPISODE, seed=seed)
@@ -72,10 +62,9 @@ def test_an_agent_is_kept_with_its_settings(algorithm: str, tmp_path: Path) -> N
     save(agent, tmp_path)
     again = load(tmp_path, transitions)
     assert (again.config, again.episode, again.curve) == (agent.config, agent.episode, agent.curve)
-    for source in ("cc", "abab"):
-        played = [play(one, transitions, source, episodes=3, seed=5) for one in (agent, again)]
-        assert played[0] == played[1]
-    assert played[0].tried > 0
+    played = [[play(one, transitions, word, episodes=3, seed=5) for word in ("cc", "abab")] for one in (agent, again)]
+    assert played[0] == played[1]
+    assert any(found.tried > 0 for found in played[0]), "it does not stop at once everywhere"
 
 
 def test_an_agent_of_other_passes_is_refused(tmp_path: Path) -> None:
@@ -84,7 +73,7 @@ def test_an_agent_of_other_passes_is_refused(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="holds no agent for the passes of this backend"):
         load(tmp_path, Transitions(ToyCompiler()))
     with pytest.raises(InputError, match="holds no agent"):
-        load(tmp_path / "nowhere", Transitions(Safe()))
+        load(tmp_path / "nowhere", Transitions(SafeToyCompiler()))
 
 
 @pytest.mark.parametrize("algorithm", ["ppo", "maskable_ppo"])

@@ -1,0 +1,31 @@
+"""Searches for passes by name, with the settings that a person may give all of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from rlflow.errors import InputError
+from rlflow.passes import search
+from rlflow.passes.backend import Facts
+from rlflow.passes.search import Found
+from rlflow.passes.transitions import Transitions
+
+METHODS = ("beam", "greedy", "random", "fixpoint", "chain", "default")
+
+
+def search_with(
+    method: str, transitions: Transitions, start: Facts, *, max_passes: int, width: int, episodes: int, seed: int
+) -> Found:
+    """Search by a method of `METHODS`. `InputError` if there is none of that name."""
+    known = transitions.backend.catalogue()
+    searches: Mapping[str, Callable[[], Found]] = {
+        "beam": lambda: search.beam(transitions, start, width=width, max_passes=max_passes),
+        "greedy": lambda: search.greedy(transitions, start, max_passes=max_passes),
+        "random": lambda: search.by_chance(transitions, start, max_passes=max_passes, episodes=episodes, seed=seed),
+        "fixpoint": lambda: search.fixpoint(transitions, start, known.simplifiers),
+        "chain": lambda: search.sequence(transitions, start, known.chain),
+        "default": lambda: search.sequence(transitions, start, [known.default]),
+    }
+    if method not in searches:
+        raise InputError(f"there is no search {method!r} for passes: choose one of {', '.join(METHODS)}")
+    return searches[method]()

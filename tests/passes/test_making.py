@@ -1,0 +1,24 @@
+"""Searches by name."""
+
+import pytest
+from support.toy_compiler import SafeToyCompiler
+
+from rlflow.errors import InputError
+from rlflow.passes.making import METHODS, search_with
+from rlflow.passes.transitions import Transitions
+
+SETTINGS = {"max_passes": 9, "width": 2, "episodes": 4, "seed": 0}
+
+
+def test_every_name_means_its_search() -> None:
+    """On "ccab": `default` removes "ab", greedy search as well, and what may grow the word empties it."""
+    transitions = Transitions(SafeToyCompiler())
+    left = {m: search_with(m, transitions, transitions.start("ccab"), **SETTINGS).facts.operations for m in METHODS}
+    assert left.pop("random") <= 4
+    assert left == {"beam": 0, "greedy": 2, "fixpoint": 0, "chain": 0, "default": 2}
+
+
+def test_an_unknown_name_is_refused() -> None:
+    transitions = Transitions(SafeToyCompiler())
+    with pytest.raises(InputError, match="there is no search 'luck' for passes: choose one of beam, greedy"):
+        search_with("luck", transitions, transitions.start("cc"), **SETTINGS)
