@@ -7,7 +7,7 @@ import pytest
 import torch
 from support.toy_compiler import SafeToyCompiler, ToyCompiler
 
-from rlflow.agents.passes.algorithms import ALGORITHMS
+from rlflow.agents.passes.algorithms import ALGORITHMS, preferences
 from rlflow.agents.passes.config import PassAgentConfig
 from rlflow.agents.passes.training import PassAgent, load, play, save, train
 from rlflow.environments.pass_ordering_env import PassOrderingConfig
@@ -64,7 +64,10 @@ def test_an_agent_is_kept_with_its_settings(algorithm: str, tmp_path: Path) -> N
     assert (again.config, again.episode, again.curve) == (agent.config, agent.episode, agent.curve)
     played = [[play(one, transitions, word, episodes=3, seed=5) for word in ("cc", "abab")] for one in (agent, again)]
     assert played[0] == played[1]
-    assert any(found.tried > 0 for found in played[0]), "it does not stop at once everywhere"
+    observed = {"counts": np.array([0, 1, 2], np.float32), "tried": np.zeros(3, np.int8), "progress": np.zeros(1)}
+    preferred = [preferences(one.model, {k: np.float32(v) for k, v in observed.items()}) for one in (agent, again)]
+    assert np.array_equal(*preferred)
+    assert len(set(preferred[0])) == 4, "it does not treat all actions alike"
 
 
 def test_an_agent_of_other_passes_is_refused(tmp_path: Path) -> None:
