@@ -57,8 +57,9 @@ Found = dict[str, dict[int, Row]]
 def study(config: DictConfig) -> None:
     settings: Any = OmegaConf.to_container(config, resolve=True)
     backend, share = settings["backend"], Share(settings["worker"], settings["workers"])
-    if backend not in settings["held_out"]:
-        raise InputError(f"{backend!r} has no families in held_out: choose one of {', '.join(settings['held_out'])}")
+    if backend not in settings["held_out"].keys() & settings["agents"].keys():
+        known = ", ".join(settings["held_out"])
+        raise InputError(f"{backend!r} has no families in held_out, or no agents: choose one of {known}")
     lasting = {name: settings[name] for name in settings.keys() - RUNNING}
     folder = checkpoint_of(f"pass_ordering_{backend}", lasting)
     compiler = Compiler(backend, folder / "transitions.sqlite")
@@ -92,7 +93,7 @@ def _cells(settings: Any, compiler: Compiler, split: Split, option_of: OptionOf)
         yield ("baselines", family), BaselineCell(compiler, sources, effort)
     for seed in settings["seeds"]:
         yield ("random", seed), ChanceCell(compiler, split.all_held_out, effort, seed)
-        for agent in settings["agents"]:
+        for agent in settings["agents"][settings["backend"]]:
             config = read_config(PassAgentConfig, option_of("pass_agent", agent))
             yield (
                 (agent, seed),

@@ -54,15 +54,3 @@ _GROWING = {
 
 SIMPLIFIERS = tuple(name for name in STANDARD if name not in _GROWING)
 """A round of passes that never make a program grow."""
-
-OPERATIONS: tuple[str, ...] = (
-    "Add", "And", "AveragePool", "BatchNormalization", "Cast", "Clip", "Concat", "ConstantOfShape", "Conv", "Cos",
-    "Div", "Dropout", "Equal", "Erf", "Exp", "Expand", "Flatten", "Gather", "Gemm", "GlobalAveragePool", "Identity",
-    "If", "LayerNormalization", "LeakyRelu", "Loop", "MatMul", "MaxPool", "Mul", "Neg", "Pad", "Pow", "Range",
-    "ReduceMean", "ReduceSum", "Relu", "Reshape", "Resize", "Shape", "Sigmoid", "Sin", "Slice", "Softmax", "Split",
-    "Sqrt", "Squeeze", "Sub", "Sum", "Tanh", "Transpose", "Unsqueeze", "Where",
-    "com.microsoft.BiasGelu", "com.microsoft.FastGelu", "com.microsoft.FusedConv", "com.microsoft.FusedGemm",
-    "com.microsoft.FusedMatMul", "com.microsoft.Gelu", "com.microsoft.QuickGelu",
-    "com.microsoft.SkipLayerNormalization",
-)  # fmt: skip
-"""Types that observations count one by one: those of the dataset, and those that passes make."""

@@ -28,26 +28,26 @@ from rlflow.passes.onnx import dataset
 from rlflow.passes.onnx.actions import (
     CONTRIB,
     CONTRIB_PIPELINES,
-    OPERATIONS,
     PIPELINES,
     SIMPLIFIERS,
     STANDARD,
     Transformation,
 )
 from rlflow.passes.onnx.facts import facts_of
-from rlflow.passes.onnx.normal_form import nodes_of, normal_form
+from rlflow.passes.onnx.normal_form import normal_form, operations_of
+from rlflow.passes.onnx.operators import OPERATIONS
 from rlflow.passes.onnx.program_key import program_key
 from rlflow.passes.onnx.quiet import quiet
 from rlflow.runtime.session import fused_model
 from rlflow.runtime.timing.latency import latency_rounds
 
-_STANDARD_DOMAINS = ("",)
-_CONTRIB_DOMAINS = ("", "com.microsoft")
+_STANDARD_DOMAINS = ("", "ai.onnx.ml")
+_CONTRIB_DOMAINS = (*_STANDARD_DOMAINS, "com.microsoft")
 _MOST_REMEMBERED = 50_000
 
 
 class _Backend:
-    """What both backends do, with the actions and domains of either."""
+    """The work of both backends, with the actions and domains of either."""
 
     def __init__(
         self,
@@ -69,8 +69,8 @@ class _Backend:
     def load(self, source: str | bytes) -> Program:
         """Read a model and bring it into normal form.
 
-        Raises `InputError` for an unknown address, a file that is no model, or a model that is not valid, that is too
-        large for one message, or whose weights are in files that are not there.
+        Raises `InputError` for an unknown address, a file that is no model, or a model that is not valid, has operators
+        that the backend does not admit, is too large for one message, or has weights in files that are not there.
         """
         with quiet():
             model = dataset.read(source)
@@ -83,7 +83,7 @@ class _Backend:
             raise InputError(f"{where} is not an ONNX model: it has no nodes or names no opset")
         try:
             with quiet():
-                return self._program(normal_form(model))
+                return self._program(normal_form(model, domains=self._domains))
         except Exception as error:
             raise InputError(f"{where} cannot be brought into normal form: {brief(error)}") from error
 
@@ -112,7 +112,7 @@ class _Backend:
 
     def compiled_operations(self, program: bytes) -> int:
         """Return how many nodes ONNX Runtime is left with when all its optimisations are on."""
-        return sum(node.op_type != "Constant" for node in nodes_of(fused_model(_model(program)).graph))
+        return sum(1 for _ in operations_of(fused_model(_model(program)).graph))
 
     def times_ms(self, programs: Sequence[bytes], *, rounds: int, runs: int, seed: int) -> Mapping[int, list[float]]:
         """Run the programs in turns on one thread, optimised by ONNX Runtime as users have it."""

@@ -1,4 +1,4 @@
-"""What is known of an ONNX program without its bytes: its key, its operations by type, and what they cost."""
+"""The facts of an ONNX program: its operations by type, and what they cost as they are written."""
 
 from __future__ import annotations
 
@@ -12,18 +12,13 @@ from rlflow.onnx_io import graph_of
 from rlflow.onnx_io.node_proto import qualified_name
 from rlflow.ops import registry
 from rlflow.passes.backend import Facts, PassCost
-from rlflow.passes.onnx.normal_form import nodes_of
-
-_TRANSCENDENTAL = registry.types_having(lambda traits: traits.inexact) | {
-    "Acos", "Acosh", "Asin", "Asinh", "Atan", "Atanh", "BiasGelu", "BiasSoftmax", "Celu", "Cos", "Cosh", "Elu", "FastGelu",
-    "LogSoftmax", "Mish", "QuickGelu", "Selu", "Sin", "Sinh", "Softplus", "Tan",
-}  # fmt: skip
-"""Operators that compute an exponential, a logarithm or an angle for every element."""
+from rlflow.passes.onnx.normal_form import operations_of
+from rlflow.passes.onnx.operators import TRANSCENDENTAL
 
 
 def facts_of(model: ModelProto, key: str) -> Facts:
     """Return the facts of a model in normal form that has this key."""
-    counts = Counter(qualified_name(node) for node in nodes_of(model.graph) if node.op_type != "Constant")
+    counts = Counter(map(qualified_name, operations_of(model.graph)))
     return Facts(key, tuple(sorted(counts.items())), cost_of(graph_of(model)))
 
 
@@ -45,6 +40,6 @@ def cost_of(graph: Graph) -> PassCost:
 
 def _transcendentals(node: Node) -> int:
     first = next(iter(node.types), None)
-    if node.op.rpartition(".")[2] not in _TRANSCENDENTAL or first is None:
+    if node.op.rpartition(".")[2] not in TRANSCENDENTAL or first is None:
         return 0
     return first.elements

@@ -54,6 +54,11 @@ def nodes_of(graph: GraphProto) -> Iterator[NodeProto]:
             yield from nodes_of(body)
 
 
+def operations_of(graph: GraphProto) -> Iterator[NodeProto]:
+    """Yield the same nodes, but for those that only hold numbers."""
+    return (node for node in nodes_of(graph) if node.op_type != "Constant")
+
+
 def bodies_of(node: NodeProto) -> Iterator[GraphProto]:
     """Yield the graphs that a node holds."""
     for attribute in node.attribute:
