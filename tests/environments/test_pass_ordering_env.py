@@ -12,7 +12,8 @@ import pytest
 from gymnasium.utils.env_checker import check_env
 from support.toy_compiler import ToyCompiler, announce
 
-from rlflow.environments import PASS_ORDERING, PassOrderingConfig, PassOrderingEnv
+from rlflow.environments import PASS_ORDERING
+from rlflow.environments.pass_ordering_env import PassOrderingConfig, PassOrderingEnv
 from rlflow.errors import InputError
 from rlflow.passes.record import replayed
 from rlflow.passes.transitions import Transitions

@@ -93,9 +93,21 @@ def _program(word: str) -> Program:
     return Program(word.encode(), Facts(blake2b(word.encode(), digest_size=8).hexdigest(), counts, cost))
 
 
-def announce(folder: Path) -> None:
-    """Write the metadata by which pip would announce this backend as `toy`, in a folder that is on the path."""
+class WrongToyCompiler(SafeToyCompiler):
+    """The same with a pass that makes the same word of every other, whatever that meant."""
+
+    def apply(self, program: bytes, name: str) -> Program:
+        return _program("a") if name == "cancel" else super().apply(program, name)
+
+
+def announce(folder: Path, *, safe: bool = False) -> None:
+    """Write the metadata by which pip would announce the backends `toy` and `wrong-toy`, in a folder on the path."""
     metadata = folder / "toy_compiler-1.0.dist-info"
     metadata.mkdir()
     (metadata / "METADATA").write_text("Metadata-Version: 2.1\nName: toy-compiler\nVersion: 1.0\n")
-    (metadata / "entry_points.txt").write_text("[rlflow.pass_backends]\ntoy = support.toy_compiler:ToyCompiler\n")
+    compiler = "SafeToyCompiler" if safe else "ToyCompiler"
+    (metadata / "entry_points.txt").write_text(
+        "[rlflow.pass_backends]\n"
+        f"toy = support.toy_compiler:{compiler}\n"
+        "wrong-toy = support.toy_compiler:WrongToyCompiler\n"
+    )

@@ -12,8 +12,6 @@ with needs("learn", "rlflow.environments"):
 
     from rlflow.environments.candidate_env import CandidateEnv as CandidateEnv
     from rlflow.environments.candidate_process import CandidateConfig as CandidateConfig
-    from rlflow.environments.pass_ordering_env import PassOrderingConfig as PassOrderingConfig
-    from rlflow.environments.pass_ordering_env import PassOrderingEnv as PassOrderingEnv
     from rlflow.environments.substitution_env import EnvironmentConfig as EnvironmentConfig
     from rlflow.environments.substitution_env import SubstitutionEnv as SubstitutionEnv
 

@@ -5,34 +5,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from support.pass_agents import SMALL, trained
 from support.toy_compiler import SafeToyCompiler, ToyCompiler
 
 from rlflow.agents.passes.algorithms import ALGORITHMS, preferences
-from rlflow.agents.passes.config import PassAgentConfig
-from rlflow.agents.passes.training import PassAgent, load, play, save, train
-from rlflow.environments.pass_ordering_env import PassOrderingConfig
+from rlflow.agents.passes.training import load, play, save
 from rlflow.errors import InputError
 from rlflow.passes import search
 from rlflow.passes.transitions import Transitions
-
-EPISODE = PassOrderingConfig(max_steps=6)
-SMALL = {"num_envs": 4, "width": 16, "total_steps": 256}
-ROLLOUTS = {"n_steps": 16}
-SETTINGS = {
-    "ppo": {**ROLLOUTS, "batch_size": 32, "n_epochs": 4},
-    "maskable_ppo": {**ROLLOUTS, "batch_size": 32, "n_epochs": 4},
-    "trpo": ROLLOUTS | {"batch_size": 32},
-    "a2c": ROLLOUTS,
-    "dqn": {"learning_starts": 32, "buffer_size": 500, "batch_size": 16},
-    "qr_dqn": {"learning_starts": 32, "buffer_size": 500, "batch_size": 16},
-}
-
-
-def trained(algorithm: str = "maskable_ppo", seed: int = 0, **settings: object) -> tuple[Transitions, PassAgent]:
-    transitions = Transitions(SafeToyCompiler())
-    chosen = {"settings": SETTINGS.get(algorithm), **SMALL, **settings}
-    config = PassAgentConfig(algorithm=algorithm, **chosen)  # type: ignore[arg-type]
-    return transitions, train(config, transitions, ["cc", "cab"], EPISODE, seed=seed)
 
 
 def test_an_agent_learns_the_way_through_a_longer_word() -> None:
@@ -79,31 +59,6 @@ def test_an_agent_of_other_passes_is_refused(tmp_path: Path) -> None:
         load(tmp_path / "nowhere", Transitions(SafeToyCompiler()))
 
 
-@pytest.mark.parametrize("algorithm", ["ppo", "maskable_ppo"])
-def test_costs_for_the_value_function_alone(algorithm: str) -> None:
-    """The policy is the same whatever the costs are, and the value is not."""
-    _, agent = trained(algorithm, cost_features="value")
-    policy = agent.model.policy
-    parts = {name: np.zeros((1, space.shape[0]), np.float32) for name, space in policy.observation_space.spaces.items()}  # type: ignore[union-attr, attr-defined]
-    logits, values = [], []
-    for percent in (20.0, 100.0):
-        tensors, _ = policy.obs_to_tensor(parts | {"cost": np.full((1, 3), percent, np.float32)})
-        with torch.no_grad():
-            logits.append(policy.get_distribution(tensors).distribution.logits)  # type: ignore[operator]
-            values.append(policy.predict_values(tensors))  # type: ignore[operator]
-    assert torch.equal(*logits)
-    assert not torch.equal(*values)
-
-
 def test_shaping_is_by_the_learners_gamma() -> None:
     _, agent = trained(potential="bytes", gamma=0.9)
     assert agent.model.get_env().get_attr("gamma") == [0.9] * SMALL["num_envs"]  # type: ignore[union-attr]
-
-
-def test_what_cannot_be_used_is_refused() -> None:
-    with pytest.raises(InputError, match="dqn has no value function beside its policy"):
-        trained("dqn", cost_features="value")
-    with pytest.raises(InputError, match="ppo cannot be made with these settings"):
-        trained("ppo", settings={"wings": 2})
-    with pytest.raises(InputError, match="there is no pass-ordering algorithm 'luck'"):
-        trained("luck", settings={})

@@ -1,4 +1,4 @@
-"""Networks of dense layers: a plain one, one on eight-bit integers, embeddings, a mixture of experts, a graph network."""
+"""Networks of dense layers: plain, on eight-bit integers, embeddings, a mixture of experts, a graph network."""
 
 from __future__ import annotations
 

@@ -35,7 +35,8 @@ def require_jax() -> None:
     missing = [module for module in ("jax", "jaxlib") if find_spec(module) is None]
     if missing:
         verb = "are" if len(missing) > 1 else "is"
-        raise MissingExtraError(f"rlflow.passes.xla needs {' and '.join(missing)}, which {verb} not installed: {_ADVICE}")
+        named = " and ".join(missing)
+        raise MissingExtraError(f"rlflow.passes.xla needs {named}, which {verb} not installed: {_ADVICE}")
 
 
 @cache
