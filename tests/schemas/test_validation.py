@@ -96,6 +96,9 @@ def test_only_these_keys_are_optional(documents, name):
         "generate_rules": {"bert"},
         "headroom": {"analytic", "gpu", "greedy", "equality_saturation", "10", "100"},
         "paper": {"improvement_percent", "optimisation_s", "return_percent", "fuse two products"},
+        "pass_ordering": {"default", "fixpoint", "ppo", "run_time_ratio", "families"},
+        "pass_ordering_graphs": {"gpt2/step", "default", "fixpoint", "start", "ppo", "training_hits"}
+        | {"0", "1", "training_misses"},
         "policy": {"bert_one", "vit_held_out", "share", "trained", "held_out", *POLICY_READING},
         "sample_efficiency": {"t5_last_token_two_layers", "gpt2_last_token_two_layers"},
         "learned": {"rlflow", "improvement_percent_500", "improvement_percent_500_ci95", "gap_closed_500"},

@@ -44,6 +44,8 @@ WRITERS = {name: [f"pipelines/{name}.py"] for name in schemas.names() if name in
     "learned_unseen": ["pipelines/learned.py"],
     "optimise": ["src/rlflow/optimise", "src/rlflow/cost/effort.py"],
     "paper": ["pipelines/paper", "src/rlflow/evaluation/paper"],
+    "pass_ordering": ["src/rlflow/evaluation/pass_ordering"],
+    "pass_ordering_graphs": ["pipelines/pass_ordering", "src/rlflow/evaluation/pass_ordering"],
     "policy": ["pipelines/policy", "src/rlflow/evaluation/policy_sheet.py"],
     "prices": ["pipelines/prices.py", "src/rlflow/evaluation/region_sheet.py"],
     "price_model": [

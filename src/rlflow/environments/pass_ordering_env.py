@@ -118,7 +118,7 @@ class PassOrderingEnv(gymnasium.Env[Observation, int]):
 
     @property
     def start_facts(self) -> Facts:
-        """Those of the program that the episode began with."""
+        """The facts of the program that the episode began with."""
         _ = self._now
         return self._visited[0].facts
 

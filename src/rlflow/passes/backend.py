@@ -28,7 +28,7 @@ class PassError(RLFlowError):
 
 @dataclass(frozen=True)
 class PassCost:
-    """What cost analysis tells of a program: floating-point operations, transcendental ones, and bytes accessed."""
+    """The cost analysis of a program: floating-point operations, transcendental ones, and bytes accessed."""
 
     flops: float
     transcendentals: float
@@ -37,7 +37,7 @@ class PassCost:
 
 @dataclass(frozen=True)
 class Facts:
-    """What is known of a program without its bytes.
+    """The facts that are known of a program without its bytes.
 
     key: a hash that is the same in every process for programs that differ in names alone. counts: operations by type,
     sorted by type, without parameters, constants and what only passes values on.
@@ -71,7 +71,7 @@ class Source:
 
 @dataclass(frozen=True)
 class Catalogue:
-    """What a backend has to choose from.
+    """The passes, pipelines and operations that a backend knows.
 
     passes: the actions, in the order of their indices. pipelines: ready-made sequences of the compiler and of its
     libraries, which `apply` knows by name as well, but which are no actions. default: the pipeline that results are
@@ -120,7 +120,7 @@ class PassBackend(Protocol):
         ...
 
     def compiled_operations(self, program: bytes) -> int:
-        """How many operations are left when the program is compiled to be run."""
+        """The number of operations that are left when the program is compiled to be run."""
         ...
 
     def times_ms(self, programs: Sequence[bytes], *, rounds: int, runs: int, seed: int) -> Mapping[int, list[float]]:

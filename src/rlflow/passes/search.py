@@ -108,7 +108,7 @@ def _passes(transitions: Transitions) -> tuple[str, ...]:
 
 
 def _options(transitions: Transitions, found: Found) -> list[Found]:
-    """What the passes make of a program, in their order, without those that change nothing."""
+    """The programs that passes make of one, in their order, without those that change nothing."""
     steps = [(name, transitions.step(found.facts.key, name)) for name in _passes(transitions)]
     return [Found(outcome.facts, (*found.passes, name)) for name, outcome in steps if outcome.changed]
 

@@ -105,7 +105,7 @@ class Transitions:
         return frozenset(name for (name,) in rows)
 
     def facts(self, key: str) -> Facts:
-        """What is known of a program that was met."""
+        """The facts of a program that was met."""
         if key not in self._facts:
             row = self._file.execute("select counts, cost from programs where key = ?", (key,)).fetchone()
             if row is None:

@@ -101,7 +101,7 @@ class WorkerBackend:
         return self._call("graph", program)
 
     def check(self, original: bytes, program: bytes, *, seed: int) -> str:
-        """In what outputs differ, or ""."""
+        """The difference between the outputs of two programs, or ""."""
         return self._call("check", original, program, seed=seed)
 
     def compiled_operations(self, program: bytes) -> int:

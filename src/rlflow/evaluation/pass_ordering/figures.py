@@ -48,7 +48,7 @@ def over_percent(start: Sequence[int], found: Sequence[int], reference: Sequence
 
 
 def count_ratio_percent(found: Sequence[int], reference: Sequence[int]) -> float:
-    """How many more operations the reference leaves than was found, over graphs."""
+    """The percentage by which the reference leaves more operations than was found, over graphs."""
     return 100.0 * (_geomean([d / c for c, d in zip(found, reference, strict=True)]) - 1.0)
 
 
@@ -71,7 +71,7 @@ def _figures(rows: Rows, entrant: str, sources: Sequence[str]) -> dict[str, Any]
 
 
 def _run_time_ratio(entrant: str, times: Times, sources: Sequence[str]) -> float | None:
-    """How many times as fast as the default pipeline's the programs of the first seed run; None if not all were run."""
+    """The speed of the first seed's programs against the default pipeline's; None if not all were run."""
     if not all({entrant, "default"} <= times.get(source, {}).keys() for source in sources):
         return None
     return _geomean([times[source]["default"] / times[source][entrant] for source in sources])

@@ -1,4 +1,4 @@
-"""What one entrant, an agent of one seed or a baseline, has found on the held-out graphs, as JSON.
+"""The outcomes of one entrant, an agent of one seed or a baseline, on the held-out graphs, as JSON.
 
 row = Row({"gpt2/step": Outcome(operations=608, tried=24, passes=("algsimp", "cse"))})
 Row.from_json(row.to_json()) == row
@@ -27,7 +27,7 @@ class Outcome:
 
     @classmethod
     def of(cls, found: Found, difference: str = "") -> Outcome:
-        """From what a search has found."""
+        """Make one of the find of a search."""
         return cls(found.facts.operations, found.tried, found.passes, difference)
 
 
@@ -49,7 +49,7 @@ class Row:
 
     @classmethod
     def from_json(cls, written: Mapping[str, Any]) -> Row:
-        """From what `to_json` returned, by way of JSON."""
+        """Read what `to_json` returned, by way of JSON."""
         outcomes = {
             source: Outcome(**{**outcome, "passes": tuple(outcome["passes"])})
             for source, outcome in written["outcomes"].items()

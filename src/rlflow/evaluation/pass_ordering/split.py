@@ -1,4 +1,4 @@
-"""Which programs of a dataset are trained on and which are held out, by family.
+"""The division of a dataset into programs to train on and held-out ones, by family.
 
     split = split_of(backend.sources(), ["gpt2"], training_graphs=60, held_out_graphs=8)
 
@@ -47,6 +47,6 @@ def split_of(
 
 
 def _evenly(names: Sequence[str], wanted: int) -> tuple[str, ...]:
-    """So many names at equal distances, or all if there are no more."""
+    """Choose so many names at equal distances, or all if there are no more."""
     count = min(wanted, len(names))
     return tuple(names[number * len(names) // count] for number in range(count))

@@ -39,7 +39,7 @@ _REMEMBERED = 64
 
 
 def _switched_off() -> dict[str, str]:
-    """What is off for each action and pipeline."""
+    """The lists of what is off for each action and pipeline."""
     off = {action: disabled_for((action,)) for action in ACTIONS}
     off[DEFAULT] = disabled_for(ACTIONS, pipelines=(AFTER_SCATTER,))
     off[SIMPLIFY] = disabled_for(SIMPLIFIERS)

@@ -98,6 +98,10 @@ _MEMBERS: Mapping[str, tuple[str, ...]] = {
 _NESTED: Mapping[str, str] = dict.fromkeys(("reduce-decomposer", "broadcast_canonicalizer"), NORMALIZATION)
 """Actions of a nested pipeline that is switched off for all others."""
 
+_NARROW_TYPES = (
+    *("bf16", "f4e2m1fn", "f8e3m4", "f8e4m3", "f8e4m3b11fnuz", "f8e4m3fn", "f8e4m3fnuz", "f8e5m2", "f8e5m2fnuz"),
+    *("f8e8m0fnu", "s4", "u4"),
+)
 _NEVER = (
     "all-reduce-promotion",
     "all_to_all_decomposer",
@@ -114,7 +118,7 @@ _NEVER = (
     "dot-library-rewriter",
     "dynamic_padder",
     "eigh_expander",
-    "float-normalization-bf16",
+    *(f"float-normalization-{kind}" for kind in _NARROW_TYPES),
     "fusion",
     "fusion-wrapper",
     "layout-assignment",

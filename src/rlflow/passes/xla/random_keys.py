@@ -31,5 +31,5 @@ def dropped(values: Any, key: Any) -> Any:
 
 
 def keys_for(key: Any, count: int) -> list[Any]:
-    """So many keys of their own, none if there is no key."""
+    """Return so many keys of their own, none if there is no key."""
     return [None] * count if key is None else list(jax.random.split(key, count))

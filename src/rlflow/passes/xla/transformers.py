@@ -12,7 +12,8 @@ from rlflow.passes.xla.lowering import Model, Parameters, cross_entropy, tensor
 from rlflow.passes.xla.random_keys import dropped, key_of, key_type, keys_for
 
 _GENERATOR = "rbg"
-_CLASSES = 2
+_CLASSES = 8
+_SEGMENTS = 8  # no table has fewer rows than the indices that are drawn for programs reach
 _MASKED = -1e9
 
 
@@ -63,7 +64,7 @@ def bert(
     types |= {
         "tokens": tensor(vocabulary, width),
         "positions": tensor(sequence, width),
-        "segments": tensor(2, width),
+        "segments": tensor(_SEGMENTS, width),
         "pooler": tensor(width, width),
         "pooler_bias": tensor(width),
         "classes": tensor(width, _CLASSES),
