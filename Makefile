@@ -21,7 +21,7 @@ OLD_PROCESSOR = NPY_DISABLE_CPU_FEATURES="$$(python -c '$(FEATURES)')" OPENBLAS_
 	ATEN_CPU_CAPABILITY=default MKL_ENABLE_INSTRUCTIONS=SSE4_2 ONEDNN_MAX_CPU_ISA=SSE41
 NUMERIC_TESTS := $(addprefix tests/,agents equivalence ir nn onnx_io ops rules trajectory world_model zoo)
 
-.PHONY: help setup services repro findings verify-repro test test-other-processor test-slow test-rules test-studies fuzz conformance lint check check-results smoke experiments seeds headroom headroom-latency rules trajectories bench big-model ui clean timing-study prices budgets cost-accuracy price-model price-search repro-study exports speedups policy sample-efficiency learned learned-planned learned-priced learned-delivered reward-study paper paper-full paper-page
+.PHONY: help setup services repro findings verify-repro test test-other-processor test-slow test-rules test-studies fuzz conformance lint check check-results smoke experiments seeds headroom headroom-latency rules trajectories bench big-model ui clean timing-study prices budgets cost-accuracy price-model price-search repro-study exports speedups policy sample-efficiency learned learned-planned learned-priced learned-delivered reward-study paper paper-full paper-page pass-ordering pass-walks
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-21s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -146,6 +146,12 @@ paper-full: setup ## one part of that at the papers' size, to data/results/paper
 
 paper-page: setup ## docs/results.md anew, from the figures in data/results
 	python pipelines/paper/page.py
+
+pass-ordering: setup ## agents that order compiler passes beside baselines, to data/results/pass_ordering; resumable
+	dvc repro pipelines/pass_ordering/dvc.yaml
+
+pass-walks: setup ## 10,000 random passes of each compiler: outputs, processes, memory, steps a second, to data/results/bench
+	OMP_NUM_THREADS=1 python benchmarks/pass_walks.py
 
 reward-study: setup ## estimated beside measured rewards: latency found, training time, noise, on a quiet machine
 	OMP_NUM_THREADS=1 python pipelines/reward_study.py

@@ -9,11 +9,13 @@ import pytest
 
 from rlflow.cost.models import COST_MODELS
 from rlflow.optimise.methods import METHODS
+from rlflow.passes.backends import BACKENDS
 from rlflow.tracking.declaration import read_declaration, stage_names
 from rlflow.zoo.registry import BUILDERS
 
 ROOT = Path(__file__).parents[2]
-POLICY, PAPER = ROOT / "pipelines/policy", ROOT / "pipelines/paper"
+POLICY = ROOT / "pipelines/policy"
+FOLDERS = [ROOT / "pipelines" / name for name in ("policy", "paper", "pass_ordering")]
 
 
 def script_of(stage: str, folder: Path) -> Path:
@@ -24,7 +26,7 @@ def script_of(stage: str, folder: Path) -> Path:
 DECLARED = stage_names(ROOT)
 STAGES = tuple(name for name in DECLARED if script_of(name, ROOT / "pipelines").exists())
 SCRIPTS = {name: (ROOT, script_of(name, ROOT / "pipelines")) for name in STAGES} | {
-    name: (folder, script_of(name, folder)) for folder in (POLICY, PAPER) for name in stage_names(folder)
+    name: (folder, script_of(name, folder)) for folder in FOLDERS for name in stage_names(folder)
 }
 """Of each stage the folder of its dvc.yaml, and its script."""
 WATCHING = (
@@ -44,6 +46,7 @@ WATCHING = (
 REGISTRIES = {
     "rlflow.cost.models": COST_MODELS,
     "rlflow.optimise.methods": METHODS,
+    "rlflow.passes.backends": BACKENDS,
     "rlflow.zoo.registry": BUILDERS,
 }
 """What they name they import, when it is chosen."""
