@@ -1,6 +1,6 @@
-"""Make the figures of pass ordering from what everybody has found on each graph.
+"""Make the figures of pass ordering from what everybody has found on each graph, and the page that shows them.
 
-    python pipelines/pass_ordering/metrics.py                 data/results/pass_ordering/metrics.json
+    python pipelines/pass_ordering/metrics.py       data/results/pass_ordering/metrics.json and docs/pass_ordering.md
 
 Reads data/results/pass_ordering/BACKEND.json of every backend that has been studied (study.py).
 """
@@ -8,20 +8,18 @@ Reads data/results/pass_ordering/BACKEND.json of every backend that has been stu
 from pathlib import Path
 from typing import Any
 
+from rlflow.atomic_file import written_whole
 from rlflow.evaluation.pass_ordering.figures import summary
+from rlflow.evaluation.pass_ordering.page import page
 from rlflow.evaluation.pass_ordering.rows import Row
 from rlflow.evaluation.results import read_results, write_results
 
-RESULTS = Path("data/results/pass_ordering")
+ROOT = Path(__file__).parents[2]
+RESULTS = "data/results/pass_ordering"
 
 
-def metrics() -> None:
-    """Write the figures of all backends."""
-    documents = [read_results(path) for path in sorted(RESULTS.glob("*.json")) if path.name != "metrics.json"]
-    write_results(RESULTS / "metrics.json", {document["backend"]: _of_one(document) for document in documents})
-
-
-def _of_one(document: Any) -> dict[str, Any]:
+def figures_of(document: Any) -> dict[str, Any]:
+    """The figures of one backend."""
     rows = {
         entrant: {int(seed): Row.from_json(row) for seed, row in seeds.items()}
         for entrant, seeds in document["entrants"].items()
@@ -29,5 +27,20 @@ def _of_one(document: Any) -> dict[str, Any]:
     return summary(rows, document["times_ms"], document["held_out"])
 
 
+def written(root: Path) -> tuple[dict[str, Any], str]:
+    """The figures and the page by what a checkout has found."""
+    files = [path for path in sorted((root / RESULTS).glob("*.json")) if path.name != "metrics.json"]
+    documents = {path.stem: read_results(path) for path in files}
+    metrics = {name: figures_of(document) for name, document in documents.items()}
+    return metrics, page(metrics, documents)
+
+
+def main() -> None:
+    metrics, text = written(ROOT)
+    write_results(ROOT / RESULTS / "metrics.json", metrics)
+    with written_whole(ROOT / "docs/pass_ordering.md") as draft:
+        draft.write_text(text)
+
+
 if __name__ == "__main__":
-    metrics()
+    main()

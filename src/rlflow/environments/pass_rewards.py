@@ -44,12 +44,12 @@ class PassReward:
     _known: dict[tuple[str, str], float] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        if self.name not in _FUNCTIONS:
-            raise InputError(f"there is no pass-ordering reward {self.name!r}: choose one of {', '.join(_FUNCTIONS)}")
+        if self.name not in REWARDS:
+            raise InputError(f"there is no pass-ordering reward {self.name!r}: choose one of {', '.join(REWARDS)}")
 
     def __call__(self, step: PassTransition) -> float:
         """The reward of a step. `PassError` if the compiler fails to compile or to time a program."""
-        return _FUNCTIONS[self.name](self, step)
+        return REWARDS[self.name](self, step)
 
     def best_baseline(self, start: Facts) -> float:
         """The fewest operations of the default pipeline and of the simplifiers' fixpoint."""
@@ -129,7 +129,7 @@ def _percent(before: float, after: float, start: float) -> float:
     return 100.0 * (before - after) / start if start else 0.0
 
 
-_FUNCTIONS: Mapping[str, Callable[[PassReward, PassTransition], float]] = {
+REWARDS: Mapping[str, Callable[[PassReward, PassTransition], float]] = {
     "operations": operations,
     "delta": delta,
     "of_baseline": of_baseline,

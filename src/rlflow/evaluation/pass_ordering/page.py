@@ -1,0 +1,206 @@
+"""The page docs/pass_ordering.md: what a state, an action and a reward are, and what was found by whom.
+
+    page(read_results(Path("data/results/pass_ordering/metrics.json")), documents)
+
+The tables of observations, rewards and algorithms are made from the code that they describe, so that a new name cannot
+be missing; figures are those of the committed files.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from rlflow.agents.passes.algorithms import ALGORITHMS
+from rlflow.environments.pass_rewards import REWARDS
+from rlflow.environments.shaping import POTENTIALS
+from rlflow.evaluation.paper.told import markdown_table, with_interval
+
+OBSERVED: Mapping[str, str] = {
+    "counts": "(K + 1,) operations by type, as many types as the compiler's catalogue names and all others together",
+    "cost": "(3,) FLOPs, transcendental operations and bytes accessed by cost analysis, in percent of the start",
+    "tried": "(A,) the passes that were tried on this very program in this episode and left it as it is",
+    "progress": "(1,) the share of the horizon that is over",
+}
+PAPER_PERCENT = {"GPT-2": 13.3, "GPT-2, BERT and ResNet": 10.4}
+"""Improvements over the default passes that the paper prints, of PPO and of PPO with shaping."""
+_BASELINES = ("default", "fixpoint", "chain", "greedy", "beam", "random")
+
+
+def page(metrics: Mapping[str, Any], documents: Mapping[str, Any]) -> str:
+    """The whole page. documents: what was found on each graph, by backend."""
+    results = "\n".join(_backend(name, metrics[name], documents[name]) for name in metrics)
+    return _INTRODUCTION.format(
+        observations=_listed(OBSERVED),
+        rewards=_listed({name: _first_line(function) for name, function in REWARDS.items()}),
+        potentials=_listed({name: _first_line(function) for name, function in POTENTIALS.items()}),
+        algorithms=", ".join(f"`{name}`" for name in ALGORITHMS),
+        results=results,
+    )
+
+
+def _backend(name: str, entrants: Mapping[str, Any], document: Mapping[str, Any]) -> str:
+    families = ", ".join(f"{family} ({len(sources)})" for family, sources in document["held_out"].items())
+    agents = [entrant for entrant in entrants if len(entrants[entrant]["seeds"]) > 1 and entrant != "random"]
+    baselines = [entrant for entrant in entrants if entrant not in agents]
+    ordered = [*(b for b in _BASELINES if b in baselines), *(b for b in baselines if b not in _BASELINES), *agents]
+    first = entrants[ordered[0]]
+    return f"""## {name}: {first["graphs"]} held-out graphs
+
+Held out: {families}. Trained on {len(document["training"])} graphs of other families.
+
+{markdown_table(_HEAD, [_row(entrant, entrants[entrant]) for entrant in ordered])}
+{_read(entrants, agents, first)}
+
+The count ratio against the fixpoint, family by family:
+
+{markdown_table(["", *document["held_out"]], [_by_family(entrant, entrants[entrant]) for entrant in ordered])}
+{_wins(document, agents)}
+"""
+
+
+_HEAD = (
+    "",
+    "removed, over default %",
+    "left, default over this %",
+    "removed, over fixpoint %",
+    "left, fixpoint over this %",
+    "passes run",
+    "run time, default over this",
+)
+
+
+def _row(entrant: str, figures: Mapping[str, Any]) -> list[str]:
+    names = ("over_default_percent", "count_ratio_percent", "over_fixpoint_percent", "fixpoint_count_ratio_percent")
+    ratio = figures["run_time_ratio"]
+    return [
+        entrant,
+        *(_told(figures[name]) for name in names),
+        _told(figures["passes_run"], 0),
+        "" if ratio is None else f"{ratio:.3f}",
+    ]
+
+
+def _by_family(entrant: str, figures: Mapping[str, Any]) -> list[str]:
+    return [entrant, *(_told(family["fixpoint_count_ratio_percent"]) for family in figures["families"].values())]
+
+
+def _told(figure: Mapping[str, Any] | None, digits: int = 2) -> str:
+    if figure is None:
+        return ""
+    return with_interval(figure, digits) if len(figure["values"]) > 1 else f"{figure['value']:.{digits}f}"
+
+
+def _read(entrants: Mapping[str, Any], agents: Sequence[str], first: Mapping[str, Any]) -> str:
+    """Say what the table shows: the best agent beside the paper's figures, the fixpoint and the best search."""
+    best = max(agents, key=lambda agent: entrants[agent]["fixpoint_count_ratio_percent"]["value"])
+    over, left = entrants[best]["over_default_percent"], entrants[best]["fixpoint_count_ratio_percent"]
+    beam, chain = (entrants[name]["fixpoint_count_ratio_percent"]["value"] for name in ("beam", "chain"))
+    reference = max(beam, 0.0, chain)
+    verdict = "at least the best of them" if left["value"] >= reference else "behind the best of them"
+    paper = " and ".join(f"{percent} % ({graphs})" for graphs, percent in PAPER_PERCENT.items())
+    wrong = sum(figures["wrong_outputs"] for figures in entrants.values())
+    return f"""On {first["apart"]} of the graphs the default pipeline removes nothing; the first column leaves them out.
+By the paper's measure the best agent, {best}, is {_told(over)} % ahead of the default; the paper prints {paper}. By
+what is left it is at {_told(left)} % against the fixpoint, beam search at {beam:.2f} % and the chain at {chain:.2f} %: it is
+{verdict}. {wrong} of all programs compute something else than the original."""
+
+
+def _wins(document: Mapping[str, Any], agents: Sequence[str]) -> str:
+    """The graphs one by one, as in the paper's Figure 3: where an agent is as good as the default, and the most."""
+    entrants = document["entrants"]
+    sources = [source for names in document["held_out"].values() for source in names]
+    default, start = (entrants[name]["0"]["outcomes"] for name in ("default", "start"))
+    rows = []
+    for agent in agents:
+        seeds = list(entrants[agent].values())
+        left = {s: sorted(row["outcomes"][s]["operations"] for row in seeds)[len(seeds) // 2] for s in sources}
+        as_good = sum(left[s] <= default[s]["operations"] for s in sources)
+        most = max(sources, key=lambda s: default[s]["operations"] / left[s])
+        rows.append(
+            [
+                agent,
+                f"{as_good} of {len(sources)}",
+                f"`{most}`: {start[most]['operations']} at the start, {default[most]['operations']} after the default, "
+                f"{left[most]} after the agent",
+            ]
+        )
+    table = markdown_table(["", "as good as the default on", "most"], rows)
+    return f"Graph by graph, as in the paper's Figure 3 (the median over seeds):\n\n{table}"
+
+
+def _listed(meanings: Mapping[str, str]) -> str:
+    return markdown_table(["name", "meaning"], [[f"`{name}`", meaning] for name, meaning in meanings.items()]).rstrip()
+
+
+def _first_line(function: Any) -> str:
+    return (function.__doc__ or "").strip().partition("\n")[0]
+
+
+_INTRODUCTION = """# Pass ordering
+
+The other seed of this project: compilers run whole-graph passes in an order that somebody fixed once, and an agent may
+choose a better one for each graph (*Target-independent XLA optimization using Reinforcement Learning*). Here it is an
+environment over real compilers, ONNX's public tools and XLA. This page is written by
+`python pipelines/pass_ordering/metrics.py` from the code and from `data/results/pass_ordering`, and a test compares.
+
+```python
+import gymnasium
+
+env = gymnasium.make("rlflow.environments:rlflow/PassOrdering-v0", backend="onnx", sources=["model.onnx"])
+observation, info = env.reset(seed=0)
+observation, reward, terminated, truncated, info = env.step(0)
+```
+
+```
+rlflow passes list --backend xla                      the passes and pipelines of a compiler
+rlflow passes search model.onnx -o fewer.onnx         beam, greedy, random search; a record that replays
+make pass-ordering                                    all that stands below
+```
+
+| backend | programs | passes |
+| :-- | :-- | :-- |
+| `onnx` | ONNX models | of onnxoptimizer, onnx-ir, onnxscript, onnxslim and ONNX Runtime; standard operators only |
+| `onnx-contrib` | ONNX models | and those that need operators of ONNX Runtime |
+| `xla` | StableHLO | of XLA's pipeline for the CPU, one by one: `pip install 'rlflow[xla]'` |
+| `xla-onnx` | ONNX models as StableHLO | the same: `pip install 'rlflow[xla-onnx]'` |
+
+A backend of your own is a class with the methods of `rlflow.passes.backend.PassBackend`, announced as an entry point of
+the group `rlflow.pass_backends`. The compiler runs in a process of its own: a pass that fails, aborts the process or
+never ends leaves the program as it is, `info["error"]` says why, and the episode goes on. What a pass makes of a
+program is asked once (`cache=FILE` keeps it for other environments).
+
+## State
+
+A state is a program. It is observed by these parts, which `observation=` chooses among; `env.graph()` is the program as
+a graph of `rlflow.ir`, for the encoders of `rlflow.representation`.
+
+{observations}
+
+## Action
+
+A pass by its index, and A, which stops. `action_masks()` leaves out what was tried on this program in this episode and
+changed nothing; it does not depend on other episodes, so that an episode repeats. `env.fork()` is another environment
+in the same state, and `env.undo()` goes back one pass; neither runs anything.
+
+## Reward
+
+{rewards}
+
+`rlflow.environments.shaping.PotentialShaping` adds gamma Phi(s') - Phi(s), with the learner's gamma and 0 after the
+end, which leaves the best policy the best one; the potentials:
+
+{potentials}
+
+## Agents
+
+{algorithms}: Stable-Baselines3's and sb3-contrib's, each an option of `conf/pass_agent`. `ppo_shaped` and
+`ppo_value_features` are the paper's two enhancements. An agent plays one episode by its first choices and others by
+chance, and what it has found is the best program of all, as of any search.
+
+Two measures, over graphs of families that no agent was trained on: the paper's, by how much more operations are removed
+than the reference removes, and the operations that are left, the reference's over these. The *default* is the
+compiler's own pipeline, the *fixpoint* a round of simplifiers again and again, the *chain* the best public order of
+whole libraries. Medians over seeds with 95 % intervals. Run times are of the first seed's programs.
+
+{results}"""

@@ -1,0 +1,43 @@
+"""The page of pass ordering describes the code that there is, and says what its figures say."""
+
+import json
+from pathlib import Path
+
+from rlflow.environments.pass_ordering_env import OBSERVATIONS
+from rlflow.environments.pass_rewards import REWARDS
+from rlflow.environments.shaping import POTENTIALS
+from rlflow.evaluation.pass_ordering.figures import summary
+from rlflow.evaluation.pass_ordering.page import OBSERVED, page
+from rlflow.evaluation.pass_ordering.rows import Outcome, Row
+
+DOCUMENT = Path(__file__).parents[2] / "support/documents/pass_ordering_graphs.json"
+
+
+def row(operations: int) -> Row:
+    return Row({"gpt2/step": Outcome(operations, 24)})
+
+
+def written(agent: int, beam: int) -> str:
+    """The page where the default leaves 690 operations of 764, and the fixpoint and the chain 608."""
+    document = json.loads(DOCUMENT.read_text())
+    left = {"start": [764], "default": [690], "fixpoint": [608], "chain": [608], "beam": [beam], "ppo": [agent, agent]}
+    rows = {name: dict(enumerate(map(row, each))) for name, each in left.items()}
+    document["entrants"] = {name: {str(s): r.to_json() for s, r in each.items()} for name, each in rows.items()}
+    return page({"xla": summary(rows, {}, document["held_out"])}, {"xla": document})
+
+
+def test_everything_that_can_be_chosen_is_described() -> None:
+    assert tuple(OBSERVED) == OBSERVATIONS
+    text = written(608, 608)
+    for name in (*OBSERVATIONS, *REWARDS, *POTENTIALS):
+        assert f"| `{name}` |" in text
+
+
+def test_the_verdict_follows_from_the_figures() -> None:
+    assert "it is\nat least the best of them" in written(608, 608)
+    assert "it is\nbehind the best of them" in written(609, 608)
+    assert "it is\nbehind the best of them" in written(608, 600)
+    assert "is 110.81 [110.81, 110.81] % ahead of the default" in written(608, 608), "156 removed instead of 74"
+    assert "| ppo | 1 of 1 | `gpt2/step`: 764 at the start, 690 after the default, 608 after the agent |" in written(
+        608, 608
+    )
