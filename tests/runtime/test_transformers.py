@@ -74,6 +74,11 @@ GRAPHS: dict[str, tuple[str, set[str]]] = {
     "ExpandElimination": (BEHIND + "a = Expand(p, ones) y = Relu(a) }", {"Neg", "Relu"}),
     "FastGeluFusion": ("float[2,4] x) => (float[2,4] y) { " + TANH_GELU, {"Neg", "FastGelu"}),
     "NoopElimination": (BEHIND + "a = Mul(p, one) y = Relu(a) }", {"Neg", "Relu"}),
+    "SimplifiedLayerNormFusion": (
+        BEHIND + "q = Pow(p, two) m = ReduceMean <axes = [-1]> (q) a = Add(m, small) r = Sqrt(a) d = Div(p, r) "
+        "y = Mul(d, row) }",
+        {"Neg", "SimplifiedLayerNormalization"},
+    ),
     "TransposeOptimizer": (
         "float[2,4] x) => (float[2,4] y) "
         "{ a = Transpose <perm = [1, 0]> (x) b = Relu(a) y = Transpose <perm = [1, 0]> (b) }",

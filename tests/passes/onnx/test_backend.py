@@ -105,6 +105,15 @@ def test_contrib_operators_come_from_the_contrib_backend_alone() -> None:
         standard.apply(program.payload, "ort_extended")
 
 
+def test_a_model_of_contrib_operators_is_refused_where_they_are_not_admitted() -> None:
+    contrib = OnnxContribBackend()
+    payload = contrib.apply(contrib.load(BERT).payload, "onnxruntime:GeluFusionL2").payload
+
+    assert contrib.load(payload).facts.operations > 0
+    with pytest.raises(InputError, match=r"operators of com\.microsoft"):
+        OnnxBackend().load(payload)
+
+
 def test_a_library_that_fails_is_a_pass_error(standard: OnnxBackend) -> None:
     """An operator that there is not."""
     broken = parser.parse_model(

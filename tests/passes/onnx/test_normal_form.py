@@ -131,6 +131,22 @@ def test_a_foreign_domain_is_refused_where_it_is_not_allowed() -> None:
     assert normal_form(parser.parse_model(text), domains=("", "com.microsoft")).graph.node[0].op_type == "Gelu"
 
 
+def test_an_operator_that_only_onnx_runtime_knows_counts_as_its_own() -> None:
+    """It stands in ONNX's domain, and what comes after it is checked all the same."""
+    text = """
+        <ir_version: 8, opset_import: ["" : 17]>
+        g (float[2,3] x, float[3] w) => (float[2,3] y) { a = SimplifiedLayerNormalization(x, w) y = Relu(a) }
+    """
+
+    with pytest.raises(ValueError, match=r"operators of com\.microsoft"):
+        normal_form(parser.parse_model(text), domains=("",))
+    normal = normal_form(parser.parse_model(text))
+    assert normal.graph.node[0].op_type == "SimplifiedLayerNormalization"
+    assert normal.graph.node[0].domain == ""
+    with pytest.raises(onnx.checker.ValidationError):
+        normal_form(parser.parse_model(text.replace("Relu(a)", "Relu(b)")))
+
+
 def test_types_that_contradict_each_other_are_refused() -> None:
     """A sum of two and of three numbers: the checker alone would let it pass."""
     model = helper.make_model(

@@ -21,6 +21,9 @@ from rlflow.onnx_io.node_proto import ONNX_DOMAINS, constant_tensor
 
 IR_VERSION = 10
 """The last one that all five libraries and ONNX Runtime read and write."""
+_CONTRIB = "com.microsoft"
+_MISPLACED = {"SimplifiedLayerNormalization"}
+"""Operators of ONNX Runtime that it writes as if they were ONNX's own, which knows nothing of them."""
 
 
 def normal_form(
@@ -41,9 +44,7 @@ def normal_form(
     if interface_of is not None:
         _restore_interface(model.graph, interface_of.graph)
     _forget_types_of_nothing(model.graph)
-    model = onnx.shape_inference.infer_shapes(model, strict_mode=True, data_prop=True)
-    onnx.checker.check_model(model)
-    return model
+    return _verified(model)
 
 
 def nodes_of(graph: GraphProto) -> Iterator[NodeProto]:
@@ -68,8 +69,25 @@ def bodies_of(node: NodeProto) -> Iterator[GraphProto]:
 
 
 def domain_of(node: NodeProto) -> str:
-    """Return a node's domain, "" for ONNX's own, which has two names."""
+    """Return the domain that a node's operator belongs to, "" for ONNX's own, which has two names."""
+    if node.op_type in _MISPLACED:
+        return _CONTRIB
     return "" if node.domain in ONNX_DOMAINS else node.domain
+
+
+def _verified(model: ModelProto) -> ModelProto:
+    """Return the model with all types declared; raise what onnx raises if it is not valid."""
+    for node in _misplaced(model):
+        node.domain = _CONTRIB  # or nothing would be checked, as onnx gives up at operators that are not in its domain
+    model = onnx.shape_inference.infer_shapes(model, strict_mode=True, data_prop=True)
+    onnx.checker.check_model(model)
+    for node in _misplaced(model):
+        node.domain = ""
+    return model
+
+
+def _misplaced(model: ModelProto) -> list[NodeProto]:
+    return [node for node in nodes_of(model.graph) if node.op_type in _MISPLACED]
 
 
 def _plain(graph: GraphProto) -> None:
@@ -113,8 +131,8 @@ def _keep_used_opsets(model: ModelProto, allowed: Collection[str] | None) -> Non
     for opset in model.opset_import:
         versions.setdefault("" if opset.domain in ONNX_DOMAINS else opset.domain, opset.version)
     del model.opset_import[:]
-    for domain in sorted(used & set(versions)):
-        model.opset_import.add(domain=domain, version=versions[domain])
+    for domain in sorted(used & {*versions, _CONTRIB}):
+        model.opset_import.add(domain=domain, version=versions.get(domain, 1))
 
 
 def _weights_are_no_inputs(graph: GraphProto) -> None:

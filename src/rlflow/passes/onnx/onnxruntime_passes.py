@@ -38,6 +38,7 @@ _EXTENDED = (
     "MatMulScaleFusion",
     "MatmulTransposeFusion",
     "QuickGeluFusion",
+    "SimplifiedLayerNormFusion",
     "SkipLayerNormFusion",
 )
 

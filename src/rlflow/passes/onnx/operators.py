@@ -18,6 +18,7 @@ OPERATIONS: tuple[str, ...] = (
     "Sqrt", "Squeeze", "Sub", "Sum", "Tanh", "Transpose", "Unsqueeze", "Where",
     "com.microsoft.BiasGelu", "com.microsoft.FastGelu", "com.microsoft.FusedConv", "com.microsoft.FusedGemm",
     "com.microsoft.FusedMatMul", "com.microsoft.Gelu", "com.microsoft.QuickGelu",
-    "com.microsoft.SkipLayerNormalization",
+    "com.microsoft.SkipLayerNormalization", "com.microsoft.SkipSimplifiedLayerNormalization",
+    "SimplifiedLayerNormalization",
 )  # fmt: skip
 """Types that observations count one by one: those of the dataset, and those that passes make."""

@@ -12,7 +12,6 @@ from typing import Any
 import jax
 from jax.extend.core import Primitive
 from jax.interpreters import mlir
-from jaxlib.mlir import ir
 from jaxlib.mlir.dialects import stablehlo as hlo
 
 _EPSILON = 1e-5
@@ -45,34 +44,24 @@ def _backward(kept: Any, cotangents: Any) -> tuple[Any, Any, Any]:
 batch_norm.defvjp(_forward, _backward)
 
 
-@_training.def_abstract_eval
 def _training_types(images: Any, scale: Any, offset: Any) -> tuple[Any, Any, Any]:
     return images, scale, offset
 
 
-@_gradient.def_abstract_eval
 def _gradient_types(images: Any, scale: Any, mean: Any, variance: Any, cotangent: Any) -> tuple[Any, Any, Any]:
     return images, scale, mean
 
 
-def _epsilon() -> ir.Attribute:
-    return ir.FloatAttr.get(ir.F32Type.get(), _EPSILON)
-
-
-def _channels() -> ir.Attribute:
-    return ir.IntegerAttr.get(ir.IntegerType.get_signless(64), _CHANNELS)
-
-
 def _lower_training(_: Any, images: Any, scale: Any, offset: Any) -> Any:
-    return hlo.BatchNormTrainingOp(images, scale, offset, epsilon=_epsilon(), feature_index=_channels()).results
+    return hlo.BatchNormTrainingOp(images, scale, offset, epsilon=_EPSILON, feature_index=_CHANNELS).results
 
 
 def _lower_gradient(_: Any, images: Any, scale: Any, mean: Any, variance: Any, cotangent: Any) -> Any:
-    operation = hlo.BatchNormGradOp(
-        images, scale, mean, variance, cotangent, epsilon=_epsilon(), feature_index=_channels()
-    )
+    operation = hlo.BatchNormGradOp(images, scale, mean, variance, cotangent, epsilon=_EPSILON, feature_index=_CHANNELS)
     return operation.results
 
 
+_training.def_abstract_eval(_training_types)
+_gradient.def_abstract_eval(_gradient_types)
 mlir.register_lowering(_training, _lower_training)
 mlir.register_lowering(_gradient, _lower_gradient)

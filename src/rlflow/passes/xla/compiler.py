@@ -19,7 +19,7 @@ from functools import cache
 
 import jax
 import numpy as np
-from jaxlib import _hlo, _jax, _xla
+from jaxlib import _hlo, _jax, _xla  # type: ignore[attr-defined]  # it comes without stubs
 
 from rlflow.passes.backend import PassError
 

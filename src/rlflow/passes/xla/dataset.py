@@ -21,7 +21,7 @@ from rlflow.passes.backend import Source
 from rlflow.passes.xla import algorithms, dense, images, recurrent, transformers
 from rlflow.passes.xla.lowering import Model, Program, forward, lowered, step
 
-_Settings = Mapping[str, tuple[Any, ...]]
+_Settings = dict[str, tuple[Any, ...]]
 
 _MODELS: Mapping[str, Callable[..., Model]] = {
     "gpt2": transformers.gpt2,

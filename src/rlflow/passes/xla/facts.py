@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections import Counter
 from hashlib import blake2b
 
-from jaxlib import _hlo, _jax
+from jaxlib import _hlo, _jax  # type: ignore[attr-defined]  # it comes without stubs
 
 from rlflow.passes.backend import Facts, PassCost
 from rlflow.passes.xla.compiler import client, module_of

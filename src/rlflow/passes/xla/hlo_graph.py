@@ -16,7 +16,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
 
-from jaxlib import _hlo
+from jaxlib import _hlo  # type: ignore[attr-defined]  # it comes without stubs
 
 from rlflow.errors import GraphError
 from rlflow.ir.graph import Graph, Header, make_graph

@@ -55,7 +55,9 @@ class XlaOnnxBackend(XlaBackend):
 
     def __init__(self) -> None:
         if find_spec("torch_mlir") is None:
-            raise MissingExtraError("the xla-onnx backend needs torch_mlir, which is not installed: pip install 'rlflow[xla-onnx]'")
+            raise MissingExtraError(
+                "the xla-onnx backend needs torch_mlir, which is not installed: pip install 'rlflow[xla-onnx]'"
+            )
         super().__init__()
 
     def sources(self) -> tuple[Source, ...]:
@@ -79,7 +81,9 @@ def model_of(source: str | bytes) -> ModelProto:
         return onnx.load_model_from_string(source) if isinstance(source, bytes) else onnx.load(source)
     except (OSError, DecodeError) as error:
         where = "the content given" if isinstance(source, bytes) else source
-        raise InputError(f"cannot read {where} as an ONNX model, and names are {_ZOO}NAME?SETTING=..: {error}") from None
+        raise InputError(
+            f"cannot read {where} as an ONNX model, and names are {_ZOO}NAME?SETTING=..: {error}"
+        ) from None
 
 
 def as_program(model: ModelProto) -> bytes:

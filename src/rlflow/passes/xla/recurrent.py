@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import jax
@@ -81,7 +82,7 @@ def _scanned(layers: int, width: int, sequence: int, batch: int, cell: _Cell, ga
         for layer in range(layers):
             zero = jnp.zeros((batch, width))
             start = zero if states == 1 else (zero,) * states
-            _, values = jax.lax.scan(lambda state, value, layer=layer: cell(p, layer, state, value), start, values)
+            _, values = jax.lax.scan(partial(cell, p, layer), start, values)
         return values[-1] @ p["classes"]
 
     return _classifier(types, (tensor(batch, sequence, width),), batch, apply)

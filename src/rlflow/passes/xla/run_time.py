@@ -20,9 +20,7 @@ from rlflow.passes.xla.program_inputs import draw_program_inputs
 from rlflow.runtime.timing.clock import shortest_ns
 
 
-def times_ms(
-    graph: Graph, programs: Sequence[bytes], *, rounds: int, runs: int, seed: int
-) -> dict[int, list[float]]:
+def times_ms(graph: Graph, programs: Sequence[bytes], *, rounds: int, runs: int, seed: int) -> dict[int, list[float]]:
     """Return the milliseconds of each round by the program's place, on inputs of `graph` drawn from `seed`.
 
     Raises `InputError` when there is nothing to time.
