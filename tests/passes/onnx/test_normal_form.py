@@ -88,6 +88,17 @@ def test_it_is_the_same_twice() -> None:
     assert normal_form(onnx.load_from_string(once)).SerializeToString(deterministic=True) == once
 
 
+def test_no_two_nodes_have_one_name() -> None:
+    """ONNX Runtime refuses such a model, which onnxslim and onnxscript write now and then; an empty name is no name."""
+    model = parser.parse_model(
+        '<ir_version: 8, opset_import: ["" : 17]> g (float[2] x) => (float[2] y) { a = Relu(x) b = Relu(a) y = Neg(b) }'
+    )
+    for node, name in zip(model.graph.node, ("same", "same", ""), strict=True):
+        node.name = name
+
+    assert [node.name for node in normal_form(model).graph.node] == ["same", "", ""]
+
+
 def test_an_input_that_a_pass_dropped_comes_back() -> None:
     before = normal_form(
         parser.parse_model(

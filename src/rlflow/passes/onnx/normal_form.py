@@ -39,6 +39,7 @@ def normal_form(
     model.ir_version = IR_VERSION
     del model.metadata_props[:]
     _plain(model.graph)
+    _no_name_twice(model.graph)
     _keep_used_opsets(model, domains)
     _weights_are_no_inputs(model.graph)
     if interface_of is not None:
@@ -115,6 +116,15 @@ def _plain(graph: GraphProto) -> None:
         copies = [_copy(node) for node in kept]
         del graph.node[:]
         graph.node.extend(copies)
+
+
+def _no_name_twice(graph: GraphProto) -> None:
+    """Take the name from a node that has that of another: some passes copy nodes with it, and ONNX Runtime refuses."""
+    seen = set[str]()
+    for node in nodes_of(graph):
+        if node.name in seen:
+            node.ClearField("name")
+        seen.add(node.name)
 
 
 def _copy(node: NodeProto) -> NodeProto:
