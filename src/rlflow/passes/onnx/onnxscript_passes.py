@@ -2,7 +2,8 @@
 
 Some rules of the default run are wrong, and are no actions here. Three are of clipped ranges that do not overlap:
 `Clip(Clip(x, 0, 1), 2, 3)` is 2, and not `Clip(x, 2, 1)`. The others take numbers near 0 and 1 for 0 and 1: they drop a
-factor of 1.000005, and the 1e-12 of a layer normalisation, without which a constant row becomes NaN.
+factor of 1.000005, and the 1e-12 of a layer normalisation, without which a constant row becomes NaN. Of the rules
+outside the default run, the one from Gemm to MatMul forgets that a Gemm may transpose its weights.
 """
 
 from __future__ import annotations
@@ -45,7 +46,6 @@ _RULES: dict[str, Sequence[RewriteRule] | RewriteRuleSet] = {
     "flatten_to_reshape": [common.flatten_to_reshape_rule],
     "fuse_batchnorm_into_conv": [common.fuse_batchnorm_into_conv_rule],
     "fuse_pad_into_conv": [common.fuse_pad_into_conv_rule],
-    "gemm_to_matmul_add": [common.gemm_to_matmul_add_rule],
     "matmul_add_to_gemm": [common.matmul_add_to_gemm_rule],
     "materialize_reshape_shape": [common.materialize_reshape_shape_rule],
     "no_op_cast": [common.no_op_cast_rule],

@@ -121,8 +121,13 @@ def stablehlo(source: str) -> bytes:
     if name not in names():
         raise InputError(f"no program {name!r}, and no such file: choose from {', '.join(names())}")
     builder = _MODELS.get(family) or _PROGRAMS[name]
-    built = builder(**_settings(name, builder, query))
-    return lowered(_KINDS[kind](built) if isinstance(built, Model) else built)
+    settings = _settings(name, builder, query)
+    try:
+        built = builder(**settings)
+        return lowered(_KINDS[kind](built) if isinstance(built, Model) else built)
+    except (TypeError, ValueError, ZeroDivisionError) as error:  # what jax says of shapes that do not fit
+        reason = " ".join(str(error).split())[:200]
+        raise InputError(f"{source} does not fit together: {reason}") from error
 
 
 def _settings(name: str, builder: Callable[..., Any], query: str) -> dict[str, Any]:
