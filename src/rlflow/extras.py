@@ -21,6 +21,8 @@ EXTRAS: Mapping[str, tuple[str, ...]] = {
     "learn": ("torch", "stable_baselines3", "sb3_contrib", "gymnasium", "safetensors", "cma"),
     "experiments": ("dvc", "mlflow", "hydra", "omegaconf", "filelock", "yaml"),
     "plots": ("matplotlib",),
+    "xla": ("jax", "jaxlib"),
+    "xla-onnx": ("torch_mlir",),
 }
 """Each extra of pyproject.toml with the modules that RLFlow imports from it."""
 

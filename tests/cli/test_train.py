@@ -38,6 +38,7 @@ def test_a_policy_comes_out_that_optimises(rlflow, models: list[Path], tmp_path:
     assert (tmp_path / "out.onnx").exists()
 
 
+@pytest.mark.study  # trains twice
 def test_the_same_models_give_the_same_policy_which_can_go_on(rlflow, models: list[Path], tmp_path: Path):
     first, again, further = (tmp_path / name for name in ("first", "again", "further"))
     for folder, *options in ((first,), (again,), (further, "--policy", first, "--expert", "chains")):

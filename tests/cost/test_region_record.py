@@ -144,7 +144,7 @@ def test_a_file_holds_what_was_written(tmp_path: Path):
 ids = st.text("abcdef0123456789", min_size=1, max_size=4)
 
 
-@settings(max_examples=25)  # each makes two compressed files, which takes a tenth of a second
+@settings(max_examples=12)  # each makes two compressed files, which takes a tenth of a second
 @given(
     st.builds(
         RewriteRecord,

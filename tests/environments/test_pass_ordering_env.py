@@ -1,4 +1,4 @@
-"""The pass-ordering environment, on words whose shortest form is known: spaces, masks, ends, failures, fork and undo."""
+"""The pass-ordering environment on words whose shortest form is known: spaces, masks, ends, failures, fork and undo."""
 
 import os
 import signal

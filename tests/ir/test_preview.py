@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.strategies import graphs, source
 from support.walks import REWRITER, add, leaf
@@ -73,6 +73,7 @@ def test_a_value_of_a_node_that_stays_is_replaced(read: tuple[int, ...]):
     assert told.readers == ({2} if 1 in read else set())
 
 
+@settings(max_examples=12)
 @given(graphs(), st.integers(0, 2**32 - 1))
 def test_a_preview_of_any_rewrite_comes_true(graph, seed):
     rng = np.random.default_rng(seed)

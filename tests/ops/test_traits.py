@@ -23,6 +23,9 @@ RUNNING = frozenset(name for name, operator in OPERATORS.items() if operator.ari
 BUILDING = {
     "ops": "operators are defined here",
     "zoo": "models are built of operators",
+    "passes/onnx/detours.py": "models are built of operators, the long way round",
+    "passes/onnx/light_models.py": "models are built of operators",
+    "passes/onnx/operators.py": "the types that observations of pass ordering count",
     "rules/declared": "rules are written of operators",
     "rules/taso": "TASO's operators are translated into these",
     "rules/synthesis/families.py": "families list the operators to enumerate",
@@ -43,6 +46,7 @@ NAMED = {
         "control flow, and the nodes by which a body reads what surrounds it",
     ),
     "onnx_io/tree_ensemble.py": ({"TreeEnsembleRegressor"}, "the node that holds the trees which it writes"),
+    "passes/onnx/normal_form.py": ({"Constant"}, "a node that holds a number becomes an initializer"),
     "rules/dsl/__init__.py": ({"Shape"}, "a type of the language, not the operator"),
     "rules/dsl/operators.py": ({"Split"}, "the constructor of all parts at once"),
     "rules/dsl/tensors.py": ({"Constant"}, "a number in a rule is a Constant"),

@@ -68,6 +68,7 @@ def test_queued_experiments_are_one_for_each_value(repro: Callable, dvc_project:
     assert (dvc_project / "data/second.txt").read_text() == "1.0 from 0"
 
 
+@pytest.mark.study  # an edit in conf/, below, takes the same way
 def test_graph_from_a_file_runs_again_when_the_file_changes(repro: Callable, dvc_project: Path, command: Callable):
     model = dvc_project / "my.onnx"
     model.write_bytes(b"first")

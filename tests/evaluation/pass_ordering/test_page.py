@@ -34,9 +34,9 @@ def test_everything_that_can_be_chosen_is_described() -> None:
 
 
 def test_the_verdict_follows_from_the_figures() -> None:
-    assert "it is\nat least the best of them" in written(608, 608)
-    assert "it is\nbehind the best of them" in written(609, 608)
-    assert "it is\nbehind the best of them" in written(608, 600)
+    assert "it is at least the best of them" in written(608, 608)
+    assert "it is behind the best of them" in written(609, 608)
+    assert "it is behind the best of them" in written(608, 600)
     assert "is 110.81 [110.81, 110.81] % ahead of the default" in written(608, 608), "156 removed instead of 74"
     assert "| ppo | 1 of 1 | `gpt2/step`: 764 at the start, 690 after the default, 608 after the agent |" in written(
         608, 608

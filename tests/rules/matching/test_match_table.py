@@ -31,7 +31,7 @@ def test_incremental_matching_is_matching_on_bert(bert: Graph, library: Library,
 
 
 @pytest.mark.slow
-@settings(max_examples=15)
+@settings(max_examples=8)
 @given(graph=graphs(), seed=st.integers(0, 2**32 - 1))
 def test_incremental_matching_is_matching_on_drawn_graphs(graph: Graph, seed: int) -> None:
     rng = np.random.default_rng(seed)

@@ -32,7 +32,7 @@ def by_position(graph: Graph, rewriter: Rewriter) -> list[list[tuple[int, ...]]]
 
 
 @pytest.mark.slow
-@settings(max_examples=30)
+@settings(max_examples=15)
 @given(graph=graphs(), seed=st.integers(0, 2**32 - 1))
 def test_order_of_matches_depends_on_neither_names_nor_history(graph: Graph, seed: int) -> None:
     """Nor does what they lead to: an action means the same wherever the graph comes from."""

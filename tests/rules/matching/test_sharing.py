@@ -74,7 +74,7 @@ def test_every_plain_match_is_a_sharing_match_and_all_preserve_meaning(graph: Gr
 
 
 @pytest.mark.slow
-@settings(max_examples=15)
+@settings(max_examples=8)
 @given(graph=graphs(), seed=st.integers(0, 2**32 - 1))
 def test_incremental_matching_is_matching(graph: Graph, seed: int) -> None:
     """The table of matches, updated along a walk in which nodes merge, is the table made anew after every step."""

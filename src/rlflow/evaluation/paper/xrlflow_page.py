@@ -51,7 +51,8 @@ def candidates_section(results: Results, published: Mapping[str, Any]) -> str:
 {markdown_table(head, rows)}
 Within {SAME_POINTS} points, its agent is at least as good as greedy search on {len(greedy)} of {len(table)} networks
 ({names_told(greedy)}), better than TASO's search on {names_told(taso)}, and better than equality saturation on
-{names_told(saturated)}. The slides claim substantial improvements over both, print no number, and leave training out of the time.
+{names_told(saturated)}. The slides claim substantial improvements over both, print no number, and leave training out of
+the time.
 """
 
 

@@ -102,8 +102,8 @@ def _read(entrants: Mapping[str, Any], agents: Sequence[str], first: Mapping[str
     wrong = sum(figures["wrong_outputs"] for figures in entrants.values())
     return f"""On {first["apart"]} of the graphs the default pipeline removes nothing; the first column leaves them out.
 By the paper's measure the best agent, {best}, is {_told(over)} % ahead of the default; the paper prints {paper}. By
-what is left it is at {_told(left)} % against the fixpoint, beam search at {beam:.2f} % and the chain at {chain:.2f} %: it is
-{verdict}. {wrong} of all programs compute something else than the original."""
+what is left it is at {_told(left)} % against the fixpoint, beam search at {beam:.2f} % and the chain at
+{chain:.2f} %: it is {verdict}. {wrong} of all programs compute something else than the original."""
 
 
 def _wins(document: Mapping[str, Any], agents: Sequence[str]) -> str:
