@@ -1,0 +1,91 @@
+"""The study of pass ordering: what is configured exists, page and figures follow from what was found, it is resumed."""
+
+import runpy
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hydra import compose, initialize_config_dir
+from omegaconf import OmegaConf
+
+from rlflow.agents.passes.algorithms import ALGORITHMS
+from rlflow.agents.passes.config import PassAgentConfig
+from rlflow.evaluation.results import check_results, read_results
+from rlflow.passes.backends import BACKENDS, backend_of
+from rlflow.world_model.settings import read_config
+
+TINY = (
+    "backend=onnx",
+    "seeds=[0]",
+    "steps=64",
+    "held_out.onnx=[mlp]",
+    "agents.onnx=[maskable_ppo]",
+    "held_out_graphs=1",
+    "training_graphs=2",
+    "episode.max_steps=6",
+    "effort={max_passes: 6, beam_width: 1, episodes: 1}",
+    "timed=[default,maskable_ppo]",
+    "timing={rounds: 1, runs: 1, seed: 0}",
+)
+
+
+def composed(repository: Path, *overrides: str) -> dict[str, Any]:
+    with initialize_config_dir(str(repository / "conf"), version_base="1.3"):
+        settings: Any = OmegaConf.to_container(compose("pass_ordering", list(overrides)), resolve=True)
+    return settings
+
+
+def test_every_algorithm_is_an_option_whose_settings_can_be_read(repository: Path) -> None:
+    options = sorted(path.stem for path in (repository / "conf/pass_agent").glob("*.yaml"))
+    read = {name: composed(repository, f"+pass_agent={name}")["pass_agent"] for name in options}
+    configs = {name: read_config(PassAgentConfig, section) for name, section in read.items()}
+    assert {config.algorithm for config in configs.values()} == set(ALGORITHMS)
+    settings = composed(repository)
+    assert {agent for agents in settings["agents"].values() for agent in agents} <= set(options)
+    assert {config.potential for config in configs.values()} == {None, "cost", "bytes"}
+    assert len(settings["seeds"]) == 5
+
+
+def test_families_that_are_held_out_exist(repository: Path) -> None:
+    """And some are left to train on; a wrong name would only be noticed by the run."""
+    for backend, families in composed(repository)["held_out"].items():
+        assert backend in BACKENDS.names()
+        known = {source.family for source in backend_of(backend).sources()}
+        assert set(families) < known
+
+
+def test_page_and_figures_are_those_of_what_was_found(repository: Path) -> None:
+    metrics, page = runpy.run_path(str(repository / "pipelines/pass_ordering/metrics.py"))["written"](repository)
+    assert metrics, "nothing was found at all"
+    assert read_results(repository / "data/results/pass_ordering/metrics.json") == metrics
+    assert (repository / "docs/pass_ordering.md").read_text() == page, (
+        "write it anew: pipelines/pass_ordering/metrics.py"
+    )
+
+
+def test_nobody_was_trained_on_a_family_that_was_held_out(repository: Path) -> None:
+    for path in (repository / "data/results/pass_ordering").glob("*.json"):
+        if path.stem != "metrics":
+            document = read_results(path)
+            family = {source.name: source.family for source in backend_of(document["backend"]).sources()}
+            assert not {family[name] for name in document["training"]} & set(document["held_out"])
+
+
+@pytest.mark.study
+def test_a_study_is_run_and_goes_on_from_what_is_kept(
+    repository: Path, store_root: Path, command: Callable[..., Any]
+) -> None:
+    program = ("python", str(repository / "pipelines/pass_ordering/study.py"), *TINY)
+    refused = command(*program, "backend=gcc", cwd=store_root, check=False)
+    assert "'gcc' has no families in held_out" in refused.stdout + refused.stderr
+    command(*program, "workers=2", "worker=0", cwd=store_root)
+    kept = {path: path.stat().st_mtime_ns for path in (store_root / ".checkpoints").glob("pass_ordering_onnx/*/*.json")}
+    assert len(kept) == 2, "the baselines, and the agent: every second of three cells"
+    assert not (store_root / "data/results/pass_ordering").exists(), "a worker publishes nothing"
+    command(*program, cwd=store_root)
+    assert check_results(store_root / "data/results/pass_ordering") == []
+    found = read_results(store_root / "data/results/pass_ordering/onnx.json")
+    assert {"start", "default", "fixpoint", "greedy", "beam", "random", "maskable_ppo"} < set(found["entrants"])
+    assert set(found["times_ms"]) == {name for names in found["held_out"].values() for name in names}
+    assert not [*(store_root / ".checkpoints").glob("pass_ordering_onnx/*")], "nothing is kept of what is done"
