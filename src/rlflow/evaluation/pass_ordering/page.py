@@ -199,8 +199,8 @@ end, which leaves the best policy the best one; the potentials:
 ## Agents
 
 {algorithms}: Stable-Baselines3's and sb3-contrib's, each an option of
-`conf/pass_agent`. `ppo_shaped` and `ppo_value_features` are the paper's two enhancements. An agent plays one episode by its first choices and others by
-chance, and what it has found is the best program of all, as of any search.
+`conf/pass_agent`. `ppo_shaped` and `ppo_value_features` are the paper's two enhancements. An agent plays one episode by
+its first choices and others by chance, and what it has found is the best program of all, as of any search.
 
 Two measures, over graphs of families that no agent was trained on: the paper's, by how much more operations are removed
 than the reference removes, and the operations that are left, the reference's over these. The *default* is the
