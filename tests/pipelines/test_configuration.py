@@ -56,6 +56,8 @@ def with_option(option: str) -> DictConfig:
         return compose(f"+search@evaluation.methods.another={name}")
     if group == "agent":
         return compose(f"+{option}")
+    if group == "pass_agent":  # of the study of pass ordering, which says for how many steps
+        return compose(f"+{option}", "+steps=64")
     return compose(option, "graph.path=my.onnx") if option == "graph=file" else compose(option)
 
 
@@ -68,7 +70,8 @@ def test_every_option_composes(option: str):
 def test_every_group_of_the_design_is_there():
     names = {folder.name for folder in GROUPS}
     design = (
-        "rules rollouts world_model controller evaluation sweep graph cost reward environment experiment search agent"
+        "rules rollouts world_model controller evaluation sweep graph cost reward environment experiment search agent "
+        "pass_agent"
     )
     assert names == set(design.split())
 
