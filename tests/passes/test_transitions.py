@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from support.toy_compiler import ToyCompiler
+from support.toy_compiler import SafeToyCompiler, ToyCompiler
 
 from rlflow.errors import InputError
 from rlflow.passes.backend import PassError, Program
@@ -69,6 +69,15 @@ def test_a_backend_that_is_not_reproducible_is_noticed(tmp_path: Path) -> None:
     after = first.step(first.start("cc").key, "expand")
     with pytest.raises(PassError, match="now leads to"):
         Transitions(Moody(), path).payload(after.facts.key)
+
+
+def test_a_file_of_another_compiler_is_refused_and_left_alone(tmp_path: Path) -> None:
+    """Names of programs are alike from compiler to compiler; answers of one must not be taken for another's."""
+    path = tmp_path / "toy.sqlite"
+    start = Transitions(ToyCompiler(), path).start("cc")
+    with pytest.raises(InputError, match="has the transitions of other passes than those of toy: name another file"):
+        Transitions(SafeToyCompiler(), path)
+    assert Transitions(ToyCompiler(), path).start("cc") == start
 
 
 def test_an_unknown_program_is_refused() -> None:

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from support.rewrites import assert_same_outputs, each_of, embed
+from support.wrong_rule import WRONG
 
 from rlflow.ir import Graph, Ref, structural_hash
 from rlflow.ops.domain import FloatDomain
@@ -46,6 +47,15 @@ def test_sides_agree_in_the_field_and_in_onnx_runtime(rule: Rule, seed: int) -> 
     assert exact_difference(case, rng, VerificationConfig()) == ""
     beyond = max(float_errors([case], rng)) > _TOLERANCE
     assert not (beyond and differs_in_floats(case, rng)), "one draw may lie near a pole, most cannot"
+
+
+@few_examples
+@given(seed=SEEDS)
+def test_a_false_rule_does_not_pass_for_a_draw_near_a_pole(seed: int) -> None:
+    """The control of the test above: a bias that is lost makes nearly every draw differ."""
+    case, rng = drawn_sides(WRONG, seed), np.random.default_rng(seed)
+    assert max(float_errors([case], rng)) > _TOLERANCE
+    assert differs_in_floats(case, rng)
 
 
 @each_rule

@@ -26,6 +26,7 @@ from rlflow.passes.backend import Facts, PassBackend, PassCost, PassError, Progr
 
 _TABLES = """
 create table if not exists programs(key text primary key, counts text, cost text, source text, parent text, pass text);
+create table if not exists owner(backend text);
 create table if not exists starts(source text primary key, key text);
 create table if not exists steps(key text, pass text, after text, error text, primary key (key, pass)) without rowid;
 """
@@ -58,10 +59,25 @@ class Transitions:
         self._file.execute("pragma journal_mode = wal")
         self._file.execute("pragma synchronous = off")  # what a crash of the machine loses can be computed again
         self._file.executescript(_TABLES)
+        self._require_own(path)
         self._payloads: OrderedDict[str, bytes] = OrderedDict()
         self._held_bytes = 0
         self._facts: dict[str, Facts] = {}
         self._pinned: dict[str, bytes] = {}  # programs that came as bytes, which nothing could make again
+
+    def _require_own(self, path: Path | None) -> None:
+        """Raise `InputError` unless the file is new, or was begun with the same passes of the same compiler."""
+        known = self.backend.catalogue()
+        own = json.dumps([known.name, known.passes, known.pipelines])
+        with self._file:
+            self._file.execute("begin immediate")  # two processes may begin a file at once
+            row = self._file.execute("select backend from owner").fetchone()
+            if row is None:
+                self._file.execute("insert into owner values (?)", (own,))
+        if row is not None and row[0] != own:
+            raise InputError(
+                f"{path} has the transitions of other passes than those of {known.name}: name another file"
+            )
 
     def start(self, source: str | bytes) -> Facts:
         """The facts of a program of the dataset by its name, or of the content of a file, before any pass."""
@@ -121,7 +137,7 @@ class Transitions:
         if key not in self._payloads:
             program = self._made_again(key)
             if program.facts.key != key:
-                raise PassError(f"what led to program {key} now leads to {program.facts.key}: it is not reproducible")
+                raise PassError(f"what led to program {key} now leads to {program.facts.key}: begin the file anew")
             self._hold(key, program.payload)
         self._payloads.move_to_end(key)
         return self._payloads[key]
