@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import onnx
 import pytest
-from onnx import parser
+from support.onnx_passes import assert_leaves
 
 from rlflow import zoo
 from rlflow.equivalence.compare import compare
@@ -31,14 +31,7 @@ EXPECTED = {
 @pytest.mark.parametrize("name", EXPECTED)
 def test_a_pass_does_what_its_name_says(name: str) -> None:
     text, expected = EXPECTED[name]
-    before = normal_form(parser.parse_model(HEAD + text))
-    copy = before.SerializeToString(deterministic=True)
-
-    after = normal_form(PASSES[name](before), interface_of=onnx.load_from_string(copy))
-
-    assert sorted(node.op_type for node in after.graph.node) == sorted(expected)
-    assert sorted(node.op_type for node in onnx.load_from_string(copy).graph.node) != sorted(expected)
-    assert compare(onnx.load_from_string(copy), after, draws=1).equivalent
+    assert_leaves(expected, of=HEAD + text, by=PASSES[name])
 
 
 def test_the_default_run_shortens_a_model_and_keeps_what_it_computes() -> None:
