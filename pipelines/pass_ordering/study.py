@@ -17,7 +17,7 @@ from typing import Any
 import hydra
 from omegaconf import DictConfig, OmegaConf
 
-from rlflow.agents.passes.config import PassAgentConfig
+from rlflow.agents.passes.config import config_of
 from rlflow.cli.progress import progress_bar
 from rlflow.environments.pass_ordering_env import PassOrderingConfig
 from rlflow.environments.pass_rewards import TimingConfig
@@ -94,7 +94,7 @@ def _cells(settings: Any, compiler: Compiler, split: Split, option_of: OptionOf)
     for seed in settings["seeds"]:
         yield ("random", seed), ChanceCell(compiler, split.all_held_out, effort, seed)
         for agent in settings["agents"][settings["backend"]]:
-            config = read_config(PassAgentConfig, option_of("pass_agent", agent))
+            config = config_of(option_of("pass_agent", agent))
             yield (
                 (agent, seed),
                 AgentCell(compiler, agent, split.training, split.all_held_out, config, episode, effort, seed),

@@ -15,9 +15,11 @@ from support.toy_compiler import ToyCompiler, announce
 from rlflow.environments import PASS_ORDERING
 from rlflow.environments.pass_ordering_env import PassOrderingConfig, PassOrderingEnv
 from rlflow.errors import InputError
+from rlflow.ir.node import INPUT
 from rlflow.passes.record import replayed
 from rlflow.passes.transitions import Transitions
 from rlflow.passes.worker import Limits, WorkerBackend
+from rlflow.representation.vocabulary import OPAQUE
 
 CANCEL, SWAP, EXPAND, REFUSE, ABORT, HANG, STOP = range(7)
 TO_THE_OPTIMUM = (EXPAND, SWAP, CANCEL)
@@ -181,3 +183,22 @@ def test_the_program_is_rendered_as_text() -> None:
     env.step(EXPAND)
     assert env.render() == "cc: 4 operations, 2 at the start\n  passes: expand\n  2 a, 2 b"
     assert np.isfinite(env.step(SWAP)[1])
+
+
+def test_a_program_is_observed_as_a_graph_if_asked_for() -> None:
+    """On XLA's own instructions, whose names are the words of the vocabulary."""
+    pytest.importorskip("jax")
+    made = gymnasium.make(PASS_ORDERING, backend="xla", sources=["gru/step"], observation=["counts", "graph"])
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        check_env(made.unwrapped, skip_render_check=True)
+    assert [text for text in (str(w.message) for w in caught) if "infinity" not in text] == []
+    env: PassOrderingEnv = made.unwrapped  # type: ignore[assignment]
+    observation, _ = env.reset(seed=0)
+    arrays, seen = env.graph_arrays(), observation["graph"]
+    words = [env.vocabulary.operators[index] for index in seen.nodes[:, 0].astype(int)]
+    assert (seen.nodes[:, 1:] == arrays.features).all()
+    assert (seen.edge_links == arrays.edges).all()
+    assert {"dot", "logistic", INPUT} <= set(words)
+    assert OPAQUE not in words, "every instruction is known by its name"
+    made.close()

@@ -45,7 +45,16 @@ def test_a_return_changes_by_the_start_alone_when_the_episode_terminates(name: s
     differences = {round(played(shaped, plan) - played(plain(), plan), 6) for plan in plans()}
     shaped.reset(seed=0)
     start = shaped.get_wrapper_attr("start_facts")
-    assert differences == {round(-by_name(name)(start, start), 6)}
+    assert differences == {round(-by_name(name)(start, start), 6)} == {0.0}
+    assert by_name(name)(start, ToyCompiler().load("cbaba").facts) < 0.0, "not vacuous: a longer word is worth less"
+
+
+def test_a_potential_that_starts_below_zero_pays_every_plan_the_same() -> None:
+    def cost_itself(start: Facts, facts: Facts) -> float:
+        return -100.0 * facts.cost.flops / start.cost.flops
+
+    shaped = PotentialShaping(plain(), cost_itself, gamma=GAMMA)
+    assert {round(played(shaped, plan) - played(plain(), plan), 6) for plan in plans()} == {100.0}
 
 
 def test_the_best_plan_stays_the_best() -> None:
@@ -68,16 +77,19 @@ def test_another_gamma_than_the_learners_would_change_it() -> None:
 
 
 def test_the_potential_is_zero_after_stop_and_not_after_the_horizon() -> None:
+    """From "cc" to "baba" the bytes double, so that the potential is -100."""
     shaped = PotentialShaping(plain(max_steps=1), by_name("bytes"), gamma=GAMMA)
     shaped.reset(seed=0)
-    _, reward, terminated, _, info = shaped.step(STOP)
-    assert terminated
-    assert reward == pytest.approx(0.0 - -100.0)
-    assert info["unshaped_reward"] == 0.0
-    shaped.reset(seed=0)
-    _, reward, _, truncated, _ = shaped.step(CANCEL)
+    _, reward, _, truncated, info = shaped.step(EXPAND)
     assert truncated
-    assert reward == pytest.approx(GAMMA * -100.0 + 100.0)
+    assert reward == pytest.approx(info["unshaped_reward"] + GAMMA * -100.0)
+    longer = PotentialShaping(plain(max_steps=2), by_name("bytes"), gamma=GAMMA)
+    longer.reset(seed=0)
+    longer.step(EXPAND)
+    _, reward, terminated, _, info = longer.step(STOP)
+    assert terminated
+    assert info["unshaped_reward"] == 0.0
+    assert reward == pytest.approx(0.0 - -100.0)
 
 
 def test_what_cannot_be_used_is_refused() -> None:

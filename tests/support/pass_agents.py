@@ -1,9 +1,12 @@
 """Agents that order the passes of the toy compiler, trained for a moment."""
 
-from rlflow.agents.passes.config import PassAgentConfig
+from rlflow.agents.passes.config import DreamtConfig, PassAgentConfig
+from rlflow.agents.passes.dreamt import DreamtAgent, train_in_dream
 from rlflow.agents.passes.training import PassAgent, train
+from rlflow.agents.pooled.config import ControllerConfig
 from rlflow.environments.pass_ordering_env import PassOrderingConfig
 from rlflow.passes.transitions import Transitions
+from rlflow.world_model.pooled.config import DreamConfig, WorldModelConfig
 from support.toy_compiler import SafeToyCompiler
 
 EPISODE = PassOrderingConfig(max_steps=6)
@@ -24,3 +27,28 @@ def trained(algorithm: str = "maskable_ppo", seed: int = 0, **settings: object) 
     chosen = {"settings": SETTINGS.get(algorithm), **SMALL, **settings}
     config = PassAgentConfig(algorithm=algorithm, **chosen)  # type: ignore[arg-type]
     return transitions, train(config, transitions, ["cc", "cab"], EPISODE, seed=seed)
+
+
+DREAMT = DreamtConfig(
+    episodes=60,
+    world_model=WorldModelConfig(
+        latent=8,
+        encoder_width=16,
+        encoder_layers=2,
+        encoder_epochs=4,
+        encoder_batch=32,
+        hidden=32,
+        mixtures=2,
+        head_width=32,
+        max_count_change=1,
+        epochs=20,
+        location_embedding=2,
+    ),
+    dream=DreamConfig(num_envs=16, max_steps=EPISODE.max_steps, pessimism=0.0),
+    controller=ControllerConfig(total_steps=8000, steps_per_update=16, batch_size=128, width=32, discount=0.95),
+)
+
+
+def dreamt(seed: int = 0, config: DreamtConfig = DREAMT) -> tuple[Transitions, DreamtAgent]:
+    transitions = Transitions(SafeToyCompiler())
+    return transitions, train_in_dream(config, transitions, ["cc", "cab"], EPISODE, seed=seed)

@@ -14,11 +14,14 @@ from hashlib import blake2b
 from pathlib import Path
 
 from rlflow.errors import InputError
-from rlflow.ir.graph import Graph
+from rlflow.ir.graph import Graph, Header, make_graph
+from rlflow.ir.node import INPUT, Node, Ref
+from rlflow.ir.tensor_type import TensorType
 from rlflow.passes.backend import Catalogue, Facts, PassCost, PassError, Program, Source
 
 REWRITES = {"cancel": ("ab", ""), "swap": ("ba", "ab"), "expand": ("c", "ba")}
 FAILURES = ("refuse", "abort", "hang")
+NUMBER = TensorType("float32", ())
 SOURCES = (Source("cc", "c"), Source("cab", "c"), Source("abab", "a"))
 
 
@@ -63,7 +66,11 @@ class ToyCompiler:
         return _program(word)
 
     def graph(self, program: bytes) -> Graph:
-        raise PassError("a word is no graph")
+        """A chain of the letters."""
+        nodes = {0: Node(INPUT, (), {}, (NUMBER,), ("start",))}
+        for place, letter in enumerate(program.decode(), start=1):
+            nodes[place] = Node(letter, (Ref(place - 1),), {}, (NUMBER,), (f"{letter}{place}",))
+        return make_graph(nodes, [0], [Ref(len(nodes) - 1)], ["end"], Header(18))
 
     def check(self, original: bytes, program: bytes, *, seed: int) -> str:
         return "" if _meaning(original) == _meaning(program) else f"{original!r} is not {program!r}"

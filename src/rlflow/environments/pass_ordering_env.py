@@ -30,9 +30,14 @@ from rlflow.passes.backend import Facts, PassError
 from rlflow.passes.record import PassRecord
 from rlflow.passes.transitions import Transitions
 from rlflow.passes.worker import WorkerBackend
+from rlflow.representation.features import Featuriser, vocabulary_of
+from rlflow.representation.graph_arrays import GraphArrays
+from rlflow.representation.vocabulary import Vocabulary
 
-Observation = dict[str, np.ndarray]
-OBSERVATIONS = ("counts", "cost", "tried", "progress")
+Observation = dict[str, Any]
+VECTORS = ("counts", "cost", "tried", "progress")
+"""The parts of an observation that are vectors, which agents read; all of them by default."""
+OBSERVATIONS = (*VECTORS, "graph")
 """The parts of an observation that can be chosen."""
 
 
@@ -44,7 +49,7 @@ class PassOrderingConfig:
     many passes an episode is cut off. timing: behind the reward `run_time`.
     """
 
-    observation: tuple[str, ...] = OBSERVATIONS
+    observation: tuple[str, ...] = VECTORS
     reward: str = "delta"
     max_steps: int = 24
     timing: TimingConfig = field(default_factory=TimingConfig)
@@ -72,7 +77,8 @@ class PassOrderingEnv(gymnasium.Env[Observation, int]):
     Observation: `counts` (K + 1,) float32, operations by type, the last all types beside the catalogue's; `cost` (3,)
     float32, floating-point operations, transcendental ones and bytes accessed in percent of the start; `tried` (A,),
     the passes that have been tried on this very program in this episode, and left it as it is; `progress` (1,), the
-    share of the horizon that is over. Action: a pass by its index; A stops.
+    share of the horizon that is over; if asked for, `graph`, the program as `GraphArrays`: nodes (N, 1 + F), the
+    operator in `vocabulary` and its features, and edge_links (E, 2). Action: a pass by its index; A stops.
 
     `action_masks` leaves out what was tried. An episode begins with a program drawn from `sources`, or with
     `options["source"]`. `info` has `source`, `operations`, `best_operations` (the fewest so far), `key`, `changed` and,
@@ -96,10 +102,12 @@ class PassOrderingEnv(gymnasium.Env[Observation, int]):
         self.sources = tuple(sources or (source.name for source in transitions.backend.sources()))
         self.reward = PassReward(self.config.reward, transitions, self.config.timing)
         self.action_space: spaces.Space[int] = spaces.Discrete(len(self.passes) + 1)  # type: ignore[assignment]
+        self._featuriser = Featuriser(vocabulary_of(self.catalogue.operations), self.catalogue.operations)
         self.observation_space: spaces.Space[Observation] = self._observation_space()  # type: ignore[assignment]
         self._place = {operation: place for place, operation in enumerate(self.catalogue.operations)}
         self._source = ""
         self._visited: tuple[_State, ...] = ()
+        self._arrays: dict[str, GraphArrays] = {}  # of programs of this episode
 
     @property
     def passes(self) -> tuple[str, ...]:
@@ -128,16 +136,28 @@ class PassOrderingEnv(gymnasium.Env[Observation, int]):
         _ = self._now
         return min((state.facts for state in self._visited), key=lambda facts: facts.operations)
 
+    @property
+    def vocabulary(self) -> Vocabulary:
+        """The words in which graphs are written: the compiler's operations."""
+        return self._featuriser.vocabulary
+
     def graph(self) -> Graph:
-        """The present program as a graph, for the encoders of `rlflow.representation`."""
+        """The present program as a graph."""
         return self.transitions.backend.graph(self.transitions.payload(self.facts.key))
+
+    def graph_arrays(self) -> GraphArrays:
+        """The present program as arrays in `vocabulary`, for the encoders of `rlflow.world_model`."""
+        key = self.facts.key
+        if key not in self._arrays:
+            self._arrays[key] = self._featuriser.arrays(self.graph())
+        return self._arrays[key]
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Observation, dict]:
         """Begin with a program drawn from the sources, or with `options["source"]`."""
         super().reset(seed=seed)
         drawn = self.sources[int(self.np_random.integers(len(self.sources)))]
         self._source = str((options or {}).get("source", drawn))
-        self._visited = (_State(self.transitions.start(self._source)),)
+        self._visited, self._arrays = (_State(self.transitions.start(self._source)),), {}
         return self._observation(), self._info()
 
     def step(self, action: int) -> tuple[Observation, float, bool, bool, dict[str, Any]]:
@@ -169,7 +189,7 @@ class PassOrderingEnv(gymnasium.Env[Observation, int]):
     def fork(self) -> PassOrderingEnv:
         """Another environment in the same state, which goes its own way from here."""
         other = PassOrderingEnv(self.transitions, self.sources, config=self.config, render_mode=self.render_mode)
-        other._source, other._visited = self._source, self._visited
+        other._source, other._visited, other._arrays = self._source, self._visited, dict(self._arrays)
         other.np_random = np.random.default_rng()
         other.np_random.bit_generator.state = self.np_random.bit_generator.state
         return other
@@ -211,12 +231,14 @@ class PassOrderingEnv(gymnasium.Env[Observation, int]):
             counts[self._place.get(operation, len(self._place))] += count
         tried = np.zeros(len(self.passes), np.int8)
         tried[list(state.tried)] = 1
-        parts = {
+        parts: dict[str, Any] = {
             "counts": counts,
             "cost": _cost_percent(state.facts, start),
             "tried": tried,
             "progress": np.array([state.steps / self.config.max_steps], np.float32),
         }
+        if "graph" in self.config.observation:
+            parts["graph"] = _as_instance(self.graph_arrays())
         return {name: parts[name] for name in self.config.observation}
 
     def _observation_space(self) -> spaces.Dict:
@@ -225,6 +247,9 @@ class PassOrderingEnv(gymnasium.Env[Observation, int]):
             "cost": spaces.Box(0.0, np.inf, (3,), np.float32),
             "tried": spaces.MultiBinary(len(self.passes)),
             "progress": spaces.Box(0.0, 1.0, (1,), np.float32),
+            "graph": spaces.Graph(
+                spaces.Box(-np.inf, np.inf, (1 + len(self.vocabulary.features),), np.float32), spaces.Discrete(1)
+            ),
         }
         return spaces.Dict({name: parts[name] for name in self.config.observation})
 
@@ -249,6 +274,12 @@ def _after(before: _State, number: int, name: str, facts: Facts) -> _State:
     if facts.key == before.facts.key:
         return _State(facts, before.taken, before.tried | {number}, before.steps + 1)
     return _State(facts, (*before.taken, name), steps=before.steps + 1)
+
+
+def _as_instance(arrays: GraphArrays) -> spaces.GraphInstance:
+    """As gymnasium has graphs, whose edges must be something: here they are all 0."""
+    nodes = np.concatenate((arrays.op[:, None].astype(np.float32), arrays.features), axis=1)
+    return spaces.GraphInstance(nodes, np.zeros(len(arrays.edges), np.int64), arrays.edges)
 
 
 def _cost_percent(facts: Facts, start: Facts) -> np.ndarray:

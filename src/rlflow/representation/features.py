@@ -6,14 +6,14 @@ stands, so that equal layers look equal.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from weakref import WeakKeyDictionary
 
 import numpy as np
 
 from rlflow.ir.depth_first import spliced
 from rlflow.ir.graph import Graph
-from rlflow.ir.node import Node
+from rlflow.ir.node import INPUT, Node
 from rlflow.representation.graph_arrays import GraphArrays
 from rlflow.representation.own_features import (
     COUNT_SCALE,
@@ -23,7 +23,7 @@ from rlflow.representation.own_features import (
     operands_of,
     todays_operators,
 )
-from rlflow.representation.vocabulary import Vocabulary
+from rlflow.representation.vocabulary import OPAQUE, PADDING, Vocabulary
 
 FEATURES = (*OWN_FEATURES, "consumers", "is_output")
 """What is computed today, in the order in which it is."""
@@ -36,17 +36,23 @@ def todays_vocabulary() -> Vocabulary:
     return Vocabulary(todays_operators(), FEATURES)
 
 
+def vocabulary_of(operators: Sequence[str]) -> Vocabulary:
+    """The operators of another language than ONNX, such as HLO, and every feature."""
+    return Vocabulary((PADDING, OPAQUE, INPUT, *operators), FEATURES)
+
+
 class Featuriser:
     """Writes graphs as arrays. They share most nodes: each node is looked at once, and equal nodes have one row.
 
-    The numbers mean what `vocabulary` says, today's by default. An operator that only one of the two vocabularies has
-    looks like an opaque one, which is warned of once. `InputError` if a feature is no longer computed.
+    The numbers mean what `vocabulary` says, today's by default. Graphs have the operators of the library, or those
+    `operators` of another language; one that only these or only the vocabulary has looks like an opaque one, which is
+    warned of once. `InputError` if a feature is no longer computed.
     """
 
-    def __init__(self, vocabulary: Vocabulary | None = None) -> None:
+    def __init__(self, vocabulary: Vocabulary | None = None, operators: Sequence[str] | None = None) -> None:
         self.vocabulary = vocabulary or todays_vocabulary()
         self._columns = columns(self.vocabulary, FEATURES)
-        self._own = OwnFeatures(self.vocabulary)
+        self._own = OwnFeatures(self.vocabulary, operators)
         self._row_of_node: dict[Node, int] = {}
         self._row: dict[tuple[float, ...], int] = {}
         self._table = np.zeros((0, 1 + len(OWN_FEATURES)))

@@ -67,16 +67,18 @@ def columns(vocabulary: Vocabulary, computed: Sequence[str]) -> list[int]:
 class OwnFeatures:
     """Tells of nodes by themselves what a vocabulary has words for.
 
-    An operator that only one of the vocabulary and the library has looks like an opaque one, which is warned of once.
-    `InputError` if the vocabulary has no place for these.
+    Graphs have the operators of the library, or those `operators` of another language; one that only these or only the
+    vocabulary has looks like an opaque one, which is warned of once. `InputError` if the vocabulary has no place for
+    such.
     """
 
-    def __init__(self, vocabulary: Vocabulary) -> None:
+    def __init__(self, vocabulary: Vocabulary, operators: Sequence[str] | None = None) -> None:
         if OPAQUE not in vocabulary.operators:
             raise InputError(f"a vocabulary without {OPAQUE} has no place for operators that it does not know")
         self._index = {name: index for index, name in enumerate(vocabulary.operators)}
         self._unseen: set[str] = set()
-        gone = sorted(set(vocabulary.operators) - set(todays_operators()))
+        known = todays_operators() if operators is None else (PADDING, OPAQUE, INPUT, *operators)
+        gone = sorted(set(vocabulary.operators) - set(known))
         if gone:
             log.warning("the library no longer knows %s, which the model does: it is opaque now", ", ".join(gone))
 

@@ -9,7 +9,8 @@ from support.pass_agents import SMALL, trained
 from support.toy_compiler import SafeToyCompiler, ToyCompiler
 
 from rlflow.agents.passes.algorithms import ALGORITHMS, preferences
-from rlflow.agents.passes.training import load, play, save
+from rlflow.agents.passes.playing import play
+from rlflow.agents.passes.training import load, save
 from rlflow.errors import InputError
 from rlflow.passes import search
 from rlflow.passes.transitions import Transitions

@@ -6,9 +6,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from rlflow.agents.pooled.config import ControllerConfig
 from rlflow.errors import InputError
+from rlflow.world_model.pooled.config import DreamConfig, WorldModelConfig
+from rlflow.world_model.settings import read_config
 
 CostFeatures = Literal["none", "value", "both"]
+
+
+WORLD_MODEL = "world_model"
+"""The algorithm of an agent that is trained in a dream."""
 
 
 @dataclass(frozen=True)
@@ -35,3 +42,30 @@ class PassAgentConfig:
             raise InputError(f"cost_features must be none, value or both, not {self.cost_features!r}")
         if self.total_steps < 1 or self.num_envs < 1:
             raise InputError("an agent is trained in at least one environment for at least one step")
+
+
+@dataclass(frozen=True)
+class DreamtConfig:
+    """The paper's world model: so many random episodes, the fit of V and M to them, the dream, and C's training."""
+
+    episodes: int = 96
+    world_model: WorldModelConfig = field(default_factory=WorldModelConfig)
+    dream: DreamConfig = field(default_factory=DreamConfig)
+    controller: ControllerConfig = field(default_factory=ControllerConfig)
+
+    def __post_init__(self) -> None:
+        if self.episodes < 1:
+            raise InputError("a world model is fitted on at least one episode")
+
+
+def config_of(section: Mapping[str, Any]) -> PassAgentConfig | DreamtConfig:
+    """The settings of an option of conf/pass_agent. `InputError` for one that there is not."""
+    if section["algorithm"] != WORLD_MODEL:
+        return read_config(PassAgentConfig, section)
+    parts = {
+        "world_model": read_config(WorldModelConfig, section["world_model"]),
+        "dream": read_config(DreamConfig, section["dream"]),
+        "controller": read_config(ControllerConfig, section["controller"]),
+    }
+    others = {name: value for name, value in section.items() if name != "algorithm"}
+    return read_config(DreamtConfig, others | parts)

@@ -1,11 +1,9 @@
-"""Train an agent to order passes, let it play, and keep it on disk.
+"""Train an agent to order passes on real compilers, without a model of them, and keep it on disk.
 
     agent = train(config, transitions, sources, episode, seed=0)
-    found = play(agent, transitions, "gpt2/step", episodes=4, seed=0)
-    found.facts.operations, found.passes
+    found = play(agent, transitions, "gpt2/step", episodes=4, seed=0)             (`rlflow.agents.passes.playing`)
 
-An agent plays one episode by its first choice, and others by drawing from what it prefers; what it has found is the
-best program of all these, as of a search. It never chooses a pass that it has just seen change nothing.
+It never chooses a pass that it has just seen change nothing.
 """
 
 from __future__ import annotations
@@ -27,12 +25,12 @@ from stable_baselines3.common.vec_env import DummyVecEnv, VecMonitor
 
 from rlflow.agents.passes.algorithms import algorithm_of, new_model, preferences
 from rlflow.agents.passes.config import PassAgentConfig
+from rlflow.agents.passes.playing import Chooser
 from rlflow.atomic_file import written_whole
-from rlflow.environments.pass_ordering_env import PassOrderingConfig, PassOrderingEnv
+from rlflow.environments.pass_ordering_env import Observation, PassOrderingConfig, PassOrderingEnv
 from rlflow.environments.pass_rewards import TimingConfig
 from rlflow.environments.shaping import PotentialShaping, by_name
 from rlflow.errors import InputError
-from rlflow.passes.search import Found
 from rlflow.passes.transitions import Transitions
 
 OnProgress = Callable[[float, str], None]
@@ -46,6 +44,10 @@ class PassAgent:
     config: PassAgentConfig
     episode: PassOrderingConfig
     curve: tuple[float, ...] = ()
+
+    def chooser(self) -> Chooser:
+        """Return what plays an episode."""
+        return _Preferring(self)
 
 
 def train(
@@ -66,27 +68,6 @@ def train(
     course = _Course(config.total_steps, on_progress)
     model.learn(config.total_steps, callback=course)
     return PassAgent(model, config, episode, tuple(course.curve))
-
-
-def play(agent: PassAgent, transitions: Transitions, source: str, *, episodes: int, seed: int) -> Found:
-    """The best program of so many episodes from one source, with its passes and how many were run."""
-    draw = np.random.default_rng(seed)
-    env = PassOrderingEnv(transitions, [source], config=agent.episode)
-    best, tried = None, 0
-    for number in range(episodes):
-        observation, _ = env.reset()
-        ended = False
-        while not ended:
-            logits = np.where(env.action_masks(), preferences(agent.model, observation), -np.inf)
-            action = int(logits.argmax()) if number == 0 else _drawn(logits, agent, draw)
-            observation, _, terminated, truncated, _ = env.step(action)
-            ended = terminated or truncated
-            tried += action != env.stop
-        found = Found(env.best, tuple(step.name for step in env.record().steps))
-        best = found if best is None or found.facts.operations < best.facts.operations else best
-    if best is None:
-        raise InputError("an agent plays at least one episode")
-    return replace(best, tried=tried)
 
 
 def save(agent: PassAgent, folder: Path) -> None:
@@ -119,7 +100,12 @@ def load(folder: Path, transitions: Transitions) -> PassAgent:
 
 
 def _observed(config: PassAgentConfig, episode: PassOrderingConfig) -> PassOrderingConfig:
-    """The episode with what the agent is to observe: costs only if somebody looks at them."""
+    """The episode with what the agent is to observe: costs only if somebody looks at them.
+
+    `InputError` if nobody can: these agents read vectors.
+    """
+    if "graph" in episode.observation:
+        raise InputError("this agent reads vectors: leave graph out of episode.observation, or choose world_model")
     if config.cost_features == "none":
         return replace(episode, observation=tuple(name for name in episode.observation if name != "cost"))
     if "cost" not in episode.observation:
@@ -132,6 +118,18 @@ def _environment(
 ) -> gymnasium.Env[Any, Any]:
     env = PassOrderingEnv(transitions, sources, config=episode)
     return env if config.potential is None else PotentialShaping(env, by_name(config.potential), gamma=config.gamma)
+
+
+class _Preferring:
+    """Chooses by the preferences of a network, which look at nothing but the observation."""
+
+    def __init__(self, agent: PassAgent) -> None:
+        self.agent = agent
+
+    def choose(self, env: PassOrderingEnv, observation: Observation, draw: np.random.Generator | None) -> int:
+        """The best action that the mask admits, or a drawn one."""
+        logits = np.where(env.action_masks(), preferences(self.agent.model, observation), -np.inf)
+        return int(logits.argmax()) if draw is None else _drawn(logits, self.agent, draw)
 
 
 def _drawn(logits: np.ndarray, agent: PassAgent, draw: np.random.Generator) -> int:

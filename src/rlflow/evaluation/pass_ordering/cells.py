@@ -11,12 +11,14 @@ import statistics
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Protocol
 
-from rlflow.agents.passes.config import PassAgentConfig
-from rlflow.agents.passes.training import play, train
+from rlflow.agents.passes.config import DreamtConfig, PassAgentConfig
+from rlflow.agents.passes.dreamt import train_in_dream
+from rlflow.agents.passes.playing import Playing, play
+from rlflow.agents.passes.training import train
 from rlflow.environments.pass_ordering_env import PassOrderingConfig
 from rlflow.environments.pass_rewards import TimingConfig
 from rlflow.evaluation.pass_ordering.rows import Outcome, Row
@@ -119,7 +121,7 @@ class AgentCell:
     entrant: str
     sources: tuple[str, ...]
     held_out: tuple[str, ...]
-    config: PassAgentConfig
+    config: PassAgentConfig | DreamtConfig
     episode: PassOrderingConfig
     effort: Effort
     seed: int
@@ -127,14 +129,24 @@ class AgentCell:
     def run(self) -> dict[str, Row]:
         with self.compiler.transitions() as transitions:
             began = time.perf_counter()
-            agent = train(self.config, transitions, self.sources, self.episode, seed=self.seed)
+            agent, learned = self._trained(transitions)
             training_s = time.perf_counter() - began
             counts = {"training_hits": transitions.hits, "training_misses": transitions.misses}
             outcomes: dict[str, Outcome] = {}
             for source in self.held_out:
                 found = play(agent, transitions, source, episodes=self.effort.episodes, seed=self.seed)
                 outcomes |= {source: _checked(transitions, source, {"": found})[""]}
-        return {self.entrant: Row(outcomes, training_s, agent.curve, counts)}
+        return {self.entrant: replace(learned, outcomes=outcomes, training_s=training_s, counts=counts)}
+
+    def _trained(self, transitions: Transitions) -> tuple[Playing, Row]:
+        """Return the agent, and a row with what there is to say of its training."""
+        config, given = self.config, (transitions, self.sources, self.episode)
+        if isinstance(config, PassAgentConfig):
+            agent = train(config, *given, seed=self.seed)
+            return agent, Row({}, curve=agent.curve)
+        dreamt = train_in_dream(config, *given, seed=self.seed)
+        foreseen = {str(ahead): dict(errors) for ahead, errors in dreamt.open_loop.items()}
+        return dreamt, Row({}, curve=dreamt.curve, open_loop=foreseen)
 
 
 @dataclass(frozen=True)

@@ -35,13 +35,14 @@ class Outcome:
 class Row:
     """The outcomes by graph, with the seconds of training, the mean returns over its course, and steps that were known.
 
-    Baselines are not trained.
+    Baselines are not trained. open_loop: of a world model, its errors by the number of passes that it looks ahead.
     """
 
     outcomes: Mapping[str, Outcome]
     training_s: float = 0.0
     curve: tuple[float, ...] = ()
     counts: Mapping[str, int] = field(default_factory=dict)
+    open_loop: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
 
     def to_json(self) -> dict[str, Any]:
         """Plain values."""
@@ -54,4 +55,4 @@ class Row:
             source: Outcome(**{**outcome, "passes": tuple(outcome["passes"])})
             for source, outcome in written["outcomes"].items()
         }
-        return cls(outcomes, written["training_s"], tuple(written["curve"]), written["counts"])
+        return cls(outcomes, written["training_s"], tuple(written["curve"]), written["counts"], written["open_loop"])

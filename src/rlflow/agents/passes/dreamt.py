@@ -1,0 +1,110 @@
+"""The paper's world model on pass ordering: V, M and C of substitutions, unchanged, in an environment of another kind.
+
+    agent = train_in_dream(config, transitions, sources, episode, seed=0)
+    found = play(agent, transitions, "gpt2/step", episodes=4, seed=0)             (`rlflow.agents.passes.playing`)
+
+V and M are fitted on random episodes (`pass_rollouts`), and C is trained in their dream, where no pass is run. On a
+real program, C sees what V makes of its graph, and M's memory of the passes so far.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import torch
+
+from rlflow.agents.passes.config import DreamtConfig
+from rlflow.agents.passes.pass_rollouts import collect, cost_percent, counts_of
+from rlflow.agents.passes.playing import Chooser
+from rlflow.agents.pooled import dream_training
+from rlflow.agents.pooled.controller import Controller
+from rlflow.environments.pass_ordering_env import Observation, PassOrderingConfig, PassOrderingEnv
+from rlflow.passes.transitions import Transitions
+from rlflow.representation.rollouts import Rollouts
+from rlflow.world_model.held_out import split_episodes
+from rlflow.world_model.pooled import latent_state
+from rlflow.world_model.pooled.config import DreamConfig
+from rlflow.world_model.pooled.diagnostics import open_loop
+from rlflow.world_model.pooled.dream_env import visited_states
+from rlflow.world_model.pooled.latent_state import LatentState
+from rlflow.world_model.pooled.model import WorldModel
+from rlflow.world_model.pooled.trainer import fit_world_model
+
+OpenLoop = Mapping[int, Mapping[str, float]]
+"""Passes ahead -> errors of what M foresees, beside their baselines (`rlflow.world_model.pooled.diagnostics`)."""
+
+
+@dataclass(frozen=True)
+class DreamtAgent:
+    """A world model and a controller that was trained in its dream.
+
+    open_loop: how far the dream is from episodes that it was not fitted on. curve: the mean return of dreams, one
+    number an update.
+    """
+
+    model: WorldModel
+    controller: Controller
+    episode: PassOrderingConfig
+    open_loop: OpenLoop = field(default_factory=dict)
+    curve: tuple[float, ...] = ()
+
+    def chooser(self) -> Chooser:
+        """Return what plays an episode."""
+        return _Dreaming(self.model, self.controller)
+
+
+def train_in_dream(
+    config: DreamtConfig,
+    transitions: Transitions,
+    sources: Sequence[str],
+    episode: PassOrderingConfig,
+    *,
+    seed: int,
+    on_progress: Callable[[float, str], None] | None = None,
+) -> DreamtAgent:
+    """Collect random episodes on `sources`, fit the world model to them, and train a controller in its dream."""
+    rollouts = collect(transitions, sources, episode, episodes=config.episodes, seed=seed, on_progress=on_progress)
+    model = fit_world_model(rollouts, config.world_model, seed=seed)
+    curve: list[float] = []
+    trained = dream_training.train_in_dream(
+        model,
+        visited_states(model, rollouts),
+        config.dream,
+        config.controller,
+        seed=seed,
+        on_round=lambda _, metrics: curve.extend(metrics[name] for name in metrics if name == "return_percent"),
+    )
+    foreseen = _open_loop(model, rollouts, config, seed)
+    return DreamtAgent(model, trained.controller, episode, foreseen, tuple(curve))
+
+
+def _open_loop(model: WorldModel, rollouts: Rollouts, config: DreamtConfig, seed: int) -> OpenLoop:
+    """The errors on the episodes that were held out, or on all if none was."""
+    episodes = rollouts.episodes
+    training, held_out = split_episodes(len(episodes), config.world_model.held_out_fraction, seed)
+    judged = [episodes[number] for number in held_out or training]
+    return open_loop(model, rollouts, model.latents(rollouts), judged, DreamConfig(num_envs=1), seed=seed)
+
+
+class _Dreaming:
+    """Chooses by the controller, and remembers what M does of the episode."""
+
+    def __init__(self, model: WorldModel, controller: Controller) -> None:
+        self.model, self.controller = model, controller
+        self._seen: LatentState | None = None
+        self._action = (0, 0)
+
+    def choose(self, env: PassOrderingEnv, observation: Observation, draw: np.random.Generator | None) -> int:
+        """The likeliest action, or a drawn one; a pass that is known to change nothing is masked."""
+        state = (env.graph_arrays(), counts_of(env), cost_percent(env))
+        if self._seen is None:
+            self._seen = latent_state.begin(self.model, *state)
+        else:
+            self._seen = latent_state.advance(self.model, self._seen, self._action, *state)
+        layout = latent_state.layout_of(self.model)
+        generator = None if draw is None else torch.Generator().manual_seed(int(draw.integers(2**31)))
+        chosen = self.controller.act(self._seen.observation(layout), draw is None, generator)
+        self._action = (int(chosen[0]), int(chosen[1]))
+        return self._action[0]
