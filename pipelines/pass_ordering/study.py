@@ -18,6 +18,7 @@ import hydra
 from omegaconf import DictConfig, OmegaConf
 
 from rlflow.agents.passes.config import config_of
+from rlflow.agents.passes.playing import PlayConfig
 from rlflow.cli.progress import progress_bar
 from rlflow.environments.pass_ordering_env import PassOrderingConfig
 from rlflow.environments.pass_rewards import TimingConfig
@@ -87,12 +88,13 @@ def study(config: DictConfig) -> None:
 
 def _cells(settings: Any, compiler: Compiler, split: Split, option_of: OptionOf) -> Iterator[tuple[CellKey, Cell]]:
     """Baselines by family, chance, and every agent; all agents of one seed before those of the next."""
-    effort = read_config(Effort, settings["effort"])
+    played = {"play": read_config(PlayConfig, settings["effort"]["play"])}
+    effort = read_config(Effort, settings["effort"] | played)
     episode = read_config(PassOrderingConfig, settings["episode"])
     for family, sources in split.held_out.items():
         yield ("baselines", family), BaselineCell(compiler, sources, effort)
     for seed in settings["seeds"]:
-        yield ("random", seed), ChanceCell(compiler, split.all_held_out, effort, seed)
+        yield ("random", seed), ChanceCell(compiler, split.all_held_out, episode, effort, seed)
         for agent in settings["agents"][settings["backend"]]:
             config = config_of(option_of("pass_agent", agent))
             yield (

@@ -30,22 +30,26 @@ def trained(algorithm: str = "maskable_ppo", seed: int = 0, **settings: object) 
 
 
 DREAMT = DreamtConfig(
-    episodes=60,
+    episodes=100,
     world_model=WorldModelConfig(
-        latent=8,
+        latent=16,
         encoder_width=16,
         encoder_layers=2,
-        encoder_epochs=4,
+        encoder_epochs=15,
         encoder_batch=32,
+        encoder_learning_rate=5e-3,
         hidden=32,
         mixtures=2,
         head_width=32,
         max_count_change=1,
-        epochs=20,
+        epochs=50,
+        learning_rate=4e-3,
         location_embedding=2,
     ),
-    dream=DreamConfig(num_envs=16, max_steps=EPISODE.max_steps, pessimism=0.0),
-    controller=ControllerConfig(total_steps=8000, steps_per_update=16, batch_size=128, width=32, discount=0.95),
+    dream=DreamConfig(num_envs=16, max_steps=EPISODE.max_steps, pessimism=0.25),
+    controller=ControllerConfig(
+        total_steps=16000, steps_per_update=16, batch_size=128, width=32, learning_rate=2e-3, discount=0.95
+    ),
 )
 
 

@@ -26,6 +26,7 @@ from gymnasium import spaces
 from rlflow.environments.pass_rewards import PassReward, PassTransition, TimingConfig
 from rlflow.errors import InputError
 from rlflow.ir.graph import Graph
+from rlflow.passes import search
 from rlflow.passes.backend import Facts, PassError
 from rlflow.passes.record import PassRecord
 from rlflow.passes.transitions import Transitions
@@ -81,8 +82,8 @@ class PassOrderingEnv(gymnasium.Env[Observation, int]):
     operator in `vocabulary` and its features, and edge_links (E, 2). Action: a pass by its index; A stops.
 
     `action_masks` leaves out what was tried. An episode begins with a program drawn from `sources`, or with
-    `options["source"]`. `info` has `source`, `operations`, `best_operations` (the fewest so far), `key`, `changed` and,
-    where a pass has failed, `error`.
+    `options["source"]`, and after `options["passes"]` if there are any. `info` has `source`, `operations`,
+    `best_operations` (the fewest so far), `key`, `changed` and, where a pass has failed, `error`.
     """
 
     metadata: dict[str, Any] = {"render_modes": ["ansi"], "render_fps": 1}  # noqa: RUF012
@@ -153,11 +154,12 @@ class PassOrderingEnv(gymnasium.Env[Observation, int]):
         return self._arrays[key]
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Observation, dict]:
-        """Begin with a program drawn from the sources, or with `options["source"]`."""
+        """Begin with a program drawn from the sources, or with `options["source"]`, after `options["passes"]`."""
         super().reset(seed=seed)
-        drawn = self.sources[int(self.np_random.integers(len(self.sources)))]
-        self._source = str((options or {}).get("source", drawn))
-        self._visited, self._arrays = (_State(self.transitions.start(self._source)),), {}
+        drawn, asked = self.sources[int(self.np_random.integers(len(self.sources)))], options or {}
+        self._source = str(asked.get("source", drawn))
+        begun = search.sequence(self.transitions, self.transitions.start(self._source), asked.get("passes", ()))
+        self._visited, self._arrays = (_State(begun.facts, begun.passes),), {}
         return self._observation(), self._info()
 
     def step(self, action: int) -> tuple[Observation, float, bool, bool, dict[str, Any]]:
@@ -202,9 +204,10 @@ class PassOrderingEnv(gymnasium.Env[Observation, int]):
         return self._observation(), self._info()
 
     def record(self) -> PassRecord:
-        """The passes of this episode up to the best program, without those that changed nothing."""
+        """The passes from the source to the best program of this episode, without those that changed nothing."""
         best = min(self._visited, key=lambda state: state.facts.operations)
-        return PassRecord.of(self.transitions, self.catalogue.name, self._source, self.start_facts, best.taken)
+        source = self.transitions.start(self._source)
+        return PassRecord.of(self.transitions, self.catalogue.name, self._source, source, best.taken)
 
     def render(self) -> str | None:  # type: ignore[override]
         """The program's operations and the passes so far, with `render_mode="ansi"`; otherwise None."""

@@ -33,7 +33,8 @@ def test_rollouts_tell_what_happened() -> None:
             else:
                 assert (episode.counts[step + 1] == 1).all(), "another program: everything is open again"
                 changed += 1
-    assert changed and unchanged, "both cases were met"
+    assert changed > 0
+    assert unchanged > 0
 
 
 def test_the_same_seed_gives_the_same_rollouts() -> None:

@@ -9,7 +9,7 @@ from support.pass_agents import SMALL, trained
 from support.toy_compiler import SafeToyCompiler, ToyCompiler
 
 from rlflow.agents.passes.algorithms import ALGORITHMS, preferences
-from rlflow.agents.passes.playing import play
+from rlflow.agents.passes.playing import PlayConfig, play
 from rlflow.agents.passes.training import load, save
 from rlflow.errors import InputError
 from rlflow.passes import search
@@ -21,7 +21,7 @@ def test_an_agent_learns_the_way_through_a_longer_word() -> None:
     transitions, agent = trained(total_steps=4096, learning_rate=3e-3)
     start = transitions.start("ccc")
     assert search.greedy(transitions, start, max_passes=6).facts.operations == 3
-    found = play(agent, transitions, "ccc", episodes=1, seed=0)
+    found = play(agent, transitions, "ccc", PlayConfig(), seed=0)
     assert found.facts.operations == 0
     assert search.sequence(transitions, start, found.passes).facts == found.facts
     assert agent.curve[-1] > agent.curve[0]
@@ -43,7 +43,8 @@ def test_an_agent_is_kept_with_its_settings(algorithm: str, tmp_path: Path) -> N
     save(agent, tmp_path)
     again = load(tmp_path, transitions)
     assert (again.config, again.episode, again.curve) == (agent.config, agent.episode, agent.curve)
-    played = [[play(one, transitions, word, episodes=3, seed=5) for word in ("cc", "abab")] for one in (agent, again)]
+    effort = PlayConfig(episodes=3, explore=0.1)
+    played = [[play(one, transitions, word, effort, seed=5) for word in ("cc", "abab")] for one in (agent, again)]
     assert played[0] == played[1]
     observed = {"counts": np.array([0, 1, 2], np.float32), "tried": np.zeros(3, np.int8), "progress": np.zeros(1)}
     preferred = [preferences(one.model, {k: np.float32(v) for k, v in observed.items()}) for one in (agent, again)]

@@ -1,7 +1,7 @@
 """The paper's world model on pass ordering: V, M and C of substitutions, unchanged, in an environment of another kind.
 
     agent = train_in_dream(config, transitions, sources, episode, seed=0)
-    found = play(agent, transitions, "gpt2/step", episodes=4, seed=0)             (`rlflow.agents.passes.playing`)
+    found = play(agent, transitions, "gpt2/step", PlayConfig(episodes=4), seed=0)   (`rlflow.agents.passes.playing`)
 
 V and M are fitted on random episodes (`pass_rollouts`), and C is trained in their dream, where no pass is run. On a
 real program, C sees what V makes of its graph, and M's memory of the passes so far.
@@ -89,22 +89,24 @@ def _open_loop(model: WorldModel, rollouts: Rollouts, config: DreamtConfig, seed
 
 
 class _Dreaming:
-    """Chooses by the controller, and remembers what M does of the episode."""
+    """Prefers what the controller does, and remembers what M does of the episode."""
 
     def __init__(self, model: WorldModel, controller: Controller) -> None:
         self.model, self.controller = model, controller
         self._seen: LatentState | None = None
-        self._action = (0, 0)
 
-    def choose(self, env: PassOrderingEnv, observation: Observation, draw: np.random.Generator | None) -> int:
-        """The likeliest action, or a drawn one; a pass that is known to change nothing is masked."""
+    def probabilities(
+        self, env: PassOrderingEnv, observation: Observation, mask: np.ndarray, taken: int | None
+    ) -> np.ndarray:
+        """The controller's: a pass is a rule that has one location, and stop is to terminate."""
         state = (env.graph_arrays(), counts_of(env), cost_percent(env))
-        if self._seen is None:
+        if self._seen is None or taken is None:
             self._seen = latent_state.begin(self.model, *state)
         else:
-            self._seen = latent_state.advance(self.model, self._seen, self._action, *state)
-        layout = latent_state.layout_of(self.model)
-        generator = None if draw is None else torch.Generator().manual_seed(int(draw.integers(2**31)))
-        chosen = self.controller.act(self._seen.observation(layout), draw is None, generator)
-        self._action = (int(chosen[0]), int(chosen[1]))
-        return self._action[0]
+            self._seen = latent_state.advance(self.model, self._seen, (taken, 0), *state)
+        flat = torch.from_numpy(self._seen.observation(latent_state.layout_of(self.model)))[None]
+        with torch.no_grad():
+            of_rules = self.controller.policy.distribution(flat).rule_log_probability[0].double().numpy()
+        preferred = np.where(mask, of_rules, -np.inf)
+        weights = np.exp(preferred - preferred.max())
+        return weights / weights.sum()

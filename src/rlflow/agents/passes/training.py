@@ -1,7 +1,7 @@
 """Train an agent to order passes on real compilers, without a model of them, and keep it on disk.
 
     agent = train(config, transitions, sources, episode, seed=0)
-    found = play(agent, transitions, "gpt2/step", episodes=4, seed=0)             (`rlflow.agents.passes.playing`)
+    found = play(agent, transitions, "gpt2/step", PlayConfig(episodes=4), seed=0)   (`rlflow.agents.passes.playing`)
 
 It never chooses a pass that it has just seen change nothing.
 """
@@ -126,19 +126,15 @@ class _Preferring:
     def __init__(self, agent: PassAgent) -> None:
         self.agent = agent
 
-    def choose(self, env: PassOrderingEnv, observation: Observation, draw: np.random.Generator | None) -> int:
-        """The best action that the mask admits, or a drawn one."""
-        logits = np.where(env.action_masks(), preferences(self.agent.model, observation), -np.inf)
-        return int(logits.argmax()) if draw is None else _drawn(logits, self.agent, draw)
-
-
-def _drawn(logits: np.ndarray, agent: PassAgent, draw: np.random.Generator) -> int:
-    """An action drawn by a policy's probabilities; action values are no logarithms, so a tenth is drawn evenly."""
-    open_to = np.flatnonzero(np.isfinite(logits))
-    if not algorithm_of(agent.config.algorithm).actor_critic:
-        return int(draw.choice(open_to) if draw.random() < 0.1 else logits.argmax())
-    weights = np.exp(logits[open_to] - logits[open_to].max())
-    return int(draw.choice(open_to, p=weights / weights.sum()))
+    def probabilities(
+        self, env: PassOrderingEnv, observation: Observation, mask: np.ndarray, taken: int | None
+    ) -> np.ndarray:
+        """A policy's; action values are no logarithms, so the best action has all."""
+        preferred = np.where(mask, preferences(self.agent.model, observation), -np.inf)
+        if not algorithm_of(self.agent.config.algorithm).actor_critic:
+            return np.eye(len(mask))[preferred.argmax()]
+        weights = np.exp(preferred - preferred.max())
+        return weights / weights.sum()
 
 
 class _Course(BaseCallback):

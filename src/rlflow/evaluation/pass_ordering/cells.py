@@ -1,6 +1,6 @@
 """The work of the study of pass ordering, in pieces of minutes: baselines, an agent by one seed, times.
 
-    run_cell(AgentCell(backend, sources, held_out, config, episode, episodes=4, seed=0))     a `Row` as JSON
+    run_cell(AgentCell(compiler, "ppo", sources, held_out, config, episode, effort, seed=0))     its `Row` as JSON
 
 Cells of a backend share a file of transitions: what one of them has asked of the compiler, the others know.
 """
@@ -17,7 +17,7 @@ from typing import Any, Protocol
 
 from rlflow.agents.passes.config import DreamtConfig, PassAgentConfig
 from rlflow.agents.passes.dreamt import train_in_dream
-from rlflow.agents.passes.playing import Playing, play
+from rlflow.agents.passes.playing import PlayConfig, Playing, Untrained, play
 from rlflow.agents.passes.training import train
 from rlflow.environments.pass_ordering_env import PassOrderingConfig
 from rlflow.environments.pass_rewards import TimingConfig
@@ -58,11 +58,11 @@ def run_cell(cell: Cell) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class Effort:
-    """The effort of searches: passes in a row, programs of a beam, and episodes of chance and of an agent."""
+    """The effort of searches: passes in a row, programs of a beam, and what chance and agents play."""
 
     max_passes: int
     beam_width: int
-    episodes: int
+    play: PlayConfig
 
 
 @dataclass(frozen=True)
@@ -95,22 +95,29 @@ class BaselineCell:
 
 @dataclass(frozen=True)
 class ChanceCell:
-    """Random passes, as many as an agent runs, on all held-out graphs."""
+    """As many random passes as an agent runs, on all held-out graphs: all from the start, and played as agents play."""
 
     compiler: Compiler
     sources: tuple[str, ...]
+    episode: PassOrderingConfig
     effort: Effort
     seed: int
 
     def run(self) -> dict[str, Row]:
-        settings = {"max_passes": self.effort.max_passes, "episodes": self.effort.episodes, "seed": self.seed}
         with self.compiler.transitions() as transitions:
-            found = {
-                source: {"random": search.by_chance(transitions, transitions.start(source), **settings)}
-                for source in self.sources
+            checked = {
+                source: _checked(transitions, source, self._found(transitions, source)) for source in self.sources
             }
-            checked = {source: _checked(transitions, source, all_of) for source, all_of in found.items()}
-        return {"random": Row({source: outcomes["random"] for source, outcomes in checked.items()})}
+        entrants = checked[self.sources[0]]
+        return {entrant: Row({source: checked[source][entrant] for source in self.sources}) for entrant in entrants}
+
+    def _found(self, transitions: Transitions, source: str) -> dict[str, Found]:
+        start, played = transitions.start(source), self.effort.play
+        passes = {"max_passes": self.effort.max_passes, "episodes": played.episodes}
+        return {
+            "random": search.by_chance(transitions, start, **passes, seed=self.seed),
+            "untrained": play(Untrained(self.episode), transitions, source, played, seed=self.seed),
+        }
 
 
 @dataclass(frozen=True)
@@ -134,7 +141,7 @@ class AgentCell:
             counts = {"training_hits": transitions.hits, "training_misses": transitions.misses}
             outcomes: dict[str, Outcome] = {}
             for source in self.held_out:
-                found = play(agent, transitions, source, episodes=self.effort.episodes, seed=self.seed)
+                found = play(agent, transitions, source, self.effort.play, seed=self.seed)
                 outcomes |= {source: _checked(transitions, source, {"": found})[""]}
         return {self.entrant: replace(learned, outcomes=outcomes, training_s=training_s, counts=counts)}
 

@@ -22,11 +22,12 @@ OBSERVED: Mapping[str, str] = {
     "cost": "(3,) FLOPs, transcendental operations and bytes accessed by cost analysis, in percent of the start",
     "tried": "(A,) the passes that were tried on this very program in this episode and left it as it is",
     "progress": "(1,) the share of the horizon that is over",
+    "graph": "the program as a graph: nodes (N, 1 + F), an operator of `env.vocabulary` and its features; edges (E, 2)",
 }
 PAPER_PERCENT = {"GPT-2": 13.3, "GPT-2, BERT and ResNet": 10.4}
 """Improvements over the default passes that the paper prints, of PPO and of PPO with shaping."""
 _COLUMNS = 120
-_BASELINES = ("default", "fixpoint", "chain", "greedy", "beam", "random")
+_BASELINES = ("default", "fixpoint", "chain", "greedy", "beam", "random", "untrained")
 
 
 def page(metrics: Mapping[str, Any], documents: Mapping[str, Any]) -> str:
@@ -43,7 +44,7 @@ def page(metrics: Mapping[str, Any], documents: Mapping[str, Any]) -> str:
 
 def _backend(name: str, entrants: Mapping[str, Any], document: Mapping[str, Any]) -> str:
     families = ", ".join(f"{family} ({len(sources)})" for family, sources in document["held_out"].items())
-    agents = [entrant for entrant in entrants if len(entrants[entrant]["seeds"]) > 1 and entrant != "random"]
+    agents = [entrant for entrant in entrants if len(entrants[entrant]["seeds"]) > 1 and entrant not in _BASELINES]
     baselines = [entrant for entrant in entrants if entrant not in agents]
     ordered = [*(b for b in _BASELINES if b in baselines), *(b for b in baselines if b not in _BASELINES), *agents]
     first = entrants[ordered[0]]
