@@ -24,7 +24,7 @@ TINY = (
     "held_out_graphs=1",
     "training_graphs=2",
     "episode.max_steps=6",
-    "effort={max_passes: 6, beam_width: 1, play: {episodes: 1}}",
+    "effort={max_passes: 6, beam_width: 1, random_episodes: 1, play: {episodes: 1}}",
     "timed=[default,maskable_ppo]",
     "timing={rounds: 1, runs: 1, seed: 0}",
 )

@@ -50,7 +50,7 @@ def test_the_best_program_of_all_episodes_is_found() -> None:
     assert (first.facts.operations, first.passes, first.tried) == (2, (), 0)
     found = play(agent, transitions, "cc", PlayConfig(episodes=3), seed=0)
     assert (found.facts.operations, found.passes) == (0, ("expand", "swap", "cancel"))
-    assert found.tried == 12, "six passes in each drawn episode, which never stop while there is anything to try"
+    assert found.tried == 6, "a drawn episode tries all three passes at the end, and the next has nothing new to ask"
     assert [way.began for way in agent.ways] == ["cc"] * 4, "each episode has a memory of its own"
     assert agent.ways[-1].taken[:3] == [None, EXPAND, SWAP]
 
@@ -65,7 +65,7 @@ def test_later_episodes_return_to_the_way_to_the_best_program() -> None:
 
 
 def test_an_agent_explores_what_it_would_not_choose() -> None:
-    """Ten drawn actions in all: with a preference for one pass alone, others are met only by exploring."""
+    """It prefers one pass at the start, so that the others are met only by exploring."""
     transitions = Transitions(SafeToyCompiler())
 
     def actions(explore: float) -> set[int | None]:
@@ -74,7 +74,7 @@ def test_an_agent_explores_what_it_would_not_choose() -> None:
         return {way.taken[1] for way in agent.ways[1:]}
 
     assert actions(0.0) == {EXPAND}
-    assert actions(1.0) == {CANCEL, SWAP, EXPAND}
+    assert actions(1.0) > {EXPAND}
 
 
 def test_the_untrained_agent_draws_among_all_that_is_open() -> None:

@@ -58,10 +58,11 @@ def run_cell(cell: Cell) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class Effort:
-    """The effort of searches: passes in a row, programs of a beam, and what chance and agents play."""
+    """The effort of searches: passes in a row, programs of a beam, episodes of chance, and how agents play."""
 
     max_passes: int
     beam_width: int
+    random_episodes: int
     play: PlayConfig
 
 
@@ -112,11 +113,11 @@ class ChanceCell:
         return {entrant: Row({source: checked[source][entrant] for source in self.sources}) for entrant in entrants}
 
     def _found(self, transitions: Transitions, source: str) -> dict[str, Found]:
-        start, played = transitions.start(source), self.effort.play
-        passes = {"max_passes": self.effort.max_passes, "episodes": played.episodes}
+        start, effort = transitions.start(source), self.effort
+        passes = {"max_passes": effort.max_passes, "episodes": effort.random_episodes}
         return {
             "random": search.by_chance(transitions, start, **passes, seed=self.seed),
-            "untrained": play(Untrained(self.episode), transitions, source, played, seed=self.seed),
+            "untrained": play(Untrained(self.episode), transitions, source, effort.play, seed=self.seed),
         }
 
 
