@@ -106,6 +106,7 @@ def test_bad_models_are_refused_in_one_sentence(rlflow, tmp_path, kind):
         (["--policy", "data"], "--policy and --trained-on are for --method rlflow alone, not for best"),
         (["--trained-on", "bert"], "--policy and --trained-on are for --method rlflow alone, not for best"),
         (["--rules", "rules.txt"], "rules.txt"),
+        (["--passes", "xla"], "passes of 'xla' make no ONNX model: choose onnx or onnx-contrib"),
         (["--setting", "fast"], "there is no setting 'fast': choose one of"),
         (["--budget", "-5s"], "'-5s' is not a budget"),
         (["--budget", "soon"], "'soon' is not a budget"),

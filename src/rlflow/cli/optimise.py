@@ -16,7 +16,7 @@ from rlflow.cli.progress import progress_bar
 from rlflow.cost.models import COST_MODELS
 from rlflow.errors import InputError
 from rlflow.onnx_io.saving import check_writable
-from rlflow.optimise import DEFAULT_BUDGET_S, DEFAULT_COST_MODEL, DEFAULT_METHOD, DEFAULT_SETTING
+from rlflow.optimise import DEFAULT_BUDGET_S, DEFAULT_COST_MODEL, DEFAULT_METHOD, DEFAULT_SETTING, PASS_BACKENDS
 from rlflow.optimise import optimise as optimise_model
 from rlflow.optimise.methods import METHODS
 from rlflow.rules.library import load as load_library
@@ -62,6 +62,10 @@ def optimise(
         str | None,
         typer.Option(help="The graph on which a policy of `dvc repro` was trained, for --method rlflow."),
     ] = None,
+    passes: Annotated[
+        str | None,
+        typer.Option(help=f"Run whole-graph passes of public libraries first: {' or '.join(PASS_BACKENDS)}."),
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the report as JSON.")] = False,
 ) -> None:
     """Write a faster model that computes the same, checked against the original and timed beside it.
@@ -94,6 +98,7 @@ def optimise(
                 setting=setting,  # type: ignore[arg-type]
                 shapes=shapes,
                 reproducer=Path(f"{output}.reproducer"),
+                passes=passes,
                 on_progress=on_progress,
                 is_interrupted=is_interrupted,
             )

@@ -5,6 +5,7 @@ In the order in which a model meets them:
 - `api` turns names into objects and puts method, library, prices and checks together;
 - `source` reads and checks the model, once; `methods` lists the methods that can be chosen by name;
 - `clock` is the time that all of it may take, and how phases share it;
+- `first_move` runs whole-graph passes of public libraries before the search, if that is asked for;
 - `specialise` says what may be assumed of the model: dimensions that its user names, a newer opset;
 - `pipeline` optimises the subgraphs of If, Loop and Scan, each like a model of its own, then the model around them, in
   the `phases` judge, search, measure, check and time;
@@ -42,6 +43,8 @@ DEFAULT_COST_MODEL = "predicted"
 DEFAULT_SHORTLIST = 4
 DEFAULT_BUDGET_S = 60.0
 DEFAULT_SETTING: Setting = "deployed"
+PASS_BACKENDS = ("onnx", "onnx-contrib")
+"""Backends of passes whose programs are ONNX models."""
 
 
 def optimise(
@@ -61,6 +64,7 @@ def optimise(
     gate: GateConfig | None = None,
     shares: Shares | None = None,
     reproducer: Path | str | None = None,
+    passes: str | None = None,
     on_progress: OnProgress | None = None,
     is_interrupted: Callable[[], bool] | None = None,
 ) -> Optimised:
@@ -92,6 +96,10 @@ def optimise(
     model can safely be upgraded to it, a newer opset. The result keeps its dimensions dynamic and its opset unless a
     rewrite needs more: then its inputs declare the sizes, at which alone it runs, or it has the first opset that will
     do, and the report says so.
+
+    `passes` is a backend, "onnx" or "onnx-contrib", whose whole-graph passes are run before the search: public
+    libraries' pipelines, then single passes, as long as the predicted cost falls (`rlflow.optimise.first_move`). The
+    method "passes" does this and nothing else.
 
     `gate` says on how many inputs the result is checked and how it is timed. `on_progress` is called with the fraction
     done and a line of text.
@@ -131,5 +139,6 @@ def optimise(
         shares=shares or Shares(),
         reproducer=None if reproducer is None else Path(reproducer),
         on_progress=on_progress,
+        passes=passes,
     )
     return optimise_model(model, request, deadline)

@@ -21,6 +21,7 @@ from rlflow.errors import InputError, PriceError
 from rlflow.onnx_io import save_model
 from rlflow.optimise import DEFAULT_COST_MODEL
 from rlflow.optimise.clock import Deadline, Shares
+from rlflow.optimise.first_move import FirstMove
 from rlflow.optimise.gate import GateConfig, is_faster, is_slower
 from rlflow.optimise.methods import METHODS
 from rlflow.optimise.phases import Phases
@@ -45,6 +46,8 @@ if TYPE_CHECKING:
 _LOGGER = logging.getLogger(__name__)
 
 MEASURED = "measured"
+PASSES = "passes"
+"""The method that has no rules, and whose passes are all that is done."""
 NOT_FASTER = "the rewritten model was not faster beyond noise"
 UNTIMED = "the budget was over before the rewritten model was timed"
 UNDECIDED = "the time was over before timing could tell if the rewritten model is faster"
@@ -102,6 +105,7 @@ class Request:
     shares: Shares
     reproducer: Path | None
     on_progress: OnProgress | None
+    passes: str | None
 
     def __post_init__(self) -> None:
         if self.setting not in SETTINGS:
@@ -120,6 +124,8 @@ class _Search(NamedTuple):
 
 def optimise_model(model: ModelProto | Path | str, request: Request, deadline: Deadline) -> Optimised:
     """Carry out `rlflow.optimise`."""
+    if request.method == PASSES:
+        request = replace(request, passes=request.passes or FirstMove.backend, library=Library(()))
     factory: Any = METHODS.get(request.method) if isinstance(request.method, str) else request.method
     source = Source.of(model)
     dimensions = dimensions_of(source.model, request.shapes)
@@ -136,6 +142,7 @@ def optimise_model(model: ModelProto | Path | str, request: Request, deadline: D
         shortlist=shortlist,
         reproducer=request.reproducer,
         on_progress=_overall(request.on_progress, request.budget_s, deadline),
+        first_move=None if request.passes is None else FirstMove(request.passes),
     )
     made = Pipeline(phases, search.rules, dimensions).run(source.model, deadline, source.argument)
     if request.prices is not None:
@@ -277,14 +284,14 @@ def _keep_prices(cost_model: CostModel, path: Path) -> None:
 
 def _figures(made: PipelineResult, cost_model: CostModel, rules: Sequence[Rule]) -> dict[str, Any]:
     """The part of the report on what the search did with these rules and on what the result assumes."""
-    result, header = made.result, made.assumptions.as_it_is.header
-    ratios = {} if not made.is_searched else work_ratios(cost_model, made.assumptions.searched, result.best)
+    result, begun = made.result, made.before_passes or made.assumptions
+    ratios = {} if not made.is_searched else work_ratios(cost_model, begun.searched, result.best)
     steps = (*made.steps, *(step for subgraph in made.inside for step in subgraph.steps))
     mentioned = {step.rule for step in steps}
     return {
-        "nodes_before": len(made.assumptions.as_it_is.order),
+        "nodes_before": len(begun.as_it_is.order),
         "nodes_after": len(made.settled.last.order),
-        "cost_before_ms": result.start_ms,
+        "cost_before_ms": made.passes.cost_before_ms if made.passes and made.passes.passes else result.start_ms,
         "cost_after_ms": result.best_ms,
         "steps": made.steps,
         "optimisation_s": result.wall_time_s,
@@ -292,10 +299,11 @@ def _figures(made: PipelineResult, cost_model: CostModel, rules: Sequence[Rule])
         "measured": made.measured,
         "pinned": made.pinned,
         "pinned_for": made.pinned_for,
-        "opset_before": header.opset,
+        "opset_before": begun.as_it_is.header.opset,
         "opset_after": made.settled.last.header.opset,
         "raised_for": made.settled.raised_for,
         "subgraphs": made.inside,
+        "passes": made.passes,
         "rule_names": {rule.id: rule.name for rule in rules if rule.id in mentioned},
         **ratios,
     }

@@ -1,6 +1,7 @@
 """The gate before the exit: no model leaves that computes something else, and none is called faster that is not.
 
     judgeable(original)              may anything be compared with it? it runs here, and its outputs can be told apart
+    difference(original, model, ...) a model that others have made is equivalent, or why not
     check(derivation)                the candidate is equivalent, or an error names the step and rule that are wrong
     timed(original, candidate, ...)  both are timed in fresh sessions until it is decided which one is faster
 
@@ -158,6 +159,18 @@ def check(
         return report
     what = explain(derivation, report, _inputs(derivation, config, reference), reproducer)
     raise EquivalenceError(f"the rewritten model is {report.summary}; {what}; no model was written")
+
+
+def difference(
+    original: Path, candidate: Path, config: GateConfig, longest_s: float, reference: Reference | None
+) -> str:
+    """Say in what a model that others have made differs from the original, or ""; it runs in another process."""
+    limits = replace(config.limits, longest_s=min(config.limits.longest_s, longest_s))
+    try:
+        report = call_isolated(limits, _tried, original, candidate, config, reference)
+    except ProcessDeath as death:
+        return f"what they made could not be run: {death}"
+    return "" if report.equivalent else f"what they made is {report.summary}"
 
 
 def _nothing_known(structure: ModelProto, config: GateConfig) -> EquivalenceReport:

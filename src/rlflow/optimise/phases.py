@@ -1,6 +1,7 @@
 """The phases in which one model is optimised, each within a deadline of its own.
 
     judge      may anything be compared with the original?
+    move       if that is asked for, whole-graph passes of public libraries, before any rule
     search     by the cost model of the search
     measure    a few graphs on the way to what it found are priced again on this machine (`shortlist`)
     check      the candidate computes the same
@@ -20,12 +21,16 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from onnx import ModelProto
+
 from rlflow.cost.base import CostModel, MeasuringCostModel
 from rlflow.equivalence.compare import EquivalenceReport
 from rlflow.ir.graph import Graph
+from rlflow.onnx_io.external_data import write_mapped
 from rlflow.optimise import gate
 from rlflow.optimise.clock import Deadline, Shares
 from rlflow.optimise.diagnose import Derivation
+from rlflow.optimise.first_move import FirstMove, GraphOf, Moved, refused
 from rlflow.optimise.gate import GateConfig, Judgement, Pace
 from rlflow.optimise.report import LatencyChange, Measured
 from rlflow.optimise.shortlist import Shortlist
@@ -48,6 +53,8 @@ prices tell, which are not begun where there would be too little time anyway.
 """
 _MOST_FOR_MEASURING = 0.6
 """The part of the time for searching and measuring that is kept free for measuring at most."""
+_MOST_FOR_PASSES = 0.4
+"""The part of the time before the check that passes may take at most; a search takes the rest."""
 _MOST_FOR_TIMING = 0.5
 """The part of the time after the judging and without the check that is kept free for timing at most."""
 
@@ -56,7 +63,7 @@ _MOST_FOR_TIMING = 0.5
 class Phases:
     """The parts that each phase works with. Without a `shortlist` nothing is measured after the search.
 
-    `reproducer` is the folder for what shows a wrong rule.
+    `reproducer` is the folder for what shows a wrong rule. `first_move` runs passes before the search, if there is one.
     """
 
     method: Optimiser
@@ -67,10 +74,30 @@ class Phases:
     shortlist: Shortlist | None = None
     reproducer: Path | None = None
     on_progress: OnProgress | None = None
+    first_move: FirstMove | None = None
 
     def judge(self, model: Path, deadline: Deadline) -> Judgement:
         self._begun("judging the original")
         return gate.judgeable(model, self.gate, deadline.part(self.shares.of("judging")))
+
+    def move(
+        self, model: ModelProto, original: Path, graph_of: GraphOf, judgement: Judgement, deadline: Deadline
+    ) -> Moved | None:
+        """Return what passes make of a model, or the very model with the reason; None if no passes are wanted.
+
+        original: the model's file, beside which another one is written to be compared with it.
+        """
+        if self.first_move is None:
+            return None
+        until, on_progress = deadline.part(_MOST_FOR_PASSES), self._begun("passes of other libraries")
+        moved = self.first_move.of(model, graph_of, self.cost_model, until, on_progress)
+        if moved.model is model:
+            return moved
+        self._begun("checking what passes made")
+        made = write_mapped(moved.model, original.with_name("passes.onnx"), like=original)
+        longest_s = max(deadline.left_s, _LONGEST_CHECK * judgement.wall_s)
+        difference = gate.difference(original, made, self.gate, longest_s, judgement.reference)
+        return replace(moved, model=model, report=refused(moved.report, difference)) if difference else moved
 
     def search(self, graph: Graph, judgement: Judgement, deadline: Deadline) -> OptimisationResult | None:
         """Return what the method finds; None if the graph could not even be priced in time.
@@ -148,14 +175,17 @@ class Phases:
         return _SESSIONS_IN_ROUND * (pace.opening_s + (1 + runs) * pace.running_s)
 
     def inside(self, place: str, symbols: Collection[str]) -> Phases:
-        """Return the phases for a subgraph, which has these symbols for sizes; progress tells of its place."""
+        """Return the phases for a subgraph, which has these symbols for sizes; progress tells of its place.
+
+        Passes look at a model as a whole, subgraphs and all, and are not run on these once more.
+        """
 
         def on_progress(done: float, text: str) -> None:
             if self.on_progress:
                 self.on_progress(done, f"{place}: {text}")
 
         gate = replace(self.gate, dimensions=sizes_of(symbols, self.gate.dimensions or {}))
-        return replace(self, gate=gate, on_progress=on_progress)
+        return replace(self, gate=gate, on_progress=on_progress, first_move=None)
 
     def _begun(self, phase: str) -> OnProgress | None:
         """Tell that a phase begins; return what it may tell of itself with."""

@@ -1,5 +1,7 @@
 """The way of a model from import to a checked and timed candidate: first each subgraph inside it, then the whole.
 
+Before that come passes of other libraries on all of it, if they are asked for.
+
 A subgraph of If, Loop, Scan or SequenceMap is made a model of its own and goes the same way, with the subgraphs inside
 it before it: of a Loop whose body holds an If, the two branches come first, then the body, then the model. Each must
 pass the gate alone, and the model as a whole passes it again. Where nothing is found, or nothing can be judged or
@@ -20,6 +22,7 @@ from onnx import ModelProto
 from rlflow.cost.base import CostModel
 from rlflow.equivalence.compare import EquivalenceReport
 from rlflow.errors import EquivalenceError, RLFlowError
+from rlflow.ir.graph import Graph
 from rlflow.ir.structural_hash import structural_hash
 from rlflow.ir.tensor_type import Dimension
 from rlflow.onnx_io import check_model, to_onnx
@@ -30,7 +33,7 @@ from rlflow.optimise.clock import NO_DEADLINE, Deadline
 from rlflow.optimise.diagnose import Derivation
 from rlflow.optimise.gate import Judgement, is_slower
 from rlflow.optimise.phases import Phases, sizes_of
-from rlflow.optimise.report import LatencyChange, Measured, Step, SubgraphReport
+from rlflow.optimise.report import LatencyChange, Measured, PassesReport, Step, SubgraphReport
 from rlflow.optimise.specialise import Assumptions, Settled
 from rlflow.optimiser import Effort, OptimisationResult
 from rlflow.rules.library import Library
@@ -56,7 +59,8 @@ class PipelineResult:
 
     `candidate` is the model itself where there is none, as `left_because` says; it was not even searched for if none
     could have been judged. `latency` is empty then, and where there was no time for it. `inside` reports on its
-    subgraphs, the innermost first. `shapes` are those of inputs that could be assumed.
+    subgraphs, the innermost first. `shapes` are those of inputs that could be assumed. `passes` were run before all
+    else, if that was asked for, and `before_passes` is the model without those that were taken.
     """
 
     candidate: ModelProto
@@ -70,6 +74,8 @@ class PipelineResult:
     latency: dict[Setting, LatencyChange] = field(default_factory=dict)
     measured: Measured | None = None
     shapes: Mapping[str, tuple[Dimension, ...]] = field(default_factory=dict)
+    passes: PassesReport | None = None
+    before_passes: Assumptions | None = None
 
     @property
     def pinned(self) -> Mapping[str, tuple[Dimension, ...]]:
@@ -121,10 +127,14 @@ class Pipeline:
         """Search for a candidate of a model that could be judged, and check and time it beside the file `original`."""
         model = as_given.model
         before_check = self.phases.before_check(judgement, deadline)
-        changed, inside = self._with_subgraphs(model, judgement, before_check)
+        moved = self.phases.move(model, original, self._searched, judgement, before_check)
+        begun = model if moved is None else moved.model
+        changed, inside = self._with_subgraphs(begun, judgement, before_check)
         assumptions = as_given if changed is model else self._assumptions(changed)
         found = self._found(assumptions, judgement, before_check)
         found = replace(found, candidate=model, inside=inside, shapes=as_given.shapes)
+        if moved is not None:
+            found = replace(found, passes=moved.report, before_passes=None if begun is model else as_given)
         if changed is model and not found.steps:
             return replace(found, left_because=_nothing_because(found, deadline))
         found = replace(found, left_because="")
@@ -133,6 +143,9 @@ class Pipeline:
 
     def _assumptions(self, model: ModelProto) -> Assumptions:
         return Assumptions(model, self.dimensions, self.library.rules)
+
+    def _searched(self, model: ModelProto) -> Graph:
+        return self._assumptions(model).searched
 
     def _left(self, as_given: Assumptions, judgement: Judgement, deadline: Deadline) -> PipelineResult:
         """The outcome for a model of which no candidate could be judged."""

@@ -90,6 +90,33 @@ class SubgraphReport:
 
 
 @dataclass(frozen=True)
+class PassesReport:
+    """Whole-graph passes of a backend that were run before the search, or why none of those `tried` was taken.
+
+    Costs are predicted, of the model before and after the passes.
+    """
+
+    backend: str
+    passes: tuple[str, ...] = ()
+    tried: int = 0
+    cost_before_ms: float = 0.0
+    cost_after_ms: float = 0.0
+    wall_time_s: float = 0.0
+    left_because: str = ""
+
+    @property
+    def summary(self) -> str:
+        """One sentence."""
+        if not self.passes:
+            return f"Passes of {self.backend} first: none taken of {self.tried} tried ({self.left_because})."
+        costs = f"predicted cost {self.cost_before_ms:.3f} ms -> {self.cost_after_ms:.3f} ms"
+        return f"Passes of {self.backend} first: {', '.join(self.passes)}, of {self.tried} tried; {costs}."
+
+    def to_json(self) -> dict[str, Any]:
+        return vars(self) | {"passes": list(self.passes)}
+
+
+@dataclass(frozen=True)
 class OptimisationReport:
     """Everything that is said about one optimisation. `output` is None until the model is saved.
 
@@ -102,7 +129,8 @@ class OptimisationReport:
     `measured` are prices of parts on this machine, added up, where there was time for them. The result was to be
     compared on `draws_asked` inputs; a budget may have left time for fewer.
 
-    Nodes, costs, ratios, steps and time are those of the main graph, around its `subgraphs` as they became.
+    Nodes, costs, ratios, steps and time are those of the main graph, around its `subgraphs` as they became. `passes`
+    were run before, if that was asked for; the figures "before" are those before them, and the steps come after them.
     `rule_names` holds the name of each rule that the report mentions by its id.
     """
 
@@ -136,6 +164,7 @@ class OptimisationReport:
     rule_names: Mapping[str, str] = field(default_factory=dict)
     measured: Measured | None = None
     draws_asked: int = 0
+    passes: PassesReport | None = None
 
     @property
     def improvement_percent(self) -> float:
@@ -151,6 +180,7 @@ class OptimisationReport:
         document["latency"] = {setting: _latency_json(change) for setting, change in self.latency.items()}
         document["measured"] = None if self.measured is None else vars(self.measured)
         document["equivalence"] = _equivalence_json(self.equivalence)
+        document["passes"] = None if self.passes is None else self.passes.to_json()
         document["steps"] = [vars(step) for step in self.steps]
         document["pinned"] = {name: list(shape) for name, shape in self.pinned.items()}
         document |= {"pinned_for": list(self.pinned_for), "raised_for": list(self.raised_for)}
@@ -188,6 +218,8 @@ class OptimisationReport:
             if not self.latency:
                 yield "Not timed: whether it is faster is predicted, not known."
             yield f"Checked: {self.equivalence.summary}{self._fewer_draws()}."
+        if self.passes is not None:
+            yield self.passes.summary
         yield method
 
     def _measured_words(self) -> Iterator[str]:

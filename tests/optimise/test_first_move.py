@@ -1,0 +1,145 @@
+"""Passes before the search: what is cheaper is taken, checked and told of, and nothing else changes a model."""
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+import onnx
+import pytest
+from onnx import ModelProto, TensorProto, helper
+from support.small_models import build_model, dense_model
+
+import rlflow
+from rlflow.cost.analytic import AnalyticCost
+from rlflow.cost.base import CostModel
+from rlflow.equivalence.compare import compare
+from rlflow.errors import InputError
+from rlflow.onnx_io import graph_of
+from rlflow.optimise.clock import NO_DEADLINE, Deadline
+from rlflow.optimise.first_move import NO_TIME, NOT_CHEAPER, FirstMove, GraphOf, Moved
+from rlflow.optimise.gate import GateConfig, judgeable
+from rlflow.optimise.phases import Phases
+from rlflow.optimise.report import PassesReport
+from rlflow.optimiser import OnProgress
+from rlflow.rules.library import Library
+from rlflow.rules.matching.rewriter import Rewriter
+from rlflow.search.nothing import Nothing
+
+ANALYTIC = AnalyticCost()
+
+
+def detour(domain: str = "") -> ModelProto:
+    """Relu of a matrix that is transposed twice; with a domain, Relu is its operator, which nobody knows."""
+    return build_model(
+        [
+            helper.make_node("Transpose", ["x"], ["turned"], perm=[1, 0]),
+            helper.make_node("Transpose", ["turned"], ["back"], perm=[1, 0]),
+            helper.make_node("Relu", ["back"], ["y"], domain=domain),
+        ],
+        [("x", TensorProto.FLOAT, [512, 512])],
+        [("y", TensorProto.FLOAT, [512, 512])],
+    )
+
+
+def of(model: ModelProto, deadline: Deadline = NO_DEADLINE) -> Moved:
+    return FirstMove().of(model, graph_of, ANALYTIC, deadline)
+
+
+def test_the_cheapest_of_what_passes_make_is_taken() -> None:
+    """Two transposes in vain are gone; and the same passes are found again."""
+    model = detour()
+    moved = of(model)
+    assert [node.op_type for node in moved.model.graph.node] == ["Relu"]
+    assert compare(model, moved.model).equivalent
+    report = moved.report
+    assert report.passes
+    assert not report.left_because
+    assert report.tried >= len(report.passes)
+    assert report.cost_before_ms == ANALYTIC.runtime_ms(graph_of(model))
+    assert report.cost_after_ms == ANALYTIC.runtime_ms(graph_of(moved.model)) < report.cost_before_ms
+    assert of(model).report.passes == report.passes
+    assert [node.op_type for node in model.graph.node] == ["Transpose", "Transpose", "Relu"], "which stays as it is"
+
+
+def test_the_very_model_comes_out_where_nothing_is_cheaper() -> None:
+    model = build_model(
+        [helper.make_node("Relu", ["x"], ["y"])],
+        [("x", TensorProto.FLOAT, [4, 4])],
+        [("y", TensorProto.FLOAT, [4, 4])],
+    )
+    moved = of(model)
+    assert moved.model is model
+    assert (moved.report.passes, moved.report.left_because) == ((), NOT_CHEAPER)
+    assert moved.report.tried > 10
+
+
+def test_what_no_pass_can_read_is_left_with_the_reason() -> None:
+    model = detour(domain="com.example")
+    model.opset_import.add(domain="com.example", version=1)
+    moved = of(model)
+    assert moved.model is model
+    assert "com.example" in moved.report.left_because
+    late = of(detour(), Deadline.after(1.0, since_s=-2.0, now_s=lambda: 0.0))
+    assert (late.report.tried, late.report.left_because) == (0, NO_TIME)
+
+
+def test_compilers_of_other_programs_are_refused() -> None:
+    with pytest.raises(InputError, match="passes of 'xla' make no ONNX model: choose onnx or onnx-contrib"):
+        FirstMove("xla")
+
+
+@dataclass(frozen=True)
+class Wrong(FirstMove):
+    """A false control: it makes another model of each."""
+
+    def of(
+        self,
+        model: ModelProto,
+        graph_of: GraphOf,
+        cost_model: CostModel,
+        deadline: Deadline,
+        on_progress: OnProgress | None = None,
+    ) -> Moved:
+        other = dense_model(scale=3.0)
+        return Moved(other, PassesReport(self.backend, ("onnxslim:wrong",), 1, 2.0, 1.0))
+
+
+def test_what_computes_something_else_is_not_taken(tmp_path: Path) -> None:
+    model, file = dense_model(), tmp_path / "original.onnx"
+    onnx.save(model, file)
+    phases = Phases(
+        Nothing(Library(()), Rewriter(()), ANALYTIC), ANALYTIC, "deployed", GateConfig(), first_move=Wrong()
+    )
+    judgement = judgeable(file, phases.gate)
+
+    def moved(first_move: FirstMove) -> Moved:
+        found = replace(phases, first_move=first_move).move(model, file, graph_of, judgement, NO_DEADLINE)
+        assert found is not None
+        return found
+
+    refused = moved(Wrong())
+    assert refused.model is model
+    assert refused.report.passes == ()
+    assert "what they made is not equivalent" in refused.report.left_because
+    assert moved(FirstMove()).report.left_because != refused.report.left_because
+    assert replace(phases, first_move=None).move(model, file, graph_of, judgement, NO_DEADLINE) is None
+    assert phases.inside("the body of y", []).first_move is None, "they have looked at subgraphs already"
+
+
+@pytest.mark.slow
+def test_passes_alone_and_before_a_search() -> None:
+    """As written, since ONNX Runtime would undo the detour itself."""
+    model = detour()
+    alone = rlflow.optimise(model, method="passes", setting="as_written")
+    assert alone.written == "optimised"
+    report = alone.report.to_json()
+    assert report["passes"]["passes"]
+    assert (report["nodes_before"], report["nodes_after"], report["steps"]) == (3, 1, [])
+    assert report["cost_before_ms"] > report["cost_after_ms"]
+    assert "Passes of onnx first: " in alone.report.summary()
+    before = rlflow.optimise(model, method="greedy", passes="onnx", setting="as_written")
+    assert before.report.passes is not None
+    assert before.report.method == "greedy"
+    drawn = {"x": np.random.default_rng(0).standard_normal((512, 512)).astype(np.float32)}
+    assert compare(model, before.model, inputs=[drawn]).equivalent
+    assert rlflow.optimise(model, method="greedy", setting="as_written").report.passes is None
