@@ -7,7 +7,7 @@ from rlflow.environments.pass_ordering_env import OBSERVATIONS
 from rlflow.environments.pass_rewards import REWARDS
 from rlflow.environments.shaping import POTENTIALS
 from rlflow.evaluation.pass_ordering.figures import summary
-from rlflow.evaluation.pass_ordering.page import OBSERVED, page
+from rlflow.evaluation.pass_ordering.page import OBSERVED, enhancements, foreseen, page
 from rlflow.evaluation.pass_ordering.rows import Outcome, Row
 
 DOCUMENT = Path(__file__).parents[2] / "support/documents/pass_ordering_graphs.json"
@@ -24,6 +24,25 @@ def written(agent: int, beam: int) -> str:
     rows = {name: dict(enumerate(map(row, each))) for name, each in left.items()}
     document["entrants"] = {name: {str(s): r.to_json() for s, r in each.items()} for name, each in rows.items()}
     return page({"xla": summary(rows, {}, document["held_out"])}, {"xla": document})
+
+
+def test_enhancements_are_compared_seed_by_seed() -> None:
+    entrants = {
+        "ppo": {"fixpoint_count_ratio_percent": {"values": [1.0, 2.0, 3.0]}},
+        "ppo_shaped": {"fixpoint_count_ratio_percent": {"values": [2.0, 4.0, 3.5]}},
+    }
+    assert "| ppo_shaped | 1.00 [" in enhancements(entrants), "the differences are 1, 2 and 0.5"
+    assert enhancements({"beam": {}}) == ""
+
+
+def test_the_world_model_is_judged_beside_what_was_last_known() -> None:
+    errors = {"cost": 1.0, "cost_copy": 3.0, "rule_mask": 0.9, "rule_mask_copy": 0.8}
+    worse = {name: 2 * value for name, value in errors.items()}
+    rows = {"0": {"open_loop": {"1": errors, "5": worse}}, "1": {"open_loop": {"1": worse}}}
+    text = foreseen({"entrants": {"world_model": rows}})
+    assert "| 1 | 1.50 | 4.50 | 1.350 | 1.200 |" in text
+    assert "| 5 |" not in text, "not every seed has episodes so long"
+    assert foreseen({"entrants": {}}) == ""
 
 
 def words(text: str) -> str:

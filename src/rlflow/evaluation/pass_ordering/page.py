@@ -8,6 +8,7 @@ be missing; figures are those of the committed files.
 
 from __future__ import annotations
 
+import statistics
 import textwrap
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -16,6 +17,7 @@ from rlflow.agents.passes.algorithms import ALGORITHMS
 from rlflow.environments.pass_rewards import REWARDS
 from rlflow.environments.shaping import POTENTIALS
 from rlflow.evaluation.paper.told import markdown_table, with_interval
+from rlflow.runtime.timing.statistics import estimate
 
 OBSERVED: Mapping[str, str] = {
     "counts": "(K + 1,) operations by type, as many types as the compiler's catalogue names and all others together",
@@ -27,6 +29,8 @@ OBSERVED: Mapping[str, str] = {
 PAPER_PERCENT = {"GPT-2": 13.3, "GPT-2, BERT and ResNet": 10.4}
 """Improvements over the default passes that the paper prints, of PPO and of PPO with shaping."""
 _COLUMNS = 120
+ENHANCEMENTS = ("ppo_shaped", "ppo_shaped_by_bytes", "ppo_value_features")
+"""Agents that are PPO and one thing more, as in the paper's comparison."""
 _BASELINES = ("default", "fixpoint", "chain", "greedy", "beam", "random", "untrained")
 
 
@@ -59,7 +63,8 @@ The count ratio against the fixpoint, family by family:
 
 {markdown_table(["", *document["held_out"]], [_by_family(entrant, entrants[entrant]) for entrant in ordered])}
 {_wins(document, agents)}
-"""
+{_graphs(document, _best(entrants, agents))}
+{enhancements(entrants)}{foreseen(document)}"""
 
 
 _HEAD = (
@@ -96,7 +101,7 @@ def _told(figure: Mapping[str, Any] | None, digits: int = 2) -> str:
 
 def _read(entrants: Mapping[str, Any], agents: Sequence[str], first: Mapping[str, Any]) -> str:
     """Say what the table shows: the best agent beside the paper's figures, the fixpoint and the best search."""
-    best = max(agents, key=lambda agent: entrants[agent]["fixpoint_count_ratio_percent"]["value"])
+    best = _best(entrants, agents)
     over, left = entrants[best]["over_default_percent"], entrants[best]["fixpoint_count_ratio_percent"]
     beam, chain = (entrants[name]["fixpoint_count_ratio_percent"]["value"] for name in ("beam", "chain"))
     reference = max(beam, 0.0, chain)
@@ -109,6 +114,10 @@ what is left it is at {_told(left)} % against the fixpoint, beam search at {beam
 {chain:.2f} %: it is {verdict}. {wrong} of all programs compute something else than the original. Who removes nothing
 on one graph is at -100 by the paper's measure, which is a geometric mean."""
     return textwrap.fill(" ".join(text.split()), _COLUMNS)
+
+
+def _best(entrants: Mapping[str, Any], agents: Sequence[str]) -> str:
+    return max(agents, key=lambda agent: entrants[agent]["fixpoint_count_ratio_percent"]["value"])
 
 
 def _wins(document: Mapping[str, Any], agents: Sequence[str]) -> str:
@@ -132,6 +141,55 @@ def _wins(document: Mapping[str, Any], agents: Sequence[str]) -> str:
         )
     table = markdown_table(["", "as good as the default on", "most"], rows)
     return f"Graph by graph, as in the paper's Figure 3 (the median over seeds):\n\n{table}"
+
+
+def _graphs(document: Mapping[str, Any], agent: str) -> str:
+    """The operations that are left on every graph, as in the paper's Figure 3: baselines, and the best agent."""
+    entrants = document["entrants"]
+    shown = [name for name in ("start", "default", "fixpoint", "beam") if name in entrants]
+    rows = []
+    for source in (source for names in document["held_out"].values() for source in names):
+        left = [str(entrants[name]["0"]["outcomes"][source]["operations"]) for name in shown]
+        found = [str(row["outcomes"][source]["operations"]) for row in entrants[agent].values()]
+        rows.append([f"`{source}`", *left, ", ".join(found)])
+    return f"Operations that are left, of {agent} by every seed:\n\n{markdown_table(['', *shown, agent], rows)}"
+
+
+def enhancements(entrants: Mapping[str, Any]) -> str:
+    """The paper's enhancements against plain PPO, seed by seed."""
+    compared = [name for name in ENHANCEMENTS if "ppo" in entrants and name in entrants]
+    if not compared:
+        return ""
+    plain = entrants["ppo"]["fixpoint_count_ratio_percent"]["values"]
+    rows = []
+    for name in compared:
+        values = entrants[name]["fixpoint_count_ratio_percent"]["values"]
+        change = estimate([value - of_ppo for value, of_ppo in zip(values, plain, strict=True)])
+        rows.append([name, with_interval({"value": change.value, "ci95": change.ci95}, 2)])
+    table = markdown_table(["", "against PPO, points of the count ratio"], rows)
+    return f"The paper's enhancements, seed by seed:\n\n{table}\n"
+
+
+def foreseen(document: Mapping[str, Any]) -> str:
+    """How well the world model foresees operation counts, beside the last count known; medians over seeds."""
+    rows_of_seeds = document["entrants"].get("world_model")
+    if not rows_of_seeds:
+        return ""
+    told = [row["open_loop"] for row in rows_of_seeds.values()]
+    rows = []
+    for ahead in sorted(set.intersection(*(set(of_seed) for of_seed in told)), key=int):
+        errors = {
+            name: statistics.median(of_seed[ahead][name] for of_seed in told)
+            for name in ("cost", "cost_copy", "rule_mask", "rule_mask_copy")
+        }
+        figures = [f"{errors['cost']:.2f}", f"{errors['cost_copy']:.2f}"]
+        masks = [f"{errors['rule_mask']:.3f}", f"{errors['rule_mask_copy']:.3f}"]
+        rows.append([ahead, *figures, *masks])
+    head = ["passes ahead", "error of the count, %", "if it stayed the same", "mask foreseen", "if it stayed the same"]
+    return f"""The world model looks ahead on random episodes that it was not fitted on:
+
+{markdown_table(head, rows)}
+"""
 
 
 def _listed(meanings: Mapping[str, str]) -> str:
@@ -177,8 +235,8 @@ program is asked once (`cache=FILE` keeps it for other environments).
 
 ## State
 
-A state is a program. It is observed by these parts, which `observation=` chooses among; `env.graph()` is the program as
-a graph of `rlflow.ir`, for the encoders of `rlflow.representation`.
+A state is a program. It is observed by these parts, which `observation=` chooses among, all vectors by default;
+`env.graph()` is the program as a graph of `rlflow.ir`, and `env.graph_arrays()` what encoders read.
 
 {observations}
 
@@ -200,8 +258,14 @@ end, which leaves the best policy the best one; the potentials:
 ## Agents
 
 {algorithms}: Stable-Baselines3's and sb3-contrib's, each an option of
-`conf/pass_agent`. `ppo_shaped` and `ppo_value_features` are the paper's two enhancements. An agent plays one episode by
-its first choices and others by chance, and what it has found is the best program of all, as of any search.
+`conf/pass_agent`. `ppo_shaped` and `ppo_value_features` are the paper's two enhancements. `world_model` is the one of
+RLFlow, unchanged: V and M are fitted on random episodes, where a pass stands for a rule and the program for its one
+location, and C is trained in their dream, where no pass is run.
+
+An agent plays one episode by its first choices and others by chance, and what it has found is the best program of all,
+as of any search. Drawn episodes sometimes try what the agent would not, and often begin on the way to the best program
+so far (`rlflow.agents.passes.playing`, `effort.play` in `conf/pass_ordering.yaml`). *untrained* plays in just this way
+and prefers nothing: what an agent has learned is its distance to that. *random* draws passes from the start.
 
 Two measures, over graphs of families that no agent was trained on: the paper's, by how much more operations are removed
 than the reference removes, and the operations that are left, the reference's over these. The *default* is the
