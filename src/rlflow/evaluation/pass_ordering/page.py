@@ -218,6 +218,7 @@ observation, reward, terminated, truncated, info = env.step(0)
 ```
 rlflow passes list --backend xla                      the passes and pipelines of a compiler
 rlflow passes search model.onnx -o fewer.onnx         beam, greedy, random search; a record that replays
+rlflow optimise model.onnx -o faster.onnx --passes onnx    passes first, then rules, checked and timed
 make pass-ordering                                    all that stands below
 ```
 
