@@ -202,3 +202,18 @@ def test_a_program_is_observed_as_a_graph_if_asked_for() -> None:
     assert {"dot", "logistic", INPUT} <= set(words)
     assert OPAQUE not in words, "every instruction is known by its name"
     made.close()
+
+
+def test_an_episode_may_begin_after_some_passes() -> None:
+    """Its start is the program there, and its record leads from the source; passes in vain are left out."""
+    env = make()
+    env.reset(options={"passes": ("expand", "expand", "swap")})
+    assert env.transitions.payload(env.facts.key) == b"abab"
+    assert env.start_facts == env.facts
+    _, reward, *_ = env.step(CANCEL)
+    assert reward == 100.0, "all that was there at the start of the episode"
+    record = env.record()
+    assert [step.name for step in record.steps] == ["expand", "swap", "cancel"]
+    start = env.transitions.start("cc")
+    assert (record.key, record.operations) == (start.key, 2)
+    assert replayed(env.transitions, record, start) == env.facts

@@ -1,5 +1,6 @@
 """Passes before the search: what is cheaper is taken, checked and told of, and nothing else changes a model."""
 
+import time
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -15,8 +16,9 @@ from rlflow.cost.base import CostModel
 from rlflow.equivalence.compare import compare
 from rlflow.errors import InputError
 from rlflow.onnx_io import graph_of
+from rlflow.optimise import first_move
 from rlflow.optimise.clock import NO_DEADLINE, Deadline
-from rlflow.optimise.first_move import NO_TIME, NOT_CHEAPER, FirstMove, GraphOf, Moved
+from rlflow.optimise.first_move import HAS_DEFAULTS, NO_TIME, NOT_CHEAPER, TOO_LARGE, FirstMove, GraphOf, Moved
 from rlflow.optimise.gate import GateConfig, judgeable
 from rlflow.optimise.phases import Phases
 from rlflow.optimise.report import PassesReport
@@ -73,14 +75,45 @@ def test_the_very_model_comes_out_where_nothing_is_cheaper() -> None:
     assert moved.report.tried > 10
 
 
-def test_what_no_pass_can_read_is_left_with_the_reason() -> None:
+def test_what_no_pass_can_read_is_left_with_the_reason(monkeypatch: pytest.MonkeyPatch) -> None:
     model = detour(domain="com.example")
     model.opset_import.add(domain="com.example", version=1)
     moved = of(model)
     assert moved.model is model
     assert "com.example" in moved.report.left_because
-    late = of(detour(), Deadline.after(1.0, since_s=-2.0, now_s=lambda: 0.0))
+    defaults = dense_model()
+    defaults.graph.input.append(helper.make_tensor_value_info("b", TensorProto.FLOAT, [8]))
+    assert of(defaults).report.left_because == HAS_DEFAULTS
+    monkeypatch.setattr(first_move, "MESSAGE_LIMIT_BYTES", 100)
+    assert of(dense_model()).report.left_because == TOO_LARGE
+    assert of(detour()).report.passes, "it has no weights"
+
+
+def test_the_time_ends_it_whatever_it_is_doing() -> None:
+    """Before it begins, while the process of the libraries starts, and between passes: the very model comes out."""
+    model = detour()
+    late = of(model, Deadline.after(1.0, since_s=-2.0, now_s=lambda: 0.0))
     assert (late.report.tried, late.report.left_because) == (0, NO_TIME)
+    began = time.perf_counter()
+    starting = of(model, Deadline.after(0.2))
+    assert time.perf_counter() - began < 30.0, "much less than the minutes that a call may take"
+    assert starting.model is model
+    assert starting.report.left_because
+    asked = iter(range(1_000_000))
+    interrupted = of(model, Deadline.after(None, is_interrupted=lambda: next(asked) > 200))
+    assert interrupted.report.passes or interrupted.report.left_because
+
+
+def test_what_nothing_computes_with_is_kept() -> None:
+    model = detour()
+    model.ir_version, model.producer_name, model.doc_string = 8, "somebody", "a detour"
+    model.metadata_props.add(key="names", value="cat, dog")
+    made = of(model).model
+    assert made is not model
+    described = [(m.ir_version, m.producer_name, m.doc_string, m.graph.name) for m in (model, made)]
+    assert described[0] == described[1]
+    assert [(p.key, p.value) for p in made.metadata_props] == [("names", "cat, dog")]
+    onnx.checker.check_model(made)
 
 
 def test_compilers_of_other_programs_are_refused() -> None:
@@ -120,10 +153,37 @@ def test_what_computes_something_else_is_not_taken(tmp_path: Path) -> None:
     refused = moved(Wrong())
     assert refused.model is model
     assert refused.report.passes == ()
-    assert "what they made is not equivalent" in refused.report.left_because
-    assert moved(FirstMove()).report.left_because != refused.report.left_because
+    assert refused.report.left_because.startswith("after onnxslim:wrong, it is not equivalent")
+    assert "not equivalent" not in moved(FirstMove()).report.left_because
     assert replace(phases, first_move=None).move(model, file, graph_of, judgement, NO_DEADLINE) is None
     assert phases.inside("the body of y", []).first_move is None, "they have looked at subgraphs already"
+
+
+@pytest.mark.slow
+def test_steps_follow_passes_at_dynamic_sizes() -> None:
+    """Two transposes in vain, which passes remove, and a Relu of a Relu, for the rules; the size stays dynamic."""
+    model = build_model(
+        [
+            helper.make_node("Transpose", ["x"], ["turned"], perm=[1, 0]),
+            helper.make_node("Transpose", ["turned"], ["back"], perm=[1, 0]),
+            helper.make_node("Relu", ["back"], ["once"]),
+            helper.make_node("Relu", ["once"], ["y"]),
+        ],
+        [("x", TensorProto.FLOAT, ["n", 256])],
+        [("y", TensorProto.FLOAT, ["n", 256])],
+    )
+    found = rlflow.optimise(model, method="greedy", passes="onnx", setting="as_written", shapes={"x": (512, 256)})
+    report = found.report.to_json()
+    assert report["passes"]["passes"]
+    assert report["passes"]["cost_before_ms"] == report["cost_before_ms"] > report["passes"]["cost_after_ms"]
+    assert (report["nodes_before"], report["nodes_after"], report["pinned"]) == (4, 1, {})
+    assert report["passes"]["cost_after_ms"] >= report["cost_after_ms"]
+    assert compare(model, found.model, dimensions={"n": 3}).equivalent
+
+
+def test_a_method_without_rules_refuses_rules() -> None:
+    with pytest.raises(InputError, match="the method passes uses no rules"):
+        rlflow.optimise(detour(), method="passes", disabled=["sum"])
 
 
 @pytest.mark.slow
@@ -139,6 +199,7 @@ def test_passes_alone_and_before_a_search() -> None:
     assert "Passes of onnx first: " in alone.report.summary()
     before = rlflow.optimise(model, method="greedy", passes="onnx", setting="as_written")
     assert before.report.passes is not None
+    assert before.report.passes.passes
     assert before.report.method == "greedy"
     drawn = {"x": np.random.default_rng(0).standard_normal((512, 512)).astype(np.float32)}
     assert compare(model, before.model, inputs=[drawn]).equivalent

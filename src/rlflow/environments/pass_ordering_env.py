@@ -139,7 +139,9 @@ class PassOrderingEnv(gymnasium.Env[Observation, int]):
 
     @property
     def vocabulary(self) -> Vocabulary:
-        """The words in which graphs are written: the compiler's operations."""
+        """The words in which graphs are written: the compiler's operations, of which what `rlflow.ir` does not
+        understand looks opaque.
+        """
         return self._featuriser.vocabulary
 
     def graph(self) -> Graph:

@@ -62,7 +62,8 @@ class Optimised:
     """The result of `rlflow.optimise`.
 
     `model` is what to use: the optimised model, or the original where that was not faster beyond noise or could not be
-    judged; `written` says which, and `reason` why. `latency` is empty where there was nothing to time.
+    judged; `written` says which, and `reason` why. `latency` is empty where there was nothing to time. `result` is the
+    search's: if passes were taken before, it begins after them.
     """
 
     model: ModelProto
@@ -125,7 +126,7 @@ class _Search(NamedTuple):
 def optimise_model(model: ModelProto | Path | str, request: Request, deadline: Deadline) -> Optimised:
     """Carry out `rlflow.optimise`."""
     if request.method == PASSES:
-        request = replace(request, passes=request.passes or FirstMove.backend, library=Library(()))
+        request = _without_rules(request)
     factory: Any = METHODS.get(request.method) if isinstance(request.method, str) else request.method
     source = Source.of(model)
     dimensions = dimensions_of(source.model, request.shapes)
@@ -148,6 +149,13 @@ def optimise_model(model: ModelProto | Path | str, request: Request, deadline: D
     if request.prices is not None:
         _keep_prices(shortlist.cost_model if shortlist else search.cost_model, request.prices)
     return _optimised(made, source, search, request, deadline)
+
+
+def _without_rules(request: Request) -> Request:
+    """The request of a method that runs passes and nothing else. `InputError` for one that asks for rules."""
+    if request.library is not None or request.disabled:
+        raise InputError(f"the method {PASSES} uses no rules: leave library and disabled out, or choose another method")
+    return replace(request, passes=request.passes or FirstMove.backend, library=Library(()))
 
 
 def _search(factory: Any, request: Request, context: CostContext) -> _Search:

@@ -28,7 +28,8 @@ class Derivation:
     """The way from `original` to `candidate`, which may hold at the sizes `dimensions` alone.
 
     The steps of `trajectory` start from `graph`. It is the graph of `source`: a model, or the argument by which a
-    command takes its file. That is the original, or the original with subgraphs that were optimised before.
+    command takes its file. That is the original, or the original after passes and with subgraphs that were optimised
+    before.
     """
 
     original: ModelProto | Path
@@ -54,7 +55,8 @@ def explain(derivation: Derivation, report: EquivalenceReport, drawn: list[Input
     wrong = None
     if not is_wrong(derivation.graph):
         wrong = first_wrong_step(derivation.graph, derivation.trajectory, derivation.rewriter, is_wrong)
-    start = "import or export" if isinstance(derivation.source, str) else "import, export or a subgraph's rewrites"
+    is_original = isinstance(derivation.source, str)
+    start = "import or export" if is_original else "import, export, passes or a subgraph's rewrites"
     what = f"it broke at {wrong or f'{start}: no step changes what it computes'}"
     if folder is None:
         return what

@@ -7,39 +7,44 @@ Tried are the pipelines of the libraries, the best public chain of them and a fi
 of these it goes on by the single pass that saves most, again and again. A library runs in a process of its own
 (`rlflow.passes.worker`): one that fails, crashes or never ends costs time and nothing else.
 
-Invariant: the very model comes out unless another one is cheaper, by the prices that the search goes by.
+Invariant: the very model comes out unless another one is cheaper, by the prices that the search goes by; and that one
+has the same inputs, outputs, metadata and IR version.
 """
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from dataclasses import dataclass, replace
+from itertools import takewhile
 
 from onnx import ModelProto
 
-from rlflow.cost.base import CostModel, least_change_ms
+from rlflow.cost.base import CostModel, MeasuringCostModel, least_change_ms
 from rlflow.errors import InputError, RLFlowError
 from rlflow.ir.graph import Graph
-from rlflow.onnx_io.external_data import MESSAGE_LIMIT_BYTES
+from rlflow.onnx_io.external_data import MESSAGE_LIMIT_BYTES, inside_bytes, outside_bytes
 from rlflow.optimise import PASS_BACKENDS
 from rlflow.optimise.clock import Deadline
 from rlflow.optimise.report import PassesReport
 from rlflow.optimiser import OnProgress
 from rlflow.passes import search
-from rlflow.passes.backend import Facts
+from rlflow.passes.backend import Catalogue, Facts
 from rlflow.passes.search import Found
 from rlflow.passes.transitions import Transitions
 from rlflow.passes.worker import Limits, WorkerBackend
 
 GraphOf = Callable[[ModelProto], Graph]
 
-NO_TIME = "the budget was over before any pass was run"
+NO_TIME = "the time was over before any was run"
 NOT_CHEAPER = "none lowered its predicted cost"
-TOO_LARGE = "it has more than 2 GB, which no pass can read"
+UNPRICED = "the time was over before the model itself was priced"
+TOO_LARGE = "it has more than 2 GB, which none can read"
+HAS_DEFAULTS = "it has an input with a default value, which they would make a constant"
 
-_LONGEST_PASS_S = 60.0
 _NOISE_FREE_GAIN = 1e-9  # relative; below it lies only the rounding of sums of prices
+_FIRST_IR_VERSION_WITH_DEFAULTS = 4  # before, weights had to be listed among the inputs
 
 
 @dataclass(frozen=True)
@@ -72,111 +77,151 @@ class FirstMove:
 
         graph_of: the graph of a model as it is to be priced.
         """
-        started, nothing = time.perf_counter(), PassesReport(self.backend)
-        if model.ByteSize() > MESSAGE_LIMIT_BYTES:
-            return Moved(model, replace(nothing, left_because=TOO_LARGE))
-        if deadline.is_over:
-            return Moved(model, replace(nothing, left_because=NO_TIME))
-        limits = Limits(min(_LONGEST_PASS_S, deadline.left_s), min(Limits.longest_s, deadline.left_s))
-        with WorkerBackend(self.backend, limits) as backend:
-            walk = _Walk(Transitions(backend), graph_of, cost_model, deadline, on_progress)
+        if because := _unreadable(model) or (NO_TIME if deadline.is_over else ""):
+            return Moved(model, PassesReport(self.backend, left_because=because))
+        started = time.perf_counter()
+        walk = _Walk(graph_of, cost_model, deadline, on_progress)
+        limits = Limits(left_s=lambda: deadline.left_s)
+        with WorkerBackend(self.backend, limits) as backend, closing(Transitions(backend)) as transitions:
             try:
-                begun, best = walk.best(model)
-            except RLFlowError as error:
-                return Moved(model, replace(nothing, left_because=str(error)))
-            report = replace(
-                nothing,
-                passes=best.passes,
-                tried=walk.transitions.misses,
-                cost_before_ms=begun.runtime_ms,
-                cost_after_ms=best.runtime_ms,
-                wall_time_s=time.perf_counter() - started,
-            )
-            if best is begun:
-                return Moved(model, replace(report, left_because=NOT_CHEAPER))
-            return Moved(ModelProto.FromString(walk.transitions.payload(best.key)), report)
+                walk.go(model, transitions)
+            except RLFlowError as error:  # what was found before is as good as ever
+                because = str(error)
+            tried = transitions.misses
+        return _moved(model, walk, PassesReport(self.backend, tried=tried), because, time.perf_counter() - started)
 
 
 def refused(report: PassesReport, difference: str) -> PassesReport:
     """The report on passes whose result computes something else, of which nothing is taken."""
-    return replace(report, passes=(), cost_after_ms=report.cost_before_ms, left_because=difference)
+    because = f"after {', '.join(report.passes)}, {difference}"
+    return replace(report, passes=(), domains=(), cost_after_ms=report.cost_before_ms, left_because=because)
 
 
 @dataclass(frozen=True)
 class _State:
-    """A program by its key, the passes that lead to it, and its price."""
+    """A program, the passes that lead to it, and its price."""
 
     key: str
     passes: tuple[str, ...]
     graph: Graph
     runtime_ms: float
+    payload: bytes
 
 
 class _Walk:
-    """From program to program, each priced once."""
+    """From program to program, each priced once. `begun` is the model itself, and `best` the cheapest so far."""
 
     def __init__(
-        self,
-        transitions: Transitions,
-        graph_of: GraphOf,
-        cost_model: CostModel,
-        deadline: Deadline,
-        on_progress: OnProgress | None,
+        self, graph_of: GraphOf, cost_model: CostModel, deadline: Deadline, on_progress: OnProgress | None
     ) -> None:
-        self.transitions, self.graph_of, self.cost_model = transitions, graph_of, cost_model
+        self.graph_of, self.cost_model = graph_of, cost_model
         self.deadline, self.on_progress = deadline, on_progress
-        self._priced: dict[str, tuple[Graph, float] | None] = {}
+        self.begun: _State | None = None
+        self.best: _State | None = None
+        self._priced: set[str] = set()
 
-    def best(self, model: ModelProto) -> tuple[_State, _State]:
-        """The state of the model itself, and the cheapest that is met; the same one if none is cheaper."""
-        start = self.transitions.start(model.SerializeToString())
+    def go(self, model: ModelProto, transitions: Transitions) -> None:
+        """Look for something cheaper than the model, until nothing is or the time is over."""
         graph = self.graph_of(model)
-        begun = _State(start.key, (), graph, self.cost_model.runtime_ms(graph))
-        best = self._cheapest(begun, self._ready_made(start))
-        while True:
-            further = self._cheapest(best, self._single(best))
-            if further is best:
-                return begun, best
-            best = further
+        runtime_ms = self._runtime_ms(graph)
+        if runtime_ms is None:
+            return
+        start = transitions.start(model.SerializeToString())
+        self.begun = self.best = _State(start.key, (), graph, runtime_ms, b"")
+        self._priced.add(start.key)
+        known = transitions.backend.catalogue()
+        self._take_cheapest(transitions, self._ready_made(transitions, start, known))
+        before = None
+        while self.best is not before:
+            before = self.best
+            self._take_cheapest(transitions, _single(transitions, before, known))
 
-    def _ready_made(self, start: Facts) -> Iterator[Found]:
-        known = self.transitions.backend.catalogue()
+    def _ready_made(self, transitions: Transitions, start: Facts, known: Catalogue) -> Iterator[Found]:
         for name in known.pipelines:
-            yield search.sequence(self.transitions, start, [name])
-        yield search.sequence(self.transitions, start, known.chain)
-        yield search.fixpoint(self.transitions, start, known.simplifiers)
+            yield search.sequence(transitions, start, [name])
+        yield search.sequence(transitions, start, self._in_time(known.chain))
+        round_of = Found(start)
+        while not self.deadline.is_over:  # the fixpoint of simplifiers, whose rounds take long
+            more = search.sequence(transitions, round_of.facts, self._in_time(known.simplifiers))
+            round_of = Found(more.facts, round_of.passes + more.passes)
+            yield round_of
+            if not more.passes:
+                break
 
-    def _single(self, state: _State) -> Iterator[Found]:
-        for name in self.transitions.backend.catalogue().passes:
-            outcome = self.transitions.step(state.key, name)
-            yield Found(outcome.facts, (*state.passes, name))
+    def _in_time(self, names: tuple[str, ...]) -> Iterator[str]:
+        return takewhile(lambda _: not self.deadline.is_over, names)
 
-    def _cheapest(self, state: _State, options: Iterator[Found]) -> _State:
-        """The cheapest of the state itself and the options that there is time for."""
-        best = state
+    def _take_cheapest(self, transitions: Transitions, options: Iterator[Found]) -> None:
+        """Go on to the cheapest of the options that there is time for, if it is cheaper than the best."""
         while not self.deadline.is_over:
             found = next(options, None)
             if found is None:
                 break
-            priced = self._price(found.facts.key)
-            if priced is not None and found.facts.key != state.key and self._is_cheaper(best, *priced):
-                best = _State(found.facts.key, found.passes, *priced)
-            if self.on_progress:
-                self.on_progress(0.0, f"{best.runtime_ms:.3f} ms after {', '.join(best.passes) or 'no pass'}")
-        return best
+            if found.facts.key not in self._priced:
+                self._priced.add(found.facts.key)
+                self._price(found, transitions.payload(found.facts.key))
+            if self.on_progress and self.best is not None:
+                told = ", ".join(self.best.passes) or "no pass"
+                self.on_progress(0.0, f"{self.best.runtime_ms:.3f} ms after {told}")
 
-    def _price(self, key: str) -> tuple[Graph, float] | None:
-        """The graph of a program and its price; None for one that cannot be read as a graph."""
-        if key not in self._priced:
-            try:
-                graph = self.graph_of(ModelProto.FromString(self.transitions.payload(key)))
-                self._priced[key] = graph, self.cost_model.runtime_ms(graph)
-            except RLFlowError:
-                self._priced[key] = None
-        return self._priced[key]
+    def _price(self, found: Found, payload: bytes) -> None:
+        """Make it the best if it is cheaper; what cannot be read as a graph has no price."""
+        try:
+            graph = self.graph_of(ModelProto.FromString(payload))
+            runtime_ms = self._runtime_ms(graph)
+        except RLFlowError:
+            return
+        if runtime_ms is not None and self.best is not None and self._is_cheaper(self.best, graph, runtime_ms):
+            self.best = _State(found.facts.key, found.passes, graph, runtime_ms, payload)
+
+    def _runtime_ms(self, graph: Graph) -> float | None:
+        """The price of a graph; None if there is no time to measure it."""
+        if isinstance(self.cost_model, MeasuringCostModel):
+            if self.cost_model.measure([graph], time.perf_counter() + self.deadline.left_s):
+                return None
+        return self.cost_model.runtime_ms(graph)
 
     def _is_cheaper(self, best: _State, graph: Graph, runtime_ms: float) -> bool:
         """By more than rounding, and by more than what may be noise."""
         gain_ms = best.runtime_ms - runtime_ms
         least_ms = least_change_ms(self.cost_model, best.graph, graph)
         return gain_ms > _NOISE_FREE_GAIN * best.runtime_ms and gain_ms >= least_ms
+
+
+def _single(transitions: Transitions, state: _State, known: Catalogue) -> Iterator[Found]:
+    for name in known.passes:
+        outcome = transitions.step(state.key, name)
+        yield Found(outcome.facts, (*state.passes, name))
+
+
+def _unreadable(model: ModelProto) -> str:
+    """The reason why no pass may have this model, or ""."""
+    if inside_bytes(model) + outside_bytes(model) > MESSAGE_LIMIT_BYTES:
+        return TOO_LARGE
+    weights = {tensor.name for tensor in model.graph.initializer}
+    has_defaults = any(value.name in weights for value in model.graph.input)
+    return HAS_DEFAULTS if has_defaults and model.ir_version >= _FIRST_IR_VERSION_WITH_DEFAULTS else ""
+
+
+def _moved(model: ModelProto, walk: _Walk, report: PassesReport, because: str, wall_time_s: float) -> Moved:
+    """What came of a walk, which may have ended early with a reason."""
+    report = replace(report, wall_time_s=wall_time_s)
+    if walk.begun is None or walk.best is None:
+        return Moved(model, replace(report, left_because=because or UNPRICED))
+    report = replace(report, cost_before_ms=walk.begun.runtime_ms, cost_after_ms=walk.best.runtime_ms)
+    if walk.best is walk.begun:
+        return Moved(model, replace(report, left_because=because or NOT_CHEAPER))
+    made = _described_as(model, ModelProto.FromString(walk.best.payload))
+    domains = {opset.domain for opset in made.opset_import} - {opset.domain for opset in model.opset_import} - {""}
+    return Moved(made, replace(report, passes=walk.best.passes, domains=tuple(sorted(domains))))
+
+
+def _described_as(original: ModelProto, made: ModelProto) -> ModelProto:
+    """Give back what passes drop or change although nothing computes with it."""
+    for name in ("producer_name", "producer_version", "domain", "model_version", "doc_string"):
+        setattr(made, name, getattr(original, name))
+    made.metadata_props.extend(original.metadata_props)
+    made.graph.name = original.graph.name
+    if original.ir_version >= _FIRST_IR_VERSION_WITH_DEFAULTS:
+        made.ir_version = original.ir_version
+    return made

@@ -168,9 +168,9 @@ def difference(
     limits = replace(config.limits, longest_s=min(config.limits.longest_s, longest_s))
     try:
         report = call_isolated(limits, _tried, original, candidate, config, reference)
-    except ProcessDeath as death:
-        return f"what they made could not be run: {death}"
-    return "" if report.equivalent else f"what they made is {report.summary}"
+    except RLFlowError as error:
+        return f"it could not be run: {error}"
+    return "" if report.equivalent else f"it is {report.summary}"
 
 
 def _nothing_known(structure: ModelProto, config: GateConfig) -> EquivalenceReport:

@@ -95,7 +95,7 @@ class Phases:
             return moved
         self._begun("checking what passes made")
         made = write_mapped(moved.model, original.with_name("passes.onnx"), like=original)
-        longest_s = max(deadline.left_s, _LONGEST_CHECK * judgement.wall_s)
+        longest_s = _longest_check_s(judgement, deadline)
         difference = gate.difference(original, made, self.gate, longest_s, judgement.reference)
         return replace(moved, model=model, report=refused(moved.report, difference)) if difference else moved
 
@@ -126,9 +126,7 @@ class Phases:
     def check(self, derivation: Derivation, judgement: Judgement, deadline: Deadline) -> EquivalenceReport | None:
         """Do what `gate.check` does, on the inputs that the original was judged by; None if it takes too long."""
         self._begun("checking the result against the original")
-        longest_s = max(deadline.left_s, _LONGEST_CHECK * judgement.wall_s)
-        if deadline.is_interrupted():
-            longest_s = math.inf  # who does not want to wait for it interrupts once more
+        longest_s = _longest_check_s(judgement, deadline)
         try:
             return gate.check(derivation, self.gate, self.reproducer, longest_s, judgement.reference)
         except ProcessTimeout:
@@ -157,8 +155,12 @@ class Phases:
         return 1 if self._round_s(judgement, runs=1) <= left_s else 0
 
     def before_check(self, judgement: Judgement, deadline: Deadline) -> Deadline:
-        """Return the deadline of what comes before the check, which leaves time for it and for timing."""
-        before_check = deadline.before(_CHECK_OVER_JUDGING * judgement.wall_s)
+        """Return the deadline of what comes before the check, which leaves time for it and for timing.
+
+        What passes make is checked besides, before the search.
+        """
+        checks = 1 if self.first_move is None else 2
+        before_check = deadline.before(checks * _CHECK_OVER_JUDGING * judgement.wall_s)
         timing_s = _DECIDING_ROUNDS * self._round_s(judgement, self.gate.runs_per_round)
         return before_check.before(min(timing_s, _MOST_FOR_TIMING * before_check.left_s))
 
@@ -177,7 +179,7 @@ class Phases:
     def inside(self, place: str, symbols: Collection[str]) -> Phases:
         """Return the phases for a subgraph, which has these symbols for sizes; progress tells of its place.
 
-        Passes look at a model as a whole, subgraphs and all, and are not run on these once more.
+        Passes are run on whole models alone. What they gain in a subgraph has no price, and is not taken for itself.
         """
 
         def on_progress(done: float, text: str) -> None:
@@ -194,6 +196,11 @@ class Phases:
             return None
         on_progress(0.0, phase)
         return lambda done, text: on_progress(done, f"{phase}: {text}")
+
+
+def _longest_check_s(judgement: Judgement, deadline: Deadline) -> float:
+    """The seconds that a check may take. Who has interrupted and does not want to wait for it interrupts once more."""
+    return math.inf if deadline.is_interrupted() else max(deadline.left_s, _LONGEST_CHECK * judgement.wall_s)
 
 
 def sizes_of(symbols: Collection[str], sizes: Mapping[str, int]) -> dict[str, int]:

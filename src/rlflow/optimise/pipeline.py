@@ -266,7 +266,9 @@ def _nothing_because(found: PipelineResult, deadline: Deadline) -> str:
     """The reason why a search has no step to show."""
     if deadline.is_interrupted():
         return INTERRUPTED
-    return found.left_because or (NOTHING_FOUND if found.measured is None else MEASURED_DEARER)
+    nothing = NOTHING_FOUND if found.measured is None else MEASURED_DEARER
+    of_passes = "" if found.passes is None else f"; of the passes, {found.passes.left_because}"
+    return (found.left_because or nothing) + of_passes
 
 
 def _nothing_done(assumptions: Assumptions, cost_model: CostModel, matching: str) -> OptimisationResult:

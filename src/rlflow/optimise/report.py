@@ -42,7 +42,7 @@ class LatencyChange:
 
 @dataclass(frozen=True)
 class Measured:
-    """The measured milliseconds of all parts of the original and of the graph that was gone on with.
+    """The measured milliseconds of all parts of the graph that the search began with and of the one it went on with.
 
     Of so many `graphs` that was the cheapest.
     """
@@ -93,7 +93,8 @@ class SubgraphReport:
 class PassesReport:
     """Whole-graph passes of a backend that were run before the search, or why none of those `tried` was taken.
 
-    Costs are predicted, of the model before and after the passes.
+    Costs are predicted, of the model before and after the passes. `domains` are those of operators that the model has
+    by these passes alone; other runtimes may not know them.
     """
 
     backend: str
@@ -103,6 +104,7 @@ class PassesReport:
     cost_after_ms: float = 0.0
     wall_time_s: float = 0.0
     left_because: str = ""
+    domains: tuple[str, ...] = ()
 
     @property
     def summary(self) -> str:
@@ -113,7 +115,7 @@ class PassesReport:
         return f"Passes of {self.backend} first: {', '.join(self.passes)}, of {self.tried} tried; {costs}."
 
     def to_json(self) -> dict[str, Any]:
-        return vars(self) | {"passes": list(self.passes)}
+        return vars(self) | {"passes": list(self.passes), "domains": list(self.domains)}
 
 
 @dataclass(frozen=True)
@@ -225,7 +227,8 @@ class OptimisationReport:
     def _measured_words(self) -> Iterator[str]:
         if self.measured is not None:
             before_ms, after_ms = self.measured.before_ms, self.measured.after_ms
-            yield f"Measured part by part, the sum went from {before_ms:.3f} ms to {after_ms:.3f} ms."
+            begun = " after the passes" if self.passes and self.passes.passes else ""
+            yield f"Measured part by part, the sum went from {before_ms:.3f} ms{begun} to {after_ms:.3f} ms."
 
     def _fewer_draws(self) -> str:
         draws = self.equivalence.draws
@@ -236,6 +239,8 @@ class OptimisationReport:
         if self.pinned:
             shapes = ", ".join(f"{name}={_shape_text(shape)}" for name, shape in self.pinned.items())
             yield f"It accepts only {shapes}, which {_rules_words(self.pinned_for, self.rule_names)} requires."
+        if self.passes and self.passes.domains:
+            yield f"It has operators of {', '.join(self.passes.domains)}, which not every runtime knows."
         if self.opset_after != self.opset_before:
             opsets = f"opset {self.opset_after} instead of {self.opset_before}"
             yield f"It uses {opsets}, which {_rules_words(self.raised_for, self.rule_names)} requires."

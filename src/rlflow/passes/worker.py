@@ -13,14 +13,18 @@ Invariant: a call returns or raises within its limit, and no process outlives th
 from __future__ import annotations
 
 import contextlib
+import math
 import os
 import pickle
+import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import threading
+import time
 import weakref
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from pathlib import Path
@@ -37,12 +41,23 @@ _SERVE = "import sys; from rlflow.passes.worker import serve; serve(*sys.argv[1:
 _FIRST_TO_BE_KILLED = "1000"
 
 
+_POLL_S = 0.05
+
+
+def _endless() -> float:
+    return math.inf
+
+
 @dataclass(frozen=True)
 class Limits:
-    """Seconds that a call may take: a pass, and whatever else, such as start-up, a comparison or timing."""
+    """Seconds that a call may take: a pass, and whatever else, such as start-up, a comparison or timing.
+
+    left_s tells how many seconds the caller has left, and is asked again and again: a call ends when there are none.
+    """
 
     longest_pass_s: float = 60.0
     longest_s: float = 600.0
+    left_s: Callable[[], float] = _endless
 
 
 class WorkerBackend:
@@ -53,7 +68,8 @@ class WorkerBackend:
     """
 
     def __init__(self, name: str, limits: Limits | None = None) -> None:
-        BACKENDS.get(name)  # a wrong name is refused here, and not by a process
+        if name not in BACKENDS.names():  # a wrong name is refused here; the right one's libraries are not for here
+            BACKENDS.get(name)
         self.name, self.limits = name, limits or Limits()
         self.deaths = 0
         self._process: _Process | None = None
@@ -118,7 +134,7 @@ class WorkerBackend:
             self._process = _Process(self.name)
             weakref.finalize(self, self._process.end)  # for who forgets to close
         try:
-            succeeded, value = self._process.answer(longest_s, (call, args, kwargs))
+            succeeded, value = self._process.answer(longest_s, self.limits.left_s, (call, args, kwargs))
         except _Ended as ended:
             self.close()
             self.deaths += 1
@@ -142,7 +158,8 @@ class _Process:
     def __init__(self, name: str) -> None:
         (calls, self._calls), (self._answers, answers) = os.pipe(), os.pipe()
         command = [sys.executable, "-P", "-c", _SERVE, name, str(calls), str(answers), str(os.getpid())]
-        environment = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+        self._scratch = tempfile.mkdtemp(prefix="rlflow-")  # a process that is killed cleans nothing up
+        environment = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path)), "TMPDIR": self._scratch}
         try:
             self.popen = subprocess.Popen(
                 command,
@@ -158,12 +175,18 @@ class _Process:
             os.close(answers)
         self._out, self._in = Connection(self._calls, readable=False), Connection(self._answers, writable=False)
 
-    def answer(self, longest_s: float, call: tuple[str, tuple[Any, ...], dict[str, Any]]) -> tuple[bool, Any]:
+    def answer(
+        self, longest_s: float, left_s: Callable[[], float], call: tuple[str, tuple[Any, ...], dict[str, Any]]
+    ) -> tuple[bool, Any]:
         """Send a call and return whether it succeeded and with what; `_Ended` if there is no answer in time."""
         try:
             self._out.send_bytes(pickle.dumps(call, pickle.HIGHEST_PROTOCOL))
-            if not self._in.poll(longest_s):
-                raise _Ended(f"did not end within {longest_s:.3g} s")
+            end_s = time.monotonic() + longest_s
+            while not self._in.poll(_POLL_S):
+                if time.monotonic() >= end_s:
+                    raise _Ended(f"did not end within {longest_s:.3g} s")
+                if left_s() <= 0.0:
+                    raise _Ended("did not end in the time that was left")
             return pickle.loads(self._in.recv_bytes())
         except (EOFError, OSError):
             raise _Ended(f"ended its process ({self._cause()})") from None
@@ -174,6 +197,7 @@ class _Process:
         self.popen.wait()
         self._out.close()
         self._in.close()
+        shutil.rmtree(self._scratch, ignore_errors=True)
 
     def _cause(self) -> str:
         self.popen.kill()

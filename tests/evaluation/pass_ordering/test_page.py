@@ -28,8 +28,8 @@ def written(agent: int, beam: int) -> str:
 
 def test_enhancements_are_compared_seed_by_seed() -> None:
     entrants = {
-        "ppo": {"fixpoint_count_ratio_percent": {"values": [1.0, 2.0, 3.0]}},
-        "ppo_shaped": {"fixpoint_count_ratio_percent": {"values": [2.0, 4.0, 3.5]}},
+        "ppo": {"seeds": [0, 1, 2], "fixpoint_count_ratio_percent": {"values": [1.0, 2.0, 3.0]}},
+        "ppo_shaped": {"seeds": [2, 1, 0], "fixpoint_count_ratio_percent": {"values": [3.5, 4.0, 2.0]}},
     }
     assert "| ppo_shaped | 1.00 [" in enhancements(entrants), "the differences are 1, 2 and 0.5"
     assert enhancements({"beam": {}}) == ""

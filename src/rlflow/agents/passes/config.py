@@ -60,12 +60,12 @@ class DreamtConfig:
 
 def config_of(section: Mapping[str, Any]) -> PassAgentConfig | DreamtConfig:
     """The settings of an option of conf/pass_agent. `InputError` for one that there is not."""
-    if section["algorithm"] != WORLD_MODEL:
+    if section.get("algorithm") != WORLD_MODEL:
         return read_config(PassAgentConfig, section)
     parts = {
-        "world_model": read_config(WorldModelConfig, section["world_model"]),
-        "dream": read_config(DreamConfig, section["dream"]),
-        "controller": read_config(ControllerConfig, section["controller"]),
+        "world_model": read_config(WorldModelConfig, section.get("world_model", {})),
+        "dream": read_config(DreamConfig, section.get("dream", {})),
+        "controller": read_config(ControllerConfig, section.get("controller", {})),
     }
     others = {name: value for name, value in section.items() if name != "algorithm"}
     return read_config(DreamtConfig, others | parts)

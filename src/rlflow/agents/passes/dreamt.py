@@ -40,8 +40,8 @@ OpenLoop = Mapping[int, Mapping[str, float]]
 class DreamtAgent:
     """A world model and a controller that was trained in its dream.
 
-    open_loop: how far the dream is from episodes that it was not fitted on. curve: the mean return of dreams, one
-    number an update.
+    open_loop: how far the dream is from episodes that it was not fitted on. curve: the mean return of dreams, by
+    updates in which one has ended.
     """
 
     model: WorldModel
@@ -74,14 +74,19 @@ def train_in_dream(
         config.dream,
         config.controller,
         seed=seed,
-        on_round=lambda _, metrics: curve.extend(metrics[name] for name in metrics if name == "return_percent"),
+        on_round=lambda _, metrics: curve.extend(_returns(metrics)),
     )
     foreseen = _open_loop(model, rollouts, config, seed)
     return DreamtAgent(model, trained.controller, episode, foreseen, tuple(curve))
 
 
+def _returns(metrics: Mapping[str, float]) -> list[float]:
+    """The mean return of the dreams that have ended in an update, if any has."""
+    return [metrics["return_percent"]] if "return_percent" in metrics else []
+
+
 def _open_loop(model: WorldModel, rollouts: Rollouts, config: DreamtConfig, seed: int) -> OpenLoop:
-    """The errors on the episodes that were held out, or on all if none was."""
+    """The errors on the episodes that were held out, or on all if none was, in the dream of default settings."""
     episodes = rollouts.episodes
     training, held_out = split_episodes(len(episodes), config.world_model.held_out_fraction, seed)
     judged = [episodes[number] for number in held_out or training]

@@ -96,7 +96,7 @@ class BaselineCell:
 
 @dataclass(frozen=True)
 class ChanceCell:
-    """As many random passes as an agent runs, on all held-out graphs: all from the start, and played as agents play."""
+    """Random passes on all held-out graphs: about as many as agents run, from the start, and played as agents play."""
 
     compiler: Compiler
     sources: tuple[str, ...]

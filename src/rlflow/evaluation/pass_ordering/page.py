@@ -160,14 +160,17 @@ def enhancements(entrants: Mapping[str, Any]) -> str:
     compared = [name for name in ENHANCEMENTS if "ppo" in entrants and name in entrants]
     if not compared:
         return ""
-    plain = entrants["ppo"]["fixpoint_count_ratio_percent"]["values"]
-    rows = []
+    plain, rows = _by_seed(entrants["ppo"]), []
     for name in compared:
-        values = entrants[name]["fixpoint_count_ratio_percent"]["values"]
-        change = estimate([value - of_ppo for value, of_ppo in zip(values, plain, strict=True)])
+        enhanced = _by_seed(entrants[name])
+        change = estimate([enhanced[seed] - plain[seed] for seed in sorted(plain.keys() & enhanced.keys())])
         rows.append([name, with_interval({"value": change.value, "ci95": change.ci95}, 2)])
     table = markdown_table(["", "against PPO, points of the count ratio"], rows)
     return f"The paper's enhancements, seed by seed:\n\n{table}\n"
+
+
+def _by_seed(figures: Mapping[str, Any]) -> dict[int, float]:
+    return dict(zip(figures["seeds"], figures["fixpoint_count_ratio_percent"]["values"], strict=True))
 
 
 def foreseen(document: Mapping[str, Any]) -> str:
