@@ -82,13 +82,13 @@ class FirstMove:
         started = time.perf_counter()
         walk = _Walk(graph_of, cost_model, deadline, on_progress)
         limits = Limits(left_s=lambda: deadline.left_s)
-        with WorkerBackend(self.backend, limits) as backend, closing(Transitions(backend)) as transitions:
+        with WorkerBackend(self.backend, limits) as backend:
             try:
-                walk.go(model, transitions)
+                walk.go(model, backend)
             except RLFlowError as error:  # what was found before is as good as ever
                 because = str(error)
-            tried = transitions.misses
-        return _moved(model, walk, PassesReport(self.backend, tried=tried), because, time.perf_counter() - started)
+        report = PassesReport(self.backend, tried=walk.tried, wall_time_s=time.perf_counter() - started)
+        return _moved(model, walk, report, because)
 
 
 def refused(report: PassesReport, difference: str) -> PassesReport:
@@ -118,14 +118,22 @@ class _Walk:
         self.deadline, self.on_progress = deadline, on_progress
         self.begun: _State | None = None
         self.best: _State | None = None
+        self.tried = 0
         self._priced: set[str] = set()
 
-    def go(self, model: ModelProto, transitions: Transitions) -> None:
+    def go(self, model: ModelProto, backend: WorkerBackend) -> None:
         """Look for something cheaper than the model, until nothing is or the time is over."""
         graph = self.graph_of(model)
         runtime_ms = self._runtime_ms(graph)
         if runtime_ms is None:
             return
+        with closing(Transitions(backend)) as transitions:
+            try:
+                self._go_from(model, graph, runtime_ms, transitions)
+            finally:
+                self.tried = transitions.misses
+
+    def _go_from(self, model: ModelProto, graph: Graph, runtime_ms: float, transitions: Transitions) -> None:
         start = transitions.start(model.SerializeToString())
         self.begun = self.best = _State(start.key, (), graph, runtime_ms, b"")
         self._priced.add(start.key)
@@ -203,9 +211,8 @@ def _unreadable(model: ModelProto) -> str:
     return HAS_DEFAULTS if has_defaults and model.ir_version >= _FIRST_IR_VERSION_WITH_DEFAULTS else ""
 
 
-def _moved(model: ModelProto, walk: _Walk, report: PassesReport, because: str, wall_time_s: float) -> Moved:
+def _moved(model: ModelProto, walk: _Walk, report: PassesReport, because: str) -> Moved:
     """What came of a walk, which may have ended early with a reason."""
-    report = replace(report, wall_time_s=wall_time_s)
     if walk.begun is None or walk.best is None:
         return Moved(model, replace(report, left_because=because or UNPRICED))
     report = replace(report, cost_before_ms=walk.begun.runtime_ms, cost_after_ms=walk.best.runtime_ms)
