@@ -199,7 +199,7 @@ def test_a_program_is_observed_as_a_graph_if_asked_for() -> None:
     words = [env.vocabulary.operators[index] for index in seen.nodes[:, 0].astype(int)]
     assert (seen.nodes[:, 1:] == arrays.features).all()
     assert (seen.edge_links == arrays.edges).all()
-    assert {"dot", "logistic", INPUT} <= set(words)
+    assert {"dot", "while", INPUT} <= set(words)
     assert OPAQUE not in words, "every instruction is known by its name"
     made.close()
 
