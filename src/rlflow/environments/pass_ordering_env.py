@@ -282,7 +282,7 @@ def _after(before: _State, number: int, name: str, facts: Facts) -> _State:
 
 
 def _as_instance(arrays: GraphArrays) -> spaces.GraphInstance:
-    """As gymnasium has graphs, whose edges must be something: here they are all 0."""
+    """Return the graph in the form of gymnasium, where edges must be something: here they are all 0."""
     nodes = np.concatenate((arrays.op[:, None].astype(np.float32), arrays.features), axis=1)
     return spaces.GraphInstance(nodes, np.zeros(len(arrays.edges), np.int64), arrays.edges.copy())
 

@@ -190,7 +190,7 @@ class _Walk:
         return self.cost_model.runtime_ms(graph)
 
     def _is_cheaper(self, best: _State, graph: Graph, runtime_ms: float) -> bool:
-        """By more than rounding, and by more than what may be noise."""
+        """True if it is by more than rounding, and by more than what may be noise."""
         gain_ms = best.runtime_ms - runtime_ms
         least_ms = least_change_ms(self.cost_model, best.graph, graph)
         return gain_ms > _NOISE_FREE_GAIN * best.runtime_ms and gain_ms >= least_ms
@@ -212,7 +212,7 @@ def _unreadable(model: ModelProto) -> str:
 
 
 def _moved(model: ModelProto, walk: _Walk, report: PassesReport, because: str) -> Moved:
-    """What came of a walk, which may have ended early with a reason."""
+    """Report on a walk, which may have ended early with a reason."""
     if walk.begun is None or walk.best is None:
         return Moved(model, replace(report, left_because=because or UNPRICED))
     report = replace(report, cost_before_ms=walk.begun.runtime_ms, cost_after_ms=walk.best.runtime_ms)

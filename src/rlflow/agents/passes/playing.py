@@ -112,7 +112,7 @@ class _Game:
 
     @property
     def over(self) -> bool:
-        """So many passes were run as are granted."""
+        """True after as many runs of a pass as are granted."""
         return self.config.max_passes is not None and len(self.run) >= self.config.max_passes
 
     def episode(self, chooser: Chooser, way: tuple[str, ...], draw: np.random.Generator | None) -> None:

@@ -174,7 +174,7 @@ def _by_seed(figures: Mapping[str, Any]) -> dict[int, float]:
 
 
 def foreseen(document: Mapping[str, Any]) -> str:
-    """How well the world model foresees operation counts, beside the last count known; medians over seeds."""
+    """The errors of what the world model foresees, beside those of the last state known; medians over seeds."""
     rows_of_seeds = document["entrants"].get("world_model")
     if not rows_of_seeds:
         return ""
