@@ -18,6 +18,21 @@ def test_every_name_means_its_search() -> None:
     assert left == {"beam": 0, "greedy": 2, "fixpoint": 0, "chain": 0, "default": 2}
 
 
+@pytest.mark.parametrize("method", ["beam", "greedy", "random"])
+def test_a_long_search_tells_how_far_it_is(method: str) -> None:
+    transitions, told = Transitions(SafeToyCompiler()), list[tuple[float, str]]()
+    search_with(
+        method,
+        transitions,
+        transitions.start("ccab"),
+        **SETTINGS,
+        on_progress=lambda done, text: told.append((done, text)),
+    )
+    assert told[0] == (0.0, "4 operations after 0 passes")
+    assert len(told) > 1
+    assert [done for done, _ in told] == sorted(done for done, _ in told)
+
+
 def test_an_unknown_name_is_refused() -> None:
     transitions = Transitions(SafeToyCompiler())
     with pytest.raises(InputError, match="there is no search 'luck' for passes: choose one of beam, greedy"):

@@ -10,6 +10,7 @@ from typing import Annotated
 import typer
 
 from rlflow.atomic_file import written_whole
+from rlflow.cli.progress import progress_bar
 from rlflow.errors import EquivalenceError, InputError
 from rlflow.passes.backend import Facts
 from rlflow.passes.backends import BACKENDS
@@ -75,8 +76,17 @@ def search(
 ) -> None:
     """Look for passes that leave fewer operations, and compare the result with the original."""
     with _started(backend, program) as (transitions, start):
-        settings = {"max_passes": max_passes, "width": width, "episodes": episodes, "seed": seed}
-        found = search_with(method, transitions, start, **settings)
+        with progress_bar(program) as on_progress:
+            found = search_with(
+                method,
+                transitions,
+                start,
+                max_passes=max_passes,
+                width=width,
+                episodes=episodes,
+                seed=seed,
+                on_progress=on_progress,
+            )
         typer.echo(f"{start.operations} operations, {found.facts.operations} after {found.tried} passes tried:")
         for name in found.passes:
             typer.echo(f"  {name}")

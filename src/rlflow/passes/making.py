@@ -3,25 +3,35 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from typing import Any
 
 from rlflow.errors import InputError
 from rlflow.passes import search
 from rlflow.passes.backend import Facts
-from rlflow.passes.search import Found
+from rlflow.passes.search import Found, OnProgress
 from rlflow.passes.transitions import Transitions
 
 METHODS = ("beam", "greedy", "random", "fixpoint", "chain", "default")
 
 
 def search_with(
-    method: str, transitions: Transitions, start: Facts, *, max_passes: int, width: int, episodes: int, seed: int
+    method: str,
+    transitions: Transitions,
+    start: Facts,
+    *,
+    max_passes: int,
+    width: int,
+    episodes: int,
+    seed: int,
+    on_progress: OnProgress | None = None,
 ) -> Found:
     """Search by a method of `METHODS`. `InputError` if there is none of that name."""
     known = transitions.backend.catalogue()
+    bounds: dict[str, Any] = {"max_passes": max_passes, "on_progress": on_progress}
     searches: Mapping[str, Callable[[], Found]] = {
-        "beam": lambda: search.beam(transitions, start, width=width, max_passes=max_passes),
-        "greedy": lambda: search.greedy(transitions, start, max_passes=max_passes),
-        "random": lambda: search.by_chance(transitions, start, max_passes=max_passes, episodes=episodes, seed=seed),
+        "beam": lambda: search.beam(transitions, start, width=width, **bounds),
+        "greedy": lambda: search.greedy(transitions, start, **bounds),
+        "random": lambda: search.by_chance(transitions, start, episodes=episodes, seed=seed, **bounds),
         "fixpoint": lambda: search.fixpoint(transitions, start, known.simplifiers),
         "chain": lambda: search.sequence(transitions, start, known.chain),
         "default": lambda: search.sequence(transitions, start, [known.default]),

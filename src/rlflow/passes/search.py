@@ -9,13 +9,16 @@ ones it is the first. Everything goes through `Transitions`, as agents do, so th
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from rlflow.passes.backend import Facts
 from rlflow.passes.transitions import Transitions
+
+OnProgress = Callable[[float, str], None]
+"""Called with the part done at least, 0 to 1, and a line of text."""
 
 _MOST_ROUNDS = 10
 _PATIENCE = 2  # levels of a beam without anything better
@@ -53,10 +56,11 @@ def fixpoint(transitions: Transitions, start: Facts, names: Sequence[str]) -> Fo
     return found
 
 
-def greedy(transitions: Transitions, start: Facts, *, max_passes: int) -> Found:
+def greedy(transitions: Transitions, start: Facts, *, max_passes: int, on_progress: OnProgress | None = None) -> Found:
     """The pass that leaves the fewest operations, again and again, as long as one leaves fewer."""
     found = Found(start)
-    for _ in range(max_passes):
+    for number in range(max_passes):
+        _tell(on_progress, number / max_passes, found)
         options = _options(transitions, found)
         better = min(options, key=_operations, default=found)
         if better.facts.operations >= found.facts.operations:
@@ -65,13 +69,16 @@ def greedy(transitions: Transitions, start: Facts, *, max_passes: int) -> Found:
     return found
 
 
-def beam(transitions: Transitions, start: Facts, *, width: int, max_passes: int) -> Found:
+def beam(
+    transitions: Transitions, start: Facts, *, width: int, max_passes: int, on_progress: OnProgress | None = None
+) -> Found:
     """The `width` best programs after one pass, two passes, and so on, each program only once.
 
     Unlike greedy search it goes on through passes that gain nothing, for as long as two levels bring nothing better.
     """
     best, level, seen, tried, since = Found(start), [Found(start)], {start.key}, 0, 0
-    for _ in range(max_passes):
+    for number in range(max_passes):
+        _tell(on_progress, number / max_passes, best)
         following: dict[str, Found] = {}
         for found in level:
             tried += len(_passes(transitions))
@@ -88,11 +95,20 @@ def beam(transitions: Transitions, start: Facts, *, width: int, max_passes: int)
     return Found(best.facts, best.passes, tried)
 
 
-def by_chance(transitions: Transitions, start: Facts, *, max_passes: int, episodes: int, seed: int) -> Found:
+def by_chance(
+    transitions: Transitions,
+    start: Facts,
+    *,
+    max_passes: int,
+    episodes: int,
+    seed: int,
+    on_progress: OnProgress | None = None,
+) -> Found:
     """The best program of so many episodes of `max_passes` passes drawn with equal probability."""
     draw, best, tried = np.random.default_rng(seed), Found(start), 0
     passes = _passes(transitions)
-    for _ in range(episodes):
+    for episode in range(episodes):
+        _tell(on_progress, episode / episodes, best)
         found = Found(start)
         for number in draw.integers(len(passes), size=max_passes):
             outcome = transitions.step(found.facts.key, passes[number])
@@ -111,6 +127,11 @@ def _options(transitions: Transitions, found: Found) -> list[Found]:
     """The programs that passes make of one, in their order, without those that change nothing."""
     steps = [(name, transitions.step(found.facts.key, name)) for name in _passes(transitions)]
     return [Found(outcome.facts, (*found.passes, name)) for name, outcome in steps if outcome.changed]
+
+
+def _tell(on_progress: OnProgress | None, done: float, best: Found) -> None:
+    if on_progress is not None:
+        on_progress(done, f"{best.facts.operations} operations after {len(best.passes)} passes")
 
 
 def _operations(found: Found) -> int:

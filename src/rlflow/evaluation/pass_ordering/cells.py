@@ -114,9 +114,11 @@ class ChanceCell:
 
     def _found(self, transitions: Transitions, source: str) -> dict[str, Found]:
         start, effort = transitions.start(source), self.effort
-        passes = {"max_passes": effort.max_passes, "episodes": effort.random_episodes}
+        drawn = search.by_chance(
+            transitions, start, max_passes=effort.max_passes, episodes=effort.random_episodes, seed=self.seed
+        )
         return {
-            "random": search.by_chance(transitions, start, **passes, seed=self.seed),
+            "random": drawn,
             "untrained": play(Untrained(self.episode), transitions, source, effort.play, seed=self.seed),
         }
 

@@ -109,7 +109,8 @@ def _read(entrants: Mapping[str, Any], agents: Sequence[str], first: Mapping[str
     paper = " and ".join(f"{percent} % ({graphs})" for graphs, percent in PAPER_PERCENT.items())
     wrong = sum(figures["wrong_outputs"] for figures in entrants.values())
     text = f"""On {first["apart"]} of the graphs the default pipeline removes nothing; the first column leaves them out.
-By the paper's measure the best agent, {best}, is {_told(over)} % ahead of the default; the paper prints {paper}. By
+Best by what is left, on these very graphs, is
+{best}. By the paper's measure it is {_told(over)} % ahead of the default; the paper prints {paper}. By
 what is left it is at {_told(left)} % against the fixpoint, beam search at {beam:.2f} % and the chain at
 {chain:.2f} %: it is {verdict}. {wrong} of all programs compute something else than the original. Who removes nothing
 on one graph is at -100 by the paper's measure, which is a geometric mean."""
