@@ -10,10 +10,9 @@ from hydra import compose, initialize_config_dir
 from omegaconf import OmegaConf
 
 from rlflow.agents.passes.algorithms import ALGORITHMS
-from rlflow.agents.passes.config import PassAgentConfig
+from rlflow.agents.passes.config import DreamtConfig, PassAgentConfig, config_of
 from rlflow.evaluation.results import check_results, read_results
 from rlflow.passes.backends import BACKENDS, backend_of
-from rlflow.world_model.settings import read_config
 
 TINY = (
     "backend=onnx",
@@ -39,11 +38,16 @@ def composed(repository: Path, *overrides: str) -> dict[str, Any]:
 def test_every_algorithm_is_an_option_whose_settings_can_be_read(repository: Path) -> None:
     options = sorted(path.stem for path in (repository / "conf/pass_agent").glob("*.yaml"))
     read = {name: composed(repository, f"+pass_agent={name}")["pass_agent"] for name in options}
-    configs = {name: read_config(PassAgentConfig, section) for name, section in read.items()}
-    assert {config.algorithm for config in configs.values()} == set(ALGORITHMS)
+    configs = {name: config_of(section) for name, section in read.items()}
+    algorithms = {name: config for name, config in configs.items() if isinstance(config, PassAgentConfig)}
+    assert {config.algorithm for config in algorithms.values()} == set(ALGORITHMS)
+    assert configs.keys() - algorithms.keys() == {"world_model"}
     settings = composed(repository)
+    dreamt = configs["world_model"]
+    assert isinstance(dreamt, DreamtConfig)
+    assert dreamt.dream.max_steps == settings["episode"]["max_steps"]
     assert {agent for agents in settings["agents"].values() for agent in agents} <= set(options)
-    assert {config.potential for config in configs.values()} == {None, "cost", "bytes"}
+    assert {config.potential for config in algorithms.values()} == {None, "cost", "bytes"}
     assert len(settings["seeds"]) == 5
 
 
