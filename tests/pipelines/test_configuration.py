@@ -56,8 +56,8 @@ def with_option(option: str) -> DictConfig:
         return compose(f"+search@evaluation.methods.another={name}")
     if group == "agent":
         return compose(f"+{option}")
-    if group == "pass_agent":  # of the study of pass ordering, which says for how many steps
-        return compose(f"+{option}", "+steps=64")
+    if group == "pass_agent":  # of the study of pass ordering, which says for how many steps, and how long episodes are
+        return compose(f"+{option}", "+steps=64", "+episode.max_steps=24")
     return compose(option, "graph.path=my.onnx") if option == "graph=file" else compose(option)
 
 
