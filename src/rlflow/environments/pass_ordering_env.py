@@ -35,6 +35,8 @@ from rlflow.representation.features import Featuriser, vocabulary_of
 from rlflow.representation.graph_arrays import GraphArrays
 from rlflow.representation.vocabulary import Vocabulary
 
+_MOST_ARRAYS = 256
+
 Observation = dict[str, Any]
 VECTORS = ("counts", "cost", "tried", "progress")
 """The parts of an observation that are vectors, which agents read; all of them by default."""
@@ -108,7 +110,7 @@ class PassOrderingEnv(gymnasium.Env[Observation, int]):
         self._place = {operation: place for place, operation in enumerate(self.catalogue.operations)}
         self._source = ""
         self._visited: tuple[_State, ...] = ()
-        self._arrays: dict[str, GraphArrays] = {}  # of programs of this episode
+        self._arrays: dict[str, GraphArrays] = {}  # of programs that were met last
 
     @property
     def passes(self) -> tuple[str, ...]:
@@ -152,6 +154,8 @@ class PassOrderingEnv(gymnasium.Env[Observation, int]):
         """The present program as arrays in `vocabulary`, for the encoders of `rlflow.world_model`."""
         key = self.facts.key
         if key not in self._arrays:
+            if len(self._arrays) >= _MOST_ARRAYS:
+                del self._arrays[next(iter(self._arrays))]
             self._arrays[key] = self._featuriser.arrays(self.graph())
         return self._arrays[key]
 
@@ -161,7 +165,7 @@ class PassOrderingEnv(gymnasium.Env[Observation, int]):
         drawn, asked = self.sources[int(self.np_random.integers(len(self.sources)))], options or {}
         self._source = str(asked.get("source", drawn))
         begun = search.sequence(self.transitions, self.transitions.start(self._source), asked.get("passes", ()))
-        self._visited, self._arrays = (_State(begun.facts, begun.passes),), {}
+        self._visited = (_State(begun.facts, begun.passes),)
         return self._observation(), self._info()
 
     def step(self, action: int) -> tuple[Observation, float, bool, bool, dict[str, Any]]:
