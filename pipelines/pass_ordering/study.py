@@ -56,18 +56,19 @@ Found = dict[str, dict[int, Row]]
 
 @hydra.main(version_base="1.3", config_path="../../conf", config_name="pass_ordering")
 def study(config: DictConfig) -> None:
+    backend = config.backend
+    if backend not in config.of_backend:
+        raise InputError(f"the study knows no backend {backend!r}: choose one of {', '.join(config.of_backend)}")
     settings: Any = OmegaConf.to_container(config, resolve=True)
-    backend, share = settings["backend"], Share(settings["worker"], settings["workers"])
-    if backend not in settings["held_out"].keys() & settings["agents"].keys():
-        known = ", ".join(settings["held_out"])
-        raise InputError(f"{backend!r} has no families in held_out, or no agents: choose one of {known}")
+    share = Share(settings["worker"], settings["workers"])
+    settings |= settings.pop("of_backend")[backend]
     lasting = {name: settings[name] for name in settings.keys() - RUNNING}
     folder = checkpoint_of(f"pass_ordering_{backend}", lasting)
     compiler = Compiler(backend, folder / "transitions.sqlite")
     with WorkerBackend(backend) as reached:
         split = split_of(
             reached.sources(),
-            settings["held_out"][backend],
+            settings["held_out"],
             training_graphs=settings["training_graphs"],
             held_out_graphs=settings["held_out_graphs"],
         )
@@ -95,7 +96,7 @@ def _cells(settings: Any, compiler: Compiler, split: Split, option_of: OptionOf)
         yield ("baselines", family), BaselineCell(compiler, sources, effort)
     for seed in settings["seeds"]:
         yield ("random", seed), ChanceCell(compiler, split.all_held_out, episode, effort, seed)
-        for agent in settings["agents"][settings["backend"]]:
+        for agent in settings["agents"]:
             config = config_of(option_of("pass_agent", agent))
             yield (
                 (agent, seed),
@@ -139,7 +140,11 @@ def _times(settings: Any, compiler: Compiler, split: Split, found: Found, folder
         ("times", source): TimedCell(
             compiler,
             source,
-            {name: next(iter(found[name].values())).outcomes[source].passes for name in settings["timed"]},
+            {
+                name: next(iter(found[name].values())).outcomes[source].passes
+                for name in settings["timed"]
+                if name in found
+            },
             timing,
         )
         for source in split.all_held_out
