@@ -20,7 +20,7 @@ TINY = (
     "steps=64",
     "of_backend.onnx.held_out=[mlp]",
     "of_backend.onnx.agents=[maskable_ppo]",
-    "held_out_graphs=1",
+    "of_backend.onnx.held_out_graphs=1",
     "training_graphs=2",
     "episode.max_steps=6",
     "effort={max_passes: 6, beam_width: 1, random_episodes: 1, play: {episodes: 1}}",
@@ -46,17 +46,17 @@ def test_every_algorithm_is_an_option_whose_settings_can_be_read(repository: Pat
     dreamt = configs["world_model"]
     assert isinstance(dreamt, DreamtConfig)
     assert dreamt.dream.max_steps == settings["episode"]["max_steps"]
-    assert {agent for agents in settings["agents"].values() for agent in agents} <= set(options)
+    assert {agent for own in settings["of_backend"].values() for agent in own["agents"]} <= set(options)
     assert {config.potential for config in algorithms.values()} == {None, "cost", "bytes"}
     assert len(settings["seeds"]) == 5
 
 
 def test_families_that_are_held_out_exist(repository: Path) -> None:
     """And some are left to train on; a wrong name would only be noticed by the run."""
-    for backend, families in composed(repository)["held_out"].items():
+    for backend, own in composed(repository)["of_backend"].items():
         assert backend in BACKENDS.names()
         known = {source.family for source in backend_of(backend).sources()}
-        assert set(families) < known
+        assert set(own["held_out"]) < known
 
 
 def test_page_and_figures_are_those_of_what_was_found(repository: Path) -> None:
@@ -82,7 +82,7 @@ def test_a_study_is_run_and_goes_on_from_what_is_kept(
 ) -> None:
     program = ("python", str(repository / "pipelines/pass_ordering/study.py"), *TINY)
     refused = command(*program, "backend=gcc", cwd=store_root, check=False)
-    assert "'gcc' has no families in held_out" in refused.stdout + refused.stderr
+    assert "the study knows no backend 'gcc'" in refused.stdout + refused.stderr
     command(*program, "workers=2", "worker=0", cwd=store_root)
     kept = {path: path.stat().st_mtime_ns for path in (store_root / ".checkpoints").glob("pass_ordering_onnx/*/*.json")}
     assert len(kept) == 2, "the baselines, and the agent: every second of three cells"

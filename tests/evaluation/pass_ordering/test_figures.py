@@ -38,7 +38,7 @@ def test_figures_of_entrants_over_seeds_and_families() -> None:
     }
     times = {"a": {"default": 2.0, "agent": 1.0}, "b": {"default": 2.0, "agent": 2.0}}
     found = summary(rows, times, {"x": ["a"], "y": ["b"]})
-    assert set(found) == {"default", "fixpoint", "agent"}, "the start is no entrant"
+    assert set(found) == {"default", "fixpoint", "agent", "best_known"}, "the start is no entrant"
     agent = found["agent"]
     assert agent["over_default_percent"]["values"] == pytest.approx([100.0, 200.0, 300.0])
     assert agent["over_default_percent"]["value"] == pytest.approx(200.0)
@@ -54,3 +54,16 @@ def test_wrong_outputs_are_counted() -> None:
     rows = {name: {0: Row({"a": Outcome(5)})} for name in ("start", "default", "fixpoint")}
     rows["bad"] = {0: Row({"a": Outcome(1, difference="output 0")}), 1: Row({"a": Outcome(1)})}
     assert summary(rows, {}, {"x": ["a"]})["bad"]["wrong_outputs"] == 1
+
+
+def test_the_best_known_is_the_fewest_that_compute_the_same() -> None:
+    def row(a: Outcome, b: Outcome) -> Row:
+        return Row({"a": a, "b": b})
+
+    rows = {name: {0: row(Outcome(80), Outcome(80))} for name in ("start", "default", "fixpoint")}
+    rows["wrong"] = {0: row(Outcome(1, difference="output 0"), Outcome(40, tried=3))}
+    rows["agent"] = {0: row(Outcome(40, tried=4), Outcome(60)), 1: row(Outcome(50, tried=5), Outcome(70))}
+    best = summary(rows, {}, {"x": ["a", "b"]})["best_known"]
+    assert best["fixpoint_count_ratio_percent"]["value"] == pytest.approx(100.0), "half of the operations on each"
+    assert best["passes_run"]["value"] == (4 + 5 + 3) / 2
+    assert best["wrong_outputs"] == 0

@@ -7,15 +7,18 @@ With C0 operations at the start, C after the entrant, and D after the reference,
 
 The first leaves out graphs on which the reference removes nothing, which are counted apart; an entrant that removes
 nothing somewhere is at -100. The second counts all graphs, and what remains matters to it, and not what was easy.
+
+The entrant `best_known` is the fewest operations that anybody has left on each graph: what is known to be gained there.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
-from rlflow.evaluation.pass_ordering.rows import Row
+from rlflow.evaluation.pass_ordering.rows import Outcome, Row
 from rlflow.runtime.timing.statistics import estimate
 
 Rows = Mapping[str, Mapping[int, Row]]
@@ -27,6 +30,7 @@ Times = Mapping[str, Mapping[str, float]]
 def summary(rows: Rows, times: Times, families: Mapping[str, Sequence[str]]) -> dict[str, Any]:
     """The figures of every entrant over all graphs, and over those of each family (schema `pass_ordering`)."""
     sources = [source for names in families.values() for source in names]
+    rows = {**rows, "best_known": {0: Row({source: _best_known(rows, source) for source in sources})}}
     return {
         entrant: {
             **_figures(rows, entrant, sources),
@@ -36,6 +40,13 @@ def summary(rows: Rows, times: Times, families: Mapping[str, Sequence[str]]) -> 
         for entrant in rows
         if entrant != "start"
     }
+
+
+def _best_known(rows: Rows, source: str) -> Outcome:
+    """The fewest operations that anybody has left without changing what is computed, by the passes of all together."""
+    outcomes = [row.outcomes[source] for seeds in rows.values() for row in seeds.values()]
+    best = min((outcome for outcome in outcomes if not outcome.difference), key=lambda outcome: outcome.operations)
+    return replace(best, tried=sum(outcome.tried for outcome in outcomes))
 
 
 def over_percent(start: Sequence[int], found: Sequence[int], reference: Sequence[int]) -> float | None:
