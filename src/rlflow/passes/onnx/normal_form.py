@@ -4,7 +4,8 @@
     after = normal_form(result, interface_of=start)     what a pass made of it, as it may be used: or `ValueError`
 
 IR version 10; weights are no inputs; a Constant is an initializer; functions are inlined; what nobody computes with
-(doc strings, metadata, unused domains) is gone; all types that ONNX infers are declared.
+(doc strings, metadata, unused domains) is gone; all types that ONNX infers are declared; nodes come as the outputs need
+them (`node_order`).
 
 Invariant: inputs and outputs are those of the model that the pass was given: names, types, order.
 """
@@ -18,6 +19,7 @@ from onnx import GraphProto, ModelProto, NodeProto
 from onnx.inliner import inline_local_functions
 
 from rlflow.onnx_io.node_proto import ONNX_DOMAINS, constant_tensor
+from rlflow.passes.onnx.node_order import in_order
 
 IR_VERSION = 10
 """The last one that all five libraries and ONNX Runtime read and write."""
@@ -45,7 +47,9 @@ def normal_form(
     if interface_of is not None:
         _restore_interface(model.graph, interface_of.graph)
     _forget_types_of_nothing(model.graph)
-    return _verified(model)
+    model = _verified(model)
+    in_order(model.graph)
+    return model
 
 
 def nodes_of(graph: GraphProto) -> Iterator[NodeProto]:
