@@ -24,6 +24,7 @@ CONVOLUTIONS = {"inception_v3": 94, "resnet18": 20, "resnet50": 53, "squeezenet1
 SMALL = {
     "inception_v3": {"width": 2, "image": 75},
     "mobilenet_v2": {"width": 2, "image": 40},
+    "mobilenet_v3": {"width": 8, "image": 40},
     "nasnet_a": {"width": 16, "cells": 1, "image": 40},
     "resnet18": {"width": 4, "image": 40},
     "resnet50": {"width": 4, "image": 40},

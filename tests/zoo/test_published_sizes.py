@@ -12,6 +12,7 @@ from rlflow.zoo.builder import CONSTANTS
 from rlflow.zoo.dalle import dalle
 from rlflow.zoo.gpt2 import gpt2
 from rlflow.zoo.mobilenet import mobilenet_v2
+from rlflow.zoo.mobilenet_v3 import mobilenet_v3
 from rlflow.zoo.nasnet import nasnet_a
 from rlflow.zoo.nasrnn import nasrnn
 from rlflow.zoo.resnext import resnext50
@@ -25,6 +26,7 @@ WIDTHS: dict[Callable[..., onnx.ModelProto], tuple[Widths, int]] = {
     dalle: ({"hidden": 8, "intermediate": 32}, 64),
     gpt2: ({"hidden": 12, "intermediate": 48}, 64),
     mobilenet_v2: ({"width": 1}, 8),
+    mobilenet_v3: ({"width": 1}, 8),
     nasnet_a: ({"width": 4}, 11),
     nasrnn: ({"hidden": 8}, 64),
     resnext50: ({"width": 16}, 4),
@@ -38,6 +40,7 @@ T5_SMALL_ENCODER = 6 * (4 * 512**2 + 2 * 512 * 2048 + 2 * 512) + 32 * 8 + 512
 PUBLISHED = {
     gpt2: 124_439_808,  # transformers' gpt2
     mobilenet_v2: 3_504_872,  # torchvision
+    mobilenet_v3: 2_542_856,  # torchvision's mobilenet_v3_small
     nasnet_a: 5_289_978,  # Keras' NASNetMobile, of 5,326,716 with running statistics
     nasrnn: 8 * 2 * 512**2,
     resnext50: 25_028_904,  # torchvision's resnext50_32x4d

@@ -68,6 +68,7 @@ _MODELS = {
     "loop": _Model("control_flow", "rlflow.zoo.control_flow:loop"),
     "mlp": _Model("mlp", "rlflow.zoo.mlp:mlp"),
     "mobilenet_v2": _Model("cnn", "rlflow.zoo.mobilenet:mobilenet_v2", {**_IMAGES, "width": 1}),
+    "mobilenet_v3": _Model("cnn", "rlflow.zoo.mobilenet_v3:mobilenet_v3", {**_IMAGES, "width": 1}),
     "nasnet_a": _Model("cnn", "rlflow.zoo.nasnet:nasnet_a", {**_IMAGES, "width": 4, "cells": 1, "image": 35}),
     "nasrnn": _Model("recurrent", "rlflow.zoo.nasrnn:nasrnn", {"steps": 2, "hidden": 12}),
     "resnet18": _Model("cnn", "rlflow.zoo.resnet:resnet18", {**_IMAGES, "width": 4}),

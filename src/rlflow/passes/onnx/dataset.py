@@ -40,6 +40,7 @@ _SIZES: dict[str, _Axes] = {
     "loop": {"steps": (2, 5), "width": (8, 16)},
     "mlp": {"layers": (2, 3, 5), "hidden": (16, 32)},
     "mobilenet_v2": {"width": (1,), "image": (32, 48, 64, 96)},
+    "mobilenet_v3": {"width": (1, 2), "image": (32, 64)},
     "nasnet_a": {"width": (4,), "cells": (1,), "image": (35, 43)},
     "nasrnn": {"steps": (1, 2, 3), "hidden": (8, 12)},
     "resnet18": _IMAGES,

@@ -12,12 +12,12 @@ TRANSCENDENTAL = registry.types_having(lambda traits: traits.inexact) | {
 
 OPERATIONS: tuple[str, ...] = (
     "Add", "And", "AveragePool", "BatchNormalization", "Cast", "Clip", "Concat", "ConstantOfShape", "Conv", "Cos",
-    "Div", "Dropout", "Equal", "Erf", "Exp", "Expand", "Flatten", "Gather", "Gemm", "GlobalAveragePool", "Identity",
-    "If", "LayerNormalization", "LeakyRelu", "Loop", "MatMul", "MaxPool", "Mul", "Neg", "Pad", "Pow", "Range",
-    "Reciprocal", "ReduceMean", "ReduceSum", "Relu", "Reshape", "Resize", "Shape", "Sigmoid", "Sin", "Slice", "Softmax",
-    "Split", "Sqrt", "Squeeze", "Sub", "Sum", "Tanh", "Transpose", "Unsqueeze", "Where",
-    "com.microsoft.BiasGelu", "com.microsoft.FastGelu", "com.microsoft.FusedConv", "com.microsoft.FusedGemm",
-    "com.microsoft.FusedMatMul", "com.microsoft.Gelu", "com.microsoft.QuickGelu",
+    "Div", "Dropout", "Equal", "Erf", "Exp", "Expand", "Flatten", "Gather", "Gemm", "GlobalAveragePool",
+    "HardSigmoid", "HardSwish", "Identity", "If", "LayerNormalization", "LeakyRelu", "Loop", "MatMul", "MaxPool",
+    "Mul", "Neg", "Pad", "Pow", "Range", "Reciprocal", "ReduceMean", "ReduceSum", "Relu", "Reshape", "Resize",
+    "Shape", "Sigmoid", "Sin", "Slice", "Softmax", "Split", "Sqrt", "Squeeze", "Sub", "Sum", "Tanh", "Transpose",
+    "Unsqueeze", "Where", "com.microsoft.BiasGelu", "com.microsoft.FastGelu", "com.microsoft.FusedConv",
+    "com.microsoft.FusedGemm", "com.microsoft.FusedMatMul", "com.microsoft.Gelu", "com.microsoft.QuickGelu",
     "com.microsoft.SkipLayerNormalization", "com.microsoft.SkipSimplifiedLayerNormalization",
     "SimplifiedLayerNormalization",
 )  # fmt: skip
