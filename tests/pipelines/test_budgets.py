@@ -15,6 +15,8 @@ from rlflow.evaluation.results import check_results
 TINY = ("graphs=[tiny_merge,tiny_chain]", "budgets_s=[5]", "long_models=[tiny_merge]", "long_s=8")
 WITHOUT_A_GRAPH = {"conv", "loop", "mlp"}
 """Models of the zoo that show one thing each and are no option of conf/graph."""
+LATER = {"mobilenet_v3"}
+"""Models that came after the study was run."""
 
 
 @pytest.fixture(scope="module")
@@ -26,7 +28,7 @@ def config(repository: Path) -> DictConfig:
 def test_every_model_of_the_zoo_is_there(config: DictConfig, repository: Path) -> None:
     sections = [OmegaConf.load(repository / "conf/graph" / f"{name}.yaml") for name in config.graphs]
     entries = {section.get("entry") for section in sections}
-    assert set(zoo.names()) - WITHOUT_A_GRAPH <= entries
+    assert set(zoo.names()) - WITHOUT_A_GRAPH - LATER <= entries
 
 
 def test_the_allowance_is_that_of_its_dataclass(config: DictConfig) -> None:
