@@ -85,7 +85,7 @@ def _shuffled(model: ModelProto, rng: random.Random) -> tuple[list[str], ModelPr
 
 
 def test_a_pass_makes_the_same_of_every_order() -> None:
-    """Of two products that are added, ONNX Runtime fuses the one that is written first, or it did before."""
+    """By itself, ONNX Runtime's pass fuses one or the other of two products that are added, by their order."""
     body = {"first": "m = MatMul(x, v)", "second": "n = MatMul(x, w)"}
     makes = {order: f"{body[order[0]]} {body[order[1]]}" for order in (("first", "second"), ("second", "first"))}
     fused = set()

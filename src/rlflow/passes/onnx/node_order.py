@@ -22,7 +22,7 @@ def in_order(graph: GraphProto) -> None:
     """Sort nodes, weights and declared types of an acyclic graph in place; graphs inside of nodes stay as they are."""
     rank = {place: rank for rank, place in enumerate(_as_needed(graph))}
     rank_of = {name: rank[place] for place, node in enumerate(graph.node) for name in node.output if name}
-    graph.node.sort(key=lambda node: next(rank_of[name] for name in node.output if name))
+    graph.node.sort(key=lambda node: min((rank_of[name] for name in node.output if name), default=len(rank)))
     graph.value_info.sort(key=lambda value: rank_of.get(value.name, len(rank)))
 
     first_read: dict[str, int] = {}
