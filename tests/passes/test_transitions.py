@@ -59,6 +59,33 @@ def test_a_file_is_shared_and_kept(tmp_path: Path) -> None:
     assert second.payload(after.facts.key) == b"baba", "though the bytes were never in this process"
 
 
+class TwoHands(ToyCompiler):
+    """Writes one program in two ways, by small or by capital letters, and has a pass that depends on it."""
+
+    def apply(self, program: bytes, name: str) -> Program:
+        made = {"expand": b"ab", "swap": b"AB", "cancel": b"c" if program.islower() else b"cc"}[name]
+        return Program(made, self.load(made.lower()).facts)
+
+
+def test_a_program_is_written_as_by_the_way_that_the_file_has(tmp_path: Path) -> None:
+    """Who comes another way would else see another program, whose passes lead elsewhere."""
+    path = tmp_path / "toy.sqlite"
+    first, second = Transitions(TwoHands(), path), Transitions(TwoHands(), path)
+    start = first.start("cc")
+    small = first.step(start.key, "expand").facts
+    assert second.start("cc") == start
+    assert second.step(start.key, "swap").facts == small, "the same program, by another way"
+    assert second.payload(small.key) == first.payload(small.key) == b"ab"
+    assert second.step(small.key, "cancel").facts.operations == 1, "of capital letters it would be 2"
+
+
+def test_a_program_of_bytes_is_not_made_again_without_them(tmp_path: Path) -> None:
+    path = tmp_path / "toy.sqlite"
+    start = Transitions(ToyCompiler(), path).start(b"cab")
+    with pytest.raises(InputError, match="came to these transitions as bytes"):
+        Transitions(ToyCompiler(), path).payload(start.key)
+
+
 def test_a_backend_that_is_not_reproducible_is_noticed(tmp_path: Path) -> None:
     class Moody(ToyCompiler):
         def apply(self, program: bytes, name: str) -> Program:

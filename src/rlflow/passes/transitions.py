@@ -10,6 +10,9 @@ on the same programs. Therefore the answer of a pass on a program is kept in a f
 keys, counts and costs, which are small. Programs themselves are held in memory up to a limit; one that has been dropped
 is made again, by the passes that first led to it.
 
+Two ways to a program may write it differently, in names or in the order of equal parts, and a pass may depend on that.
+Therefore a program is always the one of the way that the file has, whichever way an episode has come.
+
 Invariant: an answer from the file is the one that the backend would give.
 """
 
@@ -30,6 +33,10 @@ create table if not exists owner(backend text);
 create table if not exists starts(source text primary key, key text);
 create table if not exists steps(key text, pass text, after text, error text, primary key (key, pass)) without rowid;
 """
+Way = tuple[str | None, str | None, str | None]
+"""The source of a program, or the program and the pass that led to it."""
+_AS_BYTES: Way = (None, None, None)
+"""Of a program that nothing could make again."""
 _PATIENCE_S = 60.0
 _MOST_BYTES = 256_000_000
 
@@ -84,13 +91,13 @@ class Transitions:
         if isinstance(source, bytes):
             program = self.backend.load(source)
             self._pinned[program.facts.key] = program.payload
-            self._keep(program, None, None, None)
+            self._keep(program, _AS_BYTES)
             return program.facts
         row = self._file.execute("select key from starts where source = ?", (source,)).fetchone()
         if row is not None:
             return self.facts(row[0])
         program = self.backend.load(source)
-        self._keep(program, source, None, None)
+        self._keep(program, (source, None, None))
         self._file.execute("insert or ignore into starts values (?, ?)", (source, program.facts.key))
         return program.facts
 
@@ -108,7 +115,7 @@ class Transitions:
             outcome = Outcome(self.facts(key), False, str(failure))
         else:
             if program.facts.key != key:  # a program that only looks different is the one that is there
-                self._keep(program, None, key, name)
+                self._keep(program, (None, key, name))
             outcome = Outcome(program.facts, program.facts.key != key)
         self._file.execute(
             "insert or ignore into steps values (?, ?, ?, ?)", (key, name, outcome.facts.key, outcome.error)
@@ -147,21 +154,32 @@ class Transitions:
         self._file.close()
 
     def _made_again(self, key: str) -> Program:
-        row = self._file.execute("select source, parent, pass from programs where key = ?", (key,)).fetchone()
-        if row is None:
-            raise InputError(f"there is no program {key} in these transitions: start from one of the dataset")
-        source, parent, name = row
-        return self.backend.load(source) if parent is None else self.backend.apply(self.payload(parent), name)
+        match self._way_to(key):
+            case None:
+                raise InputError(f"there is no program {key} in these transitions: start from one of the dataset")
+            case (None, str(parent), str(name)):
+                return self.backend.apply(self.payload(parent), name)
+            case (str(source), _, _):
+                return self.backend.load(source)
+        raise InputError(f"the program {key} came to these transitions as bytes: start from these")
 
-    def _keep(self, program: Program, source: str | None, parent: str | None, name: str | None) -> None:
+    def _way_to(self, key: str) -> Way | None:
+        row: Way | None = self._file.execute(
+            "select source, parent, pass from programs where key = ?", (key,)
+        ).fetchone()
+        return row
+
+    def _keep(self, program: Program, way: Way) -> None:
+        """Keep what there is to know of a program, and hold it, unless the file has another way to it."""
         facts = program.facts
         cost = (facts.cost.flops, facts.cost.transcendentals, facts.cost.bytes_accessed)
         self._file.execute(
             "insert or ignore into programs values (?, ?, ?, ?, ?, ?)",
-            (facts.key, json.dumps(facts.counts), json.dumps(cost), source, parent, name),
+            (facts.key, json.dumps(facts.counts), json.dumps(cost), *way),
         )
         self._facts[facts.key] = facts
-        self._hold(facts.key, program.payload)
+        if self._way_to(facts.key) in (way, _AS_BYTES):
+            self._hold(facts.key, program.payload)
 
     def _hold(self, key: str, payload: bytes) -> None:
         if key in self._payloads:
