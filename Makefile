@@ -150,7 +150,7 @@ paper-page: setup ## docs/results.md anew, from the figures in data/results
 pass-ordering: setup ## agents that order compiler passes beside baselines, to data/results/pass_ordering; resumable
 	dvc repro pipelines/pass_ordering/dvc.yaml
 
-pass-walks: setup ## 10,000 random passes of each compiler: outputs, processes, memory, steps a second; prints rows
+pass-walks: setup ## 10,000 random passes of each compiler: outputs, processes, memory, steps a second, to data/results/pass_walks.json
 	OMP_NUM_THREADS=1 python benchmarks/pass_walks.py
 
 reward-study: setup ## estimated beside measured rewards: latency found, training time, noise, on a quiet machine

@@ -2,7 +2,8 @@
 
     python pipelines/pass_ordering/metrics.py       data/results/pass_ordering/metrics.json and docs/pass_ordering.md
 
-Reads data/results/pass_ordering/BACKEND.json of every backend that has been studied (study.py).
+Reads data/results/pass_ordering/BACKEND.json of every backend that has been studied (study.py), and the random walks of
+benchmarks/pass_walks.py.
 """
 
 from pathlib import Path
@@ -16,6 +17,7 @@ from rlflow.evaluation.results import read_results, write_results
 
 ROOT = Path(__file__).parents[2]
 RESULTS = "data/results/pass_ordering"
+WALKS = "data/results/pass_walks.json"
 
 
 def figures_of(document: Any) -> dict[str, Any]:
@@ -32,7 +34,7 @@ def written(root: Path) -> tuple[dict[str, Any], str]:
     files = [path for path in sorted((root / RESULTS).glob("*.json")) if path.name != "metrics.json"]
     documents = {path.stem: read_results(path) for path in files}
     metrics = {name: figures_of(document) for name, document in documents.items()}
-    return metrics, page(metrics, documents)
+    return metrics, page(metrics, documents, read_results(root / WALKS))
 
 
 def main() -> None:

@@ -107,6 +107,7 @@ def test_files_find_their_schema_by_place_and_name():
     assert schema_of(Path("data/results/paper/fit_world_model/curves.json")) == "curves"
     assert schema_of(Path("data/results/bench.json")) == "bench"
     assert schema_of(Path("data/results/big_model.json")) == "bench"
+    assert schema_of(Path("data/results/pass_walks.json")) == "bench"
     assert schema_of(Path("data/results/bench.csv")) is None
     assert schema_of(Path("data/results/evaluate/optimise.json")) is None
 

@@ -11,6 +11,7 @@ from omegaconf import OmegaConf
 
 from rlflow.agents.passes.algorithms import ALGORITHMS
 from rlflow.agents.passes.config import DreamtConfig, PassAgentConfig, config_of
+from rlflow.evaluation.pass_ordering.page import walked
 from rlflow.evaluation.results import check_results, read_results
 from rlflow.passes.backends import BACKENDS, backend_of
 
@@ -93,3 +94,15 @@ def test_a_study_is_run_and_goes_on_from_what_is_kept(
     assert {"start", "default", "fixpoint", "greedy", "beam", "random", "maskable_ppo"} < set(found["entrants"])
     assert set(found["times_ms"]) == {name for names in found["held_out"].values() for name in names}
     assert not [*(store_root / ".checkpoints").glob("pass_ordering_onnx/*")], "nothing is kept of what is done"
+
+
+@pytest.mark.study
+def test_random_walks_are_told_as_the_schema_says(
+    repository: Path, store_root: Path, command: Callable[..., Any]
+) -> None:
+    """And the page can be made of what the benchmark writes."""
+    command("python", str(repository / "benchmarks/pass_walks.py"), "--steps=60", "--backends=onnx", cwd=store_root)
+    rows = read_results(store_root / "data/results/pass_walks.json")
+    assert check_results(store_root / "data/results") == []
+    assert rows[0]["cases"] >= 60
+    assert walked(rows).splitlines()[-1].startswith("| `onnx` | 60 |")

@@ -13,7 +13,12 @@ from rlflow.errors import InputError, RLFlowError
 STAGES = tuple(name for name in schemas.names() if schemas.schema(name)["title"] == f"data/results/{name}/metrics.json")
 """Stages and studies: those that have a schema for their metrics."""
 _SCHEMA_BY_FILE = {name: name for name in ("bench", "conformance", "curves", "exports", "fuzz", "rules_applied")}
-_SCHEMA_BY_FILE |= {"big_model": "bench", "latency": "headroom_latency", "summary": "learned_summary"}
+_SCHEMA_BY_FILE |= {
+    "big_model": "bench",
+    "pass_walks": "bench",
+    "latency": "headroom_latency",
+    "summary": "learned_summary",
+}
 _SCHEMA_BY_FILE |= {"unseen": "learned_unseen", "delivered": "learned_delivered", "curves_by_prices": "curves"}
 _PAPER = "paper"
 _PASS_ORDERING = "pass_ordering"

@@ -2,15 +2,24 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 from rlflow.environments.pass_ordering_env import OBSERVATIONS
 from rlflow.environments.pass_rewards import REWARDS
 from rlflow.environments.shaping import POTENTIALS
 from rlflow.evaluation.pass_ordering.figures import summary
-from rlflow.evaluation.pass_ordering.page import OBSERVED, enhancements, foreseen, page
+from rlflow.evaluation.pass_ordering.page import OBSERVED, enhancements, foreseen, page, walked
 from rlflow.evaluation.pass_ordering.rows import Outcome, Row
 
 DOCUMENT = Path(__file__).parents[2] / "support/documents/pass_ordering_graphs.json"
+
+WALKED = {"steps": 40.0, "share": 0.25, "wrong": 0, "failed": 3, "lost": 1, "memory": 1.04}
+"""What a walk tells of a compiler, in the order of benchmarks/pass_walks.py."""
+
+
+def walks(*backends: str) -> list[dict[str, Any]]:
+    figures = [(f"{backend}: {name}", value) for backend in backends for name, value in WALKED.items()]
+    return [{"name": name, "value": value, "baseline_value": 30.0, "cases": 10_000} for name, value in figures]
 
 
 def row(operations: int) -> Row:
@@ -23,7 +32,7 @@ def written(agent: int, beam: int) -> str:
     left = {"start": [764], "default": [690], "fixpoint": [608], "chain": [608], "beam": [beam], "ppo": [agent, agent]}
     rows = {name: dict(enumerate(map(row, each))) for name, each in left.items()}
     document["entrants"] = {name: {str(s): r.to_json() for s, r in each.items()} for name, each in rows.items()}
-    return page({"xla": summary(rows, {}, document["held_out"])}, {"xla": document})
+    return page({"xla": summary(rows, {}, document["held_out"])}, {"xla": document}, walks("xla"))
 
 
 def test_enhancements_are_compared_seed_by_seed() -> None:
@@ -65,3 +74,8 @@ def test_the_verdict_follows_from_the_figures() -> None:
     assert "| ppo | 1 of 1 | `gpt2/step`: 764 at the start, 690 after the default, 608 after the agent |" in written(
         608, 608
     )
+
+
+def test_random_walks_have_a_line_for_each_compiler() -> None:
+    lines = walked(walks("xla", "xla-onnx")).splitlines()[2:]
+    assert lines == [f"| `{name}` | 10000 | 40 (30) | 25 % | 3 | 0 | 1 | 1.04 |" for name in ("xla", "xla-onnx")]

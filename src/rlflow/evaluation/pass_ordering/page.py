@@ -34,8 +34,8 @@ ENHANCEMENTS = ("ppo_shaped", "ppo_shaped_by_bytes", "ppo_value_features")
 _BASELINES = ("default", "fixpoint", "chain", "greedy", "beam", "random", "untrained", "best_known")
 
 
-def page(metrics: Mapping[str, Any], documents: Mapping[str, Any]) -> str:
-    """The whole page. documents: what was found on each graph, by backend."""
+def page(metrics: Mapping[str, Any], documents: Mapping[str, Any], walks: Sequence[Mapping[str, Any]]) -> str:
+    """The whole page. documents: what was found on each graph, by backend. walks: rows of benchmarks/pass_walks.py."""
     results = "\n".join(_backend(name, metrics[name], documents[name]) for name in metrics)
     return _INTRODUCTION.format(
         observations=_listed(OBSERVED),
@@ -43,6 +43,7 @@ def page(metrics: Mapping[str, Any], documents: Mapping[str, Any]) -> str:
         potentials=_listed({name: _first_line(function) for name, function in POTENTIALS.items()}),
         algorithms=", ".join(f"`{name}`" for name in ALGORITHMS),
         results=results,
+        walks=walked(walks),
     )
 
 
@@ -197,6 +198,32 @@ def foreseen(document: Mapping[str, Any]) -> str:
 """
 
 
+_WALKED = (
+    "",
+    "random passes",
+    "passes a second (by the compiler itself)",
+    "answered by the cache",
+    "failed passes",
+    "wrong outputs",
+    "lost processes",
+    "memory, end over start",
+)
+
+
+def walked(rows: Sequence[Mapping[str, Any]]) -> str:
+    """The random walks, a line for each compiler."""
+    by_backend: dict[str, list[Mapping[str, Any]]] = {}
+    for row in rows:
+        by_backend.setdefault(row["name"].partition(":")[0], []).append(row)
+    lines = []
+    for backend, (steps, share, wrong, failed, lost, memory) in by_backend.items():
+        speed = f"{steps['value']:.0f} ({steps['baseline_value']:.0f})"
+        answered = f"{100 * share['value']:.0f} %"
+        counts = [f"{row['value']:.0f}" for row in (failed, wrong, lost)]
+        lines.append([f"`{backend}`", f"{steps['cases']}", speed, answered, *counts, f"{memory['value']:.2f}"])
+    return markdown_table(_WALKED, lines).rstrip()
+
+
 def _listed(meanings: Mapping[str, str]) -> str:
     return markdown_table(["name", "meaning"], [[f"`{name}`", meaning] for name, meaning in meanings.items()]).rstrip()
 
@@ -279,4 +306,12 @@ compiler's own pipeline, the *fixpoint* a round of simplifiers again and again, 
 whole libraries. *best_known* is the fewest that anybody here has left on each graph, by the passes of all together: no
 order that leaves fewer is known. Medians over seeds with 95 % intervals. Run times are of the first seed's programs.
 
-{results}"""
+{results}
+## Random passes
+
+Walks of 20 random passes each, through small programs of all families in turn (`make pass-walks`,
+`data/results/pass_walks.json`). The last program of each walk is compared with the original. Memory is that of the
+compiler's process, in the last tenth of the walks over that in the second one.
+
+{walks}
+"""
