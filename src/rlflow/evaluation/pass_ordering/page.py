@@ -105,18 +105,26 @@ def _read(entrants: Mapping[str, Any], agents: Sequence[str], first: Mapping[str
     best = _best(entrants, agents)
     over, left = entrants[best]["over_default_percent"], entrants[best]["fixpoint_count_ratio_percent"]
     beam, chain = (entrants[name]["fixpoint_count_ratio_percent"]["value"] for name in ("beam", "chain"))
-    reference, known = max(beam, 0.0, chain), entrants["best_known"]["fixpoint_count_ratio_percent"]["value"]
-    verdict = "at least the best of them" if left["value"] >= reference else "behind the best of them"
+    known = entrants["best_known"]["fixpoint_count_ratio_percent"]["value"]
+    verdict = _verdict(left["value"], {"the fixpoint": 0.0, "beam search": beam, "the chain": chain})
     paper = " and ".join(f"{percent} % ({graphs})" for graphs, percent in PAPER_PERCENT.items())
     wrong = sum(figures["wrong_outputs"] for figures in entrants.values())
-    text = f"""On {first["apart"]} of the graphs the default pipeline removes nothing; the first column leaves them out.
-Best by what is left, on these very graphs, is
-{best}. By the paper's measure it is {_told(over)} % ahead of the default; the paper prints {paper}. By
-what is left it is at {_told(left)} % against the fixpoint, beam search at {beam:.2f} % and the chain at
-{chain:.2f} %: it is {verdict}. The best programs known are at
-{known:.2f} %. {wrong} of all programs compute something else than the original. Who removes nothing
-on one graph is at -100 by the paper's measure, which is a geometric mean."""
+    text = f"""The default pipeline removes nothing on {first["apart"]} of the graphs, which the first column
+leaves out. The best agent by what is left, on these very graphs, is {best}. By the paper's measure it is
+{_told(over)} % ahead of the default; the paper prints {paper}. By what is left it stands at {_told(left)} %
+against the fixpoint, beam search at {beam:.2f} % and the chain at {chain:.2f} %: {verdict}. The best
+programs known stand at {known:.2f} %. {wrong} of all programs compute something else than the original.
+By the paper's measure, a geometric mean, an entrant that removes nothing on one single graph stands at -100."""
     return textwrap.fill(" ".join(text.split()), _COLUMNS)
+
+
+def _verdict(value: float, references: Mapping[str, float]) -> str:
+    """Say how a figure stands to those of others."""
+    ahead = [name for name, other in references.items() if value > other]
+    level = [name for name, other in references.items() if value == other]
+    behind = [name for name, other in references.items() if value < other]
+    standings = (("ahead of", ahead), ("level with", level), ("behind", behind))
+    return "it is " + "; ".join(f"{standing} {' and '.join(names)}" for standing, names in standings if names)
 
 
 def _best(entrants: Mapping[str, Any], agents: Sequence[str]) -> str:
@@ -234,10 +242,12 @@ def _first_line(function: Any) -> str:
 
 _INTRODUCTION = """# Pass ordering
 
-The other seed of this project: compilers run whole-graph passes in an order that somebody fixed once, and an agent may
-choose a better one for each graph (*Target-independent XLA optimization using Reinforcement Learning*). Here it is an
-environment over real compilers, ONNX's public tools and XLA. This page is written by
-`python pipelines/pass_ordering/metrics.py` from the code and from `data/results/pass_ordering`, and a test compares.
+Compilers run whole-graph passes in an order that somebody fixed once. An agent can choose a better order for each graph
+(*Target-independent XLA optimization using Reinforcement Learning*, the second paper that this project starts from).
+Here that is an environment over real compilers: ONNX's public tools and XLA.
+
+This page is written by `python pipelines/pass_ordering/metrics.py` from the code and from `data/results/pass_ordering`;
+a test compares the two.
 
 ```python
 import gymnasium
@@ -257,27 +267,27 @@ make pass-ordering                                    all that stands below
 | backend | programs | passes |
 | :-- | :-- | :-- |
 | `onnx` | ONNX models | of onnxoptimizer, onnx-ir, onnxscript, onnxslim and ONNX Runtime; standard operators only |
-| `onnx-contrib` | ONNX models | and those that need operators of ONNX Runtime |
+| `onnx-contrib` | ONNX models | the same, and those that use ONNX Runtime's own operators |
 | `xla` | StableHLO | of XLA's pipeline for the CPU, one by one: `pip install 'rlflow[xla]'` |
 | `xla-onnx` | ONNX models as StableHLO | the same: `pip install 'rlflow[xla-onnx]'` |
 
-A backend of your own is a class with the methods of `rlflow.passes.backend.PassBackend`, announced as an entry point of
-the group `rlflow.pass_backends`. The compiler runs in a process of its own: a pass that fails, aborts the process or
-never ends leaves the program as it is, `info["error"]` says why, and the episode goes on. What a pass makes of a
-program is asked once (`cache=FILE` keeps it for other environments).
+To add a backend, write a class with the methods of `rlflow.passes.backend.PassBackend` and announce it as an entry
+point of the group `rlflow.pass_backends`. The compiler runs in a process of its own: when a pass fails, aborts the
+process or never ends, the program stays as it is, `info["error"]` says why, and the episode goes on. The compiler is
+asked only once what a pass makes of a program (`cache=FILE` keeps the answers for other environments).
 
 ## State
 
-A state is a program. It is observed by these parts, which `observation=` chooses among, all vectors by default;
-`env.graph()` is the program as a graph of `rlflow.ir`, and `env.graph_arrays()` what encoders read.
+A state is a program. `observation=` chooses which of these parts describe it, by default all vectors. `env.graph()`
+returns the program as a graph of `rlflow.ir`, and `env.graph_arrays()` returns the arrays that encoders read.
 
 {observations}
 
 ## Action
 
-A pass by its index, and A, which stops. `action_masks()` leaves out what was tried on this program in this episode and
-changed nothing; it does not depend on other episodes, so that an episode repeats. `env.fork()` is another environment
-in the same state, and `env.undo()` goes back one pass; neither runs anything.
+An action is the index of a pass, or A, which stops. `action_masks()` rules out what was tried on this program in this
+episode and changed nothing; it does not depend on other episodes, so that an episode repeats. `env.fork()` returns
+another environment in the same state, and `env.undo()` goes back one pass; neither runs the compiler.
 
 ## Reward
 
@@ -295,23 +305,33 @@ end, which leaves the best policy the best one; the potentials:
 RLFlow, unchanged: V and M are fitted on random episodes, where a pass stands for a rule and the program for its one
 location, and C is trained in their dream, where no pass is run.
 
-An agent plays one episode by its first choices and others by chance, and what it has found is the best program of all,
-as of any search. Drawn episodes sometimes try what the agent would not, and often begin on the way to the best program
-so far (`rlflow.agents.passes.playing`, `effort.play` in `conf/pass_ordering.yaml`). *untrained* plays in just this way
-and prefers nothing: what an agent has learned is its distance to that. *random* draws passes from the start.
+An agent plays one episode by its first choices and then samples others; its result is the best program that it met, as
+with any search. Sampled episodes sometimes try what the agent would not choose, and often start on the way to the best
+program so far (`rlflow.agents.passes.playing`, `effort.play` in `conf/pass_ordering.yaml`).
 
-Two measures, over graphs of families that no agent was trained on: the paper's, by how much more operations are removed
-than the reference removes, and the operations that are left, the reference's over these. The *default* is the
-compiler's own pipeline, the *fixpoint* a round of simplifiers again and again, the *chain* the best public order of
-whole libraries. *best_known* is the fewest that anybody here has left on each graph, by the passes of all together: no
-order that leaves fewer is known. Medians over seeds with 95 % intervals. Run times are of the first seed's programs.
+## How results are read
+
+Every graph below belongs to a family that no agent was trained on. There are two measures. The paper's compares
+*removed* operations: 100 % means twice as many as the reference has removed. The other compares the operations that are
+*left*: 2 % means that the reference leaves 2 % more. Both are geometric means over the graphs, given as medians over
+seeds with 95 % intervals. Run times are those of the first seed's programs.
+
+| entrant | meaning |
+| :-- | :-- |
+| `default` | the compiler's own pipeline |
+| `fixpoint` | a fixed round of simplifiers, repeated until nothing changes |
+| `chain` | the best public order of whole libraries |
+| `greedy`, `beam` | searches over the same passes as the agents have |
+| `random` | passes drawn from the start, about as many as an agent runs |
+| `untrained` | plays exactly as an agent does, but prefers nothing: the distance to it is what an agent has learned |
+| `best_known` | the fewest operations that anybody here has left on each graph; no order that leaves fewer is known |
 
 {results}
 ## Random passes
 
-Walks of 20 random passes each, through small programs of all families in turn (`make pass-walks`,
+Walks of 20 random passes each, through small programs of all families in turn (`make pass-walks` writes
 `data/results/pass_walks.json`). The last program of each walk is compared with the original. Memory is that of the
-compiler's process, in the last tenth of the walks over that in the second one.
+compiler's process in the last tenth of the walks, over that in the second tenth.
 
 {walks}
 """
