@@ -136,15 +136,12 @@ def _by_entrant(kept: dict[CellKey, dict[str, Row]]) -> Found:
 def _times(settings: Any, compiler: Compiler, split: Split, found: Found, folder: Path) -> dict[str, dict[str, float]]:
     """Milliseconds by graph and entrant, one graph after another, since a second one would disturb them."""
     timing = read_config(TimingConfig, settings["timing"])
+    timed = [*settings["timed"], *settings["agents"]]
     cells = {
         ("times", source): TimedCell(
             compiler,
             source,
-            {
-                name: next(iter(found[name].values())).outcomes[source].passes
-                for name in settings["timed"]
-                if name in found
-            },
+            {name: next(iter(found[name].values())).outcomes[source].passes for name in timed},
             timing,
         )
         for source in split.all_held_out
