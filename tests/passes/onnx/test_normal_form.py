@@ -9,6 +9,11 @@ from onnx import ModelProto, TensorProto, helper, numpy_helper, parser
 
 from rlflow.passes.onnx.normal_form import IR_VERSION, bodies_of, nodes_of, normal_form
 
+_NO_NUMBERS = (TensorProto.UNDEFINED, TensorProto.STRING)
+_AFTER_OPSET_21 = ("FLOAT4E2M1", "FLOAT6E2M3", "FLOAT6E3M2", "FLOAT8E8M0", "INT2", "UINT2")
+_NUMBERS = [
+    number for name, number in TensorProto.DataType.items() if number not in _NO_NUMBERS and name not in _AFTER_OPSET_21
+]
 PLAIN = """
 <ir_version: 8, opset_import: ["" : 17]>
 g (float[2,3] x) => (float[2,3] y) {
@@ -86,6 +91,34 @@ def test_it_is_the_same_twice() -> None:
     once = normal_form(parser.parse_model(NESTED)).SerializeToString(deterministic=True)
 
     assert normal_form(onnx.load_from_string(once)).SerializeToString(deterministic=True) == once
+
+
+@pytest.mark.parametrize("data_type", _NUMBERS, ids=TensorProto.DataType.Name)
+def test_numbers_are_raw_bytes(data_type: int) -> None:
+    """What is given is a list, and the numbers are the same."""
+    listed = helper.make_tensor("w", data_type, [3], [1, 0, 1])
+    assert not listed.HasField("raw_data")
+    output = helper.make_tensor_value_info("y", data_type, [3])
+    graph = helper.make_graph([helper.make_node("Identity", ["w"], ["y"])], "g", [], [output], [listed])
+    (written,) = normal_form(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21)])).graph.initializer
+    assert (written.name, written.data_type, written.HasField("raw_data")) == ("w", data_type, True)
+    np.testing.assert_array_equal(numpy_helper.to_array(written), numpy_helper.to_array(listed))
+
+
+def test_numbers_in_attributes_are_raw_bytes() -> None:
+    listed = helper.make_tensor("", TensorProto.FLOAT, [1], [2.0])
+    model = parser.parse_model('<ir_version: 8, opset_import: ["" : 17]> g (int64[1] n) => (float[k] y) {}')
+    model.graph.node.append(helper.make_node("ConstantOfShape", ["n"], ["y"], value=listed))
+    (attribute,) = normal_form(model).graph.node[0].attribute
+    assert attribute.t == numpy_helper.from_array(np.float32([2.0]))
+
+
+def test_text_stays_as_it_is() -> None:
+    text = helper.make_tensor("w", TensorProto.STRING, [2], ["a", "b"])
+    output = helper.make_tensor_value_info("y", TensorProto.STRING, [2])
+    graph = helper.make_graph([helper.make_node("Identity", ["w"], ["y"])], "g", [], [output], [text])
+    model = normal_form(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)]))
+    assert list(model.graph.initializer) == [text]
 
 
 def test_no_two_nodes_have_one_name() -> None:

@@ -4,18 +4,18 @@
     after = normal_form(result, interface_of=start)     what a pass made of it, as it may be used: or `ValueError`
 
 IR version 10; weights are no inputs; a Constant is an initializer; functions are inlined; what nobody computes with
-(doc strings, metadata, unused domains) is gone; all types that ONNX infers are declared; nodes come as the outputs need
-them (`node_order`).
+(doc strings, metadata, unused domains) is gone; numbers are raw bytes; all types that ONNX infers are declared; nodes
+come as the outputs need them (`node_order`).
 
 Invariant: inputs and outputs are those of the model that the pass was given: names, types, order.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 
 import onnx
-from onnx import GraphProto, ModelProto, NodeProto
+from onnx import GraphProto, ModelProto, NodeProto, TensorProto, numpy_helper
 from onnx.inliner import inline_local_functions
 
 from rlflow.onnx_io.node_proto import ONNX_DOMAINS, constant_tensor
@@ -96,7 +96,7 @@ def _misplaced(model: ModelProto) -> list[NodeProto]:
 
 
 def _plain(graph: GraphProto) -> None:
-    """Make Constants initializers and drop remarks, also in graphs inside of nodes."""
+    """Make Constants initializers, write numbers in one way and drop remarks, also in graphs inside of nodes."""
     for part in (*graph.input, *graph.output, *graph.value_info, *graph.initializer):
         part.ClearField("doc_string")
         del part.metadata_props[:]
@@ -107,6 +107,8 @@ def _plain(graph: GraphProto) -> None:
     for node in graph.node:
         node.ClearField("doc_string")
         del node.metadata_props[:]
+        for attribute in node.attribute:
+            _raw([attribute.t] if attribute.HasField("t") else attribute.tensors)
         tensor = None
         if node.op_type == "Constant" and domain_of(node) == "" and node.output[0] not in outputs:
             tensor = constant_tensor(node)
@@ -116,10 +118,18 @@ def _plain(graph: GraphProto) -> None:
             graph.initializer.append(tensor)
         for body in bodies_of(node):
             _plain(body)
+    _raw(graph.initializer)
     if len(kept) < len(graph.node):
         copies = [_copy(node) for node in kept]
         del graph.node[:]
         graph.node.extend(copies)
+
+
+def _raw(tensors: Iterable[TensorProto]) -> None:
+    """Write numbers as raw bytes: libraries write either these or lists, and passes that compare weights see it."""
+    for tensor in tensors:
+        if not (tensor.HasField("raw_data") or tensor.external_data or tensor.data_type == TensorProto.STRING):
+            tensor.CopyFrom(numpy_helper.from_array(numpy_helper.to_array(tensor), tensor.name))
 
 
 def _no_name_twice(graph: GraphProto) -> None:
