@@ -47,8 +47,12 @@ def test_enhancements_are_compared_seed_by_seed() -> None:
 def test_the_world_model_is_judged_beside_what_was_last_known() -> None:
     errors = {"cost": 1.0, "cost_copy": 3.0, "rule_mask": 0.9, "rule_mask_copy": 0.8}
     worse = {name: 2 * value for name, value in errors.items()}
-    rows = {"0": {"open_loop": {"1": errors, "5": worse}}, "1": {"open_loop": {"1": worse}}}
-    text = foreseen({"entrants": {"world_model": rows}})
+    found = {"outcomes": {"gpt2/step": {"operations": 30}}, "curve": [5.0, 60.0]}
+    rows = {"0": {"open_loop": {"1": errors, "5": worse}, **found}, "1": {"open_loop": {"1": worse}, **found}}
+    start = {"0": {"outcomes": {"gpt2/step": {"operations": 40}}}}
+    text = foreseen({"entrants": {"world_model": rows, "start": start}})
+    assert "end 60 % below the start's operations" in words(text)
+    assert "have 25 % fewer operations than their start" in words(text)
     assert "| 1 | 1.50 | 4.50 | 1.350 | 1.200 |" in text
     assert "| 5 |" not in text, "not every seed has episodes so long"
     assert foreseen({"entrants": {}}) == ""
