@@ -203,9 +203,9 @@ def foreseen(document: Mapping[str, Any]) -> str:
     head = ["passes ahead", "error of the count, %", "if it stayed the same", "mask foreseen", "if it stayed the same"]
     dreamt = statistics.median(row["curve"][-1] for row in rows_of_seeds.values())
     removed = statistics.median(map(partial(_removed_percent, document), rows_of_seeds.values()))
-    text = f"""The world model looks ahead on random episodes that it was not fitted on. Its dreams on the training graphs end
-{dreamt:.0f} % below the start's operations, once the controller is trained in them; the programs that it finds on the
-held-out graphs have {removed:.0f} % fewer operations than their start:"""
+    text = f"""The world model looks ahead on random episodes that it was not fitted on. Its dreams on the training
+graphs end {dreamt:.0f} % below the start's operations, once the controller is trained in them; the programs that it
+finds on the held-out graphs have {removed:.0f} % fewer operations than their start:"""
     return f"""{textwrap.fill(" ".join(text.split()), _COLUMNS)}
 
 {markdown_table(head, rows)}
