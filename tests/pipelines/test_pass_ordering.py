@@ -13,7 +13,10 @@ from rlflow.agents.passes.algorithms import ALGORITHMS
 from rlflow.agents.passes.config import DreamtConfig, PassAgentConfig, config_of
 from rlflow.evaluation.pass_ordering.page import walked
 from rlflow.evaluation.results import check_results, read_results
+from rlflow.passes import search
 from rlflow.passes.backends import BACKENDS, backend_of
+from rlflow.passes.transitions import Transitions
+from rlflow.passes.worker import WorkerBackend
 
 TINY = (
     "backend=onnx",
@@ -75,6 +78,24 @@ def test_nobody_was_trained_on_a_family_that_was_held_out(repository: Path) -> N
             document = read_results(path)
             family = {source.name: source.family for source in backend_of(document["backend"]).sources()}
             assert not {family[name] for name in document["training"]} & set(document["held_out"])
+
+
+@pytest.mark.study
+@pytest.mark.parametrize("backend", ["onnx", "xla"])
+def test_published_passes_still_lead_to_what_is_published(repository: Path, backend: str) -> None:
+    """What is published may be older than the code: every program, of every entrant and seed, is made again."""
+    entrants = read_results(repository / f"data/results/pass_ordering/{backend}.json")["entrants"]
+    rows = [(entrant, row["outcomes"]) for entrant, seeds in entrants.items() for row in seeds.values()]
+    assert len(rows) > 15
+    others = set[str]()
+    with WorkerBackend(backend) as reached:
+        transitions = Transitions(reached)
+        for entrant, outcomes in rows:
+            for source, published in outcomes.items():
+                made = search.sequence(transitions, transitions.start(source), published["passes"])
+                if made.facts.operations != published["operations"]:
+                    others.add(f"{entrant} on {source}: {made.facts.operations}, not {published['operations']}")
+    assert not others
 
 
 @pytest.mark.study
