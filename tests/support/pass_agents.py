@@ -24,9 +24,15 @@ SETTINGS = {
 
 def trained(algorithm: str = "maskable_ppo", seed: int = 0, **settings: object) -> tuple[Transitions, PassAgent]:
     transitions = Transitions(SafeToyCompiler())
+    return transitions, trained_on(transitions, algorithm, seed, **settings)
+
+
+def trained_on(
+    transitions: Transitions, algorithm: str = "maskable_ppo", seed: int = 0, **settings: object
+) -> PassAgent:
     chosen = {"settings": SETTINGS.get(algorithm), **SMALL, **settings}
     config = PassAgentConfig(algorithm=algorithm, **chosen)  # type: ignore[arg-type]
-    return transitions, train(config, transitions, ["cc", "cab"], EPISODE, seed=seed)
+    return train(config, transitions, ["cc", "cab"], EPISODE, seed=seed)
 
 
 DREAMT = DreamtConfig(

@@ -1,12 +1,16 @@
 """Agents that order passes, on words: they learn the way that greedy search cannot see, repeat, and are kept."""
 
+import os
+import signal
+from contextlib import suppress
 from pathlib import Path
+from threading import Event, Thread
 
 import numpy as np
 import pytest
 import torch
-from support.pass_agents import SMALL, trained
-from support.toy_compiler import SafeToyCompiler, ToyCompiler
+from support.pass_agents import SMALL, trained, trained_on
+from support.toy_compiler import SafeToyCompiler, ToyCompiler, announce
 
 from rlflow.agents.passes.algorithms import ALGORITHMS, preferences
 from rlflow.agents.passes.playing import PlayConfig, play
@@ -14,6 +18,7 @@ from rlflow.agents.passes.training import load, save
 from rlflow.errors import InputError
 from rlflow.passes import search
 from rlflow.passes.transitions import Transitions
+from rlflow.passes.worker import Limits, WorkerBackend
 
 
 def test_an_agent_learns_the_way_through_a_longer_word() -> None:
@@ -35,6 +40,36 @@ def test_every_algorithm_trains_and_repeats(algorithm: str) -> None:
     first = weights(1)
     assert torch.equal(first, weights(1))
     assert not torch.equal(first, weights(2))
+
+
+def test_training_goes_on_while_passes_fail_and_the_process_is_killed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Passes refuse, abort or never end, and the process is killed from outside whatever it is doing."""
+    announce(tmp_path)
+    monkeypatch.syspath_prepend(tmp_path)
+    over = Event()
+    with WorkerBackend("toy", Limits(longest_pass_s=1.0)) as toy:
+        transitions = Transitions(toy)
+        for word in ("cc", "cab"):
+            transitions.start(word)
+        killer = Thread(target=kill_again_and_again, args=(toy, over))
+        killer.start()
+        try:
+            agent = trained_on(transitions)
+        finally:
+            over.set()
+            killer.join()
+        assert toy.apply(b"cc", "expand").payload == b"baba", "it is there after all that"
+    assert agent.model.num_timesteps == SMALL["total_steps"]
+    assert toy.deaths > 2
+
+
+def kill_again_and_again(toy: WorkerBackend, over: Event, pause_s: float = 0.7) -> None:
+    while not over.wait(pause_s):
+        if (process := toy.process_id) is not None:
+            with suppress(ProcessLookupError):
+                os.kill(process, signal.SIGKILL)
 
 
 @pytest.mark.parametrize("algorithm", ALGORITHMS)
