@@ -344,7 +344,8 @@ seeds with 95 % intervals. Run times are those of the first seed's programs.
 
 Walks of 20 random passes each, through small programs of all families in turn (`make pass-walks` writes
 `data/results/pass_walks.json`). The last program of each walk is compared with the original. Memory is that of the
-compiler's process in the last tenth of the walks, over that in the second tenth.
+compiler's process in the last tenth of the walks, over that in the second tenth. The published walks were
+taken two compilers at a time, on two cores: compare passes a second within a line, where the cache is the difference.
 
 {walks}
 """
