@@ -7,6 +7,8 @@ RECENT := import sys; sys.exit(sys.version_info < (3, 11))
 PYTHON ?= $(shell for p in python3.11 python3 python; do $$p -c '$(RECENT)' 2>/dev/null && echo $$p && break; done)
 VENV ?= .venv
 STAMP := $(VENV)/.installed
+# PyTorch as a baseline; without torchvision, of which it needs nothing here and whose wheels want a PyTorch with CUDA.
+BASELINE := "onnx2torch>=1.5.15,<2"
 PORT ?= 5000
 
 export PATH := $(abspath $(VENV))/bin:$(PATH)
@@ -30,6 +32,7 @@ $(STAMP): pyproject.toml constraints.txt
 	@test -n '$(PYTHON)' || { echo 'RLFlow needs Python 3.11 or newer: make PYTHON=/path/to/python3.11'; exit 1; }
 	test -x $(VENV)/bin/python || $(PYTHON) -m venv $(VENV)
 	$(VENV)/bin/python -m pip install --quiet --no-compile -c constraints.txt -e '.[dev]'
+	$(VENV)/bin/python -m pip install --quiet --no-deps $(BASELINE)
 	touch $@
 
 setup: $(STAMP) ## create .venv and install, once

@@ -32,7 +32,7 @@ from rlflow.tracking.study import checkpoint_of, options_of, study_run
 RESULTS = Path("data/results/paper")
 FOUND = Path("data/paper")
 RUNNING = {"worker", "workers", "processes", "longest_s"}  # settings that no row depends on
-TIMED = ("latency",)  # cells of these run alone on the machine
+TIMED = ("latency", "frameworks")  # cells of these run alone on the machine
 
 
 @hydra.main(version_base="1.3", config_path="../../conf", config_name="paper")

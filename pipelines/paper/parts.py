@@ -20,6 +20,7 @@ from rlflow.environments.candidate_process import CandidateConfig
 from rlflow.errors import InputError
 from rlflow.evaluation.paper.candidates import CandidatesCell, CandidateTraining, ShapesCell
 from rlflow.evaluation.paper.dreamt import DreamtCell
+from rlflow.evaluation.paper.frameworks import FrameworksCell
 from rlflow.evaluation.paper.latency import LatencyCell
 from rlflow.evaluation.paper.model_free import ModelFreeCell
 from rlflow.evaluation.paper.pooled import PooledCell
@@ -144,6 +145,13 @@ def latency(study: Study, part: Any) -> Entries:
         yield (name, "latency", seed), LatencyCell(subject, seed, found, timing, part["draws"])
 
 
+def frameworks(study: Study, part: Any) -> Entries:
+    """The originals in PyTorch and in ONNX Runtime."""
+    timing = read_config(TimingConfig, part["timing"])
+    for (name, subject), seed in itertools.product(study.named(part["graphs"]).items(), part["seeds"]):
+        yield (name, "frameworks", seed), FrameworksCell(subject, seed, timing, part["draws"])
+
+
 PARTS: dict[str, Callable[[Study, Any], Entries]] = {
     "graphs": graphs,
     "agents": agents,
@@ -152,6 +160,7 @@ PARTS: dict[str, Callable[[Study, Any], Entries]] = {
     "candidates": candidates,
     "shapes": shapes,
     "latency": latency,
+    "frameworks": frameworks,
 }
 
 

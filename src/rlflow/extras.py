@@ -21,6 +21,7 @@ EXTRAS: Mapping[str, tuple[str, ...]] = {
     "learn": ("torch", "stable_baselines3", "sb3_contrib", "gymnasium", "safetensors", "cma"),
     "experiments": ("dvc", "mlflow", "hydra", "omegaconf", "filelock", "yaml"),
     "plots": ("matplotlib",),
+    "frameworks": ("onnx2torch",),
     "xla": ("jax", "jaxlib"),
     "xla-onnx": ("torch_mlir",),
 }

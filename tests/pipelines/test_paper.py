@@ -32,7 +32,7 @@ def test_whatever_is_named_is_there(repository: Path) -> None:
     known = {file.stem for file in (repository / "conf/graph").glob("*.yaml")}
     for part in PARTS:
         assert {*settings[part].get("graphs", settings[part].get("families"))} <= known
-        assert part == "latency" or settings[part]["seeds"] == [0, 1, 2, 3, 4]
+        assert part in ("latency", "frameworks") or settings[part]["seeds"] == [0, 1, 2, 3, 4]
     published: Any = OmegaConf.to_container(OmegaConf.load(repository / "conf/published.yaml"))
     assert {*settings["agents"]["graphs"]} == {*published["table_1"]} == {*published["table_2"]}
     assert len(settings["candidates"]["graphs"]) == 7

@@ -64,6 +64,7 @@ def results(repository: Path) -> dict[str, Any]:
         for setting in ("as_written", "deployed")
         for end, ratio in (("", 1.1), ("_low", 1.05), ("_high", 1.15))
     }
+    framework = timed | {f"latency_{setting}_ms": 3.0 for setting in ("as_written", "deployed")}
     seven = {name: method(value) for name, value in (("greedy", 4.0), ("taso", 5.0), ("equality_saturation", 6.0))}
     shapes = variant(transferred_percent=4.75, special_percent=5.0, greedy_percent=4.0)
     stages = ("cost_accuracy", "fit_world_model", "headroom", "sample_efficiency", "temperature_sweep")
@@ -73,6 +74,7 @@ def results(repository: Path) -> dict[str, Any]:
         "graphs": document(bert={"walk": variant(**walk, **correlations)}),
         "agents": agents(),
         "latency": document(bert={agent: variant(1, **timed) for agent in ("original", "rlflow")}),
+        "frameworks": document(bert={name: variant(1, **framework) for name in ("original", "pytorch")}),
         "temperatures": document(bert={"tau 1": variant(dream_percent=1.0, real_percent=1.0)}),
         "rewards": document(bert=rewards | {"R1": method(5.5)}),
         "candidates": document(bert=seven | {"x-rlflow": method(5.5)}),

@@ -45,6 +45,18 @@ def test_a_difference_within_noise_counts_as_none(
     assert said in " ".join(section("RLFlow, Figure 6, measured").split())
 
 
+def test_pytorch_is_slower_only_where_its_interval_says_so(everything: dict[str, Any], section: Callable[[str], str]):
+    """The interval of the made-up ratio ends above 1, then below."""
+    title = "RLFlow, Figure 6: PyTorch beside ONNX Runtime"
+    assert "slower than ONNX Runtime as deployed on none: the latter takes 1.10 to 1.10" in " ".join(
+        section(title).split()
+    )
+    pytorch = everything["frameworks"]["bert"]["pytorch"]["figures"]
+    pytorch["latency_ratio_deployed"] |= {"value": 0.5}
+    pytorch["latency_ratio_deployed_high"] |= {"value": 0.6}
+    assert "as deployed on bert: the latter takes 0.50" in " ".join(section(title).split())
+
+
 def test_training_is_counted_beside_the_time_without(section: Callable[[str], str]):
     """The paper leaves it out; here both searches take ten seconds, as the training does."""
     assert "| bert | 10.0 | 10.0 [9.5, 10.5] | 10 [10, 10] | 10 [10, 10] | 10 [10, 10] | 10.8 | 6.6 |" in section(

@@ -27,13 +27,14 @@ from rlflow.evaluation.paper.savings_page import (
     figure_6_section,
     figure_7_section,
     figure_10_section,
+    frameworks_section,
     latency_section,
     table_1_section,
 )
 from rlflow.evaluation.paper.told import Results, variants_of
 from rlflow.evaluation.paper.xrlflow_page import candidates_section, claims_section, cost_model_section, shapes_section
 
-PARTS = ("graphs", "agents", "latency", "temperatures", "rewards", "candidates", "shapes")
+PARTS = ("graphs", "agents", "latency", "temperatures", "rewards", "candidates", "shapes", "frameworks")
 """The parts of the evaluations, each of which has sections of its own."""
 _WIDTH = 120
 
@@ -74,6 +75,7 @@ _SECTIONS: tuple[tuple[tuple[str, ...], Callable[[Results, Mapping[str, Any]], s
     (("rewards",), rewards_section),
     (("agents",), figure_6_section),
     (("latency",), latency_section),
+    (("frameworks",), frameworks_section),
     (("agents",), figure_7_section),
     (("headroom",), budget_section),
     (("agents",), figure_8_section),

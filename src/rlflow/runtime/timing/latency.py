@@ -5,6 +5,8 @@
         for each in rounds:
             each.times_ms["original"] / each.times_ms["candidate"]
 
+Whatever else can be opened and run, such as a model of another framework, takes turns by `alternating`.
+
 A model that is opened twice runs at two speeds (by where its pages lie: up to 7 % on small models,
 docs/measurements.md, 1), and a machine drifts. So each round opens a fresh session of every model, one after another,
 and only times of one round are compared. Their order is drawn anew for every round, which is what makes a test on them
@@ -25,9 +27,9 @@ from contextlib import closing
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
+from typing import Any
 
 import numpy as np
-import onnxruntime as ort
 from onnx import ModelProto
 
 from rlflow.errors import InputError, RLFlowError
@@ -43,6 +45,9 @@ _LEAST_NS = 25_000_000
 # The pace scatters by 3 % from moment to moment, and is slower by 30 to 100 % now and then beside other work.
 _SLOW = 1.3
 _MOST_RETAKES = 2
+
+Opener = Callable[[], Callable[[], Any]]
+"""Opens a model anew and runs it once, which touches its memory; what it returns runs it again."""
 
 
 @dataclass(frozen=True)
@@ -89,16 +94,40 @@ def latency_rounds(
     with scratch_folder() as folder:
         files = _files(models, folder)
 
-        def take() -> Take:
-            times_ms, paces_ms = {}, [pace_ms(threads)]
-            for name in rng.permutation(list(models)).tolist():
-                session = open_session(files[name], settings[name], threads)
-                times_ms[name] = _shortest_run_ms(session, inputs, runs_per_round, threads)
-                del session  # before the next one is opened, so that memory holds one
-                paces_ms.append(pace_ms(threads))
-            return Take({name: times_ms[name] for name in models}, tuple(paces_ms))
+        openers = {name: session_opener(files[name], settings[name], threads, inputs) for name in models}
+        yield from alternating(openers, rng, runs_per_round=runs_per_round, threads=threads, left_s=left_s)
 
-        yield from undisturbed(within(left_s, take))
+
+def session_opener(file: Path, setting: Setting, threads: int, inputs: Mapping[str, np.ndarray]) -> Opener:
+    """Return what opens a session of a model in a file, and raises `RLFlowError` where it does not run."""
+    fed = dict(inputs)
+
+    def opened() -> Callable[[], Any]:
+        session = open_session(file, setting, threads)
+        run(session, fed)
+        return lambda: session.run(None, fed)
+
+    return opened
+
+
+def alternating(
+    openers: Mapping[str, Opener],
+    rng: np.random.Generator,
+    *,
+    runs_per_round: int,
+    threads: int,
+    left_s: Callable[[], float] = lambda: math.inf,
+) -> Iterator[Round]:
+    """Yield the rounds of `latency_rounds` for whatever is opened; their order within a round is drawn from `rng`."""
+
+    def take() -> Take:
+        times_ms, paces_ms = {}, [pace_ms(threads)]
+        for name in rng.permutation(list(openers)).tolist():
+            times_ms[name] = _shortest_run_ms(openers[name](), runs_per_round, threads)
+            paces_ms.append(pace_ms(threads))
+        return Take({name: times_ms[name] for name in openers}, tuple(paces_ms))
+
+    return undisturbed(within(left_s, take))
 
 
 def compare_latency(
@@ -182,12 +211,12 @@ def _files(models: Mapping[str, ModelProto | Path], folder: Path) -> dict[str, P
     return {name: model if isinstance(model, Path) else written[id(model)] for name, model in models.items()}
 
 
-def _shortest_run_ms(session: ort.InferenceSession, inputs: dict[str, np.ndarray], runs: int, threads: int) -> float:
-    run(session, inputs)  # which touches its memory for the first time, and says what is wrong if it fails
+def _shortest_run_ms(run_once: Callable[[], Any], runs: int, threads: int) -> float:
+    """The time of the fastest runs of what was opened, which goes with the call, so that memory holds one model."""
     times_ns: list[int] = []
     while len(times_ns) < runs or sum(times_ns) < _LEAST_NS:
         start = clock_ns(threads)
-        session.run(None, inputs)
+        run_once()
         times_ns.append(clock_ns(threads) - start)
     return shortest_ns(times_ns) / 1e6
 
