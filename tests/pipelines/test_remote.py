@@ -1,7 +1,7 @@
 """An experiment's artefacts in a shared cache and in a remote: another checkout has its models without a run.
 
-The experiment is that of `make smoke` on this commit; if it has not been run, it is run here, which takes minutes. So it
-is a study, which `.ci/run` plays after `make smoke`.
+The experiment is that of `make smoke` on this commit; if it has not been run, it is run here, which takes minutes. So
+it is a study, which `.ci/run` plays after `make smoke`.
 """
 
 import subprocess
