@@ -48,6 +48,7 @@ def test_experiment_outside_the_workspace(repro: Callable, dvc_project: Path, co
     assert not list(dvc_project.glob(".dvc/tmp/exps/**/mlflow.db"))
 
 
+@pytest.mark.study  # half a minute
 def test_queued_experiments_are_one_for_each_value(repro: Callable, dvc_project: Path, command: Callable):
     """Each is kept with its settings and has a run of its own, and the workspace is as it was."""
     repro()
