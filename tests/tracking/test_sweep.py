@@ -50,7 +50,7 @@ params: {first.size: "range(1, 6)"}
 """
 
 
-@pytest.mark.slow
+@pytest.mark.study  # half a minute
 def test_optuna_makes_best_what_a_stage_returns(project: Path, command: Callable) -> None:
     """Six trials of five settings, two at a time, by a program of one folder and a sweeper of conf/."""
     (project / "pipelines/first.py").write_text(RETURNS_A_FIGURE)
