@@ -114,6 +114,7 @@ def test_models_without_anything_to_rewrite_teach_nothing(rlflow, finished: Path
     assert not (tmp_path / "policy").exists()
 
 
+@pytest.mark.study  # a quarter of a minute
 def test_one_of_them_does_not_cost_what_others_have_taught(rlflow, models, finished: Path, tmp_path: Path):
     code, out, err = rlflow("train", models[1], finished, "--policy-out", tmp_path / "policy", *QUICK)
     assert code == 0, err

@@ -23,6 +23,7 @@ def repro(dvc_project: Path, command: Callable) -> Callable[[], list[str]]:
     return repro
 
 
+@pytest.mark.study  # a quarter of a minute
 def test_edit_in_conf_runs_what_depends_on_it(repro: Callable, dvc_project: Path):
     config = dvc_project / "conf/config.yaml"
     assert repro() == ["config", "first", "second"]
