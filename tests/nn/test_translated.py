@@ -53,6 +53,5 @@ def test_without_the_translator_one_sentence_says_so(model: Path, monkeypatch: p
 
 
 def _input_shape(model: Path) -> list[int]:
-
     (value,) = onnx.load(model).graph.input
     return [dimension.dim_value for dimension in value.type.tensor_type.shape.dim]
