@@ -18,6 +18,7 @@ OTHERS = {
     "cost_accuracy": "data/results/cost_accuracy/metrics.json",
     "fit_world_model": "data/results/fit_world_model/metrics.json",
     "headroom": "data/results/headroom/metrics.json",
+    "reward_study": "data/results/reward_study/metrics.json",
     "sample_efficiency": "data/results/sample_efficiency/metrics.json",
     "temperature_sweep": "data/results/temperature_sweep/metrics.json",
 }

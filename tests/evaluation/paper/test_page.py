@@ -8,7 +8,17 @@ from rlflow.evaluation.paper.page import PARTS, page
 
 def test_each_part_has_a_section(everything: dict[str, Any], published: Any):
     text = page(everything, published)
-    for title in ("Table 1", "section 4.3", "Figure 5", "Figure 6", "Figure 7", "Figures 8", "Figure 10", "Table 3"):
+    for title in (
+        "Table 1",
+        "section 4.3",
+        "section 3.1.4",
+        "Figure 5",
+        "Figure 6",
+        "Figure 7",
+        "Figures 8",
+        "Figure 10",
+        "Table 3",
+    ):
         assert f"## RLFlow, {title}" in text
     assert text.count("\n## X-RLflow") == 4
     assert "Not run yet" not in text
@@ -37,3 +47,4 @@ def test_documents_of_these_tests_follow_the_schema(everything: dict[str, Any]):
     assert {*PARTS} <= everything.keys()
     for part in PARTS:
         schemas.validate("paper", everything[part])
+    schemas.validate("reward_study", everything["reward_study"])

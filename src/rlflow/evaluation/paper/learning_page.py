@@ -1,4 +1,4 @@
-"""The sections on how agents learn: rewards, world models, dreams and unseen states; the five questions."""
+"""The sections on how agents learn: correlations, world models, dreams and unseen states; the five questions."""
 
 from __future__ import annotations
 
@@ -10,12 +10,10 @@ from rlflow.evaluation.paper.told import (
     SAME_POINTS,
     Results,
     Variant,
-    best_variant,
     markdown_table,
     median_of,
     median_told,
     names_told,
-    printed_or_empty,
     range_told,
     with_interval,
 )
@@ -48,68 +46,6 @@ the graphs, met by random rewrites. Empty: the cost does not vary.
 The paper says that runtime and memory accesses go together strongly, and prints no number. In the median over graphs:
 {told}; the strongest is that with {strongest}.
 """
-
-
-def rewards_section(results: Results, published: Mapping[str, Any]) -> str:
-    (graph, variants), *_ = results["rewards"].items()
-    figure = {name: one for name, one in variants.items() if name.startswith("R")}
-    meaning = {"R1": "0.8 / 0.2", "R2": "runtime", "R3": "0.1 / 0.9", "R4": "0.5 / 0.5", "R5": "incremental"}
-    rows = [
-        [
-            name,
-            meaning[name],
-            median_told(one, "improvement_percent"),
-            _half_way(one),
-            printed_or_empty(published["section_4_3"], name),
-        ]
-        for name, one in figure.items()
-    ]
-    grid = _by_alpha(variants)
-    grid_rows = [[f"{alpha:.1f}", median_told(one, "improvement_percent")] for alpha, one in grid.items()]
-    best = best_variant(figure, "improvement_percent")
-    level = [name for name in figure if name != best and _overlap(figure[name], figure[best], "improvement_percent")]
-    evaluations = median_of(figure[best], "training_evaluations")
-    best_alpha = max(grid, key=lambda alpha: median_of(grid[alpha], "improvement_percent"))
-    chosen = grid[published["best_alpha"]]
-    meeting = "overlap" if _overlap(grid[best_alpha], chosen, "improvement_percent") else "are apart"
-    verdict = (
-        f"which is the paper's {published['best_alpha']}"
-        if best_alpha == published["best_alpha"]
-        else f"where the paper has {published['best_alpha']}; the intervals of both {meeting}"
-    )
-    head = ("reward", "what it is", "saved %", "updates to half of its best return", "paper: saved %")
-    return f"""## RLFlow, Figure 5: what rewards the model-free agent learns by, on {graph}
-
-{markdown_table(head, rows)}
-{best} has the largest median of the five; its interval meets those of {names_told(level)}. The paper trains for 500
-epochs on the whole BERT; here an agent has {evaluations:.0f} real rewrites, its trials included.
-
-The grid of alpha, the weight of runtime, with beta = 1 - alpha that of memory accesses:
-
-{markdown_table(("alpha", "saved %"), grid_rows)}
-The largest median is at alpha = {best_alpha:.1f}, {verdict}.
-"""
-
-
-def _by_alpha(variants: Mapping[str, Variant]) -> dict[float, Variant]:
-    """The variants of the grid; those of Figure 5 that are a point of it stand in for it."""
-    grid = {0.8: variants["R1"], 0.1: variants["R3"], 0.5: variants["R4"]}
-    grid |= {float(name[6:]): one for name, one in variants.items() if name.startswith("alpha ")}
-    return dict(sorted(grid.items()))
-
-
-def _overlap(one: Variant, other: Variant, name: str) -> bool:
-    (low, high), (other_low, other_high) = one["figures"][name]["ci95"], other["figures"][name]["ci95"]
-    return bool(low <= other_high and other_low <= high)
-
-
-def _half_way(variant: Variant) -> str:
-    """The updates after which the return was first half way from its first to its best; the median over seeds."""
-    updates = []
-    for course in variant["curves"]["return_percent"]:
-        least = course[0] + 0.5 * (max(course) - course[0])
-        updates.append(next(number for number, value in enumerate(course, start=1) if value >= least))
-    return f"{median(updates):g}"
 
 
 def figure_8_section(results: Results, published: Mapping[str, Any]) -> str:

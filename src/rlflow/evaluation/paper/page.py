@@ -17,11 +17,11 @@ from rlflow.evaluation.paper.learning_page import (
     correlations_section,
     figure_8_section,
     questions_section,
-    rewards_section,
     speed_section,
     table_3_section,
     unseen_section,
 )
+from rlflow.evaluation.paper.rewards_page import measured_rewards_section, rewards_section
 from rlflow.evaluation.paper.savings_page import (
     budget_section,
     figure_6_section,
@@ -73,6 +73,7 @@ _SECTIONS: tuple[tuple[tuple[str, ...], Callable[[Results, Mapping[str, Any]], s
     (("graphs",), table_1_section),
     (("graphs",), correlations_section),
     (("rewards",), rewards_section),
+    (("reward_study",), measured_rewards_section),
     (("agents",), figure_6_section),
     (("latency",), latency_section),
     (("frameworks",), frameworks_section),
@@ -87,7 +88,7 @@ _SECTIONS: tuple[tuple[tuple[str, ...], Callable[[Results, Mapping[str, Any]], s
     (("candidates",), candidates_section),
     (("shapes",), shapes_section),
     (("cost_accuracy",), cost_model_section),
-    (("candidates",), claims_section),
+    (("candidates", "reward_study"), claims_section),
 )
 """Each section after the documents that it is made from."""
 
