@@ -8,7 +8,7 @@ from rlflow.evaluation.results import read_results
 
 _COURSES = {
     name: [[1.0, 2.0, 4.0], [2.0, 3.0, 5.0]]
-    for name in ("encoder/saving", "memory/births", "return_percent", "real_score_percent")
+    for name in ("encoder/saving", "memory/births", "return_percent", "real_score_percent", "trial_percent")
 }
 
 
