@@ -111,7 +111,9 @@ def candidates(study: Study, part: Any) -> Entries:
     for name, subject in subjects.items():
         yield from _searches(study, part, name, subject)
     for seed, (name, subject) in itertools.product(part["seeds"], subjects.items()):
-        yield (name, "x-rlflow", seed), CandidatesCell(subject, seed, _candidate_training(study, part))
+        training = _candidate_training(study, part)
+        cell = CandidatesCell(subject, seed, training, part["proposals"], part["drawn_episodes"])
+        yield (name, "x-rlflow", seed), cell
 
 
 def shapes(study: Study, part: Any) -> Entries:

@@ -11,6 +11,8 @@ _COURSES = {
     for name in ("encoder/saving", "memory/births", "return_percent", "real_score_percent", "trial_percent")
 }
 
+_X_RLFLOW = ("x-rlflow", "x-rlflow alone", "x-rlflow untrained")
+
 
 def variant(seeds: int = 2, **figures: float) -> dict[str, Any]:
     """Two seeds half a unit around each figure, or one."""
@@ -117,6 +119,6 @@ def results(repository: Path) -> dict[str, Any]:
         "temperatures": document(bert={"tau 1": variant(dream_percent=1.0, real_percent=1.0)}),
         "reward_study": reward_study(),
         "rewards": document(bert=rewards | {"R1": method(5.5)}),
-        "candidates": document(bert=seven | {"x-rlflow": method(5.5)}),
+        "candidates": document(bert=seven | dict.fromkeys(_X_RLFLOW, method(5.5))),
         "shapes": document(bert={"bert_sequence_64": shapes}),
     }

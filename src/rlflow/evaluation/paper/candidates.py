@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 
+import torch
+
+from rlflow.agents.after_greedy import AfterGreedy
 from rlflow.agents.candidates.config import CandidateControllerConfig, CandidateNetworkConfig
-from rlflow.agents.candidates.controller import CandidateController
+from rlflow.agents.candidates.controller import CandidateController, CandidateControllerArguments, new_policy
 from rlflow.agents.candidates.policy_optimiser import CandidateOptimiser
 from rlflow.agents.candidates.training import train_on_candidates
 from rlflow.environments.candidate_process import CandidateConfig, CandidateProcess
 from rlflow.evaluation.paper.rows import Row, Subject, method_row
-from rlflow.optimiser import Budget, OptimisationResult
+from rlflow.optimiser import Budget
 from rlflow.rules import library
 from rlflow.rules.matching.rewriter import Rewriter
 from rlflow.search.greedy import Greedy
@@ -29,25 +33,38 @@ class CandidateTraining:
 
 @dataclass(frozen=True)
 class CandidatesCell:
-    """One training on one graph."""
+    """One training on one graph: the agent as RLFlow's is deployed, its policy alone, and the same agent untrained.
+
+    proposals: the policy's likeliest rewrites that are tried before each step, after the first episode. drawn_episodes:
+    how many of its episodes draw their actions.
+    """
 
     subject: Subject
     seed: int
     training: CandidateTraining
+    proposals: int
+    drawn_episodes: int
 
     def run(self) -> dict[str, Row]:
         trained = _trained(self.subject, self.training, self.seed)
-        found = _acted(trained.controller, self.subject)
-        row = method_row(
-            self.subject.graph(),
-            found,
-            self.subject.prices(),
-            library.load(),
-            trained.training_s,
-            trained.evaluations,
-            {"return_percent": trained.returns, "trial_percent": trained.trials},
-        )
-        return {"x-rlflow": row}
+        alone = _policy(trained.controller, self.subject)
+        untrained = _policy(_untrained(trained.controller.arguments, self.seed), self.subject)
+        curves = {"return_percent": trained.returns, "trial_percent": trained.trials}
+
+        graph, prices, rules = self.subject.graph(), self.subject.prices(), library.load()
+        row = partial(method_row, graph, prices=prices, rules=rules)
+        trained_row = partial(row, training_s=trained.training_s, training_evaluations=trained.evaluations)
+        return {
+            "x-rlflow": trained_row(self._proposing(alone).optimise(graph, Budget())),
+            "x-rlflow alone": trained_row(alone.optimise(graph, Budget()), curves=curves),
+            "x-rlflow untrained": row(self._proposing(untrained).optimise(graph, Budget())),
+        }
+
+    def _proposing(self, policy: CandidateOptimiser) -> AfterGreedy:
+        """The policy after greedy search, where it proposes what is tried: as RLFlow's own agent is deployed."""
+        greedy = Greedy(policy.library, policy.rewriter, policy.cost_model)
+        proposing = replace(policy, sampled_episodes=self.drawn_episodes, candidates=self.proposals, seed=self.seed)
+        return AfterGreedy(greedy, proposing)
 
 
 @dataclass(frozen=True)
@@ -72,8 +89,8 @@ class ShapesCell:
         greedy = Greedy(rules, Rewriter(rules.rules), shape.prices()).optimise(shape.graph(), Budget())
         return Row(
             {
-                "transferred_percent": _acted(general, shape).improvement_percent,
-                "special_percent": _acted(special, shape).improvement_percent,
+                "transferred_percent": _alone_percent(general, shape),
+                "special_percent": _alone_percent(special, shape),
                 "greedy_percent": greedy.improvement_percent,
             }
         )
@@ -112,10 +129,19 @@ def _trained(subject: Subject, training: CandidateTraining, seed: int) -> _Train
     )
 
 
-def _acted(controller: CandidateController, subject: Subject) -> OptimisationResult:
-    """The result of one episode of the agent's most probable actions, from no prices known."""
+def _untrained(arguments: CandidateControllerArguments, seed: int) -> CandidateController:
+    """A controller that has learned nothing: what its training is compared with."""
+    torch.manual_seed(seed)
+    return CandidateController(new_policy(arguments), arguments)
+
+
+def _policy(controller: CandidateController, subject: Subject) -> CandidateOptimiser:
+    """The agent by itself: one episode of its most probable actions, from no prices known."""
     rules = library.load()
-    agent = CandidateOptimiser(
+    return CandidateOptimiser(
         rules, Rewriter(rules.rules), subject.prices(), controller, sampled_episodes=0, candidates=1
     )
-    return agent.optimise(subject.graph(), Budget())
+
+
+def _alone_percent(controller: CandidateController, subject: Subject) -> float:
+    return _policy(controller, subject).optimise(subject.graph(), Budget()).improvement_percent
