@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import torch
 from gymnasium import spaces
 
 from rlflow.agents import controller_files
@@ -79,6 +80,13 @@ def new_policy(arguments: CandidateControllerArguments) -> CandidatePolicy:
     """Return an untrained policy of the right shape."""
     actions = spaces.Discrete(arguments.episodes.max_candidates + 1)
     return CandidatePolicy(NAMES, actions, lambda _: 0.0, **policy_settings(arguments, _STATES))
+
+
+def untrained_controller(arguments: CandidateControllerArguments, seed: int) -> CandidateController:
+    """Return a controller that has learned nothing, whose weights the seed draws; training is compared with it."""
+    with torch.random.fork_rng():
+        torch.manual_seed(seed)
+        return CandidateController(new_policy(arguments), arguments)
 
 
 def policy_settings(arguments: CandidateControllerArguments, capacity: int) -> dict[str, Any]:

@@ -7,11 +7,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 
-import torch
-
 from rlflow.agents.after_greedy import AfterGreedy
 from rlflow.agents.candidates.config import CandidateControllerConfig, CandidateNetworkConfig
-from rlflow.agents.candidates.controller import CandidateController, CandidateControllerArguments, new_policy
+from rlflow.agents.candidates.controller import CandidateController, untrained_controller
 from rlflow.agents.candidates.policy_optimiser import CandidateOptimiser
 from rlflow.agents.candidates.training import train_on_candidates
 from rlflow.environments.candidate_process import CandidateConfig, CandidateProcess
@@ -48,7 +46,7 @@ class CandidatesCell:
     def run(self) -> dict[str, Row]:
         trained = _trained(self.subject, self.training, self.seed)
         alone = _policy(trained.controller, self.subject)
-        untrained = _policy(_untrained(trained.controller.arguments, self.seed), self.subject)
+        untrained = _policy(untrained_controller(trained.controller.arguments, self.seed), self.subject)
         curves = {"return_percent": trained.returns, "trial_percent": trained.trials}
 
         graph, prices, rules = self.subject.graph(), self.subject.prices(), library.load()
@@ -127,12 +125,6 @@ def _trained(subject: Subject, training: CandidateTraining, seed: int) -> _Train
         [figures["return_percent"] for figures in updates if "return_percent" in figures],
         [figures["real_score_percent"] for figures in updates if "real_score_percent" in figures],
     )
-
-
-def _untrained(arguments: CandidateControllerArguments, seed: int) -> CandidateController:
-    """A controller that has learned nothing: what its training is compared with."""
-    torch.manual_seed(seed)
-    return CandidateController(new_policy(arguments), arguments)
 
 
 def _policy(controller: CandidateController, subject: Subject) -> CandidateOptimiser:
