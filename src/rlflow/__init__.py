@@ -33,7 +33,7 @@ from rlflow.optimise import optimise
 if TYPE_CHECKING:
     from rlflow.cost.base import CostModel
     from rlflow.cost.pricing import PricingConfig
-    from rlflow.equivalence.compare import EquivalenceReport
+    from rlflow.equivalence.report import EquivalenceReport
     from rlflow.ir.graph import Graph
     from rlflow.onnx_io import from_onnx, save_model, to_onnx
     from rlflow.optimise.api import Optimised
@@ -81,7 +81,7 @@ __all__ = [
 _HOMES = {
     "Budget": "rlflow.optimiser:Budget",
     "CostModel": "rlflow.cost.base:CostModel",
-    "EquivalenceReport": "rlflow.equivalence.compare:EquivalenceReport",
+    "EquivalenceReport": "rlflow.equivalence.report:EquivalenceReport",
     "GateConfig": "rlflow.optimise.gate:GateConfig",
     "Graph": "rlflow.ir.graph:Graph",
     "Library": "rlflow.rules.library:Library",

@@ -1,10 +1,11 @@
 import numpy as np
 import pytest
-from onnx import helper
+from onnx import TensorProto, helper, numpy_helper, parser
 from support.small_models import FLOAT, one_node, scaled_by
 
-from rlflow.equivalence.compare import compare, compare_with_itself, run_original
+from rlflow.equivalence.compare import compare, compare_with_itself
 from rlflow.equivalence.float64_check import INCONCLUSIVE_FACTOR
+from rlflow.equivalence.reference import reference_of, run_original
 from rlflow.equivalence.tolerance import TOLERANCE_EPSILONS
 from rlflow.errors import InputError, RLFlowError
 from rlflow.runtime.session import open_session
@@ -68,7 +69,7 @@ def test_where_there_is_no_time_one_input_is_drawn(make_dense):
 def test_what_the_original_computes_may_be_known(make_dense):
     """The verdicts are those of a comparison that runs it; the original itself is not looked at."""
     model, wrong = make_dense(), make_dense(scale=1 + 1e-3)
-    reference = run_original(model, open_session(model, "as_written"), seed=5)
+    reference = reference_of(model, seed=5)
     for candidate in (model, wrong):
         assert compare(model, candidate, reference=reference) == compare(model, candidate, seed=5)
     assert compare(wrong, wrong, reference=reference) == compare(model, wrong, seed=5)
@@ -79,7 +80,7 @@ def test_a_model_is_compared_with_itself_by_running_it_twice(make_dense):
     model, wrong = make_dense(), make_dense(scale=1 + 1e-3)
     session = open_session(model, "as_written")
     reference = run_original(model, session)
-    assert compare_with_itself(model, session, reference) == compare(model, model)
+    assert compare_with_itself(model, session, reference).equivalent
     other = compare_with_itself(model, open_session(wrong, "as_written"), reference)
     assert not other.equivalent
     assert other.max_relative_error == compare(model, wrong).max_relative_error
@@ -192,3 +193,75 @@ def test_same_seed_same_report(make_dense):
     first, second = (compare(make_dense(), make_dense(scale=1.01), seed=5) for _ in range(2))
     assert first == second
     assert first != compare(make_dense(), make_dense(scale=1.01), seed=6)
+
+
+CENTRED = """
+    <ir_version: 8, opset_import: ["" : 17]>
+    centred (float[64, 64] x) => (float[64, 64] y) <float two = {{2}}, float small = {{0.00001}}> {{
+        m = ReduceMean <axes = [-1], keepdims = 0> (x)
+        d = Sub(x, m)
+        q = Pow(d, two)
+        {squares}
+        v = ReduceMean <axes = [-1], keepdims = 0> (r)
+        e = Add(v, small)
+        s = Sqrt(e)
+        n = Div(d, s)
+        y = Mul(n, g)
+    }}
+"""
+"""Columns less the means of rows: ONNX Runtime takes it for a layer norm where it sees the whole pattern."""
+
+
+def centred(squares: str):
+    model = parser.parse_model(CENTRED.format(squares=squares))
+    weight = np.random.default_rng(0).standard_normal(64, np.float32)
+    model.graph.initializer.append(numpy_helper.from_array(weight, "g"))
+    return model
+
+
+HIDDEN = centred("h = Neg(q) r = Neg(h)")
+FUSED = centred("r = Identity(q)")
+
+
+def test_a_fusion_that_is_wrong_is_seen_as_deployed():
+    """As written both compute the same, to the bit; the other way round, it is the original that is wrong."""
+    assert compare(HIDDEN, FUSED, setting="as_written").max_relative_error == 0
+    report = compare(HIDDEN, FUSED)
+    assert not report.equivalent
+    assert report.worst_setting == "deployed"
+    assert report.reason.endswith(", as deployed")
+    assert {setting: each.equivalent for setting, each in report.by_setting.items()} == {
+        "as_written": True,
+        "deployed": False,
+    }
+    assert not compare(HIDDEN, FUSED, setting="deployed").equivalent
+    assert report.own_error <= report.tolerance
+    assert "itself" not in report.summary
+
+
+def test_an_original_that_differs_by_setting_is_told_and_may_be_mended():
+    """What computes as the original as written, or as the original as deployed, is no farther off than that."""
+    itself, mended = compare(FUSED, FUSED), compare(FUSED, HIDDEN)
+    for report in (itself, mended):
+        assert report.equivalent
+        assert report.differs_by_setting
+        assert f"the original itself differs by {report.own_error:.1e} between as written and as deployed" in (
+            report.summary
+        )
+    assert itself.by_setting["deployed"].max_relative_error == itself.own_error > itself.tolerance
+    assert mended.by_setting["deployed"].max_relative_error <= mended.tolerance
+
+
+def test_a_model_that_one_setting_refuses_is_not_equivalent(make_model):
+    """Relu beside Clip in float64: ONNX Runtime loads it as written alone."""
+    nodes = [helper.make_node("Relu", ["x"], ["r"]), helper.make_node("Clip", ["r", "lo", "hi"], ["y"])]
+    ends = {"lo": np.float64(-1), "hi": np.float64(1)}
+    ports = [("x", TensorProto.DOUBLE, [4])], [("y", TensorProto.DOUBLE, [4])]
+    refused = make_model(nodes, *ports, ends)
+    between = [helper.make_node("Neg", ["r"], ["p"]), helper.make_node("Neg", ["p"], ["q"])]
+    apart = make_model([nodes[0], *between, helper.make_node("Clip", ["q", "lo", "hi"], ["y"])], *ports, ends)
+    assert compare(apart, refused, setting="as_written").equivalent
+    report = compare(apart, refused)
+    assert (report.equivalent, report.is_run, report.worst_setting) == (False, False, "deployed")
+    with pytest.raises(RLFlowError, match=r"as deployed, .* it can still be compared as written alone"):
+        compare(refused, apart)

@@ -3,10 +3,12 @@
 import math
 
 import numpy as np
+import pytest
 from onnx import TensorProto, helper
 from support.small_models import FLOAT, one_node, scaled_by
 
 from rlflow.equivalence.compare import compare
+from rlflow.equivalence.difference import differences_beyond
 
 
 def test_errors_are_relative_to_the_largest_value_not_to_each(make_model):
@@ -81,3 +83,32 @@ def test_sequences_are_compared_element_by_element(make_model):
 
     assert compare(split("Neg"), split("Neg")).non_vacuous_draws == 3
     assert compare(split("Neg"), split("Abs")).worst_output.startswith("y[")
+
+
+EXPECTED = np.array([1.0, 2.0], np.float32)
+LOSSY = np.array([1.0, 2.5], np.float32)
+
+
+@pytest.mark.parametrize(
+    ("expected", "own", "actual", "is_allowed"),
+    [
+        (EXPECTED, LOSSY, EXPECTED, True),
+        (EXPECTED, LOSSY, np.array([1.2, 2.0], np.float32), True),
+        (EXPECTED, LOSSY, LOSSY, True),
+        (EXPECTED, LOSSY, np.array([1.6, 2.0], np.float32), False),
+        (EXPECTED, EXPECTED.copy(), LOSSY, False),
+        (EXPECTED, EXPECTED * np.float32(1 + 1e-7), np.array([1.0, 2.0001], np.float32), False),
+        (EXPECTED, np.array([np.nan, 2], np.float32), np.array([np.nan, 2], np.float32), True),
+        (EXPECTED, np.array([np.nan, 2], np.float32), EXPECTED, True),
+        (EXPECTED, np.array([np.nan, 2], np.float32), np.array([1, np.nan], np.float32), False),
+        (np.array([1, 2]), np.array([1, 3]), np.array([1, 3]), True),
+        (np.array([1, 2]), np.array([1, 3]), np.array([1, 2]), True),
+        (np.array([1, 2]), np.array([1, 3]), np.array([0, 3]), False),
+    ],
+)
+def test_nothing_may_be_farther_off_than_the_original_itself(expected, own, actual, is_allowed):
+    """As written `own` is what is expected, and there is no excuse: the last line."""
+    sides = ({"y": own}, {"y": expected}, {"y": actual})
+    assert all(not each.problem for each in differences_beyond(*sides, 1e-6)) == is_allowed
+    strict = differences_beyond(sides[1], sides[1], sides[2], 1e-6)
+    assert all(not each.problem for each in strict) == np.array_equal(expected, actual)

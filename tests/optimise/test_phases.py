@@ -8,7 +8,7 @@ import pytest
 from rlflow import zoo
 from rlflow.cost.analytic import AnalyticCost
 from rlflow.cost.measured import MeasuredCost, empty_price_list
-from rlflow.equivalence.compare import EquivalenceReport
+from rlflow.equivalence.report import EquivalenceReport
 from rlflow.ir.graph import Graph
 from rlflow.onnx_io import from_onnx
 from rlflow.optimise.clock import Deadline, Shares

@@ -3,7 +3,7 @@ import dataclasses
 import pytest
 
 from rlflow import schemas
-from rlflow.equivalence.compare import EquivalenceReport
+from rlflow.equivalence.report import EquivalenceReport
 from rlflow.errors import RLFlowError
 from rlflow.optimise.report import LatencyChange, OptimisationReport, Step, SubgraphReport
 from rlflow.optimiser import Effort

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 from support.derivations import derivation
 
-from rlflow.equivalence.compare import compare, drawn_inputs
+from rlflow.equivalence.compare import compare
+from rlflow.equivalence.reference import drawn_inputs
 from rlflow.errors import EquivalenceError
 from rlflow.onnx_io import to_onnx
 from rlflow.optimise.gate import GateConfig, check

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 from onnx import TensorProto, helper
 
-from rlflow.equivalence.compare import compare, drawn_inputs
+from rlflow.equivalence.compare import compare
+from rlflow.equivalence.reference import drawn_inputs
 from rlflow.ops.use import NO_USE, Use
 from rlflow.runtime.input_domains import uses_of
 from rlflow.runtime.inputs import draw_inputs

@@ -55,9 +55,9 @@ def test_weights_beyond_the_limit_travel_as_external_data(make_dense, monkeypatc
     loaded: list[onnx.ModelProto] = []
     load = session_module._load
 
-    def recording_load(source, options, where):
+    def recording_load(source, *how):
         loaded.append(onnx.ModelProto.FromString(source))
-        return load(source, options, where)
+        return load(source, *how)
 
     monkeypatch.setattr(session_module, "_load", recording_load)
     spilled = open_session(model, "as_written", inline_limit_bytes=1024)

@@ -7,7 +7,8 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from onnx import ModelProto
 
-from rlflow.equivalence.compare import EquivalenceReport, compare
+from rlflow.equivalence.compare import compare
+from rlflow.equivalence.report import EquivalenceReport
 from rlflow.ir import Graph
 from rlflow.onnx_io import check_model
 from rlflow.onnx_io.standalone import standalone_model

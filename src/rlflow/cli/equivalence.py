@@ -14,8 +14,9 @@ import typer
 from rlflow import schemas
 from rlflow.cli.arguments import parse_shape
 from rlflow.equivalence import equivalence as equivalence_of
-from rlflow.equivalence.compare import EquivalenceReport
+from rlflow.equivalence.report import EquivalenceReport
 from rlflow.errors import InputError
+from rlflow.runtime.session import SETTINGS
 
 _DIFFERENT = 1
 
@@ -23,6 +24,12 @@ _DIFFERENT = 1
 def equivalence(
     original: Annotated[Path, typer.Argument(help="The ONNX model that sets the interface and the tolerance.")],
     candidate: Annotated[Path, typer.Argument(help="The ONNX model to compare with it.")],
+    setting: Annotated[
+        str | None,
+        typer.Option(
+            help=f"Compare in one setting of ONNX Runtime alone: {' or '.join(SETTINGS)}. Without it, in both."
+        ),
+    ] = None,
     draws: Annotated[int, typer.Option(help="Number of inputs to draw.")] = 3,
     seed: Annotated[int, typer.Option(help="Seed of the drawn inputs.")] = 0,
     shape: Annotated[
@@ -35,11 +42,14 @@ def equivalence(
 ) -> None:
     """Compare what two models compute on drawn inputs, within a tolerance derived from the original's type and depth.
 
+    Both run as written and as deployed, where ONNX Runtime fuses nodes; what the original computes as written counts.
+
     Exit code 0 if they are equivalent, 1 if they differ or no input could tell, 2 if the input cannot be used.
     """
     shapes = dict(parse_shape(text) for text in shape or ())
     given = None if inputs is None else [_read(inputs)]
-    report = equivalence_of(original, candidate, draws=draws, seed=seed, shapes=shapes, inputs=given)
+    chosen: Any = setting
+    report = equivalence_of(original, candidate, draws=draws, seed=seed, setting=chosen, shapes=shapes, inputs=given)
     if as_json:
         document = {"original": str(original), "candidate": str(candidate), "seed": seed, **_document(report)}
         schemas.validate("equivalence", document)
@@ -52,11 +62,8 @@ def equivalence(
 
 def _document(report: EquivalenceReport) -> dict[str, Any]:
     """Return the figures of a report that the schema `equivalence` has; infinite errors are null."""
-    kept = (
-        "equivalent reason tolerance draws non_vacuous_draws worst_output worst_draw max_absolute_error "
-        "max_relative_error"
-    ).split()
-    document = {name: _finite(getattr(report, name)) for name in kept}
+    kept = "equivalent reason tolerance draws non_vacuous_draws worst_output worst_draw worst_setting".split()
+    document = {name: getattr(report, name) for name in kept} | report.errors_json()
     document["vacuous_outputs"] = list(report.vacuous_outputs)
     if report.float64 is not None:
         errors = {name: _finite(value) for name, value in vars(report.float64).items()}

@@ -1,7 +1,9 @@
 """Are two models equal? `rlflow.equivalence` runs both on the same drawn inputs and compares what they compute.
 
 - `isolated` runs the comparison in a process of its own, which a model may crash;
-- `compare` is the comparison: interface, outputs on each draw, and what speaks for the verdict;
+- `reference` is what the original computes, on drawn inputs, as written and as deployed;
+- `compare` compares another model with that, and `report` is the verdict and what speaks for it;
+- `fusions` finds the optimisers of ONNX Runtime that make a model compute something else as deployed;
 - `interface` checks that both take and give the same tensors;
 - `difference` measures how outputs differ, and `tolerance` how far they may, from float type and depth;
 - `float64_check` decides where float32 is inconclusive, on models that `float64` has widened.
@@ -21,7 +23,7 @@ if TYPE_CHECKING:
     import numpy as np
     from onnx import ModelProto
 
-    from rlflow.equivalence.compare import EquivalenceReport
+    from rlflow.equivalence.report import EquivalenceReport
     from rlflow.runtime.isolation import Limits
     from rlflow.runtime.session import Setting
 
@@ -32,7 +34,7 @@ def equivalence(
     *,
     draws: int = 3,
     seed: int = 0,
-    setting: Setting = "as_written",
+    setting: Setting | None = None,
     shapes: Mapping[str, Sequence[int]] | None = None,
     dimensions: Mapping[str, int] | None = None,
     inputs: Sequence[Mapping[str, np.ndarray]] | None = None,
@@ -43,7 +45,8 @@ def equivalence(
     Both run on `draws` inputs of the kind that the original is for, drawn from `seed`, or on `inputs` if these are
     given. Dynamic dimensions get small sizes, or those of `shapes` (whole shapes by the names of inputs) and
     `dimensions` (sizes by the names of dimensions). The tolerance follows from the original's float type and depth;
-    where float32 is inconclusive, float64 decides. Both models run in another process within `limits`.
+    where float32 is inconclusive, float64 decides. Both models run in another process within `limits`, in `setting` or,
+    without one, both as written and as deployed: what the original computes as written is the yardstick for both.
 
     A candidate that does not run is not equivalent. Raises `InputError` for a file that is no ONNX model, for sizes
     that do not fit, and for an original that does not run here or draws random numbers.

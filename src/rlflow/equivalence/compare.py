@@ -1,8 +1,15 @@
 """The comparison of a rewritten model with its original, by running both on drawn inputs.
 
+The yardstick is what the original computes as written. Against it counts what the other model computes in each setting
+of ONNX Runtime: as written, and as deployed, where the runtime fuses nodes and a fusion may be wrong or lossy.
+
+    compare(original, optimised)                        in both settings
+    compare(original, optimised, setting="deployed")    in that one alone, in which the yardstick is taken, too
+
 An error is the largest difference in an output over the largest absolute value expected there. It decides:
 
     error <= tolerance                          equivalent: rounding explains it (`rlflow.equivalence.tolerance`)
+    error <= the original's own, as deployed    equivalent: fusions of the runtime change the original as much
     error <= INCONCLUSIVE_FACTOR * tolerance    inconclusive: rounding in a badly conditioned model may explain it, so
                                                 both models are run in float64 (`rlflow.equivalence.float64_check`)
     otherwise                                   not equivalent
@@ -14,88 +21,24 @@ What the original computes is a `Reference`. One that is known saves opening and
 large models is half of the time.
 """
 
+from __future__ import annotations
+
 import math
-import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from onnx import ModelProto
 
-from rlflow.equivalence.difference import Difference, differences
-from rlflow.equivalence.float64_check import INCONCLUSIVE_FACTOR, Float64Check, FloatRuns, check_in_float64
+from rlflow.equivalence.difference import Difference, differences, differences_beyond
+from rlflow.equivalence.float64_check import FloatRuns, check_in_float64
 from rlflow.equivalence.interface import interface_problem
+from rlflow.equivalence.reference import Outputs, Reference, outputs_of, reference_of
+from rlflow.equivalence.report import EquivalenceReport, not_equivalent
 from rlflow.equivalence.tolerance import DOUBLE_EPSILON, coarsest_epsilon, tolerance_of
-from rlflow.errors import InputError, RLFlowError
-from rlflow.runtime.input_domains import uses_of
-from rlflow.runtime.inputs import DEFAULT_DIMENSION, draw_inputs, symbolic_dimensions
-from rlflow.runtime.session import Session, Setting, open_session, run, structure_of
-
-# Sizes to try for dynamic dimensions without a value, small ones first; a convolution needs large ones.
-_FALLBACK_SIZES = (DEFAULT_DIMENSION, 16, 64, 224)
-# One draw in so many ignores the ordinary domain of an input, to show faults outside it. Which draw it is depends on
-# the seed, so that many seeds of one draw each have it, too.
-_DRAWS_PER_STRAY = 3
-
-Inputs = dict[str, np.ndarray]
-
-
-@dataclass(frozen=True)
-class Reference:
-    """The outputs of an original, by name for each of the inputs, with which candidates are compared."""
-
-    inputs: list[Inputs]
-    outputs: list[dict[str, Any]]
-
-
-@dataclass(frozen=True)
-class EquivalenceReport:
-    """The verdict on two models, and how far it can be trusted.
-
-    `max_relative_error` is the largest difference over the largest absolute reference value of the same output
-    (infinite when the reference is all zero and the other is not); both errors range over finite values of float
-    outputs. A draw is vacuous when every reference output is constant, zero or without a finite value: it could not
-    tell a wrong model from a right one. `vacuous_outputs` are those that no draw could judge. `worst_draw` counts from
-    0. `float64` is the check in float64 where float32 was inconclusive and the check could be made.
-    """
-
-    equivalent: bool
-    reason: str
-    max_absolute_error: float
-    max_relative_error: float
-    tolerance: float
-    draws: int
-    non_vacuous_draws: int
-    worst_output: str | None = None
-    vacuous_outputs: tuple[str, ...] = ()
-    worst_draw: int | None = None
-    float64: Float64Check | None = None
-
-    @property
-    def is_inconclusive(self) -> bool:
-        """True if rounding in a badly conditioned model could explain the difference and float64 has not decided."""
-        return not self.equivalent and self.float64 is None and self._is_slight
-
-    @property
-    def _is_slight(self) -> bool:
-        return self.tolerance < self.max_relative_error <= INCONCLUSIVE_FACTOR * self.tolerance
-
-    @property
-    def summary(self) -> str:
-        """The verdict as one sentence for a person."""
-        evidence = f"{self.non_vacuous_draws} of {self.draws} draws informative"
-        if not self.equivalent:
-            caveat = "; rounding in a badly conditioned model could explain so little" if self.is_inconclusive else ""
-            return f"not equivalent: {self.reason}{caveat} ({evidence})"
-        if not self.non_vacuous_draws:
-            return f"no difference, but no drawn input could have shown one ({evidence})"
-        because = f", {self.reason}" if self.reason else ""
-        return (
-            f"equivalent: largest relative error {self.max_relative_error:.1e}, "
-            f"tolerance {self.tolerance:.1e}{because} ({evidence})"
-        )
+from rlflow.errors import RLFlowError
+from rlflow.runtime.session import SAID, SETTINGS, Session, Setting, open_session, structure_of
 
 
 def compare(
@@ -105,19 +48,19 @@ def compare(
     draws: int = 3,
     seed: int = 0,
     threads: int = 1,
-    setting: Setting = "as_written",
+    setting: Setting | None = None,
     dimensions: Mapping[str, int] | None = None,
     inputs: Sequence[Mapping[str, np.ndarray]] | None = None,
     reference: Reference | None = None,
 ) -> EquivalenceReport:
     """Compare interfaces, then outputs on `draws` drawn inputs, or on `inputs` if these are given.
 
-    With a `reference`, which `run_original` or `compare_with_itself` returned, its inputs are taken and the original is
-    not run again.
+    With a `reference`, which `reference_of` returned, its inputs and settings are taken and the original is not run
+    again.
 
     The optimised model may be for the sizes `dimensions` alone. Dynamic dimensions without a value in `dimensions` get
-    small sizes, different ones if the original runs with them, so that swapped axes show. Both models run in `setting`
-    on `threads` threads.
+    small sizes, different ones if the original runs with them, so that swapped axes show. Both models run in both
+    settings, or in `setting`, on `threads` threads.
 
     An optimised model that does not load or run is not equivalent. Raises `RLFlowError` for an original that does not,
     and `InputError` when `draws` is below 1 or `seed` below 0.
@@ -127,67 +70,71 @@ def compare(
         return not_equivalent(problem, structure, draws)
 
     if reference is None:
-        session = open_session(original, setting, threads)
-        if inputs is None:
-            reference = run_original(original, session, draws=draws, seed=seed, dimensions=dimensions)
+        settings = SETTINGS if setting is None else (setting,)
+        reference = reference_of(
+            original, settings, draws=draws, seed=seed, threads=threads, dimensions=dimensions, inputs=inputs
+        )
+    reports: dict[Setting, EquivalenceReport] = {}
+    for each in reference.outputs:
+        try:
+            actual = outputs_of(open_session(optimised, each, threads), reference.inputs)
+        except RLFlowError as error:
+            reports[each] = not_equivalent(str(error), structure, len(reference.inputs), is_run=False)
         else:
-            reference = Reference(list(map(dict, inputs)), [run(session, each) for each in inputs])
-        del session  # its memory, before the candidate is loaded
-
-    try:
-        candidate = open_session(optimised, setting, threads)
-        actual = [run(candidate, each) for each in reference.inputs]
-    except RLFlowError as error:
-        return not_equivalent(str(error), structure, len(reference.inputs))
-    del candidate
-    return _verdict(original, optimised, reference, actual)
+            reports[each] = _verdict(original, optimised, reference, each, actual)
+        if not reports[each].equivalent:
+            break
+    return _of_all(reports, reference, tolerance_of(structure))
 
 
 def compare_with_itself(original: ModelProto | Path, session: Session, reference: Reference) -> EquivalenceReport:
-    """Run a model again, in a session of it, on the inputs of `reference`: what changes from run to run shows."""
-    return _verdict(original, original, reference, [run(session, each) for each in reference.inputs])
+    """Run a model again, in a session of the first setting of `reference`: what changes from run to run shows."""
+    setting = next(iter(reference.outputs))
+    return _verdict(original, original, reference, setting, outputs_of(session, reference.inputs))
 
 
-def run_original(
-    original: ModelProto | Path,
-    session: Session,
-    *,
-    draws: int = 3,
-    seed: int = 0,
-    dimensions: Mapping[str, int] | None = None,
-    drawing_s: float = math.inf,
-) -> Reference:
-    """Run a model, in a session of it, on drawn inputs, with the first sizes of dynamic dimensions at which it runs.
-
-    When that has taken `drawing_s` seconds, no further input is drawn after the first. Raises as `compare` does.
-    """
-    end_s = time.perf_counter() + drawing_s
-    return _reference_runs(structure_of(original), session, draws, seed, dict(dimensions or {}), end_s)
+def with_own_error(report: EquivalenceReport, reference: Reference) -> EquivalenceReport:
+    """Add to a report on the original how far it is from itself in another setting."""
+    return replace(report, own_error=_own_error(reference, report.tolerance))
 
 
-def not_equivalent(reason: str, structure: ModelProto, draws: int) -> EquivalenceReport:
-    """Return the verdict on a candidate that cannot be compared with the original of this structure."""
-    return EquivalenceReport(False, reason, math.inf, math.inf, tolerance_of(structure), draws, non_vacuous_draws=0)
+def _of_all(reports: Mapping[Setting, EquivalenceReport], reference: Reference, tolerance: float) -> EquivalenceReport:
+    """Sum up the reports of all settings: the figures are those of the worst, which is named if it is a problem."""
+    setting, worst = max(reports.items(), key=lambda each: (not each[1].equivalent, each[1].max_relative_error))
+    is_only_there = not worst.equivalent and len(reports) > 1  # as written they agree
+    reason = f"{worst.reason}, {SAID[setting]}" if is_only_there else worst.reason
+    return replace(
+        worst,
+        reason=reason,
+        max_absolute_error=max(each.max_absolute_error for each in reports.values()),
+        worst_setting=setting,
+        own_error=_own_error(reference, tolerance),
+        by_setting=dict(reports),
+    )
 
 
-def drawn_inputs(
-    model: ModelProto | Path, *, draws: int = 3, seed: int = 0, dimensions: Mapping[str, int] | None = None
-) -> list[Inputs]:
-    """Return the inputs on which `compare` runs this original; raises as `compare` does."""
-    session = open_session(model, "as_written")
-    return run_original(model, session, draws=draws, seed=seed, dimensions=dimensions).inputs
+def _own_error(reference: Reference, tolerance: float) -> float:
+    """The largest relative error of the original where it is run in another setting than the first."""
+    others = [outputs for outputs in reference.outputs.values() if outputs is not reference.expected]
+    pairs = (pair for outputs in others for pair in zip(reference.expected, outputs, strict=True))
+    return max((found.relative for pair in pairs for found in differences(*pair, tolerance)), default=0.0)
 
 
 def _verdict(
-    original: ModelProto | Path, optimised: ModelProto | Path, reference: Reference, actual: list[dict[str, Any]]
+    original: ModelProto | Path,
+    optimised: ModelProto | Path,
+    reference: Reference,
+    setting: Setting,
+    actual: list[Outputs],
 ) -> EquivalenceReport:
-    """Judge the outputs of the optimised model, in float64 if these alone do not decide."""
+    """Judge the outputs of the optimised model in a setting, in float64 if these alone do not decide."""
     structure = structure_of(original)
     tolerance = tolerance_of(structure)
-    pairs = zip(reference.outputs, actual, strict=True)
-    report = _report([differences(*pair, tolerance) for pair in pairs], tolerance)
+    draws = zip(reference.outputs[setting], reference.expected, actual, strict=True)
+    report = _report([differences_beyond(*draw, tolerance) for draw in draws], tolerance)
     if report.is_inconclusive and coarsest_epsilon(structure) > DOUBLE_EPSILON:
-        return _checked_in_float64(report, original, optimised, FloatRuns(reference.inputs, reference.outputs, actual))
+        runs = FloatRuns(reference.inputs, reference.expected, actual)
+        return _checked_in_float64(report, original, optimised, runs)
     return report
 
 
@@ -223,39 +170,3 @@ def _report(by_draw: list[list[Difference]], tolerance: float) -> EquivalenceRep
         vacuous_outputs=tuple(sorted({difference.output for difference in found} - informative)),
         worst_draw=worst_draw,
     )
-
-
-def _reference_runs(
-    structure: ModelProto, session: Session, draws: int, seed: int, named: dict[str, int], end_s: float
-) -> Reference:
-    """Draw inputs and run the original on them, with the first sizes of dynamic dimensions at which it runs.
-
-    After `end_s`, by `time.perf_counter`, nothing is drawn any more but the first.
-    """
-    if draws < 1:
-        raise InputError(f"draws is {draws}; equivalence needs at least 1 drawn input")
-    if seed < 0:
-        raise InputError(f"the seed is {seed}: give a whole number of 0 or more")
-    free = [name for name in symbolic_dimensions(structure) if name not in named]
-    distinct = {name: size for size, name in enumerate(free, start=DEFAULT_DIMENSION)}
-    attempts = [(distinct, DEFAULT_DIMENSION)] + [(dict.fromkeys(free, size), size) for size in _FALLBACK_SIZES]
-
-    uses = uses_of(structure)
-    required = {name: use.required() for name, use in uses.items()}
-    by_draw = [required if (seed + number + 1) % _DRAWS_PER_STRAY == 0 else uses for number in range(draws)]
-
-    failure: RLFlowError | None = None
-    for sizes, default in attempts:
-        rng = np.random.default_rng(seed)
-        drawn, outputs = [], []
-        try:
-            for own in by_draw:
-                drawn.append(draw_inputs(structure, rng, named | sizes, default_dimension=default, uses=own))
-                outputs.append(run(session, drawn[-1]))
-                if time.perf_counter() >= end_s:
-                    break
-            return Reference(drawn, outputs)
-        except RLFlowError as error:
-            failure = failure or error
-    advice = f"; give values to its symbolic dimensions {', '.join(free)}" if free else ""
-    raise RLFlowError(f"the original model runs on no drawn input{advice}: {failure}") from failure

@@ -9,7 +9,8 @@ from pathlib import Path
 import numpy as np
 from onnx import ModelProto
 
-from rlflow.equivalence.compare import EquivalenceReport, compare, not_equivalent
+from rlflow.equivalence.compare import compare
+from rlflow.equivalence.report import EquivalenceReport, not_equivalent
 from rlflow.equivalence.tolerance import draws_at_random
 from rlflow.errors import InputError, RLFlowError
 from rlflow.onnx_io import load_model
@@ -24,7 +25,7 @@ def compare_isolated(
     *,
     draws: int,
     seed: int,
-    setting: Setting,
+    setting: Setting | None,
     shapes: Mapping[str, Sequence[int]],
     dimensions: Mapping[str, int],
     inputs: Sequence[Mapping[str, np.ndarray]] | None,
@@ -46,7 +47,7 @@ def compare_isolated(
             return compared(sides[1])
         except ProcessDeath as death:
             compared(sides[0])  # the original against itself: if that survives, the candidate is to blame
-            return not_equivalent(f"the candidate could not be tried here: {death}", structure, draws)
+            return not_equivalent(f"the candidate could not be tried here: {death}", structure, draws, is_run=False)
     except InputError:
         raise
     except RLFlowError as error:

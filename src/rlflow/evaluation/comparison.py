@@ -20,7 +20,7 @@ import numpy as np
 
 from rlflow.cost.base import CostModel, far_share
 from rlflow.cost.work_ratios import work_ratios
-from rlflow.equivalence.compare import EquivalenceReport
+from rlflow.equivalence.report import EquivalenceReport
 from rlflow.errors import EquivalenceError, InputError
 from rlflow.evaluation.search_checkpoint import read_result, write_result
 from rlflow.ir.graph import Graph

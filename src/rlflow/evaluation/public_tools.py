@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from rlflow.equivalence import equivalence
-from rlflow.equivalence.compare import EquivalenceReport
+from rlflow.equivalence.report import EquivalenceReport
 from rlflow.errors import InputError, RLFlowError
 
 _LONGEST_S = 300.0

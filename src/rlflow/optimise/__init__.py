@@ -11,6 +11,7 @@ In the order in which a model meets them:
   the `phases` judge, search, measure, check and time;
 - `shortlist` measures a few of the graphs that a search by other prices went through;
 - `gate` lets nothing pass that computes something else, and calls nothing faster that is not faster beyond noise;
+- `refusal` makes whatever happens to a candidate a reason for the next best one, and never the end of the run;
 - `diagnose` finds the wrong step of a result that differs, and `reproducer` writes what shows it;
 - `report` is what the user reads.
 
@@ -110,9 +111,13 @@ def optimise(
     A model that cannot be judged (it does not run here, its outputs change from run to run or tell nothing, or its
     dimensions are dynamic and no shapes are given) is returned as it is, with the reason.
 
-    Nothing is written unless it is asked for: `Optimised.save` writes the model. Raises `InputError` for what cannot be
-    used, and `EquivalenceError` naming the step, its rule and the values that it replaced if a result computes
-    something else; what shows the difference is written to the folder `reproducer`, if one is given.
+    A rewritten model that computes something else, as written or as deployed, or that cannot be run, is refused: the
+    report names the step, its rule, the values that it replaced and the fusion of ONNX Runtime that it let in, and what
+    shows the difference is written to the folder `reproducer`, if one is given. Then the search goes on without that
+    rule, and in the end the next best model is returned, or the original.
+
+    Nothing else is written unless it is asked for: `Optimised.save` writes the model. Raises `InputError` for what
+    cannot be used.
     """
     started = time.perf_counter()
     if on_progress:

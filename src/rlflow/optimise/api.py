@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
@@ -16,7 +16,7 @@ from rlflow.cost.measured import MeasuredCost, measured
 from rlflow.cost.models import COST_MODELS
 from rlflow.cost.pricing import PricingConfig
 from rlflow.cost.work_ratios import work_ratios
-from rlflow.equivalence.compare import EquivalenceReport
+from rlflow.equivalence.report import EquivalenceReport
 from rlflow.errors import InputError, PriceError
 from rlflow.onnx_io import save_model
 from rlflow.optimise import DEFAULT_COST_MODEL
@@ -134,6 +134,10 @@ def optimise_model(model: ModelProto | Path | str, request: Request, deadline: D
     context = _context(request, sizes)
     search = _search(factory, request, context)
     shortlist = _shortlist(request.shortlist, search.cost_model, context)
+
+    def made_without(rules: Collection[str]) -> Optimiser:
+        return _search(factory, replace(request, disabled=(*request.disabled, *rules)), context).method
+
     phases = Phases(
         method=search.method,
         cost_model=search.cost_model,
@@ -144,6 +148,7 @@ def optimise_model(model: ModelProto | Path | str, request: Request, deadline: D
         reproducer=request.reproducer,
         on_progress=_overall(request.on_progress, request.budget_s, deadline),
         first_move=None if request.passes is None else FirstMove(request.passes),
+        made_without=None if _ready(factory) else made_without,
     )
     made = Pipeline(phases, search.rules, dimensions).run(source.model, deadline, source.argument)
     if request.prices is not None:
@@ -295,7 +300,8 @@ def _figures(made: PipelineResult, cost_model: CostModel, rules: Sequence[Rule])
     result, begun = made.result, made.before_passes or made.assumptions
     ratios = {} if not made.is_searched else work_ratios(cost_model, begun.searched, result.best)
     steps = (*made.steps, *(step for subgraph in made.inside for step in subgraph.steps))
-    mentioned = {step.rule for step in steps}
+    refusals = (*made.refusals, *(refusal for subgraph in made.inside for refusal in subgraph.refusals))
+    mentioned = {step.rule for step in steps}.union(*(refusal.rules for refusal in refusals))
     return {
         "nodes_before": len(begun.as_it_is.order),
         "nodes_after": len(made.settled.last.order),
@@ -312,6 +318,7 @@ def _figures(made: PipelineResult, cost_model: CostModel, rules: Sequence[Rule])
         "raised_for": made.settled.raised_for,
         "subgraphs": made.inside,
         "passes": made.passes,
+        "refusals": made.refusals,
         "rule_names": {rule.id: rule.name for rule in rules if rule.id in mentioned},
         **ratios,
     }

@@ -14,7 +14,7 @@ has the same inputs, outputs, metadata and IR version.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing
 from dataclasses import dataclass, replace
 from itertools import takewhile
@@ -27,6 +27,7 @@ from rlflow.ir.graph import Graph
 from rlflow.onnx_io.external_data import MESSAGE_LIMIT_BYTES, inside_bytes, outside_bytes
 from rlflow.optimise import PASS_BACKENDS
 from rlflow.optimise.clock import Deadline
+from rlflow.optimise.refusal import Refusal
 from rlflow.optimise.report import PassesReport
 from rlflow.optimiser import OnProgress
 from rlflow.passes import search
@@ -49,21 +50,30 @@ _FIRST_IR_VERSION_WITH_DEFAULTS = 4  # before, weights had to be listed among th
 
 @dataclass(frozen=True)
 class Moved:
-    """The model after the passes of the report; the very one that was given where there are none."""
+    """The model after the passes of the report; the very one that was given where there are none.
+
+    `refusals` are about what other passes made.
+    """
 
     model: ModelProto
     report: PassesReport
+    refusals: tuple[Refusal, ...] = ()
 
 
 @dataclass(frozen=True)
 class FirstMove:
-    """The passes of a backend. `InputError` for one whose programs are no ONNX models."""
+    """The passes of a backend but those `excluded`. `InputError` for a backend whose programs are no ONNX models."""
 
     backend: str = PASS_BACKENDS[0]
+    excluded: frozenset[str] = frozenset()
 
     def __post_init__(self) -> None:
         if self.backend not in PASS_BACKENDS:
             raise InputError(f"passes of {self.backend!r} make no ONNX model: choose {' or '.join(PASS_BACKENDS)}")
+
+    def excluding(self, passes: Iterable[str]) -> FirstMove:
+        """Return the same without some passes, or pipelines of them."""
+        return replace(self, excluded=self.excluded.union(passes))
 
     def of(
         self,
@@ -80,7 +90,7 @@ class FirstMove:
         if because := _unreadable(model) or (NO_TIME if deadline.is_over else ""):
             return Moved(model, PassesReport(self.backend, left_because=because))
         started = time.perf_counter()
-        walk = _Walk(graph_of, cost_model, deadline, on_progress)
+        walk = _Walk(graph_of, cost_model, deadline, on_progress, self.excluded)
         limits = Limits(left_s=lambda: deadline.left_s)
         with WorkerBackend(self.backend, limits) as backend:
             try:
@@ -91,10 +101,12 @@ class FirstMove:
         return _moved(model, walk, report, because)
 
 
-def refused(report: PassesReport, difference: str) -> PassesReport:
-    """The report on passes whose result computes something else, of which nothing is taken."""
-    because = f"after {', '.join(report.passes)}, {difference}"
-    return replace(report, passes=(), domains=(), cost_after_ms=report.cost_before_ms, left_because=because)
+def none_taken(model: ModelProto, moved: Moved, refusals: tuple[Refusal, ...]) -> Moved:
+    """The very model, where all that there was time for was refused."""
+    because = f"after {', '.join(moved.report.passes)}, it {refusals[-1].reason}"
+    before_ms = moved.report.cost_before_ms
+    report = replace(moved.report, passes=(), domains=(), cost_after_ms=before_ms, left_because=because)
+    return Moved(model, report, refusals)
 
 
 @dataclass(frozen=True)
@@ -112,10 +124,15 @@ class _Walk:
     """From program to program, each priced once. `begun` is the model itself, and `best` the cheapest so far."""
 
     def __init__(
-        self, graph_of: GraphOf, cost_model: CostModel, deadline: Deadline, on_progress: OnProgress | None
+        self,
+        graph_of: GraphOf,
+        cost_model: CostModel,
+        deadline: Deadline,
+        on_progress: OnProgress | None,
+        excluded: frozenset[str],
     ) -> None:
         self.graph_of, self.cost_model = graph_of, cost_model
-        self.deadline, self.on_progress = deadline, on_progress
+        self.deadline, self.on_progress, self.excluded = deadline, on_progress, excluded
         self.begun: _State | None = None
         self.best: _State | None = None
         self.tried = 0
@@ -142,10 +159,10 @@ class _Walk:
         before = None
         while self.best is not before:
             before = self.best
-            self._take_cheapest(transitions, _single(transitions, before, known))
+            self._take_cheapest(transitions, _single(transitions, before, self._admitted(known.passes)))
 
     def _ready_made(self, transitions: Transitions, start: Facts, known: Catalogue) -> Iterator[Found]:
-        for name in known.pipelines:
+        for name in self._admitted(known.pipelines):
             yield search.sequence(transitions, start, [name])
         yield search.sequence(transitions, start, self._in_time(known.chain))
         round_of = Found(start)
@@ -157,7 +174,10 @@ class _Walk:
                 break
 
     def _in_time(self, names: tuple[str, ...]) -> Iterator[str]:
-        return takewhile(lambda _: not self.deadline.is_over, names)
+        return takewhile(lambda _: not self.deadline.is_over, self._admitted(names))
+
+    def _admitted(self, names: Iterable[str]) -> list[str]:
+        return [name for name in names if name not in self.excluded]
 
     def _take_cheapest(self, transitions: Transitions, options: Iterator[Found]) -> None:
         """Go on to the cheapest of the options that there is time for, if it is cheaper than the best."""
@@ -196,8 +216,8 @@ class _Walk:
         return gain_ms > _NOISE_FREE_GAIN * best.runtime_ms and gain_ms >= least_ms
 
 
-def _single(transitions: Transitions, state: _State, known: Catalogue) -> Iterator[Found]:
-    for name in known.passes:
+def _single(transitions: Transitions, state: _State, names: Iterable[str]) -> Iterator[Found]:
+    for name in names:
         outcome = transitions.step(state.key, name)
         yield Found(outcome.facts, (*state.passes, name))
 

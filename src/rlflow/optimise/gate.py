@@ -1,11 +1,12 @@
 """The gate before the exit: no model leaves that computes something else, and none is called faster that is not.
 
     judgeable(original)              may anything be compared with it? it runs here, and its outputs can be told apart
-    difference(original, model, ...) a model that others have made is equivalent, or why not
-    check(derivation)                the candidate is equivalent, or an error names the step and rule that are wrong
+    check_made(original, model, ...) a model that others have made is equivalent, or it is refused
+    check(derivation)                the candidate is equivalent, or it is refused: step, rule and fusion are named
     timed(original, candidate, ...)  both are timed in fresh sessions until it is decided which one is faster
 
-The invariant: a model that nobody has run yet is run in another process first.
+Models are compared as written and as deployed: a fusion of ONNX Runtime may be wrong, or lossy, and a rewrite may let
+it in. The invariant: a model that nobody has run yet is run in another process first.
 """
 
 from __future__ import annotations
@@ -21,24 +22,19 @@ from pathlib import Path
 import numpy as np
 from onnx import ModelProto
 
-from rlflow.equivalence.compare import (
-    EquivalenceReport,
-    Inputs,
-    Reference,
-    compare,
-    compare_with_itself,
-    drawn_inputs,
-    run_original,
-)
+from rlflow.equivalence.compare import compare, compare_with_itself, with_own_error
+from rlflow.equivalence.reference import Inputs, Reference, reference_of, run_again, run_original
+from rlflow.equivalence.report import EquivalenceReport, not_equivalent
 from rlflow.equivalence.tolerance import draws_at_random, tolerance_of
-from rlflow.errors import EquivalenceError, InputError, RLFlowError
+from rlflow.errors import InputError, RLFlowError
 from rlflow.optimise.clock import NO_DEADLINE, Deadline
-from rlflow.optimise.diagnose import Derivation, explain
+from rlflow.optimise.diagnose import Derivation, Tried, explain, explain_made
+from rlflow.optimise.refusal import Refusal, Refused
 from rlflow.optimise.report import LatencyChange
 from rlflow.optimiser import OnProgress
-from rlflow.runtime.inputs import draw_inputs, symbolic_dimensions
+from rlflow.runtime.inputs import symbolic_dimensions
 from rlflow.runtime.isolation import Limits, ProcessDeath, ProcessTimeout, call_isolated
-from rlflow.runtime.session import Setting, open_session, run, structure_of
+from rlflow.runtime.session import Setting, open_session, structure_of
 from rlflow.runtime.timing.latency import Round, countdown, latency_rounds, times_of
 from rlflow.runtime.timing.sequential import SequentialTest, judge
 
@@ -65,8 +61,10 @@ class GateConfig:
 
 
 _UNTRIED = "it could not be tried here"
+_PATIENCE_S = 30.0
+"""The time that others like a candidate that has killed its process may take, of which many are tried."""
 _DRAWING = 0.15
-"""The part of the time for judging after which no further input is drawn: each is run twice, and again as deployed."""
+"""The part of the time for judging after which no further input is drawn: each is run three times."""
 
 
 @dataclass(frozen=True)
@@ -117,11 +115,7 @@ def judged(original: ModelProto | Path, config: GateConfig, drawing_s: float = m
         advice = 'name the shapes that you run it with, as in --shape x=1x128 or shapes={"x": (1, 128)}'
         return Judgement(unknown, f"its dimensions {wanted} are dynamic: {advice}")
     try:
-        own, reference, as_written = _run_twice(original, config, started + drawing_s)
-        paces: dict[Setting, Pace] = {
-            "as_written": as_written,
-            "deployed": _run_deployed(original, original, config),
-        }
+        own, reference, paces = _run_in_both(original, config, started + drawing_s)
     except InputError:
         raise
     except RLFlowError as error:
@@ -145,32 +139,52 @@ def check(
 
     `reference` is what the original computes, if that is known: it is not run again.
     Raise `ProcessTimeout` if that takes longer than `longest_s`, so that nothing is known of it. Otherwise raise
-    `EquivalenceError` naming the first wrong step, its rule and the values that it replaced, after writing what shows
-    the difference to the folder `reproducer`, if one is given.
+    `Refused` naming the first wrong step, its rule, the values that it replaced and the fusion that made it wrong,
+    after writing what shows the difference to the folder `reproducer`, if one is given.
     """
-    limits = replace(config.limits, longest_s=min(config.limits.longest_s, longest_s))
-    try:
-        report = call_isolated(limits, _tried, derivation.original, derivation.candidate, config, reference)
-    except ProcessDeath as death:
-        if isinstance(death, ProcessTimeout) and longest_s < config.limits.longest_s:
-            raise
-        raise EquivalenceError(f"the rewritten model could not be run: {death}; no model was written") from None
-    if report.equivalent:
-        return report
-    what = explain(derivation, report, _inputs(derivation, config, reference), reproducer)
-    raise EquivalenceError(f"the rewritten model is {report.summary}; {what}; no model was written")
+    if reference is None:
+        reference = reference_of(
+            derivation.original,
+            draws=config.draws,
+            seed=config.seed,
+            threads=config.threads,
+            dimensions=config.dimensions,
+        )
+    tried = _tried(derivation.original, derivation.candidate, config, longest_s, reference)
+    if tried.report.equivalent:
+        return tried.report
+    cause = explain(derivation, tried, reference, reproducer)
+    raise Refused(
+        Refusal(
+            phase="the check",
+            reason=f"{tried.problem}; {cause.summary}",
+            differs=tried.differs,
+            rules=cause.rules,
+            step=cause.step,
+            fusions=cause.fusions,
+            reproducer=cause.reproducer,
+        )
+    )
 
 
-def difference(
-    original: Path, candidate: Path, config: GateConfig, longest_s: float, reference: Reference | None
-) -> str:
-    """Say in what a model that others have made differs from the original, or ""; it runs in another process."""
-    limits = replace(config.limits, longest_s=min(config.limits.longest_s, longest_s))
+def check_made(
+    original: Path, made: Path, config: GateConfig, longest_s: float, reference: Reference, folder: Path | None
+) -> None:
+    """Raise `Refused` for a model that others have made and that differs; it runs in another process.
+
+    Both models and an input that shows the difference are written to `folder`, if one is given. If it takes longer than
+    `longest_s` seconds, it is refused as well.
+    """
     try:
-        report = call_isolated(limits, _tried, original, candidate, config, reference)
-    except RLFlowError as error:
-        return f"it could not be run: {error}"
-    return "" if report.equivalent else f"it is {report.summary}"
+        tried = _tried(original, made, config, longest_s, reference)
+    except ProcessTimeout as timeout:
+        raise Refused(Refusal("the check of passes", f"could not be checked in time ({timeout})")) from None
+    if not tried.report.equivalent:
+        cause = explain_made(original, made, tried, reference, folder)
+        reason = f"{tried.problem}{cause.summary and '; '}{cause.summary}"
+        raise Refused(
+            Refusal("the check of passes", reason, tried.differs, fusions=cause.fusions, reproducer=cause.reproducer)
+        )
 
 
 def _nothing_known(structure: ModelProto, config: GateConfig) -> EquivalenceReport:
@@ -183,17 +197,13 @@ def _limits(config: GateConfig, deadline: Deadline) -> Limits:
     return replace(config.limits, longest_s=longest_s, is_called_off=deadline.is_interrupted)
 
 
-def _inputs(derivation: Derivation, config: GateConfig, reference: Reference | None) -> list[Inputs]:
-    """The inputs on which the models were compared."""
-    if reference is not None:
-        return reference.inputs
-    return drawn_inputs(derivation.original, draws=config.draws, seed=config.seed, dimensions=config.dimensions)
-
-
-def _run_twice(
+def _run_in_both(
     original: ModelProto | Path, config: GateConfig, drawing_until_s: float
-) -> tuple[EquivalenceReport, Reference, Pace]:
-    """Compare the model as written with itself. One session will do: whatever differs from run to run does so in it."""
+) -> tuple[EquivalenceReport, Reference, dict[Setting, Pace]]:
+    """Compare the model as written with itself, and run it as deployed.
+
+    One session as written will do for both runs: whatever differs from run to run does so in it.
+    """
     started = time.perf_counter()
     session = open_session(original, "as_written", config.threads)
     opened = time.perf_counter()
@@ -206,36 +216,48 @@ def _run_twice(
         drawing_s=drawing_until_s - opened,
     )
     report = compare_with_itself(original, session, reference)
-    runs = 2 * len(reference.inputs)
-    return report, reference, Pace(opened - started, (time.perf_counter() - opened) / runs)
+    draws = len(reference.inputs)
+    paces: dict[Setting, Pace] = {
+        "as_written": Pace(opened - started, (time.perf_counter() - opened) / (2 * draws)),
+    }
+    del session  # its memory, before the model is opened again
+
+    started = time.perf_counter()
+    session = open_session(original, "deployed", config.threads)
+    opened = time.perf_counter()
+    reference = run_again(session, "deployed", reference)
+    paces["deployed"] = Pace(opened - started, (time.perf_counter() - opened) / draws)
+    return with_own_error(report, reference), reference, paces
 
 
 def _tried(
-    original: ModelProto | Path, candidate: ModelProto | Path, config: GateConfig, reference: Reference | None
-) -> EquivalenceReport:
-    """Compare both as written; run an equivalent candidate as deployed too, since it will be timed so."""
-    report = compare(
-        original,
-        candidate,
-        draws=config.draws,
-        seed=config.seed,
-        threads=config.threads,
-        dimensions=config.dimensions,
-        reference=reference,
-    )
-    if report.equivalent:
-        _run_deployed(candidate, original, config)
-    return report
+    original: ModelProto | Path,
+    candidate: ModelProto | Path,
+    config: GateConfig,
+    longest_s: float,
+    reference: Reference,
+) -> Tried:
+    """Compare a candidate with the original in another process. `ProcessTimeout` where only `longest_s` was too short.
 
-
-def _run_deployed(model: ModelProto | Path, original: ModelProto | Path, config: GateConfig) -> Pace:
-    """Run a model as deployed, on the inputs with which it will be timed: those of the original."""
-    inputs = draw_inputs(structure_of(original), np.random.default_rng(config.seed), config.dimensions)
-    started = time.perf_counter()
-    session = open_session(model, "deployed", config.threads)
-    opened = time.perf_counter()
-    run(session, inputs)
-    return Pace(opened - started, time.perf_counter() - opened)
+    A process that dies says that it is the candidate which cannot be run: the original has been.
+    """
+    limits = replace(config.limits, longest_s=min(config.limits.longest_s, longest_s))
+    try:
+        report = call_isolated(
+            limits,
+            compare,
+            original,
+            candidate,
+            threads=config.threads,
+            dimensions=config.dimensions,
+            reference=reference,
+        )
+    except ProcessDeath as death:
+        if isinstance(death, ProcessTimeout) and longest_s < config.limits.longest_s:
+            raise
+        known = not_equivalent(str(death), structure_of(original), len(reference.inputs), is_run=False)
+        return Tried(known, replace(limits, longest_s=min(limits.longest_s, _PATIENCE_S)))
+    return Tried(report)
 
 
 _ORIGINAL = ("original", "original again")
@@ -249,11 +271,12 @@ def timed(
     config: GateConfig,
     left_s: Callable[[], float] = lambda: math.inf,
     on_progress: OnProgress | None = None,
+    inputs: Inputs | None = None,
 ) -> LatencyChange:
     """Time both models in rounds, twice in each, until it is decided which one is faster.
 
     `left_s` tells the seconds that are left, besides those of `config`. `on_progress` receives the fraction of
-    `config.rounds` that is done, and the answer so far.
+    `config.rounds` that is done, and the answer so far. Both run on `inputs`, or on drawn ones.
     """
     models = {_ORIGINAL[0]: original, _ORIGINAL[1]: original, _CANDIDATE[0]: candidate, _CANDIDATE[1]: candidate}
     own_left_s = countdown(config.time_s)
@@ -264,6 +287,7 @@ def timed(
         threads=config.threads,
         seed=config.seed,
         dimensions=config.dimensions,
+        inputs=inputs,
         left_s=lambda: min(own_left_s(), left_s()),
     )
     rounds: list[Round] = []

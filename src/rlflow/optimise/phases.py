@@ -7,6 +7,8 @@
     check      the candidate computes the same
     time       end to end against the original, last
 
+Whatever a candidate does in a phase that the original does not do leads to `Refused` (`optimise.refusal`).
+
 A phase takes its share of what is left when it begins (`clock.Shares`). What check and timing need of a large model is
 foreseen from how long judging took, and kept free by those before them: the check may not be cut short, and a timing of
 too few rounds decides nothing. What judging learned is not found out again: the check compares with the outputs that
@@ -15,28 +17,32 @@ the original had then.
 
 from __future__ import annotations
 
+import logging
 import math
 import time
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from onnx import ModelProto
 
 from rlflow.cost.base import CostModel, MeasuringCostModel
-from rlflow.equivalence.compare import EquivalenceReport
+from rlflow.equivalence.report import EquivalenceReport
 from rlflow.ir.graph import Graph
 from rlflow.onnx_io.external_data import write_mapped
 from rlflow.optimise import gate
 from rlflow.optimise.clock import Deadline, Shares
 from rlflow.optimise.diagnose import Derivation
-from rlflow.optimise.first_move import FirstMove, GraphOf, Moved, refused
+from rlflow.optimise.first_move import FirstMove, GraphOf, Moved, none_taken
 from rlflow.optimise.gate import GateConfig, Judgement, Pace
+from rlflow.optimise.refusal import Refusal, Refused, of_candidate
 from rlflow.optimise.report import LatencyChange, Measured
 from rlflow.optimise.shortlist import Shortlist
 from rlflow.optimiser import OnProgress, OptimisationResult, Optimiser
 from rlflow.runtime.isolation import ProcessTimeout
 from rlflow.runtime.session import Setting
+
+_LOGGER = logging.getLogger(__name__)
 
 _CHECK_OVER_JUDGING = 1.0
 """The time that is kept free for a check over that which judging took. The candidate is exported besides, and runs half
@@ -64,6 +70,8 @@ class Phases:
     """The parts that each phase works with. Without a `shortlist` nothing is measured after the search.
 
     `reproducer` is the folder for what shows a wrong rule. `first_move` runs passes before the search, if there is one.
+    `made_without` makes the method anew without some rules, by their ids, of which `disabled` are left out already; an
+    optimiser that came ready cannot be made again.
     """
 
     method: Optimiser
@@ -75,6 +83,15 @@ class Phases:
     reproducer: Path | None = None
     on_progress: OnProgress | None = None
     first_move: FirstMove | None = None
+    made_without: Callable[[Collection[str]], Optimiser] | None = None
+    disabled: frozenset[str] = frozenset()
+
+    def without(self, rules: Collection[str]) -> Phases | None:
+        """Return the phases with a method that does not have these rules, either; None if it cannot be made."""
+        disabled = self.disabled | set(rules)
+        if self.made_without is None or disabled == self.disabled:
+            return None
+        return replace(self, method=self.made_without(disabled), disabled=disabled)
 
     def judge(self, model: Path, deadline: Deadline) -> Judgement:
         self._begun("judging the original")
@@ -85,19 +102,34 @@ class Phases:
     ) -> Moved | None:
         """Return what passes make of a model, or the very model with the reason; None if no passes are wanted.
 
+        What is refused is made anew without the passes that made it, as long as there is time.
         original: the model's file, beside which another one is written to be compared with it.
         """
-        if self.first_move is None:
+        first_move, refusals = self.first_move, list[Refusal]()
+        if first_move is None:
             return None
-        until, on_progress = deadline.part(_MOST_FOR_PASSES), self._begun("passes of other libraries")
-        moved = self.first_move.of(model, graph_of, self.cost_model, until, on_progress)
-        if moved.model is model:
-            return moved
+        while True:
+            until, on_progress = deadline.part(_MOST_FOR_PASSES), self._begun("passes of other libraries")
+            moved = first_move.of(model, graph_of, self.cost_model, until, on_progress)
+            if moved.model is model:
+                return replace(moved, refusals=tuple(refusals))
+            try:
+                with of_candidate("the check of passes"):
+                    self._check_moved(moved, original, judgement, deadline)
+            except Refused as refused:
+                refusals.append(refused.refusal)
+                first_move = first_move.excluding(moved.report.passes)
+                if deadline.is_over:
+                    return none_taken(model, moved, tuple(refusals))
+            else:
+                return replace(moved, refusals=tuple(refusals))
+
+    def _check_moved(self, moved: Moved, original: Path, judgement: Judgement, deadline: Deadline) -> None:
         self._begun("checking what passes made")
         made = write_mapped(moved.model, original.with_name("passes.onnx"), like=original)
+        assert judgement.reference is not None  # it could be judged
         longest_s = _longest_check_s(judgement, deadline)
-        difference = gate.difference(original, made, self.gate, longest_s, judgement.reference)
-        return replace(moved, model=model, report=refused(moved.report, difference)) if difference else moved
+        gate.check_made(original, made, self.gate, longest_s, judgement.reference, self.reproducer)
 
     def search(self, graph: Graph, judgement: Judgement, deadline: Deadline) -> OptimisationResult | None:
         """Return what the method finds; None if the graph could not even be priced in time.
@@ -111,7 +143,9 @@ class Phases:
             self._begun("measuring the original")
             if self.cost_model.measure([graph], time.perf_counter() + until.left_s):
                 return None
-        return self.method.optimise(graph, until.budget(), self._begun("searching"))
+        on_progress = self._begun("searching")
+        with of_candidate("the search"):
+            return self.method.optimise(graph, until.budget(), on_progress)
 
     def measure(
         self, graph: Graph, found: OptimisationResult, judgement: Judgement, deadline: Deadline
@@ -121,16 +155,22 @@ class Phases:
             return found, None
         until = deadline.part(self.shares.of("measuring"), least_s=self._measuring_s(graph, judgement))
         on_progress, price_s = self._begun("measuring what was found"), self._price_s(judgement)
-        return self.shortlist.best(graph, found, self.method.rewriter, until, on_progress, price_s)
+        try:
+            with of_candidate("measuring"):
+                return self.shortlist.best(graph, found, self.method.rewriter, until, on_progress, price_s)
+        except Refused as refused:  # the check will tell if the candidate is to blame
+            _LOGGER.warning("what the search found is checked unmeasured: it %s", refused.refusal.reason)
+            return found, None
 
     def check(self, derivation: Derivation, judgement: Judgement, deadline: Deadline) -> EquivalenceReport | None:
         """Do what `gate.check` does, on the inputs that the original was judged by; None if it takes too long."""
         self._begun("checking the result against the original")
         longest_s = _longest_check_s(judgement, deadline)
-        try:
-            return gate.check(derivation, self.gate, self.reproducer, longest_s, judgement.reference)
-        except ProcessTimeout:
-            return None
+        with of_candidate("the check"):
+            try:
+                return gate.check(derivation, self.gate, self.reproducer, longest_s, judgement.reference)
+            except ProcessTimeout:
+                return None
 
     def time(
         self, model: Path, candidate: Path, judgement: Judgement, deadline: Deadline
@@ -142,7 +182,10 @@ class Phases:
         self._begun("timing the result against the original")
         time_s = self.gate.time_s if math.isinf(deadline.end_s) else math.inf
         config = replace(self.gate, runs_per_round=runs, time_s=time_s)
-        change = gate.timed(model, candidate, self.setting, config, lambda: deadline.left_s, self.on_progress)
+        inputs = None if judgement.reference is None else judgement.reference.inputs[0]
+        with of_candidate("timing"):
+            left_s, on_progress = (lambda: deadline.left_s), self.on_progress
+            change = gate.timed(model, candidate, self.setting, config, left_s, on_progress, inputs)
         return {self.setting: change}
 
     def runs_per_round(self, judgement: Judgement, left_s: float) -> int:

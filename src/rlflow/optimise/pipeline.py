@@ -7,21 +7,27 @@ it before it: of a Loop whose body holds an If, the two branches come first, the
 pass the gate alone, and the model as a whole passes it again. Where nothing is found, or nothing can be judged or
 checked in time, a model comes out as the object that went in.
 
+A candidate that is refused, in whatever phase, ends nothing (`optimise.refusal`). The search goes on without the rule
+that was to blame; where it cannot, what the steps before it made is tried; then the model without the passes, without
+the rewrites of its subgraphs, and at last the model as it was.
+
 A model and its candidate are written to files once, with their weights where ONNX Runtime can map them: judging, check
 and timing open a large one many times, some of them in other processes.
 """
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 from onnx import ModelProto
 
 from rlflow.cost.base import CostModel
-from rlflow.equivalence.compare import EquivalenceReport
-from rlflow.errors import EquivalenceError, RLFlowError
+from rlflow.equivalence.report import EquivalenceReport
+from rlflow.errors import RLFlowError
 from rlflow.ir.graph import Graph
 from rlflow.ir.structural_hash import structural_hash
 from rlflow.ir.tensor_type import Dimension
@@ -33,20 +39,26 @@ from rlflow.optimise.clock import NO_DEADLINE, Deadline
 from rlflow.optimise.diagnose import Derivation
 from rlflow.optimise.gate import Judgement, is_slower
 from rlflow.optimise.phases import Phases, sizes_of
+from rlflow.optimise.refusal import Refusal, Refused, of_candidate
 from rlflow.optimise.report import LatencyChange, Measured, PassesReport, Step, SubgraphReport
 from rlflow.optimise.specialise import Assumptions, Settled
 from rlflow.optimiser import Effort, OptimisationResult
 from rlflow.rules.library import Library
+from rlflow.rules.matching.rewriter import Rewriter
 from rlflow.runtime.inputs import symbolic_dimensions
 from rlflow.runtime.scratch import scratch_folder
 from rlflow.runtime.session import Setting
 from rlflow.trajectory.record import Trajectory
+from rlflow.trajectory.replay import of_its_rules, replay
+
+_LOGGER = logging.getLogger(__name__)
 
 NOTHING_FOUND = "no sequence of rewrites lowered its predicted cost"
 MEASURED_DEARER = "measured part by part, no rewritten model was cheaper"
 UNCHECKED = "the budget was over before the rewritten model was checked"
 INTERRUPTED = "interrupted before anything was found"
 UNPRICED = "the budget was over before all parts of the original were measured"
+REFUSED = "what a search made of the model after them was refused"
 NO_TIME = "the budget was over before its turn"
 
 _JUDGEMENTS = 4
@@ -60,7 +72,8 @@ class PipelineResult:
     `candidate` is the model itself where there is none, as `left_because` says; it was not even searched for if none
     could have been judged. `latency` is empty then, and where there was no time for it. `inside` reports on its
     subgraphs, the innermost first. `shapes` are those of inputs that could be assumed. `passes` were run before all
-    else, if that was asked for, and `before_passes` is the model without those that were taken.
+    else, if that was asked for, and `before_passes` is the model without those that were taken. `refusals` are about
+    candidates that were refused, of which this one may be the last, as `refusal` says.
     """
 
     candidate: ModelProto
@@ -76,6 +89,17 @@ class PipelineResult:
     shapes: Mapping[str, tuple[Dimension, ...]] = field(default_factory=dict)
     passes: PassesReport | None = None
     before_passes: Assumptions | None = None
+    refusal: Refusal | None = None
+    refusals: tuple[Refusal, ...] = ()
+
+    def ended_before(self, step: int, rewriter: Rewriter) -> PipelineResult:
+        """Return the result that ends at the cheapest graph before this one of its steps, counted from 1."""
+        settled, taken = self.settled, self.settled.trajectory.steps[: step - 1]
+        last = min(range(len(taken)), key=lambda place: taken[place].runtime_ms)
+        shorter = replace(settled.trajectory, steps=taken[: last + 1])
+        *_, graph = replay(settled.start, shorter, of_its_rules(shorter, rewriter))
+        result = replace(self.result, best=graph, best_ms=taken[last].runtime_ms, optimality=None)
+        return replace(self, settled=replace(settled, last=graph, trajectory=shorter), result=result)
 
     @property
     def pinned(self) -> Mapping[str, tuple[Dimension, ...]]:
@@ -95,6 +119,36 @@ class PipelineResult:
 
 
 @dataclass(frozen=True)
+class _Beginning:
+    """The model that a search begins from, as `assumptions` has it, and what was done before.
+
+    `as_given` is the model as it was. `source` is the model that steps start from, or the argument by which a command
+    takes its file.
+    """
+
+    as_given: Assumptions
+    assumptions: Assumptions
+    source: str | ModelProto
+    passes: PassesReport | None = None
+    inside: tuple[SubgraphReport, ...] = ()
+    refusals: tuple[Refusal, ...] = ()
+
+    @property
+    def is_changed(self) -> bool:
+        return self.assumptions is not self.as_given
+
+    def about(self) -> dict[str, Any]:
+        """The part of a result that is known before the search."""
+        moved = self.passes is not None and bool(self.passes.passes)
+        return {
+            "inside": self.inside,
+            "shapes": self.as_given.shapes,
+            "passes": self.passes,
+            "before_passes": self.as_given if moved else None,
+        }
+
+
+@dataclass(frozen=True)
 class Pipeline:
     """The phases of each model, and what may be assumed of it.
 
@@ -108,8 +162,7 @@ class Pipeline:
     def run(self, model: ModelProto, deadline: Deadline = NO_DEADLINE, argument: str = "") -> PipelineResult:
         """Optimise a valid model. Subgraphs and the graph around them share the time as they share the nodes.
 
-        `argument` is how a command names the model's file, if it has one. Raises `EquivalenceError` where a rule was
-        wrong, and as `from_onnx` does.
+        `argument` is how a command names the model's file, if it has one. Raises as `from_onnx` does.
         """
         return self._run(self._assumptions(model), deadline, argument)
 
@@ -124,22 +177,78 @@ class Pipeline:
     def _rewritten(
         self, as_given: Assumptions, original: Path, judgement: Judgement, deadline: Deadline, argument: str
     ) -> PipelineResult:
-        """Search for a candidate of a model that could be judged, and check and time it beside the file `original`."""
-        model = as_given.model
-        before_check = self.phases.before_check(judgement, deadline)
+        """Search for a candidate of a model that could be judged, and check and time it beside the file `original`.
+
+        As long as one is refused and there is time, the next one has its turn.
+        """
+        refusals: tuple[Refusal, ...] = ()
+        for begun in self._beginnings(as_given, original, judgement, deadline, argument):
+            made = self._best_from(begun, original, judgement, deadline)
+            refusals += made.refusals
+            if made.refusal is None or deadline.is_over:
+                break
+        return replace(made, refusals=refusals)
+
+    def _beginnings(
+        self, as_given: Assumptions, original: Path, judgement: Judgement, deadline: Deadline, argument: str
+    ) -> Iterator[_Beginning]:
+        """Yield what a search may begin from: the model after passes and with optimised subgraphs, without the passes,
+        and the model itself; each if it differs from those before.
+        """
+        model, before_check = as_given.model, self.phases.before_check(judgement, deadline)
+        plain = begun = _Beginning(as_given, as_given, argument or model)
         moved = self.phases.move(model, original, self._searched, judgement, before_check)
-        begun = model if moved is None else moved.model
-        changed, inside = self._with_subgraphs(begun, judgement, before_check)
-        assumptions = as_given if changed is model else self._assumptions(changed)
-        found = self._found(assumptions, judgement, before_check)
-        found = replace(found, candidate=model, inside=inside, shapes=as_given.shapes)
         if moved is not None:
-            found = replace(found, passes=moved.report, before_passes=None if begun is model else as_given)
-        if changed is model and not found.steps:
+            plain = replace(plain, passes=replace(moved.report, passes=(), domains=(), left_because=REFUSED))
+            begun = begun if moved.model is model else self._begun(begun, moved.model)
+            begun = replace(begun, passes=moved.report, refusals=moved.refusals)
+        with_subgraphs = self._with_subgraphs(begun, judgement, before_check)
+        yield with_subgraphs
+        if begun.is_changed and with_subgraphs.assumptions is not begun.assumptions:
+            yield self._with_subgraphs(plain, judgement, self.phases.before_check(judgement, deadline))
+        if with_subgraphs.is_changed:
+            yield plain
+
+    def _begun(self, before: _Beginning, model: ModelProto) -> _Beginning:
+        """The beginning from a model that was made of that before."""
+        return replace(before, assumptions=self._assumptions(model), source=model)
+
+    def _best_from(self, begun: _Beginning, original: Path, judgement: Judgement, deadline: Deadline) -> PipelineResult:
+        """Search, check and time; again without the rules of what is refused, or by the steps before the wrong one."""
+        made, refusals = self._candidate(begun, original, judgement, deadline), begun.refusals
+        pipeline = self
+        while (refusal := made.refusal) is not None:
+            refusals += (refusal,)
+            _LOGGER.warning(refusal.summary)
+            if deadline.is_over:
+                break
+            searching = pipeline.phases.without(refusal.rules)
+            if searching is not None and not searching.before_check(judgement, deadline).is_over:
+                pipeline = replace(pipeline, phases=searching)
+                made = pipeline._candidate(begun, original, judgement, deadline)
+            elif refusal.step > 1:
+                shorter = made.ended_before(refusal.step, pipeline.phases.method.rewriter)
+                made = pipeline._through_the_gate(shorter, begun, original, judgement, deadline)
+            else:
+                break
+        reason = made.left_because
+        if refusal is not None:
+            reason = f"the rewritten model {refusal.reason}"
+        elif reason and refusals:
+            reason = f"a rewritten model was refused, and without what made it, {reason}"
+        return replace(made, refusals=refusals, left_because=reason)
+
+    def _candidate(self, begun: _Beginning, original: Path, judgement: Judgement, deadline: Deadline) -> PipelineResult:
+        """Search, measure, check and time once."""
+        about = begun.about() | {"candidate": begun.as_given.model}
+        try:
+            found = self._found(begun.assumptions, judgement, self.phases.before_check(judgement, deadline))
+        except Refused as refused:
+            return replace(self._unsearched(begun.assumptions, judgement), **about, refusal=refused.refusal)
+        found = replace(found, **about)
+        if not begun.is_changed and not found.steps:
             return replace(found, left_because=_nothing_because(found, deadline))
-        found = replace(found, left_because="")
-        source = (argument or model) if changed is model else changed
-        return self._through_the_gate(found, original, judgement, deadline, source)
+        return self._through_the_gate(replace(found, left_because=""), begun, original, judgement, deadline)
 
     def _assumptions(self, model: ModelProto) -> Assumptions:
         return Assumptions(model, self.dimensions, self.library.rules)
@@ -167,17 +276,17 @@ class Pipeline:
         if result is None:
             return self._unsearched(assumptions, judgement)
         result, measured = self.phases.measure(graph, result, judgement, deadline)
-        settled = assumptions.settled(result, self.phases.method.rewriter)
+        with of_candidate("the search"):
+            settled = assumptions.settled(result, self.phases.method.rewriter)
         return PipelineResult(assumptions.model, assumptions, result, settled, judgement.report, measured=measured)
 
-    def _with_subgraphs(
-        self, model: ModelProto, judgement: Judgement, deadline: Deadline
-    ) -> tuple[ModelProto, tuple[SubgraphReport, ...]]:
-        """Return the model with its optimised subgraphs, or the model itself where none was changed.
+    def _with_subgraphs(self, begun: _Beginning, judgement: Judgement, deadline: Deadline) -> _Beginning:
+        """Return the beginning with optimised subgraphs.
 
         To judge a small one takes hardly less than to judge all: a share in which nothing could be done is enlarged, at
         the cost of those that come later.
         """
+        model = begun.assumptions.model
         replaced, reports, least_s = {}, list[SubgraphReport](), _JUDGEMENTS * judgement.wall_s
         for subgraph, share in _shared(model):
             optimised, inside = self._of_subgraph(subgraph, deadline.part(share, least_s))
@@ -188,7 +297,8 @@ class Pipeline:
         changed = with_subgraphs(model, replaced)
         if any(report.pinned_for for report in reports):
             pin_dimensions(changed.graph, self.dimensions)
-        return changed, tuple(reports)
+        begun = replace(begun, inside=tuple(reports))
+        return begun if changed is model else self._begun(begun, changed)
 
     def _of_subgraph(self, subgraph: Subgraph, deadline: Deadline) -> tuple[ModelProto, list[SubgraphReport]]:
         """Return the subgraph's own model if it cannot be judged alone, nothing was found, or it became slower."""
@@ -201,12 +311,11 @@ class Pipeline:
             if not inside._may_find(assumptions):
                 return subgraph.model, [replace(about, left_because=NOTHING_FOUND)]
             made = inside._run(assumptions, deadline, argument="")
-        except EquivalenceError as error:
-            raise EquivalenceError(f"in {about.place}, {error}") from None
         except RLFlowError as error:
             return subgraph.model, [replace(about, left_because=str(error))]
 
-        about = replace(about, optimisation_s=made.result.wall_time_s, effort=made.result.effort)
+        refusals = tuple(replace(refusal, place=about.place) for refusal in made.refusals)
+        about = replace(about, optimisation_s=made.result.wall_time_s, effort=made.result.effort, refusals=refusals)
         if because := made.left_because or self._refused(made):
             return subgraph.model, [replace(about, left_because=because)]
         done = replace(
@@ -236,19 +345,23 @@ class Pipeline:
         return any(matches.counts) or any(True for _ in subgraphs(assumptions.model))
 
     def _through_the_gate(
-        self, found: PipelineResult, original: Path, judgement: Judgement, deadline: Deadline, source: str | ModelProto
+        self, found: PipelineResult, begun: _Beginning, original: Path, judgement: Judgement, deadline: Deadline
     ) -> PipelineResult:
-        """Export what was found, compare it with the original, and time it. Its steps start from `source`."""
-        candidate = to_onnx(found.settled.last)
-        check_model(candidate)
-        exported = write_mapped(candidate, original.with_name("candidate.onnx"), like=original)
-        steps = (found.settled.start, found.settled.trajectory, self.phases.method.rewriter)
-        derivation = Derivation(original, exported, *steps, source, dimensions=self.phases.gate.dimensions)
-        equivalence = self.phases.check(derivation, judgement, deadline)
-        if equivalence is None:
-            return replace(found, left_because=UNCHECKED)
-        latency = self.phases.time(original, exported, judgement, deadline)
-        return replace(found, candidate=candidate, equivalence=equivalence, latency=latency)
+        """Export what was found, compare it with the original, and time it."""
+        try:
+            with of_candidate("the export"):
+                candidate = to_onnx(found.settled.last)
+                check_model(candidate)
+                exported = write_mapped(candidate, original.with_name("candidate.onnx"), like=original)
+            steps = (found.settled.start, found.settled.trajectory, self.phases.method.rewriter)
+            derivation = Derivation(original, exported, *steps, begun.source, dimensions=self.phases.gate.dimensions)
+            equivalence = self.phases.check(derivation, judgement, deadline)
+            if equivalence is None:
+                return replace(found, left_because=UNCHECKED)
+            latency = self.phases.time(original, exported, judgement, deadline)
+        except Refused as refused:
+            return replace(found, refusal=refused.refusal)
+        return replace(found, candidate=candidate, equivalence=equivalence, latency=latency, refusal=None)
 
 
 def _shared(model: ModelProto) -> Iterator[tuple[Subgraph, float]]:

@@ -11,8 +11,9 @@ from importlib.metadata import version
 from typing import Any, Literal
 
 from rlflow import schemas
-from rlflow.equivalence.compare import EquivalenceReport
+from rlflow.equivalence.report import EquivalenceReport
 from rlflow.ir.tensor_type import Dimension
+from rlflow.optimise.refusal import Refusal
 from rlflow.optimiser import Effort
 from rlflow.runtime.session import Setting
 from rlflow.runtime.timing.sequential import Verdict
@@ -78,6 +79,7 @@ class SubgraphReport:
     optimisation_s: float = 0.0
     effort: Effort = field(default_factory=Effort)
     pinned_for: tuple[str, ...] = ()
+    refusals: tuple[Refusal, ...] = ()
 
     @property
     def place(self) -> str:
@@ -85,7 +87,11 @@ class SubgraphReport:
 
     def to_json(self) -> dict[str, Any]:
         own = {name: value for name, value in vars(self).items() if name != "effort"}
-        lists = {"steps": [vars(step) for step in self.steps], "pinned_for": list(self.pinned_for)}
+        lists = {
+            "steps": [vars(step) for step in self.steps],
+            "pinned_for": list(self.pinned_for),
+            "refusals": [refusal.to_json() for refusal in self.refusals],
+        }
         return own | lists | self.effort.to_json()
 
 
@@ -133,7 +139,8 @@ class OptimisationReport:
 
     Nodes, costs, ratios, steps and time are those of the main graph, around its `subgraphs` as they became. `passes`
     were run before, if that was asked for; the figures "before" are those before them, and the steps come after them.
-    `rule_names` holds the name of each rule that the report mentions by its id.
+    `rule_names` holds the name of each rule that the report mentions by its id. `refusals` are about other candidates,
+    which computed something else or could not be run.
     """
 
     input: str
@@ -167,6 +174,7 @@ class OptimisationReport:
     measured: Measured | None = None
     draws_asked: int = 0
     passes: PassesReport | None = None
+    refusals: tuple[Refusal, ...] = ()
 
     @property
     def improvement_percent(self) -> float:
@@ -188,6 +196,7 @@ class OptimisationReport:
         document |= {"pinned_for": list(self.pinned_for), "raised_for": list(self.raised_for)}
         document["rule_names"] = dict(self.rule_names)
         document["subgraphs"] = [subgraph.to_json() for subgraph in self.subgraphs]
+        document["refusals"] = [refusal.to_json() for refusal in self.refusals]
         schemas.validate("optimise", document)
         return document
 
@@ -196,12 +205,24 @@ class OptimisationReport:
         result = f"Wrote {self.output}" if self.output else "The result"
         lines = [
             f"{result}: the {self.written} model ({self.reason}).",
+            *self._warnings(),
             *(self._conditions() if self.written == "optimised" else ()),
             *(_latency_words(setting, self.latency[setting]) for setting in _SETTING_WORDS if setting in self.latency),
             *self._findings(),
             *_subgraphs_words(self.subgraphs, self.rule_names),
         ]
         return "\n".join(lines)
+
+    def _warnings(self) -> Iterator[str]:
+        """Sentences on what nobody may overlook: candidates that were wrong, and an original that is."""
+        inside = (refusal for subgraph in self.subgraphs for refusal in subgraph.refusals)
+        for refusal in (*self.refusals, *inside):
+            yield refusal.summary
+        if self.equivalence.differs_by_setting:
+            yield (
+                f"Mind that {self.equivalence.own_difference} (tolerance {self.equivalence.tolerance:.1e}): a fusion "
+                "of ONNX Runtime is wrong or lossy here. Nothing is delivered that is farther off."
+            )
 
     def _findings(self) -> Iterator[str]:
         """The search's findings and how they were checked; of a model that was not rewritten, the search alone."""
@@ -265,16 +286,8 @@ def _latency_json(change: LatencyChange) -> dict[str, Any]:
 
 
 def _equivalence_json(report: EquivalenceReport) -> dict[str, Any]:
-    kept = (
-        "equivalent",
-        "max_absolute_error",
-        "max_relative_error",
-        "tolerance",
-        "draws",
-        "non_vacuous_draws",
-        "reason",
-    )
-    return {name: getattr(report, name) for name in kept}
+    kept = ("equivalent", "tolerance", "draws", "non_vacuous_draws", "reason")
+    return {name: getattr(report, name) for name in kept} | report.errors_json()
 
 
 def _latency_words(setting: Setting, change: LatencyChange) -> str:

@@ -12,7 +12,8 @@ from pathlib import Path
 import numpy as np
 from onnx import ModelProto
 
-from rlflow.equivalence.compare import Inputs, compare
+from rlflow.equivalence.compare import compare
+from rlflow.equivalence.reference import Inputs
 from rlflow.errors import RLFlowError
 from rlflow.ir.graph import Graph
 from rlflow.ir.node import Ref
@@ -65,6 +66,11 @@ def smallest_pair(wrong: WrongStep, witness: Sequence[Inputs]) -> Pair:
             return pair
     except RLFlowError as error:  # a value of unknown type, or a node that does not run by itself
         _LOGGER.debug("the matched nodes cannot be run by themselves: %s", error)
+    return whole_pair(wrong, witness)
+
+
+def whole_pair(wrong: WrongStep, witness: Sequence[Inputs]) -> Pair:
+    """Return the whole models before and after the step."""
     before, after = to_onnx(wrong.before), to_onnx(wrong.after)
     return Pair(before, after, witness[0], "the whole model before the step", "the whole model after it")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -9,12 +10,20 @@ from pathlib import Path
 
 from rlflow.errors import RLFlowError
 
+_PREFIX = "rlflow-"
+
+
+def without_scratch(message: str) -> str:
+    """Return a message in which files in scratch folders, which mean nothing to a user, are called the model."""
+    ours = re.escape(str(Path(tempfile.gettempdir()) / _PREFIX))
+    return re.sub(rf"{ours}[^\s\"':;,]*", "the model", message)
+
 
 @contextmanager
 def scratch_folder() -> Iterator[Path]:
     """Make a folder that is gone afterwards; raise `RLFlowError` if it cannot be made or the files in it do not fit."""
     try:
-        with tempfile.TemporaryDirectory(prefix="rlflow-", ignore_cleanup_errors=True) as folder:
+        with tempfile.TemporaryDirectory(prefix=_PREFIX, ignore_cleanup_errors=True) as folder:
             yield Path(folder)
     except OSError as error:
         reason = error.strerror or error

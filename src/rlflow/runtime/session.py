@@ -11,7 +11,7 @@ file, which the runtime maps into memory, so that its name may be gone as soon a
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Literal, get_args
@@ -24,10 +24,12 @@ from onnx import ModelProto, TensorProto
 
 from rlflow.errors import InputError, RLFlowError
 from rlflow.onnx_io.external_data import MESSAGE_LIMIT_BYTES, inside_bytes, outside_bytes, within_reach
-from rlflow.runtime.scratch import scratch_folder
+from rlflow.runtime.scratch import scratch_folder, without_scratch
 
 Setting = Literal["as_written", "deployed"]
 SETTINGS: tuple[Setting, ...] = get_args(Setting)
+SAID: Mapping[Setting, str] = {"as_written": "as written", "deployed": "as deployed"}
+"""The settings in a sentence."""
 Session = ort.InferenceSession
 
 _LEVELS = {
@@ -46,20 +48,22 @@ def open_session(
     *,
     inline_limit_bytes: int = MESSAGE_LIMIT_BYTES,
     entries: Mapping[str, str] = MappingProxyType({}),
+    switched_off: Collection[str] = (),
 ) -> ort.InferenceSession:
     """Open `model` on the CPU provider.
 
     `setting` is "as_written" (graph optimisation off) or "deployed" (ORT_ENABLE_ALL), docs/decisions.md, 12.
     `threads` is the number of threads inside an operator; operators run one after another. Weights in files are mapped
     by the runtime, as are those inside the model where they exceed `inline_limit_bytes`, from a temporary file.
-    `entries` are further entries of the session's configuration, in the runtime's own names. `model` is never changed.
+    `entries` are further entries of the session's configuration, and `switched_off` graph optimisers that do not run,
+    both in the runtime's own names. `model` is never changed.
 
     Raises `InputError` for an unknown setting or thread number, `RLFlowError` when the runtime refuses the model.
     """
     options = _options(setting, threads)
     for name, value in entries.items():
         options.add_session_config_entry(name, value)
-    return _open(model, options, inline_limit_bytes)
+    return _open(model, options, inline_limit_bytes, switched_off)
 
 
 def fused_model(model: ModelProto | Path, setting: Setting = "deployed") -> ModelProto:
@@ -118,25 +122,32 @@ def _options(setting: Setting, threads: int) -> ort.SessionOptions:
     return options
 
 
-def _open(model: ModelProto | Path, options: ort.SessionOptions, inline_limit_bytes: int) -> ort.InferenceSession:
+def _open(
+    model: ModelProto | Path, options: ort.SessionOptions, inline_limit_bytes: int, switched_off: Collection[str] = ()
+) -> ort.InferenceSession:
     if isinstance(model, Path):
         if not model.is_file():
             raise InputError(f"no model file at {model}")
-        return _load(str(model), options, where=str(model))
+        return _load(str(model), options, str(model), switched_off)
     where = f"graph {model.graph.name!r}"
     if inside_bytes(model) <= inline_limit_bytes and not outside_bytes(model):
-        return _load(_serialise(model, where), options, where)
+        return _load(_serialise(model, where), options, where, switched_off)
     # The runtime maps the weights file into memory, so the name may go once the session stands.
     with scratch_folder() as folder:
         options.add_session_config_entry("session.model_external_initializers_file_folder_path", folder.anchor)
-        return _load(_serialise(within_reach(model, folder / "weights"), where), options, where)
+        return _load(_serialise(within_reach(model, folder / "weights"), where), options, where, switched_off)
 
 
-def _load(source: str | bytes, options: ort.SessionOptions, where: str) -> ort.InferenceSession:
+def _load(
+    source: str | bytes, options: ort.SessionOptions, where: str, switched_off: Collection[str]
+) -> ort.InferenceSession:
     try:
-        return ort.InferenceSession(source, options, providers=["CPUExecutionProvider"])
+        return ort.InferenceSession(
+            source, options, providers=["CPUExecutionProvider"], disabled_optimizers=list(switched_off)
+        )
     except Exception as error:
-        raise RLFlowError(f"ONNX Runtime {ort.__version__} could not load {where}: {_first_line(error)}") from error
+        message = f"ONNX Runtime {ort.__version__} could not load {where}: {_first_line(error)}"
+        raise RLFlowError(without_scratch(message)) from error
 
 
 def _serialise(model: ModelProto, where: str) -> bytes:

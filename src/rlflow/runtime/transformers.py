@@ -108,6 +108,8 @@ _EXTENDED = (
 )
 TRANSFORMERS = (*_BASIC_RULES, *_BASIC, *_EXTENDED)
 """All that the levels "basic" and "extended" run on a CPU, by ONNX Runtime's names."""
+OPTIMISERS = (*TRANSFORMERS, "NchwcTransformer", "NhwcTransformer")
+"""All that run on a CPU before a model runs as deployed: the layouts of convolutions come last."""
 
 _FATAL_SEVERITY = 4  # errors are raised, and need not be printed as well
 _DEFAULT_SEVERITY = 2

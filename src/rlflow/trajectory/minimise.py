@@ -1,7 +1,6 @@
 """Shorten a trajectory that ends in a wrong graph to the steps that matter.
 
-Delta debugging (Zeller and Hildebrandt 2002, algorithm ddmin): if half of the steps alone end in a wrong graph, go on
-with that half; if not, leave out ever smaller parts, as long as the end stays wrong.
+By delta debugging (`rlflow.delta_debugging`).
 
 A step is recorded as a rule and the number of one of its matches. Without the steps before it that match has another
 number, or does not exist. So each step is remembered by the values that it replaced (`_Place`), and values are
@@ -14,10 +13,11 @@ steps the end is right or the others cannot be taken.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 
+from rlflow.delta_debugging import smallest_failing
 from rlflow.errors import ReplayError
 from rlflow.ir.graph import Graph
 from rlflow.ir.node import Ref
@@ -66,29 +66,10 @@ def minimise(graph: Graph, trajectory: Trajectory, rewriter: Rewriter, is_wrong:
     if not fails(every):
         raise ReplayError("the trajectory ends in a graph that is not wrong: there is nothing to minimise")
 
-    kept = () if fails(()) else _ddmin(every, fails)
+    kept = () if fails(()) else smallest_failing(every, fails)
     shortest = again(kept)
     assert shortest is not None
     return replace(trajectory, start_runtime_ms=0.0, cost_model=_NOT_PRICED, steps=shortest.steps)
-
-
-def _ddmin(items: tuple[int, ...], fails: Callable[[tuple[int, ...]], bool]) -> tuple[int, ...]:
-    """A part of `items` that fails, as all of them do, and does not fail without any one of its own."""
-    pieces = 2
-    while len(items) > 1:
-        cuts = [len(items) * i // pieces for i in range(pieces + 1)]
-        parts = [items[cuts[i] : cuts[i + 1]] for i in range(pieces)]
-        rests = [items[: cuts[i]] + items[cuts[i + 1] :] for i in range(pieces)]
-
-        if part := next(filter(fails, parts), None):
-            items, pieces = part, 2
-        elif rest := next(filter(fails, rests), None):
-            items, pieces = rest, max(pieces - 1, 2)
-        elif pieces < len(items):
-            pieces = min(2 * pieces, len(items))
-        else:
-            break
-    return items
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ import pytest
 
 from rlflow import schemas, zoo
 from rlflow.cost.base import CostContext
-from rlflow.equivalence.compare import run_original
+from rlflow.equivalence.reference import run_original
 from rlflow.equivalence.tolerance import tolerance_of
 from rlflow.errors import EquivalenceError
 from rlflow.evaluation.paper.frameworks import FrameworksCell, check, in_pytorch

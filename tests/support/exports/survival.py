@@ -13,7 +13,9 @@ from onnx import TensorProto
 
 from rlflow import schemas
 from rlflow.cost.pricing import PricingConfig
-from rlflow.equivalence.compare import EquivalenceReport, compare, drawn_inputs
+from rlflow.equivalence.compare import compare
+from rlflow.equivalence.reference import drawn_inputs
+from rlflow.equivalence.report import EquivalenceReport
 from rlflow.equivalence.tolerance import draws_at_random
 from rlflow.errors import ModelFormatError, RLFlowError
 from rlflow.ir import Graph

@@ -17,8 +17,8 @@ from typing import Any
 
 import numpy as np
 
-from rlflow.equivalence.compare import Inputs, Reference, run_original
 from rlflow.equivalence.difference import differences
+from rlflow.equivalence.reference import Inputs, Reference, reference_of
 from rlflow.equivalence.tolerance import tolerance_of
 from rlflow.errors import EquivalenceError
 from rlflow.evaluation.comparison import ORIGINAL
@@ -26,7 +26,7 @@ from rlflow.evaluation.paper.rows import Row, Subject
 from rlflow.evaluation.reward_study import TimingConfig
 from rlflow.nn.translated import TorchModel, threads, translated
 from rlflow.runtime.inputs import required_inputs
-from rlflow.runtime.session import SETTINGS, open_session, structure_of
+from rlflow.runtime.session import SETTINGS, structure_of
 from rlflow.runtime.timing.latency import Opener, alternating, session_opener, times_of
 from rlflow.runtime.timing.statistics import ratio
 
@@ -45,7 +45,7 @@ class FrameworksCell:
     def run(self) -> dict[str, Row]:
         """Raises EquivalenceError if PyTorch computes something else than ONNX Runtime."""
         model, timing = self.subject.model, self.timing
-        reference = run_original(model, open_session(model, "as_written"), draws=self.draws, seed=self.seed)
+        reference = reference_of(model, ("as_written",), draws=self.draws, seed=self.seed)
         inputs = reference.inputs[0]
         openers: dict[str, Opener] = {PYTORCH: lambda: _opened(in_pytorch(model), inputs)}
         for setting in SETTINGS:
@@ -68,7 +68,7 @@ def in_pytorch(model: Path) -> TorchModel:
 
 def check(model: TorchModel, reference: Reference, tolerance: float) -> None:
     """Raise EquivalenceError where the outputs are not those of the reference, within a relative tolerance."""
-    for inputs, expected in zip(reference.inputs, reference.outputs, strict=True):
+    for inputs, expected in zip(reference.inputs, reference.expected, strict=True):
         for difference in differences(expected, model(inputs), tolerance):
             if difference.problem:
                 raise EquivalenceError(f"PyTorch and ONNX Runtime disagree: {difference.problem}")
