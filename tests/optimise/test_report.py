@@ -1,10 +1,12 @@
 import dataclasses
+from pathlib import Path
 
 import pytest
 
 from rlflow import schemas
 from rlflow.equivalence.report import EquivalenceReport
 from rlflow.errors import RLFlowError
+from rlflow.optimise.refusal import Refusal
 from rlflow.optimise.report import LatencyChange, OptimisationReport, Step, SubgraphReport
 from rlflow.optimiser import Effort
 from rlflow.runtime.timing.sequential import Verdict
@@ -165,6 +167,7 @@ def test_the_summary_says_what_was_done_in_bodies():
         "pricing_s": 0.0,
         "measuring_s": 0.0,
         "pinned_for": [],
+        "refusals": [],
     }
     assert [body["left_because"] for body in others] == ["nothing was found"] * 2
     assert "subgraphs" not in REPORT.summary()
@@ -178,3 +181,30 @@ def test_nothing_is_called_checked_that_was_not() -> None:
         "Wrote faster.onnx: the original model (it could not be tried).\n"
         "Method rlflow: no substitution in 12.3 s, 250 rewrites carried out, 700 priced."
     )
+
+
+def test_nobody_overlooks_a_candidate_that_was_wrong_or_an_original_that_is():
+    """Right behind what was written, whichever that is; a candidate inside of a body as well."""
+    wrong = Refusal("the check", "is not equivalent: y differs", True, ("r1",), 3, ("GeluFusionL1",), Path("r"))
+    inside = dataclasses.replace(wrong, differs=False, reason="could not be run: no memory", place="the body of loop")
+    about = SubgraphReport("loop", "body", "nothing was found", refusals=(inside,))
+    own = dataclasses.replace(REPORT.equivalence, own_error=0.02)
+    report = dataclasses.replace(REPORT, refusals=(wrong,), subgraphs=(about,), equivalence=own)
+    _, first, second, third, *_ = report.summary().splitlines()
+    assert first == "A rewritten model computes something else and was refused: it is not equivalent: y differs."
+    assert second == "In the body of loop, a rewritten model was refused: it could not be run: no memory."
+    assert third.startswith("Mind that the original itself differs by 2.0e-02 between as written and as deployed")
+    document = report.to_json()
+    assert document["equivalence"]["own_error"] == 0.02
+    (told,) = document["refusals"]
+    assert told == {
+        "phase": "the check",
+        "place": "",
+        "reason": "is not equivalent: y differs",
+        "differs": True,
+        "rules": ["r1"],
+        "step": 3,
+        "fusions": ["GeluFusionL1"],
+        "reproducer": "r",
+    }
+    assert document["subgraphs"][0]["refusals"][0]["place"] == "the body of loop"

@@ -12,11 +12,12 @@ from onnx import ModelProto
 
 from rlflow import schemas
 from rlflow.cli.arguments import parse_shape
-from rlflow.errors import GraphError, InputError
+from rlflow.errors import EquivalenceError, GraphError, InputError
 from rlflow.ir.graph import Graph
 from rlflow.onnx_io import check_model, save_model, to_onnx
 from rlflow.optimise.diagnose import Derivation
 from rlflow.optimise.gate import GateConfig, check, judgeable
+from rlflow.optimise.refusal import Refused
 from rlflow.optimise.source import Source
 from rlflow.optimise.specialise import Assumptions
 from rlflow.rules import library as rule_library
@@ -95,7 +96,10 @@ def _compare(derivation: Derivation, output: Path) -> None:
     if judgement.unjudgeable:
         _LOGGER.warning("the written model was not compared with the original: %s", judgement.unjudgeable)
         return
-    check(derivation, config, Path(f"{output}.reproducer"), reference=judgement.reference)
+    try:
+        check(derivation, config, Path(f"{output}.reproducer"), reference=judgement.reference)
+    except Refused as refused:
+        raise EquivalenceError(f"{refused}; no model was written") from None
 
 
 def _document(trajectory: Path, model: Path, chosen: Trajectory) -> dict[str, Any]:
