@@ -167,6 +167,76 @@ def test_a_candidate_that_does_not_load_as_deployed(setting: Setting) -> None:
     assert made.candidate is model
 
 
+HIDING = {
+    "rows": (SHIPPED.get("join-of-2-parts"), "h, i = Split <axis = 0> ({of}, half) r = Concat <axis = 0> (h, i)"),
+    "columns": (SHIPPED.get("join-of-2-parts"), "h, i = Split <axis = 1> ({of}, half) r = Concat <axis = 1> (h, i)"),
+    "signs": (RIGHT, "h = Neg({of}) r = Neg(h)"),
+}
+"""Rules, and nodes which change nothing, hide a pattern from ONNX Runtime and are taken away by the rule."""
+NORM = (
+    "q = Pow(d, two) {hidden} v = ReduceMean <axes = [-1], keepdims = 0> (r) e = Add(v, small) s = Sqrt(e) "
+    "n = Div(d, s) y = Mul(n, g)"
+)
+HIDDEN = {
+    "centred": "m = ReduceMean <axes = [-1], keepdims = 0> (x) d = Sub(x, m) " + NORM,
+    "plain": "d = Identity(x) " + NORM,
+    "quantised": "w = DequantizeLinear <axis = 0, block_size = 16> (whole, scales) {hidden} y = MatMul(x, r)",
+}
+"""What scales columns by norms of rows, which ONNX Runtime takes for a norm, and a product that it makes of 8 bits."""
+
+
+def hidden(name: str, hiding: str) -> ModelProto:
+    nodes = HIDDEN[name].format(hidden=hiding.format(of="w" if name == "quantised" else "q"))
+    made = onnx.parser.parse_model(
+        f'<ir_version: 10, opset_import: ["" : 17]> hidden (float[64, 64] x) => (float[64, 64] y) {{{nodes}}}'
+    )
+    rng = np.random.default_rng(0)
+    scales = np.abs(rng.standard_normal((4, 64), np.float32))
+    weights = {"two": np.float32(2), "small": np.float32(1e-5), "g": rng.standard_normal(64, np.float32)}
+    weights |= {"half": np.array([32, 32]), "scales": scales}
+    named = {value for node in made.graph.node for value in node.input}
+    made.graph.initializer.extend(numpy_helper.from_array(weights[name], name) for name in weights if name in named)
+    if "whole" in named:
+        made.opset_import[0].version = 21
+        whole = helper.make_tensor("whole", TensorProto.INT4, [64, 64], rng.integers(-8, 8, 64 * 64).tolist())
+        made.graph.initializer.append(whole)
+    onnx.checker.check_model(made, full_check=True)
+    return made
+
+
+@pytest.mark.parametrize("setting", SETTINGS)
+@pytest.mark.parametrize("by", HIDING)
+@pytest.mark.parametrize("name", HIDDEN)
+def test_what_lets_a_wrong_or_lossy_fusion_in_is_refused(name: str, by: str, setting: Setting) -> None:
+    """The rule is right, and so is what it makes, as written; the fusion is named beside it."""
+    rule, hiding = HIDING[by]
+    model = hidden(name, hiding)
+    assert not compare(model, model).differs_by_setting
+    made = pipeline(rule, setting=setting).run(model)
+    (refusal,) = made.refusals
+    assert refusal.differs
+    assert refusal.reason.endswith(f"through ONNX Runtime's {' and '.join(refusal.fusions)}")
+    assert "as deployed" in refusal.reason
+    expected = "QDQSelectorActionTransformer" if name == "quantised" else "SimplifiedLayerNormFusion"
+    assert expected in refusal.fusions
+    assert made.candidate is model
+
+
+def test_an_original_whose_fusion_is_lossy_is_told_and_still_optimised() -> None:
+    """Nothing that is delivered is farther off; the error as deployed is that of the original."""
+    model = onnx.parser.parse_model(
+        '<ir_version: 10, opset_import: ["" : 21]> lossy (float[64, 64] x) => (float[64, 64] y) '
+        "{ a = Neg(x) b = Neg(a) w = DequantizeLinear <axis = 0, block_size = 16> (whole, scales) y = MatMul(b, w) }"
+    )
+    model.graph.initializer.extend(hidden("quantised", HIDING["signs"][1]).graph.initializer)
+    made = pipeline(RIGHT, setting="deployed").run(model)
+    assert operators(made.candidate) == ["DequantizeLinear", "MatMul"]
+    report = made.equivalence
+    assert report.differs_by_setting
+    assert report.by_setting["as_written"].max_relative_error <= report.tolerance
+    assert report.tolerance < report.by_setting["deployed"].max_relative_error <= report.own_error
+
+
 class Failing:
     """A method whose search ends in an error."""
 

@@ -46,7 +46,8 @@ def to_blame(
     tolerance: float,
     is_right: IsRight = is_right_without,
 ) -> tuple[str, ...]:
-    """Return the fewest optimisers found without which a model is right as deployed; none if switching off helps not.
+    """Return the fewest optimisers found without which a model is right as deployed; none if it is so with all of them,
+    or wrong without any.
 
     `is_right` is asked about each choice; one that runs the model in another process lives on where that dies.
     """
@@ -54,4 +55,4 @@ def to_blame(
     def helps(switched_off: Sequence[str]) -> bool:
         return is_right(model, switched_off, inputs, expected, tolerance)
 
-    return smallest_failing(OPTIMISERS, helps) if helps(OPTIMISERS) else ()
+    return smallest_failing(OPTIMISERS, helps) if not helps(()) and helps(OPTIMISERS) else ()
