@@ -29,7 +29,7 @@ from rlflow.cost.border_reorders import ReorderConfig
 from rlflow.cost.exact_sum import Exact
 from rlflow.cost.fragment import Fragment, describe
 from rlflow.cost.price_list import PriceList
-from rlflow.cost.pricing import VIEW, Missing, OnProgress, PricingConfig, add_prices
+from rlflow.cost.pricing import VIEW, Missing, OnProgress, PricingConfig, Timer, add_prices
 from rlflow.cost.region_cost import RegionCost
 from rlflow.cost.regions import VIEWS, Region
 from rlflow.errors import PriceError
@@ -37,6 +37,7 @@ from rlflow.ir.graph import Graph
 from rlflow.runtime.blocks import block_channels
 from rlflow.runtime.hardware import fingerprint
 from rlflow.runtime.session import Setting
+from rlflow.runtime.timing.batches import time_batch
 
 _LOGGER = logging.getLogger(__name__)
 
@@ -62,6 +63,7 @@ class MeasuredCost(RegionCost):
     """Prices from a list; what is missing is measured and appended, or refused if `pricing` is None.
 
     `dimensions` are the sizes of symbolic dimensions at which a model is priced; they are part of a price's name.
+    `timer` times a batch of fragments.
     """
 
     def __init__(
@@ -71,11 +73,13 @@ class MeasuredCost(RegionCost):
         pricing: PricingConfig | None,
         dimensions: Mapping[str, int] | None = None,
         reorders: ReorderConfig | None = None,
+        timer: Timer = time_batch,
     ) -> None:
         super().__init__(setting, dimensions, reorders)
         self._sizes = "".join(f"@{name}={size}" for name, size in sorted(self.dimensions.items()))
         self.price_list = price_list
         self.pricing = pricing
+        self.timer = timer
         self.measuring = Measuring()
 
     @property
@@ -113,7 +117,14 @@ class MeasuredCost(RegionCost):
         known, started = len(self.price_list.prices), time.perf_counter()
         try:
             return add_prices(
-                self.price_list, missing, self.setting, self.pricing, self.dimensions, deadline, on_progress
+                self.price_list,
+                missing,
+                self.setting,
+                self.pricing,
+                self.dimensions,
+                deadline,
+                on_progress,
+                self.timer,
             )
         finally:
             prices, seconds = len(self.price_list.prices) - known, time.perf_counter() - started
@@ -170,8 +181,8 @@ def _fragment(graph: Graph, region: Region) -> Fragment:
     return VIEW if all(graph.nodes[i].op in VIEWS for i in region) else describe(graph, region)
 
 
-def measured(context: CostContext) -> MeasuredCost:
-    """Make the cost model "measured"; its settings are those of `PricingConfig`.
+def measured(context: CostContext, timer: Timer = time_batch) -> MeasuredCost:
+    """Make the cost model "measured"; its settings are those of `PricingConfig`, and `timer` times its fragments.
 
     With published prices of another machine, graphs are priced as there, and nothing is measured. `PriceError` if there
     is no price list in a file named, or if the one in `context.prices` belongs to another machine.
@@ -183,12 +194,13 @@ def measured(context: CostContext) -> MeasuredCost:
         _LOGGER.warning(
             "%s has prices of another machine: %s. None is measured here", context.published, published.machine
         )
-        return _of(published, None, context)
+        return _of(published, None, context, timer)
     if context.prices is not None:
-        return _of(price_list.load(context.prices, here), pricing, context)
-    return _of(published or empty_price_list(pricing.threads), pricing, context)
+        return _of(price_list.load(context.prices, here), pricing, context, timer)
+    return _of(published or empty_price_list(pricing.threads), pricing, context, timer)
 
 
-def _of(prices: PriceList, pricing: PricingConfig | None, context: CostContext) -> MeasuredCost:
+def _of(prices: PriceList, pricing: PricingConfig | None, context: CostContext, timer: Timer) -> MeasuredCost:
     """Price for the machine of a list."""
-    return MeasuredCost(context.setting, prices, pricing, context.dimensions, ReorderConfig(block=prices.block))
+    reorders = ReorderConfig(block=prices.block)
+    return MeasuredCost(context.setting, prices, pricing, context.dimensions, reorders, timer)

@@ -16,7 +16,7 @@ import math
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 from rlflow.cost.analytic import AnalyticConfig
 from rlflow.cost.fragment import Fragment, extract
@@ -38,6 +38,19 @@ VIEW = Fragment("view", "a view: Reshape, Squeeze, Unsqueeze, Flatten or Identit
 
 OnProgress = Callable[[float, str], None]
 """Called after each batch, and when a wait begins, with the fraction done (0 to 1) and a line of text."""
+
+
+class Timer(Protocol):
+    """Times a batch of models, as `time_batch` does."""
+
+    def __call__(
+        self,
+        models: Sequence[Any],
+        *,
+        setting: Setting,
+        config: BatchConfig,
+        dimensions: Mapping[str, int] | None,
+    ) -> list[FragmentTiming | RLFlowError]: ...
 
 
 @dataclass(frozen=True)
@@ -68,15 +81,19 @@ def add_prices(
     dimensions: Mapping[str, int] | None = None,
     deadline: float | None = None,
     on_progress: OnProgress | None = None,
+    timer: Timer = time_batch,
 ) -> int:
-    """Measure what is missing until `deadline`, a moment of `time.perf_counter`; return how many are still missing."""
+    """Measure what is missing until `deadline`, a moment of `time.perf_counter`; return how many are still missing.
+
+    `timer` times a batch of models, as `time_batch` does.
+    """
     end = math.inf if deadline is None else deadline
     waiting, warned = list(missing), False
     patient_until = time.perf_counter() + config.patience_s
     while waiting and (now := time.perf_counter()) < min(end, patient_until):
         batch = waiting[: config.size]
         in_time = replace(config, time_cap_s=min(config.time_cap_s, (end - now) / len(batch)))
-        slow = _add_batch(listed, batch, setting, in_time, dimensions)
+        slow = _add_batch(listed, batch, setting, in_time, dimensions, timer)
         waiting = [*slow, *waiting[config.size :]]
         if len(slow) < len(batch):
             patient_until = time.perf_counter() + config.patience_s
@@ -108,10 +125,11 @@ def _add_batch(
     setting: Setting,
     config: PricingConfig,
     dimensions: Mapping[str, int] | None,
+    timer: Timer,
 ) -> list[Missing]:
     """Add the prices of one batch; return those that the machine was too slow for."""
     slow = []
-    for each, timing in _timed(batch, setting, config, dimensions):
+    for each, timing in _timed(batch, setting, config, dimensions, timer):
         if isinstance(timing, RLFlowError):
             _LOGGER.warning("%s cannot be timed by itself and is estimated (%s)", each.fragment.description, timing)
             listed.add(setting, each.signature, _estimate(each))
@@ -126,7 +144,11 @@ def _add_batch(
 
 
 def _timed(
-    batch: Sequence[Missing], setting: Setting, config: PricingConfig, dimensions: Mapping[str, int] | None
+    batch: Sequence[Missing],
+    setting: Setting,
+    config: PricingConfig,
+    dimensions: Mapping[str, int] | None,
+    timer: Timer,
 ) -> list[tuple[Missing, FragmentTiming | RLFlowError]]:
     """Time fragments together. Where one cannot be timed there is the error."""
     untimed: list[tuple[Missing, FragmentTiming | RLFlowError]] = []
@@ -139,7 +161,7 @@ def _timed(
                 models.append((each, standalone_model(extract(each.graph, each.fragment))))
         except RLFlowError as error:
             untimed.append((each, error))
-    timings = time_batch([model for _, model in models], setting=setting, config=config, dimensions=dimensions)
+    timings = timer([model for _, model in models], setting=setting, config=config, dimensions=dimensions)
     return [*untimed, *zip([each for each, _ in models], timings, strict=True)]
 
 

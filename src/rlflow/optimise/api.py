@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
@@ -38,6 +39,7 @@ from rlflow.rules.user_rules import load_rules
 from rlflow.runtime.hardware import fingerprint
 from rlflow.runtime.inputs import dimensions_of
 from rlflow.runtime.session import SETTINGS, Setting
+from rlflow.runtime.timing.apart import time_batch_apart
 from rlflow.search.making import make_search
 
 if TYPE_CHECKING:
@@ -261,10 +263,10 @@ def _context(request: Request, sizes: Mapping[str, int]) -> CostContext:
 
 
 def _shortlist(size: int, searched_by: CostModel, context: CostContext) -> Shortlist | None:
-    """None where nothing is to be measured, or everything has been."""
+    """None where nothing is to be measured, or everything has been. Nobody has run what a search found."""
     if not size or isinstance(searched_by, MeasuredCost):
         return None
-    return Shortlist(_priced_here(measured, context), size)
+    return Shortlist(_priced_here(partial(measured, timer=time_batch_apart), context), size)
 
 
 def _cost_model(given: str | CostModel, context: CostContext) -> CostModel:
