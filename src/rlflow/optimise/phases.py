@@ -60,7 +60,7 @@ prices tell, which are not begun where there would be too little time anyway.
 _MOST_FOR_MEASURING = 0.6
 """The part of the time for searching and measuring that is kept free for measuring at most."""
 _MOST_FOR_PASSES = 0.4
-"""The part of the time before the check that passes may take at most; a search takes the rest."""
+"""The part of the time before the check that passes may take at most, where there are rules to search with besides."""
 _MOST_FOR_TIMING = 0.5
 """The part of the time after the judging and without the check that is kept free for timing at most."""
 
@@ -109,7 +109,8 @@ class Phases:
         if first_move is None:
             return None
         while True:
-            until, on_progress = deadline.part(_MOST_FOR_PASSES), self._begun("passes of other libraries")
+            share = _MOST_FOR_PASSES if self.method.rewriter.rules else 1.0
+            until, on_progress = deadline.part(share), self._begun("passes of other libraries")
             moved = first_move.of(model, graph_of, self.cost_model, until, on_progress)
             if moved.model is model:
                 return replace(moved, refusals=tuple(refusals))
