@@ -145,7 +145,7 @@ def _add_axis(found: dict[str, frozenset[str] | None], node: onnx.NodeProto, of:
     axis = schema.default_value.i if given is None else given.i
     rank = None if of is None else of.rank
     forms = None if rank is None and axis != -1 else frozenset({"last" if axis in (-1, (rank or 0) - 1) else "other"})
-    found["axis"] = None if forms is None else forms | (frozenset({ABSENT}) if given is None else frozenset())
+    found["axis"] = None if forms is None else forms | {ABSENT if given is None else "given"}
 
 
 def _forms(attribute: AttributeProto) -> frozenset[str]:

@@ -5,6 +5,7 @@ need not be valid, as ONNX Runtime refuses what is not. The same seed draws the 
 is the kind of numbers that it is fed with.
 """
 
+import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -83,8 +84,8 @@ class Draw:
             if place and self.chance(0.4):
                 shape = tuple(1 if self.chance(0.4) else d for d in shape)[self.count(0, self.rank) :]
         if dtype.startswith("seq "):
-            return [self.values(shape, dtype[4:]) for _ in range(self.count(1, 3))]
-        return self.values(shape, dtype)
+            return [self.values(shape, element_of(dtype)) for _ in range(self.count(1, 3))]
+        return self.values(shape, element_of(dtype))
 
     def optional(self, place: int, shape: Sequence[int] | None = None) -> Value:
         return self.tensor(place, shape) if self.chance() else None
@@ -116,7 +117,7 @@ class Draw:
 
     def _type(self, allowed: Sequence[str]) -> str:
         names = sorted({_plain(text) for text in allowed})
-        drawn = [name for name in names if name.removeprefix("seq ") not in _UNDRAWN and "(" not in name]
+        drawn = [name for name in names if element_of(name) not in _UNDRAWN and "(" not in name]
         common = [name for name in ("float32", "int64") if name in drawn]
         if common and self.chance(0.4):
             return str(self.one_of(common))
@@ -157,11 +158,13 @@ def random_types() -> list[int]:
 
 def _plain(text: str) -> str:
     """`tensor(float)` as numpy names it, `seq(tensor(float))` with "seq " in front; all else as it is."""
-    inner = text.removeprefix("seq(tensor(").removesuffix("))") if text.startswith("seq(tensor(") else ""
-    if inner:
-        return f"seq {_ONNX_NAMES.get(inner, inner)}"
-    name = text.removeprefix("tensor(").removesuffix(")") if text.startswith("tensor(") else text
-    return _ONNX_NAMES.get(name, name)
+    name = re.sub(r"tensor\((\w+)\)", lambda found: _ONNX_NAMES.get(found[1], found[1]), text)
+    return re.sub(r"^(seq|optional)\((\w+)\)$", r"\1 \2", name)
+
+
+def element_of(dtype: str) -> str:
+    """The element type of a tensor, or of those in a sequence or an optional."""
+    return dtype.rpartition(" ")[2]
 
 
 def schemas() -> dict[str, list[OpSchema]]:

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 from onnx import GraphProto, helper
-from support.opset_changes.drawing import Draw, Inputs, Value, code_of
+from support.opset_changes.drawing import Draw, Inputs, Value, code_of, element_of
 
 HIDDEN = 3
 
@@ -424,7 +424,7 @@ def _body(inputs: list[Any], outputs: list[Any], pairs: dict[str, str], name: st
 
 def _declared(name: str, dtype: str, shape: Any) -> Any:
     if dtype.startswith("seq "):
-        return helper.make_tensor_sequence_value_info(name, code_of(dtype[4:]), None)
+        return helper.make_tensor_sequence_value_info(name, code_of(element_of(dtype)), None)
     return helper.make_tensor_value_info(name, code_of(dtype), shape)
 
 

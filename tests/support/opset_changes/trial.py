@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -10,21 +11,25 @@ from onnx import AttributeProto, ModelProto, NodeProto, TensorProto, ValueInfoPr
 from onnx.defs import OpSchema
 from support.kernels import close
 from support.opset_changes.attributes import draw_attributes, draw_shape
-from support.opset_changes.drawing import MOODS, Draw, Value, code_of, fed_as
+from support.opset_changes.drawing import MOODS, Draw, Value, code_of, element_of, fed_as
 from support.opset_changes.inputs import draw_inputs
 
 from rlflow.equivalence.tolerance import tolerance_of
 from rlflow.errors import RLFlowError
 from rlflow.ir.tensor_type import TensorType
-from rlflow.runtime.session import open_session, run
+from rlflow.runtime.session import Session, open_session, run
 
 _UNREADABLE = (TypeError, ValueError, IndexError, OverflowError, ZeroDivisionError)
 _ALL_INPUTS_ARE_FED = 0.6
+_MORE_RUNS = 2
 
 
 @dataclass(frozen=True)
 class Trial:
-    """A node with its inputs, one set of values for each mood; an input of None is left out."""
+    """A node with its inputs, one set of values for each mood; an input of None is left out.
+
+    `constant` are all inputs but the first; a node that `may_draw` may give other outputs each time.
+    """
 
     node: NodeProto
     names: tuple[str, ...]
@@ -32,12 +37,13 @@ class Trial:
     values: tuple[tuple[Value, ...], ...]
     output_dtypes: Mapping[str, str]
     constant: bool
+    may_draw: bool
 
     @property
     def types(self) -> list[TensorType | None]:
         """Types of the inputs, None for one that is left out or no tensor."""
         return [
-            TensorType(dtype, value.shape) if isinstance(value, np.ndarray) else None
+            None if value is None or " " in dtype else TensorType(dtype, value.shape)
             for dtype, value in zip(self.dtypes, self.values[0], strict=True)
         ]
 
@@ -50,10 +56,10 @@ class Trial:
         for place, (name, dtype, value) in enumerate(zip(self.names, self.dtypes, values, strict=True)):
             if value is None:
                 continue
-            outer = name if isinstance(value, list) or fed_as(dtype) == dtype or dtype == "string" else f"{name}_wide"
+            outer = name if _fed(dtype) == dtype else f"{name}_wide"
             if outer != name:
                 before.append(helper.make_node("Cast", [outer], [name], to=code_of(dtype)))
-            if self.constant and place and isinstance(value, np.ndarray):
+            if self.constant and place and " " not in dtype:
                 weights.append(onnx.numpy_helper.from_array(value, outer))
             else:
                 inputs.append(_declared(outer, dtype, value))
@@ -61,7 +67,7 @@ class Trial:
         outputs = []
         for name in filter(None, self.node.output):
             dtype = self.output_dtypes.get(name, "float32")
-            wide = name if dtype.startswith("seq ") or fed_as(dtype) == dtype or dtype == "string" else f"{name}_wide"
+            wide = name if _fed(dtype) == dtype else f"{name}_wide"
             if wide != name:
                 after.append(helper.make_node("Cast", [name], [wide], to=TensorProto.FLOAT))
             outputs.append(ValueInfoProto(name=wide))
@@ -76,7 +82,7 @@ def drawn(schema: OpSchema, seed: int) -> Trial | None:
         for d in draws:
             draw_shape(d)
             draw_attributes(d)
-        values = [draw_inputs(d) for d in draws]
+        values = [[v if v is None or isinstance(v, list) else np.asarray(v) for v in draw_inputs(d)] for d in draws]
     except _UNREADABLE:
         return None
     draw, names = draws[0], [f"i{place}" for place in range(len(values[0]))]
@@ -92,30 +98,51 @@ def drawn(schema: OpSchema, seed: int) -> Trial | None:
         tuple(tuple(each[: len(written)]) for each in values),
         _output_types(draw),
         constant=draw.chance(1 - _ALL_INPUTS_ARE_FED),
+        may_draw="seed" in schema.attributes,
     )
 
 
-def is_same(trial: Trial, before: int, after: int) -> bool | None:
-    """Whether all outputs agree in type, shape and values, up to rounding.
+def outputs_of(trial: Trial, opset: int) -> list[dict[str, Any] | None]:
+    """The outputs in each mood, None where ONNX Runtime does not run the node; nothing if it draws them anew."""
+    outputs = []
+    for model, feeds in trial.models(opset):
+        outputs.append(first := _outputs(trial, model, feeds))
+        again = range(_MORE_RUNS if first is not None and trial.may_draw else 0)
+        if not all(_agree(first or {}, _outputs(trial, model, feeds), 0.0) for _ in again):
+            return []
+    return outputs
 
-    None where ONNX Runtime does not run the node in the older opset, or draws its outputs anew each time.
-    """
+
+def is_same(trial: Trial, before: int, after: int) -> bool | None:
+    """Whether all outputs agree in type, shape and values, up to rounding; None where there are none to compare."""
     verdict = None
-    for (old, feeds), (new, _) in zip(trial.models(before), trial.models(after), strict=True):
-        expected = _outputs(old, feeds)
-        if expected is None or not _agree(expected, _outputs(old, feeds), 0.0):
-            continue
-        if not _agree(expected, _outputs(new, feeds), tolerance_of(old)):
-            return False
-        verdict = True
+    for expected, (old, _), (new, feeds) in zip(
+        outputs_of(trial, before), trial.models(before), trial.models(after), strict=False
+    ):
+        if expected is not None:
+            if not _agree(expected, _outputs(trial, new, feeds), tolerance_of(old)):
+                return False
+            verdict = True
     return verdict
 
 
-def _outputs(model: ModelProto, feeds: dict[str, Value]) -> dict[str, Any] | None:
+def _outputs(trial: Trial, model: ModelProto, feeds: dict[str, Value]) -> dict[str, Any] | None:
+    opened = _session if trial.may_draw else _kept_session  # one that has run draws other numbers next
+    session = opened(model.SerializeToString(deterministic=True))
     try:
-        return run(open_session(model, "as_written"), feeds)
+        return None if session is None else run(session, feeds)
     except RLFlowError:
         return None
+
+
+def _session(model: bytes) -> Session | None:
+    try:
+        return open_session(ModelProto.FromString(model), "as_written")
+    except RLFlowError:
+        return None
+
+
+_kept_session = lru_cache(1)(_session)
 
 
 def _agree(expected: dict[str, Any], actual: dict[str, Any] | None, tolerance: float) -> bool:
@@ -129,9 +156,15 @@ def _attribute(schema: OpSchema, name: str, value: Any) -> AttributeProto:
 
 
 def _declared(name: str, dtype: str, value: Value) -> ValueInfoProto:
-    if isinstance(value, list):
-        return helper.make_tensor_sequence_value_info(name, code_of(dtype.removeprefix("seq ")), None)
-    return helper.make_tensor_value_info(name, code_of(fed_as(dtype) if dtype != "string" else dtype), value.shape)
+    element = element_of(dtype)
+    tensor = helper.make_tensor_type_proto(code_of(_fed(element)), getattr(value, "shape", None))
+    kind = {"seq": helper.make_sequence_type_proto, "optional": helper.make_optional_type_proto}.get(dtype.split()[0])
+    return helper.make_value_info(name, kind(tensor) if kind else tensor)
+
+
+def _fed(dtype: str) -> str:
+    """The type in which an input is fed and an output is read: the node's own unless numpy has none of that name."""
+    return dtype if " " in dtype or dtype == "string" else fed_as(dtype)
 
 
 def _output_types(draw: Draw) -> dict[str, str]:

@@ -1,0 +1,30 @@
+"""Make the table of the operators' changes anew, and write it into the library: `make opsets`."""
+
+import logging
+from importlib import resources
+from pathlib import Path
+
+from support.conformance.guarded_process import GuardedProcess
+from support.opset_changes.table import DRAWS, answer_to, as_text, cases_of, row_of, transitions
+
+from rlflow.atomic_file import written_whole
+
+TABLE = Path(str(resources.files("rlflow.onnx_io"))) / "opset_changes.jsonl"
+
+_LOGGER = logging.getLogger(__name__)
+
+
+def main() -> None:
+    """Run all changes of all operators, minutes in all, and write what came of them."""
+    rows = []
+    with GuardedProcess(answer_to) as process:
+        for transition in transitions():
+            rows.append(row_of(transition, list(cases_of(transition, range(DRAWS), process))))
+            _LOGGER.info("%(operator)s %(before)d to %(after)d: %(alike)d alike, %(unlike)d unlike, lost %(lost)s", rows[-1])
+    with written_whole(TABLE) as draft:
+        draft.write_text(as_text(rows), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    logging.basicConfig(level=logging.INFO, format="%(message)s")
+    main()
