@@ -5,7 +5,6 @@ from collections.abc import Iterator
 from datetime import date
 
 import numpy as np
-import onnx
 import pytest
 from onnx import AttributeProto, TensorProto, helper
 from support.conformance.guarded_process import GuardedProcess
@@ -74,7 +73,13 @@ MEANINGS = {
     "DFT along axis 1 of 3": (("DFT", {}), [matrix(4)], 17, 20, False),
     "RoiAlign half a pixel on": (("RoiAlign", {}), [matrix(4), matrix(2), TensorType("int64", (2,))], 10, 16, False),
     "Upsample, which is gone": (("Upsample", {}), [matrix(2), matrix(1)], 9, 10, False),
-    "BatchNormalization with its mask": (("BatchNormalization", {"spatial": 1}), [matrix(4), *[matrix(1)] * 4], 7, 9, False),
+    "BatchNormalization with its mask": (
+        ("BatchNormalization", {"spatial": 1}),
+        [matrix(4), *[matrix(1)] * 4],
+        7,
+        9,
+        False,
+    ),
     "GroupNormalization with a scale a group": (
         ("GroupNormalization", {"num_groups": 2}),
         [matrix(4), matrix(1), matrix(1)],
@@ -129,7 +134,9 @@ def test_aspects_say_what_a_node_has() -> None:
 
 
 def test_an_aspect_that_no_node_had_is_not_kept() -> None:
-    change = Change("F", 1, 2, {"input 0": frozenset({"given"}), "a": frozenset({ABSENT, "0"})}, {"a": frozenset({"1"})})
+    change = Change(
+        "F", 1, 2, {"input 0": frozenset({"given"}), "a": frozenset({ABSENT, "0"})}, {"a": frozenset({"1"})}
+    )
     given = {"input 0": frozenset({"given"})}
     assert change.keeps(given)
     assert change.keeps(given | {"a": frozenset({"0"})})
@@ -203,5 +210,3 @@ def test_the_table_is_what_running_all_operators_makes_it() -> None:
 
 def as_sets(forms: dict[str, list[str]]) -> dict[str, frozenset[str]]:
     return {aspect: frozenset(members) for aspect, members in forms.items()}
-
-

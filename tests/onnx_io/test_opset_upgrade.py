@@ -1,14 +1,20 @@
 """A graph in a newer opset than its model's: the same model, or none."""
 
 import logging
+from collections import Counter
+from datetime import date
 
 import numpy as np
 import onnx
 import pytest
 from onnx import TensorProto, helper, parser
 from support.conformance.backend import case_of, load_tests
+from support.conformance.guarded_process import GuardedProcess
 from support.kernels import same_values
 from support.onnx_models import build_model, floats, interface
+from support.opset_changes.models import Key, fate_of, keys
+from support.repository import REPOSITORY
+from support.rotating_sample import sample, turn
 
 from rlflow.errors import RLFlowError
 from rlflow.onnx_io import check_model, from_onnx, to_onnx
@@ -16,6 +22,8 @@ from rlflow.onnx_io.opset_upgrade import upgraded
 from rlflow.runtime.inputs import draw_inputs
 from rlflow.runtime.session import open_session, run
 
+TODAY = turn(REPOSITORY, date.today())
+FRESH = 20_000_000
 X, Y = floats("x", 2, 3), floats("y", None, None)
 WEIGHTS = {
     "grid": np.random.default_rng(0).uniform(-1, 1, (2, 3, 3, 2)).astype(np.float32),
@@ -52,7 +60,7 @@ def of_rank(rank: int, op: str, opset: int, *others: str, **attributes: object) 
     """A model of one node whose first input has so many axes of sizes 2, 3, 4, ...; the others are weights."""
     inputs, weights = ["x", *others], {name: WEIGHTS[name] for name in others}
     element = TensorProto.UINT8 if op == "QuantizeLinear" else TensorProto.FLOAT
-    y = helper.make_tensor_value_info("y", element, None)
+    y = helper.make_tensor_value_info("y", element, [None] * rank)
     node = helper.make_node(op, inputs, ["y"], **attributes)
     return build_model([node], [floats("x", *range(2, rank + 2))], [y], weights=weights, opset=opset)
 
@@ -69,6 +77,7 @@ CARRIED = {
         23,
     ),
     "inside a branch": (branching(helper.make_node("Abs", ["x"], ["z"]), 11), 23),
+    "Softmax of the old default, which is the last": (unary("Softmax", 11), 13),
     "Hardmax of the last axis": (of_rank(3, "Hardmax", 12, axis=-1), 23),
     "LogSoftmax of the last axis, from the front": (of_rank(4, "LogSoftmax", 11, axis=3), 17),
     "Hardmax of the last axis in a branch": (branching(helper.make_node("Hardmax", ["x"], ["z"], axis=-1), 11), 17),
@@ -89,7 +98,7 @@ CARRIED = {
 }
 UNSAFE = {
     "Softmax that flattens": (unary("Softmax", 11, axis=0), 13, "Softmax"),
-    "Softmax of the old default": (unary("Softmax", 11), 13, "Softmax"),
+    "Softmax of the old default": (of_rank(3, "Softmax", 11), 13, "Softmax"),
     "a ratio that becomes an operand": (unary("Dropout", 11, ratio=0.5), 12, "Dropout"),
     "an operator that is gone": (
         build_model(
@@ -176,6 +185,32 @@ def test_what_is_not_upgraded_would_not_run_or_compute_something_else(name: str)
     except RLFlowError:
         return
     assert not same_values(expected, found)
+
+
+def fates(keys: list[Key]) -> Counter[str]:
+    """What became of drawn nodes of each operator as models of their own; it is asserted that none is another."""
+    found: Counter[str] = Counter()
+    with GuardedProcess(fate_of) as process:
+        for key in keys:
+            fate = process(key)
+            assert fate in ("same", "left", "") or fate.startswith(("crash", "hang")), (key, fate)
+            found[fate] += 1
+    return found
+
+
+@pytest.mark.slow
+def test_drawn_nodes_are_upgraded_or_left() -> None:
+    """Those that are understood and written otherwise as well as those that are carried; other ones for each commit."""
+    found = fates(sample(keys(range(TODAY, TODAY + 1)), TODAY, 150))
+    assert found["same"] > 30
+
+
+@pytest.mark.fuzz
+def test_all_drawn_nodes_are_upgraded_or_left() -> None:
+    """The same of forty for each version of each operator; some are left."""
+    found = fates(keys(range(FRESH, FRESH + 40)))
+    assert found["same"] > 4000
+    assert found["left"] > 300
 
 
 @pytest.mark.slow

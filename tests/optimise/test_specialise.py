@@ -125,11 +125,16 @@ def test_what_an_opset_needs_not_stays_at_its_opset() -> None:
 
 
 UNSAFE = {
+    "Hardmax that flattens": (
+        """<ir_version: 6, opset_import: ["" : 11]>
+        model (float[4, 8, 2] x) => (float[4, 8, 2] y) { a = Hardmax(x) y = Relu(a) }""",
+        12,
+    ),
     "a function": (
         """<ir_version: 8, opset_import: ["" : 11, "own" : 1]>
-        model (float[4, 8] x) => (float[4, 8] y) { a = own.twice(x) y = Relu(a) }
-        <domain: "own", opset_import: ["" : 11]> twice (a) => (b) { b = Add(a, a) }""",
-        11,
+        model (float[4, 8] x) => (float[4, 8] y) { a = own.largest(x) y = Relu(a) }
+        <domain: "own", opset_import: ["" : 11]> largest (a) => (b) { b = Hardmax<axis = 0>(a) }""",
+        12,
     ),
     "Softmax that flattens": (
         """<ir_version: 6, opset_import: ["" : 11]>

@@ -4,7 +4,8 @@
 further line is one change. Nodes of many forms were run in ONNX Runtime, word for word the same, under both opsets:
 
     {"operator": "Hardmax", "before": 11, "after": 13, "alike": 211, "unlike": 143,
-     "kept": {"axis": ["absent", "last"], "rank of input 0": ["1", "2", "3", "4", "5"], ...}, "lost": {"axis": ["other"]}}
+     "kept": {"axis": ["absent", "given", "last"], "rank of input 0": ["1", "2", "3", ...], ...},
+     "lost": {"axis": ["other"]}}
 
 `kept` are the forms, by aspect, of the nodes that computed the same in both; `lost` those that explain all others.
 A node keeps its meaning if each aspect of it has a kept form; what nobody has run does not. `make opsets` makes the
@@ -97,9 +98,7 @@ def keeps_meaning(node: onnx.NodeProto, types: Sequence[TensorType | None], befo
     return not changes or all(change.keeps(aspects(node, types, before)) for change in changes)
 
 
-def aspects(
-    node: onnx.NodeProto, types: Sequence[TensorType | None], opset: int
-) -> dict[str, frozenset[str] | None]:
+def aspects(node: onnx.NodeProto, types: Sequence[TensorType | None], opset: int) -> dict[str, frozenset[str] | None]:
     """Return a node's forms by aspect: which inputs and outputs it has, their types and ranks, and its attributes.
 
     An aspect of None is not known. `types` are those of the inputs, as many as are known of.
@@ -166,7 +165,9 @@ def _form(attribute: AttributeProto, value: object) -> str:
         return dtype_name(int(value))
     if value != value:
         return "nan"
-    return next((str(bound) for bound in (0, 1) if value == bound), "< 0" if value < 0 else "> 1" if value > 1 else "> 0")
+    return next(
+        (str(bound) for bound in (0, 1) if value == bound), "< 0" if value < 0 else "> 1" if value > 1 else "> 0"
+    )
 
 
 def _as_sets(forms: Mapping[str, Sequence[str]]) -> Forms:

@@ -20,7 +20,7 @@ Function = Callable[[Any], str]
 
 
 class GuardedProcess:
-    """Answers with what `function` returns for an argument, or with how it failed; after a death another one is started."""
+    """Answers with what `function` returns for an argument, or how it failed; after a death another one is started."""
 
     def __init__(self, function: Function, *, longest_s: float = LONGEST_S) -> None:
         self.function = function

@@ -5,6 +5,7 @@ from typing import Any
 
 from onnx import TensorProto, helper
 from onnx.defs import OpSchema
+
 from support.opset_changes.drawing import Draw, code_of, random_types
 
 _TYPES = OpSchema.AttrType
@@ -17,7 +18,8 @@ def draw_shape(d: Draw) -> None:
     """Let the draw have a shape that its operator takes."""
     operator = d.schema.name
     if operator in _IMAGES:
-        axes = 2 if operator in ("DeformConv", "DepthToSpace", "MaxRoiPool", "RoiAlign", "SpaceToDepth") else d.count(1, 3)
+        flat = ("DeformConv", "DepthToSpace", "MaxRoiPool", "RoiAlign", "SpaceToDepth")
+        axes = 2 if operator in flat else d.count(1, 3)
         size = (2, 4, 6) if operator in ("DepthToSpace", "SpaceToDepth") else (3, 4, 5, 7)
         channels = d.one_of((4, 8)) if operator in ("DepthToSpace", "GroupNormalization") else d.count(1, 4)
         d.shape = (d.count(1, 2), channels, *(d.one_of(size) for _ in range(axes)))
@@ -87,14 +89,14 @@ def _target(d: Draw) -> int | str:
 
 
 def _recurrent_activations(d: Draw) -> list[str]:
-    number = {"RNN": 1, "GRU": 2, "LSTM": 3}[d.schema.name] * (2 if d.attributes.get("direction") == "bidirectional" else 1)
+    ways = 2 if d.attributes.get("direction") == "bidirectional" else 1
+    number = {"RNN": 1, "GRU": 2, "LSTM": 3}[d.schema.name] * ways
     return [d.one_of(("Sigmoid", "Tanh", "Relu", "HardSigmoid", "Elu", "Softsign", "Softplus")) for _ in range(number)]
 
 
 _MODES = {
     "DepthToSpace": ("DCR", "CRD"),
     "SpaceToDepth": ("DCR", "CRD"),
-    "GridSample": ("bilinear", "nearest", "bicubic", "linear", "cubic"),
     "Pad": ("constant", "reflect", "edge", "wrap"),
     "Resize": ("nearest", "linear", "cubic"),
     "RoiAlign": ("avg", "max"),
@@ -113,6 +115,9 @@ _COORDINATES = (
 _OF_OPERATOR: dict[tuple[str, str], Callable[[Draw], Any]] = {
     **{(operator, "mode"): _choice(*modes) for operator, modes in _MODES.items()},
     ("RoiAlign", "coordinate_transformation_mode"): _choice("half_pixel", "output_half_pixel"),
+    ("GridSample", "mode"): lambda d: d.one_of(
+        ("bilinear", "nearest", "bicubic") if d.schema.since_version < 20 else ("linear", "nearest", "cubic")
+    ),
     ("BitShift", "direction"): _choice("LEFT", "RIGHT"),
     ("Scan", "directions"): _none,
     ("Pad", "pads"): lambda d: d.counts(-1, 2, 2 * d.rank),
@@ -215,5 +220,3 @@ _OF_TYPE: dict[Any, Callable[[Draw], Any]] = {
     _TYPES.STRING: _choice("text", ""),
     _TYPES.STRINGS: _choice([], ["text", "more"]),
 }
-
-

@@ -14,7 +14,7 @@ import onnx
 from onnx import TensorProto
 from onnx.defs import OpSchema
 
-from rlflow.onnx_io.element_type import dtype_name, element_type
+from rlflow.onnx_io.element_type import element_type
 
 Value = Any
 """An array, a list of arrays (a sequence), or None: an input that is left out."""
@@ -25,6 +25,7 @@ _OPTION = OpSchema.FormalParameterOption
 _ONNX_NAMES = {"float": "float32", "double": "float64"}
 _MOST_DIMENSION = 4
 _MOST_RANK = 5
+_NUMPY_HAS = ("bool", "float16", "float32", "float64", "int8", "int16", "int32", "int64")
 _UNDRAWN = ("complex64", "complex128")
 
 
@@ -137,18 +138,11 @@ Inputs = Callable[[Draw], list[Value]]
 
 def fed_as(dtype: str) -> str:
     """The type in which numpy holds values of an element type: float32 where it has none of that name."""
-    return dtype if dtype in ("bool", "float16", "float32", "float64") or dtype.removeprefix("u") in _INTEGERS else "float32"
-
-
-_INTEGERS = ("int8", "int16", "int32", "int64")
+    return dtype if dtype in _NUMPY_HAS or dtype.removeprefix("u") in _NUMPY_HAS else "float32"
 
 
 def code_of(dtype: str) -> int:
     return element_type(dtype)
-
-
-def name_of(code: int) -> str:
-    return dtype_name(code)
 
 
 def random_types() -> list[int]:

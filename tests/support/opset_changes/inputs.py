@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 from onnx import GraphProto, helper
+
 from support.opset_changes.drawing import Draw, Inputs, Value, code_of, element_of
 
 HIDDEN = 3
@@ -26,13 +27,15 @@ def _kernel(d: Draw) -> list[int]:
 def _convolution(d: Draw) -> list[Value]:
     groups, each, filters = d.attributes.get("group", 1), d.count(1, 2), d.count(1, 2)
     d.shape = (d.shape[0], groups * each, *d.shape[2:])
-    return [d.tensor(0, d.shape), d.tensor(1, (groups * filters, each, *_kernel(d))), d.optional(2, (groups * filters,))]
+    weight = d.tensor(1, (groups * filters, each, *_kernel(d)))
+    return [d.tensor(0, d.shape), weight, d.optional(2, (groups * filters,))]
 
 
 def _transposed_convolution(d: Draw) -> list[Value]:
     groups, each, filters = d.attributes.get("group", 1), d.count(1, 2), d.count(1, 2)
     d.shape = (d.shape[0], groups * each, *d.shape[2:])
-    return [d.tensor(0, d.shape), d.tensor(1, (groups * each, filters, *_kernel(d))), d.optional(2, (groups * filters,))]
+    weight = d.tensor(1, (groups * each, filters, *_kernel(d)))
+    return [d.tensor(0, d.shape), weight, d.optional(2, (groups * filters,))]
 
 
 def _deformed_convolution(d: Draw) -> list[Value]:
@@ -98,7 +101,7 @@ def _scaled(d: Draw) -> list[Value]:
 
 
 def _sampled(d: Draw) -> list[Value]:
-    d.shape = (d.count(1, 2), d.count(1, 2), *d.counts(2, 4, d.one_of((2, 2, 3))))
+    d.shape = (d.count(1, 2), d.count(1, 2), *d.counts(2, 4, 2 if d.schema.since_version < 20 else d.one_of((2, 3))))
     places = d.numbers.uniform(-1.3, 1.3, (d.shape[0], *d.counts(1, 4, d.rank - 2), d.rank - 2))
     if d.mood == "halves":
         places = np.round(places * 2) / 2
@@ -243,7 +246,8 @@ def _repeated(d: Draw) -> list[Value]:
 
 def _expanded(d: Draw) -> list[Value]:
     target = [d.count(1, 3) if size == 1 else d.one_of((size, 1)) for size in d.shape]
-    return [d.tensor(0, d.shape), _integers(*d.counts(1, 2, d.count(0, 1)), *target[d.count(0, d.rank) * d.chance(0.2) :])]
+    more = d.counts(1, 2, d.count(0, 1))
+    return [d.tensor(0, d.shape), _integers(*more, *target[d.count(0, d.rank) * d.chance(0.2) :])]
 
 
 def _reshaped(d: Draw) -> list[Value]:
@@ -385,8 +389,8 @@ def _attended(d: Draw) -> list[Value]:
     past = d.count(1, 2) if d.chance(0.3) else 0
     mask = d.tensor(3, (queries, keys + past)) if d.chance() else None
     earlier = [d.tensor(place, (batch, 2, past, size)) if past else None for place in (4, 5)]
-    valid = [d.indices((batch,), keys + 1, low=1) if d.chance(0.3) and not past else None] if len(d.schema.inputs) > 6 else []
-    return [*data, mask, *earlier, *valid]
+    valid = d.indices((batch,), keys + 1, low=1) if d.chance(0.3) and not past else None
+    return [*data, mask, *earlier, valid][: len(d.schema.inputs)]
 
 
 def _transformed(d: Draw) -> list[Value]:

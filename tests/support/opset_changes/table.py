@@ -9,15 +9,16 @@ import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import onnx
 from scipy.stats import binom
+
+from rlflow.onnx_io.opset_changes import ABSENT, aspects
 from support.conformance.guarded_process import GuardedProcess
 from support.opset_changes.drawing import schemas
 from support.opset_changes.trial import drawn, is_same, outputs_of
-
-from rlflow.onnx_io.opset_changes import ABSENT, aspects
 
 DRAWS = 200
 LEAST_SEEN = 2
@@ -46,12 +47,12 @@ def transitions() -> list[Transition]:
     return [
         Transition(name, old.since_version, new.since_version)
         for name, versions in schemas().items()
-        for old, new in zip(versions, versions[1:], strict=False)
+        for old, new in pairwise(versions)
     ]
 
 
 def verdict_of(key: Key) -> str:
-    """"alike", "unlike", or "" where ONNX Runtime has nothing to compare."""
+    """Return "alike", "unlike", or "" where ONNX Runtime has nothing to compare."""
     operator, before, after, seed = key
     trial = drawn(onnx.defs.get_schema(operator, before, ""), seed)
     same = None if trial is None else is_same(trial, after - 1, after)
@@ -59,7 +60,7 @@ def verdict_of(key: Key) -> str:
 
 
 def runs_before(key: Key) -> str:
-    """"yes" if ONNX Runtime runs the node as it is before the change."""
+    """Return "yes" if ONNX Runtime runs the node as it is before the change."""
     operator, before, after, seed = key
     trial = drawn(onnx.defs.get_schema(operator, before, ""), seed)
     return "yes" if trial is not None and any(outputs is not None for outputs in outputs_of(trial, after - 1)) else ""

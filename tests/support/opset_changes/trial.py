@@ -9,15 +9,15 @@ import numpy as np
 import onnx
 from onnx import AttributeProto, ModelProto, NodeProto, TensorProto, ValueInfoProto, helper
 from onnx.defs import OpSchema
-from support.kernels import close
-from support.opset_changes.attributes import draw_attributes, draw_shape
-from support.opset_changes.drawing import MOODS, Draw, Value, code_of, element_of, fed_as
-from support.opset_changes.inputs import draw_inputs
 
 from rlflow.equivalence.tolerance import tolerance_of
 from rlflow.errors import RLFlowError
 from rlflow.ir.tensor_type import TensorType
 from rlflow.runtime.session import Session, open_session, run
+from support.kernels import close
+from support.opset_changes.attributes import draw_attributes, draw_shape
+from support.opset_changes.drawing import MOODS, Draw, Value, code_of, element_of, fed_as
+from support.opset_changes.inputs import draw_inputs
 
 _UNREADABLE = (TypeError, ValueError, IndexError, OverflowError, ZeroDivisionError)
 _ALL_INPUTS_ARE_FED = 0.6
