@@ -59,32 +59,25 @@ class Change:
 
 @dataclass(frozen=True)
 class Changes:
-    """The table: the opsets that changed each operator, its first one included, up to the opset `last`."""
+    """The table, up to the opset `last`: for each operator the opsets that changed it, its first one included, and what
+    each of these but the first one changed.
+    """
 
     last: int
-    versions: Mapping[str, tuple[int, ...]]
-    rows: Sequence[Change]
-
-    def between(self, operator: str, before: int, after: int) -> list[Change] | None:
-        """Return the changes that raising a node from opset `before` to `after` meets; None where not all are known."""
-        if after > self.last or operator not in self.versions:
-            return None
-        return [row for row in self.rows if row.operator == operator and before < row.after <= after]
+    versions: Mapping[str, Sequence[int]]
+    rows: Mapping[str, Sequence[Change]]
 
 
 @cache
 def table() -> Changes:
     """Return the table that ships with the library."""
     text = resources.files(__package__).joinpath("opset_changes.jsonl").read_text(encoding="utf-8")
-    header, *rows = map(json.loads, text.splitlines())
-    return Changes(
-        header["opset"],
-        {operator: tuple(versions) for operator, versions in header["versions"].items()},
-        [
-            Change(row["operator"], row["before"], row["after"], _as_sets(row["kept"]), _as_sets(row["lost"]))
-            for row in rows
-        ],
-    )
+    header, *lines = map(json.loads, text.splitlines())
+    rows: dict[str, list[Change]] = {operator: [] for operator in header["versions"]}
+    for line in lines:
+        change = Change(line["operator"], line["before"], line["after"], _as_sets(line["kept"]), _as_sets(line["lost"]))
+        rows[change.operator].append(change)
+    return Changes(header["opset"], header["versions"], rows)
 
 
 def keeps_meaning(node: onnx.NodeProto, types: Sequence[TensorType | None], before: int, after: int) -> bool:
@@ -92,10 +85,11 @@ def keeps_meaning(node: onnx.NodeProto, types: Sequence[TensorType | None], befo
 
     `types` are those of its inputs, as far as they are known. The nodes of its subgraphs are not judged.
     """
-    changes = table().between(node.op_type, before, after)
-    if changes is None:
+    known = table()
+    if after > known.last or before < min(known.versions.get(node.op_type, [after + 1])):
         return False
-    return not changes or all(change.keeps(aspects(node, types, before)) for change in changes)
+    changes = [change for change in known.rows[node.op_type] if before < change.after <= after]
+    return all(change.keeps(aspects(node, types, before)) for change in changes)
 
 
 def aspects(node: onnx.NodeProto, types: Sequence[TensorType | None], opset: int) -> dict[str, frozenset[str] | None]:
