@@ -26,11 +26,9 @@ TODAY = turn(REPOSITORY, date.today())
 FRESH = 20_000_000
 X, Y = floats("x", 2, 3), floats("y", None, None)
 WEIGHTS = {
-    "grid": np.random.default_rng(0).uniform(-1, 1, (2, 3, 3, 2)).astype(np.float32),
+    "grid": np.random.default_rng(0).uniform(-1, 1, (5, 3, 3, 2)).astype(np.float32),
     "regions": np.float32([[0, 0, 3, 3], [1, 1, 4, 4]]),
     "images": np.int64([0, 1]),
-    "scale": np.float32([1, 2, 3]),
-    "bias": np.float32([1, 0, -1]),
     "step": np.float32(0.25),
     "zero": np.uint8(128),
 }
@@ -62,7 +60,7 @@ def of_rank(rank: int, op: str, opset: int, *others: str, **attributes: object) 
     element = TensorProto.UINT8 if op == "QuantizeLinear" else TensorProto.FLOAT
     y = helper.make_tensor_value_info("y", element, [None] * rank)
     node = helper.make_node(op, inputs, ["y"], **attributes)
-    return build_model([node], [floats("x", *range(2, rank + 2))], [y], weights=weights, opset=opset)
+    return build_model([node], [floats("x", *range(rank + 1, 1, -1))], [y], weights=weights, opset=opset)
 
 
 UNDERSTOOD = {
@@ -82,7 +80,7 @@ CARRIED = {
     "LogSoftmax of the last axis, from the front": (of_rank(4, "LogSoftmax", 11, axis=3), 17),
     "Hardmax of the last axis in a branch": (branching(helper.make_node("Hardmax", ["x"], ["z"], axis=-1), 11), 17),
     "a mode by default": (of_rank(4, "GridSample", 16, "grid"), 20),
-    "a transform along the last axis but one": (of_rank(3, "DFT", 17, onesided=1), 20),
+    "a transform along the last axis but one": (of_rank(3, "DFT", 17), 20),
     "a step for all": (of_rank(3, "QuantizeLinear", 10, "step", "zero"), 23),
     "in a function": (with_function(11, helper.make_node("Abs", ["a"], ["b"])), 17),
     "of another domain": (

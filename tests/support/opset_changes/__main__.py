@@ -6,7 +6,7 @@ from pathlib import Path
 
 from rlflow.atomic_file import written_whole
 from support.conformance.guarded_process import GuardedProcess
-from support.opset_changes.table import DRAWS, answer_to, as_text, cases_of, row_of, transitions
+from support.opset_changes.table import answer_to, as_text, made, transitions
 
 TABLE = Path(str(resources.files("rlflow.onnx_io"))) / "opset_changes.jsonl"
 
@@ -18,7 +18,7 @@ def main() -> None:
     rows = []
     with GuardedProcess(answer_to) as process:
         for transition in transitions():
-            rows.append(row_of(transition, list(cases_of(transition, range(DRAWS), process))))
+            rows.append(made(transition, process))
             _LOGGER.info("%(operator)s %(before)d to %(after)d: %(alike)d alike, %(unlike)d not: %(lost)s", rows[-1])
     with written_whole(TABLE) as draft:
         draft.write_text(as_text(rows), encoding="utf-8")

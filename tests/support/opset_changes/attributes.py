@@ -163,7 +163,7 @@ _OF_NAME: dict[str, Callable[[Draw], Any]] = {
     "group": _choice(1, 2, 3),
     "hidden_size": lambda d: 3,
     "high": _choice(1.0, 2.0),
-    "ignore_index": _choice(-1, 0, 1),
+    "ignore_index": _choice(-5, -1, 0, 1, 3),
     "k": _choice(-1, 0, 1, 2),
     "keep_aspect_ratio_policy": _choice("stretch", "not_larger", "not_smaller"),
     "kernel_shape": _spatial(1, 3),

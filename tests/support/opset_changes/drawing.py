@@ -26,6 +26,7 @@ _ONNX_NAMES = {"float": "float32", "double": "float64"}
 _MOST_DIMENSION = 4
 _MOST_RANK = 5
 _NUMPY_HAS = ("bool", "float16", "float32", "float64", "int8", "int16", "int32", "int64")
+_COMMON, _COMMON_BYTES = ("float32", "int64"), ("uint8", "int8")
 _UNDRAWN = ("complex64", "complex128")
 
 
@@ -119,9 +120,11 @@ class Draw:
     def _type(self, allowed: Sequence[str]) -> str:
         names = sorted({_plain(text) for text in allowed})
         drawn = [name for name in names if element_of(name) not in _UNDRAWN and "(" not in name]
-        common = [name for name in ("float32", "int64") if name in drawn]
+        common = [name for name in ("float32", "int64") if name in drawn] or [
+            n for n in ("uint8", "int8") if n in drawn
+        ]
         if common and self.chance(0.4):
-            return str(self.one_of(common))
+            return str(self.one_of([name for name in common if name in drawn]))
         return str(self.one_of(drawn or names))
 
     def _outputs(self) -> list[str]:

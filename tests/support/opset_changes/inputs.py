@@ -282,8 +282,8 @@ def _unsqueezed(d: Draw) -> list[Value]:
     if len(d.schema.inputs) == 1:
         return [d.tensor(0, d.shape)]
     rank = d.rank + d.count(1, 2)
-    axes = d.rng.permutation(rank)[: rank - d.rank]
-    return [d.tensor(0, d.shape), np.array([int(axis) - rank * d.chance(0.4) for axis in axes], np.int64)]
+    axes = np.array([int(axis) - rank * d.chance(0.4) for axis in d.rng.permutation(rank)[: rank - d.rank]], np.int64)
+    return [d.tensor(0, d.shape), axes.reshape(()) if len(axes) == 1 and d.chance() else axes]
 
 
 def _sliced(d: Draw) -> list[Value]:
@@ -372,7 +372,7 @@ def _suppressed(d: Draw) -> list[Value]:
 
 
 def _classified(d: Draw) -> list[Value]:
-    n, classes, rest = d.count(1, 3), d.count(1, 4), d.counts(1, 3, d.count(0, 2))
+    n, classes, rest = d.count(1, 3), d.count(1, 4), d.counts(1, 3, d.count(0, 4))
     labels = d.indices((n, *rest), classes, d.type_of(1), low=0)
     return [d.tensor(0, (n, classes, *rest)), labels, d.optional(2, (classes,))]
 
@@ -434,7 +434,6 @@ def _declared(name: str, dtype: str, shape: Any) -> Any:
 
 def _conditional(d: Draw) -> list[Value]:
     """Branches that make a number each; they read nothing of the graph around them."""
-    d.outputs = d.outputs[:3]
     for branch in ("then_branch", "else_branch"):
         names = [f"{branch}{place}" for place in range(len(d.outputs))]
         nodes = [
@@ -449,7 +448,7 @@ def _conditional(d: Draw) -> list[Value]:
 
 def _repeated_body(d: Draw) -> list[Value]:
     """A loop that hands on the values that it carries, and keeps each of its iterations."""
-    carried, scanned = d.count(0, 2), d.count(0, 1)
+    carried, scanned = d.one_of((0, 1, 2, 9)), d.count(0, 1)
     dtypes = [d.type_of(2)] * carried
     d.outputs = [f"o{place}" for place in range(carried + scanned)]
     if not d.outputs:
@@ -465,22 +464,24 @@ def _repeated_body(d: Draw) -> list[Value]:
 
 
 def _scanned(d: Draw) -> list[Value]:
-    """A scan with a state and one input, both handed on."""
+    """A scan of states, which are handed on, and of inputs, of which the outputs consist."""
     _with_rank(d, 3)
     d.attributes = {k: v for k, v in d.attributes.items() if not k.startswith("scan_")}
     dtype, batched = d.type_of(0 if d.schema.since_version > 8 else 1), d.schema.since_version == 8
-    if not batched:
-        for kind in ("input", "output"):
-            if d.chance(0.3):
-                d.attributes[f"scan_{kind}_axes"] = [d.one_of((0, 1, -1))]
-            if d.chance(0.3):
-                d.attributes[f"scan_{kind}_directions"] = [d.one_of((0, 1))]
-    inputs = [_declared("v", dtype, None), _declared("x", dtype, None)]
-    outputs = [_declared("w", dtype, None), _declared("y", dtype, None)]
-    d.outputs = ["o0", "o1"]
-    d.attributes |= {"body": _body(inputs, outputs, {"w": "v", "y": "x"}), "num_scan_inputs": 1}
-    state = d.values((d.shape[0], 2) if batched else (2,), dtype)
-    return [*([None] if batched else []), state, d.values(d.shape, dtype)]
+    states, number = d.one_of((0, 1, 2, 7)), d.one_of((1, 2, 3))
+    for kind in () if batched else ("input", "output"):
+        if d.chance(0.3):
+            d.attributes[f"scan_{kind}_axes"] = [d.one_of((0, 1, -1))] * number
+        if d.chance(0.3):
+            d.attributes[f"scan_{kind}_directions"] = [d.one_of((0, 1)) for _ in range(number)]
+    read = [f"v{place}" for place in range(states)] + [f"x{place}" for place in range(number)]
+    inputs, outputs = ([_declared(side + name, dtype, None) for name in read] for side in ("in_", "out_"))
+    d.outputs = [f"o{place}" for place in range(len(read))]
+    pairs = {f"out_{name}": f"in_{name}" for name in read}
+    d.attributes |= {"body": _body(inputs, outputs, pairs), "num_scan_inputs": number}
+    held = d.counts(1, 2, d.count(0, 3))
+    before = [d.values((d.shape[0], *held) if batched else held, dtype) for _ in range(states)]
+    return [*([None] if batched else []), *before, *(d.values(d.shape, dtype) for _ in range(number))]
 
 
 _OF_OPERATOR: dict[str, Inputs] = {

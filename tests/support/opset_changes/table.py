@@ -21,6 +21,7 @@ from support.opset_changes.drawing import schemas
 from support.opset_changes.trial import drawn, is_same, outputs_of
 
 DRAWS = 200
+MOST_DRAWS = 1200
 LEAST_SEEN = 2
 """A form that fewer alike nodes had is unknown."""
 CHANCE = 0.01
@@ -83,8 +84,17 @@ def cases_of(transition: Transition, seeds: Iterable[int], process: GuardedProce
             yield frozenset(_forms(key)), verdict == "alike"
 
 
+def made(transition: Transition, process: GuardedProcess) -> dict[str, Any]:
+    """The table's row of a change, from more draws where too few are unlike to say why."""
+    cases = list(cases_of(transition, range(DRAWS), process))
+    row = row_of(transition, cases)
+    if row["alike"] and not row["kept"]:
+        row = row_of(transition, [*cases, *cases_of(transition, range(DRAWS, MOST_DRAWS), process)])
+    return row
+
+
 def row_of(transition: Transition, cases: Sequence[Case]) -> dict[str, Any]:
-    """The table's row of a change."""
+    """The row that follows from these runs."""
     cases = _completed(cases)
     lost = explanation(cases)
     seen = Counter(form for forms, alike in cases if alike and lost is not None and not forms & lost for form in forms)
