@@ -153,6 +153,23 @@ def test_a_model_is_not_raised_further_than_is_safe(name: str, shipped: Library)
     assert assumptions.searched.header.opset == last
 
 
+@pytest.mark.parametrize("operator", ["Hardmax", "LogSoftmax"])
+@pytest.mark.parametrize(("axis", "opset"), [(1, 11), (-1, 17)])
+def test_a_model_is_optimised_in_the_opset_in_which_all_of_it_keeps_its_meaning(
+    operator: str, axis: int, opset: int
+) -> None:
+    """Beside what could become a LayerNormalization is an operator that works on a matrix before opset 13."""
+    text = NORMALISED.replace(
+        "y = Add(scaled, bias)", f"moved = Add(scaled, bias) y = {operator}<axis = {axis}>(moved)"
+    )
+    before = with_drawn_weights(text)
+    found = optimised(before, shapes={"x": (4, 256, 32)})
+    assert found.report.opset_after == opset
+    assert ("LayerNormalization" in operators(candidate(found))) == (opset == 17)
+    report = compare(before, found.model, dimensions={"n": 3})
+    assert report.equivalent, report.summary
+
+
 def test_the_newest_opset_here_has_an_end() -> None:
     assert is_supported(17)
     assert not is_supported(10**6)
