@@ -23,7 +23,7 @@ OLD_PROCESSOR = NPY_DISABLE_CPU_FEATURES="$$(python -c '$(FEATURES)')" OPENBLAS_
 	ATEN_CPU_CAPABILITY=default MKL_ENABLE_INSTRUCTIONS=SSE4_2 ONEDNN_MAX_CPU_ISA=SSE41
 NUMERIC_TESTS := $(addprefix tests/,agents equivalence ir nn onnx_io ops rules trajectory world_model zoo)
 
-.PHONY: help setup services repro findings verify-repro test test-other-processor test-slow test-rules test-studies fuzz conformance lint check check-results smoke experiments seeds headroom headroom-latency rules trajectories bench big-model ui clean timing-study prices budgets cost-accuracy price-model price-search repro-study exports speedups policy sample-efficiency learned learned-planned learned-priced learned-delivered reward-study paper paper-full paper-page pass-ordering pass-walks
+.PHONY: help setup services repro findings verify-repro test test-other-processor test-slow test-rules test-studies fuzz conformance lint check check-results smoke experiments seeds headroom headroom-latency rules trajectories opsets bench big-model ui clean timing-study prices budgets cost-accuracy price-model price-search repro-study exports speedups policy sample-efficiency learned learned-planned learned-priced learned-delivered reward-study paper paper-full paper-page pass-ordering pass-walks
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-21s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -177,6 +177,9 @@ rules: setup ## the rules' figures: each at a thousand instances in ONNX Runtime
 
 trajectories: setup ## record the trajectories that the tests replay anew, from all rules of the library
 	OMP_NUM_THREADS=1 PYTHONPATH=tests python -m support.recording
+
+opsets: setup ## run all operators before and after each of their changes: the table of which nodes keep their meaning
+	OMP_NUM_THREADS=1 PYTHONPATH=tests python -m support.opset_changes
 
 bench: setup ## timings, to data/results/bench.json
 	python benchmarks/run.py

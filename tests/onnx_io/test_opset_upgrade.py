@@ -1,22 +1,37 @@
 """A graph in a newer opset than its model's: the same model, or none."""
 
 import logging
+from collections import Counter
+from datetime import date
 
 import numpy as np
 import onnx
 import pytest
 from onnx import TensorProto, helper, parser
 from support.conformance.backend import case_of, load_tests
+from support.conformance.guarded_process import GuardedProcess
 from support.kernels import same_values
 from support.onnx_models import build_model, floats, interface
+from support.opset_changes.models import Key, fate_of, keys
+from support.repository import REPOSITORY
+from support.rotating_sample import sample, turn
 
+from rlflow.errors import RLFlowError
 from rlflow.onnx_io import check_model, from_onnx, to_onnx
 from rlflow.onnx_io.opset_upgrade import upgraded
 from rlflow.runtime.inputs import draw_inputs
 from rlflow.runtime.session import open_session, run
 
+TODAY = turn(REPOSITORY, date.today())
+FRESH = 20_000_000
 X, Y = floats("x", 2, 3), floats("y", None, None)
-ONE = np.float32(1)
+WEIGHTS = {
+    "grid": np.random.default_rng(0).uniform(-1, 1, (5, 3, 3, 2)).astype(np.float32),
+    "regions": np.float32([[0, 0, 3, 3], [1, 1, 4, 4]]),
+    "images": np.int64([0, 1]),
+    "step": np.float32(0.25),
+    "zero": np.uint8(128),
+}
 
 
 def unary(op: str, opset: int, **attributes: object) -> onnx.ModelProto:
@@ -31,12 +46,21 @@ def branching(branch: onnx.NodeProto, opset: int) -> onnx.ModelProto:
     return build_model([node], [condition, X], [Y], opset=opset)
 
 
-def with_function(opset: int) -> onnx.ModelProto:
+def with_function(opset: int, body: onnx.NodeProto) -> onnx.ModelProto:
+    """A model that calls a function of its own, which has one node."""
     imports = [helper.make_opsetid("", opset)]
-    body = helper.make_node("Softmax", ["a"], ["b"], axis=0)
     function = helper.make_function("own", "F", ["a"], ["b"], [body], imports)
     node = helper.make_node("F", ["x"], ["y"], domain="own")
     return build_model([node], [X], [Y], opset=opset, domains=["own"], functions=[function])
+
+
+def of_rank(rank: int, op: str, opset: int, *others: str, **attributes: object) -> onnx.ModelProto:
+    """A model of one node whose first input has so many axes of sizes 2, 3, 4, ...; the others are weights."""
+    inputs, weights = ["x", *others], {name: WEIGHTS[name] for name in others}
+    element = TensorProto.UINT8 if op == "QuantizeLinear" else TensorProto.FLOAT
+    y = helper.make_tensor_value_info("y", element, [None] * rank)
+    node = helper.make_node(op, inputs, ["y"], **attributes)
+    return build_model([node], [floats("x", *range(rank + 1, 1, -1))], [y], weights=weights, opset=opset)
 
 
 UNDERSTOOD = {
@@ -51,6 +75,14 @@ CARRIED = {
         23,
     ),
     "inside a branch": (branching(helper.make_node("Abs", ["x"], ["z"]), 11), 23),
+    "Softmax of the old default, which is the last": (unary("Softmax", 11), 13),
+    "Hardmax of the last axis": (of_rank(3, "Hardmax", 12, axis=-1), 23),
+    "LogSoftmax of the last axis, from the front": (of_rank(4, "LogSoftmax", 11, axis=3), 17),
+    "Hardmax of the last axis in a branch": (branching(helper.make_node("Hardmax", ["x"], ["z"], axis=-1), 11), 17),
+    "a mode by default": (of_rank(4, "GridSample", 16, "grid"), 20),
+    "a transform along the last axis but one": (of_rank(3, "DFT", 17), 20),
+    "a step for all": (of_rank(3, "QuantizeLinear", 10, "step", "zero"), 23),
+    "in a function": (with_function(11, helper.make_node("Abs", ["a"], ["b"])), 17),
     "of another domain": (
         build_model(
             [helper.make_node("Gelu", ["x"], ["g"], domain="com.microsoft"), helper.make_node("Abs", ["g"], ["y"])],
@@ -64,7 +96,7 @@ CARRIED = {
 }
 UNSAFE = {
     "Softmax that flattens": (unary("Softmax", 11, axis=0), 13, "Softmax"),
-    "Softmax of the old default": (unary("Softmax", 11), 13, "Softmax"),
+    "Softmax of the old default": (of_rank(3, "Softmax", 11), 13, "Softmax"),
     "a ratio that becomes an operand": (unary("Dropout", 11, ratio=0.5), 12, "Dropout"),
     "an operator that is gone": (
         build_model(
@@ -74,7 +106,19 @@ UNSAFE = {
         "Upsample",
     ),
     "inside a branch": (branching(helper.make_node("Softmax", ["x"], ["z"], axis=0), 11), 13, "Softmax"),
-    "a function": (with_function(11), 13, "it defines functions"),
+    "in a function": (with_function(11, helper.make_node("Softmax", ["a"], ["b"], axis=0)), 13, "Softmax"),
+    "Hardmax that flattens": (of_rank(3, "Hardmax", 12), 13, "Hardmax"),
+    "Hardmax that flattens, of another axis": (of_rank(4, "Hardmax", 9, axis=2), 17, "Hardmax"),
+    "LogSoftmax that flattens": (of_rank(3, "LogSoftmax", 10, axis=1), 13, "LogSoftmax"),
+    "Hardmax in a branch": (branching(helper.make_node("Hardmax", ["x"], ["z"], axis=0), 12), 13, "Hardmax"),
+    "Hardmax in a function": (with_function(12, helper.make_node("Hardmax", ["a"], ["b"], axis=0)), 13, "Hardmax"),
+    "a mode by its old name": (of_rank(4, "GridSample", 16, "grid", mode="bilinear"), 20, "GridSample"),
+    "a transform whose axis is counted otherwise": (of_rank(4, "DFT", 17), 20, "DFT"),
+    "regions half a pixel on": (
+        of_rank(4, "RoiAlign", 10, "regions", "images", output_height=2, output_width=2),
+        16,
+        "RoiAlign",
+    ),
     "no operator of ONNX's own": (
         parser.parse_model(
             """<ir_version: 8, opset_import: ["com.microsoft" : 1]>
@@ -122,6 +166,49 @@ def test_what_may_mean_something_else_is_not_upgraded(name: str, caplog: pytest.
     with caplog.at_level(logging.DEBUG, logger="rlflow.onnx_io.opset_upgrade"):
         assert upgraded(from_onnx(model), opset) is None
     assert reason in caplog.text
+
+
+@pytest.mark.parametrize("name", sorted(set(UNSAFE) - {"no operator of ONNX's own"}))
+def test_what_is_not_upgraded_would_not_run_or_compute_something_else(name: str) -> None:
+    """So that nothing is refused here without a need."""
+    model, opset, _ = UNSAFE[name]
+    feeds = draw_inputs(model, np.random.default_rng(0))
+    expected = run(open_session(model, "as_written"), feeds)["y"]
+    newer = onnx.ModelProto()
+    newer.CopyFrom(model)
+    for holder in (newer, *newer.functions):
+        holder.opset_import[0].version = opset
+    try:
+        found = run(open_session(newer, "as_written"), feeds)["y"]
+    except RLFlowError:
+        return
+    assert not same_values(expected, found)
+
+
+def fates(keys: list[Key]) -> Counter[str]:
+    """What became of drawn nodes of each operator as models of their own; it is asserted that none is another."""
+    found: Counter[str] = Counter()
+    with GuardedProcess(fate_of) as process:
+        for key in keys:
+            fate = process(key)
+            assert fate in ("same", "left", "") or fate.startswith(("crash", "hang")), (key, fate)
+            found[fate] += 1
+    return found
+
+
+@pytest.mark.slow
+def test_drawn_nodes_are_upgraded_or_left() -> None:
+    """Those that are understood and written otherwise as well as those that are carried; other ones for each commit."""
+    found = fates(sample(keys(range(TODAY, TODAY + 1)), TODAY, 150))
+    assert found["same"] > 30
+
+
+@pytest.mark.fuzz
+def test_all_drawn_nodes_are_upgraded_or_left() -> None:
+    """The same of forty for each version of each operator; some are left."""
+    found = fates(keys(range(FRESH, FRESH + 40)))
+    assert found["same"] > 4000
+    assert found["left"] > 300
 
 
 @pytest.mark.slow

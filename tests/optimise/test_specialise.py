@@ -125,11 +125,16 @@ def test_what_an_opset_needs_not_stays_at_its_opset() -> None:
 
 
 UNSAFE = {
+    "Hardmax that flattens": (
+        """<ir_version: 6, opset_import: ["" : 11]>
+        model (float[4, 8, 2] x) => (float[4, 8, 2] y) { a = Hardmax(x) y = Relu(a) }""",
+        12,
+    ),
     "a function": (
         """<ir_version: 8, opset_import: ["" : 11, "own" : 1]>
-        model (float[4, 8] x) => (float[4, 8] y) { a = own.twice(x) y = Relu(a) }
-        <domain: "own", opset_import: ["" : 11]> twice (a) => (b) { b = Add(a, a) }""",
-        11,
+        model (float[4, 8] x) => (float[4, 8] y) { a = own.largest(x) y = Relu(a) }
+        <domain: "own", opset_import: ["" : 11]> largest (a) => (b) { b = Hardmax<axis = 0>(a) }""",
+        12,
     ),
     "Softmax that flattens": (
         """<ir_version: 6, opset_import: ["" : 11]>
@@ -146,6 +151,23 @@ def test_a_model_is_not_raised_further_than_is_safe(name: str, shipped: Library)
     assumptions = Assumptions(parser.parse_model(text), {}, shipped.rules)
     assert assumptions.as_it_is.header.opset == 11
     assert assumptions.searched.header.opset == last
+
+
+@pytest.mark.parametrize("operator", ["Hardmax", "LogSoftmax"])
+@pytest.mark.parametrize(("axis", "opset"), [(1, 11), (-1, 17)])
+def test_a_model_is_optimised_in_the_opset_in_which_all_of_it_keeps_its_meaning(
+    operator: str, axis: int, opset: int
+) -> None:
+    """Beside what could become a LayerNormalization is an operator that works on a matrix before opset 13."""
+    text = NORMALISED.replace(
+        "y = Add(scaled, bias)", f"moved = Add(scaled, bias) y = {operator}<axis = {axis}>(moved)"
+    )
+    before = with_drawn_weights(text)
+    found = optimised(before, shapes={"x": (4, 256, 32)})
+    assert found.report.opset_after == opset
+    assert ("LayerNormalization" in operators(candidate(found))) == (opset == 17)
+    report = compare(before, found.model, dimensions={"n": 3})
+    assert report.equivalent, report.summary
 
 
 def test_the_newest_opset_here_has_an_end() -> None:

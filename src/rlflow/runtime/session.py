@@ -89,9 +89,14 @@ def run(session: ort.InferenceSession, inputs: Mapping[str, np.ndarray]) -> dict
     try:
         values: Sequence[Any] = session.run(names, dict(inputs))
     except Exception as error:
-        drawn = ", ".join(f"{name} {value.dtype}{list(value.shape)}" for name, value in inputs.items())
+        drawn = ", ".join(f"{name} {_described(value)}" for name, value in inputs.items())
         raise RLFlowError(f"ONNX Runtime could not run the model on inputs {drawn}: {_first_line(error)}") from error
     return dict(zip(names, values, strict=True))
+
+
+def _described(value: Any) -> str:
+    """Return the type of an input, which may be a sequence."""
+    return f"{value.dtype}{list(value.shape)}" if isinstance(value, np.ndarray) else type(value).__name__
 
 
 def structure_of(model: ModelProto | Path) -> ModelProto:

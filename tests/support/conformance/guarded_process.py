@@ -8,6 +8,7 @@ from collections.abc import Callable
 from multiprocessing.connection import Connection
 from pathlib import Path
 from types import TracebackType
+from typing import Any
 
 LONGEST_S = 60.0
 MOST_MEMORY_BYTES = 4 * 2**30
@@ -15,11 +16,11 @@ MOST_MEMORY_BYTES = 4 * 2**30
 
 _CONTEXT = multiprocessing.get_context("spawn")
 
-Function = Callable[[Path], str]
+Function = Callable[[Any], str]
 
 
 class GuardedProcess:
-    """Answers with what `function` returns for a path, or with how it failed; after a death another one is started."""
+    """Answers with what `function` returns for an argument, or how it failed; after a death another one is started."""
 
     def __init__(self, function: Function, *, longest_s: float = LONGEST_S) -> None:
         self.function = function
@@ -39,8 +40,8 @@ class GuardedProcess:
         self._process.join()
         self._connection.close()
 
-    def __call__(self, path: Path) -> str:
-        self._connection.send(path)
+    def __call__(self, argument: Any) -> str:
+        self._connection.send(argument)
         try:
             if self._connection.poll(self.longest_s):
                 return str(self._connection.recv())
@@ -58,8 +59,8 @@ def _serve(function: Function, connection: Connection) -> None:
     used = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
     resource.setrlimit(resource.RLIMIT_AS, (used + MOST_MEMORY_BYTES,) * 2)
     while True:
-        path = connection.recv()
+        argument = connection.recv()
         try:
-            connection.send(function(path))
+            connection.send(function(argument))
         except Exception:
             connection.send(f"traceback: {traceback.format_exc()}")
