@@ -25,29 +25,12 @@ import numpy as np
 from onnx import ModelProto
 
 from rlflow.equivalence.difference import Difference, differences
+from rlflow.equivalence.drawing import Drawing, Inputs, Reference
 from rlflow.equivalence.float64_check import INCONCLUSIVE_FACTOR, Float64Check, FloatRuns, check_in_float64
 from rlflow.equivalence.interface import interface_problem
 from rlflow.equivalence.tolerance import DOUBLE_EPSILON, coarsest_epsilon, tolerance_of
-from rlflow.errors import InputError, RLFlowError
-from rlflow.runtime.input_domains import uses_of
-from rlflow.runtime.inputs import DEFAULT_DIMENSION, draw_inputs, symbolic_dimensions
+from rlflow.errors import RLFlowError
 from rlflow.runtime.session import Session, Setting, open_session, run, structure_of
-
-# Sizes to try for dynamic dimensions without a value, small ones first; a convolution needs large ones.
-_FALLBACK_SIZES = (DEFAULT_DIMENSION, 16, 64, 224)
-# One draw in so many ignores the ordinary domain of an input, to show faults outside it. Which draw it is depends on
-# the seed, so that many seeds of one draw each have it, too.
-_DRAWS_PER_STRAY = 3
-
-Inputs = dict[str, np.ndarray]
-
-
-@dataclass(frozen=True)
-class Reference:
-    """The outputs of an original, by name for each of the inputs, with which candidates are compared."""
-
-    inputs: list[Inputs]
-    outputs: list[dict[str, Any]]
 
 
 @dataclass(frozen=True)
@@ -109,6 +92,7 @@ def compare(
     dimensions: Mapping[str, int] | None = None,
     inputs: Sequence[Mapping[str, np.ndarray]] | None = None,
     reference: Reference | None = None,
+    exceptional: bool = False,
 ) -> EquivalenceReport:
     """Compare interfaces, then outputs on `draws` drawn inputs, or on `inputs` if these are given.
 
@@ -116,7 +100,8 @@ def compare(
     not run again.
 
     The optimised model may be for the sizes `dimensions` alone. Dynamic dimensions without a value in `dimensions` get
-    small sizes, different ones if the original runs with them, so that swapped axes show. Both models run in `setting`
+    small sizes, different ones if the original runs with them, so that swapped axes show. If `exceptional`, models must
+    agree on NaN and infinities, too. Both models run in `setting`
     on `threads` threads.
 
     An optimised model that does not load or run is not equivalent. Raises `RLFlowError` for an original that does not,
@@ -129,7 +114,9 @@ def compare(
     if reference is None:
         session = open_session(original, setting, threads)
         if inputs is None:
-            reference = run_original(original, session, draws=draws, seed=seed, dimensions=dimensions)
+            reference = run_original(
+                original, session, draws=draws, seed=seed, dimensions=dimensions, exceptional=exceptional
+            )
         else:
             reference = Reference(list(map(dict, inputs)), [run(session, each) for each in inputs])
         del session  # its memory, before the candidate is loaded
@@ -156,13 +143,15 @@ def run_original(
     seed: int = 0,
     dimensions: Mapping[str, int] | None = None,
     drawing_s: float = math.inf,
+    exceptional: bool = False,
 ) -> Reference:
     """Run a model, in a session of it, on drawn inputs, with the first sizes of dynamic dimensions at which it runs.
 
-    When that has taken `drawing_s` seconds, no further input is drawn after the first. Raises as `compare` does.
+    If `exceptional`, inputs with NaN and with infinities follow, where these say something of the model. When that has
+    taken `drawing_s` seconds, no further input is drawn after the first. Raises as `compare` does.
     """
     end_s = time.perf_counter() + drawing_s
-    return _reference_runs(structure_of(original), session, draws, seed, dict(dimensions or {}), end_s)
+    return Drawing(structure_of(original), seed).runs(session, draws, dimensions or {}, end_s, exceptional=exceptional)
 
 
 def not_equivalent(reason: str, structure: ModelProto, draws: int) -> EquivalenceReport:
@@ -223,39 +212,3 @@ def _report(by_draw: list[list[Difference]], tolerance: float) -> EquivalenceRep
         vacuous_outputs=tuple(sorted({difference.output for difference in found} - informative)),
         worst_draw=worst_draw,
     )
-
-
-def _reference_runs(
-    structure: ModelProto, session: Session, draws: int, seed: int, named: dict[str, int], end_s: float
-) -> Reference:
-    """Draw inputs and run the original on them, with the first sizes of dynamic dimensions at which it runs.
-
-    After `end_s`, by `time.perf_counter`, nothing is drawn any more but the first.
-    """
-    if draws < 1:
-        raise InputError(f"draws is {draws}; equivalence needs at least 1 drawn input")
-    if seed < 0:
-        raise InputError(f"the seed is {seed}: give a whole number of 0 or more")
-    free = [name for name in symbolic_dimensions(structure) if name not in named]
-    distinct = {name: size for size, name in enumerate(free, start=DEFAULT_DIMENSION)}
-    attempts = [(distinct, DEFAULT_DIMENSION)] + [(dict.fromkeys(free, size), size) for size in _FALLBACK_SIZES]
-
-    uses = uses_of(structure)
-    required = {name: use.required() for name, use in uses.items()}
-    by_draw = [required if (seed + number + 1) % _DRAWS_PER_STRAY == 0 else uses for number in range(draws)]
-
-    failure: RLFlowError | None = None
-    for sizes, default in attempts:
-        rng = np.random.default_rng(seed)
-        drawn, outputs = [], []
-        try:
-            for own in by_draw:
-                drawn.append(draw_inputs(structure, rng, named | sizes, default_dimension=default, uses=own))
-                outputs.append(run(session, drawn[-1]))
-                if time.perf_counter() >= end_s:
-                    break
-            return Reference(drawn, outputs)
-        except RLFlowError as error:
-            failure = failure or error
-    advice = f"; give values to its symbolic dimensions {', '.join(free)}" if free else ""
-    raise RLFlowError(f"the original model runs on no drawn input{advice}: {failure}") from failure

@@ -21,7 +21,7 @@ from rlflow.ops.onnx_form import OnnxForm, OnnxNode, Parameter, Written
 from rlflow.ops.schema import Operator, Types, ints, normal_axis, same_dimension, same_dtype, shape_of, total
 from rlflow.ops.sizes import sliced
 from rlflow.ops.traits import Fusion, SizeArithmetic, Traits
-from rlflow.ops.use import carries, carries_all, converted, looks_up
+from rlflow.ops.readings import carries, carries_all, converted, looks_up
 
 
 def _infer_transpose(attributes: Attributes, inputs: Types) -> tuple[TensorType, ...]:

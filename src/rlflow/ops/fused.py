@@ -24,7 +24,7 @@ from rlflow.ops.schema import (
     shape_of,
 )
 from rlflow.ops.traits import Fusion, Traits
-from rlflow.ops.use import mask_at
+from rlflow.ops.readings import mask_at
 
 TANH_GELU_SLOPE = sqrt(2 / pi)
 TANH_GELU_CUBIC = 0.044715

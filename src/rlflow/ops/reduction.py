@@ -23,7 +23,7 @@ from rlflow.ops.schema import (
     shape_of,
 )
 from rlflow.ops.traits import Fusion, Traits
-from rlflow.ops.use import averages
+from rlflow.ops.readings import averages
 
 
 def _axes(attributes: Attributes, rank: int, name: str) -> tuple[int, ...]:

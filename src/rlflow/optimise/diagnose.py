@@ -9,7 +9,8 @@ from pathlib import Path
 import onnx
 from onnx import ModelProto
 
-from rlflow.equivalence.compare import EquivalenceReport, Inputs, compare
+from rlflow.equivalence.compare import EquivalenceReport, compare
+from rlflow.equivalence.drawing import Inputs
 from rlflow.errors import RLFlowError
 from rlflow.ir.graph import Graph
 from rlflow.onnx_io import save_model, to_onnx

@@ -23,13 +23,12 @@ from onnx import ModelProto
 
 from rlflow.equivalence.compare import (
     EquivalenceReport,
-    Inputs,
-    Reference,
     compare,
     compare_with_itself,
     drawn_inputs,
     run_original,
 )
+from rlflow.equivalence.drawing import Inputs, Reference
 from rlflow.equivalence.tolerance import draws_at_random, tolerance_of
 from rlflow.errors import EquivalenceError, InputError, RLFlowError
 from rlflow.optimise.clock import NO_DEADLINE, Deadline

@@ -12,7 +12,8 @@ from pathlib import Path
 import numpy as np
 from onnx import ModelProto
 
-from rlflow.equivalence.compare import Inputs, compare
+from rlflow.equivalence.compare import compare
+from rlflow.equivalence.drawing import Inputs
 from rlflow.errors import RLFlowError
 from rlflow.ir.graph import Graph
 from rlflow.ir.node import Ref

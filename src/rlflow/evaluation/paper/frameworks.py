@@ -17,8 +17,9 @@ from typing import Any
 
 import numpy as np
 
-from rlflow.equivalence.compare import Inputs, Reference, run_original
+from rlflow.equivalence.compare import run_original
 from rlflow.equivalence.difference import differences
+from rlflow.equivalence.drawing import Inputs, Reference
 from rlflow.equivalence.tolerance import tolerance_of
 from rlflow.errors import EquivalenceError
 from rlflow.evaluation.comparison import ORIGINAL
