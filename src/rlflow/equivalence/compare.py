@@ -28,6 +28,7 @@ from rlflow.equivalence.difference import Difference, differences
 from rlflow.equivalence.drawing import Drawing, Inputs, Reference
 from rlflow.equivalence.float64_check import INCONCLUSIVE_FACTOR, Float64Check, FloatRuns, check_in_float64
 from rlflow.equivalence.interface import interface_problem
+from rlflow.equivalence.survey import Survey
 from rlflow.equivalence.tolerance import DOUBLE_EPSILON, coarsest_epsilon, tolerance_of
 from rlflow.errors import RLFlowError
 from rlflow.runtime.session import Session, Setting, open_session, run, structure_of
@@ -41,7 +42,9 @@ class EquivalenceReport:
     (infinite when the reference is all zero and the other is not); both errors range over finite values of float
     outputs. A draw is vacuous when every reference output is constant, zero or without a finite value: it could not
     tell a wrong model from a right one. `vacuous_outputs` are those that no draw could judge. `worst_draw` counts from
-    0. `float64` is the check in float64 where float32 was inconclusive and the check could be made.
+    0. `float64` is the check in float64 where float32 was inconclusive and the check could be made. `exceptional_draws`
+    are further ones, with NaN or infinities; `survey` says which mutants of the original all draws tell from it, if
+    that was tried.
     """
 
     equivalent: bool
@@ -55,11 +58,18 @@ class EquivalenceReport:
     vacuous_outputs: tuple[str, ...] = ()
     worst_draw: int | None = None
     float64: Float64Check | None = None
+    exceptional_draws: int = 0
+    survey: Survey | None = None
 
     @property
     def is_inconclusive(self) -> bool:
         """True if rounding in a badly conditioned model could explain the difference and float64 has not decided."""
         return not self.equivalent and self.float64 is None and self._is_slight
+
+    @property
+    def could_tell(self) -> bool:
+        """True if a difference would have been likely to show."""
+        return self.non_vacuous_draws > 0 and not (self.survey is not None and self.survey.blind)
 
     @property
     def _is_slight(self) -> bool:
@@ -69,10 +79,12 @@ class EquivalenceReport:
     def summary(self) -> str:
         """The verdict as one sentence for a person."""
         evidence = f"{self.non_vacuous_draws} of {self.draws} draws informative"
+        if self.survey is not None and self.survey.mutants:
+            evidence = f"{evidence}; {self.survey.summary}"
         if not self.equivalent:
             caveat = "; rounding in a badly conditioned model could explain so little" if self.is_inconclusive else ""
             return f"not equivalent: {self.reason}{caveat} ({evidence})"
-        if not self.non_vacuous_draws:
+        if not self.could_tell:
             return f"no difference, but no drawn input could have shown one ({evidence})"
         because = f", {self.reason}" if self.reason else ""
         return (
@@ -174,7 +186,7 @@ def _verdict(
     structure = structure_of(original)
     tolerance = tolerance_of(structure)
     pairs = zip(reference.outputs, actual, strict=True)
-    report = _report([differences(*pair, tolerance) for pair in pairs], tolerance)
+    report = _report([differences(*pair, tolerance) for pair in pairs], tolerance, reference.exceptional)
     if report.is_inconclusive and coarsest_epsilon(structure) > DOUBLE_EPSILON:
         return _checked_in_float64(report, original, optimised, FloatRuns(reference.inputs, reference.outputs, actual))
     return report
@@ -192,7 +204,7 @@ def _checked_in_float64(
     return replace(report, equivalent=check.confirms, reason=reason, float64=check)
 
 
-def _report(by_draw: list[list[Difference]], tolerance: float) -> EquivalenceReport:
+def _report(by_draw: list[list[Difference]], tolerance: float, exceptional: Sequence[bool]) -> EquivalenceReport:
     """Sum up the differences of all draws; the reason is the largest of those that are a problem."""
     every = [(number, difference) for number, draw in enumerate(by_draw) for difference in draw]
     failed = [(number, difference) for number, difference in every if difference.problem]
@@ -206,9 +218,14 @@ def _report(by_draw: list[list[Difference]], tolerance: float) -> EquivalenceRep
         max_absolute_error=max((difference.absolute for difference in found), default=0.0),
         max_relative_error=max((difference.relative for difference in found), default=0.0),
         tolerance=tolerance,
-        draws=len(by_draw),
-        non_vacuous_draws=sum(any(difference.informative for difference in draw) for draw in by_draw),
+        draws=len(by_draw) - sum(exceptional),
+        non_vacuous_draws=sum(
+            any(difference.informative for difference in draw)
+            for draw, is_exceptional in zip(by_draw, exceptional, strict=True)
+            if not is_exceptional
+        ),
         worst_output=worst.output if worst else None,
         vacuous_outputs=tuple(sorted({difference.output for difference in found} - informative)),
         worst_draw=worst_draw,
+        exceptional_draws=sum(exceptional),
     )

@@ -48,13 +48,12 @@ class Sizes:
 class Reference:
     """Inputs, and what an original computes of each, with which candidates are compared.
 
-    The last `exceptional` ones hold NaN or infinities. `sizes` are those at which they were drawn, if they were.
+    `sizes` are those of dynamic dimensions at which they were drawn, if they were.
     """
 
     inputs: list[Inputs] = field(default_factory=list)
     outputs: list[Outputs] = field(default_factory=list)
-    sizes: Sizes = Sizes({})
-    exceptional: int = 0
+    sizes: Sizes | None = None
 
     def add(self, session: Session, inputs: Inputs) -> Outputs:
         """Run the model once more."""
@@ -62,6 +61,16 @@ class Reference:
         self.inputs.append(inputs)
         self.outputs.append(outputs)
         return outputs
+
+    @property
+    def runs(self) -> list[tuple[Inputs, Outputs]]:
+        """Inputs with outputs."""
+        return list(zip(self.inputs, self.outputs, strict=True))
+
+    @property
+    def exceptional(self) -> list[bool]:
+        """For each of the inputs, True if it holds a NaN or an infinity."""
+        return [any(v.dtype.kind == "f" and not np.isfinite(v).all() for v in each.values()) for each in self.inputs]
 
     @property
     def tell(self) -> bool:
@@ -101,6 +110,7 @@ class Drawing:
     def add(self, runs: Reference, session: Session, number: int, loudness: float = 1.0) -> None:
         """Run the model on the input under a number too; on an ordinary one if it refuses that."""
         manner, own = Manner(self.seed + number, loudness), (self.seed, number)
+        assert runs.sizes is not None, "what was not drawn is not drawn further"
         named, other = runs.sizes.named, runs.sizes.other
         sizes: dict[str, Any] = {"dimensions": named, "default_dimension": other, "uses": self.uses}
         try:
@@ -153,7 +163,6 @@ class Drawing:
             if is_informative(outputs):
                 runs.inputs.append(inputs)
                 runs.outputs.append(outputs)
-                runs.exceptional += 1
 
 
 def _attempts(free: list[str], dimensions: Mapping[str, int]) -> Iterator[Sizes]:
