@@ -39,6 +39,7 @@ from rlflow.ops.neighbours import (
     NEIGHBOURS,
     NEUTRAL,
     NEVER_NEGATIVE,
+    OF_ONE,
     ON_EQUALITY,
     ORDERLY,
 )
@@ -145,6 +146,8 @@ class _Faults:
         if any((values == NEUTRAL.get(node.op_type)).all() for values in numbers):
             return True
         if node.op_type in GUARDS and any(0 < np.abs(v).max() <= _GUARD for v in numbers if v.dtype.kind == "f"):
+            return True
+        if node.op_type in OF_ONE and self._operand_like_result(node):
             return True
         if node.op_type in BENT_AT_ZERO and self._is_never_negative(node.input[0]):
             return True

@@ -21,6 +21,7 @@ from rlflow.ops.onnx_form import OnnxForm, OnnxNode, Parameter, Written
 from rlflow.ops.schema import Operator, Types, ints, normal_axis, same_dimension, same_dtype, shape_of, total
 from rlflow.ops.sizes import sliced
 from rlflow.ops.traits import Fusion, SizeArithmetic, Traits
+from rlflow.ops.turns import overflows
 from rlflow.ops.readings import carries, carries_all, converted, looks_up
 
 
@@ -316,7 +317,7 @@ OPERATORS = (
         since=6,
         arity=(1, 1),
         required=("to",),
-        traits=Traits(size_arithmetic=_ARRANGED | SizeArithmetic.ROUNDING, uses=(converted, carries(0))),
+        traits=Traits(size_arithmetic=_ARRANGED | SizeArithmetic.ROUNDING, uses=(converted, overflows, carries(0))),
         onnx=OnnxForm(element_type="to", harmless={"saturate": 1}),
     ),
 )

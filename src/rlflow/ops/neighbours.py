@@ -96,6 +96,9 @@ EXCHANGED = {"Where": (1, 2)}
 INERT = frozenset("Cast Concat Dropout Expand Flatten Identity Pad Reshape Slice Split Squeeze Tile Unsqueeze".split())
 """Operators that do nothing where the result has the type and shape of the operand."""
 
+OF_ONE = frozenset("GlobalAveragePool GlobalMaxPool ReduceMax ReduceMean ReduceMin ReduceProd ReduceSum".split())
+"""Operators that do nothing, as their neighbours, where the result has the type and shape of the operand."""
+
 NEUTRAL = {"Add": 0.0, "Sub": 0.0, "Mul": 1.0, "Div": 1.0, "Pow": 1.0}
 """The stored operand with which an operator does nothing, and its neighbour neither."""
 

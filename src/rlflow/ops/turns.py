@@ -19,6 +19,7 @@ from dataclasses import replace
 
 from rlflow.ops.use import Application, Reading, Use
 
+_LARGEST_HALF = 65504.0
 _MOST = 24
 """Turning points that are remembered of one value."""
 
@@ -74,6 +75,12 @@ def is_compared(node: Application, result: Use) -> Iterator[tuple[int, Use]]:
     """Each of two operands turns at what the other one stores; of neither is the result made."""
     for place in (0, 1):
         yield place, turning(node.numbers(1 - place))
+
+
+def overflows(node: Application, result: Use) -> Iterator[tuple[int, Use]]:
+    """The first operand is converted to an element type, whose largest number may be a small one."""
+    if node.element_type("to") == "float16":
+        yield 0, turning((-_LARGEST_HALF, _LARGEST_HALF), exact=False)
 
 
 def ramps(slope: float, middle: float) -> Reading:

@@ -20,6 +20,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from zlib import crc32
 
 import numpy as np
 from onnx import ModelProto
@@ -32,6 +33,8 @@ _TURNING_SHARE = 8
 """One element in so many lies at a turning point, and at least one if there are any."""
 _FARTHEST = 100.0
 """The largest number by which ordinary ones are multiplied so that they reach a bound."""
+_FEW = 4
+"""Inputs of no more elements have none for numbers that differ from a bound by a step."""
 _LARGEST = 1e18
 _LARGEST_IN_A_SUM = 1e4
 """A larger number would leave nothing of those to which it is added."""
@@ -74,13 +77,18 @@ def revealing_inputs(
     """
     known = {name: use.required() for name, use in uses.items()} if manner.is_stray else uses
     drawn = draw_inputs(model, rng, dimensions, default_dimension=default_dimension, uses=known)
-    return {name: _revealing(values, use_of(name, uses), manner, rng) for name, values in drawn.items()}
+    return {
+        name: _alternating(values, name, manner)
+        if values.dtype.kind == "b" and values.size == 1
+        else _revealing(values, use_of(name, uses), manner, rng)
+        for name, values in drawn.items()
+    }
 
 
 def exceptional_inputs(
     ordinary: Mapping[str, np.ndarray], rng: np.random.Generator, uses: Mapping[str, Use]
 ) -> list[dict[str, np.ndarray]]:
-    """Return copies of inputs with a NaN among the floats, and with infinities; none where they would say nothing.
+    """Return copies of inputs with NaN among the floats, with infinity and with its negative, where they say something.
 
     Where sums make NaN of infinities the order of summation decides, and where numbers are picked that of comparison:
     there models may differ that are rightly taken to be the same.
@@ -92,10 +100,10 @@ def exceptional_inputs(
     }
     unpicked = [name for name, use in floats.items() if not use.is_mixed]
     unsummed = [name for name in unpicked if not floats[name].is_summed]
-    cases = ((unpicked, [math.nan]), (unsummed, [math.inf, -math.inf]))
+    cases = ((unpicked, math.nan), (unsummed, math.inf), (unsummed, -math.inf))
     return [
-        {name: _with(values, numbers, rng) if name in chosen else values for name, values in ordinary.items()}
-        for chosen, numbers in cases
+        {name: _with(values, [number], rng) if name in chosen else values for name, values in ordinary.items()}
+        for chosen, number in cases
         if chosen
     ]
 
@@ -108,7 +116,7 @@ def _revealing(values: np.ndarray, use: Use, manner: Manner, rng: np.random.Gene
         turns = {round(t) + step for t in use.turns for step in (-1, 0, 1)}
         return _with(values, sorted({first, last} | {t for t in turns if first <= t <= last}), rng)
     if values.dtype.kind == "b":
-        return _alternating(values, manner, rng) if values.size == 1 else values
+        return values
     if use.is_mask or use.is_complement:
         return _odd_mask(values, rng) if manner.is_stray and values.dtype.kind in "iu" else values
     if values.dtype.kind == "f":
@@ -116,9 +124,9 @@ def _revealing(values: np.ndarray, use: Use, manner: Manner, rng: np.random.Gene
     return _integers(values, use, manner, rng)
 
 
-def _alternating(values: np.ndarray, manner: Manner, rng: np.random.Generator) -> np.ndarray:
-    """A truth that decides alone: in every three inputs it is one and the other."""
-    return np.full_like(values, bool(manner.number % 2)) if rng.random() < 0.75 else values
+def _alternating(values: np.ndarray, name: str, manner: Manner) -> np.ndarray:
+    """A truth that decides alone: of any three inputs in a row it is true in one, and false in another."""
+    return values if manner.is_stray else np.full_like(values, (crc32(name.encode()) + manner.is_wide) % 2)
 
 
 def _odd_mask(values: np.ndarray, rng: np.random.Generator) -> np.ndarray:
@@ -140,7 +148,7 @@ def _reals(values: np.ndarray, use: Use, manner: Manner, rng: np.random.Generato
         values = np.where(ties, halves, values).astype(dtype)
     largest = min(_LARGEST_IN_A_SUM if use.is_summed or use.is_mixed else _LARGEST, float(np.finfo(dtype).max))
     with np.errstate(over="ignore"):
-        candidates = [t for t in _about(use, dtype) if abs(t) <= largest and (manner.is_stray or low < t < high)]
+        candidates = [t for t in _about(use, dtype, with_steps=values.size > _FEW) if abs(t) <= largest and (manner.is_stray or low < t < high)]
     if use.is_divisor:
         candidates = [t for t in candidates if abs(t) > _MARGIN]
     return _with(values, candidates, rng)
@@ -148,17 +156,18 @@ def _reals(values: np.ndarray, use: Use, manner: Manner, rng: np.random.Generato
 
 def _amplitude(use: Use, manner: Manner) -> float:
     reached = max([use.reach, *map(abs, use.turns | use.near)])
-    wide = reached if manner.is_wide and 1 < reached <= _FARTHEST else 1.0
+    wide = 2 * reached if manner.is_wide and 1 < reached <= _FARTHEST else 1.0
     return wide * manner.loudness
 
 
-def _about(use: Use, dtype: np.dtype) -> list[float]:
-    """Turning points and numbers a step away from them, and others surely on either side."""
+def _about(use: Use, dtype: np.dtype, *, with_steps: bool) -> list[float]:
+    """Turning points, numbers a step away from them if there is room for these, and others surely on either side."""
     found: list[float] = []
     for turn in sorted(use.turns):
         exact, away = dtype.type(turn), abs(turn) / 2 + 1
         steps = (np.nextafter(exact, dtype.type(end)) for end in (-np.inf, np.inf))
-        found += [float(exact), *map(float, steps), turn - away, turn + away]
+        found += [float(exact), turn - away, turn + away]
+        found += map(float, steps) if with_steps else []
     for turn in sorted(use.near):
         found += [turn + sign * distance for sign in (-1, 1) for distance in _beyond(turn)]
     return found
