@@ -87,7 +87,7 @@ class Drawing:
 
     @cached_property
     def uses(self) -> dict[str, Use]:
-        """What the model's values are for."""
+        """The uses of the model's values, by name."""
         return uses_of(self.model)
 
     def runs(

@@ -89,7 +89,7 @@ def _bodies(node: NodeProto) -> list[GraphProto]:
 
 
 class _Faults:
-    """What must be known of a model to list its faults."""
+    """The knowledge of a model by which its faults are listed."""
 
     def __init__(self, model: ModelProto) -> None:
         self.opset = next((o.version for o in model.opset_import if o.domain in ("", "ai.onnx")), 1)

@@ -46,7 +46,7 @@ _MODERATE = 128
 
 @dataclass(frozen=True)
 class Manner:
-    """How one of the inputs is drawn, by its number; a `loudness` above 1 makes all numbers larger."""
+    """The manner in which one of the inputs is drawn, by its number; a `loudness` above 1 makes all numbers larger."""
 
     number: int
     loudness: float = 1.0
