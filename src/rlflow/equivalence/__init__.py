@@ -1,15 +1,15 @@
 """Are two models equal? `rlflow.equivalence` runs both on the same drawn inputs and compares what they compute.
 
 - `isolated` runs the comparison in a process of its own, which a model may crash;
-- `drawing` draws inputs and runs the original on them; `survey` counts the mutants of it, made by `mutation`, that these
-  inputs tell apart;
+- `drawing` draws inputs and runs the original on them; `survey` counts the mutants of it, made by `mutation`, that
+  these inputs tell apart;
 - `compare` is the comparison: interface, outputs on each draw, and what speaks for the verdict;
 - `interface` checks that both take and give the same tensors;
 - `difference` measures how outputs differ, and `tolerance` how far they may, from float type and depth;
 - `float64_check` decides where float32 is inconclusive, on models that `float64` has widened.
 
-Inputs are drawn by `rlflow.runtime.revealing_inputs`, such as the operators that read them are made for, and where these
-turn.
+Inputs are drawn by `rlflow.runtime.revealing_inputs`, such as the operators that read them are made for, and where
+these begin to compute something else.
 Importing this package loads neither numpy nor ONNX Runtime; calling `equivalence` does. `rlflow.equivalence` is the
 function, which hides the package of its name: import modules as in `from rlflow.equivalence import compare`.
 """

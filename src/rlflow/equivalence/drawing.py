@@ -1,10 +1,11 @@
 """The inputs on which an original is run: drawn so that faults show, and drawn anew where none could.
 
-Sizes of dynamic dimensions are the first at which the model runs. An input that is drawn to reveal (`rlflow.runtime.
-revealing_inputs`) and that the model refuses gives way to an ordinary one. Where all outputs are constant, numbers become
-larger, then sizes, before it is said that nothing can be told.
+Sizes of dynamic dimensions are the first at which the model runs. An input of `rlflow.runtime.revealing_inputs` that
+the model refuses gives way to an ordinary one. Where all outputs are constant, numbers become larger, then sizes,
+before it is said that nothing can be told.
 
-Invariant: what is drawn under a number depends on the seed, the number and the sizes alone, so that more can be added.
+Invariant: what is drawn under a number depends on the seed, that number, the loudness and the sizes alone, so that more
+can be added later.
 """
 
 from __future__ import annotations
@@ -109,7 +110,7 @@ class Drawing:
 
     def add(self, runs: Reference, session: Session, number: int, loudness: float = 1.0) -> None:
         """Run the model on the input under a number too; on an ordinary one if it refuses that."""
-        manner, own = Manner(self.seed + number, loudness), (self.seed, number)
+        manner, own = Manner(self.seed + number, loudness), (self.seed, number, round(loudness))
         assert runs.sizes is not None, "what was not drawn is not drawn further"
         named, other = runs.sizes.named, runs.sizes.other
         sizes: dict[str, Any] = {"dimensions": named, "default_dimension": other, "uses": self.uses}
@@ -153,9 +154,11 @@ class Drawing:
         return first or runs
 
     def _add_exceptional(self, runs: Reference, session: Session) -> None:
-        """Those on which the model runs and tells something, made of the first ordinary ones."""
+        """Make them of the first ordinary ones, and keep those on which the model runs and tells something."""
         first = next((k for k in range(len(runs.inputs)) if not Manner(self.seed + k).is_stray), 0)
-        for inputs in exceptional_inputs(runs.inputs[first], np.random.default_rng((self.seed, len(runs.inputs))), self.uses):
+        for inputs in exceptional_inputs(
+            runs.inputs[first], np.random.default_rng((self.seed, len(runs.inputs))), self.uses
+        ):
             try:
                 outputs = run(session, inputs)
             except RLFlowError:

@@ -68,7 +68,7 @@ def compare_isolated(
     if not (report.equivalent and report.could_tell and mutants):
         return report
     try:
-        return call_isolated(limits or Limits(), _put_to_the_test, report, *sides, mutants, **settings)
+        return call_isolated(limits or Limits(), _put_to_the_test, report, sides[0], sides[1], mutants, **settings)
     except ProcessDeath as death:  # of a mutant: the models themselves have come through
         _LOG.warning("it could not be tried which mutants the draws tell apart: %s", death)
         return report
@@ -77,7 +77,7 @@ def compare_isolated(
 def _put_to_the_test(
     report: EquivalenceReport, original: ModelProto | Path, candidate: ModelProto | Path, mutants: int, **settings: Any
 ) -> EquivalenceReport:
-    """Add to a report which mutants of the original its inputs tell apart; where more inputs are drawn, make it anew."""
+    """Add to a report which mutants its inputs tell apart; where more inputs are drawn for that, make it anew."""
     session, given = open_session(original, "as_written"), settings["inputs"]
     if given is None:
         drawn = {name: settings[name] for name in ("draws", "seed", "dimensions", "exceptional")}

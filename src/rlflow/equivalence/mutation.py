@@ -24,32 +24,17 @@ import onnx
 from onnx import AttributeProto, GraphProto, ModelProto, NodeProto, TensorProto, helper, numpy_helper
 
 from rlflow.ir.tensor_type import TensorType
-from rlflow.onnx_io.shapes.inference import infer_types
-from rlflow.ops.neighbours import (
-    ASK_FOR_ORDER,
-    AT_LEAST,
-    BENT_AT_ZERO,
-    BOUNDS,
-    DOWNWARD,
-    ENDS_PROCESSES,
-    EXCHANGED,
-    GUARDS,
-    INERT,
-    KEEP_SIGNS,
-    NEIGHBOURS,
-    NEUTRAL,
-    NEVER_NEGATIVE,
-    OF_ONE,
-    ON_EQUALITY,
-    ORDERLY,
-)
+from rlflow.onnx_io.element_type import from_type_proto
+from rlflow.onnx_io.shapes.inference import with_types
+from rlflow.ops import neighbours
 
 _GUARD = 1e-4
 """A stored number below this is there to keep something from 0."""
 _UNBOUNDED = 1e30
 _NEW = "rlflow_mutant"
 _NEGATED = frozenset("float16 float32 float64 int8 int32 int64".split())
-"""Types that a Neg of ONNX Runtime takes; other integers are negated as int64."""
+"""Types that a Neg of ONNX Runtime takes."""
+_NEGATED_AS_INT64 = frozenset("int16 uint8 uint16 uint32 uint64".split())
 
 Address = tuple[int | str, ...]
 Change = Callable[[GraphProto, int], None]
@@ -93,7 +78,7 @@ class _Faults:
 
     def __init__(self, model: ModelProto) -> None:
         self.opset = next((o.version for o in model.opset_import if o.domain in ("", "ai.onnx")), 1)
-        self.types: dict[str, TensorType | None] = infer_types(model)
+        self.types = dict(_types_in(with_types(model).graph))
         self.stored: dict[str, np.ndarray] = {}
         self.made_by: dict[str, NodeProto] = {}
         self.readers: dict[str, list[str]] = defaultdict(list)
@@ -132,10 +117,10 @@ class _Faults:
         if node.domain not in ("", "ai.onnx") or self._changes_nothing(node):
             return
         same = self._operand_like_result(node)
-        if same and len(node.output) == 1 and node.op_type not in INERT:
+        if same and len(node.output) == 1 and node.op_type not in neighbours.INERT:
             yield f"{node.op_type} left out", self._swap("Identity", [same])
         yield from self._swaps(node)
-        if node.op_type in EXCHANGED:
+        if node.op_type in neighbours.EXCHANGED:
             yield f"operands of {node.op_type} exchanged", _exchanged
         yield from self._moved_bounds(node)
 
@@ -143,24 +128,32 @@ class _Faults:
         """Return True where leaving the node out, or swapping it, is known to make no difference that shows."""
         stored = [self.stored[name] for name in node.input if name in self.stored]
         numbers = [values for values in stored if values.dtype.kind in "fiu" and values.size]
-        if any((values == NEUTRAL.get(node.op_type)).all() for values in numbers):
+        if any((values == neighbours.NEUTRAL.get(node.op_type)).all() for values in numbers):
             return True
-        if node.op_type in GUARDS and any(0 < np.abs(v).max() <= _GUARD for v in numbers if v.dtype.kind == "f"):
+        if node.op_type in neighbours.GUARDS and any(
+            0 < np.abs(v).max() <= _GUARD for v in numbers if v.dtype.kind == "f"
+        ):
             return True
-        if node.op_type in OF_ONE and self._operand_like_result(node):
+        if node.op_type in neighbours.OF_ONE and self._operand_like_result(node):
             return True
-        if node.op_type in BENT_AT_ZERO and self._is_never_negative(node.input[0]):
+        if node.op_type in neighbours.ALONE and len(node.input) == 1 and not node.attribute:
             return True
-        return node.op_type in ORDERLY and set(self.readers[node.output[0]]) <= ASK_FOR_ORDER
+        if node.op_type in neighbours.BENT_AT_ZERO and self._is_never_negative(node.input[0]):
+            return True
+        return node.op_type in neighbours.ORDERLY and set(self.readers[node.output[0]]) <= neighbours.ASK_FOR_ORDER
 
     def _is_never_negative(self, name: str) -> bool:
         maker = self.made_by.get(name)
         if maker is None:
             return False
-        if maker.op_type in KEEP_SIGNS:
+        if maker.op_type in neighbours.KEEP_SIGNS:
             return self._is_never_negative(maker.input[0])
-        bound = self.stored.get(maker.input[place]) if 0 < (place := AT_LEAST.get(maker.op_type, 0)) < len(maker.input) else None
-        return maker.op_type in NEVER_NEGATIVE or (bound is not None and bool((bound >= 0).all()))
+        bound = (
+            self.stored.get(maker.input[place])
+            if 0 < (place := neighbours.AT_LEAST.get(maker.op_type, 0)) < len(maker.input)
+            else None
+        )
+        return maker.op_type in neighbours.NEVER_NEGATIVE or (bound is not None and bool((bound >= 0).all()))
 
     def _operand_like_result(self, node: NodeProto) -> str:
         """The first operand that is computed and has the type of the result, or ""."""
@@ -171,10 +164,10 @@ class _Faults:
         return next(names, "")
 
     def _swaps(self, node: NodeProto) -> Iterator[tuple[str, Change]]:
-        others = [next((n for n in NEIGHBOURS.get(node.op_type, ()) if self._may_become(node, n)), "")]
+        others = [next((n for n in neighbours.NEIGHBOURS.get(node.op_type, ()) if self._may_become(node, n)), "")]
         operand = self.types.get(node.input[0]) if node.input else None
         if operand is not None and not operand.is_float:
-            others.append(ON_EQUALITY.get(node.op_type, ""))
+            others.append(neighbours.ON_EQUALITY.get(node.op_type, ""))
         for other in filter(None, others):
             yield f"{node.op_type} became {other}", self._swap(other, list(node.input))
 
@@ -198,22 +191,22 @@ class _Faults:
         except onnx.defs.SchemaError:
             return False
         integers = any(t is not None and not t.is_float for t in map(self.types.get, node.input))
-        if other in ENDS_PROCESSES and integers:
+        if other in neighbours.ENDS_PROCESSES and integers:
             return False
         needed = {attribute.name for attribute in node.attribute} & {"axes", "axis"}
         return schema.min_input <= len(node.input) <= schema.max_input and needed <= schema.attributes.keys()
 
     def _moved_bounds(self, node: NodeProto) -> Iterator[tuple[str, Change]]:
-        places, names = BOUNDS.get(node.op_type, ((), ()))
+        places, names = neighbours.BOUNDS.get(node.op_type, ((), ()))
         for place in places:
             value = self.stored.get(node.input[place]) if place < len(node.input) else None
             if value is not None and value.size == 1 and value.dtype.kind in "fiu":
-                moved = _moved(value, -1 if (node.op_type, place) in DOWNWARD else 1)
+                moved = _moved(value, -1 if (node.op_type, place) in neighbours.DOWNWARD else 1)
                 if moved is not None:
                     yield f"{value.item():g} became {moved.item():g}", _with_operand(place, moved)
         for attribute in node.attribute:
             if attribute.name in names and attribute.type == AttributeProto.FLOAT:
-                sign = -1 if (node.op_type, attribute.name) in DOWNWARD else 1
+                sign = -1 if (node.op_type, attribute.name) in neighbours.DOWNWARD else 1
                 moved = _moved(np.float32(attribute.f), sign)
                 if moved is not None:
                     yield f"{attribute.f:g} became {moved.item():g}", _with_attribute(attribute.name, float(moved))
@@ -222,9 +215,17 @@ class _Faults:
         """The result of a node that has no other mutant, turned round."""
         output = next(name for name in node.output if name and self.readers[name])
         kind = self.types.get(output)
-        if kind is None or kind.dtype in ("string", "complex64", "complex128", "bfloat16"):
-            return
-        yield f"result of {node.op_type} negated", lambda graph, index: _negate(graph, index, output, kind.dtype)
+        if kind is not None and kind.dtype in {"bool", *_NEGATED, *_NEGATED_AS_INT64}:
+            yield f"result of {node.op_type} negated", lambda graph, index: _negate(graph, index, output, kind.dtype)
+
+
+def _types_in(graph: GraphProto) -> Iterator[tuple[str, TensorType | None]]:
+    """Yield the types that a graph and the bodies in it declare, by name."""
+    for value in (*graph.value_info, *graph.input, *graph.output):
+        yield value.name, from_type_proto(value.type)
+    for node in graph.node:
+        for body in _bodies(node):
+            yield from _types_in(body)
 
 
 def _number_of(node: NodeProto) -> np.ndarray | None:
@@ -237,7 +238,7 @@ def _number_of(node: NodeProto) -> np.ndarray | None:
 
 def _exchanged(graph: GraphProto, index: int) -> None:
     node = graph.node[index]
-    left, right = EXCHANGED[node.op_type]
+    left, right = neighbours.EXCHANGED[node.op_type]
     node.input[left], node.input[right] = node.input[right], node.input[left]
 
 
@@ -278,7 +279,7 @@ def _negate(graph: GraphProto, index: int, output: str, dtype: str) -> None:
     place = list(node.output).index(output)
     node.output[place] = _NEW
     if dtype == "bool":
-        steps = [("Not", {})]
+        steps: list[tuple[str, dict[str, Any]]] = [("Not", {})]
     elif dtype in _NEGATED:
         steps = [("Neg", {})]
     else:

@@ -97,14 +97,16 @@ def _told(model: ModelProto, fault: Fault, runs: Sequence[tuple[Inputs, Outputs]
     try:
         session = open_session(fault.planted_in(model), "as_written")
         return any(
-            difference.problem for inputs, expected in runs for difference in differences(expected, run(session, inputs), tolerance)
+            difference.problem
+            for inputs, expected in runs
+            for difference in differences(expected, run(session, inputs), tolerance)
         )
     except RLFlowError:
         return None
 
 
 def _sample(every: list[Fault], most: int, seed: int) -> list[Fault]:
-    """So many by chance, in their order."""
+    """Choose so many by chance, in their order."""
     chosen = np.random.default_rng(seed).permutation(len(every))[:most]
     return [every[k] for k in sorted(chosen)]
 

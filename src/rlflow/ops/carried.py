@@ -15,19 +15,6 @@ from math import inf, prod
 
 import numpy as np
 
-from rlflow.ops.sizes import counted, expanded
-from rlflow.ops.traits import Fusion, SizeArithmetic, Traits
-from rlflow.ops.turns import (
-    bends_at,
-    bends_at_attribute,
-    bends_at_others,
-    folded,
-    is_compared,
-    leaves_remainder,
-    ramps,
-    saturates,
-    turns_at,
-)
 from rlflow.ops.readings import (
     asks,
     bounds_all,
@@ -45,6 +32,19 @@ from rlflow.ops.readings import (
     result_shape_at,
     sequence_lengths_at,
     whole_range_at,
+)
+from rlflow.ops.sizes import counted, expanded
+from rlflow.ops.traits import Fusion, SizeArithmetic, Traits
+from rlflow.ops.turns import (
+    bends_at,
+    bends_at_attribute,
+    bends_at_others,
+    folded,
+    is_compared,
+    leaves_remainder,
+    ramps,
+    saturates,
+    turns_at,
 )
 
 

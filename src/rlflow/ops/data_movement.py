@@ -18,11 +18,11 @@ from rlflow.ir.node import Attributes, AttributeValue
 from rlflow.ir.tensor_type import Dimension, TensorType
 from rlflow.ops.domain import Array, Domain, FloatDomain
 from rlflow.ops.onnx_form import OnnxForm, OnnxNode, Parameter, Written
+from rlflow.ops.readings import carries, carries_all, converted, looks_up
 from rlflow.ops.schema import Operator, Types, ints, normal_axis, same_dimension, same_dtype, shape_of, total
 from rlflow.ops.sizes import sliced
 from rlflow.ops.traits import Fusion, SizeArithmetic, Traits
 from rlflow.ops.turns import overflows
-from rlflow.ops.readings import carries, carries_all, converted, looks_up
 
 
 def _infer_transpose(attributes: Attributes, inputs: Types) -> tuple[TensorType, ...]:

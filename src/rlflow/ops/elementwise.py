@@ -141,8 +141,15 @@ _SUMMAND = Fusion.SUM | Fusion.NORMALISED
 _COUNTED = SizeArithmetic.WHOLE | SizeArithmetic.ROUNDING | SizeArithmetic.DYNAMIC
 
 OPERATORS = (
-    _binary("Add", lambda d, a, b: d.add(a, b), _pointwise(added, shifted(1, 1), also=_SUMMAND, sizes=_COUNTED), commutative=True),
-    _binary("Sub", lambda d, a, b: d.subtract(a, b), _pointwise(subtracted, shifted(1, -1), sizes=_COUNTED, cancelling=True)),
+    _binary(
+        "Add",
+        lambda d, a, b: d.add(a, b),
+        _pointwise(added, shifted(1, 1), also=_SUMMAND, sizes=_COUNTED),
+        commutative=True,
+    ),
+    _binary(
+        "Sub", lambda d, a, b: d.subtract(a, b), _pointwise(subtracted, shifted(1, -1), sizes=_COUNTED, cancelling=True)
+    ),
     _binary(
         "Mul",
         lambda d, a, b: d.multiply(a, b),
@@ -193,7 +200,12 @@ OPERATORS = (
     ),
     _unary("Relu", 6, lambda d, x: d.relu(x), _pointwise(bends_at(0.0))),
     _unary("Neg", 6, lambda d, x: d.negate(x), _pointwise(mirrored, sizes=SizeArithmetic.WHOLE, cancelling=True)),
-    _unary("Reciprocal", 6, lambda d, x: d.reciprocal(x), _pointwise(divisor_at(0), before(lambda t: 1 / t), cancelling=True)),
+    _unary(
+        "Reciprocal",
+        6,
+        lambda d, x: d.reciprocal(x),
+        _pointwise(divisor_at(0), before(lambda t: 1 / t), cancelling=True),
+    ),
     _unary("Exp", 6, lambda d, x: d.exp(x), _pointwise(before(log), inexact=True, exponential=True)),
     _unary("Erf", 9, lambda d, x: d.function("erf", x), _pointwise(also=Fusion.GATE, inexact=True)),
     _unary("Tanh", 6, lambda d, x: d.function("tanh", x), _pointwise(before(atanh), inexact=True)),

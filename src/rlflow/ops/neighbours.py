@@ -96,6 +96,8 @@ EXCHANGED = {"Where": (1, 2)}
 INERT = frozenset("Cast Concat Dropout Expand Flatten Identity Pad Reshape Slice Split Squeeze Tile Unsqueeze".split())
 """Operators that do nothing where the result has the type and shape of the operand."""
 
+ALONE = frozenset("Clip Max Mean Min Sum".split())
+"""Operators that do nothing with a single operand."""
 OF_ONE = frozenset("GlobalAveragePool GlobalMaxPool ReduceMax ReduceMean ReduceMin ReduceProd ReduceSum".split())
 """Operators that do nothing, as their neighbours, where the result has the type and shape of the operand."""
 
@@ -110,7 +112,9 @@ BENT_AT_ZERO = frozenset("Abs Relu LeakyRelu PRelu Elu Celu".split())
 NEVER_NEGATIVE = frozenset("Abs Exp HardSigmoid Relu Sigmoid Softmax Softplus Sqrt".split())
 AT_LEAST = {"Clip": 1, "Max": 1}
 """Operators whose result is not below an operand, by its place."""
-KEEP_SIGNS = INERT - {"Concat", "Pad"} | frozenset("AveragePool GlobalAveragePool GlobalMaxPool MaxPool Transpose".split())
+KEEP_SIGNS = INERT - {"Concat", "Pad"} | frozenset(
+    "AveragePool GlobalAveragePool GlobalMaxPool MaxPool Transpose".split()
+)
 """Operators whose result is not negative if the first operand is not."""
 
 ENDS_PROCESSES = frozenset({"Div"})

@@ -12,9 +12,9 @@ from rlflow.ir.node import Attributes, AttributeValue
 from rlflow.ir.tensor_type import Dimension, TensorType
 from rlflow.ops.domain import Array, Domain
 from rlflow.ops.onnx_form import OnnxForm, OnnxNode
+from rlflow.ops.readings import averages, picks
 from rlflow.ops.schema import Operator, Types, ints, shape_of
 from rlflow.ops.traits import Fusion, Traits
-from rlflow.ops.readings import averages, picks
 from rlflow.ops.window import Window, spelled_out
 
 

@@ -28,8 +28,8 @@ class Use:
 
     The others say where to look for a fault: `turns` are the numbers at which something else begins, `near` those that
     it reaches through rounding, and `reach` the largest of either behind what it goes into (`ops/turns.py`). What
-    `is_count` may be a size or a number of times, so that only small numbers are safe, and what `is_dividend` may not be
-    the lowest integer. Elements of what `is_summed` meet in sums, and of what `is_mixed` in ways that the order decides.
+    `is_count` may be a size or a number of times, so that only small ones are safe; what `is_dividend` may not be the
+    lowest integer. Elements of what `is_summed` meet in sums, of what `is_mixed` in ways that their order decides.
     """
 
     index: tuple[int, int] | None = None
@@ -75,7 +75,7 @@ class Use:
         reach = max((abs(t) for t in self.turns | self.near), default=0.0)
         return Use(
             reach=max(reach, self.reach),
-            is_count=self.is_count or self.is_divisor,
+            is_count=self.is_count or self.is_divisor or self.index is not None or self.sizes is not None,
             is_summed=self.is_summed,
             is_dividend=self.is_dividend,
             is_mixed=self.is_mixed,

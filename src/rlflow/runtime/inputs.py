@@ -113,7 +113,7 @@ def draw_inputs(
 
 
 def use_of(name: str, uses: Mapping[str, Use]) -> Use:
-    """Return what an input is for: a mask may be read by operators that say nothing of its values; then its name does."""
+    """Return what an input is for. A mask may be read by operators that say nothing of its values; its name does."""
     use = uses.get(name, NO_USE)
     return use | Use(is_mask=True) if "mask" in name.lower() else use
 

@@ -102,7 +102,7 @@ def exceptional_inputs(
     unsummed = [name for name in unpicked if not floats[name].is_summed]
     cases = ((unpicked, math.nan), (unsummed, math.inf), (unsummed, -math.inf))
     return [
-        {name: _with(values, [number], rng) if name in chosen else values for name, values in ordinary.items()}
+        {name: _with(values, [number], rng, most=1) if name in chosen else values for name, values in ordinary.items()}
         for chosen, number in cases
         if chosen
     ]
@@ -148,7 +148,11 @@ def _reals(values: np.ndarray, use: Use, manner: Manner, rng: np.random.Generato
         values = np.where(ties, halves, values).astype(dtype)
     largest = min(_LARGEST_IN_A_SUM if use.is_summed or use.is_mixed else _LARGEST, float(np.finfo(dtype).max))
     with np.errstate(over="ignore"):
-        candidates = [t for t in _about(use, dtype, with_steps=values.size > _FEW) if abs(t) <= largest and (manner.is_stray or low < t < high)]
+        candidates = [
+            t
+            for t in _about(use, dtype, with_steps=values.size > _FEW)
+            if abs(t) <= largest and (manner.is_stray or low < t < high)
+        ]
     if use.is_divisor:
         candidates = [t for t in candidates if abs(t) > _MARGIN]
     return _with(values, candidates, rng)
@@ -190,20 +194,23 @@ def _integers(values: np.ndarray, use: Use, manner: Manner, rng: np.random.Gener
     if use.is_dividend:
         low += 1
 
-    turns = {round(t) + step for t in use.turns | use.near for step in (-1, 0, 1)}
-    edges = [n for n in {low, low + 1, -1, 0, 1, high - 1, high} | turns if low <= n <= high]
+    turns = sorted({round(t) + step for t in use.turns | use.near for step in (-1, 0, 1)})
+    edges = sorted(n for n in {low, low + 1, -1, 0, 1, high - 1, high} if low <= n <= high)
     small = rng.integers(max(low, -9), 10, shape).astype(dtype)
     everywhere = rng.integers(low, high, shape, dtype, endpoint=True)
-    chosen = rng.choice(np.array(sorted(edges), dtype), shape)
-    which = rng.integers(0, 3, shape)
-    return np.asarray(np.choose(which, (small, everywhere, chosen)), dtype)
+    at_edges = rng.choice(np.array(edges, dtype), shape)
+    mixed = np.asarray(np.choose(rng.integers(0, 3, shape), (small, everywhere, at_edges)), dtype)
+    return _with(mixed, [n for n in turns if low <= n <= high], rng)
 
 
-def _with(values: np.ndarray, numbers: Sequence[float], rng: np.random.Generator) -> np.ndarray:
-    """A copy with some of the numbers at places by chance; of a single element, sometimes."""
+def _with(
+    values: np.ndarray, numbers: Sequence[float], rng: np.random.Generator, most: int | None = None
+) -> np.ndarray:
+    """A copy with some of the numbers at places by chance, at so many at most; of a single element, sometimes."""
     if not numbers or (values.size == 1 and len(numbers) > 1 and rng.random() < 0.5):
         return values
-    places = rng.permutation(values.size)[: max(1, min(len(numbers), values.size // 2), values.size // _TURNING_SHARE)]
+    wanted = max(1, min(len(numbers), values.size // 2), values.size // _TURNING_SHARE)
+    places = rng.permutation(values.size)[: most or wanted]
     changed = values.reshape(-1).copy()
-    changed[places] = np.resize(rng.permutation(numbers), len(places))
+    changed[places] = np.resize(rng.permutation(np.array(numbers, values.dtype)), len(places))
     return changed.reshape(values.shape)
