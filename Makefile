@@ -23,7 +23,7 @@ OLD_PROCESSOR = NPY_DISABLE_CPU_FEATURES="$$(python -c '$(FEATURES)')" OPENBLAS_
 	ATEN_CPU_CAPABILITY=default MKL_ENABLE_INSTRUCTIONS=SSE4_2 ONEDNN_MAX_CPU_ISA=SSE41
 NUMERIC_TESTS := $(addprefix tests/,agents equivalence ir nn onnx_io ops rules trajectory world_model zoo)
 
-.PHONY: help setup services repro findings verify-repro test test-other-processor test-slow test-rules test-studies fuzz conformance lint check check-results smoke experiments seeds headroom headroom-latency rules trajectories opsets bench big-model ui clean timing-study prices budgets cost-accuracy price-model price-search repro-study exports speedups policy sample-efficiency learned learned-planned learned-priced learned-delivered reward-study paper paper-full paper-page pass-ordering pass-walks
+.PHONY: help setup services repro findings verify-repro test test-other-processor test-slow test-rules test-studies fuzz conformance mutants lint check check-results smoke experiments seeds headroom headroom-latency rules trajectories opsets bench big-model ui clean timing-study prices budgets cost-accuracy price-model price-search repro-study exports speedups policy sample-efficiency learned learned-planned learned-priced learned-delivered reward-study paper paper-full paper-page pass-ordering pass-walks
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-21s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -76,6 +76,9 @@ fuzz: setup conformance ## tens of thousands of random rewrites, compared in ONN
 
 conformance: setup ## onnx's own tests and exports rewritten, damaged files, to data/results/{conformance,exports}.json
 	pytest -m fuzz tests/onnx_io
+
+mutants: setup ## the share of a model's mutants that drawn inputs tell from it, to data/results/mutants.json
+	pytest -m fuzz tests/equivalence
 
 lint: setup ## format, lint, types, import contracts
 	ruff format --check .

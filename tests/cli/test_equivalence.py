@@ -3,8 +3,10 @@
 import json
 
 import numpy as np
+import onnx
 import pytest
-from support.small_models import scaled
+from onnx import helper
+from support.small_models import FLOAT, build_model, scaled
 
 import rlflow as library
 from rlflow import schemas, zoo
@@ -36,6 +38,50 @@ def test_different_models_exit_with_1_and_say_where(rlflow, tmp_path):
     code, document = report_of(rlflow, first, second)
     assert (code, document["equivalent"], document["worst_output"]) == (1, False, "y")
     assert "float64" not in document, "five per cent leave no doubt"
+
+
+@pytest.mark.parametrize("finite", [False, True])
+def test_a_bound_tells_two_models_apart(rlflow, tmp_path, finite):
+    """Standard normal numbers do not reach it."""
+    paths = [tmp_path / "relu6.onnx", tmp_path / "relu.onnx"]
+    shape, bounds = [("x", FLOAT, [64])], {"low": np.array(0, np.float32), "high": np.array(6, np.float32)}
+    for path, node in zip(paths, (["Clip", "x", "low", "high"], ["Relu", "x"]), strict=True):
+        nodes = [helper.make_node(node[0], node[1:], ["y"], name="bounded")]
+        onnx.save(build_model(nodes, shape, [("y", FLOAT, [64])], bounds), path)
+    code, document = report_of(rlflow, *paths, *(["--finite"] if finite else []))
+    assert (code, document["equivalent"]) == (1, False)
+    assert document["exceptional_draws"] == (0 if finite else 3)
+    assert "mutants" not in document, "what differs needs no further evidence"
+
+
+def test_the_share_of_mutants_is_told(rlflow, tmp_path):
+    """And below 95 % the nodes that nobody looked at: on inputs that are given, none of which is negative."""
+    model = tmp_path / "model.onnx"
+    nodes = [helper.make_node("Relu", ["x"], ["v"], name="idle"), helper.make_node("Neg", ["v"], ["y"], name="busy")]
+    onnx.save(build_model(nodes, [("x", FLOAT, [8])], [("y", FLOAT, [8])]), model)
+    code, out, _ = rlflow("equivalence", model, model)
+    assert code == 0
+    assert out.endswith("(3 of 3 draws informative; the draws told 3 of 3 mutants apart)\n")
+
+    np.savez(tmp_path / "inputs.npz", x=np.arange(8, dtype=np.float32))
+    code, document = report_of(rlflow, model, model, "--inputs", tmp_path / "inputs.npz")
+    survivors = ["idle (Relu left out)", "idle (Relu became LeakyRelu)"]
+    assert (code, document["mutants"]) == (0, {"mutants": 3, "killed": 1, "survivors": survivors})
+    out = rlflow("equivalence", model, model, "--inputs", tmp_path / "inputs.npz")[1]
+    assert f"the draws told 1 of 3 mutants apart; nobody looked at {'; '.join(survivors)}" in out
+    code, document = report_of(rlflow, model, model, "--mutants", "0")
+    assert (code, "mutants" in document) == (0, False)
+
+
+def test_inputs_that_tell_no_mutant_are_no_evidence(rlflow, tmp_path):
+    """Two outputs are as different as can be, and neither depends on what the nodes do."""
+    model = tmp_path / "model.onnx"
+    nodes = [helper.make_node("Relu", ["x"], ["y"], name="idle")]
+    onnx.save(build_model(nodes, [("x", FLOAT, [8])], [("y", FLOAT, [8])]), model)
+    np.savez(tmp_path / "inputs.npz", x=np.arange(8, dtype=np.float32))
+    code, out, _ = rlflow("equivalence", model, model, "--inputs", tmp_path / "inputs.npz")
+    assert code == 1
+    assert out.startswith("no difference, but no drawn input could have shown one")
 
 
 def test_what_float64_says_is_reported(rlflow, tmp_path):

@@ -72,7 +72,7 @@ WRONG_AS_DEPLOYED = {
 def test_they_are_named_and_no_fewer_help(name: str) -> None:
     wrong = WRONG_AS_DEPLOYED[name]
     right = reference_of(wrong, ("as_written",), draws=1)
-    question = (right.inputs, right.expected, tolerance_of(wrong))
+    question = (right.inputs, right.outputs, tolerance_of(wrong))
     assert not is_right_without(wrong, (), *question)
     found = to_blame(wrong, *question)
     assert name.split()[0] in found
@@ -84,13 +84,13 @@ def test_they_are_named_and_no_fewer_help(name: str) -> None:
 def test_a_model_that_is_right_has_none() -> None:
     right = model("y = Exp(x)")
     known = reference_of(right, ("as_written",), draws=1)
-    assert to_blame(right, known.inputs, known.expected, tolerance_of(right)) == ()
+    assert to_blame(right, known.inputs, known.outputs, tolerance_of(right)) == ()
 
 
 def test_where_none_helps_none_is_named() -> None:
     """The model itself computes something else than what is expected."""
     right = reference_of(WRONG_AS_DEPLOYED["LayerNormFusionL1"], ("as_written",), draws=1)
-    other = [{"y": 2 * each["y"]} for each in right.expected]
+    other = [{"y": 2 * each["y"]} for each in right.outputs]
     assert to_blame(WRONG_AS_DEPLOYED["LayerNormFusionL1"], right.inputs, other, 1e-6) == ()
 
 

@@ -13,20 +13,20 @@ from rlflow.runtime.session import SETTINGS, open_session
 def test_the_first_setting_is_the_yardstick_and_inputs_are_shared(make_dense):
     model = make_dense()
     both = reference_of(model, draws=2, seed=3)
-    assert list(both.outputs) == list(SETTINGS)
-    assert both.expected is both.outputs["as_written"]
+    assert both.settings == SETTINGS
+    assert both.in_setting("as_written") is both.outputs
     alone = reference_of(model, ("deployed",), draws=2, seed=3)
     for left, right in zip(both.inputs, alone.inputs, strict=True):
         np.testing.assert_array_equal(left["x"], right["x"])
-    np.testing.assert_array_equal(both.outputs["deployed"][1]["y"], alone.expected[1]["y"])
+    np.testing.assert_array_equal(both.in_setting("deployed")[1]["y"], alone.outputs[1]["y"])
 
 
 def test_a_setting_can_be_added(make_dense):
     model = make_dense()
     known = run_original(model, open_session(model, "as_written"), draws=1)
     added = run_again(open_session(model, "deployed"), "deployed", known)
-    assert list(known.outputs) == ["as_written"]
-    assert list(added.outputs) == ["as_written", "deployed"]
+    assert known.settings == ("as_written",)
+    assert added.settings == ("as_written", "deployed")
     assert added.inputs is known.inputs
 
 
@@ -36,7 +36,7 @@ def test_given_inputs_are_taken(make_dense):
     reference = reference_of(model, inputs=inputs)
     assert len(reference.inputs) == 1
     expected = outputs_of(open_session(model, "as_written"), inputs)
-    np.testing.assert_array_equal(reference.expected[0]["y"], expected[0]["y"])
+    np.testing.assert_array_equal(reference.outputs[0]["y"], expected[0]["y"])
 
 
 def test_an_original_that_runs_on_no_input_says_so(make_model):

@@ -16,7 +16,17 @@ def path_of(folder: Path, name: str) -> Path:
     return folder / {"curves": "fit_world_model", "rules_applied": "evaluate"}.get(name, "") / f"{name}.json"
 
 
-PUBLISHED = [*STAGES, "headroom_latency", "bench", "conformance", "curves", "exports", "fuzz", "rules_applied"]
+PUBLISHED = [
+    *STAGES,
+    "headroom_latency",
+    "bench",
+    "conformance",
+    "curves",
+    "exports",
+    "fuzz",
+    "mutants",
+    "rules_applied",
+]
 
 
 @pytest.fixture

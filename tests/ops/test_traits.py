@@ -34,6 +34,10 @@ BUILDING = {
 """Modules that make expressions of operators, and so must name them."""
 
 NAMED = {
+    "equivalence/mutation.py": (
+        {"Constant", "Identity", "Not", "Neg", "Cast"},
+        "nodes that hold numbers, and those of which faults are made",
+    ),
     "equivalence/float64.py": (
         {"Constant", "ConstantOfShape"},
         "nodes that hold numbers, which are stored in float64 there",

@@ -38,6 +38,10 @@ def equivalence(
     inputs: Annotated[
         Path | None, typer.Option(help="An .npz file with an array for each input, to use instead of drawn ones.")
     ] = None,
+    mutants: Annotated[
+        int, typer.Option(min=0, help="Mutants of the original, at most, that the inputs are to tell from it.")
+    ] = 64,
+    finite: Annotated[bool, typer.Option("--finite", help="Take it that no input holds NaN or infinities.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the report as JSON.")] = False,
 ) -> None:
     """Compare what two models compute on drawn inputs, within a tolerance derived from the original's type and depth.
@@ -49,22 +53,36 @@ def equivalence(
     shapes = dict(parse_shape(text) for text in shape or ())
     given = None if inputs is None else [_read(inputs)]
     chosen: Any = setting
-    report = equivalence_of(original, candidate, draws=draws, seed=seed, setting=chosen, shapes=shapes, inputs=given)
+    report = equivalence_of(
+        original,
+        candidate,
+        draws=draws,
+        seed=seed,
+        setting=chosen,
+        shapes=shapes,
+        inputs=given,
+        mutants=mutants,
+        finite=finite,
+    )
     if as_json:
         document = {"original": str(original), "candidate": str(candidate), "seed": seed, **_document(report)}
         schemas.validate("equivalence", document)
         typer.echo(json.dumps(document, indent=1))
     else:
         typer.echo(report.summary)
-    if not (report.equivalent and report.non_vacuous_draws):
+    if not (report.equivalent and report.could_tell):
         raise typer.Exit(_DIFFERENT)
 
 
 def _document(report: EquivalenceReport) -> dict[str, Any]:
     """Return the figures of a report that the schema `equivalence` has; infinite errors are null."""
-    kept = "equivalent reason tolerance draws non_vacuous_draws worst_output worst_draw worst_setting".split()
+    kept = (
+        "equivalent reason tolerance draws non_vacuous_draws exceptional_draws worst_output worst_draw worst_setting"
+    ).split()
     document = {name: getattr(report, name) for name in kept} | report.errors_json()
     document["vacuous_outputs"] = list(report.vacuous_outputs)
+    if report.survey is not None:
+        document["mutants"] = {**vars(report.survey), "survivors": list(report.survey.survivors)}
     if report.float64 is not None:
         errors = {name: _finite(value) for name, value in vars(report.float64).items()}
         document["float64"] = errors | {"further": report.float64.further}

@@ -31,9 +31,10 @@ import numpy as np
 from onnx import ModelProto
 
 from rlflow.equivalence.difference import Difference, differences, differences_beyond
+from rlflow.equivalence.drawing import Outputs, Reference
 from rlflow.equivalence.float64_check import FloatRuns, check_in_float64
 from rlflow.equivalence.interface import interface_problem
-from rlflow.equivalence.reference import Outputs, Reference, outputs_of, reference_of
+from rlflow.equivalence.reference import outputs_of, reference_of
 from rlflow.equivalence.report import EquivalenceReport, not_equivalent
 from rlflow.equivalence.tolerance import DOUBLE_EPSILON, coarsest_epsilon, tolerance_of
 from rlflow.errors import RLFlowError
@@ -51,6 +52,7 @@ def compare(
     dimensions: Mapping[str, int] | None = None,
     inputs: Sequence[Mapping[str, np.ndarray]] | None = None,
     reference: Reference | None = None,
+    exceptional: bool = False,
 ) -> EquivalenceReport:
     """Compare interfaces, then outputs on `draws` drawn inputs, or on `inputs` if these are given.
 
@@ -58,8 +60,8 @@ def compare(
     again.
 
     The optimised model may be for the sizes `dimensions` alone. Dynamic dimensions without a value in `dimensions` get
-    small sizes, different ones if the original runs with them, so that swapped axes show. Both models run in both
-    settings, or in `setting`, on `threads` threads.
+    small sizes, different ones if the original runs with them, so that swapped axes show. If `exceptional`, models must
+    agree on NaN and infinities, too. Both models run in both settings, or in `setting`, on `threads` threads.
 
     An optimised model that does not load or run is not equivalent. Raises `RLFlowError` for an original that does not,
     and `InputError` when `draws` is below 1 or `seed` below 0.
@@ -71,10 +73,17 @@ def compare(
     if reference is None:
         settings = SETTINGS if setting is None else (setting,)
         reference = reference_of(
-            original, settings, draws=draws, seed=seed, threads=threads, dimensions=dimensions, inputs=inputs
+            original,
+            settings,
+            draws=draws,
+            seed=seed,
+            threads=threads,
+            dimensions=dimensions,
+            inputs=inputs,
+            exceptional=exceptional,
         )
     reports: dict[Setting, EquivalenceReport] = {}
-    for each in reference.outputs:
+    for each in reference.settings:
         try:
             actual = outputs_of(open_session(optimised, each, threads), reference.inputs)
         except RLFlowError as error:
@@ -88,8 +97,7 @@ def compare(
 
 def compare_with_itself(original: ModelProto | Path, session: Session, reference: Reference) -> EquivalenceReport:
     """Run a model again, in a session of the first setting of `reference`: what changes from run to run shows."""
-    setting = next(iter(reference.outputs))
-    return _verdict(original, original, reference, setting, outputs_of(session, reference.inputs))
+    return _verdict(original, original, reference, reference.setting, outputs_of(session, reference.inputs))
 
 
 def with_own_error(report: EquivalenceReport, reference: Reference) -> EquivalenceReport:
@@ -114,8 +122,7 @@ def _of_all(reports: Mapping[Setting, EquivalenceReport], reference: Reference, 
 
 def _own_error(reference: Reference, tolerance: float) -> float:
     """The largest relative error of the original where it is run in another setting than the first."""
-    others = [outputs for outputs in reference.outputs.values() if outputs is not reference.expected]
-    pairs = (pair for outputs in others for pair in zip(reference.expected, outputs, strict=True))
+    pairs = (pair for outputs in reference.others.values() for pair in zip(reference.outputs, outputs, strict=True))
     return max((found.relative for pair in pairs for found in differences(*pair, tolerance)), default=0.0)
 
 
@@ -129,10 +136,10 @@ def _verdict(
     """Judge the outputs of the optimised model in a setting, in float64 if these alone do not decide."""
     structure = structure_of(original)
     tolerance = tolerance_of(structure)
-    draws = zip(reference.outputs[setting], reference.expected, actual, strict=True)
-    report = _report([differences_beyond(*draw, tolerance) for draw in draws], tolerance)
+    draws = zip(reference.in_setting(setting), reference.outputs, actual, strict=True)
+    report = _report([differences_beyond(*draw, tolerance) for draw in draws], tolerance, reference.exceptional)
     if report.is_inconclusive and coarsest_epsilon(structure) > DOUBLE_EPSILON:
-        runs = FloatRuns(reference.inputs, reference.expected, actual)
+        runs = FloatRuns(reference.inputs, reference.outputs, actual)
         return _checked_in_float64(report, original, optimised, runs)
     return report
 
@@ -149,7 +156,7 @@ def _checked_in_float64(
     return replace(report, equivalent=check.confirms, reason=reason, float64=check)
 
 
-def _report(by_draw: list[list[Difference]], tolerance: float) -> EquivalenceReport:
+def _report(by_draw: list[list[Difference]], tolerance: float, exceptional: Sequence[bool]) -> EquivalenceReport:
     """Sum up the differences of all draws; the reason is the largest of those that are a problem."""
     every = [(number, difference) for number, draw in enumerate(by_draw) for difference in draw]
     failed = [(number, difference) for number, difference in every if difference.problem]
@@ -163,9 +170,14 @@ def _report(by_draw: list[list[Difference]], tolerance: float) -> EquivalenceRep
         max_absolute_error=max((difference.absolute for difference in found), default=0.0),
         max_relative_error=max((difference.relative for difference in found), default=0.0),
         tolerance=tolerance,
-        draws=len(by_draw),
-        non_vacuous_draws=sum(any(difference.informative for difference in draw) for draw in by_draw),
+        draws=len(by_draw) - sum(exceptional),
+        non_vacuous_draws=sum(
+            any(difference.informative for difference in draw)
+            for draw, is_exceptional in zip(by_draw, exceptional, strict=True)
+            if not is_exceptional
+        ),
         worst_output=worst.output if worst else None,
         vacuous_outputs=tuple(sorted({difference.output for difference in found} - informative)),
         worst_draw=worst_draw,
+        exceptional_draws=sum(exceptional),
     )

@@ -84,7 +84,7 @@ def errors(expected: np.ndarray, actual: np.ndarray) -> tuple[float, float]:
 
 
 def _difference(output: str, expected: np.ndarray, actual: np.ndarray, tolerance: float) -> Difference:
-    informative = _informative(expected)
+    informative = _tells(expected)
     if (expected.dtype, expected.shape) != (actual.dtype, actual.shape):
         problem = f"output {output!r} is {_describe(actual)}, should be {_describe(expected)}"
         return Difference(output, math.inf, math.inf, informative, problem)
@@ -106,7 +106,12 @@ def _exact_difference(output: str, expected: np.ndarray, actual: np.ndarray, inf
     return Difference(output, error, error, informative, problem)
 
 
-def _informative(values: np.ndarray) -> bool:
+def is_informative(outputs: Mapping[str, Any]) -> bool:
+    """Return True if a wrong model would be likely to show in one of these outputs, by name."""
+    return any(_tells(array) for name in outputs for _, array, _ in _arrays(name, outputs[name], outputs[name]))
+
+
+def _tells(values: np.ndarray) -> bool:
     """Return True if a wrong model would be likely to show: some value is finite, and not all are the same."""
     finite = values[np.isfinite(values)] if values.dtype.kind == "f" else values.reshape(-1)
     if finite.size == 0:

@@ -15,7 +15,8 @@ from onnx import ModelProto
 
 from rlflow.delta_debugging import smallest_failing
 from rlflow.equivalence.difference import differences
-from rlflow.equivalence.reference import Inputs, Outputs, outputs_of
+from rlflow.equivalence.drawing import Inputs, Outputs
+from rlflow.equivalence.reference import outputs_of
 from rlflow.errors import RLFlowError
 from rlflow.runtime.session import open_session
 from rlflow.runtime.transformers import OPTIMISERS

@@ -10,6 +10,7 @@ from typing import Any
 from onnx import ModelProto
 
 from rlflow.equivalence.float64_check import INCONCLUSIVE_FACTOR, Float64Check
+from rlflow.equivalence.survey import Survey
 from rlflow.equivalence.tolerance import tolerance_of
 from rlflow.runtime.session import SAID, Setting
 
@@ -27,6 +28,7 @@ class EquivalenceReport:
     `by_setting` has a report for each setting in which the models were compared, up to the first in which they differ;
     the others' figures are the worst of these, and `worst_setting` says which. `own_error` is the relative error of
     the original itself where it is run as deployed. `is_run` is false of a model that does not load or run.
+    `exceptional_draws` are further ones, with NaN or infinities, and `survey` says what the draws are worth.
     """
 
     equivalent: bool
@@ -43,12 +45,19 @@ class EquivalenceReport:
     worst_setting: Setting | None = None
     own_error: float = 0.0
     is_run: bool = True
+    exceptional_draws: int = 0
+    survey: Survey | None = None
     by_setting: Mapping[Setting, EquivalenceReport] = field(default_factory=dict)
 
     @property
     def is_inconclusive(self) -> bool:
         """True if rounding in a badly conditioned model could explain the difference and float64 has not decided."""
         return not self.equivalent and self.float64 is None and self._is_slight
+
+    @property
+    def could_tell(self) -> bool:
+        """True if a difference would have been likely to show."""
+        return self.non_vacuous_draws > 0 and not (self.survey is not None and self.survey.blind)
 
     @property
     def _is_slight(self) -> bool:
@@ -63,11 +72,13 @@ class EquivalenceReport:
     def summary(self) -> str:
         """The verdict as one sentence for a person."""
         evidence = f"{self.non_vacuous_draws} of {self.draws} draws informative"
+        if self.survey is not None and self.survey.mutants:
+            evidence = f"{evidence}; {self.survey.summary}"
         own = f"; {self.own_difference}" if self.differs_by_setting else ""
         if not self.equivalent:
             caveat = "; rounding in a badly conditioned model could explain so little" if self.is_inconclusive else ""
             return f"not equivalent: {self.reason}{caveat}{own} ({evidence})"
-        if not self.non_vacuous_draws:
+        if not self.could_tell:
             return f"no difference, but no drawn input could have shown one ({evidence})"
         because = f", {self.reason}" if self.reason else ""
         errors = (f"{each.max_relative_error:.1e} {SAID[setting]}" for setting, each in self.by_setting.items())

@@ -12,7 +12,9 @@ from rlflow.errors import InputError, RLFlowError
 
 STAGES = tuple(name for name in schemas.names() if schemas.schema(name)["title"] == f"data/results/{name}/metrics.json")
 """Stages and studies: those that have a schema for their metrics."""
-_SCHEMA_BY_FILE = {name: name for name in ("bench", "conformance", "curves", "exports", "fuzz", "rules_applied")}
+_SCHEMA_BY_FILE = {
+    name: name for name in ("bench", "conformance", "curves", "exports", "fuzz", "mutants", "rules_applied")
+}
 _SCHEMA_BY_FILE |= {
     "big_model": "bench",
     "pass_walks": "bench",

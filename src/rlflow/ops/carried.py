@@ -15,21 +15,36 @@ from math import inf, prod
 
 import numpy as np
 
-from rlflow.ops.sizes import counted, expanded
-from rlflow.ops.traits import Fusion, SizeArithmetic, Traits
-from rlflow.ops.use import (
+from rlflow.ops.readings import (
+    asks,
     bounds_all,
     carries,
     compared,
+    computes,
     counted_to_depth,
     defined_on,
+    divides,
     divisor_at,
     looks_up,
     looks_up_everywhere,
     mask_at,
+    picks,
     result_shape_at,
     sequence_lengths_at,
     whole_range_at,
+)
+from rlflow.ops.sizes import counted, expanded
+from rlflow.ops.traits import Fusion, SizeArithmetic, Traits
+from rlflow.ops.turns import (
+    bends_at,
+    bends_at_attribute,
+    bends_at_others,
+    folded,
+    is_compared,
+    leaves_remainder,
+    ramps,
+    saturates,
+    turns_at,
 )
 
 
@@ -53,6 +68,7 @@ _ACCUMULATING = Traits(accumulates=True)
 _DRAWING = Traits(draws_numbers=True)
 _COUNTED = Traits(size_arithmetic=SizeArithmetic.WHOLE)
 _ROUNDED = Traits(size_arithmetic=SizeArithmetic.ROUNDING)
+_COMPUTED = Traits(uses=(computes(),))
 _POINTWISE = Traits(elementwise=True, fusion=Fusion.POINTWISE)
 _MOVED = Traits(uses=(carries(0),))
 _RECURRENT = Traits(accumulates=True, uses=(sequence_lengths_at(4),))
@@ -68,18 +84,34 @@ CARRIED: dict[str, Traits] = {
     "ConvTranspose": Traits(accumulates=True, fusion=Fusion.PRODUCT),
     **dict.fromkeys(("GRU", "LSTM", "RNN"), _RECURRENT),
     # Elementwise functions.
-    **dict.fromkeys(("LeakyRelu", "HardSigmoid"), _POINTWISE),
+    "LeakyRelu": replace(_POINTWISE, uses=(bends_at(0.0),)),
+    "HardSigmoid": replace(_POINTWISE, uses=(ramps(0.2, 0.5),)),
+    **dict.fromkeys(("Celu", "Elu", "Selu", "Softsign"), Traits(uses=(computes(0), turns_at(0.0)))),
+    "PRelu": Traits(uses=(computes(), bends_at(0.0))),
+    "HardSwish": Traits(uses=(computes(0), bends_at(-3.0, 3.0))),
+    "ThresholdedRelu": Traits(uses=(computes(0), bends_at_attribute("alpha", 1.0))),
+    "Shrink": Traits(uses=(computes(0), bends_at_attribute("lambd", 0.5))),
+    "Abs": Traits(uses=(computes(0), folded)),
+    "Sign": Traits(uses=(computes(0), turns_at(0.0))),
+    "Round": Traits(uses=(computes(0), bends_at(-1.5, -0.5, 0.5, 1.5, 2.5))),
+    **dict.fromkeys(("Cos", "Cosh", "Mish", "Sin", "Sinh", "Softplus", "Tan"), _COMPUTED),
+    **dict.fromkeys(("BitwiseAnd", "BitwiseNot", "BitwiseOr", "BitwiseXor", "Xor"), _COMPUTED),
+    "BitShift": Traits(uses=(computes(0),)),
     **dict.fromkeys(("Asin", "Acos", "Atanh"), Traits(elementwise=True, uses=(defined_on(-1.0, 1.0),))),
     "Acosh": Traits(elementwise=True, uses=(defined_on(1.0, inf),)),
-    "Mod": replace(_COUNTED, uses=(divisor_at(1),)),
-    **dict.fromkeys(("Max", "Min"), replace(_COUNTED, uses=(bounds_all,))),
-    **dict.fromkeys(("Ceil", "Floor"), _ROUNDED),
+    "Mod": replace(_COUNTED, uses=(computes(), divisor_at(1), divides, leaves_remainder)),
+    **dict.fromkeys(("Max", "Min"), replace(_COUNTED, uses=(computes(), bounds_all, bends_at_others))),
+    **dict.fromkeys(("Ceil", "Floor"), replace(_ROUNDED, uses=(computes(), bends_at(-1.0, 0.0, 1.0)))),
     # Questions.
-    **dict.fromkeys(("And", "Greater", "GreaterOrEqual", "Less", "LessOrEqual", "Not", "Or"), _COUNTED),
-    "Equal": replace(_COUNTED, of_sizes=np.equal, uses=(compared,)),
-    "Where": replace(_COUNTED, of_sizes=np.where, uses=(carries(1, 2),)),
+    **dict.fromkeys(("And", "Not", "Or"), replace(_COUNTED, uses=(computes(),))),
+    **dict.fromkeys(("Greater", "GreaterOrEqual", "Less", "LessOrEqual"), replace(_COUNTED, uses=(is_compared,))),
+    "Equal": replace(_COUNTED, of_sizes=np.equal, uses=(is_compared, compared)),
+    **dict.fromkeys(("IsInf", "IsNaN"), Traits(uses=(asks(0),))),
+    "Where": replace(_COUNTED, of_sizes=np.where, uses=(carries(1, 2), asks(0))),
+    "If": Traits(uses=(asks(0),)),
     # Movements.
-    **dict.fromkeys(("Compress", "ReduceMax", "ReduceMin", "Tile"), _MOVED),
+    **dict.fromkeys(("Compress", "Tile", "Trilu"), _MOVED),
+    **dict.fromkeys(("ArgMax", "ArgMin", "ReduceMax", "ReduceMin"), Traits(uses=(picks(0),))),
     "Expand": replace(_COUNTED, elements=_filled, type_by_sizes=expanded, uses=(result_shape_at(1), carries(0))),
     "GatherElements": Traits(uses=(looks_up(table=0, index=1), carries(0))),
     "GatherND": Traits(uses=(looks_up_everywhere, carries(0))),
@@ -93,6 +125,7 @@ CARRIED: dict[str, Traits] = {
     **dict.fromkeys(("Bernoulli", "Multinomial", "RandomNormal", "RandomNormalLike"), _DRAWING),
     **dict.fromkeys(("RandomUniform", "RandomUniformLike"), _DRAWING),
     # Quantised operators.
+    "QuantizeLinear": Traits(uses=(saturates,)),
     **dict.fromkeys(("ConvInteger", "DequantizeLinear", "QLinearConv"), Traits(uses=(whole_range_at(0),))),
     "MatMulInteger": Traits(uses=(whole_range_at(0, 1),)),
     "QLinearMatMul": Traits(uses=(whole_range_at(0, 3),)),

@@ -18,10 +18,11 @@ from rlflow.ir.node import Attributes, AttributeValue
 from rlflow.ir.tensor_type import Dimension, TensorType
 from rlflow.ops.domain import Array, Domain, FloatDomain
 from rlflow.ops.onnx_form import OnnxForm, OnnxNode, Parameter, Written
+from rlflow.ops.readings import carries, carries_all, converted, looks_up
 from rlflow.ops.schema import Operator, Types, ints, normal_axis, same_dimension, same_dtype, shape_of, total
 from rlflow.ops.sizes import sliced
 from rlflow.ops.traits import Fusion, SizeArithmetic, Traits
-from rlflow.ops.use import carries, carries_all, converted, looks_up
+from rlflow.ops.turns import overflows
 
 
 def _infer_transpose(attributes: Attributes, inputs: Types) -> tuple[TensorType, ...]:
@@ -316,7 +317,7 @@ OPERATORS = (
         since=6,
         arity=(1, 1),
         required=("to",),
-        traits=Traits(size_arithmetic=_ARRANGED | SizeArithmetic.ROUNDING, uses=(converted, carries(0))),
+        traits=Traits(size_arithmetic=_ARRANGED | SizeArithmetic.ROUNDING, uses=(converted, overflows, carries(0))),
         onnx=OnnxForm(element_type="to", harmless={"saturate": 1}),
     ),
 )

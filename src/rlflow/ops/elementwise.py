@@ -9,16 +9,28 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from math import inf
+from math import atanh, exp, inf, log
 
 from rlflow.errors import TypeInferenceError
 from rlflow.ir.node import Attributes
 from rlflow.ir.tensor_type import TensorType
 from rlflow.ops.domain import Array, Domain, FloatDomain
 from rlflow.ops.onnx_form import OnnxForm, Parameter
+from rlflow.ops.readings import (
+    added,
+    bounds,
+    defined_on,
+    divided,
+    divides,
+    divisor_at,
+    multiplied,
+    raised,
+    subtracted,
+)
 from rlflow.ops.schema import Operator, Types, broadcast, elementwise_flops, only, same_dtype, shape_of
 from rlflow.ops.traits import Fusion, SizeArithmetic, Traits
-from rlflow.ops.use import Reading, added, bounds, defined_on, divided, divisor_at, multiplied, raised, subtracted
+from rlflow.ops.turns import before, bends_at, bends_at_bounds, mirrored, parted, scaled, shifted
+from rlflow.ops.use import Reading
 
 
 def _infer_broadcast(name: str) -> Callable[[Attributes, Types], tuple[TensorType, ...]]:
@@ -129,18 +141,25 @@ _SUMMAND = Fusion.SUM | Fusion.NORMALISED
 _COUNTED = SizeArithmetic.WHOLE | SizeArithmetic.ROUNDING | SizeArithmetic.DYNAMIC
 
 OPERATORS = (
-    _binary("Add", lambda d, a, b: d.add(a, b), _pointwise(added, also=_SUMMAND, sizes=_COUNTED), commutative=True),
-    _binary("Sub", lambda d, a, b: d.subtract(a, b), _pointwise(subtracted, sizes=_COUNTED, cancelling=True)),
+    _binary(
+        "Add",
+        lambda d, a, b: d.add(a, b),
+        _pointwise(added, shifted(1, 1), also=_SUMMAND, sizes=_COUNTED),
+        commutative=True,
+    ),
+    _binary(
+        "Sub", lambda d, a, b: d.subtract(a, b), _pointwise(subtracted, shifted(1, -1), sizes=_COUNTED, cancelling=True)
+    ),
     _binary(
         "Mul",
         lambda d, a, b: d.multiply(a, b),
-        _pointwise(multiplied, also=Fusion.SCALE | Fusion.GATED, sizes=_COUNTED),
+        _pointwise(multiplied, scaled, also=Fusion.SCALE | Fusion.GATED, sizes=_COUNTED),
         commutative=True,
     ),
     _binary(
         "Div",
         lambda d, a, b: d.divide(a, b),
-        _pointwise(divisor_at(1), divided, also=Fusion.SCALE, sizes=_COUNTED, cancelling=True),
+        _pointwise(divisor_at(1), divides, divided, parted, also=Fusion.SCALE, sizes=_COUNTED, cancelling=True),
     ),
     Operator(
         "Sum",
@@ -171,7 +190,7 @@ OPERATORS = (
         arity=(1, 1),
         required=("min", "max"),
         flops=elementwise_flops(2),
-        traits=_pointwise(bounds),
+        traits=_pointwise(bounds, bends_at_bounds),
         onnx=OnnxForm(
             parameters=(
                 Parameter("min", 1, since=11, required=False, scalar=True),
@@ -179,18 +198,23 @@ OPERATORS = (
             )
         ),
     ),
-    _unary("Relu", 6, lambda d, x: d.relu(x), _pointwise()),
-    _unary("Neg", 6, lambda d, x: d.negate(x), _pointwise(sizes=SizeArithmetic.WHOLE, cancelling=True)),
-    _unary("Reciprocal", 6, lambda d, x: d.reciprocal(x), _pointwise(divisor_at(0), cancelling=True)),
-    _unary("Exp", 6, lambda d, x: d.exp(x), _pointwise(inexact=True, exponential=True)),
+    _unary("Relu", 6, lambda d, x: d.relu(x), _pointwise(bends_at(0.0))),
+    _unary("Neg", 6, lambda d, x: d.negate(x), _pointwise(mirrored, sizes=SizeArithmetic.WHOLE, cancelling=True)),
+    _unary(
+        "Reciprocal",
+        6,
+        lambda d, x: d.reciprocal(x),
+        _pointwise(divisor_at(0), before(lambda t: 1 / t), cancelling=True),
+    ),
+    _unary("Exp", 6, lambda d, x: d.exp(x), _pointwise(before(log), inexact=True, exponential=True)),
     _unary("Erf", 9, lambda d, x: d.function("erf", x), _pointwise(also=Fusion.GATE, inexact=True)),
-    _unary("Tanh", 6, lambda d, x: d.function("tanh", x), _pointwise(inexact=True)),
+    _unary("Tanh", 6, lambda d, x: d.function("tanh", x), _pointwise(before(atanh), inexact=True)),
     _unary(
         "Sqrt",
         6,
         lambda d, x: d.function("sqrt", x),
-        _pointwise(defined_on(0.0, inf), sizes=SizeArithmetic.ROUNDING),
+        _pointwise(defined_on(0.0, inf), before(lambda t: t * t), sizes=SizeArithmetic.ROUNDING),
     ),
-    _unary("Log", 6, lambda d, x: d.function("log", x), _pointwise(defined_on(0.0, inf), inexact=True)),
-    _unary("Sigmoid", 6, _sigmoid, _pointwise(inexact=True, exponential=True)),
+    _unary("Log", 6, lambda d, x: d.function("log", x), _pointwise(defined_on(0.0, inf), before(exp), inexact=True)),
+    _unary("Sigmoid", 6, _sigmoid, _pointwise(before(lambda t: log(t / (1 - t))), inexact=True, exponential=True)),
 )

@@ -13,6 +13,7 @@ from rlflow.ir.node import Attributes, AttributeValue
 from rlflow.ir.tensor_type import Dimension, TensorType
 from rlflow.ops.domain import Array, Domain
 from rlflow.ops.onnx_form import OnnxForm, OnnxNode
+from rlflow.ops.readings import mask_at
 from rlflow.ops.schema import (
     Operator,
     Types,
@@ -24,7 +25,6 @@ from rlflow.ops.schema import (
     shape_of,
 )
 from rlflow.ops.traits import Fusion, Traits
-from rlflow.ops.use import mask_at
 
 TANH_GELU_SLOPE = sqrt(2 / pi)
 TANH_GELU_CUBIC = 0.044715

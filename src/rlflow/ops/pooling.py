@@ -12,9 +12,9 @@ from rlflow.ir.node import Attributes, AttributeValue
 from rlflow.ir.tensor_type import Dimension, TensorType
 from rlflow.ops.domain import Array, Domain
 from rlflow.ops.onnx_form import OnnxForm, OnnxNode
+from rlflow.ops.readings import averages, picks
 from rlflow.ops.schema import Operator, Types, ints, shape_of
 from rlflow.ops.traits import Fusion, Traits
-from rlflow.ops.use import averages, carries
 from rlflow.ops.window import Window, spelled_out
 
 
@@ -124,7 +124,7 @@ OPERATORS = (
         required=("kernel_shape", "strides", "pads", "dilations"),
         flops=_pool_flops,
         defaults={"auto_pad": "NOTSET", "ceil_mode": 0},
-        traits=Traits(windowed=True, fusion=Fusion.PADDED, uses=(carries(0),)),
+        traits=Traits(windowed=True, fusion=Fusion.PADDED, uses=(picks(0),)),
         onnx=OnnxForm(
             ignored=frozenset({"storage_order"}),
             attributes_since={"ceil_mode": 10, "dilations": 10},

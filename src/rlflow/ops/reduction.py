@@ -11,6 +11,7 @@ from rlflow.ir.node import Attributes, AttributeValue
 from rlflow.ir.tensor_type import Dimension, TensorType
 from rlflow.ops.domain import Array, Domain
 from rlflow.ops.onnx_form import OnnxForm, OnnxNode, Parameter
+from rlflow.ops.readings import averages
 from rlflow.ops.schema import (
     Infer,
     Operator,
@@ -23,7 +24,6 @@ from rlflow.ops.schema import (
     shape_of,
 )
 from rlflow.ops.traits import Fusion, Traits
-from rlflow.ops.use import averages
 
 
 def _axes(attributes: Attributes, rank: int, name: str) -> tuple[int, ...]:

@@ -1,13 +1,8 @@
 """Uses of operands: what an operator makes of them, as far as that says which values make sense.
 
 A model is run on drawn inputs, and not every number is one that it can be run on: what a Gather looks rows up with must
-be a row, what a Sqrt reads may not be negative. Each operator says so of its own operands, by a few of the readings
-below; `runtime/input_domains.py` follows them from the outputs of a model to its inputs.
-
-    Operator("Sqrt", ..., Traits(uses=(defined_on(0.0, inf),)))
-    Operator("Gather", ..., Traits(uses=(looks_up(table=0, index=1), carries(0))))
-
-A reading is asked in the order in which the operator lists it, and never looks at the operator's name.
+be a row, what a Sqrt reads may not be negative. Each operator says so of its own operands, by a few readings
+(`ops/readings.py`, `ops/turns.py`); `runtime/input_domains.py` follows them from the outputs of a model to its inputs.
 """
 
 from __future__ import annotations
@@ -19,10 +14,6 @@ from typing import Protocol, TypeVar
 
 _Number = TypeVar("_Number", int, float)
 _ANYTHING = (-inf, inf)
-_POSITIVE = (0.0, inf)
-_UNKNOWN_TABLE_ROWS = 2
-_HIDING = -1e3
-"""A number added before a Softmax that leaves nothing of what it is added to, or a lower one."""
 
 
 @dataclass(frozen=True)
@@ -34,6 +25,11 @@ class Use:
     what does not, `is_complement` the other way round, `is_divisor` that it may not be zero, and `is_whole` that every
     value of an integer type is meant: pixels and quantised numbers. `sizes` are the dimensions that it must hold, where
     it is the shape of a value whose type is declared.
+
+    The others say where to look for a fault: `turns` are the numbers at which something else begins, `near` those that
+    it reaches through rounding, and `reach` the largest of either behind what it goes into (`ops/turns.py`). What
+    `is_count` may be a size or a number of times, so that only small ones are safe; what `is_dividend` may not be the
+    lowest integer. Elements of what `is_summed` meet in sums, of what `is_mixed` in ways that their order decides.
     """
 
     index: tuple[int, int] | None = None
@@ -43,6 +39,13 @@ class Use:
     is_divisor: bool = False
     is_whole: bool = False
     sizes: tuple[int | str, ...] | None = None
+    turns: frozenset[float] = frozenset()
+    near: frozenset[float] = frozenset()
+    reach: float = 0.0
+    is_count: bool = False
+    is_summed: bool = False
+    is_dividend: bool = False
+    is_mixed: bool = False
 
     def __or__(self, other: Use) -> Use:
         """Combine two readers' uses of a value: ranges meet, purposes add up."""
@@ -54,11 +57,29 @@ class Use:
             self.is_divisor or other.is_divisor,
             self.is_whole or other.is_whole,
             self.sizes if other.sizes is None else other.sizes,
+            self.turns | other.turns,
+            self.near | other.near,
+            max(self.reach, other.reach),
+            self.is_count or other.is_count,
+            self.is_summed or other.is_summed,
+            self.is_dividend or other.is_dividend,
+            self.is_mixed or other.is_mixed,
         )
 
     def required(self) -> Use:
         """The part without which the model does not run, and nothing of what only makes sense."""
         return Use(index=self.index, sizes=self.sizes)
+
+    def behind(self) -> Use:
+        """The part that holds for whatever a value is computed of."""
+        reach = max((abs(t) for t in self.turns | self.near), default=0.0)
+        return Use(
+            reach=max(reach, self.reach),
+            is_count=self.is_count or self.is_divisor or self.index is not None or self.sizes is not None,
+            is_summed=self.is_summed,
+            is_dividend=self.is_dividend,
+            is_mixed=self.is_mixed,
+        )
 
 
 NO_USE = Use()
@@ -90,6 +111,15 @@ class Application(Protocol):
     def shape(self, place: int) -> tuple[int, ...]:
         """The operand's shape, with 0 where a dimension is not known; empty where nothing is."""
 
+    def numbers(self, place: int) -> list[float]:
+        """A few of the different values of an operand that is stored, none of one that is not."""
+
+    def range_of(self, place: int) -> tuple[float, float]:
+        """The lowest and the highest number of the integer type of a stored operand."""
+
+    def real(self, name: str, default: float) -> float:
+        """The attribute of this name, a float."""
+
     def integer(self, *names: str) -> int:
         """The attribute under one of these names, 0 by default."""
 
@@ -99,192 +129,3 @@ class Application(Protocol):
 
 Reading = Callable[[Application, Use], Iterator[tuple[int, Use]]]
 """Given a node and what is known of its first result, what is known of some of its operands, each by its place."""
-
-
-def carries(*places: int) -> Reading:
-    """These operands' values are those of the result, only elsewhere, repeated or left out."""
-
-    def read(node: Application, result: Use) -> Iterator[tuple[int, Use]]:
-        for place in places:
-            yield place, result
-
-    return read
-
-
-def carries_all(node: Application, result: Use) -> Iterator[tuple[int, Use]]:
-    """The same of all operands, however many there are."""
-    for place in range(node.operands):
-        yield place, result
-
-
-def bounds(node: Application, result: Use) -> Iterator[tuple[int, Use]]:
-    """The first operand is moved into bounds: what it indexes is still the same table."""
-    yield 0, Use(index=result.index)
-
-
-def bounds_all(node: Application, result: Use) -> Iterator[tuple[int, Use]]:
-    """The operands bound each other."""
-    for place in range(node.operands):
-        yield place, Use(index=result.index)
-
-
-def averages(node: Application, result: Use) -> Iterator[tuple[int, Use]]:
-    """A sum or mean, which is surely not negative where no term is."""
-    if result.domain == _POSITIVE:
-        yield 0, Use(domain=_POSITIVE)
-
-
-def defined_on(low: float, high: float) -> Reading:
-    """A function that is defined on an interval alone."""
-
-    def read(node: Application, result: Use) -> Iterator[tuple[int, Use]]:
-        yield 0, Use(domain=(low, high))
-
-    return read
-
-
-def looks_up(table: int, index: int) -> Reading:
-    """One operand says which rows of another are meant, along the attribute `axis`."""
-
-    def read(node: Application, result: Use) -> Iterator[tuple[int, Use]]:
-        if max(table, index) < node.operands and not node.is_stored(index):
-            shape = node.shape(table)
-            rows = shape[node.integer("axis")] if shape else 0
-            yield index, Use(index=(0, (rows or _UNKNOWN_TABLE_ROWS) - 1))
-
-    return read
-
-
-def looks_up_everywhere(node: Application, result: Use) -> Iterator[tuple[int, Use]]:
-    """Operand 1 says which elements of operand 0 are meant, along several axes: the shortest must have them all."""
-    if node.operands > 1 and not node.is_stored(1):
-        rows = min(node.shape(0), default=0)
-        yield 1, Use(index=(0, (rows or _UNKNOWN_TABLE_ROWS) - 1))
-
-
-def result_shape_at(place: int) -> Reading:
-    """The operand is the shape of the result."""
-
-    def read(node: Application, result: Use) -> Iterator[tuple[int, Use]]:
-        if node.declared_dimensions is not None:
-            yield place, Use(sizes=node.declared_dimensions)
-
-    return read
-
-
-def sequence_lengths_at(place: int) -> Reading:
-    """The operand has the lengths of the sequences that the first one holds, at least 1."""
-
-    def read(node: Application, result: Use) -> Iterator[tuple[int, Use]]:
-        if node.operands > place:
-            shape, time = node.shape(0), node.integer("time_axis", "layout")
-            yield place, Use(index=(1, max(1, shape[time]) if time < len(shape) else 1))
-
-    return read
-
-
-def mask_at(place: int) -> Reading:
-    """The operand is 1 for what counts and 0 for what does not."""
-
-    def read(node: Application, result: Use) -> Iterator[tuple[int, Use]]:
-        yield place, Use(is_mask=True)
-
-    return read
-
-
-def divisor_at(place: int) -> Reading:
-    """The operand may not be zero."""
-
-    def read(node: Application, result: Use) -> Iterator[tuple[int, Use]]:
-        yield place, Use(is_divisor=True)
-
-    return read
-
-
-def whole_range_at(*places: int) -> Reading:
-    """Every value of the operands' integer type is meant: pixels and quantised numbers."""
-
-    def read(node: Application, result: Use) -> Iterator[tuple[int, Use]]:
-        for place in places:
-            yield place, Use(is_whole=True)
-
-    return read
-
-
-def converted(node: Application, result: Use) -> Iterator[tuple[int, Use]]:
-    """The operand is converted to the element type that the attribute `to` names."""
-    target = node.element_type("to")
-    yield 0, Use(is_whole=target in ("float32", "float16", "bfloat16", "float64"), is_mask=target == "bool")
-
-
-def added(node: Application, result: Use) -> Iterator[tuple[int, Use]]:
-    """Operands of a sum, of which one may be a stored number."""
-    for place in (0, 1):
-        number = node.number(1 - place) if node.operands > 1 else None
-        if number is not None:
-            yield place, _before_adding(number, result)
-
-
-def subtracted(node: Application, result: Use) -> Iterator[tuple[int, Use]]:
-    """Operands of a difference, of which one may be a stored number; 1 - mask is the complement of a mask."""
-    if node.operands < 2:
-        return
-    left, right = node.number(0), node.number(1)
-    if right is not None:
-        yield 0, _before_adding(-right, result)
-    if left == 1 and result.is_complement:
-        yield 1, Use(is_mask=True)
-
-
-def _before_adding(number: float, result: Use) -> Use:
-    """Return the use of a value whose sum with a number is used so."""
-    if result.is_mask or result.is_complement:  # (m - 1) * -1e4
-        return Use(is_mask=number == -1)
-    low, high = result.domain
-    index = None
-    if result.index is not None:
-        least, most = (int(end - number) for end in result.index)
-        index = (max(least, 0), max(most, 0))
-    return Use(index, (low if number >= 0 and low == 0 else low - number, high - number))
-
-
-def multiplied(node: Application, result: Use) -> Iterator[tuple[int, Use]]:
-    """Operands of a product, of which one may be a stored number, such as what hides in a Softmax."""
-    for place in (0, 1):
-        number = node.number(1 - place) if node.operands > 1 else None
-        if number is None:
-            continue
-        if number <= _HIDING:
-            yield place, Use(is_complement=True)
-        elif number > 0 and result.domain == _POSITIVE:
-            yield place, Use(domain=_POSITIVE)
-
-
-def divided(node: Application, result: Use) -> Iterator[tuple[int, Use]]:
-    """The dividend above a stored number."""
-    number = node.number(1) if node.operands > 1 else None
-    if number is not None and number > 0 and result.domain == _POSITIVE:
-        yield 0, Use(domain=_POSITIVE)
-
-
-def raised(node: Application, result: Use) -> Iterator[tuple[int, Use]]:
-    """The base of a power, which may be negative under a stored whole exponent alone."""
-    if node.operands < 2:
-        return
-    exponent = node.number(1)
-    if exponent is None or not exponent.is_integer():
-        yield 0, Use(domain=_POSITIVE)
-
-
-def counted_to_depth(node: Application, result: Use) -> Iterator[tuple[int, Use]]:
-    """The first operand counts up to a depth, which is the second one."""
-    depth = node.number(1) if node.operands > 1 else None
-    if depth is not None:
-        yield 0, Use(index=(0, max(int(depth), 1) - 1))
-
-
-def compared(node: Application, result: Use) -> Iterator[tuple[int, Use]]:
-    """The first operand is a mask where it is compared with 0 or 1."""
-    number = node.number(1) if node.operands > 1 else None
-    if number is not None and number in (0, 1):
-        yield 0, Use(is_mask=True)

@@ -18,10 +18,10 @@ from rlflow.ir.node import Attributes, AttributeValue
 from rlflow.ir.tensor_type import Dimension, TensorType
 from rlflow.ops.domain import Array, Domain
 from rlflow.ops.onnx_form import OnnxForm, OnnxNode, Parameter
+from rlflow.ops.readings import carries, result_shape_at
 from rlflow.ops.schema import Operator, Types, ints, normal_axis, product, shape_of, static_size
 from rlflow.ops.sizes import reshaped
 from rlflow.ops.traits import SizeArithmetic, Traits
-from rlflow.ops.use import carries, result_shape_at
 
 
 def _infer_reshape(attributes: Attributes, inputs: Types) -> tuple[TensorType, ...]:

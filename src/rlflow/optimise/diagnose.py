@@ -16,8 +16,9 @@ import onnx
 from onnx import ModelProto
 
 from rlflow.equivalence.compare import compare
+from rlflow.equivalence.drawing import Inputs, Reference
 from rlflow.equivalence.fusions import is_right_without, to_blame
-from rlflow.equivalence.reference import Inputs, Reference, reference_of
+from rlflow.equivalence.reference import reference_of
 from rlflow.equivalence.report import EquivalenceReport
 from rlflow.errors import RLFlowError
 from rlflow.ir.graph import Graph
@@ -136,11 +137,7 @@ def explain_made(original: Path, made: Path, tried: Tried, reference: Reference,
 
 def _witness(report: EquivalenceReport, reference: Reference) -> Reference:
     """The input on which the models differ most, or all of them where none is known to."""
-    worst = report.worst_draw
-    if worst is None:
-        return reference
-    outputs = {setting: [drawn[worst]] for setting, drawn in reference.outputs.items()}
-    return Reference([reference.inputs[worst]], outputs)
+    return reference if report.worst_draw is None else reference.only(report.worst_draw)
 
 
 def _pair(derivation: Derivation, tried: Tried, wrong: WrongStep | None, witness: list[Inputs]) -> Pair:
@@ -165,7 +162,7 @@ def _fusions(model: ModelProto | Path, tried: Tried, expected: Reference) -> tup
         return ()
     limits = tried.limits
     asked = is_right_without if limits is None else partial(_lives_and_is_right_without, limits)
-    return to_blame(model, expected.inputs, expected.expected, report.tolerance, asked)
+    return to_blame(model, expected.inputs, expected.outputs, report.tolerance, asked)
 
 
 def _lives_and_is_right_without(limits: Limits, *question: Any) -> bool:

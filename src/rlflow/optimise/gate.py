@@ -23,7 +23,8 @@ import numpy as np
 from onnx import ModelProto
 
 from rlflow.equivalence.compare import compare, compare_with_itself, with_own_error
-from rlflow.equivalence.reference import Inputs, Reference, reference_of, run_again, run_original
+from rlflow.equivalence.drawing import Reference
+from rlflow.equivalence.reference import reference_of, run_again, run_original
 from rlflow.equivalence.report import EquivalenceReport, not_equivalent
 from rlflow.equivalence.tolerance import draws_at_random, tolerance_of
 from rlflow.errors import InputError, RLFlowError
@@ -32,9 +33,9 @@ from rlflow.optimise.diagnose import Derivation, Tried, explain, explain_made
 from rlflow.optimise.refusal import Refusal, Refused
 from rlflow.optimise.report import LatencyChange
 from rlflow.optimiser import OnProgress
-from rlflow.runtime.inputs import symbolic_dimensions
+from rlflow.runtime.inputs import draw_inputs, symbolic_dimensions
 from rlflow.runtime.isolation import Limits, ProcessDeath, ProcessTimeout, call_isolated
-from rlflow.runtime.session import Setting, open_session, structure_of
+from rlflow.runtime.session import Setting, open_session, run, structure_of
 from rlflow.runtime.timing.latency import Round, countdown, latency_rounds, times_of
 from rlflow.runtime.timing.sequential import SequentialTest, judge
 
@@ -202,7 +203,8 @@ def _run_in_both(
 ) -> tuple[EquivalenceReport, Reference, dict[Setting, Pace]]:
     """Compare the model as written with itself, and run it as deployed.
 
-    One session as written will do for both runs: whatever differs from run to run does so in it.
+    One session as written will do for both runs: whatever differs from run to run does so in it. As deployed, it runs
+    on the inputs with which it will be timed, too.
     """
     started = time.perf_counter()
     session = open_session(original, "as_written", config.threads)
@@ -225,8 +227,9 @@ def _run_in_both(
     started = time.perf_counter()
     session = open_session(original, "deployed", config.threads)
     opened = time.perf_counter()
+    run(session, draw_inputs(structure_of(original), np.random.default_rng(config.seed), config.dimensions))
+    paces["deployed"] = Pace(opened - started, time.perf_counter() - opened)
     reference = run_again(session, "deployed", reference)
-    paces["deployed"] = Pace(opened - started, (time.perf_counter() - opened) / draws)
     return with_own_error(report, reference), reference, paces
 
 
@@ -271,12 +274,11 @@ def timed(
     config: GateConfig,
     left_s: Callable[[], float] = lambda: math.inf,
     on_progress: OnProgress | None = None,
-    inputs: Inputs | None = None,
 ) -> LatencyChange:
     """Time both models in rounds, twice in each, until it is decided which one is faster.
 
     `left_s` tells the seconds that are left, besides those of `config`. `on_progress` receives the fraction of
-    `config.rounds` that is done, and the answer so far. Both run on `inputs`, or on drawn ones.
+    `config.rounds` that is done, and the answer so far.
     """
     models = {_ORIGINAL[0]: original, _ORIGINAL[1]: original, _CANDIDATE[0]: candidate, _CANDIDATE[1]: candidate}
     own_left_s = countdown(config.time_s)
@@ -287,7 +289,6 @@ def timed(
         threads=config.threads,
         seed=config.seed,
         dimensions=config.dimensions,
-        inputs=inputs,
         left_s=lambda: min(own_left_s(), left_s()),
     )
     rounds: list[Round] = []

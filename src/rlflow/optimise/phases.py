@@ -183,10 +183,8 @@ class Phases:
         self._begun("timing the result against the original")
         time_s = self.gate.time_s if math.isinf(deadline.end_s) else math.inf
         config = replace(self.gate, runs_per_round=runs, time_s=time_s)
-        inputs = None if judgement.reference is None else judgement.reference.inputs[0]
         with of_candidate("timing"):
-            left_s, on_progress = (lambda: deadline.left_s), self.on_progress
-            change = gate.timed(model, candidate, self.setting, config, left_s, on_progress, inputs)
+            change = gate.timed(model, candidate, self.setting, config, lambda: deadline.left_s, self.on_progress)
         return {self.setting: change}
 
     def runs_per_round(self, judgement: Judgement, left_s: float) -> int:

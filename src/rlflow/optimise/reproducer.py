@@ -13,7 +13,7 @@ import numpy as np
 from onnx import ModelProto
 
 from rlflow.equivalence.compare import compare
-from rlflow.equivalence.reference import Inputs
+from rlflow.equivalence.drawing import Inputs
 from rlflow.errors import RLFlowError
 from rlflow.ir.graph import Graph
 from rlflow.ir.node import Ref

@@ -7,15 +7,20 @@ operands is said where the operator is defined (`ops/use.py` has the words for i
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
-from onnx import GraphProto, ModelProto, NodeProto, TensorProto, numpy_helper
+from onnx import AttributeProto, GraphProto, ModelProto, NodeProto, TensorProto, helper, numpy_helper
 
 from rlflow.onnx_io.element_type import dtype_name
 from rlflow.onnx_io.shapes.inference import infer_types
 from rlflow.ops.registry import NO_TRAITS, TRAITS_BY_TYPE
 from rlflow.ops.use import NO_USE, Use
+
+_NUMBERS = frozenset({AttributeProto.FLOAT, AttributeProto.FLOATS, AttributeProto.INT, AttributeProto.INTS})
+_MOST_STORED = 4096
+_MOST_VALUES = 8
+"""Of a stored operand: as many different values are told, of operands that are not larger."""
 
 
 def uses_of(model: ModelProto) -> dict[str, Use]:
@@ -49,9 +54,19 @@ class _Walk:
 
     def _demands(self, node: NodeProto, result: Use) -> Iterator[tuple[int, Use]]:
         """List what the node and the readers of its result make of its operands, by their places."""
-        application = _Node(node, self)
-        for reading in TRAITS_BY_TYPE.get(node.op_type, NO_TRAITS).uses:
-            yield from reading(application, result)
+        traits, application = TRAITS_BY_TYPE.get(node.op_type, NO_TRAITS), _Node(node, self)
+        silent = set(range(len(node.input)))
+        for reading in traits.uses:
+            for place, use in reading(application, result):
+                silent.discard(place)
+                yield place, use
+        for place in range(len(node.input)):
+            if traits.elementwise:
+                yield place, result.behind()
+            elif traits.accumulates or traits.windowed:
+                yield place, replace(result.behind(), is_summed=True)
+            elif place in silent:  # what becomes of it is not known
+                yield place, replace(result.behind(), is_count=True, is_mixed=True)
 
     def _add(self, name: str, use: Use) -> None:
         self.uses[name] = self.uses.get(name, NO_USE) | use
@@ -69,6 +84,12 @@ class _Walk:
             for node in graph.node
             for attribute in node.attribute
             if node.op_type == "Constant" and attribute.HasField("t")
+        ]
+        constants += [
+            (node.output[0], numpy_helper.from_array(np.array(helper.get_attribute_value(attribute))))
+            for node in graph.node
+            for attribute in node.attribute
+            if node.op_type == "Constant" and attribute.type in _NUMBERS
         ]
         for name, tensor in (*constants, *((tensor.name, tensor) for tensor in graph.initializer)):
             self.shapes[name] = tuple(tensor.dims)
@@ -121,8 +142,28 @@ class _Node:
         values = numpy_helper.to_array(tensor)
         return float(values.reshape(())) if np.issubdtype(values.dtype, np.number) else None
 
+    def numbers(self, place: int) -> list[float]:
+        tensor = self.walk.stored.get(self.proto.input[place]) if place < self.operands else None
+        if tensor is None or tensor.data_location == TensorProto.EXTERNAL or math.prod(tensor.dims) > _MOST_STORED:
+            return []
+        values = numpy_helper.to_array(tensor)
+        if not (np.issubdtype(values.dtype, np.number) or values.dtype == np.bool_):
+            return []
+        different = np.unique(values)
+        return [float(v) for v in different[:: -(-len(different) // _MOST_VALUES) or 1]]
+
+    def range_of(self, place: int) -> tuple[float, float]:
+        tensor = self.walk.stored.get(self.proto.input[place])
+        dtype = helper.tensor_dtype_to_np_dtype(tensor.data_type if tensor is not None else TensorProto.UINT8)
+        if dtype.kind not in "iu":
+            return 0.0, 255.0
+        return float(np.iinfo(dtype).min), float(np.iinfo(dtype).max)
+
     def shape(self, place: int) -> tuple[int, ...]:
         return self.walk.shape(self.proto.input[place])
+
+    def real(self, name: str, default: float) -> float:
+        return next((float(attribute.f) for attribute in self.proto.attribute if attribute.name == name), default)
 
     def integer(self, *names: str) -> int:
         return next((int(attribute.i) for attribute in self.proto.attribute if attribute.name in names), 0)

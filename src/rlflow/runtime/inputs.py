@@ -103,7 +103,7 @@ def draw_inputs(
     known_uses = uses_of(model) if uses is None else uses
     drawn = {}
     for value in required_inputs(model):
-        use, shape = _use(value.name, known_uses), _shape(value, sizes, default_dimension)
+        use, shape = use_of(value.name, known_uses), _shape(value, sizes, default_dimension)
         if use.sizes is not None and shape == (len(use.sizes),):
             wanted = [d if isinstance(d, int) else sizes.get(d, default_dimension) for d in use.sizes]
             drawn[value.name] = np.array(wanted, _dtype(value))
@@ -112,8 +112,8 @@ def draw_inputs(
     return drawn
 
 
-def _use(name: str, uses: Mapping[str, Use]) -> Use:
-    # A mask may be read by operators that say nothing of its values; then its name does.
+def use_of(name: str, uses: Mapping[str, Use]) -> Use:
+    """Return what an input is for. A mask may be read by operators that say nothing of its values; its name does."""
     use = uses.get(name, NO_USE)
     return use | Use(is_mask=True) if "mask" in name.lower() else use
 

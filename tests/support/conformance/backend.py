@@ -11,7 +11,7 @@ import numpy as np
 import onnx
 from onnx import TensorProto, helper, numpy_helper, version_converter
 
-from rlflow.equivalence.compare import tolerance_of
+from rlflow.equivalence.tolerance import tolerance_of
 from rlflow.errors import RLFlowError
 from rlflow.ir import Graph
 from rlflow.onnx_io import check_model, from_onnx, to_onnx

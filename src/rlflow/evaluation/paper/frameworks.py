@@ -18,7 +18,8 @@ from typing import Any
 import numpy as np
 
 from rlflow.equivalence.difference import differences
-from rlflow.equivalence.reference import Inputs, Reference, reference_of
+from rlflow.equivalence.drawing import Inputs, Reference
+from rlflow.equivalence.reference import reference_of
 from rlflow.equivalence.tolerance import tolerance_of
 from rlflow.errors import EquivalenceError
 from rlflow.evaluation.comparison import ORIGINAL
@@ -68,7 +69,7 @@ def in_pytorch(model: Path) -> TorchModel:
 
 def check(model: TorchModel, reference: Reference, tolerance: float) -> None:
     """Raise EquivalenceError where the outputs are not those of the reference, within a relative tolerance."""
-    for inputs, expected in zip(reference.inputs, reference.expected, strict=True):
+    for inputs, expected in zip(reference.inputs, reference.outputs, strict=True):
         for difference in differences(expected, model(inputs), tolerance):
             if difference.problem:
                 raise EquivalenceError(f"PyTorch and ONNX Runtime disagree: {difference.problem}")

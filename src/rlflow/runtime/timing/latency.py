@@ -74,16 +74,14 @@ def latency_rounds(
     threads: int = 1,
     seed: int = 0,
     dimensions: Mapping[str, int] | None = None,
-    inputs: Mapping[str, np.ndarray] | None = None,
     left_s: Callable[[], float] = lambda: math.inf,
 ) -> Generator[Round, None, None]:
     """Yield rounds as long as they are asked for and fit, by the longest so far, into what is left; at least one.
 
-    `setting` is that of all models, or of each by its name. All models get `inputs`; without, the same ones, drawn
-    once from the first with `seed` and `dimensions`. A round opens a fresh session of one model at a time (so memory
-    holds one), runs it once, times `runs_per_round` runs, or more if these take less than 25 ms, and closes it.
-    `left_s` tells the seconds that are left. Close the generator when you stop asking: the models' files are on disk
-    until then.
+    `setting` is that of all models, or of each by its name. All models get the same inputs, drawn once from the first
+    with `seed` and `dimensions`. A round opens a fresh session of one model at a time (so memory holds one), runs
+    it once, times `runs_per_round` runs, or more if these take less than 25 ms, and closes it. `left_s` tells the
+    seconds that are left. Close the generator when you stop asking: the models' files are on disk until then.
 
     Raises `InputError` when there is nothing to measure, `RLFlowError` when the models' inputs differ or one does not
     run, both with the first round.
@@ -92,11 +90,11 @@ def latency_rounds(
         raise InputError(f"nothing to time: {len(models)} models, {runs_per_round} runs per round")
     settings = setting if isinstance(setting, Mapping) else dict.fromkeys(models, setting)
     rng = np.random.default_rng(seed)
-    fed = _shared_inputs(models, rng, dimensions) if inputs is None else inputs
+    inputs = _shared_inputs(models, rng, dimensions)
     with scratch_folder() as folder:
         files = _files(models, folder)
 
-        openers = {name: session_opener(files[name], settings[name], threads, fed) for name in models}
+        openers = {name: session_opener(files[name], settings[name], threads, inputs) for name in models}
         yield from alternating(openers, rng, runs_per_round=runs_per_round, threads=threads, left_s=left_s)
 
 
