@@ -12,7 +12,7 @@ from onnx import ModelProto
 from rlflow.equivalence.compare import EquivalenceReport, compare, not_equivalent
 from rlflow.equivalence.tolerance import draws_at_random
 from rlflow.errors import InputError, RLFlowError
-from rlflow.onnx_io import load_model
+from rlflow.onnx_io import read_model
 from rlflow.runtime.inputs import dimensions_of
 from rlflow.runtime.isolation import Limits, ProcessDeath, call_isolated
 from rlflow.runtime.session import Setting, structure_of
@@ -53,8 +53,5 @@ def compare_isolated(
         raise InputError(f"the original could not be tried here: {error}") from None
 
 
-def _readable(model: ModelProto | Path | str) -> ModelProto | Path:
-    if isinstance(model, ModelProto):
-        return model
-    load_model(model)
-    return Path(model)
+def _readable(model: ModelProto | Path | str) -> ModelProto:
+    return model if isinstance(model, ModelProto) else read_model(model)

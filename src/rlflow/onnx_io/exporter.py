@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from math import prod
-from pathlib import Path
 
 import numpy as np
 import onnx
@@ -127,7 +126,7 @@ class _Exporter:
             sparse.CopyFrom(node.payload.proto)
             sparse.values.name = name
         elif node.op == WEIGHT and isinstance(node.payload, InitializerPayload):
-            self._add_weight(node.payload.proto, name, node.payload.folder)
+            self._add_weight(node.payload.proto, name)
         elif isinstance(node.payload, FilledPayload) and prod(node.payload.shape) > _INLINE_ELEMENTS:
             shape = self._parameter(node.payload.shape, _SHAPE, None)
             value = node.payload.value
@@ -138,10 +137,10 @@ class _Exporter:
             value = evaluate_value(self.graph, ref, self.folded, FloatDomain())
             self._add_weight(numpy_helper.from_array(np.asarray(value)), name)
 
-    def _add_weight(self, tensor: onnx.TensorProto, name: str, folder: Path | None = None) -> None:
+    def _add_weight(self, tensor: onnx.TensorProto, name: str) -> None:
         copy = self.body.initializer.add()
         copy.CopyFrom(tensor)
-        self.place(copy, folder)
+        self.place(copy)
         copy.name = name
         if declares_weights(self.proto):
             self.body.input.append(helper.make_tensor_value_info(name, copy.data_type, list(copy.dims)))
@@ -177,7 +176,7 @@ class _Exporter:
         copy = self.body.node.add()
         copy.CopyFrom(payload.proto)
         for tensor in tensors_in(copy):
-            read_in(tensor, payload.folder)
+            read_in(tensor)
         copy.name = self._label(node.label)
         del copy.input[:], copy.output[:]
         copy.input.extend("" if r is None else self._name(r) for r in node.inputs[:explicit])

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import onnx
 
 from rlflow.onnx_io.external_data import copy_fields
@@ -19,7 +17,7 @@ def interface_inputs(model: onnx.ModelProto) -> list[onnx.ValueInfoProto]:
     return [i for i in model.graph.input if i.name not in weights]
 
 
-def without_computation(model: onnx.ModelProto, folder: Path | None) -> onnx.ModelProto:
+def without_computation(model: onnx.ModelProto) -> onnx.ModelProto:
     """Return a copy of everything but the computation; defaults of inputs stay."""
     stripped = onnx.ModelProto()
     copy_fields(model, stripped, skipped={"graph"})
@@ -29,5 +27,5 @@ def without_computation(model: onnx.ModelProto, folder: Path | None) -> onnx.Mod
     overridable = {i.name for i in stripped.graph.input}
     for tensor in model.graph.initializer:
         if tensor.name in overridable:
-            stripped.graph.initializer.add().CopyFrom(InitializerPayload(tensor, folder).self_contained())
+            stripped.graph.initializer.add().CopyFrom(InitializerPayload(tensor).self_contained())
     return stripped

@@ -8,7 +8,8 @@ from pathlib import Path
 from onnx import ModelProto
 
 from rlflow.onnx_io import copy_model, load_model, require_valid, save_model
-from rlflow.onnx_io.external_data import is_outside, settle, tensors_of
+from rlflow.onnx_io.data_place import is_outside
+from rlflow.onnx_io.external_data import settle
 
 
 @dataclass(frozen=True)
@@ -31,10 +32,8 @@ class Source:
             return cls(model)
         file = Path(model)
         loaded = load_model(file)
-        is_one_file = not any(map(is_outside, tensors_of(loaded)))
-        if not is_one_file:
-            settle(loaded, file.parent)
-            require_valid(loaded)  # the file's check did not look at the weights beside it
+        is_one_file = not any(map(is_outside, loaded.graph.initializer))
+        settle(loaded)
         return cls(loaded, file, is_one_file)
 
     @property

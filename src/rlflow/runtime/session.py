@@ -24,11 +24,12 @@ from onnx import ModelProto, TensorProto
 
 from rlflow.errors import InputError, RLFlowError
 from rlflow.onnx_io.external_data import MESSAGE_LIMIT_BYTES, inside_bytes, outside_bytes, within_reach
-from rlflow.runtime.scratch import scratch_folder
+from rlflow.runtime.scratch import scratch_folder, without_scratch
 
 Setting = Literal["as_written", "deployed"]
 SETTINGS: tuple[Setting, ...] = get_args(Setting)
 Session = ort.InferenceSession
+_Sparse = ort.capi.onnxruntime_pybind11_state.SparseTensor
 
 _LEVELS = {
     "as_written": ort.GraphOptimizationLevel.ORT_DISABLE_ALL,
@@ -80,10 +81,13 @@ def fused_model(model: ModelProto | Path, setting: Setting = "deployed") -> Mode
 
 
 def run(session: ort.InferenceSession, inputs: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
-    """Run a session; return the outputs by name, in the model's order. Raises `RLFlowError` when the runtime stops."""
+    """Run a session; return the outputs by name, in the model's order, sparse ones dense.
+
+    Raises `RLFlowError` when the runtime stops.
+    """
     names = [output.name for output in session.get_outputs()]
     try:
-        values: Sequence[Any] = session.run(names, dict(inputs))
+        values: Sequence[Any] = [_dense(value) for value in session.run(names, dict(inputs))]
     except Exception as error:
         drawn = ", ".join(f"{name} {value.dtype}{list(value.shape)}" for name, value in inputs.items())
         raise RLFlowError(f"ONNX Runtime could not run the model on inputs {drawn}: {_first_line(error)}") from error
@@ -122,7 +126,7 @@ def _open(model: ModelProto | Path, options: ort.SessionOptions, inline_limit_by
     if isinstance(model, Path):
         if not model.is_file():
             raise InputError(f"no model file at {model}")
-        return _load(str(model), options, where=str(model))
+        return _load(str(model), options, where=without_scratch(str(model)))
     where = f"graph {model.graph.name!r}"
     if inside_bytes(model) <= inline_limit_bytes and not outside_bytes(model):
         return _load(_serialise(model, where), options, where)
@@ -136,7 +140,8 @@ def _load(source: str | bytes, options: ort.SessionOptions, where: str) -> ort.I
     try:
         return ort.InferenceSession(source, options, providers=["CPUExecutionProvider"])
     except Exception as error:
-        raise RLFlowError(f"ONNX Runtime {ort.__version__} could not load {where}: {_first_line(error)}") from error
+        reason = without_scratch(_first_line(error))
+        raise RLFlowError(f"ONNX Runtime {ort.__version__} could not load {where}: {reason}") from error
 
 
 def _serialise(model: ModelProto, where: str) -> bytes:
@@ -144,6 +149,15 @@ def _serialise(model: ModelProto, where: str) -> bytes:
         return bytes(model.SerializeToString())
     except (EncodeError, ValueError) as error:
         raise RLFlowError(f"{where} cannot be written as one ONNX file: {_first_line(error)}") from error
+
+
+def _dense(value: Any) -> Any:
+    """Make a sparse tensor an array: the runtime returns one where a sparse constant is an output."""
+    if not isinstance(value, _Sparse):
+        return value
+    dense = np.zeros(value.dense_shape(), value.values().dtype)
+    dense.reshape(-1)[value.get_coo_data().indices()] = value.values()  # linear, however the constant writes them
+    return dense
 
 
 def _tensor_bytes(tensor: TensorProto) -> int:

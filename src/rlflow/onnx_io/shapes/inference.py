@@ -22,8 +22,9 @@ import onnx
 from onnx import helper
 
 from rlflow.ir.tensor_type import TensorType
-from rlflow.onnx_io.element_type import dtype_name, from_type_proto, to_value_info
-from rlflow.onnx_io.external_data import copy_fields, is_outside
+from rlflow.onnx_io.data_place import is_outside
+from rlflow.onnx_io.element_type import from_type_proto, to_value_info
+from rlflow.onnx_io.external_data import copy_fields
 from rlflow.onnx_io.shapes.loops import loop_outputs
 from rlflow.ops import microsoft
 from rlflow.ops.registry import NO_TRAITS, TRAITS
@@ -41,10 +42,7 @@ def infer_types(model: onnx.ModelProto, dimensions: Mapping[str, int] | None = N
     """
     light = with_types(model, dimensions)
     values = (*light.graph.value_info, *light.graph.input, *light.graph.output)
-    types = {v.name: from_type_proto(v.type) for v in values}
-    for sparse in model.graph.sparse_initializer:
-        types[sparse.values.name] = TensorType(dtype_name(sparse.values.data_type), tuple(sparse.dims))
-    return types
+    return {v.name: from_type_proto(v.type) for v in values}
 
 
 def with_types(model: onnx.ModelProto, dimensions: Mapping[str, int] | None = None) -> onnx.ModelProto:
@@ -52,6 +50,7 @@ def with_types(model: onnx.ModelProto, dimensions: Mapping[str, int] | None = No
     light = without_large_weights(model)
     if not declares_weights(model):
         _forget_defaults(light.graph)
+    _declare_sparse(light.graph)
     pin_dimensions(light.graph, dimensions or {})
     _name_dimensions(light)
     _follow_inputs(light)
@@ -76,6 +75,14 @@ def _forget_defaults(graph: onnx.GraphProto) -> None:
     kept = [tensor for tensor in graph.initializer if tensor.name not in fed]
     del graph.initializer[:]
     graph.initializer.extend(kept)
+
+
+def _declare_sparse(graph: onnx.GraphProto) -> None:
+    """Make sparse weights inputs of their dense types: what reads them reads dense tensors, and ONNX infers none."""
+    for sparse in graph.sparse_initializer:
+        dense = helper.make_tensor_value_info(sparse.values.name, sparse.values.data_type, list(sparse.dims))
+        graph.input.append(dense)
+    del graph.sparse_initializer[:]
 
 
 def inferred(model: onnx.ModelProto) -> onnx.ModelProto:
