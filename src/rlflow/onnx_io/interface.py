@@ -1,4 +1,4 @@
-"""The declarations of a model beside its computation: inputs and outputs, opsets, functions, metadata."""
+"""The declarations of a model beside its computation: inputs, outputs and types, opsets, functions, metadata."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def without_computation(model: onnx.ModelProto) -> onnx.ModelProto:
     """Return a copy of everything but the computation; defaults of inputs stay."""
     stripped = onnx.ModelProto()
     copy_fields(model, stripped, skipped={"graph"})
-    computation = {"node", "input", "initializer", "sparse_initializer", "value_info"}
+    computation = {"node", "input", "initializer", "sparse_initializer"}
     copy_fields(model.graph, stripped.graph, skipped=computation)
     stripped.graph.input.extend(interface_inputs(model))
     overridable = {i.name for i in stripped.graph.input}
