@@ -76,7 +76,7 @@ class Toll:
             (Path(folder) / _WEIGHTS).write_bytes(_outside_its_file()[1])
             for seed in seeds:
                 random = Random(seed)
-                names, content = mutated(random, random.choice(_victims()))
+                names, content = mutated(random, random.choice(victims()))
                 path.write_bytes(content)
                 accepted = validity(path) == VALID
                 self.accepted_by_onnx += accepted
@@ -94,7 +94,8 @@ class Toll:
 
 
 @cache
-def _victims() -> list[bytes]:
+def victims() -> list[bytes]:
+    """Models that are damaged: of the zoo, of onnx's own tests, and one with weights beside it."""
     small = [zoo.build(name, **SMALL.get(name, {})).SerializeToString() for name in _FROM_THE_ZOO]
     tests = {test.name.removeprefix("test_"): test for test in load_tests("node")}
     nodes = [tests[name].model.SerializeToString() for name in _FROM_THE_SUITE]
