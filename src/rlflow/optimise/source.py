@@ -44,7 +44,7 @@ class Source:
     @property
     def argument(self) -> str:
         """The model as a command takes it, in whatever folder it runs."""
-        return "MODEL" if self.file is None else str(self.file.resolve())
+        return "MODEL" if self.file is None else str(self.file.absolute())
 
     def save(self, path: Path | str) -> None:
         """Write the model as it came, byte for byte where one file holds all of it. Errors as `save_model`."""

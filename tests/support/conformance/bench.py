@@ -56,7 +56,7 @@ class Bench:
         record.save([found.trajectory], self._file("trajectory", "trajectory.jsonl"))
         self._file("text", "graph.txt").write_text(to_text(graph))
         np.savez(self._file("inputs", "inputs.npz"), **_inputs(model))
-        self._file("equations", "equations.txt").write_text("matmul(x, matmul(y, z)) = matmul(matmul(x, y), z)\n")
+        self._file("equations", "equations.txt").write_text("matmul(x, matmul(y, z)) == matmul(matmul(x, y), z)\n")
         passes = {"backend": "onnx", "source": "zoo/tiny_chain", "key": "0", "operations": 3, "steps": []}
         self._file("record", "record.json").write_text(json.dumps(passes))
         token_policy.shipped().save(folder / "policy")

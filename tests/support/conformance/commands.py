@@ -29,6 +29,7 @@ from support.conformance.guarded_process import GuardedProcess
 _LONGEST_MESSAGE = 800
 _LONGEST_S = 300.0
 _DONE, _SAID_NO, _REFUSED = "done", "ended with exit code 1", "refused with exit code 2"
+_GROUPS = ("rules", "passes")
 _WRITTEN = {"out.onnx", "out.onnx.reproducer", "new"}
 
 
@@ -87,16 +88,16 @@ _TRAIN = ("--effort", 1, "--epochs", 1)
 _PASS = "onnxoptimizer:eliminate_identity"
 
 _OF_MODELS: Mapping[Reader, float] = {
-    lambda b, f: ("show", f): 10,
-    lambda b, f: ("show", f, "--text"): 1,
-    lambda b, f: ("show", b.sound["model"], "--after", f): 1,
-    lambda b, f: ("replay", b.sound["trajectory"], f): 1,
-    lambda b, f: ("equivalence", f, b.sound["model"], "--draws", 1): 1.5,
-    lambda b, f: ("equivalence", b.sound["model"], f, "--draws", 1): 1.5,
-    lambda b, f: ("optimise", f, "-o", b.out, *_SEARCH): 2,
-    lambda b, f: ("train", f, "--policy-out", b.folder / "new", *_TRAIN): 0.3,
-    lambda b, f: ("passes", "apply", f, _PASS): 0.15,
-    lambda b, f: ("passes", "search", f, "--max-passes", 1, "--width", 1): 0.05,
+    lambda b, f: ("show", f): 60,
+    lambda b, f: ("show", f, "--text"): 8,
+    lambda b, f: ("show", b.sound["model"], "--after", f): 8,
+    lambda b, f: ("replay", b.sound["trajectory"], f): 4,
+    lambda b, f: ("equivalence", f, b.sound["model"], "--draws", 1): 3,
+    lambda b, f: ("equivalence", b.sound["model"], f, "--draws", 1): 3,
+    lambda b, f: ("optimise", f, "-o", b.out, *_SEARCH): 4,
+    lambda b, f: ("train", f, "--policy-out", b.folder / "new", *_TRAIN): 0.5,
+    lambda b, f: ("passes", "apply", f, _PASS): 0.3,
+    lambda b, f: ("passes", "search", f, "--max-passes", 1, "--width", 1): 0.1,
 }
 READERS: Mapping[str, Mapping[Reader, float]] = {
     "model": _OF_MODELS,
@@ -111,7 +112,7 @@ READERS: Mapping[str, Mapping[Reader, float]] = {
         lambda b, f: ("rules", "show", "split-matmul-2", "--library", f): 1,
         lambda b, f: ("rules", "diff", f): 1,
         lambda b, f: ("rules", "certify", "--library", f): 1,
-        lambda b, f: ("rules", "verify", "--library", f): 0.2,
+        lambda b, f: ("rules", "verify", "--library", f): 0.1,
         lambda b, f: ("replay", b.sound["trajectory"], b.sound["model"], "--rules", f): 1,
         lambda b, f: ("optimise", b.sound["model"], "-o", b.out, "--rules", f, *_SEARCH): 1,
     },
@@ -125,33 +126,33 @@ READERS: Mapping[str, Mapping[Reader, float]] = {
 }
 """By the kind of file the commands that read it, and how often they are drawn: those that take long less often."""
 _KINDS: Mapping[str, float] = {
-    "model": 72,
-    "data": 12,
-    "inputs": 4,
-    "trajectory": 4,
-    "text": 3,
-    "record": 0.3,
-    "equations": 0.7,
-    "library": 3,
-    "policy": 1,
+    "model": 80,
+    "data": 9,
+    "inputs": 1.5,
+    "trajectory": 2,
+    "text": 5,
+    "record": 0.1,
+    "equations": 0.4,
+    "library": 1.6,
+    "policy": 0.4,
 }
 
 
 @dataclass
 class Answers:
-    """What commands said to damaged files, by the kind of file; `failures` has the seed that makes each again."""
+    """What commands said to damaged files, by the command; `failures` has the seed that makes each again."""
 
     outcomes: dict[str, Counter[str]] = field(default_factory=dict)
     failures: list[str] = field(default_factory=list)
 
     def to_json(self) -> dict[str, Any]:
         """As schema `conformance` describes it."""
-        kinds = {
-            kind: {"files": found.total(), "done": found[_DONE], "refused": found[_REFUSED], "said_no": found[_SAID_NO]}
-            for kind, found in sorted(self.outcomes.items())
+        commands = {
+            name: {"files": found.total(), "done": found[_DONE], "refused": found[_REFUSED], "said_no": found[_SAID_NO]}
+            for name, found in sorted(self.outcomes.items())
         }
-        files = sum(kind["files"] for kind in kinds.values()) + len(self.failures)
-        return {"files": files, "kinds": kinds, "failures": len(self.failures)}
+        files = sum(command["files"] for command in commands.values()) + len(self.failures)
+        return {"files": files, "by_command": commands, "failures": len(self.failures)}
 
     def take(self, seeds: Iterable[int]) -> None:
         """A file and a command for each seed."""
@@ -169,11 +170,15 @@ class Answers:
                 if left - (_WRITTEN if outcome == _DONE else {"out.onnx.reproducer"}):
                     outcome = f"files left behind: {sorted(left)}"
                 if outcome in (_DONE, _SAID_NO, _REFUSED):
-                    self.outcomes.setdefault(kind, Counter())[outcome] += 1
+                    self.outcomes.setdefault(_command(arguments), Counter())[outcome] += 1
                 else:
                     self.failures.append(f"seed {seed}, {kind}, {names}, {' '.join(arguments)}: {outcome}")
                 _remove(bench.folder / name for name in left)
                 bench.mend()
+
+
+def _command(arguments: Sequence[str]) -> str:
+    return " ".join(arguments[: 2 if arguments[0] in _GROUPS else 1])
 
 
 def _remove(paths: Iterable[Path]) -> None:
