@@ -202,7 +202,7 @@ def _name_dimensions(model: onnx.ModelProto) -> None:
 
 
 def _follow_inputs(model: onnx.ModelProto) -> None:
-    """Replace numbers declared for values by the symbols that follow from the inputs.
+    """Replace numbers declared for values by the symbols, or other numbers, that follow from the inputs.
 
     Tools that make a dimension of the inputs dynamic often leave the old number in the types of other values.
     """
@@ -219,8 +219,9 @@ def _follow_inputs(model: onnx.ModelProto) -> None:
         dimensions, others = value.type.tensor_type.shape.dim, followed.get(value.name, ())
         if len(dimensions) == len(others):
             for dimension, other in zip(dimensions, others, strict=True):
-                if dimension.HasField("dim_value") and other.dim_param in symbols - {""}:
-                    dimension.dim_param = other.dim_param
+                follows = other.HasField("dim_value") or other.dim_param in symbols - {""}
+                if dimension.HasField("dim_value") and follows:
+                    dimension.CopyFrom(other)
 
 
 def without_large_weights(model: onnx.ModelProto) -> onnx.ModelProto:
