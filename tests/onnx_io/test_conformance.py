@@ -1,4 +1,4 @@
-"""`make conformance`: all of onnx's models, ten thousand damaged models and ten thousand damaged files of all kinds that
+"""`make conformance`: all of onnx's models, ten thousand damaged ones, and ten thousand damaged files of all kinds that
 commands read, to data/results/conformance.json.
 """
 

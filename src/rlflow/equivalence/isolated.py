@@ -12,7 +12,8 @@ from onnx import ModelProto
 from rlflow.equivalence.compare import EquivalenceReport, compare, not_equivalent
 from rlflow.equivalence.tolerance import draws_at_random
 from rlflow.errors import InputError, RLFlowError
-from rlflow.onnx_io import read_model
+from rlflow.onnx_io import load_model
+from rlflow.onnx_io.external_data import outside_bytes
 from rlflow.runtime.inputs import dimensions_of
 from rlflow.runtime.isolation import Limits, ProcessDeath, call_isolated
 from rlflow.runtime.session import Setting, structure_of
@@ -53,5 +54,9 @@ def compare_isolated(
         raise InputError(f"the original could not be tried here: {error}") from None
 
 
-def _readable(model: ModelProto | Path | str) -> ModelProto:
-    return model if isinstance(model, ModelProto) else read_model(model)
+def _readable(model: ModelProto | Path | str) -> ModelProto | Path:
+    """Return a model that ONNX Runtime can open: it would follow other links to weights in files than `load_model`."""
+    if isinstance(model, ModelProto):
+        return model
+    loaded = load_model(model)
+    return loaded if outside_bytes(loaded) else Path(model)
