@@ -85,6 +85,16 @@ def settle(model: ModelProto) -> None:
         place(tensor)
 
 
+def settled(model: ModelProto) -> ModelProto:
+    """Return a model that refers to no file if its weights fit into a message; `model` is left as it is."""
+    if not outside_bytes(model):
+        return model
+    copy = ModelProto()
+    copy.CopyFrom(model)
+    settle(copy)
+    return copy
+
+
 def placement(tensors: Iterable[TensorProto]) -> Callable[[TensorProto], None]:
     """Choose `read_in` or `refer` for the tensors of one model, by the bytes of those that lie outside."""
     return read_in if _bytes_of(filter(is_outside, tensors)) <= MESSAGE_LIMIT_BYTES else refer

@@ -80,10 +80,11 @@ def model_of(source: str | bytes) -> ModelProto:
         return zoo.build(name, **{setting: _value(text) for setting, text in parse_qsl(query, keep_blank_values=True)})
     try:
         return onnx.load_model_from_string(source) if isinstance(source, bytes) else read_model(source)
-    except DecodeError as error:
-        raise InputError(f"cannot read the content given as an ONNX model: {error}") from None
-    except InputError as error:
-        raise InputError(f"{error}; names are {_ZOO}NAME?SETTING=..") from None
+    except (DecodeError, InputError) as error:
+        where = "the content given" if isinstance(source, bytes) else source
+        raise InputError(
+            f"cannot read {where} as an ONNX model, and names are {_ZOO}NAME?SETTING=..: {error}"
+        ) from None
 
 
 def as_program(model: ModelProto) -> bytes:
