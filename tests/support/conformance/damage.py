@@ -14,7 +14,7 @@ import onnxruntime
 from rlflow import zoo
 from rlflow.equivalence.compare import compare
 from rlflow.errors import GraphError, InputError
-from rlflow.onnx_io import check_model, from_onnx, load_model, to_onnx
+from rlflow.onnx_io import check_model, from_onnx, read_model, to_onnx
 from rlflow.optimise.gate import GateConfig, judged
 from support.conformance.backend import load_tests
 from support.conformance.guarded_process import GuardedProcess
@@ -155,8 +155,7 @@ def _is_one_sentence(message: str) -> bool:
 
 def _compared(path: Path, exported: onnx.ModelProto) -> str:
     """As `rlflow optimise` finds out whether it can say anything of the model."""
-    original = load_model(path)
-    onnx.load_external_data_for_model(original, str(path.parent))
+    original = read_model(path)
     reason = judged(original, GateConfig(draws=1)).unjudgeable
     if reason:
         return f"not tried: {reason}" if "\n" in reason else EXPORTED
