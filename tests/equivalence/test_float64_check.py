@@ -1,11 +1,13 @@
 """Where float32 is inconclusive, float64 tells rounding from a fault."""
 
 import numpy as np
+import onnx
 import pytest
 from onnx import TensorProto, helper
 
 from rlflow.equivalence.compare import compare
 from rlflow.equivalence.float64_check import INCONCLUSIVE_FACTOR, WORSE_FACTOR
+from rlflow.onnx_io import load_model
 
 FLOAT, DOUBLE = TensorProto.FLOAT, TensorProto.DOUBLE
 
@@ -51,6 +53,21 @@ def test_equal_over_the_reals_is_accepted_with_the_reason(make_model):
     assert "in float64 they differ by" in report.reason
     assert report.reason in report.summary
     assert 0 < report.float64.original_error < 1e-3
+
+
+def test_weights_in_files_are_read_in_for_it(make_model, tmp_path):
+    """Of models that name them by absolute path, and are left as they are."""
+    models = []
+    for far in (1000, 3000):
+        path = tmp_path / f"{far}.onnx"
+        onnx.save_model(
+            there_and_back(make_model, far), path, save_as_external_data=True, location=f"{far}.data", size_threshold=0
+        )
+        models.append(load_model(path))
+    report = compare(*models)
+    assert report.equivalent
+    assert report.float64.difference <= report.float64.allowed < 1e-12
+    assert all(tensor.data_location == TensorProto.EXTERNAL for model in models for tensor in model.graph.initializer)
 
 
 def test_the_side_that_is_further_from_the_truth_is_named(make_model):

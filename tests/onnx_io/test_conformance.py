@@ -1,4 +1,6 @@
-"""`make conformance`: all of onnx's models and ten thousand damaged files, to data/results/conformance.json."""
+"""`make conformance`: all of onnx's models, ten thousand damaged ones, and ten thousand damaged files of all kinds that
+commands read, to data/results/conformance.json.
+"""
 
 from pathlib import Path
 from typing import Any
@@ -13,6 +15,7 @@ from support.conformance.backend import (
     survival_of_light_models,
     survival_of_light_models_with_drawn_weights,
 )
+from support.conformance.commands import Answers
 from support.conformance.damage import Toll
 
 from rlflow.evaluation.results import write_results
@@ -26,15 +29,17 @@ def test_conformance(repository: Path) -> None:
     tallies = {kind: survival_of_kind(kind) for kind in KINDS}
     tallies["light"] = survival_of_light_models()
     tallies["light_with_drawn_weights"] = survival_of_light_models_with_drawn_weights()
-    toll = Toll()
+    toll, answers = Toll(), Answers()
     toll.take(range(DAMAGED_FILES))
-    write_results(repository / "data/results/conformance.json", document(tallies, toll))
+    answers.take(range(DAMAGED_FILES))
+    write_results(repository / "data/results/conformance.json", document(tallies, toll, answers))
     assert [difference for tally in tallies.values() for difference in tally.differences] == []
     assert all(tally.survived == tally.run_by_onnx_runtime for tally in tallies.values())
     assert toll.failures == []
+    assert answers.failures == []
 
 
-def document(tallies: dict[str, Survival], toll: Toll) -> dict[str, Any]:
+def document(tallies: dict[str, Survival], toll: Toll, answers: Answers) -> dict[str, Any]:
     """As schema `conformance` describes it."""
     return {
         "library": load().hash,
@@ -42,4 +47,5 @@ def document(tallies: dict[str, Survival], toll: Toll) -> dict[str, Any]:
         "onnxruntime": onnxruntime.__version__,
         "kinds": {kind: tally.to_json() for kind, tally in tallies.items()},
         "damaged_files": toll.to_json(),
+        "commands": answers.to_json(),
     }

@@ -1,11 +1,13 @@
 """Mutated ONNX files: refused in one sentence, or exported as a model that computes the same; never a crash."""
 
+import tempfile
 from pathlib import Path
 from random import Random
 
 import onnx
 import pytest
 from support.conformance.behaviours import crashes, hangs, is_greedy, is_well
+from support.conformance.commands import Answers, Said, problem, ran
 from support.conformance.damage import EQUAL, EXPORTED, REFUSED, Toll
 from support.conformance.guarded_process import GuardedProcess
 from support.conformance.mutation import OF_BYTES, OF_MODELS, fields, mutated
@@ -14,6 +16,7 @@ from rlflow import zoo
 
 TINY = zoo.build("tiny_transpose").SerializeToString()
 FILES = 300
+COMMANDS = 30
 
 
 @pytest.mark.slow
@@ -26,6 +29,37 @@ def test_damaged_files_are_refused_or_exported() -> None:
     assert toll.outcomes[REFUSED] >= FILES / 2
     assert toll.outcomes[EXPORTED] + toll.outcomes[EQUAL] >= FILES / 20
     assert toll.outcomes[EQUAL] >= 3
+
+
+@pytest.mark.slow
+def test_commands_take_damaged_files_of_all_kinds() -> None:
+    """`make conformance` tries 10,000."""
+    answers = Answers()
+    answers.take(range(10**6, 10**6 + COMMANDS))
+    assert answers.failures == []
+    assert sum(counts.total() for counts in answers.outcomes.values()) == COMMANDS
+    assert len(answers.outcomes) > 1
+
+
+@pytest.mark.parametrize(
+    ("said", "wrong"),
+    [
+        (Said(0, "done", ""), ""),
+        (Said(2, "", "rlflow: no such file\n"), ""),
+        (Said(1, "", "", "KeyError: 1"), "traceback: KeyError: 1"),
+        (Said(-6, "", ""), "exit code -6: "),
+        (Said(2, "", "rlflow: two\nlines\n"), "not one sentence: rlflow: two\nlines\n"),
+        (Said(2, "", ""), "not one sentence: "),
+    ],
+)
+def test_an_answer_that_is_not_as_it_should_be_is_found(said: Said, wrong: str) -> None:
+    assert problem(said) == wrong
+
+
+def test_a_command_in_this_process_answers_as_one_in_a_shell(tmp_path: Path) -> None:
+    said = ran("show", str(tmp_path / "absent.onnx"))
+    assert said == Said(2, "", f"rlflow: there is no file {tmp_path / 'absent.onnx'}\n")
+    assert problem(Said(0, f"{tempfile.gettempdir()}/rlflow-x/y", "")).startswith("names a temporary file")
 
 
 def test_the_same_seed_makes_the_same_file() -> None:

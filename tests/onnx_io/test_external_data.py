@@ -92,7 +92,9 @@ def test_weights_of_subgraphs_beside_the_model(
 def test_weights_of_subgraphs_that_are_cut_off(model: Build, tmp_path: Path) -> None:
     path = _conditional_with_weights_beside(model, tmp_path)
     (tmp_path / "w.bin").write_bytes(b"\0" * 23)  # of twice 12
-    with pytest.raises(ModelFormatError, match=r"model\.onnx is not a valid ONNX model: .*its data has a size of 11 "):
+    with pytest.raises(
+        ModelFormatError, match=r"model\.onnx is not a valid ONNX model: .*end at byte 24 of 'w\.bin', which has 23"
+    ):
         from_onnx(path)
 
 
@@ -183,20 +185,12 @@ def test_values_in_a_file_are_those_in_the_model(tmp_path: Path, dtype: str) -> 
     (tmp_path / "w.bin").write_bytes(b"\1" + inside.raw_data)
     for key, value in {"location": "w.bin", "offset": "1"}.items():
         outside.external_data.add(key=key, value=value)
-    payload = InitializerPayload(outside, tmp_path)
+    external_data.refer(outside, [tmp_path])
+    payload = InitializerPayload(outside)
     payload.check()
     assert payload.array().tobytes() == InitializerPayload(inside).array().tobytes()
     assert payload.array().dtype == _array(dtype).dtype
     assert payload.digest == InitializerPayload(inside).digest
-
-
-def test_weights_outside_of_the_folder_are_refused(tmp_path: Path) -> None:
-    (tmp_path / "secret").write_bytes(b"1234")
-    tensor = TensorProto(name="w", data_type=TensorProto.FLOAT, dims=[1], data_location=TensorProto.EXTERNAL)
-    tensor.external_data.add(key="location", value="../secret")
-    (tmp_path / "here").mkdir()
-    with pytest.raises(ModelFormatError, match=r"'w' of shape \[1\]: \.\./secret leaves the model's folder"):
-        InitializerPayload(tensor, tmp_path / "here").array()
 
 
 @pytest.mark.usefixtures("nothing_fits")

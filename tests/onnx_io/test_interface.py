@@ -91,7 +91,7 @@ def test_old_models_list_weights_that_cannot_be_fed() -> None:
 
 
 def test_nodes_and_weights_are_left_out_and_defaults_stay() -> None:
-    bare = without_computation(_model(8), None)
+    bare = without_computation(_model(8))
     assert not bare.graph.node
     assert [tensor.name for tensor in bare.graph.initializer] == ["b"]
     assert [value.name for value in bare.graph.output] == ["y"]

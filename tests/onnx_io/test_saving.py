@@ -7,7 +7,7 @@ import pytest
 
 from rlflow import zoo
 from rlflow.errors import InputError
-from rlflow.onnx_io import copy_model, save_model, saving
+from rlflow.onnx_io import copy_model, load_model, save_model, saving
 from rlflow.onnx_io.saving import check_writable
 
 
@@ -29,6 +29,19 @@ def test_a_copy_onto_itself_leaves_the_file_alone(source: Path) -> None:
     before = source.stat()
     copy_model(source, source.parent / "." / source.name)
     assert source.stat() == before
+
+
+def test_weights_in_other_files_are_written_with_the_model(tmp_path: Path) -> None:
+    """A model that was read names them by absolute path, which no file may; the one in memory is left as it is."""
+    here, there = tmp_path / "here.onnx", tmp_path / "there"
+    onnx.save_model(zoo.build("mlp"), here, save_as_external_data=True, location="here.data", size_threshold=0)
+    there.mkdir()
+    loaded = load_model(here)
+    save_model(loaded, there / "model.onnx")
+    assert [path.name for path in there.iterdir()] == ["model.onnx"]
+    held = [tensor.raw_data for tensor in onnx.load(there / "model.onnx").graph.initializer]
+    assert held == [tensor.raw_data for tensor in zoo.build("mlp").graph.initializer]
+    assert all(tensor.data_location == onnx.TensorProto.EXTERNAL for tensor in loaded.graph.initializer)
 
 
 def test_beyond_the_limit_of_protobuf_weights_go_beside_the_model(

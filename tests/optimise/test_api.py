@@ -185,8 +185,7 @@ def counts(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
         monkeypatch.setattr(owner, name, watched)
 
     watch(onnx, "load", "read", lambda path, **named: Path(path).name == "source.onnx")
-    watch(importer, "check", "checked")
-    watch(model_file, "check", "checked")
+    watch(model_file, "require_valid", "checked")
     watch(importer._Importer, "__init__", "imported")
     watch(specialise, "transferred", "replayed")
     return counted

@@ -8,6 +8,7 @@ import pytest
 
 from rlflow.errors import RLFlowError
 from rlflow.runtime.scratch import scratch_folder, without_scratch
+from rlflow.runtime.session import open_session
 
 
 def test_it_is_gone_afterwards_with_all_that_is_in_it() -> None:
@@ -30,9 +31,16 @@ def test_where_nothing_can_be_made_the_reason_is_told(tmp_path: Path, monkeypatc
             pytest.fail("there is no such folder")
 
 
-def test_no_message_names_it() -> None:
-    """A file of the user's keeps its name, also beside a scratch folder."""
+def test_no_message_names_a_scratch_file() -> None:
     with scratch_folder() as folder:
-        beside = folder.parent / "user.onnx"
-        message = f"Load model from {folder / 'candidate.onnx'} failed: {folder}/w.bin, not {beside}"
-        assert without_scratch(message) == f"Load model from the model failed: the model, not {beside}"
+        text = f"Load model from {folder}/original.onnx failed: {folder / 'original.weights'!s}, not /tmp/own.onnx"
+        assert without_scratch(text) == "Load model from the model failed: the model, not /tmp/own.onnx"
+
+
+def test_a_session_that_cannot_be_opened_names_a_file_of_the_user_alone(tmp_path: Path) -> None:
+    with scratch_folder() as folder:
+        for place, words in ((folder, "could not load the model: "), (tmp_path, f"load {tmp_path}/broken.onnx: ")):
+            (place / "broken.onnx").write_bytes(b"no model")
+            with pytest.raises(RLFlowError, match=words) as caught:
+                open_session(place / "broken.onnx", "as_written")
+            assert str(folder) not in str(caught.value)

@@ -108,6 +108,7 @@ def test_only_these_keys_are_optional(documents, name):
         "repro_study": {"generate_rules", "evaluate", "data/rules", "data/policies", "data/models"},
         "price_model": graphs | {"regions", "graphs", "rewrites", "0", "0.5", "1", "2"},
         "rule_study": {"foreign.txt"},
+        "conformance": {"optimise", "rules list"},
         "rules_applied": graphs | {"untouched", "rlflow", "greedy", "merge", "sum", "never", "cancel"},
         "budgets": {"15", "600", "share_percent"},
         "rules_generate": {"algebra"},

@@ -16,6 +16,7 @@ from rlflow.cli.arguments import parse_shape
 from rlflow.equivalence import equivalence as equivalence_of
 from rlflow.equivalence.report import EquivalenceReport
 from rlflow.errors import InputError
+from rlflow.git_lfs import require_content
 from rlflow.runtime.session import SETTINGS
 
 _DIFFERENT = 1
@@ -94,6 +95,7 @@ def _finite(value: Any) -> Any:
 
 
 def _read(path: Path) -> dict[str, np.ndarray]:
+    require_content(path)
     try:
         with path.open("rb") as file, np.load(file) as arrays:
             return dict(arrays)

@@ -11,6 +11,7 @@ from rlflow.atomic_file import written_whole
 from rlflow.errors import GraphError, InputError
 from rlflow.evaluation.boxes import model_panels, to_dot
 from rlflow.evaluation.model_summary import summary
+from rlflow.git_lfs import require_content
 from rlflow.ir.graph import Graph
 from rlflow.ir.text import from_text, to_text
 from rlflow.onnx_io import from_onnx
@@ -52,6 +53,7 @@ def _read(path: Path) -> Graph:
     """Read an ONNX model, or the text of a graph."""
     if path.suffix != ".txt":
         return from_onnx(path)
+    require_content(path)
     try:
         return from_text(path.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError, GraphError) as error:

@@ -61,7 +61,7 @@ def compare(
 
     The optimised model may be for the sizes `dimensions` alone. Dynamic dimensions without a value in `dimensions` get
     small sizes, different ones if the original runs with them, so that swapped axes show. If `exceptional`, models must
-    agree on NaN and infinities, too. Both models run in both settings, or in `setting`, on `threads` threads.
+    agree on NaN and infinities, too, in the first setting. Both models run in both settings, or in `setting`, on `threads` threads.
 
     An optimised model that does not load or run is not equivalent. Raises `RLFlowError` for an original that does not,
     and `InputError` when `draws` is below 1 or `seed` below 0.
@@ -84,12 +84,13 @@ def compare(
         )
     reports: dict[Setting, EquivalenceReport] = {}
     for each in reference.settings:
+        known = reference if each == reference.setting else reference.ordinary
         try:
-            actual = outputs_of(open_session(optimised, each, threads), reference.inputs)
+            actual = outputs_of(open_session(optimised, each, threads), known.inputs)
         except RLFlowError as error:
             reports[each] = not_equivalent(str(error), structure, len(reference.inputs), is_run=False)
         else:
-            reports[each] = _verdict(original, optimised, reference, each, actual)
+            reports[each] = _verdict(original, optimised, known, each, actual)
         if not reports[each].equivalent:
             break
     return _of_all(reports, reference, tolerance_of(structure))
@@ -122,7 +123,8 @@ def _of_all(reports: Mapping[Setting, EquivalenceReport], reference: Reference, 
 
 def _own_error(reference: Reference, tolerance: float) -> float:
     """The largest relative error of the original where it is run in another setting than the first."""
-    pairs = (pair for outputs in reference.others.values() for pair in zip(reference.outputs, outputs, strict=True))
+    known = reference.ordinary
+    pairs = (pair for outputs in known.others.values() for pair in zip(known.outputs, outputs, strict=True))
     return max((found.relative for pair in pairs for found in differences(*pair, tolerance)), default=0.0)
 
 

@@ -90,6 +90,14 @@ class Reference:
         return [any(v.dtype.kind == "f" and not np.isfinite(v).all() for v in each.values()) for each in self.inputs]
 
     @property
+    def ordinary(self) -> Reference:
+        """The part on inputs that hold neither: kernels treat these in ways of their own, in each setting another."""
+        kept = [number for number, is_exceptional in enumerate(self.exceptional) if not is_exceptional]
+        others = {setting: [outputs[k] for k in kept] for setting, outputs in self.others.items()}
+        inputs, outputs = ([each[k] for k in kept] for each in (self.inputs, self.outputs))
+        return Reference(inputs, outputs, self.setting, others, self.sizes)
+
+    @property
     def tell(self) -> bool:
         """True if a wrong model would be likely to show."""
         return any(map(is_informative, self.outputs))

@@ -151,6 +151,9 @@ def _widen_attribute(attribute: AttributeProto) -> None:
     for tensor in (attribute.t, *attribute.tensors):
         if tensor.data_type:
             _widen_tensor(tensor)
+    for sparse in (attribute.sparse_tensor, *attribute.sparse_tensors):
+        if sparse.values.data_type:
+            _widen_tensor(sparse.values)
     for body in (attribute.g, *attribute.graphs):
         if body.node or body.output:
             _widen_graph(body)

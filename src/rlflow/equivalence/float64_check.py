@@ -27,7 +27,7 @@ from rlflow.equivalence.difference import errors, paired
 from rlflow.equivalence.float64 import in_float64, nudged, run_in_float64
 from rlflow.equivalence.tolerance import coarsest_epsilon, tolerance_of
 from rlflow.errors import RLFlowError
-from rlflow.onnx_io.external_data import MESSAGE_LIMIT_BYTES
+from rlflow.onnx_io.external_data import MESSAGE_LIMIT_BYTES, settled
 from rlflow.runtime.session import structure_of, weight_bytes
 
 INCONCLUSIVE_FACTOR = 100
@@ -127,4 +127,4 @@ def _stored_numbers(widened: ModelProto) -> set[bytes]:
 def _loaded(model: ModelProto | Path) -> ModelProto:
     if weight_bytes(structure_of(model)) > MESSAGE_LIMIT_BYTES:
         raise RLFlowError("the model is too large for a copy in float64")
-    return model if isinstance(model, ModelProto) else onnx.load(model)
+    return settled(model) if isinstance(model, ModelProto) else onnx.load(model)

@@ -18,6 +18,7 @@ from rlflow.equivalence.survey import surveyed
 from rlflow.equivalence.tolerance import draws_at_random
 from rlflow.errors import InputError, RLFlowError
 from rlflow.onnx_io import load_model
+from rlflow.onnx_io.external_data import outside_bytes
 from rlflow.runtime.inputs import dimensions_of
 from rlflow.runtime.isolation import Limits, ProcessDeath, call_isolated
 from rlflow.runtime.session import Setting, structure_of
@@ -89,7 +90,8 @@ def _put_to_the_test(
 
 
 def _readable(model: ModelProto | Path | str) -> ModelProto | Path:
+    """Return a model that ONNX Runtime can open: it would follow other links to weights in files than `load_model`."""
     if isinstance(model, ModelProto):
         return model
-    load_model(model)
-    return Path(model)
+    loaded = load_model(model)
+    return loaded if outside_bytes(loaded) else Path(model)

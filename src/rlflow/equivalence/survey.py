@@ -23,7 +23,8 @@ from rlflow.equivalence.drawing import Drawing, Inputs, Outputs, Reference
 from rlflow.equivalence.mutation import Fault, faults
 from rlflow.equivalence.tolerance import tolerance_of
 from rlflow.errors import RLFlowError
-from rlflow.onnx_io.external_data import inside_bytes, refer, tensors_of, with_weights_in
+from rlflow.onnx_io.data_place import homes_of
+from rlflow.onnx_io.external_data import bring, inside_bytes, refer, tensors_of, with_weights_in
 from rlflow.runtime.scratch import scratch_folder
 from rlflow.runtime.session import open_session, run, structure_of
 
@@ -115,11 +116,10 @@ def _light(model: ModelProto | Path, folder: Path) -> ModelProto:
     """The model with large weights in files, which its mutants share: in that folder, if it held them itself."""
     base = structure_of(model)
     if isinstance(model, Path):
-        for tensor in tensors_of(base):
-            refer(tensor, model.parent)
+        bring(base, homes_of(model))
     if inside_bytes(base) < _HEAVY_BYTES:
         return base
     slim = with_weights_in(base, folder / "weights")
     for tensor in tensors_of(slim):
-        refer(tensor, folder)
+        refer(tensor, [folder])
     return slim

@@ -1,14 +1,13 @@
 """Graph -> ONNX model, with the interface of the model that the graph came from.
 
 Constant expressions are evaluated here, once. Untouched nodes keep their names; a rewritten value that an
-output or a subgraph knows by name is given that name again.
+output or a subgraph knows by name is given that name again. The declared types of values that live on stay.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from math import prod
-from pathlib import Path
 
 import numpy as np
 import onnx
@@ -19,7 +18,7 @@ from rlflow.errors import GraphError
 from rlflow.ir.graph import Graph
 from rlflow.ir.node import WEIGHT, AttributeValue, Node, Ref
 from rlflow.ir.tensor_type import TensorType
-from rlflow.onnx_io.element_type import element_type
+from rlflow.onnx_io.element_type import element_type, from_type_proto
 from rlflow.onnx_io.external_data import placement, read_in, tensors_in
 from rlflow.onnx_io.payload import FilledPayload, InitializerPayload, OpaquePayload, SparsePayload
 from rlflow.onnx_io.shapes.inference import declares_weights, without_large_weights
@@ -80,7 +79,17 @@ class _Exporter:
             self._emit(identifier)
         for ref, name in zip(graph.outputs, graph.output_names, strict=True):
             self._alias(ref, name)
+        declared = [value for value in self.body.value_info if self._is_declared_rightly(value)]
+        del self.body.value_info[:]
+        self.body.value_info.extend(declared)
         return self.proto
+
+    def _is_declared_rightly(self, value: onnx.ValueInfoProto) -> bool:
+        """Return True if the model has a value of this name, and nothing is known of it that contradicts its type."""
+        if value.name not in self.bound:
+            return False
+        known, declared = self.graph.type_of(self.bound[value.name]), from_type_proto(value.type)
+        return known is None or (declared is not None and _admits(declared, known))
 
     def _bind(self, ref: Ref, name: str) -> None:
         """From here on the value is computed and can be read under this name."""
@@ -127,7 +136,7 @@ class _Exporter:
             sparse.CopyFrom(node.payload.proto)
             sparse.values.name = name
         elif node.op == WEIGHT and isinstance(node.payload, InitializerPayload):
-            self._add_weight(node.payload.proto, name, node.payload.folder)
+            self._add_weight(node.payload.proto, name)
         elif isinstance(node.payload, FilledPayload) and prod(node.payload.shape) > _INLINE_ELEMENTS:
             shape = self._parameter(node.payload.shape, _SHAPE, None)
             value = node.payload.value
@@ -138,10 +147,10 @@ class _Exporter:
             value = evaluate_value(self.graph, ref, self.folded, FloatDomain())
             self._add_weight(numpy_helper.from_array(np.asarray(value)), name)
 
-    def _add_weight(self, tensor: onnx.TensorProto, name: str, folder: Path | None = None) -> None:
+    def _add_weight(self, tensor: onnx.TensorProto, name: str) -> None:
         copy = self.body.initializer.add()
         copy.CopyFrom(tensor)
-        self.place(copy, folder)
+        self.place(copy)
         copy.name = name
         if declares_weights(self.proto):
             self.body.input.append(helper.make_tensor_value_info(name, copy.data_type, list(copy.dims)))
@@ -177,7 +186,7 @@ class _Exporter:
         copy = self.body.node.add()
         copy.CopyFrom(payload.proto)
         for tensor in tensors_in(copy):
-            read_in(tensor, payload.folder)
+            read_in(tensor)
         copy.name = self._label(node.label)
         del copy.input[:], copy.output[:]
         copy.input.extend("" if r is None else self._name(r) for r in node.inputs[:explicit])
@@ -219,6 +228,14 @@ def _attribute(name: str, value: AttributeValue) -> onnx.AttributeProto:
     return helper.make_attribute(name, value)
 
 
+def _admits(declared: TensorType, known: TensorType) -> bool:
+    """Return True if a value of a known type has no other type than the declared one, as far as is known."""
+    if declared.dtype != known.dtype or declared.shape is None or known.shape is None:
+        return declared.dtype == known.dtype
+    sizes = zip(declared.shape, known.shape, strict=False)
+    return declared.rank == known.rank and all(k in (d, None) for d, k in sizes if isinstance(d, int))
+
+
 def _stored_tensors(graph: Graph) -> Iterator[onnx.TensorProto]:
     for node in graph.nodes.values():
         if isinstance(node.payload, InitializerPayload):
@@ -226,8 +243,8 @@ def _stored_tensors(graph: Graph) -> Iterator[onnx.TensorProto]:
 
 
 def _reserved_names(graph: Graph, body: onnx.GraphProto) -> Iterator[str]:
-    """Names that the model uses already."""
-    yield from (i.name for i in (*body.input, *body.output))
+    """Names that the model uses already, or did."""
+    yield from (i.name for i in (*body.input, *body.output, *body.value_info))
     for node in graph.nodes.values():
         yield from node.names
 

@@ -4,115 +4,98 @@ A protobuf message holds less than 2 GiB, so ONNX lets a tensor name a file, an 
 
     external_data: [location=model.weights, offset=4096, length=1048576]
 
-While such a model is in memory, `settle` either reads these data in, if they fit into a message together, or makes
-`location` an absolute path (`refer`), so that the model may be used from any folder. Written to a file, a model refers
-to its own folder again (`with_weights_in`).
+When its file is read, `bring` makes each `location` the absolute path of the data's own file, whatever links lead
+there, so that the model may be used from any folder; `settle` reads the data in if they fit into a message together.
+Written to a file, a model refers to its own folder again (`with_weights_in`).
 
 A session of a model whose weights are mapped opens in a third of the time (`write_mapped`; BERT-Base, 0.4 GB).
 
-Invariants: a model is never held whole if its weights do not fit into a message; a path from a file that leaves the
-model's folder is refused.
+Invariants: a model is never held whole if its weights do not fit into a message; a file is opened only if it lies in
+one of the folders that the user named with the model's own path, and only if the data fill the weight (`data_place`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Set
-from math import prod
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from pathlib import Path
-from typing import IO, NamedTuple
+from typing import IO
 
 import numpy as np
 from google.protobuf.message import Message
-from onnx import ModelProto, NodeProto, TensorProto, helper
+from onnx import ModelProto, NodeProto, SparseTensorProto, TensorProto, helper
 
-from rlflow.errors import ModelFormatError
+from rlflow.onnx_io.data_place import UNREADABLE, is_outside, is_packed, place_of, stored_bytes, unusable
 
 MESSAGE_LIMIT_BYTES = 2**31 - 2**24
 """The most bytes of weights in a message: protobuf refuses 2 GiB, and the margin is for everything else."""
 _MOVED_FROM_BYTES = 1024
 """Smaller tensors stay in the model: ONNX Runtime reads shapes and axes before it opens files."""
-_PACKED_BITS = {"INT2": 2, "UINT2": 2, "INT4": 4, "UINT4": 4, "FLOAT4E2M1": 4, "FLOAT6E2M3": 6, "FLOAT6E3M2": 6}
-_UNREADABLE = (OSError, ValueError, TypeError, RuntimeError)
 
 
-class Place(NamedTuple):
-    """A range of bytes in a file."""
-
-    path: Path
-    offset: int
-    length: int
-
-
-def is_outside(tensor: TensorProto) -> bool:
-    return tensor.data_location == TensorProto.EXTERNAL
-
-
-def place_of(tensor: TensorProto, folder: Path | None) -> Place:
-    """Locate the data of a tensor of a model in `folder`, as far as the file goes.
-
-    The length is negative if the data would begin before or behind the file. Raises `ModelFormatError` if there is no
-    such file or the path leaves the folder.
-    """
-    entries = {entry.key: entry.value for entry in tensor.external_data}
-    try:
-        location = Path(entries["location"])
-        if ".." in location.parts:
-            raise ValueError(f"{location} leaves the model's folder")
-        path, offset = (folder or Path()) / location, int(entries.get("offset", 0))
-        present = path.stat().st_size - offset
-        return Place(path, offset, min(offset, 0) or min(present, int(entries.get("length", present))))
-    except (KeyError, *_UNREADABLE) as error:
-        raise unusable(tensor, error) from None
-
-
-def mapped(tensor: TensorProto, folder: Path | None) -> np.ndarray:
+def mapped(tensor: TensorProto, homes: Sequence[Path] = ()) -> np.ndarray:
     """Map the stored bytes, uint8 (length,): they are read from the file when touched, and the system may drop them."""
-    path, offset, length = place_of(tensor, folder)
+    path, offset, length = place_of(tensor, homes)
     try:
         return np.memmap(path, np.uint8, "r", offset, (length,)) if length else np.empty(0, np.uint8)
-    except _UNREADABLE as error:
+    except UNREADABLE as error:
         raise unusable(tensor, error) from None
 
 
-def mapped_array(tensor: TensorProto, folder: Path | None) -> np.ndarray | None:
+def mapped_array(tensor: TensorProto) -> np.ndarray | None:
     """Map the values, in the shape of the tensor; None if several of them share a byte."""
     if is_packed(tensor):
         return None
     dtype = helper.tensor_dtype_to_np_dtype(tensor.data_type).newbyteorder("<")
     try:
-        return mapped(tensor, folder).view(dtype).reshape(tuple(tensor.dims))
-    except _UNREADABLE as error:
+        return mapped(tensor).view(dtype).reshape(tuple(tensor.dims))
+    except UNREADABLE as error:
         raise unusable(tensor, error) from None
 
 
-def read_in(tensor: TensorProto, folder: Path | None) -> None:
+def read_in(tensor: TensorProto, homes: Sequence[Path] = ()) -> None:
     """Bring data that lie in a file into the tensor itself."""
     if is_outside(tensor):
-        tensor.raw_data = mapped(tensor, folder).tobytes()
+        tensor.raw_data = mapped(tensor, homes).tobytes()
         tensor.ClearField("external_data")
         tensor.data_location = TensorProto.DEFAULT
 
 
-def refer(tensor: TensorProto, folder: Path | None) -> None:
-    """Let a tensor whose data lie in a file name it by its absolute path, which is valid from every folder."""
-    for entry in tensor.external_data:
-        if is_outside(tensor) and entry.key == "location":
-            entry.value = str(((folder or Path()) / entry.value).absolute())
+def refer(tensor: TensorProto, homes: Sequence[Path] = ()) -> None:
+    """Let a tensor whose data lie in a file name that file by its absolute path, which is valid from every folder."""
+    if is_outside(tensor):
+        path, offset, length = place_of(tensor, homes)
+        _point(tensor, str(path.resolve()), offset, length)
 
 
-def settle(model: ModelProto, folder: Path | None) -> None:
-    """Read weights in if they fit into a message together; if they do not, refer to them.
+def bring(model: ModelProto, homes: Sequence[Path]) -> None:
+    """Let a model that was read from a file be used from everywhere; its data lie in the folders `homes`.
 
-    Tensors that nodes hold are always read in: in subgraphs ONNX's checker takes no reference to another folder.
+    Tensors that nodes hold are read in: in subgraphs ONNX's checker takes no reference to another folder.
     """
+    for tensor in model.graph.initializer:
+        refer(tensor, homes)
+    for tensor in _held(model):
+        read_in(tensor, homes)
+
+
+def settle(model: ModelProto) -> None:
+    """Read the weights to which a model refers in, if they fit into a message together."""
     place = placement(model.graph.initializer)
     for tensor in model.graph.initializer:
-        place(tensor, folder)
-    for tensor in _held_by_nodes(model):
-        read_in(tensor, folder)
+        place(tensor)
 
 
-def placement(tensors: Iterable[TensorProto]) -> Callable[[TensorProto, Path | None], None]:
+def settled(model: ModelProto) -> ModelProto:
+    """Return a model that refers to no file if its weights fit into a message; `model` is left as it is."""
+    if not outside_bytes(model):
+        return model
+    copy = ModelProto()
+    copy.CopyFrom(model)
+    settle(copy)
+    return copy
+
+
+def placement(tensors: Iterable[TensorProto]) -> Callable[[TensorProto], None]:
     """Choose `read_in` or `refer` for the tensors of one model, by the bytes of those that lie outside."""
     return read_in if _bytes_of(filter(is_outside, tensors)) <= MESSAGE_LIMIT_BYTES else refer
 
@@ -136,7 +119,7 @@ def with_weights_in(model: ModelProto, data: Path, like: ModelProto | None = Non
     with data.open("wb") as file:
         slim = _with_weights_inside_moved(model, file, data.name, present)
         for tensor in filter(_is_referred_to, tensors_of(slim)):
-            _move(tensor, mapped(tensor, None).data, file, data.name)
+            _move(tensor, mapped(tensor).data, file, data.name)
     return slim
 
 
@@ -164,14 +147,20 @@ def within_reach(model: ModelProto, data: Path) -> ModelProto:
 
 
 def tensors_of(model: ModelProto) -> Iterator[TensorProto]:
-    """Yield the weights of a model and all tensors that its nodes hold."""
+    """Yield the weights of a model and all tensors that sparse ones and its nodes hold."""
     yield from model.graph.initializer
-    yield from _held_by_nodes(model)
+    yield from _held(model)
 
 
-def _held_by_nodes(model: ModelProto) -> Iterator[TensorProto]:
+def _held(model: ModelProto) -> Iterator[TensorProto]:
+    yield from _parts(model.graph.sparse_initializer)
     for node in (*model.graph.node, *(node for function in model.functions for node in function.node)):
         yield from tensors_in(node)
+
+
+def _parts(sparse: Iterable[SparseTensorProto]) -> Iterator[TensorProto]:
+    for tensor in sparse:
+        yield from (tensor.values, tensor.indices)
 
 
 def tensors_in(node: NodeProto) -> Iterator[TensorProto]:
@@ -180,27 +169,14 @@ def tensors_in(node: NodeProto) -> Iterator[TensorProto]:
         if attribute.HasField("t"):
             yield attribute.t
         yield from attribute.tensors
+        if attribute.HasField("sparse_tensor"):
+            yield from _parts([attribute.sparse_tensor])
+        yield from _parts(attribute.sparse_tensors)
         for graph in (attribute.g, *attribute.graphs):
             yield from graph.initializer
+            yield from _parts(graph.sparse_initializer)
             for inner in graph.node:
                 yield from tensors_in(inner)
-
-
-def is_packed(tensor: TensorProto) -> bool:
-    """Return True if elements of this tensor's type share bytes."""
-    return TensorProto.DataType.Name(tensor.data_type) in _PACKED_BITS
-
-
-def stored_bytes(tensor: TensorProto) -> int:
-    """Return the bytes that the values take in a file; strings have none there."""
-    packed = _PACKED_BITS.get(TensorProto.DataType.Name(tensor.data_type))
-    bits = packed or 8 * helper.tensor_dtype_to_np_dtype(tensor.data_type).itemsize
-    return -(-prod(tensor.dims) * bits // 8)
-
-
-def unusable(tensor: TensorProto, reason: object) -> ModelFormatError:
-    """Make the error that names a weight and the reason why its data cannot be used."""
-    return ModelFormatError(f"weight {tensor.name!r} of shape {list(tensor.dims)}: {reason}")
 
 
 def copy_fields(source: Message, target: Message, skipped: Set[str]) -> None:
@@ -233,7 +209,7 @@ def _with_weights_inside_moved(
         if len(data) < _MOVED_FROM_BYTES:
             if tensor.HasField("raw_data"):
                 copy.raw_data = data
-        elif known is not None and mapped(known, Path(file.name).parent).tobytes() == data:
+        elif known is not None and mapped(known, [Path(file.name).parent]).tobytes() == data:
             copy.data_location = TensorProto.EXTERNAL
             copy.external_data.MergeFrom(known.external_data)
         else:
@@ -244,8 +220,12 @@ def _with_weights_inside_moved(
 def _move(tensor: TensorProto, data: bytes | memoryview, file: IO[bytes], location: str) -> None:
     """Write data to the end of the file, and let the tensor refer to them there."""
     tensor.data_location = TensorProto.EXTERNAL
+    _point(tensor, location, file.tell(), file.write(data))
+
+
+def _point(tensor: TensorProto, location: str, offset: int, length: int) -> None:
     del tensor.external_data[:]
-    for key, value in {"location": location, "offset": file.tell(), "length": file.write(data)}.items():
+    for key, value in {"location": location, "offset": offset, "length": length}.items():
         tensor.external_data.add(key=key, value=str(value))
 
 

@@ -24,10 +24,16 @@ from rlflow.ir.graph import Graph, Header, make_graph
 from rlflow.ir.node import INPUT, WEIGHT, AttributeValue, Node, Ref
 from rlflow.ir.tensor_type import TensorType
 from rlflow.onnx_io.element_type import dtype_name
-from rlflow.onnx_io.external_data import is_outside, tensors_in
 from rlflow.onnx_io.interface import interface_inputs, without_computation
-from rlflow.onnx_io.model_file import brief, check, load_model
-from rlflow.onnx_io.node_proto import ONNX_DOMAINS, captured_names, constant_tensor, qualified_name, remarks_of
+from rlflow.onnx_io.model_file import brief, load_model, require_valid
+from rlflow.onnx_io.node_proto import (
+    ONNX_DOMAINS,
+    captured_names,
+    constant_tensor,
+    qualified_name,
+    remarks_of,
+    sparse_constant,
+)
 from rlflow.onnx_io.payload import FilledPayload, InitializerPayload, OpaquePayload, SparsePayload
 from rlflow.onnx_io.shapes import symbolic
 from rlflow.onnx_io.shapes.folding import computed, read_shape
@@ -37,7 +43,6 @@ from rlflow.onnx_io.shapes.inference import (
     infer_types,
     is_small,
     pin_dimensions,
-    without_large_weights,
 )
 from rlflow.onnx_io.values import OperatorNode, Values
 from rlflow.ops import registry
@@ -50,7 +55,7 @@ _LARGEST_DIMENSION = 2**63 - 1
 
 
 def from_onnx(source: str | Path | onnx.ModelProto, dimensions: Mapping[str, int] | None = None) -> Graph:
-    """Return the graph of a model. Weights are referenced, external data stays on disk until it is needed.
+    """Return the graph of a model. Weights are referenced, those in files stay there until they are needed.
 
     Symbolic dimensions named in `dimensions` are pinned: the graph, and what is exported of it, is for these sizes
     alone. Its nodes have the numbers that they have in the graph without pins.
@@ -60,23 +65,13 @@ def from_onnx(source: str | Path | onnx.ModelProto, dimensions: Mapping[str, int
     if isinstance(source, onnx.ModelProto):
         require_valid(source)
         return graph_of(source, dimensions)
-    return _imported(load_model(source), Path(source).absolute().parent, dimensions or {}, where=str(source))
+    return graph_of(load_model(source), dimensions, where=str(source))
 
 
-def require_valid(model: onnx.ModelProto) -> None:
-    """`ModelFormatError` in one sentence if a model in memory is not valid ONNX."""
-    check(model, without_large_weights(model), where="the model")
-
-
-def graph_of(model: onnx.ModelProto, dimensions: Mapping[str, int] | None = None) -> Graph:
-    """Do what `from_onnx` does with a model in memory that has been checked already."""
-    return _imported(model, None, dimensions or {}, where="the model")
-
-
-def _imported(model: onnx.ModelProto, folder: Path | None, dimensions: Mapping[str, int], where: str) -> Graph:
-    """Import a model that the checker let through; what is wrong with it all the same is found on the way."""
+def graph_of(model: onnx.ModelProto, dimensions: Mapping[str, int] | None = None, where: str = "the model") -> Graph:
+    """Do what `from_onnx` does with a model that has been checked already; what is wrong all the same is found here."""
     try:
-        return _Importer(model, folder, dimensions).graph()
+        return _Importer(model, dimensions or {}).graph()
     except UnicodeDecodeError:
         raise ModelFormatError(f"{where} is not a valid ONNX model: a text in it is not UTF-8") from None
     except ModelFormatError as error:
@@ -86,14 +81,13 @@ def _imported(model: onnx.ModelProto, folder: Path | None, dimensions: Mapping[s
 class _Importer:
     """The state of one import."""
 
-    def __init__(self, model: onnx.ModelProto, folder: Path | None, dimensions: Mapping[str, int]) -> None:
+    def __init__(self, model: onnx.ModelProto, dimensions: Mapping[str, int]) -> None:
         self.model = model
-        self.folder = folder
         opsets = {o.domain: o.version for o in model.opset_import}
         self.opset = next((opsets[d] for d in ONNX_DOMAINS if d in opsets), 0)
         own = {f.domain for f in model.functions}
         domains = {d: version for d, version in opsets.items() if d not in ONNX_DOMAINS and d not in own}
-        interface = without_computation(model, folder)
+        interface = without_computation(model)
         pin_dimensions(interface.graph, dimensions)
         self.header = Header(self.opset, interface, domains)
         self.functions = {(f.domain, f.name) for f in model.functions}
@@ -117,9 +111,7 @@ class _Importer:
         """An input with a default may be given another value when the model runs: it is no weight."""
         attributes: dict[str, AttributeValue] = {}
         if default is not None:
-            payload = InitializerPayload(default, self.folder)
-            payload.check()
-            attributes["default"] = payload.digest
+            attributes["default"] = InitializerPayload(default).digest
         return self.values.add(Node(INPUT, (), attributes, (self.known_types[value.name],), (value.name,)))
 
     def _add_weights(self, proto: onnx.GraphProto) -> None:
@@ -127,18 +119,22 @@ class _Importer:
             if tensor.name not in self.values:
                 self._add_weight(tensor)
         for sparse in proto.sparse_initializer:
-            name = sparse.values.name
-            if name not in self.values:
-                types = (self.known_types.get(name),)
-                self.values.add(Node(WEIGHT, (), {}, types, (name,), True, SparsePayload(sparse)))
+            if sparse.values.name not in self.values:
+                self._add_sparse(sparse, sparse.values.name)
 
     def _add_weight(self, tensor: onnx.TensorProto) -> None:
         tensor_type = TensorType(dtype_name(tensor.data_type), tuple(int(d) for d in tensor.dims))
-        payload = InitializerPayload(tensor, self.folder)
-        payload.check()
-        self.values.add(Node(WEIGHT, (), {}, (tensor_type,), (tensor.name,), True, payload))
+        self.values.add(Node(WEIGHT, (), {}, (tensor_type,), (tensor.name,), True, InitializerPayload(tensor)))
+
+    def _add_sparse(self, sparse: onnx.SparseTensorProto, name: str) -> None:
+        tensor_type = TensorType(dtype_name(sparse.values.data_type), tuple(int(d) for d in sparse.dims))
+        self.values.add(Node(WEIGHT, (), {}, (tensor_type,), (name,), True, SparsePayload(sparse)))
 
     def _add_node(self, proto: onnx.NodeProto) -> None:
+        sparse = sparse_constant(proto) if proto.op_type == "Constant" and self._is_standard(proto) else None
+        if sparse is not None:
+            self._add_sparse(sparse, proto.output[0])
+            return
         tensor = self._known_tensor(proto)
         if tensor is not None:
             self._add_weight(tensor)
@@ -186,7 +182,6 @@ class _Importer:
             return None
 
         payload = FilledPayload(value, tuple(int(d) for d in shape.reshape(-1)))
-        InitializerPayload(value).check()
         tensor_type = TensorType(dtype_name(value.data_type), payload.shape)
         return Node(WEIGHT, (), {}, (tensor_type,), tuple(proto.output), True, payload)
 
@@ -251,9 +246,6 @@ class _Importer:
 
     def _opaque(self, proto: onnx.NodeProto) -> Node:
         """Return a node that carries the model's own text verbatim."""
-        for tensor in tensors_in(proto):
-            if is_outside(tensor):
-                InitializerPayload(tensor, self.folder).check()
         captures = tuple(n for n in dict.fromkeys(captured_names(proto)) if n in self.values)
         return Node(
             op=qualified_name(proto),
@@ -261,7 +253,7 @@ class _Importer:
             attributes={},
             types=self._opaque_types(proto),
             names=tuple(proto.output),
-            payload=OpaquePayload(proto, captures, self.folder),
+            payload=OpaquePayload(proto, captures),
             label=proto.name,
         )
 

@@ -1,8 +1,6 @@
-"""The declarations of a model beside its computation: inputs and outputs, opsets, functions, metadata."""
+"""The declarations of a model beside its computation: inputs, outputs and types, opsets, functions, metadata."""
 
 from __future__ import annotations
-
-from pathlib import Path
 
 import onnx
 
@@ -19,15 +17,15 @@ def interface_inputs(model: onnx.ModelProto) -> list[onnx.ValueInfoProto]:
     return [i for i in model.graph.input if i.name not in weights]
 
 
-def without_computation(model: onnx.ModelProto, folder: Path | None) -> onnx.ModelProto:
+def without_computation(model: onnx.ModelProto) -> onnx.ModelProto:
     """Return a copy of everything but the computation; defaults of inputs stay."""
     stripped = onnx.ModelProto()
     copy_fields(model, stripped, skipped={"graph"})
-    computation = {"node", "input", "initializer", "sparse_initializer", "value_info"}
+    computation = {"node", "input", "initializer", "sparse_initializer"}
     copy_fields(model.graph, stripped.graph, skipped=computation)
     stripped.graph.input.extend(interface_inputs(model))
     overridable = {i.name for i in stripped.graph.input}
     for tensor in model.graph.initializer:
         if tensor.name in overridable:
-            stripped.graph.initializer.add().CopyFrom(InitializerPayload(tensor, folder).self_contained())
+            stripped.graph.initializer.add().CopyFrom(InitializerPayload(tensor).self_contained())
     return stripped

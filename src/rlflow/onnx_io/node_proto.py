@@ -71,6 +71,14 @@ def constant_tensor(proto: onnx.NodeProto) -> onnx.TensorProto | None:
     return tensor
 
 
+def sparse_constant(proto: onnx.NodeProto) -> onnx.SparseTensorProto | None:
+    """Return the sparse tensor that a Constant node holds; None where it holds anything else."""
+    attribute = next(iter(proto.attribute), None)
+    if attribute is None or attribute.name != "sparse_value" or attribute.ref_attr_name:
+        return None
+    return attribute.sparse_tensor
+
+
 def captured_names(proto: onnx.NodeProto) -> Iterator[str]:
     """Names that the node's subgraphs read and do not define themselves."""
     for attribute in proto.attribute:

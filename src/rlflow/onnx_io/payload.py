@@ -6,15 +6,13 @@ from dataclasses import dataclass
 from functools import cached_property
 from hashlib import blake2b
 from math import prod
-from pathlib import Path
 
 import numpy as np
 import onnx
 from onnx import numpy_helper
 
-from rlflow.onnx_io.external_data import is_outside, mapped, mapped_array, place_of, read_in, stored_bytes, unusable
-
-_UNREADABLE = (ValueError, TypeError, RuntimeError)
+from rlflow.onnx_io.data_place import UNREADABLE, is_outside, place_of, stored_bytes, unusable
+from rlflow.onnx_io.external_data import mapped, mapped_array, read_in
 
 
 @dataclass(frozen=True, eq=False)
@@ -22,7 +20,6 @@ class InitializerPayload:
     """A weight, held as the model's own TensorProto (whose data may lie in a file beside the model)."""
 
     proto: onnx.TensorProto
-    folder: Path | None = None
 
     @cached_property
     def digest(self) -> str:
@@ -31,7 +28,7 @@ class InitializerPayload:
         if self.proto.data_type == onnx.TensorProto.STRING:
             hasher.update(repr(list(self.proto.string_data)).encode())
         elif is_outside(self.proto):
-            hasher.update(mapped(self.proto, self.folder).data)
+            hasher.update(mapped(self.proto).data)
         elif self.proto.HasField("raw_data"):
             hasher.update(self.proto.raw_data)
         else:
@@ -43,30 +40,33 @@ class InitializerPayload:
         shape.
         """
         if is_outside(self.proto):
-            values = mapped_array(self.proto, self.folder)
+            values = mapped_array(self.proto)
             return values if values is not None else InitializerPayload(self.self_contained()).array()
         try:
             return numpy_helper.to_array(self.proto)
-        except _UNREADABLE as error:
+        except UNREADABLE as error:
             raise unusable(self.proto, error) from None
 
     def self_contained(self) -> onnx.TensorProto:
-        """The tensor with its data inside, read from the model's folder where it lies outside."""
+        """The tensor with its data inside, read from their file where they lie in one."""
         if not is_outside(self.proto):
             return self.proto
         loaded = onnx.TensorProto()
         loaded.CopyFrom(self.proto)
-        read_in(loaded, self.folder)
+        read_in(loaded)
         return loaded
 
     def check(self) -> None:
         """`ModelFormatError` unless the data fill the shape; what lies in a file beside the model is not read."""
         tensor = self.proto
         needed = prod(tensor.dims)
+        if any(size < 0 for size in tensor.dims):
+            raise unusable(tensor, "it has a dimension below 0")
         if tensor.data_type == onnx.TensorProto.STRING:
             held = len(tensor.string_data)
         elif is_outside(tensor):
-            held, needed = place_of(tensor, self.folder).length, stored_bytes(tensor)
+            place_of(tensor)
+            return
         elif tensor.HasField("raw_data"):
             held, needed = len(tensor.raw_data), stored_bytes(tensor)
         else:
@@ -77,7 +77,7 @@ class InitializerPayload:
 
 @dataclass(frozen=True, eq=False)
 class SparsePayload:
-    """A sparse weight, carried verbatim; coordinates are linear or one row an element."""
+    """A sparse weight, carried verbatim; coordinates are linear or one row an element (ONNX, SparseTensorProto)."""
 
     proto: onnx.SparseTensorProto
 
@@ -123,7 +123,6 @@ class OpaquePayload:
 
     proto: onnx.NodeProto
     captures: tuple[str, ...] = ()
-    folder: Path | None = None
 
     @cached_property
     def digest(self) -> str:

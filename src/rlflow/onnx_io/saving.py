@@ -13,7 +13,7 @@ from pathlib import Path
 import onnx
 
 from rlflow.errors import InputError, RLFlowError
-from rlflow.onnx_io.external_data import outside_bytes, with_weights_in
+from rlflow.onnx_io.external_data import outside_bytes, settled, with_weights_in
 
 _PROTOBUF_LIMIT_BYTES = 2**31 - 2**20
 _REFUSALS = {errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOENT}
@@ -27,7 +27,7 @@ def save_model(model: onnx.ModelProto, path: str | Path) -> None:
     with _draft_of(Path(path)) as draft:
         if model.ByteSize() + outside_bytes(model) >= _PROTOBUF_LIMIT_BYTES:
             model = with_weights_in(model, draft.with_name(f"{draft.name}.data"))
-        onnx.save_model(model, str(draft), format="protobuf")
+        onnx.save_model(settled(model), str(draft), format="protobuf")
 
 
 def copy_model(source: Path, path: str | Path) -> None:

@@ -124,6 +124,8 @@ class _Surroundings:
                 constant.CopyFrom(self.constants[name])
                 constant.name = name
 
+        # A subgraph may declare any shape, but the values that live on are to keep what it declares.
+        alone.graph.value_info.extend(map(_without_shape, subgraph.value_info))
         self._type_outputs(alone, subgraph)
         onnx.checker.check_model(without_large_weights(alone))
         return alone
@@ -193,6 +195,8 @@ class _Constants:
         kept = (own - set(captured)) | {name for name, known in held.items() if name == known}
         renamed = self._renamed(set(_names(new)), kept)
 
+        alive = {value.name for value in new.value_info} & {name for node in new.node for name in node.output}
+        declared = [value for value in subgraph.value_info if value.name in alive]
         for field in ("node", "initializer", "sparse_initializer", "value_info"):
             subgraph.ClearField(field)
         for tensor in new.initializer:
@@ -206,6 +210,7 @@ class _Constants:
 
         subgraph.sparse_initializer.extend(new.sparse_initializer)
         subgraph.node.extend(new.node)
+        subgraph.value_info.extend(declared)
         _rename(subgraph, renamed)
         self.taken.update(_names(subgraph))
 
@@ -296,6 +301,14 @@ def _slice(value_type: TypeProto, axis: int) -> TypeProto:
     sliced = helper.make_tensor_type_proto(value_type.tensor_type.elem_type, [])
     sliced.tensor_type.shape.dim.extend(dimensions)
     return sliced
+
+
+def _without_shape(value: ValueInfoProto) -> ValueInfoProto:
+    plain = ValueInfoProto()
+    plain.CopyFrom(value)
+    if plain.type.HasField("tensor_type"):
+        plain.type.tensor_type.ClearField("shape")
+    return plain
 
 
 def _without_symbols(value_type: TypeProto, kept: Set[str]) -> TypeProto:

@@ -14,7 +14,7 @@ from rlflow.ir.node import WEIGHT, AttributeValue, Node, Ref
 from rlflow.ir.tensor_type import Dimension, TensorType
 from rlflow.onnx_io.element_type import dtype_name
 from rlflow.onnx_io.node_proto import attribute_value
-from rlflow.onnx_io.payload import InitializerPayload
+from rlflow.onnx_io.payload import InitializerPayload, SparsePayload
 from rlflow.onnx_io.shapes import symbolic
 from rlflow.onnx_io.shapes.folding import MOST_ELEMENTS
 
@@ -64,7 +64,7 @@ class Values:
         """The values of a weight, None for anything else."""
         payload = None if ref is None else self.nodes[ref.node].payload
         is_weight = ref is not None and self.nodes[ref.node].op == WEIGHT
-        return payload.array() if is_weight and isinstance(payload, InitializerPayload) else None
+        return payload.array() if is_weight and isinstance(payload, InitializerPayload | SparsePayload) else None
 
     def few_numbers(self, ref: Ref | None) -> np.ndarray | None:
         """The values of a weight that is small."""

@@ -8,7 +8,8 @@ from pathlib import Path
 from onnx import ModelProto
 
 from rlflow.onnx_io import copy_model, load_model, require_valid, save_model
-from rlflow.onnx_io.external_data import is_outside, settle, tensors_of
+from rlflow.onnx_io.data_place import is_outside
+from rlflow.onnx_io.external_data import settle
 
 
 @dataclass(frozen=True)
@@ -31,10 +32,8 @@ class Source:
             return cls(model)
         file = Path(model)
         loaded = load_model(file)
-        is_one_file = not any(map(is_outside, tensors_of(loaded)))
-        if not is_one_file:
-            settle(loaded, file.parent)
-            require_valid(loaded)  # the file's check did not look at the weights beside it
+        is_one_file = not any(map(is_outside, loaded.graph.initializer))
+        settle(loaded)
         return cls(loaded, file, is_one_file)
 
     @property
@@ -45,7 +44,7 @@ class Source:
     @property
     def argument(self) -> str:
         """The model as a command takes it, in whatever folder it runs."""
-        return "MODEL" if self.file is None else str(self.file.resolve())
+        return "MODEL" if self.file is None else str(self.file.absolute())
 
     def save(self, path: Path | str) -> None:
         """Write the model as it came, byte for byte where one file holds all of it. Errors as `save_model`."""

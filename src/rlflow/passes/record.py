@@ -14,6 +14,7 @@ from pathlib import Path
 
 from rlflow.atomic_file import written_whole
 from rlflow.errors import InputError, ReplayError
+from rlflow.git_lfs import require_content
 from rlflow.passes.backend import Facts
 from rlflow.passes.transitions import Transitions
 
@@ -57,6 +58,7 @@ def write_record(path: Path, record: PassRecord) -> None:
 
 def read_record(path: Path) -> PassRecord:
     """Read what `write_record` wrote. `InputError` if the file holds no such record."""
+    require_content(path)
     try:
         written = json.loads(path.read_text())
         steps = tuple(PassStep(step["name"], step["key"], step["operations"]) for step in written["steps"])

@@ -13,6 +13,7 @@ from typing import Any
 
 from rlflow.atomic_file import written_whole
 from rlflow.errors import InputError, RuleError
+from rlflow.git_lfs import require_content
 from rlflow.rules import definitions
 from rlflow.rules.certificate import Certificate, check_certificate
 from rlflow.rules.rule import Rule, rule_from_json
@@ -109,15 +110,18 @@ def read(path: Path) -> Library:
 
     `RuleError` naming the line that cannot be read, `InputError` if there is no such file.
     """
+    require_content(path)
     try:
         lines = path.read_text().splitlines()
     except FileNotFoundError:
         raise InputError(f"there is no rule library {path}: make one with `rlflow rules generate`") from None
+    except UnicodeDecodeError as error:
+        raise InputError(f"{path} is no rule library: {error}") from None
     rules = []
     for number, line in enumerate(lines, start=1):
         try:
             rules.append(read_rule(json.loads(line)))
-        except (ValueError, KeyError, TypeError) as error:
+        except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
             raise RuleError(f"line {number} of {path} is no rule: {error}") from None
     return Library(tuple(rules))
 

@@ -125,7 +125,7 @@ class _Pickler(pickle.Pickler):
             return NotImplemented  # pickled as usual
         slim = with_weights_in(value, self.folder / f"weights_{id(value)}")
         for tensor in tensors_of(slim):
-            refer(tensor, self.folder)
+            refer(tensor, [self.folder])
         return slim.__reduce_ex__(pickle.HIGHEST_PROTOCOL)
 
 

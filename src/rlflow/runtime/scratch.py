@@ -13,12 +13,6 @@ from rlflow.errors import RLFlowError
 _PREFIX = "rlflow-"
 
 
-def without_scratch(message: str) -> str:
-    """Return a message in which files in scratch folders, which mean nothing to a user, are called the model."""
-    ours = re.escape(str(Path(tempfile.gettempdir()) / _PREFIX))
-    return re.sub(rf"{ours}[^\s\"':;,]*", "the model", message)
-
-
 @contextmanager
 def scratch_folder() -> Iterator[Path]:
     """Make a folder that is gone afterwards; raise `RLFlowError` if it cannot be made or the files in it do not fit."""
@@ -30,3 +24,8 @@ def scratch_folder() -> Iterator[Path]:
         raise RLFlowError(
             f"temporary files could not be written ({reason}): free some space, or name another folder in TMPDIR"
         ) from None
+
+
+def without_scratch(text: str) -> str:
+    """Return a message with "the model" for each path of a file in a scratch folder, which no user knows."""
+    return re.sub(rf"{re.escape(tempfile.gettempdir())}/{_PREFIX}[\w./-]*\w", "the model", text)

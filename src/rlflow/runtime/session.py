@@ -31,6 +31,7 @@ SETTINGS: tuple[Setting, ...] = get_args(Setting)
 SAID: Mapping[Setting, str] = {"as_written": "as written", "deployed": "as deployed"}
 """The settings in a sentence."""
 Session = ort.InferenceSession
+_Sparse = ort.capi.onnxruntime_pybind11_state.SparseTensor
 
 _LEVELS = {
     "as_written": ort.GraphOptimizationLevel.ORT_DISABLE_ALL,
@@ -84,10 +85,13 @@ def fused_model(model: ModelProto | Path, setting: Setting = "deployed") -> Mode
 
 
 def run(session: ort.InferenceSession, inputs: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
-    """Run a session; return the outputs by name, in the model's order. Raises `RLFlowError` when the runtime stops."""
+    """Run a session; return the outputs by name, in the model's order, sparse ones dense.
+
+    Raises `RLFlowError` when the runtime stops.
+    """
     names = [output.name for output in session.get_outputs()]
     try:
-        values: Sequence[Any] = session.run(names, dict(inputs))
+        values: Sequence[Any] = [_dense(value) for value in session.run(names, dict(inputs))]
     except Exception as error:
         drawn = ", ".join(f"{name} {_described(value)}" for name, value in inputs.items())
         raise RLFlowError(f"ONNX Runtime could not run the model on inputs {drawn}: {_first_line(error)}") from error
@@ -160,6 +164,15 @@ def _serialise(model: ModelProto, where: str) -> bytes:
         return bytes(model.SerializeToString())
     except (EncodeError, ValueError) as error:
         raise RLFlowError(f"{where} cannot be written as one ONNX file: {_first_line(error)}") from error
+
+
+def _dense(value: Any) -> Any:
+    """Make a sparse tensor an array: the runtime returns one where a sparse constant is an output."""
+    if not isinstance(value, _Sparse):
+        return value
+    dense = np.zeros(value.dense_shape(), value.values().dtype)
+    dense.reshape(-1)[value.get_coo_data().indices()] = value.values()  # linear, however the constant writes them
+    return dense
 
 
 def _tensor_bytes(tensor: TensorProto) -> int:

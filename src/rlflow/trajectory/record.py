@@ -11,6 +11,7 @@ from typing import get_type_hints
 
 from rlflow.atomic_file import written_whole
 from rlflow.errors import InputError
+from rlflow.git_lfs import require_content
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +81,7 @@ def save(trajectories: Iterable[Trajectory], path: Path) -> None:
 
 def load(path: Path) -> list[Trajectory]:
     """`InputError` naming the line that cannot be read."""
+    require_content(path)
     try:
         lines = path.read_text().splitlines()
     except (OSError, UnicodeDecodeError) as error:

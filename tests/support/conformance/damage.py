@@ -14,7 +14,7 @@ import onnxruntime
 from rlflow import zoo
 from rlflow.equivalence.compare import compare
 from rlflow.errors import GraphError, InputError
-from rlflow.onnx_io import check_model, from_onnx, load_model, to_onnx
+from rlflow.onnx_io import check_model, from_onnx, read_model, to_onnx
 from rlflow.optimise.gate import GateConfig, judged
 from support.conformance.backend import load_tests
 from support.conformance.guarded_process import GuardedProcess
@@ -76,7 +76,7 @@ class Toll:
             (Path(folder) / _WEIGHTS).write_bytes(_outside_its_file()[1])
             for seed in seeds:
                 random = Random(seed)
-                names, content = mutated(random, random.choice(_victims()))
+                names, content = mutated(random, random.choice(victims()))
                 path.write_bytes(content)
                 accepted = validity(path) == VALID
                 self.accepted_by_onnx += accepted
@@ -94,7 +94,8 @@ class Toll:
 
 
 @cache
-def _victims() -> list[bytes]:
+def victims() -> list[bytes]:
+    """Models that are damaged: of the zoo, of onnx's own tests, and one with weights beside it."""
     small = [zoo.build(name, **SMALL.get(name, {})).SerializeToString() for name in _FROM_THE_ZOO]
     tests = {test.name.removeprefix("test_"): test for test in load_tests("node")}
     nodes = [tests[name].model.SerializeToString() for name in _FROM_THE_SUITE]
@@ -154,8 +155,7 @@ def _is_one_sentence(message: str) -> bool:
 
 def _compared(path: Path, exported: onnx.ModelProto) -> str:
     """As `rlflow optimise` finds out whether it can say anything of the model."""
-    original = load_model(path)
-    onnx.load_external_data_for_model(original, str(path.parent))
+    original = read_model(path)
     reason = judged(original, GateConfig(draws=1)).unjudgeable
     if reason:
         return f"not tried: {reason}" if "\n" in reason else EXPORTED

@@ -1,6 +1,7 @@
 """Damage to ONNX files: to their bytes, to the fields that protobuf finds there, and to what the model says."""
 
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from random import Random
 from typing import Any, NamedTuple
 
@@ -42,6 +43,14 @@ def mutated(random: Random, content: bytes) -> tuple[str, bytes]:
             continue  # there is nothing of the kind, it cannot hold that, or protobuf reads nothing any more
         names.append(mutation.__name__)
     return " and ".join(names), content
+
+
+def mutated_bytes(random: Random, content: bytes) -> tuple[str, bytes]:
+    """Any file after one mutation of its bytes."""
+    while True:
+        mutation = random.choice(OF_BYTES)
+        with suppress(LookupError, TypeError, ValueError):  # where it looks for fields, which other files have not
+            return mutation.__name__, mutation(random, content)
 
 
 def _in_model(mutation: Mutation, random: Random, content: bytes) -> bytes:

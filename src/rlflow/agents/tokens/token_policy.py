@@ -25,6 +25,7 @@ from rlflow.agents.tokens.token_judge import TokenJudge
 from rlflow.atomic_file import written_whole
 from rlflow.cost.base import CostModel
 from rlflow.errors import InputError
+from rlflow.git_lfs import require_content
 from rlflow.rules.library import Library
 from rlflow.rules.matching.rewriter import Rewriter
 from rlflow.world_model.settings import read_config
@@ -82,6 +83,8 @@ class TokenPolicy:
     @classmethod
     def load(cls, folder: Path) -> TokenPolicy:
         """Read what `save` wrote. `InputError` if the folder holds no policy, or files that do not belong together."""
+        for file in (FILE, _WEIGHTS):
+            require_content(folder / file)
         try:
             content = json.loads((folder / FILE).read_text(encoding="utf-8"))
             if content["version"] != _VERSION:

@@ -22,8 +22,9 @@ import onnx
 from onnx import helper
 
 from rlflow.ir.tensor_type import TensorType
-from rlflow.onnx_io.element_type import dtype_name, from_type_proto, to_value_info
-from rlflow.onnx_io.external_data import copy_fields, is_outside
+from rlflow.onnx_io.data_place import is_outside
+from rlflow.onnx_io.element_type import from_type_proto, to_value_info
+from rlflow.onnx_io.external_data import copy_fields
 from rlflow.onnx_io.shapes.loops import loop_outputs
 from rlflow.ops import microsoft
 from rlflow.ops.registry import NO_TRAITS, TRAITS
@@ -41,10 +42,7 @@ def infer_types(model: onnx.ModelProto, dimensions: Mapping[str, int] | None = N
     """
     light = with_types(model, dimensions)
     values = (*light.graph.value_info, *light.graph.input, *light.graph.output)
-    types = {v.name: from_type_proto(v.type) for v in values}
-    for sparse in model.graph.sparse_initializer:
-        types[sparse.values.name] = TensorType(dtype_name(sparse.values.data_type), tuple(sparse.dims))
-    return types
+    return {v.name: from_type_proto(v.type) for v in values}
 
 
 def with_types(model: onnx.ModelProto, dimensions: Mapping[str, int] | None = None) -> onnx.ModelProto:
@@ -52,6 +50,7 @@ def with_types(model: onnx.ModelProto, dimensions: Mapping[str, int] | None = No
     light = without_large_weights(model)
     if not declares_weights(model):
         _forget_defaults(light.graph)
+    _declare_sparse(light.graph)
     pin_dimensions(light.graph, dimensions or {})
     _name_dimensions(light)
     _follow_inputs(light)
@@ -76,6 +75,14 @@ def _forget_defaults(graph: onnx.GraphProto) -> None:
     kept = [tensor for tensor in graph.initializer if tensor.name not in fed]
     del graph.initializer[:]
     graph.initializer.extend(kept)
+
+
+def _declare_sparse(graph: onnx.GraphProto) -> None:
+    """Make sparse weights inputs of their dense types: what reads them reads dense tensors, and ONNX infers none."""
+    for sparse in graph.sparse_initializer:
+        dense = helper.make_tensor_value_info(sparse.values.name, sparse.values.data_type, list(sparse.dims))
+        graph.input.append(dense)
+    del graph.sparse_initializer[:]
 
 
 def inferred(model: onnx.ModelProto) -> onnx.ModelProto:
@@ -195,7 +202,7 @@ def _name_dimensions(model: onnx.ModelProto) -> None:
 
 
 def _follow_inputs(model: onnx.ModelProto) -> None:
-    """Replace numbers declared for values by the symbols that follow from the inputs.
+    """Replace numbers declared for values by the symbols, or other numbers, that follow from the inputs.
 
     Tools that make a dimension of the inputs dynamic often leave the old number in the types of other values.
     """
@@ -212,8 +219,9 @@ def _follow_inputs(model: onnx.ModelProto) -> None:
         dimensions, others = value.type.tensor_type.shape.dim, followed.get(value.name, ())
         if len(dimensions) == len(others):
             for dimension, other in zip(dimensions, others, strict=True):
-                if dimension.HasField("dim_value") and other.dim_param in symbols - {""}:
-                    dimension.dim_param = other.dim_param
+                follows = other.HasField("dim_value") or other.dim_param in symbols - {""}
+                if dimension.HasField("dim_value") and follows:
+                    dimension.CopyFrom(other)
 
 
 def without_large_weights(model: onnx.ModelProto) -> onnx.ModelProto:

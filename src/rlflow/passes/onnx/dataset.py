@@ -15,10 +15,10 @@ from itertools import product
 from pathlib import Path
 from urllib.parse import parse_qsl
 
-import onnx
 from onnx import ModelProto
 
 from rlflow.errors import InputError
+from rlflow.onnx_io import read_model
 from rlflow.passes.backend import Source
 from rlflow.passes.onnx.detours import with_detours
 from rlflow.passes.onnx.light_models import LIGHT, light_model
@@ -102,10 +102,7 @@ def read(source: str | bytes) -> ModelProto:
             f"there is no ONNX program {source!r}: give a file, or an address such as zoo/bert?layers=2, "
             f"detours/gpt2?hidden=32 or light/{next(iter(LIGHT))}; the zoo has {', '.join(registry.names())}"
         )
-    try:
-        return onnx.load(str(path))
-    except Exception as error:
-        raise InputError(f"{source} cannot be read as an ONNX model: {error}") from error
+    return read_model(path)
 
 
 def _parsed(content: bytes) -> ModelProto:

@@ -21,6 +21,7 @@ from onnx import ModelProto
 from rlflow import zoo
 from rlflow.errors import InputError
 from rlflow.extras import MissingExtraError
+from rlflow.onnx_io import read_model
 from rlflow.passes.backend import Source
 from rlflow.passes.xla.backend import XlaBackend
 from rlflow.runtime.inputs import required_inputs
@@ -78,8 +79,8 @@ def model_of(source: str | bytes) -> ModelProto:
         name, _, query = source.removeprefix(_ZOO).partition("?")
         return zoo.build(name, **{setting: _value(text) for setting, text in parse_qsl(query, keep_blank_values=True)})
     try:
-        return onnx.load_model_from_string(source) if isinstance(source, bytes) else onnx.load(source)
-    except (OSError, DecodeError) as error:
+        return onnx.load_model_from_string(source) if isinstance(source, bytes) else read_model(source)
+    except (DecodeError, InputError) as error:
         where = "the content given" if isinstance(source, bytes) else source
         raise InputError(
             f"cannot read {where} as an ONNX model, and names are {_ZOO}NAME?SETTING=..: {error}"

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from rlflow.errors import InputError
+from rlflow.git_lfs import require_content
 
 _ARITY = {  # numbers, then operands
     "ewadd": (0, 2),
@@ -73,6 +74,7 @@ class Equations:
 
 def read_equations(path: Path) -> list[Equations]:
     """Read all rules of a file, numbered or else counted; `InputError` naming the line that cannot be read."""
+    require_content(path)
     try:
         lines = path.read_text(encoding="utf-8-sig").splitlines()
     except (OSError, UnicodeDecodeError) as error:
