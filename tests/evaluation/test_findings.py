@@ -61,7 +61,6 @@ def test_results_that_are_missing_are_named(documents: dict[str, Any], tmp_path:
         findings(folder)
 
 
-@pytest.mark.results
 def test_the_published_figures_are_told(repository: Path):
     """Of each graph the saving that is stored."""
     results = repository / "data/results"

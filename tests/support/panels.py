@@ -88,6 +88,8 @@ def _on_axis(cell: Drawn, mark: Drawn, drawn: Sequence[Drawn], axis: int) -> Pla
     except ValueError:
         return min(labels, key=lambda one: abs(one.place[axis] - mark.place[axis])).item["text"]
     (start, low), (end, high) = scale[0], scale[-1]
+    if start == end:  # all values of the axis are one
+        return low
     return low + (high - low) * (mark.place[axis] + _CRISP - start) / (end - start)
 
 
