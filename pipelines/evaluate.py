@@ -1,4 +1,5 @@
-"""Optimise each graph by every method, check and time the results, and deliver the policy's model if it is faster.
+"""Optimise each graph by every method, check and time the results, and deliver the policy's model if it is faster, or
+else the original.
 
 The contenders are the searches of conf/evaluation, the policy that ships among them, and the policy that was trained in
 the dream of the graph, all on the same rules and prices. The latter is run untrained as well, as a baseline of what
@@ -10,6 +11,7 @@ import json
 from collections import Counter
 from collections.abc import Callable
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 from controllers import pooled, tokens
@@ -21,23 +23,21 @@ from rlflow.agents.tokens.token_policy import shipped
 from rlflow.cost.base import CostModel
 from rlflow.evaluation import comparison, figures, plot_rows
 from rlflow.evaluation.comparison import Contender, Outcome
+from rlflow.evaluation.delivery import OPTIMISED, Delivery, delivered, write_models
 from rlflow.evaluation.results import read_results, write_results
 from rlflow.evaluation.stage_summaries import of_evaluation, write_summary
 from rlflow.evaluation.tables import markdown_table
-from rlflow.onnx_io import save_model, to_onnx
 from rlflow.optimise.gate import GateConfig
 from rlflow.optimise.methods import METHODS
 from rlflow.optimise.source import Source
-from rlflow.optimiser import Budget, OptimisationResult
+from rlflow.optimiser import Budget
 from rlflow.rules.library import Library
 from rlflow.rules.library import load as load_library
 from rlflow.runtime.isolation import Limits
-from rlflow.runtime.timing.statistics import beyond_noise
 from rlflow.search.greedy import Greedy
 from rlflow.tracking.factories import model_of, priced, save_prices
 from rlflow.tracking.registry import Price, register_onnx
 from rlflow.tracking.stage import Stage, pipeline_stage
-from rlflow.trajectory import record
 
 RESULTS = "data/results/evaluate"
 ROUNDS = ("data/results/rounds/first", "data/results")
@@ -99,29 +99,21 @@ def _evaluate(stage: Stage, cost_model: CostModel, keep_prices: Callable[[], Non
         baseline = _after_greedy(policy.untrained(), cost_model).optimise(contest.graph, Budget(), on_progress)
     rows["rlflow"]["untrained_percent"] = baseline.improvement_percent
 
-    measured = timing.ratio(settings["evaluation"]["deliver_if_faster"], "rlflow")
-    faster = beyond_noise(measured) and measured.value > 1.0
-    cost_ms = rows["rlflow" if faster else comparison.ORIGINAL]["cost_after_ms"]
-    _deliver(stage, outcomes["rlflow"].result, source, faster)
-    _register(stage, cost_ms)
+    setting = settings["evaluation"]["deliver_if_faster"]
+    delivery = delivered(timing.ratio(setting, "rlflow"), setting)
+    rows["rlflow"] |= delivery.to_json()
+    folder = stage.output(f"data/models/{stage.graph}")
+    folder.mkdir()
+    model = write_models(delivery, outcomes["rlflow"].result, source, folder)
+    cost_ms = rows["rlflow" if delivery.model == OPTIMISED else comparison.ORIGINAL]["cost_after_ms"]
+    _register(stage, model, cost_ms, delivery)
     return rows, {name: Counter(s.rule for s in outcome.result.trajectory.steps) for name, outcome in outcomes.items()}
 
 
-def _deliver(stage: Stage, result: OptimisationResult, source: Source, is_faster: bool) -> None:
-    """Write the policy's model, or the original, and the trajectory to the policy's graph."""
-    optimised = stage.output(f"data/models/{stage.graph}/optimised.onnx")
-    if is_faster:
-        save_model(to_onnx(result.best), optimised)
-    else:
-        source.save(optimised)
-    record.save([result.trajectory], stage.output(f"data/models/{stage.graph}/optimised.jsonl"))
-
-
-def _register(stage: Stage, cost_ms: float) -> None:
-    """Register the model that was delivered; it may be compared with others that were priced by the same settings."""
+def _register(stage: Stage, model: Path, cost_ms: float, delivery: Delivery) -> None:
+    """Register the model that is delivered; it may be compared with others that were priced by the same settings."""
     price = Price(cost_ms, json.dumps(stage.settings["cost"], sort_keys=True))
-    optimised = stage.output(f"data/models/{stage.graph}/optimised.onnx")
-    register_onnx(stage.run, optimised, f"rlflow-{stage.graph}", price)
+    register_onnx(stage.run, model, f"rlflow-{stage.graph}", price, delivery.to_json())
 
 
 def _by_name(applied: Applied, library: Library) -> Applied:

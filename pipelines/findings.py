@@ -15,7 +15,7 @@ NEXT = {
     "figures": "data/results/*/*.png, and `dvc plots show --open` in a browser",
     "metrics": "`dvc metrics show`, and every figure in data/results/*/metrics.json",
     "UI": "`make ui`, MLflow's on all runs",
-    "models": "data/models/<graph>/optimised.onnx",
+    "models": "data/models/<graph>: optimised.onnx, or original.onnx beside candidate.onnx, which was not delivered",
 }
 
 

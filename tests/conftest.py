@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from hypothesis import settings
+from support.checkouts import publishable as publishable_of
 from support.repository import REPOSITORY
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")
@@ -25,6 +26,15 @@ settings.load_profile("rlflow")
 def repository() -> Path:
     """The root of this checkout."""
     return REPOSITORY
+
+
+@pytest.fixture(scope="session")
+def publishable(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, ...]:
+    """The last commit as it is published, and this checkout as it would be next, with a run of one's own or new pages.
+
+    What is compared with figures must be that of one of them.
+    """
+    return publishable_of(REPOSITORY, tmp_path_factory.mktemp("last_commit"))
 
 
 @pytest.fixture(scope="session")

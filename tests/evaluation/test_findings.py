@@ -34,7 +34,7 @@ def test_five_lines_with_the_stored_figures(documents: dict[str, Any], tmp_path:
     assert "0.9 (copy: 0.5) on bert" in dream
     assert policy.startswith("Policy: alone it saves ")
     assert "10.00 % (greedy: 8.00 %, backtracking: 9.00 %) on bert" in cost
-    assert "1.13 [1.11, 1.14] times as fast on bert" in time
+    assert "1.13 [1.11, 1.14] times as fast (delivered) on bert" in time
     assert "noise" not in time
 
 
@@ -49,9 +49,23 @@ def test_what_is_within_noise_is_called_so(documents: dict[str, Any], tmp_path: 
     documents["evaluate"]["bert"]["rlflow"] |= {
         "latency_ratio_deployed": 1.05,
         "latency_ratio_deployed_ci95": [0.99, 1.09],
+        "delivered": "original",
     }
     del documents["evaluate"]["tiny"]
-    assert findings(written(documents, tmp_path))[4].endswith("1.05 [0.99, 1.09] times as fast (noise) on bert.")
+    (told,) = findings(written(documents, tmp_path))[4:]
+    assert told.endswith("1.05 [0.99, 1.09] times as fast (noise; delivered: the original) on bert.")
+
+
+def test_a_model_that_is_slower_is_not_called_noise(documents: dict[str, Any], tmp_path: Path):
+    documents["evaluate"]["bert"]["rlflow"] |= {
+        "latency_ratio_deployed": 0.9,
+        "latency_ratio_deployed_ci95": [0.88, 0.91],
+        "delivered": "original",
+    }
+    documents["evaluate"]["tiny"] = examples.documents()["evaluate"]["bert"]
+    time = findings(written(documents, tmp_path))[4]
+    assert "0.90 [0.88, 0.91] times as fast (delivered: the original) on bert" in time
+    assert "1.13 [1.11, 1.14] times as fast (delivered) on tiny" in time, "each graph's own"
 
 
 def test_results_that_are_missing_are_named(documents: dict[str, Any], tmp_path: Path):
@@ -61,7 +75,6 @@ def test_results_that_are_missing_are_named(documents: dict[str, Any], tmp_path:
         findings(folder)
 
 
-@pytest.mark.results
 def test_the_published_figures_are_told(repository: Path):
     """Of each graph the saving that is stored."""
     results = repository / "data/results"

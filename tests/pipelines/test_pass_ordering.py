@@ -63,13 +63,17 @@ def test_families_that_are_held_out_exist(repository: Path) -> None:
         assert set(own["held_out"]) < known
 
 
-def test_page_and_figures_are_those_of_what_was_found(repository: Path) -> None:
-    metrics, page = runpy.run_path(str(repository / "pipelines/pass_ordering/metrics.py"))["written"](repository)
-    assert metrics, "nothing was found at all"
-    assert read_results(repository / "data/results/pass_ordering/metrics.json") == metrics
-    assert (repository / "docs/pass_ordering.md").read_text() == page, (
-        "write it anew: pipelines/pass_ordering/metrics.py"
-    )
+def test_page_and_figures_are_those_of_what_was_found(repository: Path, publishable: tuple[Path, ...]) -> None:
+    """In the last commit, or in what is to be committed next."""
+    written = runpy.run_path(str(repository / "pipelines/pass_ordering/metrics.py"))["written"]
+    page = (repository / "docs/pass_ordering.md").read_text()
+    found = [(root, *written(root)) for root in publishable]
+    fitting = [metrics for root, metrics, made in found if (page, _published(root)) == (made, metrics)]
+    assert any(fitting), "write it anew: pipelines/pass_ordering/metrics.py"
+
+
+def _published(root: Path) -> Any:
+    return read_results(root / "data/results/pass_ordering/metrics.json")
 
 
 def test_nobody_was_trained_on_a_family_that_was_held_out(repository: Path) -> None:

@@ -2,37 +2,38 @@
 
 from pathlib import Path
 
-import pytest
 from support.checkouts import checkout_of
-from support.readme import TABLE, publishable_tables, with_table
+from support.checkouts import publishable as publishable_of
+from support.readme import TABLE, with_table
 
 from rlflow.evaluation.results import check_results
 
-pytestmark = pytest.mark.results
 
-
-def test_the_table_is_one_that_is_published(repository: Path):
+def test_the_table_is_one_that_is_published(repository: Path, publishable: tuple[Path, ...]):
     """The committed one, whatever a run of one's own has written since, or the one that is to be committed with it."""
-    tables, readme = publishable_tables(repository), (repository / "README.md").read_text()
-    assert tables, "no evaluation has ever been committed"
-    fitting = [table for table in tables if with_table(repository, readme, table) == readme]
-    assert fitting, "run `python docs/results_table.py`"
+    readme = (repository / "README.md").read_text()
+    tables = [(root / TABLE).read_text() for root in publishable]
+    assert readme in [with_table(repository, readme, table) for table in tables], "run `python docs/results_table.py`"
 
 
-def test_a_table_that_was_never_published_is_noticed(repository: Path):
+def test_a_table_that_was_never_published_is_noticed(repository: Path, publishable: tuple[Path, ...]):
     readme = (repository / "README.md").read_text()
     edited = readme.replace("| bert | greedy |", "| bert | greedier |")
     assert edited != readme
-    assert all(with_table(repository, edited, table) != edited for table in publishable_tables(repository))
+    tables = [(root / TABLE).read_text() for root in publishable]
+    assert edited not in [with_table(repository, edited, table) for table in tables]
 
 
-def test_an_own_run_leaves_readme_right(repository: Path, tmp_path: Path):
+def test_what_is_publishable_is_the_last_commit_and_the_working_tree(repository: Path, tmp_path: Path):
     """In a checkout whose results were made anew, as `make repro` leaves it on another machine."""
-    checkout = checkout_of(repository, ["README.md", TABLE, "docs/results_table.py"], tmp_path)
+    checkout = checkout_of(repository, [TABLE], tmp_path / "checkout")
     published = (checkout / TABLE).read_text()
     own = published + "| another graph | greedy |\n"
     (checkout / TABLE).write_text(own)
-    assert publishable_tables(checkout) == [published, own]
+    roots = publishable_of(checkout, tmp_path / "last_commit")
+    assert [(root / TABLE).read_text() for root in roots] == [published, own]
+    (tmp_path / "outside").mkdir()
+    assert publishable_of(tmp_path / "outside", tmp_path / "none") == (tmp_path / "outside",)
 
 
 def test_every_link_leads_somewhere(repository: Path):

@@ -41,7 +41,6 @@ def width(text: str) -> int:
     return max(map(len, text.splitlines()))
 
 
-@pytest.mark.results
 def test_views_follow_from_the_stored_figures(repository: Path, tmp_path: Path):
     """Those that are here are what the stages would write of the figures beside them, and none is missing."""
     paths = write_views(repository / "data/results", tmp_path)

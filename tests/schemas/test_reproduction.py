@@ -106,7 +106,6 @@ def test_the_loosest_kind_on_the_way_holds() -> None:
     assert kind("train_controller", "bert", "real_interactions") == Kind.DIGITS
 
 
-@pytest.mark.results
 def test_every_published_number_has_a_kind(repository: Path) -> None:
     """In the files themselves, by the way on which figures are compared."""
     counted = 0

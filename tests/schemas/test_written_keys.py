@@ -24,7 +24,12 @@ WRITERS = {name: [f"pipelines/{name}.py"] for name in schemas.names() if name in
     "conformance": ["tests/support/conformance", "tests/onnx_io/test_conformance.py"],
     "curves": ["src/rlflow/tracking"],
     "equivalence": ["src/rlflow/equivalence", "src/rlflow/cli/equivalence.py"],
-    "evaluate": ["pipelines/evaluate.py", "src/rlflow/evaluation/comparison.py", "src/rlflow/cost"],
+    "evaluate": [
+        "pipelines/evaluate.py",
+        "src/rlflow/evaluation/comparison.py",
+        "src/rlflow/evaluation/delivery.py",
+        "src/rlflow/cost",
+    ],
     "exports": ["tests/support/exports", "tests/onnx_io/test_exports.py"],
     "fit_world_model": ["pipelines/fit_world_model.py", "pipelines/world_models"],
     "fuzz": ["tests/properties"],

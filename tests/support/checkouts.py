@@ -1,7 +1,13 @@
-"""Small git repositories that hold a few files of this one."""
+"""Git repositories that hold files of this one, and what this one has committed.
 
+A run of one's own writes over figures in the working tree. What must agree with a committed page is what was committed
+with it, or what lies here to be committed with it next: one of `publishable`.
+"""
+
+import io
 import shutil
 import subprocess
+import tarfile
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -16,3 +22,13 @@ def checkout_of(repository: Path, paths: Iterable[str], folder: Path) -> Path:
     for command in (["init", "--quiet"], ["add", "."], COMMIT):
         subprocess.run(["git", *command], cwd=folder, check=True)
     return folder
+
+
+def publishable(repository: Path, folder: Path) -> tuple[Path, ...]:
+    """The files of the last commit, written to a new folder, and the working tree; that alone outside of git."""
+    archive = subprocess.run(["git", "archive", "HEAD"], cwd=repository, capture_output=True)
+    if archive.returncode:
+        return (repository,)
+    with tarfile.open(fileobj=io.BytesIO(archive.stdout)) as files:
+        files.extractall(folder, filter="data")
+    return folder, repository

@@ -11,6 +11,7 @@ from rlflow.tracking.run import open_run
 from rlflow.tracking.store import open_store
 
 pytestmark = pytest.mark.slow
+DELIVERED = {"delivered": "original", "delivered_because": "deployed, it is within noise"}
 
 
 @pytest.fixture
@@ -19,7 +20,7 @@ def registered(store_root: Path, tmp_path_factory: pytest.TempPathFactory):
     onnx.save(zoo.build("tiny_merge"), path)
     store = open_store(store_root)
     with open_run(store, "evaluate/tiny_merge/0", parameters={}, tags={}) as run:
-        version = register_onnx(run, path, "rlflow-tiny_merge", Price(2.0, "analytic"))
+        version = register_onnx(run, path, "rlflow-tiny_merge", Price(2.0, "analytic"), DELIVERED)
     yield store, run, version, path
     mlflow.set_tracking_uri(None)
 
@@ -35,6 +36,7 @@ def test_registered_model_has_a_signature_and_loads(registered):
     assert [spec.name for spec in signature.inputs] == [value.name for value in model.graph.input]
     assert [spec.name for spec in signature.outputs] == [value.name for value in model.graph.output]
     assert {spec.type for spec in signature.inputs} == {np.dtype("float32")}
+    assert DELIVERED.items() <= found.tags.items()
 
 
 def test_registered_model_is_the_file(registered):
@@ -61,6 +63,10 @@ def test_registered_model_is_the_file(registered):
 def test_the_alias_names_the_version_that_costs_least(registered, price: Price, best: str):
     store, _, _, path = registered
     with open_run(store, "evaluate/tiny_merge/1", parameters={}, tags={}) as run:
-        assert register_onnx(run, path, "rlflow-tiny_merge", price) == "2"
-    assert store.client.get_model_version_by_alias("rlflow-tiny_merge", BEST).version == int(best)
+        assert register_onnx(run, path, "rlflow-tiny_merge", price, {"delivered": "optimised"}) == "2"
+    named = store.client.get_model_version_by_alias("rlflow-tiny_merge", BEST)
+    assert named.version == int(best)
+    assert named.tags["delivered"] == {"1": "original", "2": "optimised"}[best], (
+        "whatever the model is, its tag says it"
+    )
     assert mlflow.onnx.load_model(f"models:/rlflow-tiny_merge@{BEST}").graph.node

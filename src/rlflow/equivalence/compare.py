@@ -61,7 +61,8 @@ def compare(
 
     The optimised model may be for the sizes `dimensions` alone. Dynamic dimensions without a value in `dimensions` get
     small sizes, different ones if the original runs with them, so that swapped axes show. If `exceptional`, models must
-    agree on NaN and infinities, too, in the first setting. Both models run in both settings, or in `setting`, on `threads` threads.
+    agree on NaN and infinities, too, in the first setting. Both models run in both settings, or in `setting`, on
+    `threads` threads.
 
     An optimised model that does not load or run is not equivalent. Raises `RLFlowError` for an original that does not,
     and `InputError` when `draws` is below 1 or `seed` below 0.

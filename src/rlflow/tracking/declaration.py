@@ -15,8 +15,7 @@ from graphlib import TopologicalSorter
 from pathlib import Path
 from typing import Any
 
-from omegaconf import OmegaConf
-from yaml import YAMLError
+import yaml
 
 from rlflow.errors import InputError
 from rlflow.schemas import Kind
@@ -55,7 +54,16 @@ def read_declaration(name: str, root: Path) -> StageDeclaration:
     stages = _stages(root)
     if name not in stages:
         raise InputError(f"{root / 'dvc.yaml'} has no stage {name}; the stages are {', '.join(stages)}")
-    stage = stages[name]
+    return _declaration(name, stages[name])
+
+
+def read_declarations(root: Path) -> dict[str, StageDeclaration]:
+    """All stages of `root`/dvc.yaml by their names, in its order; none if there is no such file."""
+    found = _stages(root) if (root / "dvc.yaml").is_file() else {}
+    return {name: _declaration(name, stage) for name, stage in found.items()}
+
+
+def _declaration(name: str, stage: dict[str, Any]) -> StageDeclaration:
     return StageDeclaration(
         name=name,
         sections=tuple(stage.get("params", [])),
@@ -101,8 +109,8 @@ def outputs_by_kind(root: Path) -> dict[str, Kind | None]:
 def digests(lock: str) -> dict[str, str]:
     """The digests of all outputs by their paths, from the text of a dvc.lock. Raises InputError if it is no YAML."""
     try:
-        content: Any = OmegaConf.to_container(OmegaConf.create(lock), resolve=False)
-    except YAMLError as error:
+        content = yaml.safe_load(lock) or {}
+    except yaml.YAMLError as error:
         raise InputError(f"dvc.lock cannot be read: {error}") from error
     stages = content.get("stages", {}).values()
     return {out["path"]: out["md5"] for stage in stages for out in stage.get("outs", [])}
@@ -112,7 +120,7 @@ def _stages(root: Path) -> dict[str, Any]:
     path = root / "dvc.yaml"
     if not path.is_file():
         raise InputError(f"{path} does not exist; start a stage from the root of the repository")
-    content: Any = OmegaConf.to_container(OmegaConf.load(path), resolve=False)
+    content = yaml.safe_load(path.read_text(encoding="utf-8"))
     return dict(_unrolled(content["stages"]))
 
 

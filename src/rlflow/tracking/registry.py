@@ -1,11 +1,13 @@
 """Optimised models in MLflow's model registry, where the alias `best` names the version that costs least.
 
-    register_onnx(run, Path("optimised.onnx"), "rlflow-bert", Price(176.3, "predicted deployed"))
+    register_onnx(run, Path("optimised.onnx"), "rlflow-bert", Price(176.3, "predicted"), {"delivered": "optimised"})
     mlflow.onnx.load_model("models:/rlflow-bert@best")
 
-Each version is tagged with what it costs by which prices; versions are compared by the same prices alone.
+Each version is tagged with what it is, and with what it costs by which prices; versions are compared by the same prices
+alone.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -33,8 +35,8 @@ class Price:
     prices: str
 
 
-def register_onnx(run: Run, path: Path, name: str, price: Price) -> str:
-    """Register the model of a file under `name` with its signature and price; returns the version.
+def register_onnx(run: Run, path: Path, name: str, price: Price, tags: Mapping[str, str]) -> str:
+    """Register the model of a file under `name` with its signature, price and tags; returns the version.
 
     The version gets the alias `best` if the one that has it costs more, or was priced otherwise.
 
@@ -48,8 +50,8 @@ def register_onnx(run: Run, path: Path, name: str, price: Price) -> str:
             model, name="model", signature=signature, pip_requirements=REQUIREMENTS, registered_model_name=name
         )
     version = str(info.registered_model_version)
-    run.store.client.set_model_version_tag(name, version, _COST_TAG, str(price.cost_ms))
-    run.store.client.set_model_version_tag(name, version, _PRICES_TAG, price.prices)
+    for tag, value in {**tags, _COST_TAG: str(price.cost_ms), _PRICES_TAG: price.prices}.items():
+        run.store.client.set_model_version_tag(name, version, tag, value)
     if not _is_as_cheap(run.store.client, name, price):
         run.store.client.set_registered_model_alias(name, BEST, version)
     return version

@@ -13,6 +13,7 @@ from rlflow import schemas
 _FOLDER = Path(__file__).parent
 _OF_KINDS = ("exports", "conformance")
 _STEPS = {"steps": 11, "distinct_rules": 10, "trajectory": "0123456789abcdef"}
+DELIVERED = {"delivered": "optimised", "delivered_because": "deployed, it runs 1.13 [1.11, 1.14] times as fast"}
 
 
 def documents() -> dict[str, Any]:
@@ -33,7 +34,7 @@ def evaluation() -> dict[str, Any]:
             "random": result(9.9, 1.01),
             "greedy": result(9.2, 1.06),
             "backtracking": result(9.1, 1.07),
-            "rlflow": result(9.0, 1.08, training_s=200.0, seeds=[0, 1, 2], **_STEPS),
+            "rlflow": result(9.0, 1.08, training_s=200.0, seeds=[0, 1, 2], **_STEPS, **DELIVERED),
         },
         "tiny": {"original": result(), "greedy": result(8.0, 1.2)},
     }
