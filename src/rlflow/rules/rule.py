@@ -99,6 +99,11 @@ class Rule:
         return frozenset(index.name for index in indices if isinstance(index, Variable))
 
     @property
+    def assumes(self) -> tuple[str, ...]:
+        """What the rule assumes of a model's values, as its certificate says; nothing where it has none."""
+        return self.certificate.assumes if self.certificate else ()
+
+    @property
     def is_declared(self) -> bool:
         """Somebody wrote the rule down; the others were found by enumeration, as `origin` tells."""
         return self.origin == DECLARED

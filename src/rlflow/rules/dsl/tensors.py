@@ -49,6 +49,11 @@ class Tensor:
         return Condition(["float", self._name])
 
     @property
+    def is_bounded(self) -> Condition:
+        """No element is above 1e4, nor below -1e4: the graph proves that this is no mask (rules/matching/bounds.py)."""
+        return Condition(["bounded", self._name])
+
+    @property
     def number(self) -> Value:
         """The value of a tensor that is declared LITERAL, as an attribute's value."""
         return Value(["value", self._name], "float")

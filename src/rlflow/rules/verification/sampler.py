@@ -153,7 +153,7 @@ class Sampler:
         attributes: dict[str, AttributeValue] = {}
         for name, drawing in self._drawings.items():
             attributes[name] = drawing(types, attributes, random)
-        return Instance(types, attributes, literals)
+        return Instance(types, attributes, literals, bounded=self.names)
 
     def _with_indices(self, instance: Instance, random: Random) -> Instance:
         """Draw the indices of each Gather within its axis, counted from the front or from the end."""

@@ -1,0 +1,111 @@
+"""What a rule assumes of the values that models carry, and what it may not assume: masks and dimensions of no elements.
+
+Both sides are run in ONNX Runtime, as written and as deployed, and compared within each setting. A rule that changes
+what a mask hides, or fails where there are no elements, is refused: it must say in its condition where that cannot be.
+What else it needs, that values are finite or of ordinary size, is recorded in its certificate.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import chain, islice
+
+import numpy as np
+
+from rlflow.ops.float_batch import FloatBatch
+from rlflow.rules.certificate import ASSUMPTIONS, FINITE
+from rlflow.rules.rule import Rule
+from rlflow.rules.verification.batches import in_double, on_the_way, outputs_of
+from rlflow.rules.verification.empty import empty_trials
+from rlflow.rules.verification.extremes import assumed, unlike
+from rlflow.rules.verification.masks import LOWEST, SOFTEST, mask_trials, ordinary
+from rlflow.rules.verification.refutation import Refutation
+from rlflow.rules.verification.settings import Outputs, Trial, computed
+from rlflow.rules.verification.sides import SIDES, Sides
+from rlflow.runtime.session import SETTINGS
+
+_RUN_CASES, _NUMPY_CASES, _EMPTY_CASES, _MOST_EMPTY = 3, 8, 16, 64
+"""The cases that ONNX Runtime runs, that numpy computes, and that get dynamic dimensions; and trials of these."""
+
+_SPECIAL_SHARE = 0.3
+_TOLERANCE = 1000 * float(np.finfo(np.float32).eps)
+_SOFTLY_MASKED = -8 * SOFTEST * float(np.finfo(np.float32).eps)
+"""The tolerance where -1e4 is added: it rounds away some of what it is added to, in each of a few sums."""
+
+_SEEN, _HIDDEN = 1e3, -0.99 * LOWEST
+"""What is smaller is not hidden; what is larger is hidden like an infinity: the sum of two masks is either."""
+
+
+def examined(rule: Rule, cases: Sequence[Sides], rng: np.random.Generator) -> tuple[str, ...] | Refutation:
+    """Return what the rule assumes, in the order of `ASSUMPTIONS`, or the counter-example that refuses it."""
+    largest = sorted(cases, key=lambda case: sum(t.elements for t in case.instance.types.values()), reverse=True)
+    few = largest[:_RUN_CASES]
+    masked = [trial for case in few for trial in mask_trials(rule, case, rng)]
+    empty = chain.from_iterable(empty_trials(rule, case, rng) for case in cases[:_EMPTY_CASES])
+    for trial, reason in chain(_differences(rule, masked), _differences(rule, list(islice(empty, _MOST_EMPTY)))):
+        return Refutation(f"{reason}: {trial.drawn}", trial.case.instance, trial.remedies)
+
+    shown = {assumption for case in largest[:_NUMPY_CASES] for assumption in assumed(case, rng)}
+    if FINITE not in shown:
+        special = [trial for case in few for trial in _special_trials(case, rng)]
+        shown.update(FINITE for _ in islice(_differences(rule, special), 1))
+    return tuple(name for name in ASSUMPTIONS if name in shown)
+
+
+def _special_trials(case: Sides, rng: np.random.Generator) -> Iterator[Trial]:
+    """Yield trials in which some elements of an operand are NaN or an infinity."""
+    for name in case.instance.types:
+        if case.instance.given(name) is None:
+            for number in (np.nan, np.inf, -np.inf):
+                shape = case.instance.shape(name)
+                ordinary_values = rng.uniform(-2.0, 2.0, shape)
+                value = np.where(rng.random(shape) < _SPECIAL_SHARE, number, ordinary_values).astype(np.float32)
+                yield Trial(case, ordinary(case.instance, rng, {name: value}), f"{name} with {number}")
+
+
+def _differences(rule: Rule, trials: Sequence[Trial]) -> Iterator[tuple[Trial, str]]:
+    """Yield the trials at which the sides differ, with the reason, in either setting.
+
+    Where the source itself differs between the settings, that is ONNX Runtime's fault, and counts as written alone.
+    """
+    written: list[Outputs | None] = []
+    for setting in SETTINGS:
+        sources, targets = (computed(rule, trials, side, setting) for side in SIDES)
+        written = written or sources
+        for trial, source, target, as_written in zip(trials, sources, targets, written, strict=True):
+            if source is None or as_written is None or not _agree(trial, as_written, source):
+                continue
+            if target is None:
+                yield trial, f"ONNX Runtime cannot run the target, {setting.replace('_', ' ')}"
+            elif not _agree(trial, source, target) and not _overflows(trial):
+                yield trial, f"the sides differ, {setting.replace('_', ' ')}"
+
+
+def _agree(trial: Trial, one: Outputs, other: Outputs) -> bool:
+    softly = any((value == SOFTEST).any() for value in trial.values)
+    return all(_alike(a, b, _SOFTLY_MASKED if softly else _TOLERANCE) for a, b in zip(one, other, strict=True))
+
+
+def _alike(a: np.ndarray, b: np.ndarray, tolerance: float) -> bool:
+    """Compare NaN, what is hidden, and all else relative to its own size or that of what is not hidden."""
+    if a.shape != b.shape or a.dtype.kind != "f":
+        return bool(np.array_equal(a, b))
+    a, b = (np.where(np.abs(v) > _HIDDEN, np.copysign(np.inf, v), v.astype(np.float64)) for v in (a, b))
+    if unlike(a, b).any():
+        return False
+    a, b = (v[np.isfinite(a)] for v in (a, b))
+    scale = np.abs(a[np.abs(a) < _SEEN]).max(initial=1.0)
+    return bool((np.abs(a - b) <= tolerance * (np.abs(a) + scale)).all())
+
+
+def _overflows(trial: Trial) -> bool:
+    """Return True if something on the way, in either side, is out of float32's range, though finite."""
+    instance = trial.case.instance
+    named = zip(instance.types, trial.values, strict=True)
+    values = [value if name in instance.indices else FloatBatch(value[None]) for name, value in named]
+    for side in trial.case[1:]:
+        way = on_the_way(side, len(values))
+        for single, exact in zip(outputs_of(way, values), outputs_of(way, in_double(values)), strict=True):
+            if (np.isfinite(exact) & (~np.isfinite(single) | (np.abs(exact) > -LOWEST))).any():
+                return True
+    return False

@@ -1,0 +1,76 @@
+"""Trials in which an operand holds a mask, as exported models add them: 0, and numbers that hide.
+
+    mask   [[0, -1e9, 0], [-1e9, -1e9, -1e9]]       the second row is hidden altogether
+
+Such a row is meant: a model was trained and is used with what its softmax makes of it, so that a rule which changes it
+changes the model. In reals it would not: there, -1e9 along a whole row cancels. So both sides are compared with each
+other in float32, where -1e9 absorbs what it is added to, and not with the exact value.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from rlflow.ops.masks import HIDDEN, PASSED
+from rlflow.rules import pattern
+from rlflow.rules.expression import bounded_in
+from rlflow.rules.pattern import Apply, Term, Variable
+from rlflow.rules.plan import Instance
+from rlflow.rules.rule import Rule
+from rlflow.rules.verification.settings import Trial
+from rlflow.rules.verification.sides import Sides
+
+SOFTEST, LOWEST = -1e4, float(np.finfo(np.float32).min)
+HIDING = (SOFTEST, -1e9, LOWEST, -np.inf)
+"""The numbers by which exporters hide."""
+
+_SHARE = 0.4
+"""The share of elements that are hidden, and that of rows that are hidden altogether."""
+
+
+def mask_operands(rule: Rule) -> tuple[str, ...]:
+    """The variables whose masks reach an operand by which its source hides, or one of its outputs.
+
+    What the rule wants to be bounded holds no mask.
+    """
+    found = dict.fromkeys(name for term in rule.source for name in _passed(term))
+    for term in (t for side in rule.source for t in pattern.subterms(side) if isinstance(t, Apply)):
+        found |= dict.fromkeys(name for part in term.arguments[HIDDEN.get(term.op, slice(0))] for name in _passed(part))
+    drawn = (name for name in found if name not in rule.indices and not rule.spec(name).literal)
+    return tuple(name for name in drawn if name not in bounded_in(rule.where))
+
+
+def _passed(term: Term) -> Iterator[str]:
+    if isinstance(term, Variable):
+        yield term.name
+        return
+    for part in term.arguments[PASSED.get(term.op, slice(0))]:
+        yield from _passed(part)
+
+
+def mask_trials(rule: Rule, case: Sides, rng: np.random.Generator) -> Iterator[Trial]:
+    """Yield trials with a mask in each operand that may hold one, by each hiding number, in parts and altogether."""
+    for name in mask_operands(rule):
+        for number in HIDING:
+            for everywhere in (False, True):
+                shape = case.instance.shape(name)
+                hidden = np.ones(shape, bool) if everywhere else _hidden(shape, rng)
+                mask = np.where(hidden, np.float32(number), np.float32(0.0))
+                drawn = f"{name} masked by {number:.3g}{' altogether' if everywhere else ''}"
+                yield Trial(case, ordinary(case.instance, rng, {name: mask}), drawn, (["bounded", name],))
+
+
+def _hidden(shape: tuple[int, ...], rng: np.random.Generator) -> np.ndarray:
+    rows = rng.random((*shape[:-1], 1)[: len(shape)]) < _SHARE
+    return (rng.random(shape) < _SHARE) | rows
+
+
+def ordinary(instance: Instance, rng: np.random.Generator, given: dict[str, np.ndarray]) -> tuple[np.ndarray, ...]:
+    """Draw the values of all variables, in their order, between -2 and 2, but for those that are given."""
+    values = []
+    for name in instance.types:
+        value = given.get(name, instance.given(name))
+        values.append(rng.uniform(-2.0, 2.0, instance.shape(name)).astype(np.float32) if value is None else value)
+    return tuple(values)
