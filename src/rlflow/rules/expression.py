@@ -166,7 +166,7 @@ VARIABLE_FUNCTIONS: dict[str, Callable[..., Any]] = {
     "dim": _dim,
     "shape": _shape,
     "rank": lambda tensor_type: len(_shape(tensor_type)),
-    "elements": lambda tensor_type: prod(_number(d) for d in _shape(tensor_type)),
+    "elements": lambda tensor_type, first=0: prod(_number(d) for d in _shape(tensor_type)[first:]),
     "float": lambda tensor_type: tensor_type.is_float,
 }
 

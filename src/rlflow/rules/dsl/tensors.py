@@ -39,6 +39,10 @@ class Tensor:
         """The product of all dimensions."""
         return Value(["elements", self._name], "int")
 
+    def elements_from(self, axis: int) -> Value:
+        """The product of the dimensions from this axis on."""
+        return Value(["elements", self._name, axis], "int")
+
     def last_two_swapped(self) -> Value:
         """The permutation that exchanges the last two axes and leaves all others."""
         return Value(["last_two_swapped", self.rank.json], "ints")

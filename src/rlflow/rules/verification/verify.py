@@ -73,9 +73,11 @@ def verify(rule: Rule, config: VerificationConfig) -> Certificate | Refutation:
             return Refutation("the target is infinite or undefined where the source is finite", case.instance)
         if loses_precision(case, rng):
             return Refutation("the target is far less accurate than the source where magnitudes differ", case.instance)
-    assumes = examined(rule, compared, np.random.default_rng((config.seed, 2)))
+    assumes = examined(rule, compared, np.random.default_rng((config.seed, 2))) if cases else ()
     if isinstance(assumes, Refutation):
         return assumes
+    if rule.certificate is not None and (unsaid := set(assumes) - set(rule.assumes)):
+        return Refutation(f"it assumes what its certificate does not say: {', '.join(sorted(unsaid))}", None)
     certificate = Certificate(
         method=METHOD,
         trials=config.trials,
