@@ -16,7 +16,7 @@ from rlflow.ir.tensor_type import TensorType
 
 
 class Magnitude(NamedTuple):
-    """`largest` is at least every absolute value; `column_sum`, of a known matrix, the largest absolute sum of a column."""
+    """`largest` is no less than any absolute value; `column_sum`, of a known matrix, a bound on columns' sums."""
 
     largest: float
     column_sum: float = inf

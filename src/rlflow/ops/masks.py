@@ -18,5 +18,8 @@ PASSED: Mapping[str, slice] = {
 }
 """The operands of each operator whose masks are in its result."""
 
+MADE: Mapping[str, slice] = {**PASSED, "Mul": _ALL}
+"""The same, and the product by which exporters make a mask of zeros and ones, as in (1 - seen) * -1e9."""
+
 HIDDEN: Mapping[str, slice] = {**dict.fromkeys(("Softmax", "Exp"), _FIRST), "Attention": slice(3, 4)}
 """The operands of each operator by whose masks elements are hidden."""

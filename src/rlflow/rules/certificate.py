@@ -32,9 +32,10 @@ _UNBOUND = ("certificate", "declared_at")
 class Certificate:
     """The record of a verification that found no fault (`rules/verification/verify.py`).
 
-    `assumes` are those of the `ASSUMPTIONS` without which the rule may change what a model computes. `semantics` are the
-    digests of what it rests on (`rules/semantics.py`); `digest` binds it to one rule and to its own content. `max_relative_error` is what the floats of this machine differed by: it is told, but never written, so that
-    a library is the same file wherever it is made; None where the certificate was read from one.
+    `assumes` are those of the `ASSUMPTIONS` without which the rule may change what a model computes. `semantics` are
+    the digests of what it rests on (`rules/semantics.py`); `digest` binds it to one rule and to its own content.
+    `max_relative_error` is what the floats of this machine differed by: it is told, but never written, so that a
+    library is the same file wherever it is made; None where the certificate was read from one.
     """
 
     method: str

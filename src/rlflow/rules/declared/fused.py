@@ -314,15 +314,10 @@ def unfuse_attention_with_mask(q: Queries, v: Values, m: Mask, k: Keys, s: Facto
 
 
 @false_control("attention-hides-rows-alike", of="fuse-attention-with-mask")
-def attention_hides_rows_alike(
-    q: Annotated[Tensor, Shape("2 2 3 4")],
-    v: Annotated[Tensor, Shape("2 2 3 4")],
-    m: Annotated[Tensor, Shape("3 3")],
-    k: Annotated[Tensor, Shape("2 2 4 3")],
-    s: Factor,
-) -> Rewrite:
+def attention_hides_rows_alike(q: Queries, v: Values, m: Mask, k: TurnedKeys, s: Factor) -> Rewrite:
     """False: of a row that is hidden altogether, the operator makes zeros, and its pieces the mean."""
-    return Rewrite(weighted(Mul(MatMul(q, k), s), v, [m]), Attention(q, turned(k), v, m, scale=s))
+    pieces = weighted(Mul(MatMul(q, k), s), v, [m])
+    return Rewrite(pieces, Attention(q, turned(k), v, m, scale=s), where=are_not_empty(q, k, v))
 
 
 @false_control("attention-to-nothing", of="fuse-attention")

@@ -80,7 +80,7 @@ def merge_biases(x: Rows, c: WeightRow, d: WeightRow) -> Rewrite:
 
 @rule("drop-softmax-shift")
 def drop_softmax_shift(x: Annotated[Tensor, Shape("...b m n")], s: Annotated[Tensor, Shape("...b m 1")]) -> Rewrite:
-    """A number that is added to a whole row cancels in its softmax, unless it is a mask, by which the row is uniform."""
+    """A number that is added to a whole row cancels in its softmax, unless it is a mask: then the row is uniform."""
     return Rewrite(Softmax(Add(x, s)), Softmax(x), where=[s.is_bounded])
 
 

@@ -47,7 +47,9 @@ def _stored(payload: Payload) -> Magnitude:
     """Read a weight's values, once; where they are not at hand, nothing is known."""
     if payload not in _STORED:
         array = getattr(payload, "array", None)
-        values = np.abs(np.nan_to_num(array(), nan=inf, posinf=inf, neginf=-inf)) if array is not None else np.array(inf)
+        values = (
+            np.abs(np.nan_to_num(array(), nan=inf, posinf=inf, neginf=-inf)) if array is not None else np.array(inf)
+        )
         sums = values.sum(axis=-2, dtype=np.float64) if values.ndim > 1 else np.array(inf)
         _STORED[payload] = Magnitude(float(values.max(initial=0.0)), float(sums.max(initial=0.0)))
     return _STORED[payload]

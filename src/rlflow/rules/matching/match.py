@@ -50,8 +50,8 @@ class Circumstances(NamedTuple):
     """Everything that the replacement of a variant's source depends on.
 
     `types` and `constant` are in the order of its variables, `attributes` of its attribute variables, `literals` of its
-    literal variables, and `results`, the types of what is replaced, of its outputs. `bounded` are those of the variables
-    that have to be which are.
+    literal variables, and `results`, the types of what is replaced, of its outputs. `bounded` are those variables that
+    are bounded, of those that have to be.
     """
 
     variant: int

@@ -32,7 +32,9 @@ def in_double(values: Sequence[Array]) -> list[Array]:
 def outputs_of(side: Plan, values: Sequence[Array]) -> list[np.ndarray]:
     """The outputs of a side that are floats, (draws, *shape) each."""
     with np.errstate(all="ignore"):
-        return [output.values for output in run_plan(side, values, FloatBatchDomain()) if isinstance(output, FloatBatch)]
+        return [
+            output.values for output in run_plan(side, values, FloatBatchDomain()) if isinstance(output, FloatBatch)
+        ]
 
 
 def on_the_way(side: Plan, variables: int) -> Plan:

@@ -19,7 +19,9 @@ def recertified(library: Library, config: VerificationConfig) -> Library:
     A rule that was found by enumeration gets the conditions that it would be found with today. `RuleError` with the
     counter-example if one of them is refuted: under today's meaning it is false.
     """
-    return Library(tuple(rule if holds(rule) else _again(replace(rule, certificate=None), config) for rule in library.rules))
+    return Library(
+        tuple(rule if holds(rule) else _again(replace(rule, certificate=None), config) for rule in library.rules)
+    )
 
 
 def _again(rule: Rule, config: VerificationConfig) -> Rule:
@@ -28,7 +30,8 @@ def _again(rule: Rule, config: VerificationConfig) -> Rule:
 
 
 def on_remedies(rule: Rule, config: VerificationConfig) -> Rule | None:
-    """Return the rule with its certificate, under as few as possible of the conditions that exclude its counter-examples;
+    """Return the rule with its certificate, under as few as possible of the conditions that exclude counter-examples.
+
     None if there are none that do.
     """
     added: list[object] = []

@@ -24,7 +24,6 @@ from rlflow.rules.verification.sampler import Sampler
 from rlflow.rules.verification.settings import Trial, is_stored
 from rlflow.rules.verification.sides import Sides
 
-
 _DISTINCT = ((2, 3, 4, 5, 6, 7),)
 """Sizes of which few are drawn twice: dimensions of one size get one name."""
 

@@ -13,11 +13,15 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from rlflow.ops.domain import Array
+from rlflow.ops.float_batch import FloatBatch
 from rlflow.rules.certificate import FINITE, MODERATE
 from rlflow.rules.verification.batches import batches, in_double, on_the_way, outputs_of
+from rlflow.rules.verification.settings import Trial
 from rlflow.rules.verification.sides import Sides
 
-_DRAWS = 96
+_DRAWS, _TRIALS = 96, 4
+"""The draws that numpy computes together, and those of extremes that ONNX Runtime runs."""
+
 _SPECIAL = (0.0, 100.0, -100.0, np.nan, np.inf, -np.inf)
 _MAGNITUDES = (1e-40, 1e-30, 1e-12, 1.0, 1e12, 1e18, 1e30)
 """Subnormal to huge: two of them may be multiplied, in most pairs, three in few orders."""
@@ -60,24 +64,35 @@ def unlike(a: np.ndarray, b: np.ndarray) -> np.ndarray:
 
 
 def _differ_where_extreme(case: Sides, values: Sequence[Array]) -> bool:
+    usual = _usual(case, values)
+    sides = zip(outputs_of(case.source, values), outputs_of(case.target, values), strict=True)
+    return any((usual & ~are_close(target, source)).any() for source, target in sides)
+
+
+def _usual(case: Sides, values: Sequence[Array]) -> np.ndarray:
+    """The draws that the source computes far from overflow and accurately, and whose sides are alike in float64."""
     double = in_double(values)
     inside = on_the_way(case.source, len(case.instance.types))
     usual = np.ones(_DRAWS, bool)
     for single, exact in zip(outputs_of(inside, values), outputs_of(inside, double), strict=True):
-        usual &= _all(np.isfinite(single) & (np.abs(exact) < _FAR_FROM_OVERFLOW)) & _close(single, exact, _ACCURATE)
+        far = np.isfinite(single) & (np.abs(exact) < _FAR_FROM_OVERFLOW)
+        usual &= far.reshape(len(far), -1).all(axis=1) & are_close(single, exact, _ACCURATE)
     for exact, other in zip(outputs_of(case.source, double), outputs_of(case.target, double), strict=True):
-        usual &= _close(other, exact, _ACCURATE)
-    sides = zip(outputs_of(case.target, values), outputs_of(case.source, double), strict=True)
-    return any((usual & ~_close(target, exact, _INACCURATE)).any() for target, exact in sides)
+        usual &= are_close(other, exact, _ACCURATE)
+    return usual
 
 
-def _all(held: np.ndarray) -> np.ndarray:
-    return np.asarray(held.reshape(len(held), -1).all(axis=1))
+def extreme_trials(case: Sides, rng: np.random.Generator) -> Iterator[Trial]:
+    """Yield trials of tensors of very different magnitudes, subnormal ones among them, that the source takes."""
+    values = batches(case.instance, lambda shape: _extreme(shape, rng))
+    for draw in np.flatnonzero(_usual(case, values))[:_TRIALS]:
+        taken = tuple(v.values[draw % len(v.values)] if isinstance(v, FloatBatch) else v for v in values)
+        yield Trial(case, taken, "very large and very small numbers")
 
 
-def _close(values: np.ndarray, reference: np.ndarray, tolerance: float) -> np.ndarray:
+def are_close(values: np.ndarray, reference: np.ndarray, tolerance: float = _INACCURATE) -> np.ndarray:
     """The draws in which all values are finite, and off by no more than this share of the largest reference."""
     flat, wanted = (v.reshape(len(v), -1).astype(np.float64) for v in (values, reference))
-    off = np.abs(flat - wanted).max(axis=1, initial=0.0)
+    with np.errstate(invalid="ignore"):
+        off = np.abs(flat - wanted).max(axis=1, initial=0.0)
     return np.asarray(off <= tolerance * np.abs(wanted).max(axis=1, initial=0.0))
-

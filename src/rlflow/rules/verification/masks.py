@@ -9,11 +9,12 @@ other in float32, where -1e9 absorbs what it is added to, and not with the exact
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from itertools import product
 
 import numpy as np
 
-from rlflow.ops.masks import HIDDEN, PASSED
+from rlflow.ops.masks import HIDDEN, MADE, PASSED
 from rlflow.rules import pattern
 from rlflow.rules.expression import bounded_in
 from rlflow.rules.pattern import Apply, Term, Variable
@@ -30,36 +31,44 @@ _SHARE = 0.4
 """The share of elements that are hidden, and that of rows that are hidden altogether."""
 
 
-def mask_operands(rule: Rule) -> tuple[str, ...]:
+def mask_operands(rule: Rule, passed: Mapping[str, slice] = PASSED) -> tuple[str, ...]:
     """The variables whose masks reach an operand by which its source hides, or one of its outputs.
 
     What the rule wants to be bounded holds no mask.
     """
-    found = dict.fromkeys(name for term in rule.source for name in _passed(term))
+    found = dict.fromkeys(name for term in rule.source for name in _reaching(term, passed))
     for term in (t for side in rule.source for t in pattern.subterms(side) if isinstance(t, Apply)):
-        found |= dict.fromkeys(name for part in term.arguments[HIDDEN.get(term.op, slice(0))] for name in _passed(part))
+        hiding = term.arguments[HIDDEN.get(term.op, slice(0))]
+        found |= dict.fromkeys(name for part in hiding for name in _reaching(part, passed))
     drawn = (name for name in found if name not in rule.indices and not rule.spec(name).literal)
     return tuple(name for name in drawn if name not in bounded_in(rule.where))
 
 
-def _passed(term: Term) -> Iterator[str]:
+def _reaching(term: Term, passed: Mapping[str, slice]) -> Iterator[str]:
     if isinstance(term, Variable):
         yield term.name
         return
-    for part in term.arguments[PASSED.get(term.op, slice(0))]:
-        yield from _passed(part)
+    for part in term.arguments[passed.get(term.op, slice(0))]:
+        yield from _reaching(part, passed)
 
 
 def mask_trials(rule: Rule, case: Sides, rng: np.random.Generator) -> Iterator[Trial]:
-    """Yield trials with a mask in each operand that may hold one, by each hiding number, in parts and altogether."""
-    for name in mask_operands(rule):
-        for number in HIDING:
-            for everywhere in (False, True):
-                shape = case.instance.shape(name)
-                hidden = np.ones(shape, bool) if everywhere else _hidden(shape, rng)
-                mask = np.where(hidden, np.float32(number), np.float32(0.0))
-                drawn = f"{name} masked by {number:.3g}{' altogether' if everywhere else ''}"
-                yield Trial(case, ordinary(case.instance, rng, {name: mask}), drawn, (["bounded", name],))
+    """Yield trials with a mask in each operand that may hold one, by each hiding number, in parts and altogether; and
+    with a mask that is made, of zeros and ones and of a factor that hides.
+    """
+    instance, masks = case.instance, mask_operands(rule)
+    for name, number in product(masks, HIDING):
+        for everywhere in (False, True):
+            hidden = np.ones(instance.shape(name), bool) if everywhere else _hidden(instance.shape(name), rng)
+            mask = np.where(hidden, np.float32(number), np.float32(0.0))
+            drawn = f"{name} masked by {number:.3g}{' altogether' if everywhere else ''}"
+            yield Trial(case, ordinary(instance, rng, {name: mask}), drawn, (["bounded", name],))
+
+    factors = [name for name in mask_operands(rule, MADE) if name not in masks]
+    for name, number in product(factors, HIDING[:-1]):
+        seen = {n: rng.integers(0, 2, instance.shape(n)).astype(np.float32) for n in (*masks, *factors)}
+        values = seen | {name: np.full(instance.shape(name), number, np.float32)}
+        yield Trial(case, ordinary(instance, rng, values), f"a mask made by {name}, {number:.3g}", (["bounded", name],))
 
 
 def _hidden(shape: tuple[int, ...], rng: np.random.Generator) -> np.ndarray:

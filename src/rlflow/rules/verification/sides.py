@@ -7,7 +7,6 @@ from functools import partial
 from typing import Literal, NamedTuple, get_args
 
 import numpy as np
-from onnx import numpy_helper
 
 from rlflow.ir.graph import Graph, Header, make_graph
 from rlflow.ir.node import INPUT, LEAVES, WEIGHT, Node, Ref
@@ -69,8 +68,7 @@ def as_graph(
 def _leaf(name: str, tensor_type: TensorType, value: np.ndarray | None) -> Node:
     if value is None:
         return Node(INPUT, (), {}, (tensor_type,), (name,))
-    payload = InitializerPayload(numpy_helper.from_array(value, name))
-    return Node(WEIGHT, (), {}, (tensor_type,), (name,), True, payload)
+    return Node(WEIGHT, (), {}, (tensor_type,), (name,), True, InitializerPayload.of(value, name))
 
 
 def _moved(places: Sequence[int], ref: Ref) -> Ref:
