@@ -28,7 +28,11 @@ OPERANDS = {"Add": 2, "Sub": 2, "Mul": 2, "MatMul": 2, "Concat": 2, "LayerNormal
 )
 def test_no_result_is_above_its_bound(op: str) -> None:
     rng = np.random.default_rng(0)
-    attributes = {**OPERATORS[op].defaults, **ATTRIBUTES.get(op, {}), **({"approximate": "none"} if op == "Gelu" else {})}
+    attributes = {
+        **OPERATORS[op].defaults,
+        **ATTRIBUTES.get(op, {}),
+        **({"approximate": "none"} if op == "Gelu" else {}),
+    }
     for scale in (0.01, 1.0, 50.0):
         count = OPERANDS.get(op, 1)
         shapes = [(4, 4), *[(4,) if "Normalization" in op else (4, 4)] * (count - 1)]

@@ -1,4 +1,4 @@
-"""Models with masks, dimensions of no elements and huge numbers compute the same after any rewrite that the rules offer.
+"""Models with masks, dimensions of no elements and huge numbers compute the same after any rewrite by the rules.
 
 Each model is rewritten at random, some steps long, and what comes out runs in ONNX Runtime, as written and as deployed,
 on the values for which it was made: rows that are hidden altogether, no tokens, an empty batch. The first ones are
@@ -282,7 +282,9 @@ def differing(subject: Subject, rewriter: Rewriter, wanted: list[np.ndarray], se
             values = computed(to_onnx(graph), subject.feeds)
         except RLFlowError:
             return taken, step + 1
-        if not all(np.allclose(a, b, rtol=1e-2, atol=1e-2, equal_nan=True) for a, b in zip(wanted, values, strict=True)):
+        if not all(
+            np.allclose(a, b, rtol=1e-2, atol=1e-2, equal_nan=True) for a, b in zip(wanted, values, strict=True)
+        ):
             return taken, step + 1
     return [], STEPS
 

@@ -21,6 +21,8 @@ EVERYTHING: list[tuple[Value | Condition, Any]] = [
     (X.rank, ["rank", "x"]),
     (X.elements, ["elements", "x"]),
     (X.is_float, ["float", "x"]),
+    (X.is_bounded, ["bounded", "x"]),
+    (X.elements_from(1) == 3, ["==", ["elements", "x", 1], 3]),
     (X.last_two_swapped(), ["last_two_swapped", ["rank", "x"]]),
     (X.number, ["value", "x"]),
     (P[0], ["get", "?p", 0]),

@@ -42,7 +42,9 @@ BOUNDED = {
     "layer norm": normed,
     "projected": projected,
     "stored": lambda nodes: stored(nodes, 0.0, -1e4),
-    "sum": lambda nodes: applied(nodes, "Add", applied(nodes, "Tanh", read(nodes, "x", 3)), stored(nodes, 1.0, 2.0, 3.0)),
+    "sum": lambda nodes: applied(
+        nodes, "Add", applied(nodes, "Tanh", read(nodes, "x", 3)), stored(nodes, 1.0, 2.0, 3.0)
+    ),
 }
 UNBOUNDED = {
     "input": lambda nodes: read(nodes, "x", 3),

@@ -1,4 +1,4 @@
-"""Each side runs alone, with what a rule wants to be constant stored in its model; what fails is told from what runs."""
+"""Each side runs alone, with what a rule wants to be constant stored in its model; failures spoil no other trial."""
 
 from random import Random
 
@@ -42,7 +42,12 @@ def test_what_fails_alone_spoils_no_other() -> None:
     rule = rule_from_json("alone", "test", [source], [source], {n: {"shape": s} for n, s in names.items()})
     failing = empty_trials(rule, np.random.default_rng(0))[:1]
     trials = [*trials_of(rule, 1), *failing, *trials_of(rule, 2)]
-    assert [outputs is None for outputs in computed(rule, trials, "source", "as_written")] == [False, True, False, False]
+    assert [outputs is None for outputs in computed(rule, trials, "source", "as_written")] == [
+        False,
+        True,
+        False,
+        False,
+    ]
 
 
 def test_nothing_is_computed_of_nothing(library: Library) -> None:

@@ -24,7 +24,7 @@ from rlflow.rules.verification.settings import Outputs, Trial, computed, is_stor
 from rlflow.rules.verification.sides import Sides
 from rlflow.runtime.session import SETTINGS
 
-_RUN_CASES, _NUMPY_CASES = 3, 8
+_RUN_CASES, _NUMPY_CASES = 3, 24
 """The cases that ONNX Runtime runs, and that numpy computes."""
 
 _SPECIAL_SHARE = 0.3
