@@ -24,9 +24,12 @@ def test_a_mask_passes_sums_and_movement_and_no_product() -> None:
     assert mask_operands(rule_from_json("inside", "test", [inside], ["m"], ALIKE)) == ("x", "m")
 
 
-def test_what_must_be_bounded_holds_no_mask(library: Library) -> None:
-    assert mask_operands(library.get("drop-softmax-shift")) == ("x",)
-    assert "m" not in mask_operands(library.get("fuse-attention-with-mask"))
+def test_what_must_be_bounded_is_masked_by_no_more_than_its_bound(library: Library) -> None:
+    shift = library.get("drop-softmax-shift")
+    case = Sampler(shift).sides(Sampler(shift).draw(Random(1)))
+    assert case is not None
+    drawn = {trial.drawn.split(" altogether")[0] for trial in mask_trials(shift, case, np.random.default_rng(0))}
+    assert drawn == {"s masked by -1e+04", *(f"x masked by {number:.3g}" for number in HIDING)}
 
 
 def test_each_hiding_number_is_drawn_in_parts_and_over_all_rows() -> None:
