@@ -1,4 +1,4 @@
-"""Where additive masks pass: 0 where an element is seen, and a number far below all others where it is hidden.
+"""Additive masks, and the operators that pass them: 0 where an element is seen, a very low number where it is hidden.
 
 Exporters hide what may not be attended to by -1e4, -1e9, the lowest float or minus infinity, added to the scores before
 a softmax. In Softmax(Transpose(scores + mask)) the mask passes the sum and the transpose, and hides in the softmax. Of

@@ -100,7 +100,7 @@ class Rule:
 
     @property
     def assumes(self) -> tuple[str, ...]:
-        """What the rule assumes of a model's values, as its certificate says; nothing where it has none."""
+        """The assumptions about a model's values that the certificate records; none where there is no certificate."""
         return self.certificate.assumes if self.certificate else ()
 
     @property

@@ -1,4 +1,4 @@
-"""What a rule assumes of the values that models carry, and what it may not assume: masks and dimensions of no elements.
+"""Assumptions of a rule about the values that models carry; about masks and dimensions of no elements it may make none.
 
 Both sides are run in ONNX Runtime, as written and as deployed, and compared within each setting. A rule that changes
 what a mask hides, or fails where there are no elements, is refused: it must say in its condition where that cannot be.

@@ -1,4 +1,4 @@
-"""What a rule assumes of numbers: drawn ones that are not finite, or so large or small that orders of products matter.
+"""Numbers that show what a rule assumes: some are not finite, others so large or small that orders of products matter.
 
 Two things are told apart from a difference of meaning. Where the source itself rounds away what it is given, as
 (a + b) - a does with a far larger than b, the target may keep it: two sides that differ in float64 as well are not
