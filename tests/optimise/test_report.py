@@ -142,7 +142,9 @@ def test_the_summary_says_what_the_model_assumes_of_its_values():
     names = {"sum": "add-up", "merge": "merge-2-matmuls"}
     report = dataclasses.replace(REPORT, rule_names=names, assumptions={"finite": ("merge",), "moderate": ("sum",)})
     summary = report.summary()
-    assert "It assumes that values are finite: neither side computes NaN or an infinity (merge-2-matmuls x1)." in summary
+    assert (
+        "It assumes that values are finite: neither side computes NaN or an infinity (merge-2-matmuls x1)." in summary
+    )
     assert "It assumes that values are of ordinary size" in summary
     assert report.to_json()["assumptions"] == {"finite": ["merge"], "moderate": ["sum"]}
     assert "assumes" not in REPORT.summary()
