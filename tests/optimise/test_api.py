@@ -93,6 +93,7 @@ def test_options_reach_the_method(small: Library) -> None:
         ({"library": "missing.jsonl"}, "missing.jsonl"),
         ({"disabled": ["no-such-rule"]}, "the library has no rule 'no-such-rule'"),
         ({"shapes": {"z": (1,)}}, "no input 'z'"),
+        ({"method": "passes", "strict": True}, "leave library, disabled and strict out"),
         ({"disabled": "merge-3-linears"}, "disabled is the text 'merge-3-linears': give a list"),
         ({"cost_model": AnalyticCost}, "AnalyticCost'> prices no graphs: give a name or an object"),
         ({"cost_model": "measured", "prices": "."}, "the price list . cannot be read"),
@@ -106,13 +107,32 @@ def test_what_cannot_be_used_is_refused_in_a_sentence(settings: dict[str, Any], 
 
 
 @pytest.mark.parametrize(
-    "argument", [{"library": LIBRARY}, {"disabled": ["a"]}, {"options": {"alpha": 1.1}}, {"cost_model": "gpu"}]
+    "argument",
+    [{"library": LIBRARY}, {"disabled": ["a"]}, {"strict": True}, {"options": {"alpha": 1.1}}, {"cost_model": "gpu"}],
 )
 def test_an_optimiser_that_is_ready_takes_no_other_rules_or_prices(small: Library, argument: dict[str, Any]) -> None:
     ready = Greedy(small, Rewriter(small.rules), AnalyticCost())
     (name,) = argument
     with pytest.raises(InputError, match=f"{name}= has no effect on an optimiser that is ready"):
         optimise(zoo.build("tiny_chain"), **({"method": ready, "cost_model": AnalyticCost()} | argument))
+
+
+SCALED = """
+    <ir_version: 8, opset_import: ["" : 17]>
+    scaled (float[64, 64] x) => (float[64, 64] y) <float[64, 64] w, float[1] s> {
+        a = MatMul(x, w)
+        y = Mul(a, s)
+    }
+"""
+
+
+def test_strict_does_without_rules_that_assume_anything() -> None:
+    """A scalar moves into a weight, where it might overflow: a step that strict does not take."""
+    usual, strict = (optimise(filled(SCALED), strict=strict) for strict in (False, True))
+    assert usual.result.trajectory.steps
+    assert set(usual.report.assumptions) == {"finite", "moderate"}
+    assert strict.result.trajectory.steps == ()
+    assert strict.report.assumptions == {}
 
 
 def test_an_optimised_model_is_saved_and_runs(small: Library, tmp_path: Path) -> None:

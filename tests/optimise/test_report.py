@@ -139,6 +139,20 @@ def test_the_summary_says_what_the_model_asks_for_that_the_original_does_not():
     assert "alone" not in dataclasses.replace(report, written="original").summary(), "that is of the one turned down"
 
 
+def test_the_summary_says_what_the_model_assumes_of_its_values():
+    """Which rules those are is said too; a model that was turned down assumes nothing."""
+    names = {"sum": "add-up", "merge": "merge-2-matmuls"}
+    report = dataclasses.replace(REPORT, rule_names=names, assumptions={"finite": ("merge",), "moderate": ("sum",)})
+    summary = report.summary()
+    assert (
+        "It assumes that values are finite: neither side computes NaN or an infinity (merge-2-matmuls x1)." in summary
+    )
+    assert "It assumes that values are of ordinary size" in summary
+    assert report.to_json()["assumptions"] == {"finite": ["merge"], "moderate": ["sum"]}
+    assert "assumes" not in REPORT.summary()
+    assert "assumes" not in dataclasses.replace(report, written="original").summary()
+
+
 def test_the_summary_says_what_was_done_in_bodies():
     done = SubgraphReport(
         "choice", "then_branch", "", (Step("sum", 0, 1.5), Step("sum", 1, 1.0)), 2.0, 1.0, 0.5, Effort(7, 9)

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from rlflow.errors import RuleError
 from rlflow.ir.tensor_type import TensorType
-from rlflow.rules.expression import Scope, Unproven, describe, evaluate, holds
+from rlflow.rules.expression import Scope, Unproven, bounded_in, describe, evaluate, holds
 
 SCOPE = Scope(
     types={
@@ -20,6 +20,7 @@ SCOPE = Scope(
     },
     attributes={"?p": (1, 0, 2), "?q": (2, 0, 1)},
     literals={"e": 0.5},
+    bounded=("x",),
 )
 
 
@@ -31,6 +32,9 @@ SCOPE = Scope(
         (["shape", "x"], (2, 3)),
         (["rank", "x"], 2),
         (["elements", "x"], 6),
+        (["elements", "n", 1], 3),
+        (["bounded", "x"], True),
+        (["bounded", "n"], False),
         (["float", "i"], False),
         (["value", "e"], 0.5),
         ("?p", (1, 0, 2)),
@@ -103,3 +107,9 @@ def test_sums_within_products_and_long_lists_are_told_from_others() -> None:
     assert describe(["+", ["/", ["dim", "x", 0], 2], 1]) == "dim(x, 0) / 2 + 1"
     assert describe([1.0] * 16).count("1.0") == 16
     assert describe([1.0] * 17) == "[17 numbers]"
+
+
+def test_what_must_be_bounded_is_found_at_any_depth() -> None:
+    condition = ["or", ["bounded", "x"], ["and", ["==", ["dim", "y", 0], 1], ["bounded", "z"]]]
+    assert bounded_in([condition, ["==", ["rank", "u"], 2]]) == {"x", "z"}
+    assert bounded_in([]) == frozenset()

@@ -233,3 +233,14 @@ def test_a_target_that_needs_two_sizes_to_agree_does_not_match_dynamic_ones() ->
     )
     drop = rule([["Transpose", {"perm": [1, 0]}, ["MatMul", "a", "b"]]], [["MatMul", "a", "b"]])
     assert [match.rule for match in everything(matcher([right, drop]), egraph)] == [right]
+
+
+def test_a_rule_that_wants_a_bound_is_left_out() -> None:
+    """The plain rewriter, which sees the one way in which a Tanh was made, applies it at the same place."""
+    nodes = [source((2, 3), "x"), source((2, 1), "s")]
+    nodes.append(apply("Tanh", nodes, 1))
+    nodes.append(apply("Add", nodes, 0, 2))
+    nodes.append(apply("Softmax", nodes, 3, axis=-1))
+    graph, shift = graph_of(nodes, [0, 1], 4), library.load().get("drop-softmax-shift")
+    assert Rewriter([shift]).matches(graph).counts == (1,)
+    assert everything(matcher([shift]), ModelEGraph.from_graph(graph)) == []

@@ -18,8 +18,8 @@ AGENTS_RULES = [
     "linear-2d459d8c909e",
     "linear-7045176cc3e0",
     "linear-a6f88678957e",
-    "transformer-22efded5cf87",
-    "transformer-277e6c889ed8",
+    "transformer-803dbdebff41",
+    "transformer-930ebb239713",
     "transformer-397fc3586713",
     "transformer-dc5992bfafd6",
 ]

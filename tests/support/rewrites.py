@@ -17,6 +17,7 @@ from rlflow.ops import registry
 from rlflow.ops.domain import FloatDomain
 from rlflow.ops.reference import evaluate_value
 from rlflow.rules import pattern
+from rlflow.rules.expression import bounded_in
 from rlflow.rules.matching.rewriter import Rewriter
 from rlflow.rules.plan import Instance, plan_of
 from rlflow.rules.rule import Rule
@@ -86,7 +87,7 @@ def embed(rule: Rule, instance: Instance, rng: np.random.Generator) -> tuple[Gra
         spec, value = rule.spec(name), instance.given(name)
         if value is not None:
             nodes.append(weight(value, name))
-        elif spec.constant:
+        elif spec.constant or name in bounded_in(rule.where):  # the bound of what is stored is seen
             nodes.append(weight(rng.standard_normal(instance.shape(name)).astype(np.float32), name))
         else:
             nodes.append(Node(INPUT, (), {}, (kind,), (name,)))

@@ -48,6 +48,9 @@ def optimise(
         Path | None, typer.Option(help="Rules of your own, besides the shipped ones: a .py or a .jsonl.")
     ] = None,
     disable: Annotated[list[str] | None, typer.Option(help="A rule not to use, by id or name; repeatable.")] = None,
+    strict: Annotated[
+        bool, typer.Option("--strict", help="Use no rule that assumes that values are finite or of ordinary size.")
+    ] = False,
     shape: Annotated[
         list[str] | None,
         typer.Option(
@@ -92,6 +95,7 @@ def optimise(
                 options=options,
                 library=None if rules is None else load_library().extended(load_rules(rules)),
                 disabled=disable or (),
+                strict=strict,
                 cost_model=cost_model,
                 prices=_price_cache(),
                 budget_s=budget_s,

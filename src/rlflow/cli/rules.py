@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 from time import process_time
 from typing import Annotated, Any
@@ -14,6 +16,7 @@ from rlflow.cli.progress import progress_bar
 from rlflow.errors import InputError, RuleError
 from rlflow.rules import library as rule_library
 from rlflow.rules import pattern
+from rlflow.rules.certificate import ASSUMPTIONS, FINITE, MODERATE
 from rlflow.rules.declared.catalogue import declared_rules, false_controls
 from rlflow.rules.declared.refresh import refreshed
 from rlflow.rules.dsl.files import declaration_text
@@ -25,8 +28,9 @@ from rlflow.rules.taso import recall
 from rlflow.rules.taso.equations import read_equations
 from rlflow.rules.user_rules import verified
 from rlflow.rules.verification.certify import recertified
+from rlflow.rules.verification.refutation import Refutation
 from rlflow.rules.verification.stress import stress
-from rlflow.rules.verification.verify import Refutation, VerificationConfig, check_false_controls, verify
+from rlflow.rules.verification.verify import VerificationConfig, check_false_controls, verify
 
 app = typer.Typer(no_args_is_help=True)
 
@@ -40,7 +44,7 @@ def list_rules(library: LibraryFile = None, as_json: AsJson = False) -> None:
     loaded = rule_library.load(library)
     if not as_json:
         for rule in loaded.rules:
-            typer.echo(f"{rule.id:28s} {rule.name:32s} {rule.equation()}")
+            typer.echo(_line(rule))
         return
     _print_json("rules_list", {"library_hash": loaded.hash, "rules": [_described(rule) for rule in loaded.rules]})
 
@@ -107,7 +111,7 @@ def verify_rules(
     if not as_json:
         typer.echo(
             f"{len(errors)} rules verified again in {mean_ms:.1f} ms each; {refused} false controls refused; "
-            f"largest relative difference {max(errors, default=0.0):.1e}."
+            f"largest relative difference {max(errors, default=0.0):.1e}. {_assuming_words(loaded.rules)}"
         )
         return
     document = {
@@ -115,6 +119,7 @@ def verify_rules(
         "seed": seed,
         "rules_verified": len(errors),
         "false_controls_refused": refused,
+        "assuming": _assuming(loaded.rules),
         "mean_ms": mean_ms,
         "max_relative_error": max(errors, default=0.0),
     }
@@ -132,7 +137,8 @@ def _verify_file(file: Path, output: Path | None, config: VerificationConfig, as
         for rule in certified.rules:
             typer.echo(f"{rule.id:28s} {rule.name:32s} {rule.equation()}")
         written = f" Wrote {output}." if output else ""
-        typer.echo(f"{len(certified.rules)} rules verified; {refused} false controls refused.{written}")
+        assuming = _assuming_words(certified.rules)
+        typer.echo(f"{len(certified.rules)} rules verified; {refused} false controls refused. {assuming}{written}")
         return
     errors = [r.certificate.max_relative_error or 0.0 for r in certified.rules if r.certificate]
     document = {
@@ -140,6 +146,7 @@ def _verify_file(file: Path, output: Path | None, config: VerificationConfig, as
         "seed": config.seed,
         "rules_verified": len(certified.rules),
         "false_controls_refused": refused,
+        "assuming": _assuming(certified.rules),
         "mean_ms": mean_ms,
         "max_relative_error": max(errors, default=0.0),
     }
@@ -268,6 +275,21 @@ def _print_json(schema: str, document: dict[str, Any]) -> None:
     typer.echo(json.dumps(document, indent=1))
 
 
+def _assuming(rules: Sequence[Rule]) -> dict[str, int]:
+    """The number of rules that make each assumption."""
+    return dict(Counter(name for rule in rules for name in rule.assumes))
+
+
+def _assuming_words(rules: Sequence[Rule]) -> str:
+    counts = _assuming(rules)
+    return f"{counts.get(FINITE, 0)} assume that values are finite, {counts.get(MODERATE, 0)} that sizes are ordinary."
+
+
+def _line(rule: Rule) -> str:
+    assumes = f"  assuming {' and '.join(rule.assumes)} values" if rule.assumes else ""
+    return f"{rule.id:28s} {rule.name:32s} {rule.equation()}{assumes}"
+
+
 def _named(rule: Rule) -> dict[str, str]:
     return {"id": rule.id, "name": rule.name, "equation": rule.equation()}
 
@@ -279,6 +301,7 @@ def _described(rule: Rule) -> dict[str, object]:
         "family": rule.family,
         "origin": rule.origin,
         "shapes": rule.certificate.shapes,
+        "assumes": list(rule.assumes),
         "digest": rule.certificate.digest,
     }
 
@@ -295,6 +318,7 @@ def _in_words(rule: Rule) -> str:
     for domain, version in rule.versions.items():
         if domain or version > 1:
             lines.append(f"from opset {version}{f' of {domain}' if domain else ''} on")
+    lines += [f"assumes that {ASSUMPTIONS[name]}" for name in rule.assumes]
     if rule.certificate:
         c = rule.certificate
         lines.append(

@@ -21,6 +21,11 @@ class InitializerPayload:
 
     proto: onnx.TensorProto
 
+    @classmethod
+    def of(cls, values: np.ndarray, name: str) -> InitializerPayload:
+        """The weight of these values, under this name."""
+        return cls(numpy_helper.from_array(values, name))
+
     @cached_property
     def digest(self) -> str:
         """The same for equal values, wherever and in whichever of ONNX's fields they are stored."""

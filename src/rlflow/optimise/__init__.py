@@ -55,6 +55,7 @@ def optimise(
     options: Mapping[str, Any] | None = None,
     library: Library | Path | str | None = None,
     disabled: Sequence[str] = (),
+    strict: bool = False,
     cost_model: str | CostModel = DEFAULT_COST_MODEL,
     shortlist: int = DEFAULT_SHORTLIST,
     pricing: PricingConfig | None = None,
@@ -77,6 +78,8 @@ def optimise(
 
     `library` holds the rules: the shipped one, a `Library`, or the path of a library file (.jsonl) or of a file that
     declares rules (.py), which are verified first. `disabled` are ids or names of rules that are not used.
+    Some rules assume that values are finite, or of ordinary size (`rlflow.rules.certificate`); the report says where a
+    delivered model rests on one. `strict` does without them.
 
     `cost_model` is a name (`rlflow.cost.models`) or an object; the search goes by its prices. What it found and some of
     the graphs on the way there, `shortlist` with the original, are then measured part by part on this machine, as
@@ -133,6 +136,7 @@ def optimise(
         options=options or {},
         library=library,
         disabled=disabled,
+        strict=strict,
         cost_model=cost_model,
         shortlist=shortlist,
         pricing=pricing,

@@ -32,6 +32,7 @@ from rlflow.optimise.shortlist import Shortlist
 from rlflow.optimise.source import Source
 from rlflow.optimiser import OnProgress, OptimisationResult, Optimiser
 from rlflow.rules import library as rule_library
+from rlflow.rules.certificate import ASSUMPTIONS
 from rlflow.rules.library import Library
 from rlflow.rules.matching.rewriter import Rewriter
 from rlflow.rules.rule import Rule
@@ -97,6 +98,7 @@ class Request:
     options: Mapping[str, Any]
     library: Library | Path | str | None
     disabled: Sequence[str]
+    strict: bool
     cost_model: str | CostModel
     shortlist: int
     pricing: PricingConfig | None
@@ -144,7 +146,7 @@ def optimise_model(model: ModelProto | Path | str, request: Request, deadline: D
         method=search.method,
         cost_model=search.cost_model,
         setting=request.setting,
-        gate=replace(request.gate, dimensions=sizes),
+        gate=replace(request.gate, dimensions=sizes, exceptional=request.strict),
         shares=request.shares,
         shortlist=shortlist,
         reproducer=request.reproducer,
@@ -160,8 +162,10 @@ def optimise_model(model: ModelProto | Path | str, request: Request, deadline: D
 
 def _without_rules(request: Request) -> Request:
     """The request of a method that runs passes and nothing else. `InputError` for one that asks for rules."""
-    if request.library is not None or request.disabled:
-        raise InputError(f"the method {PASSES} uses no rules: leave library and disabled out, or choose another method")
+    if request.library is not None or request.disabled or request.strict:
+        raise InputError(
+            f"the method {PASSES} uses no rules: leave library, disabled and strict out, or choose another method"
+        )
     return replace(request, passes=request.passes or FirstMove.backend, library=Library(()))
 
 
@@ -174,6 +178,7 @@ def _search(factory: Any, request: Request, context: CostContext) -> _Search:
             options=request.options,
             library=request.library,
             disabled=request.disabled,
+            strict=request.strict,
             cost_model=isinstance(cost_model, str) and cost_model != DEFAULT_COST_MODEL and cost_model,
             pricing=request.pricing,
             prices=request.prices,
@@ -181,6 +186,7 @@ def _search(factory: Any, request: Request, context: CostContext) -> _Search:
         pricer = AnalyticCost() if isinstance(cost_model, str) else cost_model
         return _Search(ready, Library(ready.rewriter.rules), pricer)
     rules = _library(request.library).without(request.disabled)
+    rules = rules.strict() if request.strict else rules
     pricer = _cost_model(cost_model, context)
     parts = (rules, Rewriter(rules.rules), pricer)
     subject = f"the method {getattr(factory, '__name__', factory)}"
@@ -322,5 +328,12 @@ def _figures(made: PipelineResult, cost_model: CostModel, rules: Sequence[Rule])
         "passes": made.passes,
         "refusals": made.refusals,
         "rule_names": {rule.id: rule.name for rule in rules if rule.id in mentioned},
+        "assumptions": _assumptions([rule for rule in rules if rule.id in mentioned]),
         **ratios,
     }
+
+
+def _assumptions(taken: Sequence[Rule]) -> dict[str, tuple[str, ...]]:
+    """The rules that make each assumption of a model's values, by their ids, among those of the steps."""
+    by_assumption = {name: tuple(rule.id for rule in taken if name in rule.assumes) for name in ASSUMPTIONS}
+    return {name: ids for name, ids in by_assumption.items() if ids}

@@ -46,7 +46,8 @@ class GateConfig:
 
     It is compared on `draws` inputs. It is timed in rounds of fresh sessions, with at least `runs_per_round` runs each,
     until `test` decides, `rounds` are done, or the next one would not fit into `time_s` seconds; the first is always
-    taken. `dimensions` are the sizes of dynamic dimensions, by symbol; `limits` bind the processes in which a model
+    taken. `dimensions` are the sizes of dynamic dimensions, by symbol; if `exceptional`, NaN and infinities among the
+    inputs must come out alike as well; `limits` bind the processes in which a model
     runs for the first time.
     """
 
@@ -58,6 +59,7 @@ class GateConfig:
     time_s: float = 20.0
     test: SequentialTest = field(default_factory=SequentialTest)
     dimensions: Mapping[str, int] | None = None
+    exceptional: bool = False
     limits: Limits = field(default_factory=Limits)
 
 
@@ -216,6 +218,7 @@ def _run_in_both(
         seed=config.seed,
         dimensions=config.dimensions,
         drawing_s=drawing_until_s - opened,
+        exceptional=config.exceptional,
     )
     report = compare_with_itself(original, session, reference)
     draws = len(reference.inputs)

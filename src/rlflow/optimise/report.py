@@ -15,6 +15,7 @@ from rlflow.equivalence.report import EquivalenceReport
 from rlflow.ir.tensor_type import Dimension
 from rlflow.optimise.refusal import Refusal
 from rlflow.optimiser import Effort
+from rlflow.rules.certificate import ASSUMPTIONS
 from rlflow.runtime.session import Setting
 from rlflow.runtime.timing.sequential import Verdict
 
@@ -139,8 +140,9 @@ class OptimisationReport:
 
     Nodes, costs, ratios, steps and time are those of the main graph, around its `subgraphs` as they became. `passes`
     were run before, if that was asked for; the figures "before" are those before them, and the steps come after them.
-    `rule_names` holds the name of each rule that the report mentions by its id. `refusals` are about other candidates,
-    which computed something else or could not be run.
+    `rule_names` holds the name of each rule that the report mentions by its id, `assumptions` the ids of the rules of
+    steps that make each assumption (`rlflow.rules.certificate`) of the values that the model carries. `refusals` are
+    about other candidates, which computed something else or could not be run.
     """
 
     input: str
@@ -171,6 +173,7 @@ class OptimisationReport:
     raised_for: tuple[str, ...] = ()
     subgraphs: tuple[SubgraphReport, ...] = ()
     rule_names: Mapping[str, str] = field(default_factory=dict)
+    assumptions: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     measured: Measured | None = None
     draws_asked: int = 0
     passes: PassesReport | None = None
@@ -195,6 +198,7 @@ class OptimisationReport:
         document["pinned"] = {name: list(shape) for name, shape in self.pinned.items()}
         document |= {"pinned_for": list(self.pinned_for), "raised_for": list(self.raised_for)}
         document["rule_names"] = dict(self.rule_names)
+        document["assumptions"] = {name: list(rules) for name, rules in self.assumptions.items()}
         document["subgraphs"] = [subgraph.to_json() for subgraph in self.subgraphs]
         document["refusals"] = [refusal.to_json() for refusal in self.refusals]
         schemas.validate("optimise", document)
@@ -257,6 +261,8 @@ class OptimisationReport:
 
     def _conditions(self) -> Iterator[str]:
         """A sentence for each thing that the written model requires and the original does not."""
+        for assumption, rules in self.assumptions.items():
+            yield f"It assumes that {ASSUMPTIONS[assumption]} ({_rules_words(rules, self.rule_names)})."
         if self.pinned:
             shapes = ", ".join(f"{name}={_shape_text(shape)}" for name, shape in self.pinned.items())
             yield f"It accepts only {shapes}, which {_rules_words(self.pinned_for, self.rule_names)} requires."

@@ -14,7 +14,14 @@ from rlflow.rules.semantics import semantics
 if TYPE_CHECKING:
     from rlflow.rules.rule import Rule
 
-METHOD = "field-random+float+domain+precision"
+METHOD = "field-random+float+domain+precision+values"
+FINITE, MODERATE = "finite", "moderate"
+ASSUMPTIONS = {
+    FINITE: "values are finite: neither side computes NaN or an infinity",
+    MODERATE: "values are of ordinary size: products of them in another order neither overflow nor vanish",
+}
+"""What a rule may assume of the values that a model carries, and what that means."""
+
 REMEDY = "`rlflow rules certify` verifies it again"
 
 _UNBOUND = ("certificate", "declared_at")
@@ -25,9 +32,10 @@ _UNBOUND = ("certificate", "declared_at")
 class Certificate:
     """The record of a verification that found no fault (`rules/verification/verify.py`).
 
-    `semantics` are the digests of what it rests on (`rules/semantics.py`); `digest` binds it to one rule and to its own
-    content. `max_relative_error` is what the floats of this machine differed by: it is told, but never written, so that
-    a library is the same file wherever it is made; None where the certificate was read from one.
+    `assumes` are those of the `ASSUMPTIONS` without which the rule may change what a model computes. `semantics` are
+    the digests of what it rests on (`rules/semantics.py`); `digest` binds it to one rule and to its own content.
+    `max_relative_error` is what the floats of this machine differed by: it is told, but never written, so that a
+    library is the same file wherever it is made; None where the certificate was read from one.
     """
 
     method: str
@@ -35,19 +43,23 @@ class Certificate:
     shapes: int
     refuted_without_condition: int
     float_cases: int
+    assumes: tuple[str, ...]
     semantics: Mapping[str, str]
     digest: str
     max_relative_error: float | None = field(default=None, compare=False)
 
     def to_json(self) -> dict[str, Any]:
-        return {name: getattr(self, name) for name in _WRITTEN} | {"semantics": dict(self.semantics)}
+        written = {name: getattr(self, name) for name in _WRITTEN}
+        return written | {"assumes": list(self.assumes), "semantics": dict(self.semantics)}
 
     @classmethod
     def from_json(cls, written: object) -> Certificate | None:
         """None where there is none, or one of another form than today's: the rule has to be verified again."""
         if not isinstance(written, Mapping) or set(written) != set(_WRITTEN):
             return None
-        return cls(**written) if isinstance(written["semantics"], Mapping) else None
+        if not isinstance(written["semantics"], Mapping) or not isinstance(written["assumes"], list):
+            return None
+        return cls(**{**written, "assumes": tuple(written["assumes"])})
 
 
 _WRITTEN = tuple(name for name in Certificate.__dataclass_fields__ if name != "max_relative_error")

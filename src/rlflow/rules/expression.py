@@ -6,7 +6,7 @@ list whose head names one of `FUNCTIONS`: ["==", ["dim", "w", -1], 1].
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import prod
 from typing import Any
@@ -22,6 +22,9 @@ Expression = Any
 TO_THE_END = 2**31 - 1
 """The end of a slice that has no other."""
 
+BOUND = 1e4
+"""The largest absolute value of a tensor that is bounded: no mask hides by less."""
+
 
 class Unproven(Exception):
     """The expression needs a number that the types do not give, or a dimension that does not exist."""
@@ -29,11 +32,14 @@ class Unproven(Exception):
 
 @dataclass(frozen=True)
 class Scope:
-    """All that an expression may speak of: types of the bound variables, bound attributes, values of literals."""
+    """All that an expression may speak of: types of the bound variables, bound attributes, values of literals, and the
+    variables that are `bounded`: known to be no larger than `BOUND`.
+    """
 
     types: Mapping[str, TensorType]
     attributes: Mapping[str, AttributeValue]
     literals: Mapping[str, float] = field(default_factory=dict)
+    bounded: Container[str] = ()
 
 
 def evaluate(expression: Expression, scope: Scope) -> Any:
@@ -47,6 +53,8 @@ def evaluate(expression: Expression, scope: Scope) -> Any:
     head, *arguments = expression
     if head == "value":
         return scope.literals[arguments[0]]
+    if head == "bounded":
+        return arguments[0] in scope.bounded
     if head in VARIABLE_FUNCTIONS:
         return VARIABLE_FUNCTIONS[head](scope.types[arguments[0]], *(evaluate(a, scope) for a in arguments[1:]))
     if head not in FUNCTIONS:
@@ -68,13 +76,19 @@ def mentioned(expression: Expression) -> frozenset[str]:
         return frozenset([expression]) if expression.startswith("?") else frozenset()
     if not isinstance(expression, list) or not expression:
         return frozenset()
-    of_variable = isinstance(expression[0], str) and (expression[0] == "value" or expression[0] in VARIABLE_FUNCTIONS)
+    of_variable = isinstance(expression[0], str) and expression[0] in {"value", "bounded", *VARIABLE_FUNCTIONS}
     tensors = {expression[1]} if of_variable else set()
     return frozenset(tensors).union(*map(mentioned, expression))
 
 
 _SHOWN = 16
 """Of longer lists - matrices, row by row - only the length is told."""
+
+
+def bounded_in(conditions: Sequence[Expression]) -> frozenset[str]:
+    """The variables that conditions want to be bounded, at any depth."""
+    lists = [condition for condition in conditions if isinstance(condition, list) and condition]
+    return frozenset(c[1] for c in lists if c[0] == "bounded").union(*(bounded_in(c) for c in lists))
 
 
 def describe(expression: Expression) -> str:
@@ -152,7 +166,7 @@ VARIABLE_FUNCTIONS: dict[str, Callable[..., Any]] = {
     "dim": _dim,
     "shape": _shape,
     "rank": lambda tensor_type: len(_shape(tensor_type)),
-    "elements": lambda tensor_type: prod(_number(d) for d in _shape(tensor_type)),
+    "elements": lambda tensor_type, first=0: prod(_number(d) for d in _shape(tensor_type)[first:]),
     "float": lambda tensor_type: tensor_type.is_float,
 }
 

@@ -49,6 +49,10 @@ class Library:
         dropped = {self.get(key).id for key in keys}
         return Library(tuple(r for r in self.rules if r.id not in dropped))
 
+    def strict(self) -> Library:
+        """The rules that assume nothing of the values that a model carries."""
+        return Library(tuple(rule for rule in self.rules if not rule.assumes))
+
     def extended(self, other: Library) -> Library:
         """These rules, and behind them those of the other library; of rules that say the same, the first alone."""
         rules: dict[str, Rule] = {}

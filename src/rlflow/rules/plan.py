@@ -7,7 +7,7 @@ A plan exists only where every step is well typed, and never names a value: it c
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Container, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import NamedTuple
@@ -26,16 +26,17 @@ from rlflow.rules.pattern import Apply, Term, Variable
 
 @dataclass(frozen=True)
 class Instance:
-    """A choice of shapes, attributes and indices for which the source is well typed."""
+    """A choice of shapes, attributes and indices for which the source is well typed; `bounded` as in a `Scope`."""
 
     types: Mapping[str, TensorType]
     attributes: Mapping[str, AttributeValue]
     literals: Mapping[str, float]
     indices: Mapping[str, np.ndarray] = field(default_factory=dict)
+    bounded: Container[str] = ()
 
     @property
     def scope(self) -> Scope:
-        return Scope(self.types, self.attributes, self.literals)
+        return Scope(self.types, self.attributes, self.literals, self.bounded)
 
     @property
     def key(self) -> Hashable:

@@ -99,6 +99,11 @@ class Rule:
         return frozenset(index.name for index in indices if isinstance(index, Variable))
 
     @property
+    def assumes(self) -> tuple[str, ...]:
+        """The assumptions about a model's values that the certificate records; none where there is no certificate."""
+        return self.certificate.assumes if self.certificate else ()
+
+    @property
     def is_declared(self) -> bool:
         """Somebody wrote the rule down; the others were found by enumeration, as `origin` tells."""
         return self.origin == DECLARED

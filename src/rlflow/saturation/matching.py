@@ -19,6 +19,7 @@ from rlflow.ir.graph import Header
 from rlflow.ir.node import Node, Ref
 from rlflow.ir.tensor_type import TensorType
 from rlflow.rules import pattern
+from rlflow.rules.expression import bounded_in
 from rlflow.rules.matching.discrimination_tree import Place, outline, planted
 from rlflow.rules.matching.match import Circumstances, drawn_up
 from rlflow.rules.matching.replacement import Operand, Replacement
@@ -69,11 +70,12 @@ class EMatcher:
     """Finds the matches of rules in e-graphs of models with this header."""
 
     def __init__(self, rules: Sequence[Rule], header: Header, price: NodePrice) -> None:
-        """Compile the rules, without those whose targets the models cannot express.
+        """Compile the rules, without those whose targets the models cannot express, and without those that ask if a
+        value is bounded: a class of many expressions has no one neighbourhood by which that would be proved.
 
         `RuleError` if outputs of a rule might feed each other.
         """
-        fitting = [rule for rule in rules if header.offers(rule.versions)]
+        fitting = [rule for rule in rules if header.offers(rule.versions) and not bounded_in(rule.where)]
         self._variants = [variant for rule in fitting for variant in compile_variants(rule)]
         self._outlines = list(map(outline, self._variants))
         self._single, self._joint = self._tree(several=False), self._tree(several=True)

@@ -196,16 +196,19 @@ def test_a_number_in_a_row_of_one_must_not_add_an_axis() -> None:
 SCORES = "t = Transpose<perm = [0, 1, 3, 2]>(k) a = MatMul(q, t)"
 ATTENTION = {
     "fuse-attention": f"{SCORES} b = Mul(a, s) w = Softmax(b) y = MatMul(w, v)",
-    "fuse-attention-with-mask": f"{SCORES} b = Mul(s, a) c = Add(b, m) w = Softmax(c) y = MatMul(w, v)",
+    "fuse-attention-with-mask": f"{SCORES} h = Tanh(m) b = Mul(s, a) c = Add(b, h) w = Softmax(c) y = MatMul(w, v)",
     "fuse-scaled-attention": f"z = Mul(q, s) {SCORES.replace('(q', '(z')} w = Softmax(a) y = MatMul(w, v)",
-    "fuse-scaled-attention-with-mask": f"{SCORES} c = Add(m, a) w = Softmax(c) y = MatMul(w, v)",
+    "fuse-scaled-attention-with-mask": f"{SCORES} h = Tanh(m) c = Add(h, a) w = Softmax(c) y = MatMul(w, v)",
 }
 
 
-def attention(body: str, *, mask: str = "1, 1, t, u", opset: int = 23) -> onnx.ModelProto:
-    queries, keys, values = "batch, 3, t, 4", "batch, 3, u, 4", "batch, 3, u, 5"
+"""What hides no row, as its bound shows, may be added; a mask that is an input may hide one."""
+
+
+def attention(body: str, *, batch: str = "2", mask: str = "1, 1, 6, 7", opset: int = 23) -> onnx.ModelProto:
+    queries, keys, values = f"{batch}, 3, 6, 4", f"{batch}, 3, 7, 4", f"{batch}, 3, 7, 5"
     operands = f"float[{queries}] q, float[{keys}] k, float[{values}] v, float[{mask}] m"
-    text = f"g ({operands}) => (float[batch, 3, t, 5] y) <float s = {{0.5}}, float two = {{2}}> {{ {body} }}"
+    text = f"g ({operands}) => (float[{batch}, 3, 6, 5] y) <float s = {{0.5}}, float two = {{2}}> {{ {body} }}"
     return parsed(text, opset=opset)
 
 
@@ -215,7 +218,7 @@ def test_scaled_products_become_attention_and_come_apart_again(name: str) -> Non
     assert found(from_onnx(model), list(RULES.values())) == [name]
     fused = rewritten(rewritten(model, name), "cancel-transposes")
     assert fused.graph.node[-1].op_type == "Attention"
-    assert {n.op_type for n in fused.graph.node} <= {"Attention", "Mul"}
+    assert {n.op_type for n in fused.graph.node} <= {"Attention", "Mul", "Tanh"}
     mask = "-with-mask" if "mask" in name else ""
     pieces = rewritten(fused, f"unfuse-attention{mask}")
     assert found(from_onnx(pieces), list(RULES.values())) == [f"fuse-attention{mask}"]
@@ -234,10 +237,20 @@ def test_attention_that_divides_is_fused_as_one_that_multiplies() -> None:
         attention(ATTENTION["fuse-attention"], opset=22),
         attention(ATTENTION["fuse-attention"].replace("Softmax", "Softmax<axis = 2>")),
         attention(ATTENTION["fuse-attention"].replace("s)", "m)")),
-        attention(ATTENTION["fuse-attention-with-mask"], mask="batch, 1, 1, u"),
+        attention(ATTENTION["fuse-attention"], batch="batch"),
+        attention(ATTENTION["fuse-attention-with-mask"].replace("h)", "m)")),
+        attention(ATTENTION["fuse-attention-with-mask"], mask="2, 1, 1, 7"),
         attention(ATTENTION["fuse-attention-with-mask"], mask="1"),
     ],
-    ids=["opset-22", "another-axis", "scale-not-stored", "mask-of-all-queries", "mask-of-one-number"],
+    ids=[
+        "opset-22",
+        "another-axis",
+        "scale-not-stored",
+        "perhaps-no-batch",
+        "perhaps-a-hidden-row",
+        "mask-of-all-queries",
+        "mask-of-one-number",
+    ],
 )
 def test_what_is_nearly_attention_is_none(model: onnx.ModelProto) -> None:
     assert found(from_onnx(model), list(RULES.values())) == []

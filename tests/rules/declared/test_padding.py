@@ -11,7 +11,8 @@ from rlflow.rules.declared import convolution, padding
 from rlflow.rules.declared.catalogue import controls_of, rules_of
 from rlflow.rules.matching.rewriter import Rewriter
 from rlflow.rules.verification import sampler
-from rlflow.rules.verification.verify import Refutation, VerificationConfig, verify
+from rlflow.rules.verification.refutation import Refutation
+from rlflow.rules.verification.verify import VerificationConfig, verify
 
 QUICKLY = VerificationConfig(shapes=8, float_cases=1)
 _OF_FACTORS = ("scale-out-of-image", "scale-into-image", "scale-out-of-filters", "scale-into-filters")

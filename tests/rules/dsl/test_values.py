@@ -21,6 +21,8 @@ EVERYTHING: list[tuple[Value | Condition, Any]] = [
     (X.rank, ["rank", "x"]),
     (X.elements, ["elements", "x"]),
     (X.is_float, ["float", "x"]),
+    (X.is_bounded, ["bounded", "x"]),
+    (X.elements_from(1) == 3, ["==", ["elements", "x", 1], 3]),
     (X.last_two_swapped(), ["last_two_swapped", ["rank", "x"]]),
     (X.number, ["value", "x"]),
     (P[0], ["get", "?p", 0]),
@@ -72,7 +74,7 @@ def _heads(expression: Any) -> set[str]:
 def test_the_language_is_closed_and_all_of_it_can_be_written() -> None:
     """Not vacuous in either direction: nothing is built that the evaluator lacks, and nothing lacks a spelling."""
     heads = set().union(*(_heads(json) for _, json in EVERYTHING)) - {"x"}
-    assert heads == {*FUNCTIONS, *VARIABLE_FUNCTIONS, "value"}
+    assert heads == {*FUNCTIONS, *VARIABLE_FUNCTIONS, "value", "bounded"}
 
 
 NUMBERS = st.integers(-9, 9)

@@ -64,3 +64,10 @@ def test_unrelated_outputs_are_refused() -> None:
     )
     with pytest.raises(RuleError, match="two-rules"):
         Rewriter([rule]).matches(graph_of(lambda nodes: [add(nodes, "Relu", leaf(nodes, source((2,), "x")))]))
+
+
+def test_nothing_is_known_of_bounds_where_outputs_are_replaced_together() -> None:
+    sides = [["Relu", "x"], ["Neg", "x"]], [["Neg", "x"], ["Relu", "x"]]
+    rule = rule_from_json("two", "test", *sides, where=(["bounded", "x"],))
+    with pytest.raises(RuleError, match="nothing is known of bounds"):
+        Rewriter([rule])

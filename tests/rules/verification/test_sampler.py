@@ -7,8 +7,8 @@ import pytest
 
 from rlflow.rules.rule import rule_from_json
 from rlflow.rules.verification import sampler
+from rlflow.rules.verification.refutation import Refutation
 from rlflow.rules.verification.verify import (
-    Refutation,
     VerificationConfig,
     verify,
 )

@@ -5,8 +5,8 @@ import pytest
 from rlflow.errors import RuleError
 from rlflow.rules.declared.catalogue import false_controls
 from rlflow.rules.rule import rule_from_json
+from rlflow.rules.verification.refutation import Refutation
 from rlflow.rules.verification.stress import StressReport, stress
-from rlflow.rules.verification.verify import Refutation
 
 pytestmark = pytest.mark.slow
 

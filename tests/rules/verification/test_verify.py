@@ -11,9 +11,9 @@ from rlflow.rules.certificate import Certificate
 from rlflow.rules.declared.catalogue import declared_rules, false_controls
 from rlflow.rules.rule import Rule, rule_from_json
 from rlflow.rules.verification import sampler
+from rlflow.rules.verification.refutation import Refutation
 from rlflow.rules.verification.sampler import Sampler
 from rlflow.rules.verification.verify import (
-    Refutation,
     VerificationConfig,
     certified,
     check_false_controls,
@@ -43,6 +43,8 @@ def test_false_controls_are_refuted_by_a_counter_example(control: Rule, seed: in
     outcome = verify(control, replace(CONFIG, seed=seed))
     assert isinstance(outcome, Refutation)
     assert outcome.instance is not None
+    if outcome.remedies:  # at masks or at no elements (test_assumptions.py)
+        return
     case, rng = Sampler(control).sides(outcome.instance), np.random.default_rng(seed)
     assert (
         exact_difference(case, rng, CONFIG)

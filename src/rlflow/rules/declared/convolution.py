@@ -309,7 +309,7 @@ def points_to_product(
 ) -> Rewrite:
     """A convolution of single points, as a product of matrices."""
     window = {**WHOLE, "dilations": d}
-    columns = Reshape(x, shape=[0, x.dim(1), -1])
+    columns = Reshape(x, shape=ints(0, x.dim(1), x.dim(2) * x.dim(3)))
     product = MatMul(Reshape(f, shape=[f.dim(0), f.dim(1)]), columns)
     image = Reshape(product, shape=[0, f.dim(0), x.dim(2), x.dim(3)])
 
@@ -432,10 +432,20 @@ def ones_around_are_zeros_around(x: Image, f: AllChannelsKernel) -> Rewrite:
     return Rewrite(Conv(ones, f, **WHOLE), Conv(x, f, **{**WHOLE, "pads": [1, 1, 1, 1]}))
 
 
-@rule("global-average-to-mean", "mean-to-global-average")
+def _mean_of_points(x: Tensor) -> Tensor:
+    return ReduceMean(x, axes=[-2, -1], keepdims=1)
+
+
+@rule("global-average-to-mean")
 def global_average_to_mean(x: Image) -> Rewrite:
     """The mean of all points, by its two names."""
-    return Rewrite(GlobalAveragePool(x), ReduceMean(x, axes=[-2, -1], keepdims=1))
+    return Rewrite(GlobalAveragePool(x), _mean_of_points(x))
+
+
+@rule("mean-to-global-average")
+def mean_to_global_average(x: Image) -> Rewrite:
+    """The same backwards. ONNX Runtime has a mean of no points, and no pool of them."""
+    return Rewrite(_mean_of_points(x), GlobalAveragePool(x), where=[x.dim(axis) >= 1 for axis in (1, 2, 3)])
 
 
 @false_control("convolutions-commute")

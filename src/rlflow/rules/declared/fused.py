@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Annotated
 
 from rlflow.ops.fused import TANH_GELU_CUBIC, TANH_GELU_SLOPE
-from rlflow.rules.dsl import Operand, Rewrite, Shape, Tensor, false_control, rule, rules
+from rlflow.rules.dsl import Condition, Operand, Rewrite, Shape, Tensor, false_control, rule, rules
 from rlflow.rules.dsl.operators import (
     Add,
     Attention,
@@ -200,7 +200,8 @@ def fuse_rms_norm(
 ) -> Rewrite:
     """The pieces of RMS normalisation (Zhang and Sennrich, 2019), in the spellings of its square and quotient."""
     square, normal = form
-    return Rewrite(Mul(normal(x, root_mean_square(square(x), e)), g), RMSNormalization(x, g, epsilon=e))
+    pieces = Mul(normal(x, root_mean_square(square(x), e)), g)
+    return Rewrite(pieces, RMSNormalization(x, g, epsilon=e), where=[g.dim(0) >= 1])
 
 
 @rule("unfuse-rms-norm")
@@ -263,16 +264,23 @@ def weighted(scores: Tensor, v: Tensor, masks: list[Tensor]) -> Tensor:
     return MatMul(Softmax(scores), v)
 
 
+def are_not_empty(q: Tensor, k: Tensor, v: Tensor) -> list[Condition]:
+    """Every size is known and not 0: of no heads, tokens or features, ONNX Runtime has no Attention."""
+    return [*(q.dim(axis) >= 1 for axis in range(4)), k.dim(3) >= 1, v.dim(3) >= 1]
+
+
 @rule("fuse-attention")
 def fuse_attention(q: Queries, v: Values, k: TurnedKeys, s: Factor) -> Rewrite:
     """The pieces of attention (Vaswani et al., 2017, section 3.2.1); exporters leave the keys transposed."""
-    return Rewrite(weighted(Mul(MatMul(q, k), s), v, []), Attention(q, turned(k), v, scale=s))
+    pieces = weighted(Mul(MatMul(q, k), s), v, [])
+    return Rewrite(pieces, Attention(q, turned(k), v, scale=s), where=are_not_empty(q, k, v))
 
 
 @rule("fuse-scaled-attention")
 def fuse_scaled_attention(q: Queries, v: Values, k: TurnedKeys) -> Rewrite:
     """The pieces of attention where queries or keys were scaled before, so that the scale is one."""
-    return Rewrite(weighted(MatMul(q, k), v, []), Attention(q, turned(k), v, scale=1.0))
+    pieces = weighted(MatMul(q, k), v, [])
+    return Rewrite(pieces, Attention(q, turned(k), v, scale=1.0), where=are_not_empty(q, k, v))
 
 
 @rule("unfuse-attention")
@@ -283,20 +291,39 @@ def unfuse_attention(q: Queries, v: Values, k: Keys, s: Factor) -> Rewrite:
 
 @rule("fuse-attention-with-mask")
 def fuse_attention_with_mask(q: Queries, v: Values, m: Mask, k: TurnedKeys, s: Factor) -> Rewrite:
-    """The pieces of attention with a mask, which is added to the scores."""
-    return Rewrite(weighted(Mul(MatMul(q, k), s), v, [m]), Attention(q, turned(k), v, m, scale=s))
+    """The pieces of attention with what is added to the scores, as the positions of T5, unless it may hide a row.
+
+    Of a row that a mask hides altogether, ONNX Runtime's Attention makes zeros, and its Softmax the mean or no number.
+    """
+    pieces = weighted(Mul(MatMul(q, k), s), v, [m])
+    return Rewrite(pieces, Attention(q, turned(k), v, m, scale=s), where=[m.is_bounded, *are_not_empty(q, k, v)])
 
 
 @rule("fuse-scaled-attention-with-mask")
 def fuse_scaled_attention_with_mask(q: Queries, v: Values, m: Mask, k: TurnedKeys) -> Rewrite:
     """The pieces of attention with a mask where queries or keys were scaled before."""
-    return Rewrite(weighted(MatMul(q, k), v, [m]), Attention(q, turned(k), v, m, scale=1.0))
+    pieces = weighted(MatMul(q, k), v, [m])
+    return Rewrite(pieces, Attention(q, turned(k), v, m, scale=1.0), where=[m.is_bounded, *are_not_empty(q, k, v)])
 
 
 @rule("unfuse-attention-with-mask")
 def unfuse_attention_with_mask(q: Queries, v: Values, m: Mask, k: Keys, s: Factor) -> Rewrite:
     """Attention with a mask, in pieces."""
-    return Rewrite(Attention(q, k, v, m, scale=s), weighted(Mul(MatMul(q, turned(k)), s), v, [m]))
+    pieces = weighted(Mul(MatMul(q, turned(k)), s), v, [m])
+    return Rewrite(Attention(q, k, v, m, scale=s), pieces, where=[m.is_bounded])
+
+
+@false_control("attention-hides-rows-alike", of="fuse-attention-with-mask")
+def attention_hides_rows_alike(q: Queries, v: Values, m: Mask, k: TurnedKeys, s: Factor) -> Rewrite:
+    """False: of a row that is hidden altogether, the operator makes zeros, and its pieces the mean."""
+    pieces = weighted(Mul(MatMul(q, k), s), v, [m])
+    return Rewrite(pieces, Attention(q, turned(k), v, m, scale=s), where=are_not_empty(q, k, v))
+
+
+@false_control("attention-to-nothing", of="fuse-attention")
+def attention_to_nothing(q: Queries, v: Values, k: TurnedKeys, s: Factor) -> Rewrite:
+    """False: the operator fails where there are no tokens, and its pieces do not."""
+    return Rewrite(weighted(Mul(MatMul(q, k), s), v, []), Attention(q, turned(k), v, scale=s))
 
 
 @false_control("attention-without-its-scale", of="unfuse-attention-with-mask")

@@ -102,7 +102,7 @@ def grouped_points_to_products(bias: bool, x: Image, f: Points, b: Bias, d: Dila
     """Filters of one point in groups, as a product of matrices for each group."""
     filters, channels = f.dim(0), f.dim(1)
     weights = Reshape(f, shape=ints(g, filters / g, channels))
-    columns = Reshape(x, shape=ints(0, g, channels, -1))
+    columns = Reshape(x, shape=ints(0, g, channels, x.dim(2) * x.dim(3)))
     image = Reshape(MatMul(weights, columns), shape=ints(0, filters, x.dim(2), x.dim(3)))
 
     window = {**WHOLE, "dilations": d, "group": g}

@@ -382,13 +382,12 @@ def maxpool_of_image_parts(x: Image, y: OtherImages, window: PoolWindow) -> Rewr
     )
 
 
-@rule("maxpool-of-channel-parts", "maxpool-of-channel-whole")
-def maxpool_of_channel_parts(x: Image, y: OtherChannels, window: PoolWindow) -> Rewrite:
-    """A pool sees one channel at a time."""
-    return Rewrite(
-        MaxPool(Concat(x, y, axis=CHANNELS), **window, dilations=[1, 1]),
-        Concat(MaxPool(x, **window, dilations=[1, 1]), MaxPool(y, **window, dilations=[1, 1]), axis=CHANNELS),
-    )
+@rules({"maxpool-of-channel-parts": True, "maxpool-of-channel-whole": False})
+def maxpool_of_channel_parts(apart: bool, x: Image, y: OtherChannels, window: PoolWindow) -> Rewrite:
+    """A pool sees one channel at a time, and ONNX Runtime's one at least."""
+    whole = MaxPool(Concat(x, y, axis=CHANNELS), **window, dilations=[1, 1])
+    parts = Concat(MaxPool(x, **window, dilations=[1, 1]), MaxPool(y, **window, dilations=[1, 1]), axis=CHANNELS)
+    return Rewrite(whole, parts, where=[x.dim(1) >= 1, y.dim(1) >= 1]) if apart else Rewrite(parts, whole)
 
 
 @rule("averagepool-of-image-parts", "averagepool-of-image-whole")
@@ -400,10 +399,9 @@ def averagepool_of_image_parts(x: Image, y: OtherImages, window: MeanWindow) -> 
     )
 
 
-@rule("averagepool-of-channel-parts", "averagepool-of-channel-whole")
-def averagepool_of_channel_parts(x: Image, y: OtherChannels, window: MeanWindow) -> Rewrite:
-    """A pool sees one channel at a time."""
-    return Rewrite(
-        AveragePool(Concat(x, y, axis=CHANNELS), **window),
-        Concat(AveragePool(x, **window), AveragePool(y, **window), axis=CHANNELS),
-    )
+@rules({"averagepool-of-channel-parts": True, "averagepool-of-channel-whole": False})
+def averagepool_of_channel_parts(apart: bool, x: Image, y: OtherChannels, window: MeanWindow) -> Rewrite:
+    """A pool sees one channel at a time, and ONNX Runtime's one at least."""
+    whole = AveragePool(Concat(x, y, axis=CHANNELS), **window)
+    parts = Concat(AveragePool(x, **window), AveragePool(y, **window), axis=CHANNELS)
+    return Rewrite(whole, parts, where=[x.dim(1) >= 1, y.dim(1) >= 1]) if apart else Rewrite(parts, whole)

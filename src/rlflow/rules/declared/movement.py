@@ -92,7 +92,7 @@ def drop_identity(x: Tensor) -> Rewrite:
 @rule("flatten-to-reshape")
 def flatten_to_reshape(x: Tensor, w: Flattening) -> Rewrite:
     """A Flatten behind the first axis, as most models have it, is a Reshape."""
-    return Rewrite(Flatten(x, axis=w), Reshape(x, shape=[0, -1]), where=[w == 1, x.rank > 1])
+    return Rewrite(Flatten(x, axis=w), Reshape(x, shape=ints(0, x.elements_from(1))), where=[w == 1, x.rank > 1])
 
 
 @rule("reshape-of-unsqueeze")
@@ -522,7 +522,7 @@ def pad_into_average(
     return Rewrite(
         AveragePool(Pad(x, pads=q), **pool, pads=p),
         AveragePool(x, **pool, pads=around),
-        where=[q[i] == 0 for i in (0, 1, 4, 5)],
+        where=[*(q[i] == 0 for i in (0, 1, 4, 5)), x.dim(2) >= 1, x.dim(3) >= 1],
     )
 
 

@@ -177,7 +177,7 @@ def slice_before_heads_joined(x: Annotated[Tensor, Shape("b t h d")], extent: Ex
     """The last two axes joined (attention's heads), where an axis before them is read."""
     return Rewrite(
         Slice(Reshape(x, shape=r), axes=[ROWS], **extent),
-        Reshape(Slice(x, axes=[-3], **extent), shape=[0, 0, LAST]),
+        Reshape(Slice(x, axes=[-3], **extent), shape=ints(0, 0, x.dim(2) * x.dim(3))),
         where=[r.length == 3, *_keeps_first_two(r, x), r[2].is_in([LAST, x.dim(2) * x.dim(3)])],
     )
 

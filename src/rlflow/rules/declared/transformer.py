@@ -52,7 +52,8 @@ def fuse_layer_norm(x: Rows, g: Row, c: Row, e: Literal) -> Rewrite:
     """The pieces of a layer normalisation, as exporters write them."""
     centred = Sub(x, _mean(x))
     deviation = Sqrt(Add(_mean(Pow(centred, exponent=2.0)), e))
-    return Rewrite(Add(Mul(Div(centred, deviation), g), c), LayerNormalization(x, g, c, epsilon=e.number))
+    normal = Add(Mul(Div(centred, deviation), g), c)
+    return Rewrite(normal, LayerNormalization(x, g, c, epsilon=e.number), where=[g.dim(0) >= 1])
 
 
 @false_control("layer-norm-ignores-scale", of="fuse-layer-norm")
@@ -79,7 +80,15 @@ def merge_biases(x: Rows, c: WeightRow, d: WeightRow) -> Rewrite:
 
 @rule("drop-softmax-shift")
 def drop_softmax_shift(x: Annotated[Tensor, Shape("...b m n")], s: Annotated[Tensor, Shape("...b m 1")]) -> Rewrite:
-    """A number that is added to a whole row cancels in its softmax."""
+    """A number that is added to a whole row cancels in its softmax, unless it is a mask: then the row is uniform."""
+    return Rewrite(Softmax(Add(x, s)), Softmax(x), where=[s.is_bounded])
+
+
+@false_control("masked-rows-are-ordinary", of="drop-softmax-shift")
+def masked_rows_are_ordinary(
+    x: Annotated[Tensor, Shape("...b m n")], s: Annotated[Tensor, Shape("...b m 1")]
+) -> Rewrite:
+    """False: a row that is hidden altogether is uniform, or not a number, and no softmax of what it hides."""
     return Rewrite(Softmax(Add(x, s)), Softmax(x))
 
 
@@ -91,8 +100,8 @@ def softmax_is_linear(a: Square, b: Square) -> Rewrite:
 
 @rule("value-bias-past-attention")
 def value_bias_past_attention(a: Activation, v: Annotated[Tensor, Shape("...b k n")], c: Row) -> Rewrite:
-    """The rows of a softmax add up to one."""
-    return Rewrite(MatMul(Softmax(a), Add(v, c)), Add(MatMul(Softmax(a), v), c))
+    """The rows of a softmax add up to one, where there is anything to add up."""
+    return Rewrite(MatMul(Softmax(a), Add(v, c)), Add(MatMul(Softmax(a), v), c), where=[a.dim(-1) >= 1])
 
 
 @rule("clip-once", family="normalisation")

@@ -39,6 +39,10 @@ class Tensor:
         """The product of all dimensions."""
         return Value(["elements", self._name], "int")
 
+    def elements_from(self, axis: int) -> Value:
+        """The product of the dimensions from this axis on."""
+        return Value(["elements", self._name, axis], "int")
+
     def last_two_swapped(self) -> Value:
         """The permutation that exchanges the last two axes and leaves all others."""
         return Value(["last_two_swapped", self.rank.json], "ints")
@@ -47,6 +51,11 @@ class Tensor:
     def is_float(self) -> Condition:
         """The elements are floating-point numbers."""
         return Condition(["float", self._name])
+
+    @property
+    def is_bounded(self) -> Condition:
+        """No element is above 1e4, nor below -1e4: the graph proves that this is no mask (rules/matching/bounds.py)."""
+        return Condition(["bounded", self._name])
 
     @property
     def number(self) -> Value:

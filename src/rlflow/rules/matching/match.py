@@ -17,6 +17,7 @@ from rlflow.ir.graph import Graph
 from rlflow.ir.node import WEIGHT, AttributeValue, Ref
 from rlflow.ir.tensor_type import TensorType
 from rlflow.rules.expression import Scope
+from rlflow.rules.matching.bounds import is_bounded
 from rlflow.rules.matching.discrimination_tree import (
     DiscriminationTree,
     Occurrence,
@@ -49,7 +50,8 @@ class Circumstances(NamedTuple):
     """Everything that the replacement of a variant's source depends on.
 
     `types` and `constant` are in the order of its variables, `attributes` of its attribute variables, `literals` of its
-    literal variables, and `results`, the types of what is replaced, of its outputs.
+    literal variables, and `results`, the types of what is replaced, of its outputs. `bounded` are those variables that
+    are bounded, of those that have to be.
     """
 
     variant: int
@@ -58,6 +60,7 @@ class Circumstances(NamedTuple):
     attributes: tuple[AttributeValue, ...]
     literals: tuple[float, ...]
     results: tuple[TensorType | None, ...]
+    bounded: tuple[str, ...] = ()
 
 
 Admission = Callable[[Graph, Mapping[int, object], Sequence[int]], bool]
@@ -140,6 +143,7 @@ class Matcher:
             occurrence.attributes,
             tuple(literals),
             tuple(map(graph.type_of, roots)),
+            tuple(n for n in self._variants[occurrence.variant].bounded if is_bounded(graph, bindings[n])),
         )
         if here not in self._replacements:
             if len(self._replacements) >= _MAX_REMEMBERED:  # bounds the memory of long searches
@@ -154,6 +158,7 @@ def drawn_up(variant: Variant, written: Outline, here: Circumstances) -> Replace
         dict(zip(variant.variables, here.types, strict=True)),
         dict(zip(written.slots, here.attributes, strict=True)),
         dict(zip(variant.literals, here.literals, strict=True)),
+        here.bounded,
     )
     return replacement(variant.rule, scope, dict(zip(variant.variables, here.constant, strict=True)), here.results)
 

@@ -183,7 +183,7 @@ def _holds_at_any_size(rule: Rule, scope: Scope) -> bool:
             name: TensorType(tensor_type.dtype, tuple(map(size, _shape(tensor_type))))
             for name, tensor_type in scope.types.items()
         }
-        instance = Instance(types, scope.attributes, scope.literals)
+        instance = Instance(types, scope.attributes, scope.literals, bounded=scope.bounded)
         source, target = plan_of(rule.source, instance), plan_of(rule.target, instance)
     except (IndexError, Unproven, TypeInferenceError):
         return False

@@ -16,6 +16,8 @@ from typing import Any
 from rlflow.errors import RuleError
 from rlflow.ops import registry
 from rlflow.rules import pattern
+from rlflow.rules.expression import bounded_in
+from rlflow.rules.matching.bounds import SIGHT
 from rlflow.rules.pattern import Apply, Term, Variable
 from rlflow.rules.rule import Rule
 
@@ -34,7 +36,13 @@ class Variant:
 
     @cached_property
     def depth(self) -> int:
-        return max(map(_depth, self.source))
+        """The number of nodes on the longest way down from a root that decide if the variant matches."""
+        return max(map(_depth, self.source)) + (SIGHT if self.bounded else 0)
+
+    @cached_property
+    def bounded(self) -> tuple[str, ...]:
+        """The variables of which the rule wants to know that they are bounded."""
+        return tuple(sorted(bounded_in(self.rule.where)))
 
     @cached_property
     def variables(self) -> tuple[str, ...]:
@@ -95,6 +103,9 @@ def compile_variants(rule: Rule) -> tuple[Variant, ...]:
         loose = [v for v in pattern.variables(*rule.source) if v not in shared and not rule.spec(v).constant]
         if loose:
             raise RuleError(f"rule {rule.name!r}: {loose} must be constant, or its outputs might feed each other")
+
+        if bounded_in(rule.where):
+            raise RuleError(f"rule {rule.name!r}: where outputs are replaced together, nothing is known of bounds")
 
     firsts: dict[Any, tuple[Term, ...]] = {}
     for source in product(*(_orders(s) for s in rule.source)):

@@ -25,7 +25,6 @@ import numpy as np
 from rlflow.errors import RuleError, TypeInferenceError
 from rlflow.ops.registry import having
 from rlflow.rules import pattern
-from rlflow.rules.certificate import Certificate
 from rlflow.rules.expression import Expression, holds
 from rlflow.rules.pattern import Apply, Term, Variable
 from rlflow.rules.plan import Instance
@@ -41,8 +40,9 @@ from rlflow.rules.synthesis.attributes import (
     with_leading,
 )
 from rlflow.rules.synthesis.prune import type_of
+from rlflow.rules.verification.certify import on_remedies
 from rlflow.rules.verification.sampler import Sampler
-from rlflow.rules.verification.verify import VerificationConfig, exact_difference, verify
+from rlflow.rules.verification.verify import VerificationConfig, exact_difference
 
 _MINING_DRAWS = 96
 _MIN_POSITIVES = 3
@@ -60,12 +60,13 @@ class Certifier:
     config: VerificationConfig
 
     def certify(self, rule: Rule) -> Rule | None:
-        """Return the rule with its certificate, None if it is refuted or no instance of it can be drawn."""
+        """Return the rule with its certificate, under conditions that keep it from masks and from dimensions of no
+        elements where it needs any; None if it is refuted or no instance of it can be drawn.
+        """
         try:
-            outcome = verify(rule, self.config)
+            return on_remedies(rule, self.config)
         except RuleError:
             return None
-        return replace(rule, certificate=outcome) if isinstance(outcome, Certificate) else None
 
     def certify_on_condition(self, rule: Rule) -> Rule | None:
         """Return the rule under a mined condition, with its certificate; None if no condition makes it true."""

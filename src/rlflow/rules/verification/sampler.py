@@ -74,10 +74,11 @@ def draws_permutations(rule: Rule) -> bool:
 
 
 class Sampler:
-    """Draws instances of one rule."""
+    """Draws instances of one rule, each with one of these choices of `sizes`."""
 
-    def __init__(self, rule: Rule) -> None:
+    def __init__(self, rule: Rule, sizes: Sequence[Shape] = _SIZES) -> None:
         self.rule = rule
+        self._sizes = sizes
         self.names = pattern.variables(*rule.source)
         self._source, self._target = (layout(side, self.names) for side in (rule.source, rule.target))
         self._templates = [rule.spec(name).shape for name in self.names]
@@ -125,7 +126,7 @@ class Sampler:
     def _attempt(self, random: Random) -> Instance:
         """Draw shapes, literals and attributes that may or may not fit together."""
         symbols = self._grouped(random)
-        sizes = random.choice(_SIZES)
+        sizes = random.choice(self._sizes)
         whole: Sequence[int] = random.choices(sizes, k=random.choice(self._ranks))
         leading = random.choices(sizes, k=random.choice(self._leading_ranks))
 
@@ -153,7 +154,7 @@ class Sampler:
         attributes: dict[str, AttributeValue] = {}
         for name, drawing in self._drawings.items():
             attributes[name] = drawing(types, attributes, random)
-        return Instance(types, attributes, literals)
+        return Instance(types, attributes, literals, bounded=self.names)
 
     def _with_indices(self, instance: Instance, random: Random) -> Instance:
         """Draw the indices of each Gather within its axis, counted from the front or from the end."""

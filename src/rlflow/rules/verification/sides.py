@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import NamedTuple
+from typing import Literal, NamedTuple, get_args
+
+import numpy as np
 
 from rlflow.ir.graph import Graph, Header, make_graph
-from rlflow.ir.node import INPUT, Node, Ref
+from rlflow.ir.node import INPUT, LEAVES, WEIGHT, Node, Ref
+from rlflow.ir.tensor_type import TensorType
+from rlflow.onnx_io.payload import InitializerPayload
 from rlflow.ops import registry
 from rlflow.rules.plan import Instance, Plan
 
@@ -23,32 +27,48 @@ class Sides(NamedTuple):
     target: Plan
 
 
-def as_graph(cases: Sequence[Sides]) -> Graph:
+Side = Literal["source", "target"]
+SIDES: tuple[Side, ...] = get_args(Side)
+
+
+def as_graph(
+    cases: Sequence[Sides],
+    sides: Sequence[Side] = SIDES,
+    stored: Sequence[Mapping[str, np.ndarray]] = (),
+) -> Graph:
     """Put all cases beside each other into one graph.
 
-    The variable x of the second case is the input x_1. The outputs are those of the first case's source, then of its
-    target, then of the second case's source, and so on.
+    The variable x of the second case is the input x_1, or a weight where `stored` has a value for it, case by case. The
+    outputs are those of the first case's source, then of its target, then of the second case's source, and so on.
     """
     nodes: dict[int, Node] = {}
-    inputs, outputs = list[int](), list[Ref]()
+    outputs = list[Ref]()
     for number, case in enumerate(cases):
+        values = stored[number] if stored else {}
         variables = list(range(len(nodes), len(nodes) + len(case.instance.types)))
-        inputs += variables
         for identifier, (name, tensor_type) in zip(variables, case.instance.types.items(), strict=True):
-            nodes[identifier] = Node(INPUT, (), {}, (tensor_type,), (f"{name}_{number}",))
+            nodes[identifier] = _leaf(f"{name}_{number}", tensor_type, values.get(name))
 
-        for side in (case.source, case.target):
+        for side in (getattr(case, name) for name in sides):
             places = [*variables, *range(len(nodes), len(nodes) + len(side.steps))]
             moved = partial(_moved, places)
             for step in side.steps:
-                blank = ("",) * len(step.types)
-                nodes[len(nodes)] = Node(step.op, tuple(map(moved, step.inputs)), step.attributes, step.types, blank)
+                blank, operands = ("",) * len(step.types), tuple(map(moved, step.inputs))
+                constant = all(nodes[ref.node].constant for ref in operands)
+                nodes[len(nodes)] = Node(step.op, operands, step.attributes, step.types, blank, constant)
             outputs += map(moved, side.outputs)
 
     names = [f"output_{i}" for i in range(len(outputs))]
-    needed = registry.versions(node.op for node in nodes.values() if node.op != INPUT)
+    inputs = [identifier for identifier, node in nodes.items() if node.op == INPUT]
+    needed = registry.versions(node.op for node in nodes.values() if node.op not in LEAVES)
     opset = max(_OPSET, needed.pop("", _OPSET))
     return make_graph(nodes, inputs, outputs, names, Header(opset, domains=needed))
+
+
+def _leaf(name: str, tensor_type: TensorType, value: np.ndarray | None) -> Node:
+    if value is None:
+        return Node(INPUT, (), {}, (tensor_type,), (name,))
+    return Node(WEIGHT, (), {}, (tensor_type,), (name,), True, InitializerPayload.of(value, name))
 
 
 def _moved(places: Sequence[int], ref: Ref) -> Ref:

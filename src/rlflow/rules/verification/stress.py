@@ -11,10 +11,10 @@ import numpy as np
 
 from rlflow.errors import RuleError
 from rlflow.rules.rule import Rule
+from rlflow.rules.verification.refutation import Refutation
 from rlflow.rules.verification.sampler import Sampler
 from rlflow.rules.verification.sides import Sides
 from rlflow.rules.verification.verify import (
-    Refutation,
     VerificationConfig,
     differs_in_floats,
     exact_difference,

@@ -22,11 +22,13 @@ from rlflow.ir.graph import Graph
 from rlflow.onnx_io.standalone import standalone_model
 from rlflow.ops.domain import Array
 from rlflow.ops.field import FieldArray, FieldDomain, NoExponentError, undefined
-from rlflow.ops.float_batch import FloatBatch, FloatBatchDomain
 from rlflow.rules.certificate import METHOD, Certificate, digest
-from rlflow.rules.plan import Instance, Plan, run_plan
+from rlflow.rules.plan import Instance, run_plan
 from rlflow.rules.rule import Rule
 from rlflow.rules.semantics import semantics
+from rlflow.rules.verification.assumptions import examined
+from rlflow.rules.verification.batches import batches, in_double, outputs_of
+from rlflow.rules.verification.refutation import Refutation
 from rlflow.rules.verification.sampler import Sampler, draws_permutations
 from rlflow.rules.verification.sides import Sides, as_graph
 from rlflow.runtime.session import open_session
@@ -55,21 +57,6 @@ class VerificationConfig:
     seed: int = 0
 
 
-@dataclass(frozen=True)
-class Refutation:
-    """The reason why a rule is not accepted, with a counter-example that can be evaluated again."""
-
-    reason: str
-    instance: Instance | None
-
-    def __str__(self) -> str:
-        if self.instance is None:
-            return self.reason
-        shapes = {name: list(tensor_type.shape or ()) for name, tensor_type in self.instance.types.items()}
-        attributes = f", attributes {dict(self.instance.attributes)}" if self.instance.attributes else ""
-        return f"{self.reason} at shapes {shapes}{attributes}"
-
-
 def verify(rule: Rule, config: VerificationConfig) -> Certificate | Refutation:
     """Return a certificate, or the counter-example that refutes the rule."""
     rng, random = np.random.default_rng(config.seed), Random(config.seed)
@@ -86,12 +73,18 @@ def verify(rule: Rule, config: VerificationConfig) -> Certificate | Refutation:
             return Refutation("the target is infinite or undefined where the source is finite", case.instance)
         if loses_precision(case, rng):
             return Refutation("the target is far less accurate than the source where magnitudes differ", case.instance)
+    assumes = examined(rule, compared, np.random.default_rng((config.seed, 2))) if cases else ()
+    if isinstance(assumes, Refutation):
+        return assumes
+    if rule.certificate is not None and (unsaid := set(assumes) - set(rule.assumes)):
+        return Refutation(f"it assumes what its certificate does not say: {', '.join(sorted(unsaid))}", None)
     certificate = Certificate(
         method=METHOD,
         trials=config.trials,
         shapes=len(compared),
         refuted_without_condition=_refuted_without_condition(sampler, config, random),
         float_cases=len(cases),
+        assumes=assumes,
         semantics=semantics(rule),
         digest="",
         max_relative_error=max(filter(is_rounding, errors), default=0.0),
@@ -255,8 +248,8 @@ def leaves_domain(case: Sides, rng: np.random.Generator) -> bool:
     """Return whether the target is not finite, in float32, at a point where the source is: a / a is not 1 at 0, and
     exp(a + b) not exp(a) exp(b) where one of these is infinite.
     """
-    values = _float_batches(case.instance, lambda shape: rng.choice(_SPECIAL, (_SPECIAL_DRAWS, *shape)))
-    source, target = (_computed(side, values) for side in (case.source, case.target))
+    values = batches(case.instance, lambda shape: rng.choice(_SPECIAL, (_SPECIAL_DRAWS, *shape)))
+    source, target = (outputs_of(side, values) for side in (case.source, case.target))
     return any((np.isfinite(a) & ~np.isfinite(b)).any() for a, b in zip(source, target, strict=True))
 
 
@@ -276,10 +269,9 @@ def loses_precision(case: Sides, rng: np.random.Generator) -> bool:
         scale = rng.choice(_MAGNITUDES, (_MAGNITUDE_DRAWS, *(1 for _ in shape)))
         return scale * rng.standard_normal((_MAGNITUDE_DRAWS, *shape))
 
-    values = _float_batches(case.instance, drawn)
-    double = [FloatBatch(v.values.astype(np.float64)) if isinstance(v, FloatBatch) else v for v in values]
-    exact = _computed(case.source, double)
-    source, target = (_computed(side, values) for side in (case.source, case.target))
+    values = batches(case.instance, drawn)
+    exact = outputs_of(case.source, in_double(values))
+    source, target = (outputs_of(side, values) for side in (case.source, case.target))
     return any(map(_is_lost, exact, source, target))
 
 
@@ -303,23 +295,6 @@ def _float_values(instance: Instance, drawn: Callable[[tuple[int, ...]], np.ndar
     """The values of the variables, in order: float32, except for indices."""
     given = ((name, instance.given(name)) for name in instance.types)
     return [drawn(instance.shape(name)).astype(np.float32) if value is None else value for name, value in given]
-
-
-def _float_batches(instance: Instance, drawn: Callable[[tuple[int, ...]], np.ndarray]) -> list[Array]:
-    """The values of the variables, in order: (draws, *shape) in float32, except for indices. A literal is the same in
-    all draws.
-    """
-    return [
-        instance.indices[name]
-        if name in instance.indices
-        else FloatBatch(instance.given(name)[None] if name in instance.literals else drawn(shape).astype(np.float32))  # type: ignore[index]
-        for name, shape in ((name, instance.shape(name)) for name in instance.types)
-    ]
-
-
-def _computed(side: Plan, values: Sequence[Array]) -> list[np.ndarray]:
-    with np.errstate(all="ignore"):
-        return [output.values for output in run_plan(side, values, FloatBatchDomain())]
 
 
 def _run(graph: Graph, feeds: dict[str, np.ndarray]) -> list[np.ndarray]:
