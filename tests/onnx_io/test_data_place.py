@@ -276,6 +276,19 @@ def test_a_length_may_be_left_to_the_shape(tmp_path: Path, entries: dict[str, ob
     assert _values(_write(tmp_path / "model.onnx", **entries)) == VALUES.tolist()
 
 
+@pytest.mark.parametrize("field", ["location", "w"])
+def test_a_text_that_is_none(tmp_path: Path, field: str) -> None:
+    """In the entry that names the file, or in the name of the weight of which that is to be told."""
+    path = _write(tmp_path / "model.onnx", "location")
+    content = path.read_bytes()
+    key = b"\x12\x08location" if field == "location" else b"B\x01w"
+    assert content.count(key) == 1
+    path.write_bytes(content.replace(key, key[:-1] + b"\xdf"))
+    with pytest.raises(ModelFormatError, match="is not a valid ONNX model: ") as caught:
+        load_model(path)
+    assert_one_sentence(caught.value, path)
+
+
 @pytest.mark.parametrize(
     ("location", "words"),
     [

@@ -72,9 +72,7 @@ def graph_of(model: onnx.ModelProto, dimensions: Mapping[str, int] | None = None
     """Do what `from_onnx` does with a model that has been checked already; what is wrong all the same is found here."""
     try:
         return _Importer(model, dimensions or {}).graph()
-    except UnicodeDecodeError:
-        raise ModelFormatError(f"{where} is not a valid ONNX model: a text in it is not UTF-8") from None
-    except ModelFormatError as error:
+    except (ModelFormatError, UnicodeDecodeError) as error:
         raise ModelFormatError(f"{where} is not a valid ONNX model: {brief(error)}") from None
 
 

@@ -34,7 +34,7 @@ def load_model(path: str | Path) -> onnx.ModelProto:
     model = _parsed(path)
     try:
         bring(model, homes_of(path))
-    except ModelFormatError as error:
+    except (ModelFormatError, UnicodeDecodeError) as error:
         raise ModelFormatError(f"{path} is not a valid ONNX model: {brief(error)}") from None
     require_valid(model, where=str(path))
     return model
@@ -54,6 +54,8 @@ def require_valid(model: onnx.ModelProto, where: str = "the model") -> None:
 
 def brief(error: Exception) -> str:
     """Return the first line that says something; a name in it may be as long as the file."""
+    if isinstance(error, UnicodeDecodeError):
+        return "a text in it is not UTF-8"
     line = next((line for line in str(error).splitlines() if line.strip()), type(error).__name__).strip()
     return line if len(line) <= _LONGEST_REASON else f"{line[:_LONGEST_REASON]} ..."
 

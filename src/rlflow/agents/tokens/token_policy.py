@@ -93,7 +93,7 @@ class TokenPolicy:
                     "`make policy`, or `rlflow train` if it was made by that"
                 )
             expected, trained_on = content["weights_sha256"], dict(content["trained_on"])
-            shares = dict(content["shares"])
+            shares = {rule: float(share) for rule, share in content["shares"].items()}
             chains = read_config(ChainConfig, _as_settings(content["chains"]))
             digest = _digest(folder / _WEIGHTS)
         except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
