@@ -4,7 +4,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from omegaconf import OmegaConf
+from omegaconf import DictConfig, OmegaConf
 
 from rlflow.errors import InputError
 from rlflow.tracking.overrides import RefuseIgnored, refuse_ignored
@@ -102,16 +102,33 @@ def test_jobs_of_several_rounds_may_be_given_settings_of_each(root: Path):
     refuse_ignored("first", ["round=one,two", "rounds.one.first.size=3"], CONFIG, [root / "conf"], root)
 
 
-def test_what_a_search_would_draw_is_refused(root: Path, monkeypatch: pytest.MonkeyPatch):
-    """The settings of a sweeper are on no command line."""
+@pytest.fixture
+def config(root: Path, monkeypatch: pytest.MonkeyPatch) -> DictConfig:
+    """What Hydra hands to callbacks of a stage that was started with settings that it reads."""
     monkeypatch.chdir(root)
     hydra = {
         "job": {"name": "second"},
         "overrides": {"task": ["seed=1"]},
-        "sweeper": {"params": {"temperature": "interval(0.5, 1.5)"}},
+        "sweeper": {"params": None},
         "runtime": {"config_sources": [{"path": str(root / "conf"), "schema": "file", "provider": "main"}]},
     }
-    config = OmegaConf.merge(CONFIG, {"hydra": hydra})
+    merged = OmegaConf.merge(CONFIG, {"hydra": hydra})
+    assert isinstance(merged, DictConfig)
+    return merged
+
+
+@pytest.mark.parametrize("start", [RefuseIgnored.on_run_start, RefuseIgnored.on_multirun_start])
+def test_single_runs_and_sweeps_are_left_alike(start: Callable[..., None], config: DictConfig):
+    """By an exit, as Hydra makes warnings of errors."""
+    start(RefuseIgnored(), config, config_name="config")
+    config.hydra.overrides.task.append("first.size=2")
+    with pytest.raises(SystemExit, match=r"^second ignores first\.size=2: first\.size is read by first; leave it out$"):
+        start(RefuseIgnored(), config, config_name="config")
+
+
+def test_what_a_search_would_draw_is_refused(config: DictConfig):
+    """The settings of a sweeper are on no command line."""
+    config.hydra.sweeper.params = {"temperature": "interval(0.5, 1.5)"}
     with pytest.raises(SystemExit, match=r"^second ignores temperature=drawn: temperature is read by first"):
         RefuseIgnored().on_multirun_start(config)
     config.hydra.job.name = "first"
@@ -119,12 +136,10 @@ def test_what_a_search_would_draw_is_refused(root: Path, monkeypatch: pytest.Mon
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("multirun", [(), ("--multirun",)], ids=str)
-def test_a_program_ends_before_its_first_job(multirun: tuple[str, ...], project: Path, command: Callable):
+def test_a_program_ends_before_its_first_job(project: Path, command: Callable):
     """With one sentence, and without a trace: no run, no folder, no output."""
     before = {path: path.read_bytes() for path in project.rglob("*") if path.is_file()}
-    value = "1,2" if multirun else "1"
-    refused = command("python", "pipelines/second.py", *multirun, f"first.size={value}", cwd=project, check=False)
+    refused = command("python", "pipelines/second.py", "--multirun", "first.size=1,2", cwd=project, check=False)
     assert refused.returncode == 1
-    assert refused.stderr == f"second ignores first.size={value}: first.size is read by first; leave it out\n"
+    assert refused.stderr == "second ignores first.size=1,2: first.size is read by first; leave it out\n"
     assert {path: path.read_bytes() for path in project.rglob("*") if path.is_file()} == before

@@ -271,7 +271,10 @@ def test_graphs_are_worked_on_at_once_by_processes_of_their_own(project: Path, s
             assert [(one.step, one.value) for one in logged] == [(0, 1.0), (1, 2.0), (2, 3.0)]
 
 
-@pytest.mark.parametrize(("kind", "processes"), [("analytic", 2), ("predicted", 2), ("measured", 1)])
+@pytest.mark.parametrize(
+    ("kind", "processes"),
+    [("analytic", 2), pytest.param("predicted", 2, marks=pytest.mark.study), ("measured", 1)],  # as the analytic one
+)
 def test_graphs_whose_prices_are_measured_are_worked_on_one_after_another(
     project: Path, store_root: Path, kind: str, processes: int
 ):
@@ -366,7 +369,7 @@ if __name__ == "__main__":
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("launcher", ["basic", "joblib"])
+@pytest.mark.parametrize("launcher", ["basic", pytest.param("joblib", marks=pytest.mark.study)])  # loky starts slowly
 def test_jobs_of_a_sweep_start_no_processes(project: Path, command: Callable, launcher: str):
     """Joblib's could not, and those of all launchers run beside each other already."""
     declare_second_graph(project)

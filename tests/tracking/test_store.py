@@ -50,7 +50,7 @@ def test_run_of_another_host_is_left_alone(store_root: Path):
     assert store.client.get_run(run.info.run_id).info.status == "RUNNING"
 
 
-@pytest.mark.slow
+@pytest.mark.study  # a quarter of a minute
 def test_processes_may_create_the_store_together(tmp_path: Path):
     """Without the lock file three of four fail in the migration."""
     script = "import sys; from pathlib import Path; from rlflow.tracking.store import open_store"

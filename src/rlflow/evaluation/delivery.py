@@ -25,7 +25,7 @@ OPTIMISED, ORIGINAL, CANDIDATE = "optimised", "original", "candidate"
 
 @dataclass(frozen=True)
 class Delivery:
-    """Which of the two models is delivered, "optimised" or "original", and why, as the end of a sentence."""
+    """The model that is delivered, "optimised" or "original", with the measurement that decided it."""
 
     model: str
     reason: str

@@ -100,7 +100,7 @@ def _read(stage: StageDeclaration, settings: Any) -> set[str]:
 
 
 def _at(place: str, settings: Any) -> Any:
-    """What is written at a place, with its references; None if there is no such place."""
+    """Return the part of the settings at a place, with its references; None if there is no such place."""
     for key in place.split("."):
         settings = settings.get(key) if isinstance(settings, dict) else None
     return settings
