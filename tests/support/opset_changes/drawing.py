@@ -63,6 +63,17 @@ class Draw:
     def axis(self) -> int:
         return self.count(-self.rank, max(self.rank - 1, 0))
 
+    def chosen_axis(self, default: int = 0) -> int:
+        """The axis that the attributes name."""
+        return int(self.attributes.get("axis", default))
+
+    def raise_rank(self, least: int = 1) -> None:
+        """Let the draw have no fewer axes than this, and its axis be one of them."""
+        if self.rank < least:
+            self.shape = tuple(self.counts(1, _MOST_DIMENSION, least))
+            if "axis" in self.attributes:
+                self.attributes["axis"] = self.axis()
+
     def type_of(self, place: int) -> str:
         """The element type of an input, in numpy's name."""
         text = self.schema.inputs[min(place, len(self.schema.inputs) - 1)].type_str
@@ -142,6 +153,11 @@ Inputs = Callable[[Draw], list[Value]]
 def fed_as(dtype: str) -> str:
     """The type in which numpy holds values of an element type: float32 where it has none of that name."""
     return dtype if dtype in _NUMPY_HAS or dtype.removeprefix("u") in _NUMPY_HAS else "float32"
+
+
+def integers(*values: int) -> np.ndarray:
+    """Sizes, axes or indices as an input: one row of int64."""
+    return np.array(values, np.int64)
 
 
 def code_of(dtype: str) -> int:

@@ -22,6 +22,8 @@ from support.opset_changes.trial import drawn, is_same, outputs_of
 
 DRAWS = 200
 MOST_DRAWS = 1200
+ENOUGH = 100
+"""Nodes that run."""
 LEAST_SEEN = 2
 """A form that fewer alike nodes had is unknown."""
 CHANCE = 0.01
@@ -85,10 +87,10 @@ def cases_of(transition: Transition, seeds: Iterable[int], process: GuardedProce
 
 
 def made(transition: Transition, process: GuardedProcess) -> dict[str, Any]:
-    """The table's row of a change, from more draws where too few are unlike to say why."""
+    """The table's row of a change, from more draws where few of them run, or too few are unlike to say why."""
     cases = list(cases_of(transition, range(DRAWS), process))
     row = row_of(transition, cases)
-    if row["alike"] and not row["kept"]:
+    if 0 < len(cases) < ENOUGH or (row["alike"] and not row["kept"]):
         row = row_of(transition, [*cases, *cases_of(transition, range(DRAWS, MOST_DRAWS), process)])
     return row
 
