@@ -90,7 +90,7 @@ def test_only_these_keys_are_optional(documents, name):
     effort = {"prices_asked", "prices_measured", "rewriting_s", "pricing_s", "measuring_s"}
     optional = {
         "collect_rollouts": graphs,
-        "equivalence": {"float64", "mutants"},
+        "equivalence": {"float64", "mutants", "as_written"},
         "evaluate": graphs | methods | effort | {"steps", "distinct_rules", "trajectory", "far_share"},
         "fit_world_model": graphs | {"saving_rank_correlation", *NEW_AND_OLD_TOKENS},
         "generate_rules": {"bert"},

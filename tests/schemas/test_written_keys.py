@@ -48,7 +48,7 @@ WRITERS = {name: [f"pipelines/{name}.py"] for name in schemas.names() if name in
     "learned_summary": ["src/rlflow/evaluation/learned_summary.py"],
     "learned_unseen": ["pipelines/learned.py"],
     "mutants": ["tests/support/mutants.py", "tests/equivalence/test_survey.py"],
-    "optimise": ["src/rlflow/optimise", "src/rlflow/cost/effort.py"],
+    "optimise": ["src/rlflow/optimise", "src/rlflow/cost/effort.py", "src/rlflow/equivalence/report.py"],
     "paper": ["pipelines/paper", "src/rlflow/evaluation/paper"],
     "pass_ordering": ["src/rlflow/evaluation/pass_ordering"],
     "pass_ordering_graphs": ["pipelines/pass_ordering", "src/rlflow/evaluation/pass_ordering"],

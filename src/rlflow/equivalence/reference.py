@@ -1,4 +1,4 @@
-"""What an original computes, on drawn inputs, in each setting of ONNX Runtime: others are compared with it.
+"""The outputs of an original on drawn inputs, in each setting of ONNX Runtime: others are compared with them.
 
     reference = reference_of(model)                     # drawn inputs, and outputs as written and as deployed
     reference.outputs[0]["y"]                           # the yardstick: as written, on the first input

@@ -149,7 +149,7 @@ def _pair(derivation: Derivation, tried: Tried, wrong: WrongStep | None, witness
 
 
 def _expected(pair: Pair, tried: Tried, witness: Reference) -> Reference:
-    """What the second model of a pair should compute, on the inputs of the pair."""
+    """The outputs that the second model of a pair should compute, on the inputs of the pair."""
     if tried.limits or pair.inputs is witness.inputs[0]:
         return witness
     return reference_of(pair.before, ("as_written",), inputs=[pair.inputs])
