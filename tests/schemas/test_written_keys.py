@@ -32,7 +32,7 @@ WRITERS = {name: [f"pipelines/{name}.py"] for name in schemas.names() if name in
     ],
     "exports": ["tests/support/exports", "tests/onnx_io/test_exports.py"],
     "fit_world_model": ["pipelines/fit_world_model.py", "pipelines/world_models"],
-    "fuzz": ["tests/properties"],
+    "fuzz": ["tests/properties", "tests/support/fuzz_shards.py"],
     "headroom": ["src/rlflow/evaluation/headroom.py", "src/rlflow/evaluation/comparison.py"],
     "headroom_latency": [
         "pipelines/headroom_latency.py",

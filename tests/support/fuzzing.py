@@ -8,6 +8,7 @@ import numpy as np
 from onnx import ModelProto
 
 from rlflow.equivalence.compare import compare
+from rlflow.equivalence.drawing import Inputs
 from rlflow.equivalence.report import EquivalenceReport
 from rlflow.ir import Graph
 from rlflow.onnx_io import check_model
@@ -22,6 +23,8 @@ STEPS = 5
 MOST_TURNS = 1000
 """Of one rule: an Add can be turned round nearly everywhere, and that is all there is to it."""
 
+_COMPARISONS = 10**5
+"""More than one tally makes."""
 _DRAWS = 4
 """Inputs at which models are compared again that differed at one: numbers may cancel by accident."""
 
@@ -35,11 +38,13 @@ def unconditional(rules: Sequence[Rule]) -> Rewriter:
 class Tally:
     """The rewrites done, how often by each rule, and the differences found.
 
-    `rewriter` is `unconditional(rules)`, which takes a second to compile for all rules.
+    `rewriter` is `unconditional(rules)`, which takes a second to compile for all rules. Inputs are drawn from `seed`
+    and the number of the comparison.
     """
 
     rules: Sequence[Rule]
     rewriter: Rewriter
+    seed: int = 0
     uses: Counter[int] = field(default_factory=Counter)
     models: int = 0
     informative: int = 0
@@ -53,8 +58,10 @@ class Tally:
         rule = min(present, key=lambda rule: (rule != first, self.uses[rule]), default=None)
         return None if rule is None else (rule, matches[rule][int(rng.integers(matches.counts[rule]))])
 
-    def rewrite(self, graph: Graph, rng: np.random.Generator, first: int | None = None) -> None:
-        """Rewrite a graph a few times, by this rule first if it matches, and compare."""
+    def rewrite(
+        self, graph: Graph, rng: np.random.Generator, first: int | None = None, inputs: Sequence[Inputs] | None = None
+    ) -> None:
+        """Rewrite a graph a few times, by this rule first if it matches, and compare on drawn inputs or on these."""
         model = standalone_model(graph)
         applied: list[str] = []
         while len(applied) < STEPS and (action := self.next_action(graph, rng, None if applied else first)):
@@ -63,12 +70,15 @@ class Tally:
             applied.append(self.rules[rule].name)
             self.uses[rule] += 1
         if applied:
-            self._compare(model, graph, applied)
+            self._compare(model, graph, applied, inputs)
 
-    def _compare(self, model: ModelProto, graph: Graph, applied: list[str]) -> None:
+    def _compare(self, model: ModelProto, graph: Graph, applied: list[str], inputs: Sequence[Inputs] | None) -> None:
         after = standalone_model(graph)
         check_model(after)
-        report = verdict(model, after, seed=self.models)
+        if inputs is None:
+            report = verdict(model, after, seed=_COMPARISONS * self.seed + self.models)
+        else:
+            report = compare(model, after, inputs=inputs)
         self.models += 1
         self.informative += report.non_vacuous_draws > 0
         if report.equivalent:
