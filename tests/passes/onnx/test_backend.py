@@ -141,7 +141,7 @@ def test_weights_in_other_files_are_read_from_a_path_alone(standard: OnnxBackend
     with pytest.raises(InputError, match="weights in other files"):
         standard.load(path.read_bytes())
     (tmp_path / "w").unlink()
-    with pytest.raises(InputError, match="there is no file .w., where its data should be"):
+    with pytest.raises(InputError, match=r"there is no file .w., where its data should be"):
         standard.load(str(path))
 
 
