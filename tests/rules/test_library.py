@@ -1,6 +1,7 @@
 """A library that was tampered with does not load, and the message names the rule."""
 
 import json
+import re
 import subprocess
 import sys
 from collections.abc import Callable
@@ -94,6 +95,22 @@ def test_a_line_that_is_no_rule_is_named_by_its_number(written: Path, line: str)
     written.write_text(written.read_text() + line + "\n")
     number = len(written.read_text().splitlines())
     with pytest.raises(RuleError, match=f"line {number} "):
+        load(written)
+
+
+@pytest.mark.parametrize(
+    ("field", "value"), [("attributes", 1), ("attributes", "x"), ("opset", None), ("declared_at", []), ("name", {})]
+)
+def test_a_field_of_another_kind_is_named(written: Path, field: str, value: object) -> None:
+    first, *others = written.read_text().splitlines()
+    written.write_text("\n".join([json.dumps({**json.loads(first), field: value}), *others]))
+    with pytest.raises(RuleError, match=re.escape(f"is no rule: its {field} is {value!r}")):
+        load(written)
+
+
+def test_bytes_that_are_no_text_are_bad_input(written: Path) -> None:
+    written.write_bytes(b"\xff\xfe")
+    with pytest.raises(InputError, match="is no rule library"):
         load(written)
 
 

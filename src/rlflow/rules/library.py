@@ -130,8 +130,14 @@ def read(path: Path) -> Library:
     return Library(tuple(rules))
 
 
+_KINDS = dict.fromkeys(("name", "family", "origin", "declared_at"), str) | {"attributes": Mapping, "opset": int}
+
+
 def read_rule(written: Mapping[str, Any]) -> Rule:
-    """A rule from what `Rule.record` wrote; `RuleError` if its id is another one."""
+    """A rule from what `Rule.record` wrote; `RuleError` if its id is another one, any error of Python for no record."""
+    for name, kind in _KINDS.items():
+        if not isinstance(written.get(name, ""), kind):
+            raise TypeError(f"its {name} is {written[name]!r}")
     rule = rule_from_json(
         written["name"],
         written["family"],

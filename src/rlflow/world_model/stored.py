@@ -20,6 +20,7 @@ from rlflow.errors import InputError
 from rlflow.representation.vocabulary import Vocabulary
 
 M = TypeVar("M", bound=nn.Module)
+_LONGEST_REASON = 240  # characters
 
 
 def save(model: nn.Module, description: dict[str, Any], folder: Path) -> None:
@@ -56,6 +57,7 @@ def load(folder: Path, build: Callable[[dict[str, Any]], M]) -> M:
             )
         model = build(description | {"vocabulary": Vocabulary.from_json(description["vocabulary"])})
         load_model(model, str(folder / "world_model.safetensors"))
-    except (OSError, ValueError, KeyError, TypeError, RuntimeError, SafetensorError) as error:
-        raise InputError(f"world model: {folder} cannot be read ({error}); run fit_world_model") from error
+    except (OSError, ValueError, LookupError, TypeError, AttributeError, RuntimeError, SafetensorError) as error:
+        reason = " ".join(str(error).split())[:_LONGEST_REASON]  # torch tells of each tensor on a line of its own
+        raise InputError(f"world model: {folder} cannot be read ({reason}); run fit_world_model") from error
     return model.eval().requires_grad_(False)
