@@ -21,6 +21,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import dataclass, field, replace
+from functools import partial
 from multiprocessing import get_context
 from pathlib import Path
 from random import Random
@@ -260,7 +261,7 @@ def build_library(
 ) -> tuple[Library, LibraryReport]:
     """Build a library of declared and enumerated rules, each certified and none twice.
 
-    An equality that was declared keeps its declared name. Each family has a process of its own. Finished parts are kept
+    An equality that was declared keeps its declared name. Families and declared rules share processes. Finished parts are kept
     in the folder and taken from there if the same library is built again. Raises `RuleError` if a declared rule is
     refuted or a false control accepted.
     """
@@ -272,7 +273,9 @@ def build_library(
 
     with ProcessPoolExecutor(mp_context=get_context("spawn")) as pool:
         enumerated = [pool.submit(resumed, family, folder) for family in config.families]
-        certified_rules = _certified(declared, config.verification, folder, lambda done: progress(done, to_do))
+        certified_rules, certified_s = _certified(
+            declared, config.verification, folder, pool, lambda done: progress(done, to_do)
+        )
         for done, _ in enumerate(as_completed(enumerated), start=len(declared) + 1):
             progress(done, to_do)
 
@@ -280,7 +283,7 @@ def build_library(
     new_rules = _new_rules([report.rules for report in reports.values()], config.verification.seed)
     library = Library(tuple(certified_rules)).extended(Library(tuple(new_rules)))
 
-    cpu_s = process_time() - start + sum(report.cpu_s for report in reports.values())
+    cpu_s = process_time() - start + certified_s + sum(report.cpu_s for report in reports.values())
     return library, LibraryReport(len(declared), reports, refused, cpu_s)
 
 
@@ -296,19 +299,37 @@ def resumed(config: GeneratorConfig, folder: Path) -> GenerationReport:
 
 
 def _certified(
-    rules: Sequence[Rule], verification: VerificationConfig, folder: Path, on_rule: Callable[[int], None]
-) -> list[Rule]:
-    """Return the rules with certificates that are kept in the folder, or else certify them and keep them there."""
+    rules: Sequence[Rule],
+    verification: VerificationConfig,
+    folder: Path,
+    pool: ProcessPoolExecutor,
+    on_rule: Callable[[int], None],
+) -> tuple[list[Rule], float]:
+    """Return the rules with certificates that are kept in the folder, or else certify them and keep them there.
+
+    Beside them are the processor seconds that this has taken.
+    """
     path = checkpoint_path(folder, "declared", (verification, [rule.id for rule in rules]))
     content = read_checkpoint(path)
     if content is not None:
-        return list(map(read_rule, content))
+        return list(map(read_rule, content)), 0.0
     done: list[Rule] = []
-    for rule in rules:
-        done.append(certified(rule, verification))
+    cpu_s = 0.0
+    for rule, seconds in pool.map(partial(_certified_in, verification=verification), rules, chunksize=_AT_ONCE):
+        done.append(rule)
+        cpu_s += seconds
         on_rule(len(done))
     write_checkpoint(path, [rule.record() for rule in done])
-    return done
+    return done, cpu_s
+
+
+_AT_ONCE = 8
+
+
+def _certified_in(rule: Rule, verification: VerificationConfig) -> tuple[Rule, float]:
+    """Certify a rule, and tell the processor seconds that it took."""
+    start = process_time()
+    return certified(rule, verification), process_time() - start
 
 
 _FOLLOWS_AT = 3  # drawn instances at which a rule must follow; at a single one, sizes may happen to be equal
