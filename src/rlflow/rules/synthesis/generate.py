@@ -261,9 +261,9 @@ def build_library(
 ) -> tuple[Library, LibraryReport]:
     """Build a library of declared and enumerated rules, each certified and none twice.
 
-    An equality that was declared keeps its declared name. Families and declared rules share processes. Finished parts are kept
-    in the folder and taken from there if the same library is built again. Raises `RuleError` if a declared rule is
-    refuted or a false control accepted.
+    An equality that was declared keeps its declared name. Families and declared rules share processes. Finished parts
+    are kept in the folder and taken from there if the same library is built again. Raises `RuleError` if a declared
+    rule is refuted or a false control accepted.
     """
     start = process_time()
     refused = check_false_controls(catalogue.false_controls(), config.verification)
