@@ -21,6 +21,7 @@ FIGURES = (
     Compared(EVALUATION, "/bert/random/optimisation_s", Kind.TIMING, 10.0, 15.0, True),
     Compared(EVALUATION, "/bert/greedy/latency_ratio", Kind.TIMING, 1.0, 2.0, True, ([0.9, 1.1], [1.9, 2.1])),
     Compared(EVALUATION, "/bert/random/latency_ratio", Kind.TIMING, 1.0, 1.1, True, ([0.9, 1.1], [1.0, 1.2])),
+    Compared(EVALUATION, "/bert/rlflow/delivered", Kind.TIMING, "original", "optimised", True),
     Compared(EVALUATION, "/bert/newer", Kind.EQUAL, None, {"steps": 1, "seeds": [0]}, False),
 )
 OUTPUTS = (
@@ -51,7 +52,7 @@ def test_the_document_follows_its_schema_and_counts_by_kind(document: dict[str, 
     assert document["kinds"] == {
         "equal": {"figures": 3, "unlike_figures": 2, "outputs": 1, "unlike_outputs": 0},
         "digits": {"figures": 1, "unlike_figures": 0, "outputs": 1, "unlike_outputs": 0},
-        "timing": {"figures": 5, "unlike_figures": 0, "outputs": 1, "unlike_outputs": 1},
+        "timing": {"figures": 6, "unlike_figures": 0, "outputs": 1, "unlike_outputs": 1},
     }
     assert [output["same_bytes"] for output in document["outputs"]] == [True, False, False]
 

@@ -88,8 +88,12 @@ def _text(value: Any) -> str:
 
 
 def _timings(figures: Iterable[Compared]) -> Iterator[dict[str, Any]]:
-    """Fresh over published of every figure that is a time, those of one name in one file together."""
-    timings = [f for f in figures if f.kind is Kind.TIMING and f.as_before and not f.place.endswith("_ci95")]
+    """Fresh over published of every figure that is a time, those of one name in one file together.
+
+    An interval has no ratio, nor has a word that times decide.
+    """
+    numbers = (f for f in figures if isinstance(f.published, int | float) and isinstance(f.fresh, int | float))
+    timings = [f for f in numbers if f.kind is Kind.TIMING and f.as_before]
     for (file, name), group in groupby(sorted(timings, key=_file_and_name), key=_file_and_name):
         found = list(group)
         ratios = [figure.fresh / figure.published for figure in found if figure.published]
