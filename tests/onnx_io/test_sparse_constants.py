@@ -167,6 +167,14 @@ def test_a_sparse_constant_is_a_weight_of_its_dense_type() -> None:
     assert numpy_helper.to_array(folded.graph.initializer[0]).tolist() == (2 * DENSE).tolist()
 
 
+def test_a_sparse_constant_whose_dense_form_would_fill_the_memory_is_carried() -> None:
+    """4 TB if an expression of it were folded."""
+    largest = helper.make_node("ReduceMax", ["d"], ["m"], keepdims=0)
+    graph = from_onnx(_model([constant(dims=(2**20, 2**20)), _sum("c", "c", "d"), largest, _sum("x", "m", "y")]))
+    assert [node.op for node in graph.nodes.values() if node.is_opaque] == ["Constant"]
+    check_model(to_onnx(graph))
+
+
 def test_sizes_that_a_sparse_constant_holds_are_understood() -> None:
     graph = from_onnx(_as_a_shape())
     assert [str(graph.nodes[i].types[0]) for i in graph.order if graph.nodes[i].op == "Reshape"] == ["float32[4, 4]"]

@@ -130,7 +130,7 @@ class _Importer:
 
     def _add_node(self, proto: onnx.NodeProto) -> None:
         sparse = sparse_constant(proto) if proto.op_type == "Constant" and self._is_standard(proto) else None
-        if sparse is not None:
+        if sparse is not None and prod(sparse.dims) <= _MOST_FILLED:
             self._add_sparse(sparse, proto.output[0])
             return
         tensor = self._known_tensor(proto)
