@@ -58,10 +58,15 @@ def paired(expected: Mapping[str, Any], actual: Mapping[str, Any]) -> Iterator[t
 
 
 def _arrays(name: str, left: Any, right: Any) -> Iterator[tuple[str, np.ndarray, np.ndarray]]:
-    if isinstance(left, dict) and isinstance(right, dict) and left.keys() == right.keys():
-        for key in left:
+    if isinstance(left, dict) and isinstance(right, dict):
+        if left.keys() != right.keys():
+            yield f"keys of {name}", np.array(sorted(map(repr, left))), np.array(sorted(map(repr, right)))
+        for key in left.keys() & right.keys():
             yield from _arrays(f"{name}[{key!r}]", left[key], right[key])
-    elif isinstance(left, list) and isinstance(right, list) and len(left) == len(right):
+    elif isinstance(left, list) and isinstance(right, list):
+        if len(left) != len(right):
+            yield f"length of {name}", np.array(len(left)), np.array(len(right))
+            return
         for index, pair in enumerate(zip(left, right, strict=True)):
             yield from _arrays(f"{name}[{index}]", *pair)
     else:

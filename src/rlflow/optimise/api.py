@@ -140,7 +140,8 @@ def optimise_model(model: ModelProto | Path | str, request: Request, deadline: D
     shortlist = _shortlist(request.shortlist, search.cost_model, context)
 
     def made_without(rules: Collection[str]) -> Optimiser:
-        return _search(factory, replace(request, disabled=(*request.disabled, *rules)), context).method
+        anew = replace(request, disabled=(*request.disabled, *rules), cost_model=search.cost_model)
+        return _search(factory, anew, context).method
 
     phases = Phases(
         method=search.method,
@@ -281,7 +282,7 @@ def _cost_model(given: str | CostModel, context: CostContext) -> CostModel:
     if not isinstance(given, str):
         return given
     if given == MEASURED:
-        return _priced_here(measured, context)
+        return _priced_here(partial(measured, timer=time_batch_apart), context)
     return _priced_here(COST_MODELS.get(given), replace(context, settings={}))
 
 
@@ -306,7 +307,8 @@ def _keep_prices(cost_model: CostModel, path: Path) -> None:
 def _figures(made: PipelineResult, cost_model: CostModel, rules: Sequence[Rule]) -> dict[str, Any]:
     """The part of the report on what the search did with these rules and on what the result assumes."""
     result, begun = made.result, made.before_passes or made.assumptions
-    ratios = {} if not made.is_searched else work_ratios(cost_model, begun.searched, result.best)
+    is_known = made.is_searched and made.refusal is None
+    ratios = work_ratios(cost_model, begun.searched, result.best) if is_known else {}
     steps = (*made.steps, *(step for subgraph in made.inside for step in subgraph.steps))
     refusals = (*made.refusals, *(refusal for subgraph in made.inside for refusal in subgraph.refusals))
     mentioned = {step.rule for step in steps}.union(*(refusal.rules for refusal in refusals))

@@ -6,6 +6,7 @@ are found by switching them off.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -32,6 +33,8 @@ from rlflow.trajectory.minimise import minimise
 from rlflow.trajectory.record import Trajectory
 
 _SOURCE = "model.onnx"
+_MINIMISING_S = 30.0
+"""The time after which a trajectory is not shortened any further, nor another optimiser switched off."""
 
 
 @dataclass(frozen=True)
@@ -89,6 +92,7 @@ def explain(derivation: Derivation, tried: Tried, reference: Reference, folder: 
     """
     witness = _witness(tried.report, reference)
 
+    end_s = time.perf_counter() + _MINIMISING_S
     same = partial(compare, derivation.original, reference=witness, dimensions=derivation.dimensions)
 
     def is_wrong(graph: Graph) -> bool:
@@ -98,6 +102,9 @@ def explain(derivation: Derivation, tried: Tried, reference: Reference, folder: 
             return not call_isolated(tried.limits, same, to_onnx(graph)).equivalent
         except ProcessDeath:
             return True
+
+    def is_wrong_in_time(graph: Graph) -> bool:
+        return time.perf_counter() < end_s and is_wrong(graph)
 
     wrong = None
     if not is_wrong(derivation.graph):
@@ -116,7 +123,8 @@ def explain(derivation: Derivation, tried: Tried, reference: Reference, folder: 
             return
         broken = replace(derivation.trajectory, steps=derivation.trajectory.steps[: wrong.number])
         # Each of the many choices of steps is another model that may kill its process: then all of them are kept.
-        shortest = broken if tried.limits else minimise(derivation.graph, broken, derivation.rewriter, is_wrong)
+        is_kept = tried.limits is not None or time.perf_counter() >= end_s
+        shortest = broken if is_kept else minimise(derivation.graph, broken, derivation.rewriter, is_wrong_in_time)
         _write_steps(into, text, pair, derivation, shortest, witness.inputs[0])
 
     return _with_reproducer(cause, folder, write)
@@ -160,9 +168,13 @@ def _fusions(model: ModelProto | Path, tried: Tried, expected: Reference) -> tup
     report = tried.report
     if tried.limits is None and report.worst_setting != "deployed":
         return ()
-    limits = tried.limits
+    end_s, limits = time.perf_counter() + _MINIMISING_S, tried.limits
     asked = is_right_without if limits is None else partial(_lives_and_is_right_without, limits)
-    return to_blame(model, expected.inputs, expected.outputs, report.tolerance, asked)
+
+    def asked_in_time(*question: Any) -> bool:
+        return time.perf_counter() < end_s and asked(*question)
+
+    return to_blame(model, expected.inputs, expected.outputs, report.tolerance, asked_in_time)
 
 
 def _lives_and_is_right_without(limits: Limits, *question: Any) -> bool:

@@ -236,6 +236,17 @@ def _run_in_both(
     return with_own_error(report, reference), reference, paces
 
 
+def _compared(
+    original: ModelProto | Path, candidate: ModelProto | Path, config: GateConfig, reference: Reference
+) -> EquivalenceReport:
+    """Compare a candidate, and run it as deployed on the inputs with which it will be timed: those of the original."""
+    report = compare(original, candidate, threads=config.threads, dimensions=config.dimensions, reference=reference)
+    if report.equivalent:
+        inputs = draw_inputs(structure_of(original), np.random.default_rng(config.seed), config.dimensions)
+        run(open_session(candidate, "deployed", config.threads), inputs)
+    return report
+
+
 def _tried(
     original: ModelProto | Path,
     candidate: ModelProto | Path,
@@ -249,15 +260,7 @@ def _tried(
     """
     limits = replace(config.limits, longest_s=min(config.limits.longest_s, longest_s))
     try:
-        report = call_isolated(
-            limits,
-            compare,
-            original,
-            candidate,
-            threads=config.threads,
-            dimensions=config.dimensions,
-            reference=reference,
-        )
+        report = call_isolated(limits, _compared, original, candidate, config, reference)
     except ProcessDeath as death:
         if isinstance(death, ProcessTimeout) and longest_s < config.limits.longest_s:
             raise

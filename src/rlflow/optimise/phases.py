@@ -28,6 +28,7 @@ from onnx import ModelProto
 
 from rlflow.cost.base import CostModel, MeasuringCostModel
 from rlflow.equivalence.report import EquivalenceReport
+from rlflow.errors import InputError
 from rlflow.ir.graph import Graph
 from rlflow.onnx_io.external_data import write_mapped
 from rlflow.optimise import gate
@@ -36,7 +37,7 @@ from rlflow.optimise.diagnose import Derivation
 from rlflow.optimise.first_move import FirstMove, GraphOf, Moved, none_taken
 from rlflow.optimise.gate import GateConfig, Judgement, Pace
 from rlflow.optimise.refusal import Refusal, Refused, of_candidate
-from rlflow.optimise.report import LatencyChange, Measured
+from rlflow.optimise.report import LatencyChange, Measured, PassesReport
 from rlflow.optimise.shortlist import Shortlist
 from rlflow.optimiser import OnProgress, OptimisationResult, Optimiser
 from rlflow.runtime.isolation import ProcessTimeout
@@ -91,7 +92,8 @@ class Phases:
         disabled = self.disabled | set(rules)
         if self.made_without is None or disabled == self.disabled:
             return None
-        return replace(self, method=self.made_without(disabled), disabled=disabled)
+        with of_candidate("making the method anew"):
+            return replace(self, method=self.made_without(disabled), disabled=disabled)
 
     def judge(self, model: Path, deadline: Deadline) -> Judgement:
         self._begun("judging the original")
@@ -111,7 +113,12 @@ class Phases:
         while True:
             share = _MOST_FOR_PASSES if self.method.rewriter.rules else 1.0
             until, on_progress = deadline.part(share), self._begun("passes of other libraries")
-            moved = first_move.of(model, graph_of, self.cost_model, until, on_progress)
+            try:
+                with of_candidate("passes"):
+                    moved = first_move.of(model, graph_of, self.cost_model, until, on_progress)
+            except Refused as refused:
+                report = PassesReport(first_move.backend, left_because=f"what they made {refused.refusal.reason}")
+                return Moved(model, report, (*refusals, refused.refusal))
             if moved.model is model:
                 return replace(moved, refusals=tuple(refusals))
             try:
@@ -145,7 +152,7 @@ class Phases:
             if self.cost_model.measure([graph], time.perf_counter() + until.left_s):
                 return None
         on_progress = self._begun("searching")
-        with of_candidate("the search"):
+        with of_candidate("the search", passing=(InputError,)):
             return self.method.optimise(graph, until.budget(), on_progress)
 
     def measure(

@@ -18,8 +18,9 @@ and timing open a large one many times, some of them in other processes.
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -59,6 +60,7 @@ UNCHECKED = "the budget was over before the rewritten model was checked"
 INTERRUPTED = "interrupted before anything was found"
 UNPRICED = "the budget was over before all parts of the original were measured"
 REFUSED = "what a search made of the model after them was refused"
+NOT_KEPT = "the model around it, with its rewrites, was refused"
 NO_TIME = "the budget was over before its turn"
 
 _JUDGEMENTS = 4
@@ -73,7 +75,7 @@ class PipelineResult:
     could have been judged. `latency` is empty then, and where there was no time for it. `inside` reports on its
     subgraphs, the innermost first. `shapes` are those of inputs that could be assumed. `passes` were run before all
     else, if that was asked for, and `before_passes` is the model without those that were taken. `refusals` are about
-    candidates that were refused, of which this one may be the last, as `refusal` says.
+    candidates that were refused, of which this one may be the last, as `refusal` says; `rewriter` has taken its steps.
     """
 
     candidate: ModelProto
@@ -91,15 +93,18 @@ class PipelineResult:
     before_passes: Assumptions | None = None
     refusal: Refusal | None = None
     refusals: tuple[Refusal, ...] = ()
+    rewriter: Rewriter | None = None
 
-    def ended_before(self, step: int, rewriter: Rewriter) -> PipelineResult:
+    def ended_before(self, step: int) -> PipelineResult:
         """Return the result that ends at the cheapest graph before this one of its steps, counted from 1."""
+        assert self.rewriter is not None, "steps were taken by one"
         settled, taken = self.settled, self.settled.trajectory.steps[: step - 1]
         last = min(range(len(taken)), key=lambda place: taken[place].runtime_ms)
         shorter = replace(settled.trajectory, steps=taken[: last + 1])
-        *_, graph = replay(settled.start, shorter, of_its_rules(shorter, rewriter))
+        *_, graph = replay(settled.start, shorter, of_its_rules(shorter, self.rewriter))
         result = replace(self.result, best=graph, best_ms=taken[last].runtime_ms, optimality=None)
-        return replace(self, settled=replace(settled, last=graph, trajectory=shorter), result=result)
+        settled = replace(settled, last=graph, trajectory=shorter)
+        return replace(self, settled=settled, result=result, measured=None, refusal=None)
 
     @property
     def pinned(self) -> Mapping[str, tuple[Dimension, ...]]:
@@ -136,6 +141,11 @@ class _Beginning:
     @property
     def is_changed(self) -> bool:
         return self.assumptions is not self.as_given
+
+    @property
+    def known(self) -> tuple[Refusal, ...]:
+        """All refusals so far, in subgraphs too."""
+        return (*self.refusals, *(refusal for report in self.inside for refusal in report.refusals))
 
     def about(self) -> dict[str, Any]:
         """The part of a result that is known before the search."""
@@ -183,7 +193,7 @@ class Pipeline:
         """
         refusals: tuple[Refusal, ...] = ()
         for begun in self._beginnings(as_given, original, judgement, deadline, argument):
-            made = self._best_from(begun, original, judgement, deadline)
+            made = self._best_from(begun, refusals, original, judgement, deadline)
             refusals += made.refusals
             if made.refusal is None or deadline.is_over:
                 break
@@ -199,7 +209,8 @@ class Pipeline:
         plain = begun = _Beginning(as_given, as_given, argument or model)
         moved = self.phases.move(model, original, self._searched, judgement, before_check)
         if moved is not None:
-            plain = replace(plain, passes=replace(moved.report, passes=(), domains=(), left_because=REFUSED))
+            without = replace(moved.report, passes=(), domains=(), left_because=REFUSED)
+            plain = replace(plain, passes=without if moved.report.passes else moved.report)
             begun = begun if moved.model is model else self._begun(begun, moved.model)
             begun = replace(begun, passes=moved.report, refusals=moved.refusals)
         with_subgraphs = self._with_subgraphs(begun, judgement, before_check)
@@ -207,28 +218,41 @@ class Pipeline:
         if begun.is_changed and with_subgraphs.assumptions is not begun.assumptions:
             yield self._with_subgraphs(plain, judgement, self.phases.before_check(judgement, deadline))
         if with_subgraphs.is_changed:
-            yield plain
+            yield replace(plain, inside=tuple(map(_not_kept, with_subgraphs.inside)))
 
     def _begun(self, before: _Beginning, model: ModelProto) -> _Beginning:
         """The beginning from a model that was made of that before."""
         return replace(before, assumptions=self._assumptions(model), source=model)
 
-    def _best_from(self, begun: _Beginning, original: Path, judgement: Judgement, deadline: Deadline) -> PipelineResult:
-        """Search, check and time; again without the rules of what is refused, or by the steps before the wrong one."""
-        made, refusals = self._candidate(begun, original, judgement, deadline), begun.refusals
-        pipeline = self
-        while (refusal := made.refusal) is not None:
-            refusals += (refusal,)
-            _LOGGER.warning(refusal.summary)
+    def _best_from(
+        self,
+        begun: _Beginning,
+        before: tuple[Refusal, ...],
+        original: Path,
+        judgement: Judgement,
+        deadline: Deadline,
+    ) -> PipelineResult:
+        """Search, check and time; again without the rules of what is refused, or by the steps before the wrong one.
+
+        before: the refusals of other beginnings, whose rules are not tried again.
+        """
+        refusals, known = begun.refusals, (*before, *begun.known)
+        pipeline, right = self._after(known), None
+        made = pipeline._candidate(begun, original, judgement, deadline)
+        while (refusal := made.refusal) is not None or made.left_because:
+            is_anew = False
+            if refusal is not None:
+                _LOGGER.warning(refusal.summary)
+                refusals, known = (*refusals, refusal), (*known, refusal)
+                right, others = _before_the_wrong(made) or right, pipeline.phases.disabled
+                pipeline = self._after(known)
+                is_anew = pipeline.phases.disabled > others and pipeline._has_time(judgement, deadline)
             if deadline.is_over:
                 break
-            searching = pipeline.phases.without(refusal.rules)
-            if searching is not None and not searching.before_check(judgement, deadline).is_over:
-                pipeline = replace(pipeline, phases=searching)
+            if is_anew:
                 made = pipeline._candidate(begun, original, judgement, deadline)
-            elif refusal.step > 1:
-                shorter = made.ended_before(refusal.step, pipeline.phases.method.rewriter)
-                made = pipeline._through_the_gate(shorter, begun, original, judgement, deadline)
+            elif right is not None:
+                made, right = pipeline._through_the_gate(right, begun, original, judgement, deadline), None
             else:
                 break
         reason = made.left_because
@@ -238,13 +262,36 @@ class Pipeline:
             reason = f"a rewritten model was refused, and without what made it, {reason}"
         return replace(made, refusals=refusals, left_because=reason)
 
+    def _after(self, refusals: Collection[Refusal]) -> Pipeline:
+        """The same without the rules that were to blame, as far as the method can be made anew, and with another folder
+        for the next reproducer.
+        """
+        phases, used = self.phases, {refusal.reproducer for refusal in refusals}
+        try:
+            phases = phases.without({rule for refusal in refusals for rule in refusal.rules}) or phases
+        except Refused as refused:
+            _LOGGER.warning("the search cannot be made anew: it %s", refused.refusal.reason)
+        base = folder = phases.reproducer
+        for number in count(2):
+            if base is None or folder not in used:
+                break
+            folder = base.with_name(f"{base.name}.{number}")
+        return replace(self, phases=replace(phases, reproducer=folder))
+
+    def _has_time(self, judgement: Judgement, deadline: Deadline) -> bool:
+        """True if a search may begin that leaves time to check and to time what it finds."""
+        return not self.phases.before_check(judgement, deadline).is_over
+
     def _candidate(self, begun: _Beginning, original: Path, judgement: Judgement, deadline: Deadline) -> PipelineResult:
         """Search, measure, check and time once."""
         about = begun.about() | {"candidate": begun.as_given.model}
         try:
+            if begun.is_changed:
+                with of_candidate("reading what was made"):
+                    begun.assumptions.searched  # noqa: B018 - it is kept
             found = self._found(begun.assumptions, judgement, self.phases.before_check(judgement, deadline))
         except Refused as refused:
-            return replace(self._unsearched(begun.assumptions, judgement), **about, refusal=refused.refusal)
+            return replace(self._unsearched(begun.as_given, judgement), **about, refusal=refused.refusal)
         found = replace(found, **about)
         if not begun.is_changed and not found.steps:
             return replace(found, left_because=_nothing_because(found, deadline))
@@ -278,7 +325,15 @@ class Pipeline:
         result, measured = self.phases.measure(graph, result, judgement, deadline)
         with of_candidate("the search"):
             settled = assumptions.settled(result, self.phases.method.rewriter)
-        return PipelineResult(assumptions.model, assumptions, result, settled, judgement.report, measured=measured)
+        return PipelineResult(
+            assumptions.model,
+            assumptions,
+            result,
+            settled,
+            judgement.report,
+            measured=measured,
+            rewriter=self.phases.method.rewriter,
+        )
 
     def _with_subgraphs(self, begun: _Beginning, judgement: Judgement, deadline: Deadline) -> _Beginning:
         """Return the beginning with optimised subgraphs.
@@ -289,14 +344,19 @@ class Pipeline:
         model = begun.assumptions.model
         replaced, reports, least_s = {}, list[SubgraphReport](), _JUDGEMENTS * judgement.wall_s
         for subgraph, share in _shared(model):
-            optimised, inside = self._of_subgraph(subgraph, deadline.part(share, least_s))
+            wiser = self._after([refusal for report in reports for refusal in report.refusals])
+            optimised, inside = wiser._of_subgraph(subgraph, deadline.part(share, least_s))
             reports += inside
             if optimised is not subgraph.model:
                 replaced[subgraph.place] = optimised
 
-        changed = with_subgraphs(model, replaced)
-        if any(report.pinned_for for report in reports):
-            pin_dimensions(changed.graph, self.dimensions)
+        try:
+            with of_candidate("putting subgraphs back"):
+                changed = with_subgraphs(model, replaced)
+                if any(report.pinned_for for report in reports):
+                    pin_dimensions(changed.graph, self.dimensions)
+        except Refused as refused:
+            return replace(begun, inside=tuple(map(_not_kept, reports)), refusals=(*begun.refusals, refused.refusal))
         begun = replace(begun, inside=tuple(reports))
         return begun if changed is model else self._begun(begun, changed)
 
@@ -308,16 +368,17 @@ class Pipeline:
         inside = self._inside(subgraph.model, about)
         assumptions = inside._assumptions(subgraph.model)
         try:
-            if not inside._may_find(assumptions):
-                return subgraph.model, [replace(about, left_because=NOTHING_FOUND)]
-            made = inside._run(assumptions, deadline, argument="")
+            with of_candidate("its rewriting", passing=(RLFlowError,)):
+                if not inside._may_find(assumptions):
+                    return subgraph.model, [replace(about, left_because=NOTHING_FOUND)]
+                made = inside._run(assumptions, deadline, argument="")
         except RLFlowError as error:
             return subgraph.model, [replace(about, left_because=str(error))]
 
         refusals = tuple(replace(refusal, place=about.place) for refusal in made.refusals)
         about = replace(about, optimisation_s=made.result.wall_time_s, effort=made.result.effort, refusals=refusals)
         if because := made.left_because or self._refused(made):
-            return subgraph.model, [replace(about, left_because=because)]
+            return subgraph.model, [*map(_not_kept, made.inside), replace(about, left_because=because)]
         done = replace(
             about,
             steps=made.steps,
@@ -353,7 +414,7 @@ class Pipeline:
                 candidate = to_onnx(found.settled.last)
                 check_model(candidate)
                 exported = write_mapped(candidate, original.with_name("candidate.onnx"), like=original)
-            steps = (found.settled.start, found.settled.trajectory, self.phases.method.rewriter)
+            steps = (found.settled.start, found.settled.trajectory, found.rewriter or self.phases.method.rewriter)
             derivation = Derivation(original, exported, *steps, begun.source, dimensions=self.phases.gate.dimensions)
             equivalence = self.phases.check(derivation, judgement, deadline)
             if equivalence is None:
@@ -362,6 +423,22 @@ class Pipeline:
         except Refused as refused:
             return replace(found, refusal=refused.refusal)
         return replace(found, candidate=candidate, equivalence=equivalence, latency=latency, refusal=None)
+
+
+def _before_the_wrong(made: PipelineResult) -> PipelineResult | None:
+    """The result that ends before its first wrong step, if that is known and not the first of all."""
+    if made.refusal is None or made.refusal.step < 2 or made.rewriter is None:
+        return None
+    try:
+        return made.ended_before(made.refusal.step)
+    except RLFlowError as error:
+        _LOGGER.warning("the steps before the wrong one cannot be taken by themselves: %s", error)
+        return None
+
+
+def _not_kept(report: SubgraphReport) -> SubgraphReport:
+    """The report on a subgraph whose rewrites were not kept after all."""
+    return replace(report, steps=(), pinned_for=(), left_because=NOT_KEPT) if report.steps else report
 
 
 def _shared(model: ModelProto) -> Iterator[tuple[Subgraph, float]]:

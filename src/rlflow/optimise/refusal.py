@@ -6,7 +6,7 @@ turn, or the original comes back with the reason. `of_candidate` turns all that 
     with of_candidate("timing"):
         time(candidate)                     # it raises whatever it likes
 
-What the user gave, and what it cannot do, is judged before; an `InputError` is about that, and passes through.
+What the user gave, and what it cannot do, is judged before. Only a method that searches may still find it unusable.
 """
 
 from __future__ import annotations
@@ -18,7 +18,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from rlflow.errors import EquivalenceError, InputError, RLFlowError
+from rlflow.errors import EquivalenceError, RLFlowError
+from rlflow.runtime.scratch import without_scratch
 
 _LOGGER = logging.getLogger(__name__)
 
@@ -64,14 +65,21 @@ class Refused(EquivalenceError):
 
 
 @contextmanager
-def of_candidate(phase: str) -> Iterator[None]:
-    """Turn everything that a candidate raises into `Refused`; what is no error of ours is logged as a fault."""
+def of_candidate(phase: str, passing: tuple[type[Exception], ...] = ()) -> Iterator[None]:
+    """Turn everything that a candidate raises into `Refused`, but what is `passing`.
+
+    What is no error of ours, nor of the system, is logged as a fault.
+    """
     try:
         yield
-    except (Refused, InputError):
-        raise
-    except RLFlowError as error:
-        raise Refused(Refusal(phase, f"failed in {phase} ({error})")) from error
     except Exception as error:
+        if isinstance(error, (Refused, *passing)):
+            raise
+        if isinstance(error, (RLFlowError, OSError)):
+            raise Refused(_failed(phase, str(error))) from error
         _LOGGER.exception("a fault of RLFlow in %s, which costs nothing but this candidate: please report it", phase)
-        raise Refused(Refusal(phase, f"failed in {phase} ({type(error).__name__}: {error})")) from error
+        raise Refused(_failed(phase, f"{type(error).__name__}: {error}")) from error
+
+
+def _failed(phase: str, why: str) -> Refusal:
+    return Refusal(phase, f"failed in {phase} ({without_scratch(why)})")
