@@ -114,6 +114,7 @@ def test_only_these_keys_are_optional(documents, name):
         "rules_generate": {"algebra"},
         "rules_recall": {"condition", "counter_example"},
         "rules_verify": {"finite", "moderate"},
+        "fuzz": {"merge-3", "FuseReluClip"},
         "speedups": {"bert", "mobilenet_v2", "ort_disable_all", "onnxslim"},
         "temperature_sweep": {"dream_score_percent_ci95", "real_score_percent_ci95"},
         "timing": {"quiet_0.02", "bursts_0.02"},

@@ -57,6 +57,7 @@ class Shard:
     informative: int
     largest_error: float
     differences: tuple[str, ...]
+    fusions: Counter[str]
 
 
 def take_turns(tally: Tally, rule: int, turns: int, seed: int) -> None:
@@ -106,7 +107,15 @@ def made(number: int) -> Shard:
     for rule in range(len(rules)):
         take_turns(tally, rule, TURNS, seed=number * len(rules) + rule)
     uses = Counter({rules[rule].id: count for rule, count in tally.uses.items()})
-    return Shard(number, uses, tally.models, tally.informative, tally.largest_error, tuple(tally.differences))
+    return Shard(
+        number,
+        uses,
+        tally.models,
+        tally.informative,
+        tally.largest_error,
+        tuple(tally.differences),
+        tally.fusions,
+    )
 
 
 @dataclass
@@ -121,6 +130,7 @@ class Sum:
     informative: int = 0
     largest_error: float = 0.0
     differences: list[str] = field(default_factory=list)
+    fusions: Counter[str] = field(default_factory=Counter)
 
     @classmethod
     def of(cls, document: dict[str, Any], library: str) -> "Sum":
@@ -136,6 +146,7 @@ class Sum:
             informative=document["informative_models"],
             largest_error=document["largest_relative_error"],
             differences=document["found"],
+            fusions=Counter(document["fusions"]),
         )
 
     def add(self, shard: Shard) -> None:
@@ -145,6 +156,7 @@ class Sum:
         self.informative += shard.informative
         self.largest_error = max(self.largest_error, shard.largest_error)
         self.differences += shard.differences
+        self.fusions += shard.fusions
 
     def document(self, rules: Sequence[str]) -> dict[str, Any]:
         """As schema `fuzz` describes it, but for what `test_fuzz_egraph` writes."""
@@ -161,6 +173,7 @@ class Sum:
             "largest_share_percent": round(100 * max(uses.values()) / max(sum(uses.values()), 1), 3),
             "differences": len(self.differences),
             "found": self.differences,
+            "fusions": dict(self.fusions),
             "largest_relative_error": self.largest_error,
             "rewrites_by_rule": uses,
         }

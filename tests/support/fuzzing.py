@@ -10,6 +10,8 @@ from onnx import ModelProto
 
 from rlflow.equivalence.compare import compare
 from rlflow.equivalence.drawing import Inputs
+from rlflow.equivalence.fusions import to_blame
+from rlflow.equivalence.reference import reference_of
 from rlflow.equivalence.report import EquivalenceReport
 from rlflow.errors import RLFlowError
 from rlflow.ir import Graph
@@ -53,6 +55,7 @@ class Tally:
     informative: int = 0
     largest_error: float = 0.0
     differences: list[str] = field(default_factory=list)
+    fusions: Counter[str] = field(default_factory=Counter)
 
     def next_action(self, graph: Graph, rng: np.random.Generator, first: int | None) -> tuple[int, Match] | None:
         """A match of this rule, or else of the one that has had fewest turns among those that match."""
@@ -86,6 +89,8 @@ class Tally:
         self.informative += report.non_vacuous_draws > 0
         if report.equivalent:
             self.largest_error = max(self.largest_error, report.max_relative_error)
+        elif fusions := self._fusions(model, after, inputs, report):
+            self.fusions[" and ".join(fusions)] += 1
         else:
             self.differences.append(f"{' then '.join(applied)}: {report.summary}")
 
@@ -95,6 +100,16 @@ class Tally:
         if inputs is not None:
             return compare(model, after, inputs=inputs, setting=setting)
         return verdict(model, after, seed=_COMPARISONS * self.seed + self.models, setting=setting)
+
+    def _fusions(
+        self, model: ModelProto, after: ModelProto, inputs: Sequence[Inputs] | None, report: EquivalenceReport
+    ) -> tuple[str, ...]:
+        """The optimisers of ONNX Runtime that make a model wrong, or refuse it, which is right as written."""
+        if report.worst_setting != "deployed":
+            return ()
+        seed = _COMPARISONS * self.seed + self.models - 1
+        known = reference_of(model, ("as_written",), draws=1, seed=seed, inputs=inputs)
+        return to_blame(after, known.inputs, known.outputs, report.tolerance)
 
 
 def verdict(
