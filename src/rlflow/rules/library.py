@@ -125,7 +125,7 @@ def read(path: Path) -> Library:
     for number, line in enumerate(lines, start=1):
         try:
             rules.append(read_rule(json.loads(line)))
-        except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
+        except (ValueError, ArithmeticError, LookupError, TypeError, AttributeError, RecursionError) as error:
             raise RuleError(f"line {number} of {path} is no rule: {error}") from None
     return Library(tuple(rules))
 

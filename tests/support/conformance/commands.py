@@ -68,8 +68,9 @@ def problem(said: Said) -> str:
         return f"exit code {said.code}: {text[-300:]}"
     if f"{tempfile.gettempdir()}/rlflow-" in text:
         return f"names a temporary file: {text[-500:]}"
-    errors = [line for line in said.err.splitlines() if line.startswith("rlflow: ")]
-    if said.code == 2 and (len(errors) != 1 or said.err.rstrip().splitlines()[-1] != errors[0]):
+    lines = said.err.strip("\n").split("\n")
+    errors = [line for line in lines if line.startswith("rlflow: ")]
+    if said.code == 2 and (len(errors) != 1 or lines[-1] != errors[0]):
         return f"not one sentence: {said.err[-500:]}"
     return ""
 
