@@ -71,8 +71,8 @@ test-slow: setup ## the tests that take long or want a quiet machine
 test-studies: setup ## the studies of `pipelines`, each on a small scale
 	pytest -m study
 
-SHARDS ?= 100
-fuzz: setup conformance ## a million random rewrites, compared in ONNX Runtime, to data/results/fuzz.json; resumable (SHARDS=100)
+SHARDS ?= 60
+fuzz: setup conformance ## a million random rewrites, compared in ONNX Runtime, to data/results/fuzz.json; resumable (SHARDS=60)
 	OMP_NUM_THREADS=1 PYTHONPATH=tests python -m support.fuzz_shards --shards $(SHARDS)
 	pytest -m fuzz tests/properties
 

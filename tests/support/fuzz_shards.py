@@ -1,6 +1,6 @@
 """A million random rewrites in shards: `make fuzz` makes those that are missing, data/results/fuzz.json sums them up.
 
-    python -m support.fuzz_shards --shards 100 --processes 2
+    python -m support.fuzz_shards --shards 60 --processes 2
 
 A shard is determined by its number: each model of the zoo, each model with masks and dimensions of no elements and some
 drawn graphs are rewritten at random, and then models around the source of every rule. All are compared in ONNX Runtime,
@@ -42,7 +42,7 @@ _LOGGER = logging.getLogger(__name__)
 
 DRAWN_GRAPHS = 100
 TURNS = 13
-"""Rewrites by each rule, at least, so that a shard has about ten thousand."""
+"""Rewrites by each rule, at least, so that a shard has about 17,000."""
 ATTEMPTS = 20
 """Drawn models for one turn of a rule: not every one has a place for it."""
 
@@ -197,7 +197,7 @@ def add_shards(path: Path, wanted: Iterable[int], processes: int) -> Sum:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--shards", type=int, default=100)
+    parser.add_argument("--shards", type=int, default=60)
     parser.add_argument("--processes", type=int, default=2)
     chosen = parser.parse_args()
     path = Path(__file__).parents[2] / "data/results/fuzz.json"
