@@ -44,7 +44,10 @@ def test_a_step_that_fails_is_named() -> None:
         replayed(transitions, dataclasses.replace(record, steps=(wrong,)), transitions.start("cc"))
 
 
-@pytest.mark.parametrize("content", ["", "[]", '{"backend": "toy"}'])
+_OF_ANOTHER_KIND = '{"backend": "toy", "source": [], "key": "0", "operations": 3, "steps": []}'
+
+
+@pytest.mark.parametrize("content", ["", "[]", '{"backend": "toy"}', _OF_ANOTHER_KIND])
 def test_a_file_that_is_no_record_is_refused(tmp_path: Path, content: str) -> None:
     (tmp_path / "found.json").write_text(content)
     with pytest.raises(InputError, match="holds no record of passes"):

@@ -8,9 +8,10 @@ replayed(transitions, read_record(Path("found.json")))
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
 from rlflow.atomic_file import written_whole
 from rlflow.errors import InputError, ReplayError
@@ -61,10 +62,22 @@ def read_record(path: Path) -> PassRecord:
     require_content(path)
     try:
         written = json.loads(path.read_text())
-        steps = tuple(PassStep(step["name"], step["key"], step["operations"]) for step in written["steps"])
-        return PassRecord(written["backend"], written["source"], written["key"], written["operations"], steps)
-    except (OSError, ValueError, KeyError, TypeError) as error:
+        steps = tuple(PassStep(**_fields(step, _STEP)) for step in written["steps"])
+        return PassRecord(**_fields(written, _RECORD), steps=steps)
+    except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
         raise InputError(f"{path} holds no record of passes ({error!r}): `rlflow passes search` writes one") from None
+
+
+_STEP = {"name": str, "key": str, "operations": int}
+_RECORD = {"backend": str, "source": str, "key": str, "operations": int}
+
+
+def _fields(written: Mapping[str, Any], kinds: Mapping[str, type]) -> dict[str, Any]:
+    """Return the values of these names; `TypeError` for one of another kind."""
+    for name, kind in kinds.items():
+        if not isinstance(written[name], kind):
+            raise TypeError(f"its {name} is {written[name]!r}")
+    return {name: written[name] for name in kinds}
 
 
 def replayed(transitions: Transitions, record: PassRecord, start: Facts) -> Facts:

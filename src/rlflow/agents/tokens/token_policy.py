@@ -86,7 +86,7 @@ class TokenPolicy:
         for file in (FILE, _WEIGHTS):
             require_content(folder / file)
         try:
-            content = json.loads((folder / FILE).read_text(encoding="utf-8"))
+            content = json.loads((folder / FILE).read_text(encoding="utf-8"), parse_constant=_no_number)
             if content["version"] != _VERSION:
                 raise InputError(
                     f"the policy in {folder} is of version {content['version']}, here {_VERSION}: make it again with "
@@ -118,6 +118,11 @@ def _own(chains: ChainConfig) -> dict[str, Any]:
 def _as_settings(stored: Mapping[str, Any]) -> dict[str, Any]:
     """Return settings as their dataclass has them: JSON and YAML know no tuples."""
     return {name: tuple(value) if isinstance(value, list) else value for name, value in stored.items()}
+
+
+def _no_number(text: str) -> None:
+    """Refuse the NaN and infinities that Python reads in JSON, and that no policy is written with."""
+    raise ValueError(f"{text} is no number of JSON")
 
 
 def _digest(file: Path) -> str:
