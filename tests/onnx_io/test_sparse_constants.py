@@ -214,8 +214,10 @@ def test_every_command_takes_a_model_with_a_sparse_constant(tmp_path: Path, name
     assert ran("show", before).code == 0
     done = ran("optimise", before, "-o", after, "--budget", "5s", "--method", "greedy", "--cost-model", "analytic")
     assert (done.code, done.escaped) == (0, "")
-    assert np.array_equal(run(open_session(Path(after), "as_written"), {"x": X})["y"], MODELS[name][1])
-    assert "equivalent: largest relative error 0.0e+00" in ran("equivalence", before, after).out
+    # Which model is written is a matter of timing; a rewritten one may round in another order.
+    written = run(open_session(Path(after), "as_written"), {"x": X})["y"]
+    np.testing.assert_allclose(written, MODELS[name][1], rtol=16 * np.finfo(np.float32).eps, atol=1e-6)
+    assert ran("equivalence", before, after).out.startswith("equivalent: ")
 
 
 def test_values_of_a_sparse_weight_in_a_file_are_read_in(tmp_path: Path) -> None:
