@@ -37,7 +37,6 @@ from rlflow.ir.graph import Graph
 from rlflow.runtime.blocks import block_channels
 from rlflow.runtime.hardware import fingerprint
 from rlflow.runtime.session import Setting
-from rlflow.runtime.timing.batches import time_batch
 
 _LOGGER = logging.getLogger(__name__)
 
@@ -63,7 +62,7 @@ class MeasuredCost(RegionCost):
     """Prices from a list; what is missing is measured and appended, or refused if `pricing` is None.
 
     `dimensions` are the sizes of symbolic dimensions at which a model is priced; they are part of a price's name.
-    `timer` times a batch of fragments.
+    `timer` times a batch of fragments, in the stead of `time_batch`.
     """
 
     def __init__(
@@ -73,7 +72,7 @@ class MeasuredCost(RegionCost):
         pricing: PricingConfig | None,
         dimensions: Mapping[str, int] | None = None,
         reorders: ReorderConfig | None = None,
-        timer: Timer = time_batch,
+        timer: Timer | None = None,
     ) -> None:
         super().__init__(setting, dimensions, reorders)
         self._sizes = "".join(f"@{name}={size}" for name, size in sorted(self.dimensions.items()))
@@ -181,7 +180,7 @@ def _fragment(graph: Graph, region: Region) -> Fragment:
     return VIEW if all(graph.nodes[i].op in VIEWS for i in region) else describe(graph, region)
 
 
-def measured(context: CostContext, timer: Timer = time_batch) -> MeasuredCost:
+def measured(context: CostContext, timer: Timer | None = None) -> MeasuredCost:
     """Make the cost model "measured"; its settings are those of `PricingConfig`, and `timer` times its fragments.
 
     With published prices of another machine, graphs are priced as there, and nothing is measured. `PriceError` if there
@@ -200,7 +199,7 @@ def measured(context: CostContext, timer: Timer = time_batch) -> MeasuredCost:
     return _of(published or empty_price_list(pricing.threads), pricing, context, timer)
 
 
-def _of(prices: PriceList, pricing: PricingConfig | None, context: CostContext, timer: Timer) -> MeasuredCost:
+def _of(prices: PriceList, pricing: PricingConfig | None, context: CostContext, timer: Timer | None) -> MeasuredCost:
     """Price for the machine of a list."""
     reorders = ReorderConfig(block=prices.block)
     return MeasuredCost(context.setting, prices, pricing, context.dimensions, reorders, timer)

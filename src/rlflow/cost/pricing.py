@@ -81,11 +81,11 @@ def add_prices(
     dimensions: Mapping[str, int] | None = None,
     deadline: float | None = None,
     on_progress: OnProgress | None = None,
-    timer: Timer = time_batch,
+    timer: Timer | None = None,
 ) -> int:
     """Measure what is missing until `deadline`, a moment of `time.perf_counter`; return how many are still missing.
 
-    `timer` times a batch of models, as `time_batch` does.
+    `timer` times a batch of models, in the stead of `time_batch`.
     """
     end = math.inf if deadline is None else deadline
     waiting, warned = list(missing), False
@@ -125,7 +125,7 @@ def _add_batch(
     setting: Setting,
     config: PricingConfig,
     dimensions: Mapping[str, int] | None,
-    timer: Timer,
+    timer: Timer | None,
 ) -> list[Missing]:
     """Add the prices of one batch; return those that the machine was too slow for."""
     slow = []
@@ -148,7 +148,7 @@ def _timed(
     setting: Setting,
     config: PricingConfig,
     dimensions: Mapping[str, int] | None,
-    timer: Timer,
+    timer: Timer | None,
 ) -> list[tuple[Missing, FragmentTiming | RLFlowError]]:
     """Time fragments together. Where one cannot be timed there is the error."""
     untimed: list[tuple[Missing, FragmentTiming | RLFlowError]] = []
@@ -161,7 +161,9 @@ def _timed(
                 models.append((each, standalone_model(extract(each.graph, each.fragment))))
         except RLFlowError as error:
             untimed.append((each, error))
-    timings = timer([model for _, model in models], setting=setting, config=config, dimensions=dimensions)
+    timings = (timer or time_batch)(
+        [model for _, model in models], setting=setting, config=config, dimensions=dimensions
+    )
     return [*untimed, *zip([each for each, _ in models], timings, strict=True)]
 
 
