@@ -16,7 +16,7 @@ from rlflow import zoo
 
 TINY = zoo.build("tiny_transpose").SerializeToString()
 FILES = 300
-COMMANDS = 30
+COMMANDS = 20
 
 
 @pytest.mark.slow
