@@ -9,6 +9,7 @@ import numpy as np
 import onnx
 import pytest
 from onnx import ModelProto, TensorProto, helper, numpy_helper
+from support.derivations import LOSE_A_RELU
 from support.wrong_rule import WRONG
 
 from rlflow.cost.analytic import AnalyticCost
@@ -108,6 +109,19 @@ def test_a_wrong_rule_is_left_out_and_the_right_one_still_has_its_turn(
     assert is_right(model, made)
     assert made.latency, "the next best is timed like any other"
     assert "computes something else and was refused" in caplog.text
+
+
+def test_two_wrong_rules_have_a_reproducer_each(tmp_path: Path) -> None:
+    """The second does not write over what shows the first, and both are left out of the next search."""
+    model = chain(TensorProto.FLOAT, "Neg", "Relu", "MatMul:w", "Add:c", weights=_weights())
+    made = pipeline(WRONG, LOSE_A_RELU, reproducer=tmp_path / "r").run(model)
+    assert {refusal.rules[0] for refusal in made.refusals} == {WRONG.id, LOSE_A_RELU.id}
+    folders = [refusal.reproducer for refusal in made.refusals]
+    assert folders == [tmp_path / "r", tmp_path / "r.2"]
+    for refusal, folder in zip(made.refusals, folders, strict=True):
+        name = "lose-a-bias" if refusal.rules == (WRONG.id,) else "lose-a-relu"
+        assert name in (folder / "README.txt").read_text()
+    assert made.candidate is model
 
 
 def test_where_the_search_cannot_be_made_again_the_steps_before_the_wrong_one_are_taken() -> None:

@@ -42,7 +42,7 @@ Change = Callable[[GraphProto, int], None]
 
 @dataclass(frozen=True, eq=False)
 class Fault:
-    """One fault that can be planted: where, in which node by its name, and as it is told to a person."""
+    """One fault that can be planted: its place, the name of its node, and what a report says of it."""
 
     address: Address
     node: str

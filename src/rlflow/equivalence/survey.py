@@ -91,7 +91,7 @@ def surveyed(
 
 
 def _told(model: ModelProto, fault: Fault, runs: Sequence[tuple[Inputs, Outputs]], end_s: float) -> bool | None:
-    """Return True if a mutant is told from the model by one of these runs, None if it does not run, or not in time."""
+    """Return True if one of these runs tells a mutant from the model, None if it does not run, or not in time."""
     if time.perf_counter() >= end_s:
         return None
     tolerance = tolerance_of(model)

@@ -83,7 +83,7 @@ def optimise(
 
     `cost_model` is a name (`rlflow.cost.models`) or an object; the search goes by its prices. What it found and some of
     the graphs on the way there, `shortlist` with the original, are then measured part by part on this machine, as
-    `pricing` says, and the cheapest is gone on with; 0 leaves that out, and so does the cost model "measured", by whose
+    `pricing` says, and the cheapest is taken; 0 leaves that out, and so does the cost model "measured", by whose
     prices the search goes then. What was measured is kept in the file `prices`, if one is given.
 
     `budget_s` is the wall time in seconds of everything: reading, judging the original, searching, measuring, checking

@@ -83,7 +83,7 @@ class FirstMove:
         deadline: Deadline,
         on_progress: OnProgress | None = None,
     ) -> Moved:
-        """Return what is cheapest of what passes make of a model by the deadline; whoever takes it must compare it.
+        """Return what is cheapest of what passes make of a model by the deadline; the caller must compare it.
 
         graph_of: the graph of a model as it is to be priced.
         """
