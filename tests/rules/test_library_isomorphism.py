@@ -20,7 +20,7 @@ from rlflow.rules.rule import Rule, VariableSpec, with_short_names
 
 pytestmark = pytest.mark.slow
 
-OF_A_VARIABLE = ("dim", "shape", "rank", "elements", "float", "value")
+OF_A_VARIABLE = ("dim", "shape", "rank", "elements", "float", "value", "bounded")
 """Functions of conditions whose first argument is the name of a variable."""
 
 
