@@ -299,9 +299,14 @@ def test_what_cannot_be_measured_is_checked_all_the_same(caplog: pytest.LogCaptu
 
 
 class FailingTest(SequentialTest):
+    """Fails here; in other processes, which cannot import it, it is an ordinary one."""
+
     @property
     def bar(self) -> float:
         raise RuntimeError("the session is gone")
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return SequentialTest, ()
 
 
 def test_a_candidate_that_cannot_be_timed() -> None:

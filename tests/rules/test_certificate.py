@@ -10,7 +10,7 @@ from rlflow.rules.library import Library
 from rlflow.rules.verification.sampler import Sampler
 from rlflow.rules.verification.verify import VerificationConfig, certified, verify
 
-_EVERY = 5
+_EVERY = 30
 
 
 @pytest.mark.slow

@@ -354,6 +354,7 @@ def _new_rules(families: Sequence[Sequence[Rule]], seed: int) -> Iterator[Rule]:
 def write_library(path: Path, config: LibraryConfig, *, on_progress: Progress | None = None) -> LibraryReport:
     """Build a library and save it, whole or not at all; finished parts are kept beside it until it is written."""
     folder = path.with_suffix(".generating")
+    folder.mkdir(parents=True, exist_ok=True)  # a place that cannot be used is told before the work
     library, report = build_library(config, folder, on_progress=on_progress)
     library.save(path)
     rmtree(folder)

@@ -14,6 +14,7 @@ import numpy as np
 
 from rlflow.ops.float_batch import FloatBatch
 from rlflow.rules.certificate import ASSUMPTIONS, FINITE, MODERATE
+from rlflow.rules.expression import bounded_in
 from rlflow.rules.rule import Rule
 from rlflow.rules.verification.batches import in_double, on_the_way, outputs_of
 from rlflow.rules.verification.empty import empty_trials
@@ -58,10 +59,12 @@ def _special_trials(rule: Rule, case: Sides, rng: np.random.Generator) -> Iterat
     """Yield trials in which some elements of an operand are NaN or an infinity.
 
     It is none that is stored: what kernels make of a filter that is infinite depends on how each processor blocks it.
+    Nor is it one that the rule applies to only where the graph proves that it is bounded.
     """
     for name in case.instance.types:
         if case.instance.given(name) is None and not is_stored(rule, name):
-            for number in (np.nan, np.inf, -np.inf):
+            numbers = (np.nan,) if name in bounded_in(rule.where) else (np.nan, np.inf, -np.inf)
+            for number in numbers:
                 shape = case.instance.shape(name)
                 ordinary_values = rng.uniform(-2.0, 2.0, shape)
                 value = np.where(rng.random(shape) < _SPECIAL_SHARE, number, ordinary_values).astype(np.float32)

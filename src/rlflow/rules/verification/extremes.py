@@ -23,8 +23,9 @@ _DRAWS, _TRIALS = 96, 4
 """The draws that numpy computes together, and those of extremes that ONNX Runtime runs."""
 
 _SPECIAL = (0.0, 100.0, -100.0, np.nan, np.inf, -np.inf)
-_MAGNITUDES = (1e-40, 1e-20, 1.0, 1e15, 1e25)
-"""Subnormal to huge: most pairs of them may be multiplied, and of most three some order may not."""
+_MAGNITUDES = (1e-43, 1e-40, 1e-20, 1.0, 1e15, 1e25)
+"""Subnormal to huge: most pairs of them may be multiplied, and of most three some order may not. The least has two
+digits, so that a mean loses some of them where a sum does not."""
 
 _FAR_FROM_OVERFLOW = 1e34
 _ACCURATE, _INACCURATE = 1e-4, 1e-2
