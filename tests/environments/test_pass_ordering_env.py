@@ -29,7 +29,7 @@ TO_THE_OPTIMUM = (EXPAND, SWAP, CANCEL)
 def toy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[WorkerBackend]:
     announce(tmp_path)
     monkeypatch.syspath_prepend(tmp_path)
-    with WorkerBackend("toy", Limits(longest_pass_s=1.0)) as backend:
+    with WorkerBackend("toy", Limits(longest_pass_s=5.0)) as backend:
         yield backend
 
 

@@ -207,7 +207,7 @@ def test_a_verifier_that_accepts_a_false_rule_stops_everything(monkeypatch: pyte
         build_library(LibraryConfig(families=(), declared=False), tmp_path)
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_three_operators() -> None:
     report = generate(GeneratorConfig(FAMILIES["algebra"], max_operators=3))
     assert report.refuted <= report.after_instance // 10

@@ -202,7 +202,7 @@ def test_parts_that_differ_are_no_rule_of_both() -> None:
     assert of_both_parts(certified(twice, CONFIG), CONFIG) is None
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_the_family_finds_what_parts_of_it_find(slices: GenerationReport) -> None:
     """Products among it, whose axes stay where they are, of any batch."""
     report = generate(GeneratorConfig(MOVEMENT, max_operators=2))
