@@ -15,6 +15,7 @@ SECTIONS = {
     "documents",
     "egraphs",
     "library",
+    "models",
     "pass ordering",
     "policy",
     "rollouts",

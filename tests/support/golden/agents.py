@@ -23,10 +23,12 @@ from rlflow.agents.tokens import baselines, token_policy
 from rlflow.agents.tokens.config import CmaEsConfig, TokenControllerConfig
 from rlflow.agents.tokens.controller import TokenController
 from rlflow.agents.tokens.dream_training import TokenDream, train_in_dream
-from rlflow.agents.tokens.guided_chains import GuidedChains
+from rlflow.agents.tokens.guided_chains import ChainConfig, GuidedChains
 from rlflow.agents.tokens.model_free import train_on_graph
+from rlflow.agents.tokens.planned import planned
 from rlflow.agents.tokens.policy_optimiser import TokenPolicyOptimiser
 from rlflow.agents.tokens.real_env import RealEpisodesConfig
+from rlflow.agents.tokens.token_policy import TokenPolicy
 from rlflow.cost.analytic import AnalyticCost
 from rlflow.ir.graph import Graph
 from rlflow.optimiser import Budget
@@ -177,7 +179,18 @@ def _by_an_untrained_network() -> GuidedChains:
         return baselines.untrained(LIBRARY, REWRITER, AnalyticCost(), folder=Path(folder), seed=SEED)
 
 
+def _planned() -> GuidedChains:
+    """Return the search that imagines in M where rewrites lead."""
+    model, births, _ = token_world()
+    with TemporaryDirectory() as folder:
+        TokenPolicy(model, ChainConfig(), shares=means_of_rules().taken).save(Path(folder))
+        births.save(Path(folder))
+        plan = {"length": 3, "dream": {"pessimism": 0.5}}
+        return planned(LIBRARY, REWRITER, AnalyticCost(), folder=Path(folder), plan=plan, seed=SEED)
+
+
 _GUIDED: Mapping[str, Callable[[], GuidedChains]] = {
+    "planned": _planned,
     "random order": lambda: baselines.chains_random(LIBRARY, REWRITER, AnalyticCost(), seed=SEED),
     "rule means": _by_rule_means,
     "untrained network": _by_an_untrained_network,

@@ -10,6 +10,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from rlflow.agents.tokens import token_policy
+from rlflow.agents.tokens.fine_tuning import TuningConfig, fine_tuned
 from rlflow.agents.tokens.rule_means import RuleMeans
 from rlflow.world_model.held_out import split_episodes
 from rlflow.world_model.pooled.config import DreamConfig
@@ -24,7 +26,7 @@ from rlflow.world_model.tokens.trainer import fit_token_model
 from support import token_worlds, world_models
 from support.golden.digests import Value, digest, in_any_order, weights
 from support.golden.entries import Compute
-from support.golden.rollouts import pooled, pooled_env
+from support.golden.rollouts import lesson, pooled, pooled_env
 from support.token_worlds import small_token_rollouts
 
 SEED = 0
@@ -37,6 +39,7 @@ def entries() -> Mapping[str, Compute]:
     return {
         "match level": _token_fit,
         "graph level": _pooled_fit,
+        "match level, the shipped policy fine-tuned": _tuned,
         "rule means": lambda: digest(*vars(means_of_rules()).values()),
     }
 
@@ -73,6 +76,13 @@ def _token_fit() -> Value:
         "trust": digest(sorted(_numbers(report))),
         "weights": weights(model.state_dict()),
     }
+
+
+def _tuned() -> Value:
+    """Return the policy that ships after an epoch more, on one lesson."""
+    tuning = TuningConfig(encoder_epochs=1, epochs=1)
+    policy = fine_tuned(token_policy.shipped(), [lesson().rollouts], tuning, seed=SEED)
+    return {"rules": digest(policy.shares), "weights": weights(policy.model.state_dict())}
 
 
 @cache

@@ -11,7 +11,7 @@ from tempfile import TemporaryDirectory
 from rlflow import zoo
 from rlflow.agents.collection import Collection, CollectionConfig, collect
 from rlflow.agents.token_collection import TokenCollectionConfig, collect_tokens
-from rlflow.agents.tokens.lessons import Expert, Lesson, Start, teach
+from rlflow.agents.tokens.lessons import Expert, Lesson, Start, Taught, teach
 from rlflow.cost.analytic import AnalyticCost
 from rlflow.environments import EnvironmentConfig, SubstitutionEnv
 from rlflow.onnx_io import from_onnx
@@ -69,8 +69,14 @@ def _on_ways() -> Value:
     return {**_of_tokens(found.rollouts), "evaluations": found.evaluations}
 
 
+@cache
+def lesson() -> Taught:
+    """Return what an expert teaches."""
+    return teach(LESSON, small_graph(), LIBRARY, AnalyticCost())
+
+
 def _lesson() -> Value:
-    taught = teach(LESSON, small_graph(), LIBRARY, AnalyticCost())
+    taught = lesson()
     return {
         **_of_tokens(taught.rollouts),
         "evaluations": taught.evaluations,

@@ -2,7 +2,19 @@
 
 from collections.abc import Callable, Mapping
 
-from support.golden import agents, documents, egraphs, fits, library, passes, pictures, policy, rollouts, searches
+from support.golden import (
+    agents,
+    documents,
+    egraphs,
+    fits,
+    library,
+    models,
+    passes,
+    pictures,
+    policy,
+    rollouts,
+    searches,
+)
 from support.golden.entries import Compute
 from support.golden.file import PROCESSOR
 
@@ -24,6 +36,7 @@ def processor() -> Section:
 SECTIONS: Mapping[str, Callable[[], Section]] = {
     "library": library.entries,
     "policy": policy.entries,
+    "models": models.entries,
     "documents": documents.entries,
     "pass ordering": passes.entries,
     "rollouts": rollouts.entries,
