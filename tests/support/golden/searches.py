@@ -29,7 +29,7 @@ GRAPHS: Mapping[str, Mapping[str, Any]] = {
     "nasrnn": {},
     "resnet18": {},
     "squeezenet1_1": {},
-    "t5_decoder": {},
+    "t5_decoder": {"head": "last"},
     "tiny_merge": {},
 }
 """The models, with what differs from the zoo's small settings."""
