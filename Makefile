@@ -23,7 +23,7 @@ OLD_PROCESSOR = NPY_DISABLE_CPU_FEATURES="$$(python -c '$(FEATURES)')" OPENBLAS_
 	ATEN_CPU_CAPABILITY=default MKL_ENABLE_INSTRUCTIONS=SSE4_2 ONEDNN_MAX_CPU_ISA=SSE41
 NUMERIC_TESTS := $(addprefix tests/,agents equivalence ir nn onnx_io ops rules trajectory world_model zoo)
 
-.PHONY: help setup services repro findings verify-repro test test-other-processor test-slow test-rules test-studies fuzz conformance mutants lint check check-results smoke experiments seeds headroom headroom-latency rules trajectories opsets bench big-model ui clean timing-study prices budgets cost-accuracy price-model price-search repro-study exports speedups policy sample-efficiency learned learned-planned learned-priced learned-delivered reward-study paper paper-full paper-page pass-ordering pass-walks
+.PHONY: help setup services repro findings verify-repro test test-other-processor test-slow test-rules test-studies golden fuzz conformance mutants lint check check-results smoke experiments seeds headroom headroom-latency rules trajectories opsets bench big-model ui clean timing-study prices budgets cost-accuracy price-model price-search repro-study exports speedups policy sample-efficiency learned learned-planned learned-priced learned-delivered reward-study paper paper-full paper-page pass-ordering pass-walks
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-21s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -70,6 +70,10 @@ test-slow: setup ## the tests that take long or want a quiet machine
 
 test-studies: setup ## the studies of `pipelines`, each on a small scale
 	pytest -m study
+
+ONLY ?=
+golden: setup ## is what the product computes the same as in tests/golden.json? ONLY='searches rollouts' or ONLY=--write
+	OMP_NUM_THREADS=1 PYTHONPATH=src:tests python -m support.golden $(ONLY)
 
 SHARDS ?= 60
 fuzz: setup conformance ## a million random rewrites, compared in ONNX Runtime, to data/results/fuzz.json; resumable (SHARDS=60)

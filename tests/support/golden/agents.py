@@ -1,0 +1,207 @@
+"""Trainings of agents in dreams and on graphs, and what the agents find when they play on their graph.
+
+A training has two updates, with a trial on the real graph after each.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from functools import cache, partial
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from rlflow.agents.after_greedy import AfterGreedy
+from rlflow.agents.candidates.controller import CandidateController
+from rlflow.agents.candidates.policy_optimiser import CandidateOptimiser
+from rlflow.agents.candidates.training import train_on_candidates
+from rlflow.agents.dream_training import DreamTraining
+from rlflow.agents.policy_optimiser import PolicyOptimiser, judge_on
+from rlflow.agents.pooled.config import ControllerConfig
+from rlflow.agents.pooled.controller import Controller
+from rlflow.agents.pooled.dream_training import train_in_dream as train_in_pooled_dream
+from rlflow.agents.pooled.policy_optimiser import PooledPolicyOptimiser
+from rlflow.agents.tokens import baselines, token_policy
+from rlflow.agents.tokens.config import CmaEsConfig, TokenControllerConfig
+from rlflow.agents.tokens.controller import TokenController
+from rlflow.agents.tokens.dream_training import TokenDream, train_in_dream
+from rlflow.agents.tokens.guided_chains import ChainConfig, GuidedChains
+from rlflow.agents.tokens.model_free import train_on_graph
+from rlflow.agents.tokens.planned import planned
+from rlflow.agents.tokens.policy_optimiser import TokenPolicyOptimiser
+from rlflow.agents.tokens.real_env import RealEpisodesConfig
+from rlflow.agents.tokens.token_policy import TokenPolicy
+from rlflow.cost.analytic import AnalyticCost
+from rlflow.ir.graph import Graph
+from rlflow.optimiser import Budget
+from rlflow.rules.matching.rewriter import Rewriter
+from rlflow.search.greedy import Greedy
+from rlflow.world_model.pooled.config import DreamConfig
+from rlflow.world_model.pooled.dream_env import visited_states
+from rlflow.world_model.tokens.config import TokenDreamConfig
+from support.candidate_agents import NETWORK, small_candidates
+from support.candidate_agents import PPO as CANDIDATES
+from support.golden import digests
+from support.golden.digests import Value, digest, trajectory, weights
+from support.golden.entries import Compute
+from support.golden.fits import SEED, means_of_rules, pooled_world, token_world
+from support.golden.rollouts import pooled, pooled_env
+from support.token_worlds import small_graph, small_process, small_token_rollouts
+from support.walks import LIBRARY, REWRITER
+
+TOKEN_PPO = TokenControllerConfig(
+    total_steps=96, steps_per_update=6, batch_size=32, epochs=1, width=8, updates_per_trial=1
+)
+CMA_ES = CmaEsConfig(generations=2, population=4, generations_per_trial=1)
+POOLED_PPO = ControllerConfig(
+    total_steps=128, steps_per_update=8, batch_size=32, epochs=1, width=16, rule_embedding=4, updates_per_trial=1
+)
+TOKEN_DREAM = TokenDreamConfig(num_envs=8, max_kinds=48, max_steps=6)
+POOLED_DREAM = DreamConfig(num_envs=8, max_steps=6)
+MODEL_FREE = replace(TOKEN_PPO, total_steps=48)
+REAL_EPISODES = RealEpisodesConfig(num_envs=4, max_steps=3, max_kinds=48)
+BUDGET = Budget(evaluations=120)
+LITTLE = Budget(evaluations=50)
+"""Greedy search leaves some of it on both graphs, and no policy would do with what is left."""
+HORIZON = 6
+
+
+def entries() -> Mapping[str, Compute]:
+    """Return the trainings, and what the trained agents find."""
+    return {
+        **{f"trainings/{name}": partial(_training, train) for name, train in _TRAININGS.items()},
+        "trainings/candidates": lambda: _weights(_candidates()),
+        "trainings/model free": _model_free,
+        **{f"episodes/{name}": partial(_played, alone) for name, alone in _ALONE.items()},
+        **{f"guided searches/{name}": partial(_guided, make) for name, make in _GUIDED.items()},
+    }
+
+
+@cache
+def _token_training(config: TokenControllerConfig | CmaEsConfig) -> DreamTraining[TokenController]:
+    model, births, _ = token_world()
+    dream = TokenDream.of(model, births, small_token_rollouts(), TOKEN_DREAM)
+    return train_in_dream(dream, config, seed=SEED, judge=judge_on(small_graph(), _token_player))
+
+
+@cache
+def _pooled_training() -> DreamTraining[Controller]:
+    model = pooled_world()
+    starts = visited_states(model, pooled().rollouts(pooled_env()))
+    judge = judge_on(pooled_env().graph, _pooled_player)
+    return train_in_pooled_dream(model, starts, POOLED_DREAM, POOLED_PPO, seed=SEED, judge=judge)
+
+
+@cache
+def _candidates() -> CandidateController:
+    config = replace(CANDIDATES, total_steps=64)
+    return train_on_candidates(small_candidates(), LIBRARY.hash, config, NETWORK, seed=SEED)
+
+
+def _model_free() -> Value:
+    course = dict[int, dict[str, float]]()
+    model = token_world().model
+    controller = train_on_graph(
+        small_process(), model, MODEL_FREE, REAL_EPISODES, seed=SEED, on_update=course.__setitem__
+    )
+    interactions = int(course[max(course)]["real_interactions"])
+    return {"rewrites": interactions, "weights": _weights(controller)}
+
+
+def _token_player(controller: TokenController) -> TokenPolicyOptimiser:
+    """Return an optimiser that plays one episode of the controller's likeliest actions."""
+    model, cost = token_world().model, AnalyticCost()
+    return TokenPolicyOptimiser(
+        LIBRARY, REWRITER, cost, model, controller, HORIZON, seed=SEED, sampled_episodes=0, candidates=1
+    )
+
+
+def _pooled_player(controller: Controller) -> PooledPolicyOptimiser:
+    model, cost, settings = pooled_world(), AnalyticCost(), pooled_env().config
+    return PooledPolicyOptimiser(
+        LIBRARY, REWRITER, cost, model, controller, settings, seed=SEED, sampled_episodes=0, candidates=1
+    )
+
+
+def _candidate_player() -> CandidateOptimiser:
+    cost = AnalyticCost()
+    return CandidateOptimiser(LIBRARY, REWRITER, cost, _candidates(), seed=SEED, sampled_episodes=0, candidates=1)
+
+
+Training = Callable[[], DreamTraining[Controller] | DreamTraining[TokenController]]
+
+_TRAININGS: Mapping[str, Training] = {
+    "match level": partial(_token_training, TOKEN_PPO),
+    "match level, evolved": partial(_token_training, CMA_ES),
+    "graph level": _pooled_training,
+}
+
+
+def _training(train: Training) -> Value:
+    """Return the weights, the scores in the dream before and after training, and the rewrites of the judge."""
+    training = train()
+    return {
+        "rewrites": training.real_interactions,
+        "score_percent": float(training.score_percent).hex(),
+        "untrained_percent": float(training.untrained_percent).hex(),
+        "weights": _weights(training.controller),
+    }
+
+
+_ALONE: Mapping[str, Callable[[], tuple[PolicyOptimiser, Graph]]] = {
+    "match level": lambda: (_token_player(_token_training(TOKEN_PPO).controller), small_graph()),
+    "match level, evolved": lambda: (_token_player(_token_training(CMA_ES).controller), small_graph()),
+    "graph level": lambda: (_pooled_player(_pooled_training().controller), pooled_env().graph),
+    "candidates": lambda: (_candidate_player(), small_graph()),
+}
+
+
+def _played(player: Callable[[], tuple[PolicyOptimiser, Graph]]) -> Value:
+    """Return what the policy finds alone, and with drawn episodes and candidates after greedy search, and its ways."""
+    alone, graph = player()
+    policy = replace(alone, sampled_episodes=2, candidates=4)
+    greedy = Greedy(LIBRARY, Rewriter(LIBRARY.rules), AnalyticCost())
+    after = AfterGreedy(greedy, policy).optimise(graph, LITTLE)
+    visits = alone.visits(graph, 2)
+    return {
+        **{f"alone_{name}": value for name, value in digests.search(alone.optimise(graph, BUDGET)).items()},
+        **{f"after_greedy_{name}": value for name, value in digests.search(after).items()},
+        "ways": digest([trajectory(way) for way in visits.ways]),
+        "ways_rewrites": visits.interactions,
+    }
+
+
+def _by_rule_means() -> GuidedChains:
+    with TemporaryDirectory() as folder:
+        means_of_rules().save(Path(folder))
+        return baselines.rule_mean(LIBRARY, REWRITER, AnalyticCost(), folder=Path(folder), seed=SEED)
+
+
+def _by_an_untrained_network() -> GuidedChains:
+    with TemporaryDirectory() as folder:
+        token_policy.shipped().save(Path(folder))
+        return baselines.untrained(LIBRARY, REWRITER, AnalyticCost(), folder=Path(folder), seed=SEED)
+
+
+def _planned() -> GuidedChains:
+    """Return the search that imagines in M where rewrites lead."""
+    model, births, _ = token_world()
+    with TemporaryDirectory() as folder:
+        TokenPolicy(model, ChainConfig(), shares=means_of_rules().taken).save(Path(folder))
+        births.save(Path(folder))
+        plan = {"length": 3, "dream": {"pessimism": 0.5}}
+        return planned(LIBRARY, REWRITER, AnalyticCost(), folder=Path(folder), plan=plan, seed=SEED)
+
+
+_GUIDED: Mapping[str, Callable[[], GuidedChains]] = {
+    "planned": _planned,
+    "random order": lambda: baselines.chains_random(LIBRARY, REWRITER, AnalyticCost(), seed=SEED),
+    "rule means": _by_rule_means,
+    "untrained network": _by_an_untrained_network,
+}
+
+
+def _guided(make: Callable[[], GuidedChains]) -> Value:
+    return digests.search(make().optimise(small_graph(), BUDGET))
+
+
+def _weights(controller: CandidateController | Controller | TokenController) -> str:
+    return weights(controller.policy.state_dict())

@@ -1,0 +1,114 @@
+"""Fits of world models in both formulations, on rollouts of graphs of a few nodes.
+
+A fit has one epoch, enough for every gradient to have a say, on one thread of the processor.
+"""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from functools import cache
+from typing import NamedTuple
+
+import numpy as np
+
+from rlflow.agents.tokens import token_policy
+from rlflow.agents.tokens.fine_tuning import TuningConfig, fine_tuned
+from rlflow.agents.tokens.rule_means import RuleMeans
+from rlflow.world_model.held_out import split_episodes
+from rlflow.world_model.pooled.config import DreamConfig
+from rlflow.world_model.pooled.diagnostics import open_loop
+from rlflow.world_model.pooled.model import WorldModel
+from rlflow.world_model.pooled.trainer import fit_world_model
+from rlflow.world_model.tokens.birth_memory import BirthMemory
+from rlflow.world_model.tokens.birth_sets import birth_sets
+from rlflow.world_model.tokens.diagnostics import by_rule, rule_means, saving_report, savings
+from rlflow.world_model.tokens.model import TokenWorldModel
+from rlflow.world_model.tokens.trainer import fit_token_model
+from support import token_worlds, world_models
+from support.golden.digests import Value, digest, in_any_order, weights
+from support.golden.entries import Compute
+from support.golden.rollouts import lesson, pooled, pooled_env
+from support.token_worlds import small_token_rollouts
+
+SEED = 0
+TOKEN_FIT = replace(token_worlds.SMALL, encoder_epochs=1, epochs=1)
+POOLED_FIT = replace(world_models.SMALL, encoder_epochs=1, epochs=1)
+
+
+def entries() -> Mapping[str, Compute]:
+    """Return the fits, and the means of rules beside them."""
+    return {
+        "match level": _token_fit,
+        "graph level": _pooled_fit,
+        "match level, the shipped policy fine-tuned": _tuned,
+        "rule means": lambda: digest(*vars(means_of_rules()).values()),
+    }
+
+
+class TokenFit(NamedTuple):
+    """A world model over match tokens, the birth sets that it dreams of, and its losses by epoch."""
+
+    model: TokenWorldModel
+    births: BirthMemory
+    course: Mapping[int, Mapping[str, float]]
+
+
+@cache
+def token_world() -> TokenFit:
+    """Return the world model over match tokens."""
+    rollouts, course = small_token_rollouts(), dict[int, dict[str, float]]()
+    model = fit_token_model(rollouts, TOKEN_FIT, seed=SEED, on_epoch=course.__setitem__)
+    training, _ = split_episodes(len(rollouts.episodes), TOKEN_FIT.held_out_fraction, SEED)
+    sets = birth_sets([rollouts.episodes[i] for i in training], TOKEN_FIT.largest_birth_set).sets
+    return TokenFit(model, BirthMemory.of(rollouts.tokens, model.read(rollouts), sets), course)
+
+
+def _token_fit() -> Value:
+    """Return the weights of V and M, their losses, and how well V tells savings of episodes that were held out."""
+    rollouts, (model, births, course) = small_token_rollouts(), token_world()
+    training, held_out = split_episodes(len(rollouts.episodes), TOKEN_FIT.held_out_fraction, SEED)
+    means = by_rule(rollouts.rule_of, rule_means(rollouts, [rollouts.episodes[i] for i in training]))
+    told = savings(model.read(rollouts))
+    report = saving_report([rollouts.episodes[i] for i in held_out], rollouts.rule_of, told, means, seed=SEED)
+    return {
+        "births": in_any_order(digest(value.numpy()) for value in vars(births.sets).values()),
+        "losses": digest(sorted(_numbers(course[max(course)]))),
+        "told": digest(np.asarray(told)),
+        "trust": digest(sorted(_numbers(report))),
+        "weights": weights(model.state_dict()),
+    }
+
+
+def _tuned() -> Value:
+    """Return the policy that ships after an epoch more, on one lesson."""
+    tuning = TuningConfig(encoder_epochs=1, epochs=1)
+    policy = fine_tuned(token_policy.shipped(), [lesson().rollouts], tuning, seed=SEED)
+    return {"rules": digest(policy.shares), "weights": weights(policy.model.state_dict())}
+
+
+@cache
+def pooled_world() -> WorldModel:
+    """Return the world model of one vector a graph."""
+    return fit_world_model(pooled().rollouts(pooled_env()), POOLED_FIT, seed=SEED)
+
+
+def _pooled_fit() -> Value:
+    """Return the weights of V and M, the latents of all graphs, and how far dreams go astray."""
+    model, rollouts = pooled_world(), pooled().rollouts(pooled_env())
+    latents = model.latents(rollouts)
+    horizons = open_loop(model, rollouts, latents, rollouts.episodes, DreamConfig(num_envs=1), seed=SEED)
+    return {
+        "latents": digest(latents.numpy()),
+        "trust": digest({str(horizon): sorted(_numbers(errors)) for horizon, errors in horizons.items()}),
+        "weights": weights(model.state_dict()),
+    }
+
+
+def _numbers(figures: Mapping[str, float]) -> list[str]:
+    """Return figures by value, since their names may change and some are not numbers."""
+    return [float(value).hex() for value in figures.values()]
+
+
+@cache
+def means_of_rules() -> RuleMeans:
+    """Return what the rollouts say of each rule."""
+    return RuleMeans.of(small_token_rollouts())

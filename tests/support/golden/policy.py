@@ -1,0 +1,27 @@
+"""The section `policy`: the policy that ships, as it is read and as it is written again."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from rlflow.agents.tokens import token_policy
+from support.golden.digests import Value, digest, weights
+from support.golden.entries import Compute
+
+
+def entries() -> Mapping[str, Compute]:
+    """Return the shipped policy; what its searches find is in other sections."""
+    return {"shipped": _shipped}
+
+
+def _shipped() -> Value:
+    policy = token_policy.shipped()
+    with TemporaryDirectory() as folder:
+        policy.save(Path(folder))
+        files = {path.name: path.read_bytes() for path in Path(folder).iterdir()}
+    return {
+        "files": digest(files),
+        "rules": digest(policy.shares),
+        "trained_on": digest(policy.trained_on),
+        "weights": weights(policy.model.state_dict()),
+    }
