@@ -9,6 +9,7 @@ import pytest
 from rlflow.errors import RuleError
 from rlflow.rules.certificate import Certificate
 from rlflow.rules.declared.catalogue import declared_rules, false_controls
+from rlflow.rules.library import Library
 from rlflow.rules.rule import Rule, rule_from_json
 from rlflow.rules.verification import sampler
 from rlflow.rules.verification.refutation import Refutation
@@ -99,6 +100,16 @@ def test_a_target_that_is_never_typed_is_refuted() -> None:
     outcome = verify(rule, CONFIG)
     assert isinstance(outcome, Refutation)
     assert "well typed, and has elements, at only 0" in outcome.reason
+
+
+def test_a_certified_rule_is_not_refuted_by_less_lucky_draws(library: Library) -> None:
+    """A fifth of this rule's instances have a well-typed target: at seed 0 enough to certify it, at seed 2 too few."""
+    rule = library.get("join-bedfbb349c1e")
+    unlucky = replace(CONFIG, seed=2)
+    assert isinstance(verify(rule, unlucky), Certificate)
+    outcome = verify(replace(rule, certificate=None), unlucky)
+    assert isinstance(outcome, Refutation)
+    assert "well typed, and has elements, at only 1" in outcome.reason
 
 
 def test_an_accident_of_floats_refutes_nothing() -> None:
