@@ -12,6 +12,8 @@ BASELINE := "onnx2torch>=1.5.15,<2"
 PORT ?= 5000
 
 export PATH := $(abspath $(VENV))/bin:$(PATH)
+# What lies in pipelines/ is imported from there: it is no part of the library.
+export PYTHONPATH := $(CURDIR)/pipelines$(addprefix :,$(PYTHONPATH))
 export DVC_NO_ANALYTICS := 1
 export MLFLOW_DISABLE_TELEMETRY := true
 # Without stored bytecode each process of an experiment would compile its libraries anew: PyTorch's take ten seconds.
@@ -42,7 +44,7 @@ services: ## the servers and the browser that tests start for real, from Debian'
 		{ apt-get update -qq && apt-get install -y -qq --no-install-recommends postgresql; }
 	@command -v chromium chromium-browser >/dev/null || \
 		{ apt-get update -qq && apt-get install -y -qq --no-install-recommends chromium; } || \
-		echo 'Chromium cannot be installed here: tests/tracking/test_browser.py will be skipped'
+		echo 'Chromium cannot be installed here: tests/pipelines/tracking/test_browser.py will be skipped'
 
 repro: setup ## the whole experiment: dvc repro; what came out beside what is published; what was found
 	dvc repro
@@ -73,11 +75,11 @@ test-studies: setup ## the studies of `pipelines`, each on a small scale
 
 ONLY ?=
 golden: setup ## is what the product computes the same as in tests/golden.json? ONLY='searches rollouts' or ONLY=--write
-	OMP_NUM_THREADS=1 PYTHONPATH=src:tests python -m support.golden $(ONLY)
+	OMP_NUM_THREADS=1 PYTHONPATH=src:pipelines:tests python -m support.golden $(ONLY)
 
 SHARDS ?= 60
 fuzz: setup conformance ## a million random rewrites, compared in ONNX Runtime, to data/results/fuzz.json; resumable (SHARDS=60)
-	OMP_NUM_THREADS=1 PYTHONPATH=tests python -m support.fuzz_shards --shards $(SHARDS)
+	OMP_NUM_THREADS=1 PYTHONPATH=tests:$$PYTHONPATH python -m support.fuzz_shards --shards $(SHARDS)
 	pytest -m fuzz tests/properties
 
 conformance: setup ## onnx's own tests and exports rewritten, damaged files, to data/results/{conformance,exports}.json
@@ -99,7 +101,7 @@ check-results: setup ## the published figures against their schemas
 	rlflow check-results
 
 repro-study: setup ## the experiment twice, once beside busy loops: what it takes, and is it the same? on a quiet machine
-	python pipelines/repro_study.py
+	python pipelines/study.py repro_study
 
 smoke: setup ## the whole pipeline on a tiny graph, through DVC, outside the workspace
 	dvc exp run --temp --force --name smoke -S experiment=smoke
@@ -108,87 +110,87 @@ experiments: setup ## experiments beside each other: what differs in their setti
 	dvc exp show --only-changed --drop '^(conf|data/|src/|pipelines/)'
 
 seeds: setup ## the learning chain on a two-layer BERT for five seeds, against the searches
-	OMP_NUM_THREADS=1 python pipelines/seed_study.py --multirun experiment=two_layers seed=0,1,2,3,4
+	OMP_NUM_THREADS=1 python pipelines/study.py seed_study --multirun experiment=two_layers seed=0,1,2,3,4
 
 prices: setup ## the measured regions that the price model learns from, to data/regions, on a quiet machine
-	OMP_NUM_THREADS=1 python pipelines/prices.py
+	OMP_NUM_THREADS=1 python pipelines/study.py prices
 
 headroom: setup ## what every search saves on every graph and for what effort, to data/results/headroom
-	OMP_NUM_THREADS=1 python pipelines/headroom.py
+	OMP_NUM_THREADS=1 python pipelines/study.py headroom
 
 headroom-latency: setup ## what that is worth in ONNX Runtime, on a quiet machine
-	OMP_NUM_THREADS=1 python pipelines/headroom_latency.py
+	OMP_NUM_THREADS=1 python pipelines/study.py headroom.latency
 
 timing-study: setup ## how often the timing of two models is wrong, on a quiet machine, to data/results/timing
-	OMP_NUM_THREADS=1 python pipelines/timing_study.py
+	OMP_NUM_THREADS=1 python pipelines/study.py timing_study
 
 EXPORTS ?= .checkpoints/exports
 exports: setup ## ten public architectures at full size, exported as they export, to $(EXPORTS)
-	PYTHONPATH=tests python -m support.exports.full_size $(EXPORTS)
+	PYTHONPATH=tests:$$PYTHONPATH python -m support.exports.full_size $(EXPORTS)
 
 budgets: exports ## whether `rlflow optimise` keeps to its budget, on a quiet machine, to data/results/budgets
-	OMP_NUM_THREADS=1 python pipelines/budgets.py exports=$(EXPORTS)
+	OMP_NUM_THREADS=1 python pipelines/study.py budgets exports=$(EXPORTS)
 
 speedups: setup ## how much faster models run over ORT_ENABLE_ALL, beside public tools, on a quiet machine
-	OMP_NUM_THREADS=1 python pipelines/speedups.py
+	OMP_NUM_THREADS=1 python pipelines/study.py speedups
 
 cost-accuracy: setup ## the sum of measured regions against end to end, on a quiet machine
-	OMP_NUM_THREADS=1 python pipelines/cost_accuracy.py
+	OMP_NUM_THREADS=1 python pipelines/study.py cost_accuracy
 
 price-model: setup ## learn the price model that ships from the measured regions, and judge it
-	OMP_NUM_THREADS=1 python pipelines/price_model.py
+	OMP_NUM_THREADS=1 python pipelines/study.py price_model
 
 price-search: setup ## what searches find by predicted prices, told in measured ones, on a quiet machine
-	OMP_NUM_THREADS=1 python pipelines/price_search.py
+	OMP_NUM_THREADS=1 python pipelines/study.py price_search
 
 policy: setup ## train the policy that ships, over lessons on small graphs; resumable (pipelines/policy)
-	dvc repro pipelines/policy/dvc.yaml
-	python pipelines/policy/ship.py
+	dvc repro pipelines/studies/policy/dvc.yaml
+	python pipelines/study.py policy.ship
 
 sample-efficiency: setup ## real steps of an agent that learns in a dream, beside those of a model-free one
-	OMP_NUM_THREADS=1 python pipelines/sample_efficiency.py
+	OMP_NUM_THREADS=1 python pipelines/study.py sample_efficiency
 
-paper: setup ## every table and figure of the papers, at the size of conf/paper.yaml; resumable (pipelines/paper)
-	dvc repro pipelines/paper/dvc.yaml
-	python pipelines/paper/page.py
+paper: setup ## every table and figure of the papers, at the size of conf/study/paper.yaml; resumable (pipelines/paper)
+	dvc repro pipelines/studies/paper/dvc.yaml
+	python pipelines/study.py paper.write_page
 
 PART ?= agents
 paper-full: setup ## one part of that at the papers' size, to data/results/paper: PART=agents; days on 2 cores
-	OMP_NUM_THREADS=1 python pipelines/paper/cells.py -cn paper_full part=$(PART)
+	OMP_NUM_THREADS=1 python pipelines/study.py paper.cells -cn paper_full part=$(PART)
 
 paper-page: setup ## docs/results.md anew, from the figures in data/results
-	python pipelines/paper/page.py
+	python pipelines/study.py paper.write_page
 
 pass-ordering: setup ## agents that order compiler passes beside baselines, to data/results/pass_ordering; resumable
-	dvc repro pipelines/pass_ordering/dvc.yaml
+	dvc repro pipelines/studies/pass_ordering/dvc.yaml
 
 pass-walks: setup ## 10,000 random passes of each compiler: outputs, processes, memory, steps a second, to data/results/pass_walks.json
 	OMP_NUM_THREADS=1 python benchmarks/pass_walks.py
 
 reward-study: setup ## estimated beside measured rewards: latency found, training time, noise, on a quiet machine
-	OMP_NUM_THREADS=1 python pipelines/reward_study.py
+	OMP_NUM_THREADS=1 python pipelines/study.py reward_study
 
 learned: setup ## what learning is worth to a search on families never seen, after make policy, to data/results/learned
-	OMP_NUM_THREADS=1 python pipelines/learned.py
+	OMP_NUM_THREADS=1 python pipelines/study.py learned
 
 learned-planned: setup ## chains planned in the world model beside those of V alone, to data/results/planned/learned
-	OMP_NUM_THREADS=1 python pipelines/learned.py -cn learned_planned
+	OMP_NUM_THREADS=1 python pipelines/study.py learned -cn learned_planned
 
 learned-priced: setup ## the same on a small graph by measured prices, each search from none, on a quiet machine
-	OMP_NUM_THREADS=1 python pipelines/learned.py -cn learned_priced
+	OMP_NUM_THREADS=1 python pipelines/study.py learned -cn learned_priced
 
 learned-delivered: setup ## a policy that does not know the family against backtracking, as models that run, on a quiet machine
-	OMP_NUM_THREADS=1 python pipelines/learned_delivered.py
+	OMP_NUM_THREADS=1 python pipelines/study.py learned.delivered
 
 RECALL ?=
 rules: setup ## the rules' figures: each at a thousand instances in ONNX Runtime; RECALL=equations.txt
 	OMP_NUM_THREADS=1 python benchmarks/rules.py --recall $(RECALL)
 
 trajectories: setup ## record the trajectories that the tests replay anew, from all rules of the library
-	OMP_NUM_THREADS=1 PYTHONPATH=tests python -m support.recording
+	OMP_NUM_THREADS=1 PYTHONPATH=tests:$$PYTHONPATH python -m support.recording
 
 opsets: setup ## run all operators before and after each of their changes: the table of which nodes keep their meaning
-	OMP_NUM_THREADS=1 PYTHONPATH=tests python -m support.opset_changes
+	OMP_NUM_THREADS=1 PYTHONPATH=tests:$$PYTHONPATH python -m support.opset_changes
 
 bench: setup ## timings, to data/results/bench.json
 	python benchmarks/run.py
@@ -197,7 +199,7 @@ big-model: setup ## memory for a model above 2 GB, to data/results/big_model.jso
 	OMP_NUM_THREADS=1 python benchmarks/big_model.py
 
 ui: setup ## MLflow's user interface on the runs
-	python -m rlflow.tracking.ui --port $(PORT)
+	python -m tracking.ui --port $(PORT)
 
 clean: ## remove caches and unfinished work; results and checkpoints stay
 	rm -rf .staging outputs multirun .pytest_cache .mypy_cache .ruff_cache .import_linter_cache

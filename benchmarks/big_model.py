@@ -15,7 +15,7 @@ import numpy as np
 import onnx
 from onnx import GraphProto, ModelProto, TensorProto, helper
 
-from rlflow.evaluation.results import write_results
+from rlflow.schemas.results import write_results
 
 RESULT = Path("data/results/big_model.json")
 WIDTH = 4096

@@ -11,6 +11,8 @@ from typing import Any
 
 import torch
 from omegaconf import OmegaConf
+from tracking.composition import compose_configuration
+from tracking.factories import graph_of
 
 from rlflow.agents.candidates.config import CandidateControllerConfig, CandidateNetworkConfig
 from rlflow.agents.candidates.training import train_on_candidates, trial
@@ -21,8 +23,6 @@ from rlflow.rules.library import load
 from rlflow.rules.matching.rewriter import Rewriter
 from rlflow.search.backtracking import Backtracking
 from rlflow.search.greedy import Greedy
-from rlflow.tracking.composition import compose_configuration
-from rlflow.tracking.factories import graph_of
 from rlflow.world_model.settings import read_config
 
 log = logging.getLogger("candidate_agent")

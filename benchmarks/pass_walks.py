@@ -18,11 +18,11 @@ import numpy as np
 import psutil
 
 from rlflow.cli.progress import progress_bar
-from rlflow.evaluation.results import write_results
 from rlflow.optimiser import OnProgress
 from rlflow.passes.backend import PassError
 from rlflow.passes.transitions import Transitions
 from rlflow.passes.worker import WorkerBackend
+from rlflow.schemas.results import write_results
 
 RESULT = Path("data/results/pass_walks.json")
 BACKENDS = ("onnx", "onnx-contrib", "xla", "xla-onnx")

@@ -24,7 +24,6 @@ import numpy as np
 from rlflow import zoo
 from rlflow.cli.progress import progress_bar
 from rlflow.errors import RuleError
-from rlflow.evaluation.results import write_results
 from rlflow.ir.graph import Graph
 from rlflow.onnx_io import from_onnx
 from rlflow.rules import library as rule_library
@@ -38,6 +37,7 @@ from rlflow.rules.taso import recall
 from rlflow.rules.taso.equations import Equations, read_equations
 from rlflow.rules.verification.stress import StressReport, stress
 from rlflow.rules.verification.verify import Refutation, VerificationConfig, check_false_controls, verify
+from rlflow.schemas.results import write_results
 
 RESULT = Path("data/results/rule_study/metrics.json")
 # The paper's Table 1: substitutions available on the graph as it is.

@@ -7,8 +7,10 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from rlflow.evaluation.figures import save, step_growth
-from rlflow.evaluation.results import write_results
+from experiment.figures import step_growth
+
+from rlflow.schemas.results import write_results
+from rlflow.show.picture_file import save
 
 HERE = Path(__file__).parent
 RESULT = Path("data/results/bench.json")

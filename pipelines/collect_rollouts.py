@@ -10,16 +10,16 @@ from contextlib import contextmanager
 from functools import partial
 from typing import Any
 
-from rollouts import pooled, tokens
+from experiment.rollouts import pooled, tokens
+from experiment.stage_summaries import of_rollouts, write_summary
+from tracking.factories import cost_model_of, each_priced_graph
+from tracking.share import Share
+from tracking.stage import Stage, shared_stage
 
 from rlflow.cost.base import CostModel
 from rlflow.cost.measured import MeasuredCost
 from rlflow.errors import InputError
-from rlflow.evaluation.results import write_results
-from rlflow.evaluation.stage_summaries import of_rollouts, write_summary
-from rlflow.tracking.factories import cost_model_of, each_priced_graph
-from rlflow.tracking.share import Share
-from rlflow.tracking.stage import Stage, shared_stage
+from rlflow.schemas.results import write_results
 
 WRITE_ROLLOUTS = {"pooled": pooled.write_rollouts, "tokens": tokens.write_rollouts}
 OnEpisode = Callable[[int, float, float], None]

@@ -14,19 +14,21 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from controllers import pooled, tokens
+from experiment import comparison, figures, plot_rows
+from experiment.comparison import Contender, Outcome
+from experiment.controllers import pooled, tokens
+from experiment.delivery import OPTIMISED, Delivery, delivered, write_models
+from experiment.stage_summaries import of_evaluation, write_summary
+from experiment.tables import markdown_table
+from tracking.factories import model_of, priced, save_prices
+from tracking.registry import Price, register_onnx
+from tracking.stage import Stage, pipeline_stage
 
 from rlflow.agents.after_greedy import AfterGreedy
 from rlflow.agents.pooled.policy_optimiser import PooledPolicyOptimiser
 from rlflow.agents.tokens.policy_optimiser import TokenPolicyOptimiser
 from rlflow.agents.tokens.token_policy import shipped
 from rlflow.cost.base import CostModel
-from rlflow.evaluation import comparison, figures, plot_rows
-from rlflow.evaluation.comparison import Contender, Outcome
-from rlflow.evaluation.delivery import OPTIMISED, Delivery, delivered, write_models
-from rlflow.evaluation.results import read_results, write_results
-from rlflow.evaluation.stage_summaries import of_evaluation, write_summary
-from rlflow.evaluation.tables import markdown_table
 from rlflow.optimise.gate import GateConfig
 from rlflow.optimise.methods import METHODS
 from rlflow.optimise.source import Source
@@ -34,10 +36,9 @@ from rlflow.optimiser import Budget
 from rlflow.rules.library import Library
 from rlflow.rules.library import load as load_library
 from rlflow.runtime.isolation import Limits
+from rlflow.schemas.results import read_results, write_results
 from rlflow.search.greedy import Greedy
-from rlflow.tracking.factories import model_of, priced, save_prices
-from rlflow.tracking.registry import Price, register_onnx
-from rlflow.tracking.stage import Stage, pipeline_stage
+from rlflow.show.picture_file import save
 
 RESULTS = "data/results/evaluate"
 ROUNDS = ("data/results/rounds/first", "data/results")
@@ -67,7 +68,7 @@ def evaluate(stage: Stage) -> None:
         "rules_applied.png": figures.rule_heat_map(named, "rlflow"),
     }
     for name, picture in pictures.items():
-        figures.save(picture, stage.output(f"{RESULTS}/{name}"))
+        save(picture, stage.output(f"{RESULTS}/{name}"))
     stage.report(metrics)
     for name in ("table.md", *pictures):
         stage.run.artifact(stage.output(f"{RESULTS}/{name}"))

@@ -7,8 +7,9 @@ python pipelines/findings.py other/checkout       # of another checkout
 import sys
 from pathlib import Path
 
+from experiment.findings import findings
+
 from rlflow.errors import InputError
-from rlflow.evaluation.findings import findings
 
 NEXT = {
     "table": "data/results/evaluate/table.md",

@@ -2,13 +2,14 @@
 
 from typing import Any
 
-from world_models import pooled, tokens
+from experiment import figures, plot_rows
+from experiment.curves import Curves
+from experiment.stage_summaries import of_world_model, write_summary
+from experiment.world_models import pooled, tokens
+from tracking.stage import Stage, pipeline_stage
 
-from rlflow.evaluation import figures, plot_rows
-from rlflow.evaluation.results import write_results
-from rlflow.evaluation.stage_summaries import of_world_model, write_summary
-from rlflow.tracking.curves import Curves
-from rlflow.tracking.stage import Stage, pipeline_stage
+from rlflow.schemas.results import write_results
+from rlflow.show.picture_file import save
 from rlflow.world_model.held_out import split_episodes
 
 FITS: dict[str, Any] = {"pooled": pooled.PooledFit, "tokens": tokens.TokenFit}
@@ -34,7 +35,7 @@ def fit_world_model(stage: Stage) -> None:
         plot_rows.write_rows(stage.output(f"{stage.results}/{name}"), points)
     pictures = {"curves.png": figures.training_curves(drawn), "trust.png": figures.trust(metrics)}
     for name, picture in pictures.items():
-        figures.save(picture, stage.output(f"{stage.results}/{name}"))
+        save(picture, stage.output(f"{stage.results}/{name}"))
         stage.run.artifact(stage.output(f"{stage.results}/{name}"))
     stage.report(metrics)
 

@@ -6,9 +6,11 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
+from experiment.stage_summaries import of_rules, write_summary
+from tracking.factories import priced, save_prices, selection_graph_of
+from tracking.stage import Stage, pipeline_stage
+
 from rlflow.cost.base import CostModel
-from rlflow.evaluation.results import Figure, write_results
-from rlflow.evaluation.stage_summaries import of_rules, write_summary
 from rlflow.rules.library import Library
 from rlflow.rules.synthesis.generate import (
     GenerationReport,
@@ -18,9 +20,8 @@ from rlflow.rules.synthesis.generate import (
     build_library,
 )
 from rlflow.rules.verification.verify import VerificationConfig
+from rlflow.schemas.results import Figure, write_results
 from rlflow.search.rule_selection import Choice, RuleSet, SelectionConfig, select_rules
-from rlflow.tracking.factories import priced, save_prices, selection_graph_of
-from rlflow.tracking.stage import Stage, pipeline_stage
 
 log = logging.getLogger(__name__)
 

@@ -8,18 +8,19 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from controllers import pooled, tokens
+from experiment import figures, plot_rows
+from experiment.controllers import pooled, tokens
+from experiment.stage_summaries import of_sweep, write_summary
+from tracking.factories import priced, save_prices
+from tracking.processes import process_pool
+from tracking.run import open_child
+from tracking.stage import Stage, pipeline_stage
 
 from rlflow.agents.dream_training import DreamTraining
 from rlflow.cost.base import CostModel
-from rlflow.evaluation import figures, plot_rows
-from rlflow.evaluation.results import write_results
-from rlflow.evaluation.stage_summaries import of_sweep, write_summary
 from rlflow.runtime.timing.statistics import estimate
-from rlflow.tracking.factories import priced, save_prices
-from rlflow.tracking.processes import process_pool
-from rlflow.tracking.run import open_child
-from rlflow.tracking.stage import Stage, pipeline_stage
+from rlflow.schemas.results import write_results
+from rlflow.show.picture_file import save
 
 RESULTS = "data/results/temperature_sweep"
 SCHOOLS: dict[str, Any] = {"pooled": pooled.PooledSchool, "tokens": tokens.TokenSchool}
@@ -35,7 +36,7 @@ def temperature_sweep(stage: Stage) -> None:
     write_summary(stage.summary, of_sweep(metrics))
     plot_rows.write_rows(stage.output(f"{RESULTS}/scores.csv"), plot_rows.scores_by_temperature(metrics))
     picture = stage.output(f"{RESULTS}/temperature_sweep.png")
-    figures.save(figures.temperature_sweep(metrics), picture)
+    save(figures.temperature_sweep(metrics), picture)
     stage.report({graph: {str(p["temperature"]): p for p in sweep["points"]} for graph, sweep in metrics.items()})
 
 

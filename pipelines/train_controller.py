@@ -4,15 +4,16 @@ from collections.abc import Callable
 from statistics import fmean
 from typing import Any
 
-from controllers import pooled, tokens
+from experiment import figures, plot_rows
+from experiment.controllers import pooled, tokens
+from experiment.curves import Curves
+from experiment.stage_summaries import of_controller, write_summary
+from tracking.factories import each_priced_graph
+from tracking.stage import Stage, pipeline_stage
 
 from rlflow.cost.base import CostModel
-from rlflow.evaluation import figures, plot_rows
-from rlflow.evaluation.results import Figure, write_results
-from rlflow.evaluation.stage_summaries import of_controller, write_summary
-from rlflow.tracking.curves import Curves
-from rlflow.tracking.factories import each_priced_graph
-from rlflow.tracking.stage import Stage, pipeline_stage
+from rlflow.schemas.results import Figure, write_results
+from rlflow.show.picture_file import save
 from rlflow.trajectory import record
 
 SCHOOLS: dict[str, Any] = {"pooled": pooled.PooledSchool, "tokens": tokens.TokenSchool}
@@ -38,7 +39,7 @@ def train_controller(stage: Stage) -> float:
     write_results(stage.output(f"{stage.results}/curves.json"), curves)
     plot_rows.write_rows(stage.output(f"{stage.results}/scores.csv"), plot_rows.training_scores(curves))
     figure = stage.output(f"{stage.results}/curves.png")
-    figures.save(figures.training_curves(curves), figure)
+    save(figures.training_curves(curves), figure)
     stage.run.artifact(figure)
     stage.report(metrics)
     return fmean(found["real_score_percent"]["value"] for found in metrics.values())

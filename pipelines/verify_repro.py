@@ -15,15 +15,15 @@ import sys
 from functools import partial
 from pathlib import Path
 
+from experiment.reproduction import Run, reproduction
+from experiment.reproduction_report import report, show
 from rich.console import Console
+from tracking.declaration import digests, outputs_by_kind
+from tracking.provenance import changed, commit_of, committed
 
 from rlflow import schemas
 from rlflow.errors import InputError
-from rlflow.evaluation.reproduction import Run, reproduction
-from rlflow.evaluation.reproduction_report import report, show
-from rlflow.evaluation.results import schema_of
-from rlflow.tracking.declaration import digests, outputs_by_kind
-from rlflow.tracking.provenance import changed, commit_of, committed
+from rlflow.schemas.results import schema_of
 
 LOCK = "dvc.lock"
 HERE = "the working tree"

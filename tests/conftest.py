@@ -13,6 +13,9 @@ from support.checkouts import publishable as publishable_of
 from support.repository import REPOSITORY
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")
+# Programs that tests start import what lies in pipelines/ from wherever they are.
+_BEFORE = os.environ.get("PYTHONPATH", "")
+os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [str(REPOSITORY / "pipelines"), _BEFORE]))
 os.environ.setdefault("MLFLOW_DISABLE_TELEMETRY", "true")
 os.environ.setdefault("DVC_NO_ANALYTICS", "1")
 os.environ.setdefault("MLFLOW_ENABLE_SYSTEM_METRICS_LOGGING", "false")  # a slow test would have metrics of its own

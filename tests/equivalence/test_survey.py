@@ -17,9 +17,9 @@ from rlflow import zoo
 from rlflow.equivalence.drawing import Reference
 from rlflow.equivalence.reference import run_original
 from rlflow.equivalence.survey import ENOUGH, Survey, surveyed
-from rlflow.evaluation.results import write_results
 from rlflow.onnx_io.external_data import write_mapped
 from rlflow.runtime.session import open_session, run
+from rlflow.schemas.results import write_results
 
 
 def clipped(make_model, shape=(64,), bound=6.0):

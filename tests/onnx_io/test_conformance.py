@@ -18,8 +18,8 @@ from support.conformance.backend import (
 from support.conformance.commands import Answers
 from support.conformance.damage import Toll
 
-from rlflow.evaluation.results import write_results
 from rlflow.rules.library import load
+from rlflow.schemas.results import write_results
 
 DAMAGED_FILES = 10_000
 

@@ -19,11 +19,11 @@ from support.exports.architecture import Architecture
 from support.exports.exporting import EXPORTERS, NEW_AND_OPEN, OLD, OPEN, Export, Exporter, RefusedError
 from support.exports.survival import ExportSurvival, Trial
 
-from rlflow.evaluation.results import write_results
 from rlflow.ir import Graph
 from rlflow.ir.tensor_type import TensorType
 from rlflow.onnx_io import from_onnx
 from rlflow.rules.library import load
+from rlflow.schemas.results import write_results
 
 pytestmark = pytest.mark.slow
 

@@ -24,10 +24,10 @@ NOT_INSTALLED = {
     "import rlflow.world_model": ("learn", "rlflow.world_model"),
     "import rlflow.agents": ("learn", "rlflow.agents"),
     "import rlflow.environments": ("learn", "rlflow.environments"),
-    "import rlflow.tracking": ("experiments", "rlflow.tracking"),
-    "import rlflow.evaluation.figures": ("plots", "a picture"),
-    "import rlflow.evaluation.box_picture": ("plots", "a picture"),
-    "import rlflow.evaluation.rule_picture": ("plots", "a picture"),
+    "import tracking": ("experiments", "tracking"),
+    "import experiment.figures": ("plots", "a picture"),
+    "import rlflow.show.box_picture": ("plots", "a picture"),
+    "import rlflow.show.rule_picture": ("plots", "a picture"),
 }
 """What cannot be imported without an extra: the extra, and what its sentence says needs it."""
 

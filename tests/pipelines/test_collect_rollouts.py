@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from rlflow.evaluation.results import check_results, read_results
+from rlflow.schemas.results import check_results, read_results
 
 TINY = ("round=first", "graph=bert_tiny", "cost=analytic", "rollouts.episodes=5", "rollouts.steps=3")
 FIRST = "data/rounds/first"

@@ -6,16 +6,18 @@ from pathlib import Path
 
 import grimp
 import pytest
+from tracking.declaration import read_declaration, stage_names
 
 from rlflow.cost.models import COST_MODELS
 from rlflow.optimise.methods import METHODS
 from rlflow.passes.backends import BACKENDS
-from rlflow.tracking.declaration import read_declaration, stage_names
 from rlflow.zoo.registry import BUILDERS
 
 ROOT = Path(__file__).parents[2]
-POLICY = ROOT / "pipelines/policy"
-FOLDERS = [ROOT / "pipelines" / name for name in ("policy", "paper", "pass_ordering")]
+STUDIES = ROOT / "pipelines/studies"
+POLICY = STUDIES / "policy"
+PACKAGES = {"rlflow": "src", "experiment": "pipelines", "studies": "pipelines", "tracking": "pipelines"}
+"""Of each package the folder that it lies in."""
 
 
 def script_of(stage: str, folder: Path) -> Path:
@@ -26,21 +28,26 @@ def script_of(stage: str, folder: Path) -> Path:
 DECLARED = stage_names(ROOT)
 STAGES = tuple(name for name in DECLARED if script_of(name, ROOT / "pipelines").exists())
 SCRIPTS = {name: (ROOT, script_of(name, ROOT / "pipelines")) for name in STAGES} | {
-    name: (folder, script_of(name, folder)) for folder in FOLDERS for name in stage_names(folder)
+    name: (folder, script_of(name, folder))
+    for folder in (path.parent for path in sorted(STUDIES.glob("*/dvc.yaml")))
+    for name in stage_names(folder)
 }
 """Of each stage the folder of its dvc.yaml, and its script."""
 WATCHING = (
-    "rlflow.tracking",
+    "tracking",
+    "studies.program",
     "rlflow.errors",
     "rlflow.extras",
     "rlflow.atomic_file",
     "rlflow.schemas",
     "rlflow.plugins",
-    "rlflow.evaluation.results",
-    "rlflow.evaluation.figures",
-    "rlflow.evaluation.plot_rows",
-    "rlflow.evaluation.stage_summaries",
+    "rlflow.schemas.results",
+    "experiment.curves",
+    "experiment.figures",
+    "experiment.plot_rows",
+    "experiment.stage_summaries",
     "rlflow.cli.progress",
+    "rlflow.show",
 )
 """Modules that cannot change what a stage computes: they only watch, draw, refuse, or look a name up."""
 REGISTRIES = {
@@ -50,40 +57,25 @@ REGISTRIES = {
     "rlflow.zoo.registry": BUILDERS,
 }
 """What they name they import, when it is chosen."""
-MATERIALS = ("rlflow.tracking.factories", "rlflow.tracking.course")
+MATERIALS = ("tracking.factories", "studies.policy.curriculum")
 """What these import does count."""
 
 
 @pytest.fixture(scope="module")
 def graph() -> grimp.ImportGraph:
-    graph = grimp.build_graph("rlflow", exclude_type_checking_imports=True)
+    graph = grimp.build_graph(*PACKAGES, exclude_type_checking_imports=True)
     for importer, registry in REGISTRIES.items():
         for target in registry.built_in.values():
             graph.add_import(importer=importer, imported=target.partition(":")[0])
     return graph
 
 
-def from_imports(script: Path) -> list[tuple[str, str]]:
-    """Each `from module import name` of a script."""
-    nodes = [node for node in ast.walk(ast.parse(script.read_text())) if isinstance(node, ast.ImportFrom)]
-    return [(node.module, alias.name) for node in nodes if node.module for alias in node.names]
-
-
-def scripts_of(script: Path) -> list[Path]:
-    """A script and the modules beside it that it imports, which import none themselves."""
-    beside = [
-        path
-        for module, name in from_imports(script)
-        for path in (script.parent / module / f"{name}.py", script.parent / f"{module}.py")
-    ]
-    return [script, *(path for path in dict.fromkeys(beside) if path.exists())]
-
-
 def imported(script: Path, graph: grimp.ImportGraph) -> set[str]:
-    """Modules of the library that a script imports, with all that these import; those that watch are left out."""
+    """Modules that a script imports, with all that these import; those that watch are left out."""
+    nodes = [node for node in ast.walk(ast.parse(script.read_text())) if isinstance(node, ast.ImportFrom)]
     direct: set[str] = set()
-    for module, name in from_imports(script):
-        if module.startswith("rlflow"):
+    for module, name in [(node.module or "", alias.name) for node in nodes for alias in node.names]:
+        if module.partition(".")[0] in PACKAGES:
             direct |= {f"{module}.{name}"} & graph.modules or {module}
     found: set[str] = set()
     waiting = direct
@@ -111,20 +103,20 @@ def test_a_round_goes_on_from_the_one_before():
 @pytest.mark.parametrize("stage", SCRIPTS)
 def test_every_module_that_a_stage_uses_is_a_dependency(stage: str, repository: Path, graph: grimp.ImportGraph):
     root, script = SCRIPTS[stage]
-    declaration, scripts = read_declaration(stage, root), scripts_of(script)
-    modules = set().union(*(imported(script, graph) for script in scripts))
-    assert modules, "a stage that uses nothing of the library does nothing"
-    outside = [s for s in scripts if not any(s.is_relative_to(repository / d) for d in declaration.dependencies)]
-    assert not outside, f"add to the deps of {stage}: {outside}"
-    missing = {module for module in modules if not _covered(module, declaration.dependencies, repository)}
+    dependencies, modules = read_declaration(stage, root).dependencies, imported(script, graph)
+    assert any(module.startswith("rlflow.") for module in modules), "or the stage does nothing"
+    assert any(script.is_relative_to(repository / dependency) for dependency in dependencies)
+    missing = {module for module in modules if not _covered(module, dependencies, repository)}
     assert not missing, f"add to the deps of {stage}: {sorted(missing)}"
 
 
-def test_modules_beside_scripts_are_found(repository: Path):
-    """Not vacuous: the stages of both formulations have some, each with imports that its script does not have."""
-    found = {stage: scripts_of(script_of(stage, repository / "pipelines"))[1:] for stage in STAGES}
-    assert {stage for stage, modules in found.items() if modules} == set(STAGES) - {"generate_rules"}
-    assert all({module.stem for module in modules} == {"pooled", "tokens"} for modules in found.values() if modules)
+def test_modules_of_both_formulations_are_found(graph: grimp.ImportGraph):
+    """Not vacuous: all stages but the first use some, each with imports that its script does not have."""
+    found = {stage: {m for m in imported(SCRIPTS[stage][1], graph) if m.startswith("experiment.")} for stage in STAGES}
+    both = {
+        stage for stage, modules in found.items() if {m.rpartition(".")[2] for m in modules} >= {"pooled", "tokens"}
+    }
+    assert both == set(STAGES) - {"generate_rules"}
 
 
 @pytest.mark.parametrize("stage", SCRIPTS)
@@ -137,7 +129,7 @@ def test_every_dependency_exists_or_is_an_output(stage: str, repository: Path):
 
 
 def _covered(module: str, dependencies: tuple[str, ...], repository: Path) -> bool:
-    path = Path("src", *module.split("."))
+    path = Path(PACKAGES[module.partition(".")[0]], *module.split("."))
     file = path.with_suffix(".py") if (repository / path.with_suffix(".py")).exists() else path / "__init__.py"
     if not (repository / file).exists() or not (repository / file).read_text().strip():
         return True

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 from support.checkouts import COMMIT, checkout_of
+from tracking.declaration import outputs_by_kind
 
 from rlflow import schemas
-from rlflow.evaluation.results import read_results, schema_of
 from rlflow.schemas import Kind
-from rlflow.tracking.declaration import outputs_by_kind
+from rlflow.schemas.results import read_results, schema_of
 
 EVALUATION = "data/results/evaluate/metrics.json"
 Main = Callable[[list[str], Path], int]

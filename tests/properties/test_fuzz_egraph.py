@@ -15,9 +15,9 @@ from support.fuzzing import unconditional
 from tqdm import tqdm
 
 from rlflow.cost.analytic import AnalyticCost
-from rlflow.evaluation.results import read_results, write_results
 from rlflow.rules.library import Library, load
 from rlflow.rules.rule import Rule, rule_from_json
+from rlflow.schemas.results import read_results, write_results
 from rlflow.search.equality_saturation import EqualitySaturation, equality_saturation
 
 LIBRARY = load()

@@ -11,75 +11,55 @@ import pytest
 from rlflow import schemas
 
 # Where the documents of a schema are put together, and the library's own reports that are part of them. Of a stage that
-# is the script of its name, unless it is told here.
-PIPELINES = {path.stem: path for path in (Path(__file__).parents[2] / "pipelines").glob("*.py")}
-WRITERS = {name: [f"pipelines/{name}.py"] for name in schemas.names() if name in PIPELINES} | {
+# is the script of its name, of a study its folder, unless the schema is named here.
+PIPELINES = Path(__file__).parents[2] / "pipelines"
+STAGES = {path.stem: [f"pipelines/{path.name}"] for path in PIPELINES.glob("*.py")}
+STUDIES = {path.name: [f"pipelines/studies/{path.name}"] for path in (PIPELINES / "studies").iterdir() if path.is_dir()}
+LEARNED, LATENCIES = STUDIES["learned"], ["pipelines/studies/latencies.py", "src/rlflow/runtime/session.py"]
+WRITERS = {name: writers for name, writers in (STAGES | STUDIES).items() if name in schemas.names()} | {
     "bench": ["benchmarks"],
-    "budgets": ["pipelines/budgets.py", "src/rlflow/evaluation/budget_study.py"],
     "collect_rollouts": [
-        "pipelines/collect_rollouts.py",
-        "pipelines/rollouts",
+        *STAGES["collect_rollouts"],
+        "pipelines/experiment/rollouts",
         "src/rlflow/environments/end_to_end.py",
     ],
     "conformance": ["tests/support/conformance", "tests/onnx_io/test_conformance.py"],
-    "curves": ["src/rlflow/tracking"],
+    "curves": ["pipelines/tracking", "pipelines/experiment/curves.py"],
     "equivalence": ["src/rlflow/equivalence", "src/rlflow/cli/equivalence.py"],
     "evaluate": [
-        "pipelines/evaluate.py",
-        "src/rlflow/evaluation/comparison.py",
-        "src/rlflow/evaluation/delivery.py",
+        *STAGES["evaluate"],
+        "pipelines/experiment/comparison.py",
+        "pipelines/experiment/delivery.py",
         "src/rlflow/cost",
     ],
     "exports": ["tests/support/exports", "tests/onnx_io/test_exports.py"],
-    "fit_world_model": ["pipelines/fit_world_model.py", "pipelines/world_models"],
+    "fit_world_model": [*STAGES["fit_world_model"], "pipelines/experiment/world_models"],
     "fuzz": ["tests/properties", "tests/support/fuzz_shards.py"],
-    "headroom": ["src/rlflow/evaluation/headroom.py", "src/rlflow/evaluation/comparison.py"],
-    "headroom_latency": [
-        "pipelines/headroom_latency.py",
-        "src/rlflow/evaluation/latencies.py",
-        "src/rlflow/runtime/session.py",
-    ],
-    "learned": ["pipelines/learned.py", "src/rlflow/evaluation/learned.py"],
-    "learned_delivered": [
-        "pipelines/learned_delivered.py",
-        "src/rlflow/evaluation/latencies.py",
-        "src/rlflow/runtime/session.py",
-    ],
-    "learned_summary": ["src/rlflow/evaluation/learned_summary.py"],
-    "learned_unseen": ["pipelines/learned.py"],
+    "headroom": [*STUDIES["headroom"], "pipelines/experiment/comparison.py"],
+    "headroom_latency": [*STUDIES["headroom"], *LATENCIES],
+    "learned_delivered": [*LEARNED, *LATENCIES],
+    "learned_summary": LEARNED,
+    "learned_unseen": LEARNED,
     "mutants": ["tests/support/mutants.py", "tests/equivalence/test_survey.py"],
     "optimise": ["src/rlflow/optimise", "src/rlflow/cost/effort.py", "src/rlflow/equivalence/report.py"],
-    "paper": ["pipelines/paper", "src/rlflow/evaluation/paper"],
-    "pass_ordering": ["src/rlflow/evaluation/pass_ordering"],
-    "pass_ordering_graphs": ["pipelines/pass_ordering", "src/rlflow/evaluation/pass_ordering"],
-    "policy": ["pipelines/policy", "src/rlflow/evaluation/policy_sheet.py"],
-    "prices": ["pipelines/prices.py", "src/rlflow/evaluation/region_sheet.py"],
-    "price_model": [
-        "pipelines/price_model.py",
-        "src/rlflow/evaluation/price_models.py",
-        "src/rlflow/evaluation/price_accuracy.py",
-    ],
-    "price_search": ["pipelines/price_search.py", "src/rlflow/evaluation/price_search.py"],
+    "pass_ordering_graphs": STUDIES["pass_ordering"],
     "replay": ["src/rlflow/cli/replay.py", "src/rlflow/trajectory"],
-    "repro_study": ["pipelines/repro_study.py", "src/rlflow/evaluation/reproduction_report.py", "src/rlflow/schemas"],
-    "reproduction": ["src/rlflow/evaluation"],
+    "repro_study": [*STUDIES["repro_study"], "pipelines/experiment/reproduction_report.py", "src/rlflow/schemas"],
+    "reproduction": ["pipelines/experiment"],
     "reward_study": [
-        "pipelines/reward_study.py",
-        "src/rlflow/evaluation/reward_study.py",
+        *STUDIES["reward_study"],
         "src/rlflow/environments/end_to_end.py",
         "src/rlflow/runtime/session.py",
     ],
     "rule_study": ["benchmarks/rules.py", "src/rlflow/rules"],
-    "rules_applied": ["pipelines/evaluate.py"],
+    "rules_applied": STAGES["evaluate"],
     "rules_diff": ["src/rlflow/cli/rules.py"],
     "rules_generate": ["src/rlflow/cli/rules.py", "src/rlflow/rules/synthesis"],
     "rules_list": ["src/rlflow/cli/rules.py"],
     "rules_recall": ["src/rlflow/cli/rules.py", "src/rlflow/rules/taso"],
     "rules_show": ["src/rlflow/cli/rules.py", "src/rlflow/rules"],
     "rules_verify": ["src/rlflow/cli/rules.py"],
-    "sample_efficiency": ["pipelines/sample_efficiency.py", "src/rlflow/evaluation/sample_efficiency.py"],
-    "speedups": ["pipelines/speedups.py", "src/rlflow/evaluation/speedups.py"],
-    "timing": ["pipelines/timing_study.py", "src/rlflow/evaluation/timing_study.py"],
+    "timing": STUDIES["timing_study"],
     "zoo_list": ["src/rlflow/cli/zoo.py"],
 }
 

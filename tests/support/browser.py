@@ -15,8 +15,8 @@ from urllib.parse import quote
 import vl_convert
 from mlflow import MlflowClient
 from playwright.sync_api import Page, sync_playwright
+from tracking.store import open_store
 
-from rlflow.tracking.store import open_store
 from support.repository import REPOSITORY
 from support.servers import free_port, wait_until_healthy
 

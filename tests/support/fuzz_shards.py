@@ -27,11 +27,11 @@ from hypothesis import strategies as st
 from tqdm import tqdm
 
 from rlflow import zoo
-from rlflow.evaluation.results import read_results, write_results
 from rlflow.ir import Graph
 from rlflow.onnx_io import from_onnx
 from rlflow.rules.library import load
 from rlflow.rules.verification.sampler import Sampler
+from rlflow.schemas.results import read_results, write_results
 from support.carried_values import SUBJECTS
 from support.fuzzing import Tally, unconditional
 from support.rewrites import embed

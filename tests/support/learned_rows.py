@@ -1,6 +1,6 @@
 """Rows of the study of learning, written down by hand."""
 
-from rlflow.evaluation.learned import Key, Row
+from studies.learned.cells import Key, Row
 
 
 def row(*milestones: tuple[int, float], training_s: float = 0.0, training_evaluations: int = 0) -> Row:

@@ -3,8 +3,9 @@
 from pathlib import Path
 from typing import Any
 
-from rlflow.evaluation.paper.walks import COSTS
-from rlflow.evaluation.results import read_results
+from studies.paper.walks import COSTS
+
+from rlflow.schemas.results import read_results
 
 _COURSES = {
     name: [[1.0, 2.0, 4.0], [2.0, 3.0, 5.0]]

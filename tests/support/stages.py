@@ -6,11 +6,11 @@ from collections.abc import Callable
 from multiprocessing import current_process
 
 from omegaconf import OmegaConf
+from tracking.progress import Advance, Told, tell
+from tracking.stage import Stage
 
 from rlflow.cost.base import CostModel
 from rlflow.errors import RLFlowError
-from rlflow.tracking.progress import Advance, Told, tell
-from rlflow.tracking.stage import Stage
 
 CONFIG = OmegaConf.create(
     {

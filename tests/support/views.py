@@ -5,10 +5,11 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from rlflow.evaluation import plot_rows, stage_summaries
-from rlflow.evaluation.plot_rows import write_rows
-from rlflow.evaluation.results import read_results
-from rlflow.evaluation.stage_summaries import write_summary
+from experiment import plot_rows, stage_summaries
+from experiment.plot_rows import write_rows
+from experiment.stage_summaries import write_summary
+
+from rlflow.schemas.results import read_results
 
 SUMMARIES = {
     "rules": ("generate_rules", stage_summaries.of_rules),

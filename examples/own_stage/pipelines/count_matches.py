@@ -4,16 +4,18 @@
     dvc repro                                # or, without DVC: python pipelines/count_matches.py
 
 Script, function and stage have one name. What the stage reads and writes stands in dvc.yaml, its numbers in conf/, and
-its run appears in MLflow. In RLFlow itself a stage is a script in `pipelines/`, an entry in `dvc.yaml`, its numbers in
-`conf/`, and a schema of its metrics in `src/rlflow/schemas/` with a document of the tests.
+its run appears in MLflow. `tracking` lies in a checkout of RLFlow: `export PYTHONPATH=CHECKOUT/pipelines`. In RLFlow
+itself a stage is a script in `pipelines/`, an entry in `dvc.yaml`, its numbers in `conf/`, and a schema of its metrics
+in `src/rlflow/schemas/` with a document of the tests.
 """
 
 import json
 
+from tracking.factories import graph_of
+from tracking.stage import Stage, pipeline_stage
+
 import rlflow
 from rlflow.rules.matching.rewriter import Rewriter
-from rlflow.tracking.factories import graph_of
-from rlflow.tracking.stage import Stage, pipeline_stage
 
 
 @pipeline_stage

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from rlflow.errors import RLFlowError
-from rlflow.evaluation.results import check_results as problems_in
+from rlflow.schemas.results import check_results as problems_in
 
 
 def check_results(

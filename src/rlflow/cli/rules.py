@@ -59,9 +59,10 @@ def show(
     """One rule: its two sides, its condition in words, what its certificate says, and the text of its declaration."""
     found = rule_library.load(library).get(rule)
     if picture is not None:
-        from rlflow.evaluation import figures, rule_picture  # matplotlib takes a second to import
+        from rlflow.show import rule_picture
+        from rlflow.show.picture_file import save
 
-        figures.save(rule_picture.draw(found), picture)
+        save(rule_picture.draw(found), picture)
     if not as_json:
         typer.echo(_in_words(found))
         return

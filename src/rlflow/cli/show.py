@@ -9,13 +9,13 @@ import typer
 
 from rlflow.atomic_file import written_whole
 from rlflow.errors import GraphError, InputError
-from rlflow.evaluation.boxes import model_panels, to_dot
-from rlflow.evaluation.model_summary import summary
 from rlflow.git_lfs import require_content
 from rlflow.ir.graph import Graph
 from rlflow.ir.text import from_text, to_text
 from rlflow.onnx_io import from_onnx
 from rlflow.onnx_io.saving import check_writable
+from rlflow.show.boxes import model_panels, to_dot
+from rlflow.show.model_summary import summary
 
 _PICTURES = (".svg", ".png", ".pdf", ".dot")
 
@@ -73,6 +73,7 @@ def _draw(graph: Graph, after: Graph | None, output: Path) -> None:
         with written_whole(output) as draft:
             draft.write_text(to_dot(panels), encoding="utf-8")
         return
-    from rlflow.evaluation import box_picture, figures  # only a picture needs the extra
+    from rlflow.show import box_picture
+    from rlflow.show.picture_file import save
 
-    figures.save(box_picture.draw(panels), output)
+    save(box_picture.draw(panels), output)

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
+from studies.timing_study.trials import NOISES, simulated
 
-from rlflow.evaluation.timing_study import NOISES, simulated
 from rlflow.runtime.timing.sequential import (
     DEFAULT_TEST,
     SequentialTest,

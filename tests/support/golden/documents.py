@@ -4,26 +4,32 @@ Nothing is written into the repository. What is published depends on these resul
 digest is the same as long as neither changes.
 """
 
-import runpy
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+from experiment import tables
+from experiment.findings import findings
+from studies.paper import write_page as paper_page
+from studies.pass_ordering import write_page as pass_ordering_page
+from studies.policy import data_sheet as policy_sheet
+from studies.prices import region_sheet
+from studies.reward_study import cases as reward_study
+from studies.sample_efficiency import cases as sample_efficiency
+
 from rlflow import schemas
-from rlflow.evaluation import policy_sheet, region_sheet, reward_study, sample_efficiency, tables
-from rlflow.evaluation.findings import findings
-from rlflow.evaluation.results import read_results, schema_of
 from rlflow.schemas import Place
+from rlflow.schemas.results import read_results, schema_of
 from support.golden.digests import Value, digest
 from support.golden.entries import Compute
 from support.repository import REPOSITORY
 from support.views import write_views
 
 RESULTS = REPOSITORY / "data/results"
-PAGES = {"results": "pipelines/paper/page.py", "pass ordering": "pipelines/pass_ordering/metrics.py"}
-"""The scripts that write pages, each by a function `written` of the root of a checkout."""
+PAGES = {"results": paper_page.written, "pass ordering": pass_ordering_page.written}
+"""What makes each page by the figures in the root of a checkout."""
 TABLES: Mapping[str, tuple[str, Callable[[Any], str]]] = {
     "cost accuracy": ("cost_accuracy/metrics.json", tables.cost_accuracy_table),
     "evaluation": ("evaluate/metrics.json", tables.markdown_table),
@@ -41,7 +47,7 @@ LEARNED = ("learned", "priced/learned")
 def entries() -> Mapping[str, Compute]:
     """Return the documents, and what the schemas say of the figures that they are made from."""
     return {
-        **{f"page {name}": partial(_page, script) for name, script in PAGES.items()},
+        **{f"page {name}": partial(_page, written) for name, written in PAGES.items()},
         **{f"table {name}": partial(_text, *source) for name, source in TABLES.items()},
         **{f"table {folder}": partial(_learned, folder) for folder in LEARNED},
         **{f"data sheet {name}": partial(_text, *source) for name, source in SHEETS.items()},
@@ -53,9 +59,9 @@ def entries() -> Mapping[str, Compute]:
     }
 
 
-def _page(script: str) -> Value:
+def _page(written: Callable[[Path], Any]) -> Value:
     """Return the digest of a page, and of the figures that its script makes first, if any."""
-    return digest(runpy.run_path(str(REPOSITORY / script))["written"](REPOSITORY))
+    return digest(written(REPOSITORY))
 
 
 def _text(file: str, write: Callable[[Any], str]) -> Value:

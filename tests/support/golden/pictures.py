@@ -6,11 +6,12 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+from experiment import figures
 from matplotlib.figure import Figure
+from studies.paper import pictures
 
-from rlflow.evaluation import figures
-from rlflow.evaluation.paper import pictures
-from rlflow.evaluation.results import read_results
+from rlflow.schemas.results import read_results
+from rlflow.show.picture_file import save
 from support.golden.digests import Value, digest
 from support.golden.entries import Compute
 from support.repository import REPOSITORY
@@ -37,5 +38,5 @@ def entries() -> Mapping[str, Compute]:
 def _drawn(file: str, draw: Callable[[Any], Figure]) -> Value:
     with TemporaryDirectory() as folder:
         path = Path(folder) / "picture.png"
-        figures.save(draw(read_results(RESULTS / file)), path)
+        save(draw(read_results(RESULTS / file)), path)
         return digest(path.read_bytes())

@@ -1,0 +1,1 @@
+"""The experiment: what its six stages share."""

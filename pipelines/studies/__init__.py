@@ -1,0 +1,1 @@
+"""Studies: one folder each, with its program, its computation and its page; what they share lies here."""

@@ -1,0 +1,1 @@
+"""Does `rlflow optimise` keep to its budget, and what does it find in it?"""

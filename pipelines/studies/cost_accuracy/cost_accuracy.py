@@ -1,0 +1,88 @@
+"""Compare the sum of a graph's measured regions with what the model takes end to end, for every model of the zoo.
+
+    python pipelines/study.py cost_accuracy
+
+Prices are measured anew, and are published as a list that `cost=measured` may price by on any machine (`cost.prices`).
+Each model is timed in ONNX Runtime against itself, which is the control. The machine should be quiet. Prices and graphs
+that are done are kept until all are.
+"""
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from experiment.tables import cost_accuracy_table
+from omegaconf import DictConfig, OmegaConf
+from tracking.factories import cost_model_of, model_file_of, save_prices
+from tracking.run import numbers
+
+from rlflow.atomic_file import written_whole
+from rlflow.cost import price_list
+from rlflow.cost.region_cost import RegionCost
+from rlflow.onnx_io import from_onnx
+from rlflow.runtime.timing.latency import compare_latency
+from rlflow.runtime.timing.statistics import ratio
+from rlflow.schemas.results import write_results
+from studies.program import checkpoint, options_of, study_program, study_run
+
+RESULTS = Path("data/results/cost_accuracy/metrics.json")
+PRICES = Path("data/prices/zoo.json.gz")
+
+
+@study_program("cost_accuracy")
+def main(config: DictConfig) -> None:
+    settings: Any = OmegaConf.to_container(config, resolve=True)
+    option_of = options_of("cost_accuracy")
+    results: dict[str, Any] = {}
+    with checkpoint("cost_accuracy", settings) as folder, study_run("cost_accuracy", settings) as run:
+        for name in settings["graphs"]:
+            done = folder / f"{name}.json"
+            if not done.exists():
+                row = _compared(option_of("graph", name), option_of("cost", settings["cost"]), settings, folder)
+                with written_whole(done) as draft:
+                    draft.write_text(json.dumps(row))
+            results[name] = json.loads(done.read_text())
+            run.log(0, numbers({name: results[name]}))
+        RESULTS.parent.mkdir(parents=True, exist_ok=True)
+        write_results(RESULTS, results)
+        RESULTS.with_name("table.md").write_text(cost_accuracy_table(results))
+        price_list.read(folder / "prices.json").save(PRICES)
+        run.artifact(RESULTS)
+
+
+def _compared(graph: Any, cost: Any, settings: Any, folder: Path) -> dict[str, Any]:
+    """Price a graph, then time it against itself."""
+    prices, model = folder / "prices.json", model_file_of(graph, folder / "model.onnx")
+    cost_model = cost_model_of(cost, prices if prices.exists() else None)
+    assert isinstance(cost_model, RegionCost)
+    imported = from_onnx(model)
+    cost_model_ms = cost_model.runtime_ms(imported)
+    save_prices(cost_model, prices)
+    parts = cost_model.breakdown(imported)
+
+    before = os.getloadavg()[0]
+    times_ms = compare_latency(
+        {"model": model, "again": model}, setting=cost_model.setting, seed=settings["seed"], **settings["latency"]
+    )
+    end_to_end_ms = float(np.median(np.concatenate(list(times_ms.values()))))
+    control = ratio(times_ms["model"], times_ms["again"])
+    return {
+        "cost_model_ms": cost_model_ms,
+        "end_to_end_ms": end_to_end_ms,
+        "difference_percent": _percent(cost_model_ms, end_to_end_ms),
+        "alone_difference_percent": _percent(parts.regions_ms + parts.own_reorders_ms, end_to_end_ms),
+        "control": control.value,
+        "control_ci95": control.ci95,
+        "regions_ms": parts.regions_ms,
+        "reorders_ms": parts.reorders_ms,
+        "own_reorders_ms": parts.own_reorders_ms,
+        "rounds": settings["latency"]["rounds"],
+        "runs_per_round": settings["latency"]["runs_per_round"],
+        "load": [before, os.getloadavg()[0]],
+    }
+
+
+def _percent(cost_model_ms: float, end_to_end_ms: float) -> float:
+    return 100 * (cost_model_ms / end_to_end_ms - 1)

@@ -1,0 +1,133 @@
+"""Find how much each method saves on each graph, at each cost, and for what effort.
+
+    python pipelines/study.py headroom                                             conf/study/headroom.yaml as it is
+    python pipelines/study.py headroom 'graphs.analytic=[bert]' 'graphs.gpu=[]' 'methods=[greedy]'         a part of it
+
+The rows go to data/results/headroom/metrics.json, in place of older ones of the same graph, cost and method. A search
+that has ended is kept until all have, so that a study which was killed goes on where it was.
+"""
+
+import logging
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from experiment import figures
+from experiment.tables import headroom_table
+from omegaconf import DictConfig, OmegaConf
+from tracking.factories import cost_context_of, cost_model_of, save_prices
+from tracking.run import numbers
+
+from rlflow.cli.progress import progress_bar
+from rlflow.cost import price_list
+from rlflow.cost.base import CostContext
+from rlflow.errors import PriceError, RLFlowError
+from rlflow.optimiser import Budget
+from rlflow.schemas.results import read_results, write_results
+from rlflow.show.picture_file import save
+from studies.cell_pool import rows
+from studies.headroom.cells import Cell, Key, Row, with_rows
+from studies.program import OptionOf, checkpoint, graph_files, options_of, study_program, study_run
+
+RESULTS = Path("data/results/headroom")
+PRICES = "prices.json"
+MEASURED = "measured"
+
+log = logging.getLogger(__name__)
+
+
+@study_program("headroom")
+def main(config: DictConfig) -> None:
+    settings: Any = OmegaConf.to_container(config, resolve=True)
+    with (
+        checkpoint("headroom", settings) as folder,
+        study_run("headroom", settings) as run,
+        progress_bar("headroom") as on_progress,
+    ):
+        cells = _cells(settings, options_of("headroom"), folder)
+        found: dict[Key, Row] = {}
+        for key, row in _rows(cells, settings["processes"], folder):
+            found[key] = row
+            run.log(0, numbers({"/".join(key): row}))
+            on_progress(len(found) / len(cells), f"{' '.join(key)}: {row['improvement_percent']:.2f} %")
+
+        _publish({key: found[key] for key in cells if key in found})
+        if (kept := folder / PRICES).exists():
+            price_list.read(kept).save(Path(settings["prices"]))
+        run.artifact(RESULTS)
+        if missing := [" ".join(key) for key in cells if key not in found]:
+            raise RLFlowError(f"without a result, to be tried again by the next run: {', '.join(missing)}")
+
+
+def _cells(settings: Any, option_of: OptionOf, folder: Path) -> dict[Key, Cell]:
+    """The searches of the study, those of one cost after those of another."""
+    searches = {name: option_of("search", name) for name in settings["methods"]}
+    costs = _costs(settings, option_of, folder)
+    graphs = [graph for cost in costs for graph in settings["graphs"][cost]]
+    sections = {graph: option_of("graph", graph) for graph in dict.fromkeys(graphs)}
+    models = graph_files(sections, folder, settings["processes"])
+    return {
+        (graph, cost, method): Cell(
+            model=models[graph],
+            method=search["method"],
+            options=search["options"],
+            budget=_budget(graph, method, search, settings),
+            cost_model=kind,
+            context=context,
+            evaluations=tuple(settings["evaluations"]),
+            draws=settings["draws"],
+            seed=settings["seed"],
+        )
+        for cost, (kind, context) in costs.items()
+        for graph in settings["graphs"][cost]
+        for method, search in searches.items()
+    }
+
+
+def _costs(settings: Any, option_of: OptionOf, folder: Path) -> dict[str, tuple[str, CostContext]]:
+    """The costs, by their options' names, that have graphs and can be had here."""
+    costs = {}
+    for cost in [cost for cost, graphs in settings["graphs"].items() if graphs]:
+        section = option_of("cost", cost)
+        prices = None
+        if section["kind"] == MEASURED:
+            section = section | {"prices": settings["prices"]}
+            prices = _price_list(section, folder / PRICES)
+            if prices is None:
+                continue
+        costs[cost] = cost_context_of(section, prices)
+    return costs
+
+
+def _budget(graph: str, method: str, search: Any, settings: Any) -> Budget:
+    """The graph's time, and the search's own expansions where the study does not set them."""
+    time_s = settings["time_s"].get(graph, settings["time_s"]["default"])
+    return Budget(time_s, settings["expansions"].get(method, search["expansions"]))
+
+
+def _price_list(cost: Any, kept: Path) -> Path | None:
+    """A copy of the published prices, to which what is missing is added on their machine; None if there are none."""
+    if not kept.exists():
+        try:
+            save_prices(cost_model_of(cost), kept)
+        except PriceError as error:
+            log.warning("no measured costs: %s", error)
+            return None
+    return kept
+
+
+def _rows(cells: dict[Key, Cell], processes: int, folder: Path) -> Iterator[tuple[Key, Row]]:
+    """The rows as they come. Cells that measure run one at a time, since another would disturb the prices."""
+    for measures in (False, True):
+        part = {key: cell for key, cell in cells.items() if (cell.cost_model == MEASURED) == measures}
+        yield from rows(part, processes=1 if measures else processes, folder=folder)
+
+
+def _publish(found: dict[Key, Row]) -> None:
+    """Write metrics, table and picture."""
+    path = RESULTS / "metrics.json"
+    document = with_rows(read_results(path) if path.exists() else {}, found)
+    RESULTS.mkdir(parents=True, exist_ok=True)
+    write_results(path, document)
+    (RESULTS / "table.md").write_text(headroom_table(document))
+    save(figures.improvement(document), RESULTS / "improvement.png")

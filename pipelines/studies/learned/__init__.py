@@ -1,0 +1,1 @@
+"""What is learning worth to a search on families that it has never seen?"""

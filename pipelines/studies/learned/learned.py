@@ -1,0 +1,277 @@
+"""Find what learning is worth to a search on graphs of a family that it has had no lesson of.
+
+    python pipelines/study.py learned                                            conf/study/learned.yaml as it is
+    python pipelines/study.py learned 'seeds=[0]' 'graphs=[squeezenet1_1_gpu]'   a part of it
+    python pipelines/study.py learned -cn learned_priced                         by measured prices, from none
+    python pipelines/study.py learned -cn learned_planned                        chains planned in M beside V alone
+
+The figures go to data/results/learned, or where `results` says, after each graph and seed what there is, so that a
+study that is cut short has published something. A search that has ended is kept until all have, so that a study that
+was killed goes on where it was.
+"""
+
+import json
+import logging
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache, partial
+from pathlib import Path
+from statistics import fmean
+from typing import Any
+
+from experiment import figures
+from experiment.tables import learned_table
+from omegaconf import DictConfig, OmegaConf
+from tracking.factories import cost_context_of
+from tracking.run import numbers
+
+from rlflow.agents.tokens.left_out import RankCorrelation, policy_without, rank_correlation
+from rlflow.agents.tokens.token_policy import FILE
+from rlflow.cli.progress import progress_bar
+from rlflow.errors import RLFlowError
+from rlflow.optimiser import Budget
+from rlflow.runtime.isolation import Limits, call_isolated
+from rlflow.schemas.results import Figure, write_results
+from rlflow.show.picture_file import save
+from rlflow.world_model.settings import read_config
+from rlflow.world_model.tokens.config import TokenModelConfig
+from studies.cell_pool import kept_row
+from studies.learned.cells import (
+    DEPTH_TRANSFER,
+    GREEDY,
+    LEARNED,
+    TAUGHT,
+    TRAINED,
+    Cell,
+    Key,
+    Row,
+    Rows,
+    run_cells,
+)
+from studies.learned.summary import curves, curves_by_prices, summary
+from studies.program import OptionOf, checkpoint, graph_files, options_of, study_program, study_run
+
+REPLAYED, REPLAYED_FROM = "replayed", "equality_saturation"
+"""The method that takes again the steps of a graph with fewer layers, and the one that has found them."""
+DEEP = (DEPTH_TRANSFER, REPLAYED)
+"""The methods that carry over what was done on a graph with fewer layers."""
+FIRST = ((GREEDY,), (REPLAYED_FROM,))
+"""The methods of units that need no other's result."""
+GUIDED = (*TAUGHT, "chains_random")
+"""The methods that count their evaluations past greedy search's themselves."""
+
+log = logging.getLogger(__name__)
+
+
+@study_program("learned")
+def main(config: DictConfig) -> None:
+    settings: Any = OmegaConf.to_container(config, resolve=True)
+    with (
+        checkpoint("learned", settings) as folder,
+        study_run("learned", settings) as run,
+        progress_bar("learned") as on_progress,
+    ):
+        study = Study(settings, options_of("learned"), folder)
+        first, others = study.first_units(), study.other_units()
+        units, rows = [*first, *others], dict[Key, Row]()
+        for done, unit in enumerate(units, start=1):
+            found = study.rows(unit, rows)
+            rows |= found
+            run.log(0, numbers({"/".join(map(str, key)): _scalars(row) for key, row in found.items()}))
+            on_progress(done / len(units), f"{unit.graph}, seed {unit.seed}: {', '.join(unit.methods)}")
+            if done > len(first):
+                _publish(Rows(rows, frozenset(settings["drawn"])), settings)
+
+        write_results(Path(settings["results"], "unseen.json"), study.unseen())
+        run.artifact(Path(settings["results"]))
+        if missing := [" ".join(map(str, key)) for unit in units for key in unit.keys if key not in rows]:
+            raise RLFlowError(f"without a result, to be tried again by the next run: {', '.join(missing)}")
+
+
+@dataclass(frozen=True)
+class Unit:
+    """The searches of one process: of one graph with one seed, by one method after another."""
+
+    graph: str
+    seed: int
+    methods: tuple[str, ...]
+
+    @property
+    def keys(self) -> list[Key]:
+        return [(self.graph, method, self.seed) for method in self.methods]
+
+
+@dataclass(frozen=True, eq=False)
+class Study:
+    """The searches of the study; each is made when its turn comes, since many need what others have found."""
+
+    settings: Any
+    option_of: OptionOf
+    folder: Path
+
+    def first_units(self) -> list[Unit]:
+        """List the searches that others build on: greedy search, and those whose solutions are replayed."""
+        seed = self.settings["seeds"][0]
+        found_by = {GREEDY: self.settings["graphs"], REPLAYED_FROM: self._replayed()}
+        return [Unit(graph, seed, (method,)) for method, graphs in found_by.items() for graph in graphs]
+
+    def other_units(self) -> list[Unit]:
+        """List what else is run once, then what draws, one seed after another; none without a method."""
+        graphs, seeds = self.settings["graphs"], self.settings["seeds"]
+        once = [Unit(graph, seeds[0], self._those("once", graph)) for graph in graphs]
+        drawn = [Unit(graph, seed, self._those("drawn", graph)) for seed in seeds for graph in graphs]
+        return [unit for unit in (*once, *drawn) if unit.methods]
+
+    def rows(self, unit: Unit, known: Mapping[Key, Row]) -> dict[Key, Row]:
+        """The rows of a unit, none if a search failed or needs one that did."""
+        greedy = known.get((unit.graph, GREEDY, self.settings["seeds"][0]))
+        if greedy is None and unit.methods not in FIRST:
+            return {}
+        evaluations = greedy["evaluations"] if greedy else 0
+        cells = {method: self._cell(key, evaluations) for method, key in zip(unit.methods, unit.keys, strict=True)}
+        kept = self.folder / f"{_name((unit.graph, unit.methods[0], unit.seed))}.json"
+        found = kept_row(kept, self.settings["longest_s"], run_cells, cells) or {}
+        return {(unit.graph, method, unit.seed): row for method, row in found.items()}
+
+    def unseen(self) -> dict[str, Any]:
+        """How well V ranks the matches of each family that its policies have had no lesson of: means over seeds."""
+        seeds, cases = self.settings["seeds"], [self.settings["cases"][graph] for graph in self.settings["graphs"]]
+        families = {(case["family"], case["taught_at"]): case for case in cases}
+        return {
+            f"{family}_{cost}": _mean([self._rank_correlation(case, seed) for seed in seeds]) | {"seeds": seeds}
+            for (family, cost), case in families.items()
+        }
+
+    def _rank_correlation(self, case: Any, seed: int) -> RankCorrelation:
+        place, lessons = self._policy(LEARNED, case, seed), Path(self.settings["lessons"]).resolve()
+        rank = partial(rank_correlation, place, case["family"], case["taught_at"], lessons)
+        return call_isolated(Limits(self.settings["longest_s"]), rank)
+
+    def _replayed(self) -> list[str]:
+        """The cases whose solution is replayed on the study's graphs; they may be among these."""
+        if REPLAYED not in self.settings["once"]:
+            return []
+        smalls = dict.fromkeys(self.settings["cases"][graph]["small"] for graph in self.settings["graphs"])
+        return [small for small in smalls if small is not None]
+
+    def _those(self, methods: str, graph: str) -> tuple[str, ...]:
+        """The methods of this setting that a graph has, without what its first units have found."""
+        is_deep, found = self.settings["cases"][graph]["small"] is not None, graph in self._replayed()
+        left_out = {*(() if is_deep else DEEP), *((REPLAYED_FROM,) if found else ())}
+        return tuple(method for method in self.settings[methods] if method not in left_out)
+
+    def _cell(self, key: Key, greedy: int) -> Cell:
+        graph, method, _ = key
+        case = self.settings["cases"][graph]
+        kind, context = _cost(self.option_of, case["cost"], self.folder)
+        options, training = self._options(key), {}
+        if method in TRAINED:
+            trained_on = json.loads((options["folder"] / FILE).read_text())["trained_on"]
+            training = {name: trained_on[name] for name in ("training_s", "training_evaluations")}
+        return Cell(
+            model=self._model(case["graph"]),
+            method=method,
+            options=options,
+            budget=self._budget(method, greedy),
+            cost_model=kind,
+            context=context,
+            steps=self._steps(key),
+            **training,
+        )
+
+    def _options(self, key: Key) -> dict[str, Any]:
+        """The options of a method: those of conf/search, the seed, what it has been taught, and what it replays."""
+        graph, method, seed = key
+        case, most = self.settings["cases"][graph], max(self.settings["readings"])
+        if method == REPLAYED:
+            small = self.settings["cases"][case["small"]]["graph"]
+            steps = self._steps((case["small"], REPLAYED_FROM, self.settings["seeds"][0]))
+            return {"model": self._model(small), "trajectory": steps}
+        if method in TAUGHT:
+            own = self.settings["options"].get(method, {})
+            return {"seed": seed, "evaluations": most, "folder": self._policy(method, case, seed), **own}
+        if method in GUIDED:
+            return {"seed": seed, "evaluations": most}
+        options = self.option_of("search", method)["options"] | self.settings["options"].get(method, {})
+        return options | ({"seed": seed} if method in self.settings["drawn"] else {})
+
+    def _budget(self, method: str, greedy: int) -> Budget:
+        """The clock ends what is run once, where it has not ended by itself or by its evaluations."""
+        time_s = self.settings["time_s"] if method in self.settings["once"] else None
+        if method in (GREEDY, *GUIDED, *self.settings["finders"]):
+            return Budget(time_s)
+        most = self.settings["long"].get(method, max(self.settings["readings"]))
+        return Budget(time_s, evaluations=greedy + most)
+
+    def _policy(self, method: str, case: Any, seed: int) -> Path:
+        """The folder of the policy that has had no lesson of the family, unless the method is to know it."""
+        family = None if method == DEPTH_TRANSFER else case["family"]
+        lessons, folder = (Path(self.settings[name]).resolve() for name in ("lessons", "policies"))
+        config = read_config(TokenModelConfig, self.settings["policy"])
+        return _fitted(self.settings["longest_s"], family, case["taught_at"], lessons, config, folder, seed)
+
+    def _model(self, graph: str) -> Path:
+        return _file(self.option_of, self.folder, graph)
+
+    def _steps(self, key: Key) -> Path:
+        return self.folder / f"{_name(key)}.jsonl"
+
+
+def _mean(found: list[RankCorrelation]) -> dict[str, Any]:
+    """The figure of several seeds, which are about the same states."""
+    value, rule_mean = (fmean(getattr(one, name) for one in found) for name in ("value", "rule_mean"))
+    return {"spearman": Figure(value, rule_mean, "rule_mean", found[0].states).to_json()}
+
+
+def _name(key: Key) -> str:
+    return "-".join(map(str, key))
+
+
+@cache
+def _cost(option_of: OptionOf, cost: str, folder: Path) -> Any:
+    return cost_context_of(option_of("cost", cost), folder / f"{cost}_prices.json")
+
+
+@cache
+def _file(option_of: OptionOf, folder: Path, graph: str) -> Path:
+    return graph_files({graph: option_of("graph", graph)}, folder, processes=1)[graph]
+
+
+@cache
+def _fitted(
+    longest_s: float, family: str | None, cost: str, lessons: Path, config: TokenModelConfig, folder: Path, seed: int
+) -> Path:
+    """`policy_without`, in a process of its own, since a fit would leave much memory behind."""
+    fit = partial(policy_without, family, cost, lessons, config, folder, seed=seed)
+    return call_isolated(Limits(longest_s), fit)
+
+
+def _scalars(row: Row) -> Row:
+    return {name: value for name, value in row.items() if name != "milestones"}
+
+
+def _publish(rows: Rows, settings: Any) -> None:
+    """Write metrics, summary, curves, table and pictures."""
+    results, readings, long = Path(settings["results"]), settings["readings"], settings["long"]
+    metrics = {
+        graph: {
+            method: rows.figures(graph, method, [*readings, *([long[method]] if method in long else [])])
+            for method in rows.methods(graph)
+        }
+        for graph in rows.graphs
+    }
+    together = summary(rows, readings, max(long.values(), default=max(readings)), settings["headless"])
+    methods = (*settings["once"], *settings["drawn"])
+    most = {method: long.get(method, max(readings)) for method in (GREEDY, REPLAYED_FROM, *methods)}
+    drawn = {
+        "curves": curves(rows, settings["steps"], most),
+        "curves_by_prices": curves_by_prices(rows, settings["price_steps"]),
+    }
+    results.mkdir(parents=True, exist_ok=True)
+    write_results(results / "metrics.json", metrics)
+    write_results(results / "summary.json", together)
+    (results / "table.md").write_text(learned_table(metrics, together, max(readings)))
+    for name, document in drawn.items():
+        if document:
+            write_results(results / f"{name}.json", document)
+            save(figures.learned_curves(document), results / f"{name}.png")

@@ -1,0 +1,84 @@
+"""Run the cells of one part of the papers' evaluations, and publish what came of them.
+
+    python pipelines/study.py paper.cells part=agents                                          conf/study/paper.yaml
+    python pipelines/study.py paper.cells --multirun part=agents workers=2 worker=0,1 hydra/launcher=joblib
+    python pipelines/study.py paper.cells -cn paper_full part=agents                           the papers' size
+
+A cell that is done is kept until all are, so that a part which was killed goes on where it was. Workers play some of
+the cells each and leave the rows; whoever runs the part as one worker plays what is missing, and publishes the figures
+in data/results/paper/PART.json. What agents have found lies in data/paper/PART, for the part `latency`.
+"""
+
+import shutil
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from omegaconf import DictConfig, OmegaConf
+from tracking.run import Run, numbers
+from tracking.share import Share
+
+from rlflow.atomic_file import written_whole
+from rlflow.cli.progress import progress_bar
+from rlflow.errors import InputError, RLFlowError
+from rlflow.optimiser import OnProgress
+from rlflow.schemas.results import write_results
+from studies.cell_pool import kept_rows
+from studies.paper.parts import PARTS, CellKey, Study
+from studies.paper.rows import Cell, Key, Row, rows_of, run_cell, summary
+from studies.program import checkpoint_of, options_of, study_program, study_run
+
+RESULTS = Path("data/results/paper")
+FOUND = Path("data/paper")
+RUNNING = {"worker", "workers", "processes", "longest_s"}  # settings that no row depends on
+TIMED = ("latency", "frameworks")  # cells of these run alone on the machine
+
+
+@study_program("paper")
+def main(config: DictConfig) -> None:
+    settings: Any = OmegaConf.to_container(config, resolve=True)
+    part, share = settings["part"], Share(settings["worker"], settings["workers"])
+    if part not in PARTS:
+        raise InputError(f"there is no part {part!r}: choose one of {', '.join(PARTS)}")
+    study = {name: settings[name] for name in settings.keys() - PARTS.keys() - RUNNING} | {part: settings[part]}
+    folder = checkpoint_of(f"paper_{part}", study)
+    made = Study(settings, settings[part]["cost"], options_of("paper"), folder, FOUND / "agents")
+    todo = list(PARTS[part](made, settings[part]))
+    mine = dict(todo[number] for number in share.of(len(todo)))
+
+    with study_run(f"paper {part}", study) as run, progress_bar(f"paper, {part}") as on_progress:
+        kept = _kept(mine, folder, settings, run, on_progress)
+        if share.workers == 1 and kept:
+            _publish(part, {(key[0], name, key[2]): row for key, rows in kept.items() for name, row in rows.items()})
+            run.artifact(RESULTS / f"{part}.json")
+    if missing := [" ".join(map(str, key)) for key in mine if key not in kept]:
+        raise RLFlowError(f"without a result, to be tried again by the next run: {', '.join(missing)}")
+    if share.workers == 1:
+        shutil.rmtree(folder)
+
+
+def _kept(
+    cells: Mapping[CellKey, Cell], folder: Path, settings: Any, run: Run, on_progress: OnProgress
+) -> dict[CellKey, dict[str, Row]]:
+    """The rows of all cells that have any, by variant, in the order of the cells."""
+    kept: dict[CellKey, dict[str, Row]] = {}
+    processes = 1 if settings["part"] in TIMED else settings["processes"]
+    for key, row in kept_rows(cells, run_cell, lambda _: settings["longest_s"], processes, folder):
+        kept[key] = rows_of(row)
+        graph, _, seed = key
+        run.log(seed, numbers({graph: {name: dict(one.figures) for name, one in kept[key].items()}}))
+        on_progress(len(kept) / len(cells), " ".join(map(str, key)))
+    return {key: kept[key] for key in cells if key in kept}
+
+
+def _publish(part: str, found: Mapping[Key, Row]) -> None:
+    """Write the figures, and the trajectories that the models are made from."""
+    for folder in (RESULTS, FOUND / part):
+        folder.mkdir(parents=True, exist_ok=True)
+    write_results(RESULTS / f"{part}.json", summary(found))
+    for (graph, variant, seed), row in found.items():
+        if row.trajectory is not None:
+            place = FOUND / part / graph / variant / f"{seed}.json"
+            place.parent.mkdir(parents=True, exist_ok=True)
+            with written_whole(place) as draft:
+                draft.write_text(row.trajectory)

@@ -1,0 +1,153 @@
+"""RLFlow's agent: rollouts, a world model, and a controller that is trained in its dream, from nothing.
+
+    rows = run_cell(DreamtCell(subject, seed=0, ...))        {"rlflow": ..., "dreamt": ..., "tau 0.5": ...}
+
+The controller that the agent acts with is chosen among its snapshots by trials on the graph, as in the experiment
+(`train_controller`); those of the temperatures are not, so that their scores in the dream and in reality are of the
+last one (Table 3). `rlflow` begins with greedy search, `dreamt` is the controller alone.
+
+The paper's second question is of states that the agent has never seen: it acts from graphs that random rewrites have
+led to, and what it saves there stands beside what greedy search saves.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, replace
+from functools import partial
+
+import numpy as np
+
+from rlflow.agents.after_greedy import AfterGreedy
+from rlflow.agents.policy_optimiser import judge_on
+from rlflow.agents.token_collection import TokenCollectionConfig, collect_tokens
+from rlflow.agents.tokens.config import TokenControllerConfig
+from rlflow.agents.tokens.dream_training import TokenDream, train_in_dream
+from rlflow.agents.tokens.policy_optimiser import TokenPolicyOptimiser
+from rlflow.agents.tokens.real_env import real_return
+from rlflow.cost.base import CostModel
+from rlflow.environments.token_process import TokenProcess
+from rlflow.ir.graph import Graph
+from rlflow.optimiser import Budget
+from rlflow.representation.token_rollouts import TokenRollouts
+from rlflow.rules import library
+from rlflow.rules.library import Library
+from rlflow.rules.matching.rewriter import Rewriter
+from rlflow.search.greedy import Greedy
+from rlflow.world_model.held_out import split_episodes
+from rlflow.world_model.tokens.birth_memory import BirthMemory
+from rlflow.world_model.tokens.birth_sets import birth_sets
+from rlflow.world_model.tokens.config import TokenDreamConfig, TokenModelConfig
+from rlflow.world_model.tokens.model import TokenWorldModel
+from rlflow.world_model.tokens.trainer import fit_token_model
+from studies.paper.model_free import acting_alone
+from studies.paper.rows import Row, Subject, method_row
+from studies.paper.walks import random_rewrite
+
+
+@dataclass(frozen=True)
+class DreamtCell:
+    """The settings of the experiment's stages, and what is asked of the agent beside its result.
+
+    max_steps: the horizon of the agent's episodes. proposals: the rewrites that it tries on the graph before each step,
+    after its first episode. unseen: how many random rewrites lead to the graphs that it has not seen. temperatures: of
+    further dreams, in which it is trained for `sweep_share` of its steps.
+    """
+
+    subject: Subject
+    seed: int
+    collection: TokenCollectionConfig
+    world_model: TokenModelConfig
+    dream: TokenDreamConfig
+    ppo: TokenControllerConfig
+    max_steps: int
+    proposals: int
+    unseen: tuple[int, ...]
+    temperatures: tuple[float, ...]
+    sweep_share: float
+
+    def run(self) -> dict[str, Row]:
+        graph, prices, rules = self.subject.graph(), self.subject.prices(), library.load()
+        rewriter = Rewriter(rules.rules)
+        process = TokenProcess(graph, rewriter, prices)
+        started = time.perf_counter()
+        rollouts = self._collected(process, rules)
+        losses: list[dict[str, float]] = []
+        model, dream = self._fitted(rollouts, losses)
+
+        alone = partial(acting_alone, rules, rewriter, prices, model, max_steps=self.max_steps, seed=self.seed)
+        told: list[dict[str, float]] = []
+        training = train_in_dream(
+            dream,
+            self.ppo,
+            seed=self.seed,
+            on_round=lambda _, figures: told.append(figures),
+            judge=judge_on(graph, alone),
+        )
+        training_s, evaluations = time.perf_counter() - started, process.evaluations + training.real_interactions
+        policy = alone(training.controller)
+        courses = _courses(told)
+        curves = _courses(losses) | {name: courses.get(name, []) for name in ("return_percent", "real_score_percent")}
+
+        acting = policy.optimise(graph, Budget())
+        proposing = replace(policy, sampled_episodes=1, candidates=self.proposals)
+        found = AfterGreedy(Greedy(rules, rewriter, prices), proposing).optimise(graph, Budget())
+        rows = {
+            "rlflow": method_row(graph, found, prices, rules, training_s, evaluations, curves),
+            "dreamt": method_row(graph, acting, prices, rules, training_s, evaluations),
+        }
+        rows |= {
+            f"unseen {rewrites}": _unseen(_walked(graph, rewriter, rewrites, self.seed), policy, prices, rules)
+            for rewrites in self.unseen
+        }
+        return rows | {
+            f"tau {temperature:g}": self._scored(dream, process, temperature) for temperature in self.temperatures
+        }
+
+    def _collected(self, process: TokenProcess, rules: Library) -> TokenRollouts:
+        return collect_tokens(
+            process, self.subject.model.stem, self.collection, seed=self.seed, library_hash=rules.hash
+        ).rollouts
+
+    def _fitted(self, rollouts: TokenRollouts, losses: list[dict[str, float]]) -> tuple[TokenWorldModel, TokenDream]:
+        """A world model of the rollouts, and the dream that it gives; `losses` gets the figures of each epoch."""
+        settings = self.world_model
+        model = fit_token_model(
+            rollouts, settings, seed=self.seed, on_epoch=lambda _, figures: losses.append(dict(figures))
+        )
+        training, _ = split_episodes(len(rollouts.episodes), settings.held_out_fraction, self.seed)
+        sets = birth_sets([rollouts.episodes[i] for i in training], settings.largest_birth_set).sets
+        births = BirthMemory.of(rollouts.tokens, model.read(rollouts), sets)
+        return model, TokenDream.of(model, births, rollouts, self.dream)
+
+    def _scored(self, dream: TokenDream, process: TokenProcess, temperature: float) -> Row:
+        """Train at a temperature; score the controller in that dream, and by an episode as long on the graph."""
+        warmer = replace(dream, config=replace(dream.config, temperature=temperature))
+        shorter = replace(self.ppo, total_steps=round(self.sweep_share * self.ppo.total_steps))
+        training = train_in_dream(warmer, shorter, seed=self.seed)
+        real = real_return(process, dream.model, training.controller, dream.config.max_steps)
+        return Row({"dream_percent": training.score_percent, "real_percent": real.score_percent})
+
+
+def _courses(told: list[dict[str, float]]) -> dict[str, list[float]]:
+    """Each figure that was told from time to time, in a list of its own."""
+    courses: dict[str, list[float]] = {}
+    for figures in told:
+        for name, value in figures.items():
+            courses.setdefault(name, []).append(value)
+    return courses
+
+
+def _walked(graph: Graph, rewriter: Rewriter, rewrites: int, seed: int) -> Graph:
+    """The graph that so many random rewrites lead to."""
+    rng = np.random.default_rng(seed)
+    for _ in range(rewrites):
+        graph = random_rewrite(graph, rewriter, rng)
+    return graph
+
+
+def _unseen(graph: Graph, policy: TokenPolicyOptimiser, prices: CostModel, rules: Library) -> Row:
+    """The savings of the agent and of greedy search on a graph that the agent has not seen."""
+    acting = policy.optimise(graph, Budget())
+    greedy = Greedy(rules, policy.rewriter, prices).optimise(graph, Budget())
+    return Row({"improvement_percent": acting.improvement_percent, "greedy_percent": greedy.improvement_percent})

@@ -1,0 +1,83 @@
+"""A model-free agent that learns on the graph itself, by any of the rewards of Figure 5.
+
+The policy, its algorithm and what it sees are those of the agent that dreams; V, that of the policy that ships, reads
+the tokens for it and costs it nothing. Snapshots are compared by the reward that the agent learns from.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+
+from rlflow.agents.selection import Trial
+from rlflow.agents.tokens.config import TokenControllerConfig
+from rlflow.agents.tokens.controller import TokenController
+from rlflow.agents.tokens.model_free import train_on_graph
+from rlflow.agents.tokens.policy_optimiser import TokenPolicyOptimiser
+from rlflow.agents.tokens.real_env import RealEpisodesConfig, real_return
+from rlflow.agents.tokens.token_policy import shipped
+from rlflow.cost.base import CostModel
+from rlflow.environments.rewards import RewardConfig, reward_of
+from rlflow.environments.token_process import TokenProcess
+from rlflow.optimiser import Budget
+from rlflow.rules import library
+from rlflow.rules.library import Library
+from rlflow.rules.matching.rewriter import Rewriter
+from rlflow.world_model.tokens.model import TokenWorldModel
+from studies.paper.rows import Row, Subject, method_row
+
+
+@dataclass(frozen=True)
+class ModelFreeCell:
+    """One training by a reward; `variant` is the name that it has in the tables."""
+
+    subject: Subject
+    variant: str
+    seed: int
+    reward: RewardConfig
+    ppo: TokenControllerConfig
+    real: RealEpisodesConfig
+
+    def run(self) -> dict[str, Row]:
+        graph, prices, rules, world_model = self.subject.graph(), self.subject.prices(), library.load(), shipped().model
+        rewriter, reward = Rewriter(rules.rules), reward_of(self.reward)
+        process = TokenProcess(graph, rewriter, prices, world_model.arguments.vocabulary)
+        returns, trials, evaluations = list[float](), list[Trial](), [0]
+
+        def judge(controller: TokenController) -> Trial:
+            trials.append(real_return(process, world_model, controller, self.real.max_steps, reward))
+            return trials[-1]
+
+        def told(_: int, figures: dict[str, float]) -> None:
+            evaluations.append(int(figures["real_interactions"]))
+            if "return_percent" in figures:
+                returns.append(figures["return_percent"])
+
+        started = time.perf_counter()
+        controller = train_on_graph(
+            process, world_model, self.ppo, self.real, seed=self.seed, reward=reward, on_update=told, judge=judge
+        )
+        training_s = time.perf_counter() - started
+        policy = acting_alone(
+            rules, rewriter, prices, world_model, controller, max_steps=self.real.max_steps, seed=self.seed
+        )
+        found = policy.optimise(graph, Budget())
+        interactions = evaluations[-1] + sum(trial.interactions for trial in trials)
+        curves = {"return_percent": returns, "trial_percent": [trial.score_percent for trial in trials]}
+        return {self.variant: method_row(graph, found, prices, rules, training_s, interactions, curves)}
+
+
+def acting_alone(
+    rules: Library,
+    rewriter: Rewriter,
+    prices: CostModel,
+    world_model: TokenWorldModel,
+    controller: TokenController,
+    *,
+    max_steps: int,
+    seed: int,
+) -> TokenPolicyOptimiser:
+    """The agent that takes the controller's most probable actions for one episode, and tries nothing else."""
+    return TokenPolicyOptimiser(
+        rules, rewriter, prices, world_model, controller, max_steps, sampled_episodes=0, candidates=1, seed=seed
+    )

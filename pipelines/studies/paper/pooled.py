@@ -1,0 +1,78 @@
+"""The paper's own formulation, one vector for a graph and actions by rule and location, at several temperatures.
+
+It acts with a few rules, which are chosen on a smaller graph of the same kind, as in the experiment
+(`world_model=pooled`). Scores are those of Table 3: in the dream, and by an episode as long on the graph itself.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from rlflow.agents.collection import CollectionConfig, collect
+from rlflow.agents.policy_optimiser import judge_on
+from rlflow.agents.pooled.config import ControllerConfig
+from rlflow.agents.pooled.controller import Controller
+from rlflow.agents.pooled.dream_training import train_in_dream
+from rlflow.agents.pooled.policy_optimiser import PooledPolicyOptimiser
+from rlflow.environments import EnvironmentConfig, SubstitutionEnv
+from rlflow.rules import library
+from rlflow.rules.matching.rewriter import Rewriter
+from rlflow.search.rule_selection import SelectionConfig, select_rules
+from rlflow.world_model.pooled.config import DreamConfig, WorldModelConfig
+from rlflow.world_model.pooled.dream_env import visited_states
+from rlflow.world_model.pooled.trainer import fit_world_model
+from studies.paper.rows import Row, Subject
+
+
+@dataclass(frozen=True)
+class PooledCell:
+    """The settings of the experiment's stages, and the temperatures of the dreams that a controller is trained in.
+
+    smaller: the graph on which rules are chosen. sweep_share: of the controller's steps, for each temperature.
+    """
+
+    subject: Subject
+    smaller: Subject
+    seed: int
+    selection: SelectionConfig
+    environment: EnvironmentConfig
+    collection: CollectionConfig
+    world_model: WorldModelConfig
+    dream: DreamConfig
+    ppo: ControllerConfig
+    temperatures: tuple[float, ...]
+    sweep_share: float
+
+    def run(self) -> dict[str, Row]:
+        graph, prices, shipped = self.subject.graph(), self.subject.prices(), library.load()
+        chosen = select_rules(shipped, self.smaller.graph(), self.smaller.prices(), self.selection)
+        rules = chosen.rules(shipped)
+        env = SubstitutionEnv(graph, rules, prices, config=self.environment)
+        rollouts = collect(env, self.collection, seed=self.seed).rollouts(env)
+        model = fit_world_model(rollouts, self.world_model, seed=self.seed)
+        starts, rewriter = visited_states(model, rollouts), Rewriter(rules.rules)
+
+        def alone(controller: Controller) -> PooledPolicyOptimiser:
+            return PooledPolicyOptimiser(
+                rules,
+                rewriter,
+                prices,
+                model,
+                controller,
+                env.config,
+                sampled_episodes=0,
+                candidates=1,
+                seed=self.seed,
+            )
+
+        score = judge_on(graph, alone)
+        shorter = replace(self.ppo, total_steps=round(self.sweep_share * self.ppo.total_steps))
+        rows = {}
+        for temperature in self.temperatures:
+            warmer = replace(self.dream, temperature=temperature)
+            training = train_in_dream(model, starts, warmer, shorter, seed=self.seed)
+            real = score(training.controller)
+            rows[f"pooled tau {temperature:g}"] = Row(
+                {"dream_percent": training.score_percent, "real_percent": real.score_percent}
+            )
+        return rows

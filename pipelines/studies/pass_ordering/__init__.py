@@ -1,0 +1,1 @@
+"""Agents that order compiler passes, beside chains of passes and random ones."""

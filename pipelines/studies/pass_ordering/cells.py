@@ -1,0 +1,207 @@
+"""The work of the study of pass ordering, in pieces of minutes: baselines, an agent by one seed, times.
+
+    run_cell(AgentCell(compiler, "ppo", sources, held_out, config, episode, effort, seed=0))     its `Row` as JSON
+
+Cells of a backend share a file of transitions: what one of them has asked of the compiler, the others know.
+"""
+
+from __future__ import annotations
+
+import statistics
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Protocol
+
+from rlflow.agents.passes.config import DreamtConfig, PassAgentConfig
+from rlflow.agents.passes.dreamt import train_in_dream
+from rlflow.agents.passes.playing import PlayConfig, Playing, Untrained, play
+from rlflow.agents.passes.training import train
+from rlflow.environments.pass_ordering_env import PassOrderingConfig
+from rlflow.environments.pass_rewards import TimingConfig
+from rlflow.passes import search
+from rlflow.passes.backend import Facts, PassError
+from rlflow.passes.search import Found
+from rlflow.passes.transitions import Transitions
+from rlflow.passes.worker import WorkerBackend
+from studies.pass_ordering.rows import Outcome, Row
+
+
+@dataclass(frozen=True)
+class Compiler:
+    """A backend by its name, and the file in which its transitions are kept."""
+
+    backend: str
+    cache: Path
+
+    @contextmanager
+    def transitions(self) -> Iterator[Transitions]:
+        """The transitions, with the backend in a process of its own."""
+        with WorkerBackend(self.backend) as backend:
+            yield Transitions(backend, self.cache)
+
+
+class Cell(Protocol):
+    """A piece of the study."""
+
+    def run(self) -> dict[str, Row]:
+        """Return the rows by entrant."""
+        ...
+
+
+def run_cell(cell: Cell) -> dict[str, Any]:
+    """Run a cell; returns its rows as JSON, which `Row.from_json` reads."""
+    return {entrant: row.to_json() for entrant, row in cell.run().items()}
+
+
+@dataclass(frozen=True)
+class Effort:
+    """The effort of searches: passes in a row, programs of a beam, episodes of chance, and how agents play."""
+
+    max_passes: int
+    beam_width: int
+    random_episodes: int
+    play: PlayConfig
+
+
+@dataclass(frozen=True)
+class BaselineCell:
+    """Everything that needs no training, on some graphs."""
+
+    compiler: Compiler
+    sources: tuple[str, ...]
+    effort: Effort
+
+    def run(self) -> dict[str, Row]:
+        with self.compiler.transitions() as transitions:
+            found = {source: self._found(transitions, transitions.start(source)) for source in self.sources}
+            checked = {source: _checked(transitions, source, all_of) for source, all_of in found.items()}
+        entrants = checked[self.sources[0]]
+        return {entrant: Row({source: checked[source][entrant] for source in self.sources}) for entrant in entrants}
+
+    def _found(self, transitions: Transitions, start: Facts) -> dict[str, Found]:
+        known, effort = transitions.backend.catalogue(), self.effort
+        return {
+            "start": Found(start),
+            "default": search.sequence(transitions, start, [known.default]),
+            "fixpoint": search.fixpoint(transitions, start, known.simplifiers),
+            "chain": search.sequence(transitions, start, known.chain),
+            **{name: search.sequence(transitions, start, [name]) for name in known.pipelines if name != known.default},
+            "greedy": search.greedy(transitions, start, max_passes=effort.max_passes),
+            "beam": search.beam(transitions, start, width=effort.beam_width, max_passes=effort.max_passes),
+        }
+
+
+@dataclass(frozen=True)
+class ChanceCell:
+    """Random passes on all held-out graphs: about as many as agents run, from the start, and played as agents play."""
+
+    compiler: Compiler
+    sources: tuple[str, ...]
+    episode: PassOrderingConfig
+    effort: Effort
+    seed: int
+
+    def run(self) -> dict[str, Row]:
+        with self.compiler.transitions() as transitions:
+            checked = {
+                source: _checked(transitions, source, self._found(transitions, source)) for source in self.sources
+            }
+        entrants = checked[self.sources[0]]
+        return {entrant: Row({source: checked[source][entrant] for source in self.sources}) for entrant in entrants}
+
+    def _found(self, transitions: Transitions, source: str) -> dict[str, Found]:
+        start, effort = transitions.start(source), self.effort
+        drawn = search.by_chance(
+            transitions, start, max_passes=effort.max_passes, episodes=effort.random_episodes, seed=self.seed
+        )
+        return {
+            "random": drawn,
+            "untrained": play(Untrained(self.episode), transitions, source, effort.play, seed=self.seed),
+        }
+
+
+@dataclass(frozen=True)
+class AgentCell:
+    """An agent that is trained on some families and plays on others."""
+
+    compiler: Compiler
+    entrant: str
+    sources: tuple[str, ...]
+    held_out: tuple[str, ...]
+    config: PassAgentConfig | DreamtConfig
+    episode: PassOrderingConfig
+    effort: Effort
+    seed: int
+
+    def run(self) -> dict[str, Row]:
+        with self.compiler.transitions() as transitions:
+            began = time.perf_counter()
+            agent, learned = self._trained(transitions)
+            training_s = time.perf_counter() - began
+            counts = {"training_hits": transitions.hits, "training_misses": transitions.misses}
+            outcomes: dict[str, Outcome] = {}
+            for source in self.held_out:
+                found = play(agent, transitions, source, self.effort.play, seed=self.seed)
+                outcomes |= {source: _checked(transitions, source, {"": found})[""]}
+        return {self.entrant: replace(learned, outcomes=outcomes, training_s=training_s, counts=counts)}
+
+    def _trained(self, transitions: Transitions) -> tuple[Playing, Row]:
+        """Return the agent, and a row with what there is to say of its training."""
+        config, given = self.config, (transitions, self.sources, self.episode)
+        if isinstance(config, PassAgentConfig):
+            agent = train(config, *given, seed=self.seed)
+            return agent, Row({}, curve=agent.curve)
+        dreamt = train_in_dream(config, *given, seed=self.seed)
+        foreseen = {str(ahead): dict(errors) for ahead, errors in dreamt.open_loop.items()}
+        return dreamt, Row({}, curve=dreamt.curve, open_loop=foreseen)
+
+
+@dataclass(frozen=True)
+class TimedCell:
+    """The run times of what entrants have found on one graph, in turns; alone on the machine.
+
+    found: the passes by entrant.
+    """
+
+    compiler: Compiler
+    source: str
+    found: Mapping[str, tuple[str, ...]]
+    timing: TimingConfig
+
+    def run(self) -> dict[str, dict[str, float]]:
+        """Milliseconds by entrant, medians of the rounds."""
+        timing = self.timing
+        with self.compiler.transitions() as transitions:
+            start = transitions.start(self.source)
+            ends = {name: search.sequence(transitions, start, way).facts for name, way in self.found.items()}
+            keys = sorted({facts.key for facts in ends.values()})
+            payloads = [transitions.payload(key) for key in keys]
+            times = transitions.backend.times_ms(payloads, rounds=timing.rounds, runs=timing.runs, seed=timing.seed)
+        median_ms = {key: statistics.median(times[place]) for place, key in enumerate(keys)}
+        return {name: {"ms": median_ms[facts.key]} for name, facts in ends.items()}
+
+
+def run_timed(cell: TimedCell) -> dict[str, dict[str, float]]:
+    """Run a cell of times."""
+    return cell.run()
+
+
+def _checked(transitions: Transitions, source: str, found: Mapping[str, Found]) -> dict[str, Outcome]:
+    """The outcomes, each program compared with the original once."""
+    start = transitions.start(source)
+    differences = {start.key: ""}
+    for facts in (one.facts for one in found.values()):
+        if facts.key not in differences:
+            differences[facts.key] = _difference(transitions, start, facts)
+    return {entrant: Outcome.of(one, differences[one.facts.key]) for entrant, one in found.items()}
+
+
+def _difference(transitions: Transitions, start: Facts, facts: Facts) -> str:
+    original, program = transitions.payload(start.key), transitions.payload(facts.key)
+    try:
+        return transitions.backend.check(original, program, seed=0)
+    except PassError as failure:
+        return str(failure)

@@ -1,0 +1,44 @@
+"""Make the figures of pass ordering from what everybody has found on each graph, and the page that shows them.
+
+    python pipelines/study.py pass_ordering.write_page   metrics.json of pass ordering, and docs/pass_ordering.md
+
+Reads data/results/pass_ordering/BACKEND.json of every backend that has been studied (study.py), and the random walks of
+benchmarks/pass_walks.py.
+"""
+
+from pathlib import Path
+from typing import Any
+
+from rlflow.atomic_file import written_whole
+from rlflow.schemas.results import read_results, write_results
+from studies.pass_ordering.figures import summary
+from studies.pass_ordering.page import page
+from studies.pass_ordering.rows import Row
+
+ROOT = Path(__file__).parents[3]
+RESULTS = "data/results/pass_ordering"
+WALKS = "data/results/pass_walks.json"
+
+
+def figures_of(document: Any) -> dict[str, Any]:
+    """The figures of one backend."""
+    rows = {
+        entrant: {int(seed): Row.from_json(row) for seed, row in seeds.items()}
+        for entrant, seeds in document["entrants"].items()
+    }
+    return summary(rows, document["times_ms"], document["held_out"])
+
+
+def written(root: Path) -> tuple[dict[str, Any], str]:
+    """The figures and the page by what a checkout has found."""
+    files = [path for path in sorted((root / RESULTS).glob("*.json")) if path.name != "metrics.json"]
+    documents = {path.stem: read_results(path) for path in files}
+    metrics = {name: figures_of(document) for name, document in documents.items()}
+    return metrics, page(metrics, documents, read_results(root / WALKS))
+
+
+def main() -> None:
+    metrics, text = written(ROOT)
+    write_results(ROOT / RESULTS / "metrics.json", metrics)
+    with written_whole(ROOT / "docs/pass_ordering.md") as draft:
+        draft.write_text(text)

@@ -1,0 +1,1 @@
+"""The policy that ships: lessons, fit, judgement, data sheet."""

@@ -1,0 +1,139 @@
+"""Judge the policy: what V tells of lessons that are held out, and what chains find on every lesson's graph.
+
+Writes data/results/policy/metrics.json. A lesson that was judged is kept until all are, so that a run that was killed
+goes on where it was.
+"""
+
+import json
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from omegaconf import DictConfig, OmegaConf
+from tracking.factories import cost_model_of, graph_of
+from tracking.run import numbers
+
+from rlflow.agents.tokens.lesson_files import LessonRecord, read, read_records
+from rlflow.agents.tokens.lessons import Start, started
+from rlflow.agents.tokens.token_policy import FILE, TokenPolicy
+from rlflow.atomic_file import written_whole
+from rlflow.cli.progress import progress_bar
+from rlflow.optimiser import Budget
+from rlflow.rules import library
+from rlflow.rules.matching.rewriter import Rewriter
+from rlflow.schemas.results import Figure, write_results
+from rlflow.search.greedy import Greedy
+from rlflow.world_model.tokens.choices import auc, rule_shares
+from rlflow.world_model.tokens.diagnostics import by_rule, rule_means, saving_report, savings
+from studies.policy.curriculum import Unit, units
+from studies.policy.data_sheet import figures
+from studies.program import checkpoint, options_of, study_program, study_run
+
+LESSONS = Path("data/policy/lessons")
+POLICY = Path("data/policy/policy")
+RESULTS = Path("data/results/policy/metrics.json")
+SECTIONS = ("seed", "judging", "lesson", "lessons")
+
+
+@study_program("policy")
+def main(config: DictConfig) -> None:
+    settings: Any = OmegaConf.to_container(config, resolve=True)
+    course = units(settings, options_of("policy"))
+    policy, evaluations = TokenPolicy.load(POLICY), settings["judging"]["evaluations"]
+    judging = Judging.of(policy, course, evaluations)
+    settled = {"policy": (POLICY / FILE).read_text(), **{name: settings[name] for name in SECTIONS}}
+    with (
+        checkpoint("policy_judge", settled) as folder,
+        study_run("policy_judge", settings) as run,
+        progress_bar("lessons") as on_progress,
+    ):
+        judged = {}
+        for number, unit in enumerate(course):
+            judged[unit.lesson.name] = _kept(folder / f"{unit.lesson.name}.json", partial(judging, unit))
+            on_progress((number + 1) / len(course), unit.lesson.name)
+
+        document = figures(judged, evaluations)
+        write_results(RESULTS, document)
+        run.log(0, numbers(document))
+        run.artifact(RESULTS)
+
+
+def _kept(place: Path, judge: Callable[[], dict[str, Any]]) -> dict[str, Any]:
+    """Judge a lesson, unless the file that keeps its judgement is there; return the judgement."""
+    if not place.exists():
+        with written_whole(place) as draft:
+            draft.write_text(json.dumps(judge()))
+    kept: dict[str, Any] = json.loads(place.read_text())
+    return kept
+
+
+@dataclass(frozen=True)
+class Judging:
+    """A policy, what its lessons tell of rules, and how many evaluations its chains may take."""
+
+    policy: TokenPolicy
+    records: Mapping[str, LessonRecord]
+    means: Mapping[str, float]
+    shares: Mapping[str, float]
+    evaluations: int
+
+    @classmethod
+    def of(cls, policy: TokenPolicy, course: Sequence[Unit], evaluations: int) -> "Judging":
+        records = {record.name: record for record in read_records(LESSONS)}
+        known = read([records[unit.lesson.name] for unit in course if not unit.held_out], LESSONS)
+        return cls(policy, records, rule_means(known, known.episodes), rule_shares(known), evaluations)
+
+    def __call__(self, unit: Unit) -> dict[str, Any]:
+        """All that is published of a lesson, but its share."""
+        record = self.records[unit.lesson.name]
+        told = {name: getattr(record, name) for name in ("expert", "steps", "tokens", "evaluations", "seconds")}
+        return {
+            "family": unit.family,
+            "model": ", ".join(f"{key} {value}" for key, value in unit.subject.graph["settings"].items()),
+            "cost": unit.subject.cost["kind"],
+            "start": _described(unit.lesson.start),
+            "held_out": unit.held_out,
+            **told,
+            "expert_percent": record.improvement_percent,
+            **self._found(unit),
+            **({"reading": self._reading(record)} if unit.held_out else {}),
+        }
+
+    def _found(self, unit: Unit) -> dict[str, float]:
+        """The savings of greedy search and of the policy's chains, in percent of the price of the lesson's start."""
+        rules, cost_model = library.load(), cost_model_of(unit.subject.cost)
+        start = started(graph_of(unit.subject.graph), unit.lesson.start, rules)
+        greedy = Greedy(rules, Rewriter(rules.rules), cost_model)
+        chains = self.policy.search(rules, Rewriter(rules.rules), cost_model, evaluations=self.evaluations)
+        return {
+            "greedy_percent": greedy.optimise(start, Budget()).improvement_percent,
+            "policy_percent": chains.optimise(start, Budget()).improvement_percent,
+        }
+
+    def _reading(self, record: LessonRecord) -> dict[str, Any]:
+        """How well V reads a lesson, beside the means of rules; a figure that is not defined on it is left out."""
+        rollouts = read([record], LESSONS)
+        reading, shown = self.policy.model.read(rollouts), rollouts.episodes[0]
+        rule_mean, rule_share = (by_rule(rollouts.rule_of, known) for known in (self.means, self.shares))
+        savings_told = saving_report(rollouts.episodes, rollouts.rule_of, savings(reading), rule_mean)
+        found = {
+            "taken_auc": (auc(shown, reading.taken.numpy()), auc(shown, rule_share), len(shown.states)),
+            "saving_rank_correlation": tuple(
+                savings_told[name] for name in ("spearman", "spearman_rule_mean", "spearman_cases")
+            ),
+        }
+        return {
+            name: Figure(value, baseline, "rule_mean", int(cases)).to_json()
+            for name, (value, baseline, cases) in found.items()
+            if math.isfinite(value) and math.isfinite(baseline)
+        }
+
+
+def _described(start: Start) -> str:
+    """How a lesson's start was made of the model that the zoo builds."""
+    if start.merged_by:
+        return "merged"
+    return f"{start.walked} random rewrites" if start.walked else "as built"

@@ -1,0 +1,21 @@
+"""Copy the policy into the library, with the data sheet that tells what it was trained on and where it fails."""
+
+from pathlib import Path
+
+from rlflow.agents.tokens.token_policy import TokenPolicy
+from rlflow.atomic_file import written_whole
+from rlflow.schemas.results import read_results
+from studies.policy.data_sheet import data_sheet
+
+POLICY = Path("data/policy/policy")
+RESULTS = Path("data/results/policy/metrics.json")
+SHIPPED = Path("src/rlflow/agents/shipped")
+SHEET = "data_sheet.md"
+
+
+def main() -> None:
+    """Write the shipped files; the same policy and figures give the same files, byte for byte."""
+    sheet = data_sheet(read_results(RESULTS))
+    TokenPolicy.load(POLICY).save(SHIPPED)
+    with written_whole(SHIPPED / SHEET) as draft:
+        draft.write_text(sheet, encoding="utf-8")

@@ -1,0 +1,1 @@
+"""Fit the price model that ships to measured regions, and judge it."""

@@ -1,0 +1,1 @@
+"""What searches by predicted prices find, in measured prices."""

@@ -1,0 +1,85 @@
+"""Find what searches find by predicted prices, told in measured ones, and in which part of the time.
+
+    python pipelines/study.py price_search   conf/study/price_search.yaml as it is
+    python pipelines/study.py price_search 'graphs=[squeezenet1_1]' 'methods=[greedy]'       a part of it
+
+The figures go to data/results/price_search/metrics.json. The machine should be quiet: prices and times are taken. A
+graph that is done is kept until all are, so that a study which was killed goes on where it was.
+"""
+
+from pathlib import Path
+from typing import Any
+
+from experiment.tables import price_search_table
+from omegaconf import DictConfig, OmegaConf
+from tracking.factories import cost_context_of
+from tracking.run import numbers
+
+from rlflow.cli.progress import progress_bar
+from rlflow.errors import RLFlowError
+from rlflow.optimiser import Budget
+from rlflow.schemas.results import write_results
+from studies.cell_pool import kept_row
+from studies.price_search.cases import FROZEN, PREDICTED, Aims, Case, Key, Row, run_case, summary, time_ratio
+from studies.program import OptionOf, checkpoint, graph_files, options_of, study_program, study_run
+from studies.search_task import SearchTask
+
+RESULTS = Path("data/results/price_search")
+
+
+@study_program("price_search")
+def main(config: DictConfig) -> None:
+    settings: Any = OmegaConf.to_container(config, resolve=True)
+    with (
+        checkpoint("price_search", settings) as folder,
+        study_run("price_search", settings) as run,
+        progress_bar("price search") as on_progress,
+    ):
+        cases = _cases(settings, options_of("price_search"), folder)
+        rows: dict[Key, Row] = {}
+        for done, (key, case) in enumerate(cases.items()):
+            on_progress(done / len(cases), _told(key, rows))
+            row = kept_row(folder / f"{'-'.join(key)}.json", settings["longest_s"], run_case, case)
+            if row is not None:
+                rows[key] = row
+                run.log(0, numbers({"/".join(key): row}))
+
+        if rows:
+            _publish(summary(rows, Aims(**settings["aims"])))
+            run.artifact(RESULTS)
+        if missing := [" ".join(key) for key in cases if key not in rows]:
+            raise RLFlowError(f"without a result, to be tried again by the next run: {', '.join(missing)}")
+
+
+def _cases(settings: Any, option_of: OptionOf, folder: Path) -> dict[Key, Case]:
+    """The searches of the study, by graph and method."""
+    graphs = graph_files({graph: option_of("graph", graph) for graph in settings["graphs"]}, folder, processes=1)
+    costs = {name: cost_context_of(option_of("cost", cost)) for name, cost in settings["costs"].items()}
+    cases = {}
+    for method in settings["methods"]:
+        search = option_of("search", method)
+        budget = Budget(expansions=settings["expansions"].get(method, search["expansions"]))
+        for graph, model in graphs.items():
+            tasks = {
+                name: SearchTask(model, search["method"], search["options"], budget, kind, context)
+                for name, (kind, context) in costs.items()
+            }
+            cases[graph, method] = Case(tasks, settings["sigmas"], settings["lists"])
+    return cases
+
+
+def _told(key: Key, rows: dict[Key, Row]) -> str:
+    """What is searched now, and what came of the last."""
+    text = " ".join(key)
+    if not rows:
+        return text
+    (graph, method), row = list(rows.items())[-1]
+    share = row[FROZEN]["share_of_measured"][PREDICTED]
+    found = "nothing to find" if share is None else f"a share of {share:.3f}"
+    return f"{text}; {graph} {method}: {found} in {time_ratio(row, PREDICTED):.3f} of the time"
+
+
+def _publish(document: dict[str, Any]) -> None:
+    RESULTS.mkdir(parents=True, exist_ok=True)
+    write_results(RESULTS / "metrics.json", document)
+    (RESULTS / "table.md").write_text(price_search_table(document))

@@ -1,0 +1,1 @@
+"""Gather regions of models and measure them, for the price model."""

@@ -1,0 +1,1 @@
+"""Is the experiment the same twice, and what does each stage take?"""

@@ -1,0 +1,110 @@
+"""Run the experiment twice in fresh clones of the last commit, the second time beside busy loops, and compare the runs.
+
+    python pipelines/study.py repro_study
+
+What the experiment takes, by stage, and whether both runs came out alike go to data/results/repro_study/metrics.json.
+Nothing else should run.
+"""
+
+import json
+import os
+import resource
+import shutil
+import subprocess
+import sys
+import time
+from contextlib import nullcontext
+from pathlib import Path
+from typing import Any
+
+from hydra.core.hydra_config import HydraConfig
+from omegaconf import DictConfig, OmegaConf
+from tracking.declaration import stage_names
+from tracking.provenance import source_tags
+from tracking.run import numbers, open_run
+from tracking.store import open_store
+
+from rlflow.cli.progress import progress_bar
+from rlflow.errors import RLFlowError
+from rlflow.schemas.results import write_results
+from studies.program import checkpoint_of, study_program
+from studies.timing_study.trials import beside_busy_loops
+
+RESULTS = Path("data/results/repro_study/metrics.json")
+COMPOSES = "config"  # the stage that composes conf/, which the study does with its overrides
+RUNS = ("quiet", "busy")
+_DECIMALS = 1
+
+
+@study_program("repro_study")
+def main(config: DictConfig) -> None:
+    settings: Any = OmegaConf.to_container(config, resolve=True)
+    folder = checkpoint_of("repro_study", settings)
+    tags = {"stage": "repro_study", **source_tags(Path.cwd(), HydraConfig.get().overrides.task)}
+    with open_run(open_store(), "repro_study", parameters=settings, tags=tags) as run:
+        clones = {name: _cloned(Path(settings["repository"]), folder / name, settings["overrides"]) for name in RUNS}
+        runs = {}
+        for name, clone in clones.items():
+            with beside_busy_loops(settings["busy_loops"]) if name == "busy" else nullcontext():
+                runs[name] = _run(clone, name) | {"busy_loops": settings["busy_loops"] if name == "busy" else 0}
+        results = {"runs": runs, **_compared(*clones.values())}
+        run.log(0, numbers(results))
+        RESULTS.parent.mkdir(parents=True, exist_ok=True)
+        write_results(RESULTS, results)
+        run.artifact(RESULTS)
+    shutil.rmtree(folder)
+
+
+def _cloned(repository: Path, clone: Path, overrides: list[str]) -> Path:
+    """Clone the last commit, without anything that DVC keeps, and compose its parameters."""
+    shutil.rmtree(clone, ignore_errors=True)
+    clone.mkdir(parents=True)
+    _call("git", "clone", "--quiet", str(repository.resolve()), ".", cwd=clone)
+    _call(sys.executable, "-m", "tracking.composition", *overrides, cwd=clone)
+    return clone
+
+
+def _run(clone: Path, name: str) -> dict[str, Any]:
+    """Run all stages; returns the seconds of each, and of all."""
+    names = [stage for stage in stage_names(clone) if stage != COMPOSES]
+    stages = {}
+    with progress_bar(name) as on_progress:
+        for done, stage in enumerate(names):
+            on_progress(done / len(names), stage)
+            stages[stage] = _seconds("dvc", "repro", "--single-item", "--force", stage, cwd=clone)
+    total = {key: round(sum(seconds[key] for seconds in stages.values()), _DECIMALS) for key in ("cpu_s", "wall_s")}
+    return total | {"stages": stages}
+
+
+def _seconds(*command: str, cwd: Path) -> dict[str, float]:
+    """Run a command; returns the seconds that it took, on the wall and of processors, its children's included."""
+    before, started = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
+    _call(*command, cwd=cwd)
+    after, wall_s = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter() - started
+    cpu_s = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    return {"cpu_s": round(cpu_s, _DECIMALS), "wall_s": round(wall_s, _DECIMALS)}
+
+
+def _compared(published: Path, fresh: Path) -> dict[str, Any]:
+    """Compare two runs as `make verify-repro` does: what was compared of each kind, and what is not alike."""
+    program = [sys.executable, "pipelines/verify_repro.py", str(fresh), "--published", str(published), "--json"]
+    answer = subprocess.run(program, cwd=published, env=_environment(published), capture_output=True, text=True)
+    if answer.returncode not in (0, 1):  # 1 is for runs that are not alike
+        raise RLFlowError(f"{published} and {fresh} cannot be compared: {answer.stderr.strip()}")
+    document = json.loads(answer.stdout)
+    return {
+        "reproduced": document["reproduced"],
+        "kinds": document["kinds"],
+        "outputs": {output["path"]: output["same_bytes"] for output in document["outputs"]},
+        "unlike": sorted({f"{found['file']} {found['place']}".strip() for found in document["unlike"]}),
+        "faults": document["faults"],
+    }
+
+
+def _call(*command: str, cwd: Path) -> None:
+    subprocess.run(command, cwd=cwd, env=_environment(cwd), check=True)
+
+
+def _environment(folder: Path) -> dict[str, str]:
+    """The environment in which the library is the one of a clone."""
+    return os.environ | {"PYTHONPATH": str(folder / "src"), "OMP_NUM_THREADS": "1", "DVC_NO_ANALYTICS": "1"}

@@ -1,0 +1,1 @@
+"""Estimated beside measured rewards: latency found, training time, noise."""

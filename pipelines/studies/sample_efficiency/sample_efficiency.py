@@ -1,0 +1,92 @@
+"""Count the real steps of an agent that learns in a dream, beside those of one that learns on the graph itself.
+
+    python pipelines/study.py sample_efficiency   conf/study/sample_efficiency.yaml
+    python pipelines/study.py sample_efficiency 'graphs=[gpt2_last_token_two_layers]' 'seeds=[0]'   a part of it
+
+The figures go to data/results/sample_efficiency/metrics.json. A graph and seed that is done is kept until all are, so
+that a study which was killed goes on where it was.
+"""
+
+from pathlib import Path
+from typing import Any
+
+from omegaconf import DictConfig, OmegaConf
+from tracking.factories import cost_context_of
+from tracking.run import numbers
+
+from rlflow.agents.token_collection import TokenCollectionConfig
+from rlflow.agents.tokens.config import TokenControllerConfig
+from rlflow.agents.tokens.real_env import RealEpisodesConfig
+from rlflow.cli.progress import progress_bar
+from rlflow.errors import RLFlowError
+from rlflow.schemas.results import write_results
+from rlflow.world_model.settings import read_config
+from rlflow.world_model.tokens.config import TokenDreamConfig, TokenModelConfig
+from studies.cell_pool import kept_row
+from studies.program import checkpoint, graph_files, options_of, study_program, study_run
+from studies.sample_efficiency.cases import Case, Key, Row, run_case, summary
+
+RESULTS = Path("data/results/sample_efficiency")
+
+
+@study_program("sample_efficiency")
+def main(config: DictConfig) -> None:
+    settings: Any = OmegaConf.to_container(config, resolve=True)
+    with (
+        checkpoint("sample_efficiency", settings) as folder,
+        study_run("sample_efficiency", settings) as run,
+        progress_bar("sample efficiency") as on_progress,
+    ):
+        cases = _cases(settings, folder)
+        rows: dict[Key, Row] = {}
+        for done, (key, case) in enumerate(cases.items()):
+            on_progress(done / len(cases), _told(key, rows))
+            row = kept_row(folder / f"{'-'.join(key)}.json", settings["longest_s"], run_case, case)
+            if row is not None:
+                rows[key] = row
+                run.log(case.seed, numbers({key[0]: row}))
+
+        if rows:
+            RESULTS.mkdir(parents=True, exist_ok=True)
+            write_results(RESULTS / "metrics.json", summary(rows))
+            run.artifact(RESULTS)
+        if missing := [" ".join(key) for key in cases if key not in rows]:
+            raise RLFlowError(f"without a result, to be tried again by the next run: {', '.join(missing)}")
+
+
+def _cases(settings: Any, folder: Path) -> dict[Key, Case]:
+    """The trainings of the study, by graph and seed."""
+    option_of = options_of("sample_efficiency")
+    graphs = graph_files({graph: option_of("graph", graph) for graph in settings["graphs"]}, folder, processes=1)
+    kind, context = cost_context_of(settings["cost"])
+    collection = {name: value for name, value in settings["rollouts"].items() if name not in ("worker", "workers")}
+    ppo = settings["controller"]["ppo"]
+    return {
+        (graph, str(seed)): Case(
+            model=model,
+            cost_model=kind,
+            context=context,
+            seed=seed,
+            episodes=tuple(settings["episodes"]),
+            dreams=settings["dreams"],
+            collection=TokenCollectionConfig(**collection | {"greedy": tuple(collection["greedy"])}),
+            world_model=read_config(TokenModelConfig, settings["world_model"]),
+            dream=read_config(TokenDreamConfig, settings["controller"]["dream"]),
+            dreamt=read_config(TokenControllerConfig, ppo),
+            free=read_config(TokenControllerConfig, ppo | settings["model_free"]),
+            real=read_config(RealEpisodesConfig, settings["real"]),
+        )
+        for graph, model in graphs.items()
+        for seed in settings["seeds"]
+    }
+
+
+def _told(key: Key, rows: dict[Key, Row]) -> str:
+    """The turn that is taken, and what came of the last."""
+    text = " ".join(key)
+    if not rows:
+        return text
+    last, row = list(rows.items())[-1]
+    share = row["share_of_interactions"]
+    found = "never as good" if share is None else f"as good after {share:.3f} of the real steps"
+    return f"{text}; {' '.join(last)}: {found}"

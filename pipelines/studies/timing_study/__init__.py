@@ -1,0 +1,1 @@
+"""How often is the timing of two models wrong?"""

@@ -1,0 +1,137 @@
+"""The overrides that a program is started with, of which a stage refuses those that it would ignore.
+
+    train_controller.py --multirun reward=incremental,runtime
+    # train_controller ignores reward=incremental,runtime: reward is read by collect_rollouts; leave it out
+
+A stage reads the sections that dvc.yaml declares, the sections that these refer to (`${temperature}`), and where every
+stage's work lies: the names of graphs, the round, the workers. An option may fill several sections, such as one of
+world_model, which says of each what it brings; its group is read if one of them is.
+"""
+
+import re
+import sys
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+from hydra.core.override_parser.overrides_parser import OverridesParser
+from hydra.core.override_parser.types import Override
+from hydra.experimental.callback import Callback
+from omegaconf import DictConfig, OmegaConf
+
+from rlflow.errors import InputError
+from tracking.composition import SLOTS
+from tracking.declaration import StageDeclaration, read_declarations
+
+_OF_EVERY_STAGE = (
+    "seed",
+    "round",
+    "worker",
+    "workers",
+    "processes",
+    *(f"{slot}.{key}" for slot in SLOTS for key in ("kind", "name", "path", "sha256")),
+)
+_REFERENCE = re.compile(r"\$\{([A-Za-z_][\w.]*)\}")
+_OF_ALL = re.compile(r"# *@package +_global_")
+
+
+class RefuseIgnored(Callback):
+    """A Hydra callback that ends a stage's program before its first job, if it was started with what it would ignore.
+
+    Hydra turns the errors of callbacks into warnings, so that the program is left.
+    """
+
+    def on_run_start(self, config: DictConfig, **kwargs: Any) -> None:
+        """Refuse overrides of a single run."""
+        self.on_multirun_start(config)
+
+    def on_multirun_start(self, config: DictConfig, **kwargs: Any) -> None:
+        """Refuse overrides of all jobs, and settings that a search over them would draw."""
+        drawn = OmegaConf.select(config, "hydra.sweeper.params") or {}
+        overrides = [*config.hydra.overrides.task, *(f"{name}=drawn" for name in drawn)]
+        folders = [Path(source.path) for source in config.hydra.runtime.config_sources if source.schema == "file"]
+        try:
+            refuse_ignored(config.hydra.job.name, overrides, config, folders, Path.cwd())
+        except InputError as error:
+            sys.exit(str(error))
+
+
+def refuse_ignored(
+    script: str, overrides: Iterable[str], config: DictConfig, folders: Iterable[Path], root: Path
+) -> None:
+    """Raise `InputError` for the first override that the stage of this script in `root`/dvc.yaml would ignore.
+
+    config: what the overrides were composed to, unresolved; it tells the round. folders: where groups of options lie.
+    A script that is no stage may be started with anything.
+    """
+    settings = OmegaConf.to_container(config, resolve=False)
+    read = {name: _read(stage, settings) for name, stage in read_declarations(root).items()}
+    parsed = OverridesParser.create().parse_overrides(list(overrides))
+    mine = _stages(script, read, parsed, config)
+    for override in parsed if mine else ():
+        filled = set(_filled(override, list(folders)))
+        if not any(_overlap(filled, read[stage]) for stage in mine):
+            readers = dict.fromkeys(_script(stage) for stage, sections in read.items() if _overlap(filled, sections))
+            told = f"is read by {' and '.join(readers) or 'no stage'}"
+            raise InputError(f"{script} ignores {override.input_line}: {override.key_or_group} {told}; leave it out")
+
+
+def _stages(script: str, stages: Iterable[str], overrides: Iterable[Override], config: DictConfig) -> list[str]:
+    """The stages that a script is in its round, or in each round if its jobs differ in it; none if it is no stage."""
+    mine = [stage for stage in stages if _script(stage) == script]
+    if any(override.key_or_group == "round" and override.is_sweep_override() for override in overrides):
+        return mine
+    return [stage for stage in mine if stage in (script, f"{script}@{config.get('round')}")]
+
+
+def _script(stage: str) -> str:
+    """The name of a stage's script, which is that of all its rounds."""
+    return stage.partition("@")[0]
+
+
+def _read(stage: StageDeclaration, settings: Any) -> set[str]:
+    """The places in the configuration that a stage reads, and those that these refer to."""
+    found: set[str] = set()
+    waiting = {*stage.sections, *_OF_EVERY_STAGE}
+    while waiting:
+        found |= waiting
+        waiting = {name for place in waiting for name in _REFERENCE.findall(str(_at(place, settings)))} - found
+    return found
+
+
+def _at(place: str, settings: Any) -> Any:
+    """Return the part of the settings at a place, with its references; None if there is no such place."""
+    for key in place.split("."):
+        settings = settings.get(key) if isinstance(settings, dict) else None
+    return settings
+
+
+def _filled(override: Override, folders: list[Path]) -> Iterator[str]:
+    """The places that an override fills; of a group's option, those that any option of the group does."""
+    group = override.key_or_group
+    options = [file for folder in folders for file in (folder / group).rglob("*.yaml")]
+    if override.package not in (None, "_global_") or not options:
+        yield override.package or group
+        return
+    yield group.replace("/", ".")
+    for option in options:
+        text = option.read_text(encoding="utf-8")
+        if _OF_ALL.match(text):
+            content: Any = OmegaConf.to_container(OmegaConf.create(text), resolve=False)
+            yield from content.keys() - {"defaults"}
+            yield from _overridden(content.get("defaults", []))
+
+
+def _overridden(defaults: Iterable[Any]) -> Iterator[str]:
+    """The places of the groups of which a defaults list takes another option."""
+    for entry in defaults:
+        for key in entry if isinstance(entry, dict) else ():
+            group, _, package = key.removeprefix("override ").strip().partition("@")
+            yield package or group.strip("/").replace("/", ".")
+
+
+def _overlap(some: Iterable[str], others: Iterable[str]) -> bool:
+    """Return True if a place of one kind is one of the other, or lies in it."""
+    return any(
+        f"{one}.".startswith(f"{other}.") or f"{other}.".startswith(f"{one}.") for one in some for other in others
+    )

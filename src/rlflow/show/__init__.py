@@ -1,0 +1,1 @@
+"""Pictures and summaries of models and of rules."""

@@ -1,9 +1,0 @@
-"""Experiments: configuration (Hydra), stages (DVC) and runs (MLflow), which nothing below this package knows."""
-
-import os
-
-from rlflow.extras import require
-
-require("experiments", "rlflow.tracking")
-os.environ.setdefault("MLFLOW_DISABLE_TELEMETRY", "true")  # read when mlflow is imported
-os.environ.setdefault("DVC_NO_ANALYTICS", "1")

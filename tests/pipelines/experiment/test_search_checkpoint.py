@@ -1,0 +1,96 @@
+"""A search that was done need not be done again; whatever is wrong with what it left, it is."""
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from experiment import comparison
+from experiment.comparison import Contender
+from experiment.search_checkpoint import read_result, write_result
+
+from rlflow import zoo
+from rlflow.cost.analytic import AnalyticCost
+from rlflow.ir.graph import Graph
+from rlflow.ir.structural_hash import structural_hash
+from rlflow.onnx_io import from_onnx
+from rlflow.optimise.gate import GateConfig
+from rlflow.optimise.source import Source
+from rlflow.optimiser import Budget, OptimisationResult
+from rlflow.rules import library
+from rlflow.rules.matching.rewriter import Rewriter
+from rlflow.search.greedy import Greedy
+
+
+@dataclass
+class CountedGreedy:
+    """Greedy search that knows how often it was asked."""
+
+    inner: Greedy
+    searches: int = 0
+    name: str = "greedy"
+
+    @property
+    def rewriter(self) -> Rewriter:
+        return self.inner.rewriter
+
+    def optimise(self, *arguments, **settings) -> OptimisationResult:
+        self.searches += 1
+        return self.inner.optimise(*arguments, **settings)
+
+
+@pytest.fixture
+def greedy() -> CountedGreedy:
+    rules = library.load()
+    return CountedGreedy(Greedy(rules, Rewriter(rules.rules), AnalyticCost()))
+
+
+@pytest.fixture
+def graph() -> Graph:
+    return from_onnx(zoo.build("tiny_scale"))
+
+
+def test_a_result_that_is_read_again_is_the_same(greedy, graph, tmp_path: Path):
+    result = greedy.optimise(graph, Budget())
+    assert result.trajectory.steps
+    write_result(tmp_path / "new" / "greedy.json", result)
+    again = read_result(tmp_path / "new" / "greedy.json", graph, greedy.rewriter)
+    assert structural_hash(again.best) == structural_hash(result.best) != structural_hash(graph)
+    assert (again.trajectory, again.best_ms, again.start_ms, again.wall_time_s, again.effort, again.milestones) == (
+        result.trajectory,
+        result.best_ms,
+        result.start_ms,
+        result.wall_time_s,
+        result.effort,
+        result.milestones,
+    )
+
+
+def test_a_comparison_that_goes_on_does_not_search_again(greedy, graph, tmp_path: Path):
+    contest = comparison.contest_of(Source.of(zoo.build("tiny_scale")), tmp_path, GateConfig(draws=2))
+    outcomes = [comparison.compete(Contender(greedy, Budget()), contest, tmp_path / "kept") for _ in range(2)]
+    assert greedy.searches == 1
+    assert outcomes[0].result.best_ms == outcomes[1].result.best_ms
+    assert outcomes[1].equivalence.equivalent
+
+
+@pytest.mark.parametrize("fault", ["missing", "truncated", "another graph", "another rule", "a figure is missing"])
+def test_what_cannot_be_used_is_searched_again(greedy, graph, tmp_path: Path, fault, caplog):
+    path = tmp_path / "greedy.json"
+    write_result(path, greedy.optimise(graph, Budget()))
+    assert read_result(path, graph, greedy.rewriter) is not None
+    content = json.loads(path.read_text())
+    if fault == "missing":
+        path.unlink()
+    elif fault == "truncated":
+        path.write_text(path.read_text()[:-40])
+    elif fault == "another graph":
+        graph = from_onnx(zoo.build("tiny_merge"))
+    elif fault == "another rule":
+        rule = json.loads(content["trajectory"])["steps"][0]["rule"]
+        path.write_text(path.read_text().replace(rule, "algebra-000000000000"))
+    else:
+        del content["best_ms"]
+        path.write_text(json.dumps(content))
+    assert read_result(path, graph, greedy.rewriter) is None
+    assert ("searching again" in caplog.text) == (fault != "missing")

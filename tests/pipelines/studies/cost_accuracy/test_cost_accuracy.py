@@ -1,0 +1,45 @@
+"""The study of the cost model's accuracy: what its configuration names exists, and a tiny study runs to its end."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from experiment.tables import cost_accuracy_table
+from support.documents import documents
+from support.study_settings import study_settings
+
+from rlflow import zoo
+from rlflow.cost import price_list
+from rlflow.runtime.hardware import fingerprint
+from rlflow.schemas.results import check_results
+
+
+def test_every_large_model_of_the_zoo_is_in_it(repository: Path) -> None:
+    config = study_settings("cost_accuracy")
+    options = {file.stem for file in (repository / "conf/graph").glob("*.yaml")}
+    assert {*config.graphs} <= options
+    small = {name for name in zoo.names() if zoo.describe(name).family in ("tiny", "mlp", "control_flow")}
+    assert {*zoo.names()} - small - {*config.graphs} == {"conv", "mobilenet_v3"}, "the second came after the study"
+
+
+def test_the_table_has_a_row_for_each_graph() -> None:
+    table = cost_accuracy_table(documents()["cost_accuracy"]).splitlines()
+    assert table[2] == "| squeezenet1_1 | 10.500 | 10.000 | +5.0 | +24.0 | 1.001 [0.998, 1.004] |"
+
+
+@pytest.mark.study
+def test_a_tiny_study(repository: Path, store_root: Path, command: Callable) -> None:
+    """Of microseconds, which prove no more than that the figures are there and belong together."""
+    program = ("python", str(repository / "pipelines/study.py"), "cost_accuracy")
+    command(*program, "graphs=[tiny_merge]", "latency.rounds=2", cwd=store_root)
+    results = store_root / "data/results"
+    assert check_results(results) == []
+    assert {path.name for path in (results / "cost_accuracy").iterdir()} == {"metrics.json", "table.md"}
+    row = json.loads((results / "cost_accuracy/metrics.json").read_text())["tiny_merge"]
+    assert row["cost_model_ms"] == pytest.approx(row["regions_ms"] + row["reorders_ms"], rel=1e-9)
+    assert row["difference_percent"] == pytest.approx(100 * (row["cost_model_ms"] / row["end_to_end_ms"] - 1), rel=1e-9)
+    published = price_list.read(store_root / "data/prices/zoo.json.gz")
+    assert published.prices
+    assert published.hardware == fingerprint(threads=1).key
+    assert not list((store_root / ".checkpoints/cost_accuracy").iterdir()), "nothing to go on from"

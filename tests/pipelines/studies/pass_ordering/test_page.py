@@ -1,0 +1,90 @@
+"""The page of pass ordering describes the code that there is, and says what its figures say."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+from studies.pass_ordering.figures import summary
+from studies.pass_ordering.page import OBSERVED, enhancements, foreseen, page, walked
+from studies.pass_ordering.rows import Outcome, Row
+
+from rlflow.environments.pass_ordering_env import OBSERVATIONS
+from rlflow.environments.pass_rewards import REWARDS
+from rlflow.environments.shaping import POTENTIALS
+
+DOCUMENT = Path(__file__).parents[3] / "support/documents/pass_ordering_graphs.json"
+
+WALKED = {"steps": 40.0, "share": 0.25, "wrong": 0, "failed": 3, "lost": 1, "memory": 1.04}
+"""What a walk tells of a compiler, in the order of benchmarks/pass_walks.py."""
+
+
+def walks(*backends: str) -> list[dict[str, Any]]:
+    figures = [(f"{backend}: {name}", value) for backend in backends for name, value in WALKED.items()]
+    return [{"name": name, "value": value, "baseline_value": 30.0, "cases": 10_000} for name, value in figures]
+
+
+def row(operations: int) -> Row:
+    return Row({"gpt2/step": Outcome(operations, 24)})
+
+
+def written(agent: int, beam: int) -> str:
+    """The page where the default leaves 690 operations of 764, and the fixpoint and the chain 608."""
+    document = json.loads(DOCUMENT.read_text())
+    left = {"start": [764], "default": [690], "fixpoint": [608], "chain": [608], "beam": [beam], "ppo": [agent, agent]}
+    rows = {name: dict(enumerate(map(row, each))) for name, each in left.items()}
+    document["entrants"] = {name: {str(s): r.to_json() for s, r in each.items()} for name, each in rows.items()}
+    return page({"xla": summary(rows, {}, document["held_out"])}, {"xla": document}, walks("xla"))
+
+
+def test_enhancements_are_compared_seed_by_seed() -> None:
+    entrants = {
+        "ppo": {"seeds": [0, 1, 2], "fixpoint_count_ratio_percent": {"values": [1.0, 2.0, 3.0]}},
+        "ppo_shaped": {"seeds": [2, 1, 0], "fixpoint_count_ratio_percent": {"values": [3.5, 4.0, 2.0]}},
+    }
+    assert "| ppo_shaped | 1.00 [" in enhancements(entrants), "the differences are 1, 2 and 0.5"
+    assert enhancements({"beam": {}}) == ""
+
+
+def test_the_world_model_is_judged_beside_what_was_last_known() -> None:
+    errors = {"cost": 1.0, "cost_copy": 3.0, "rule_mask": 0.9, "rule_mask_copy": 0.8}
+    worse = {name: 2 * value for name, value in errors.items()}
+    found = {"outcomes": {"gpt2/step": {"operations": 30}}, "curve": [5.0, 60.0]}
+    rows = {"0": {"open_loop": {"1": errors, "5": worse}, **found}, "1": {"open_loop": {"1": worse}, **found}}
+    start = {"0": {"outcomes": {"gpt2/step": {"operations": 40}}}}
+    text = foreseen({"entrants": {"world_model": rows, "start": start}})
+    assert "end 60 % below the start's operations" in words(text)
+    assert "have 25 % fewer operations than their start" in words(text)
+    assert "| 1 | 1.50 | 4.50 | 1.350 | 1.200 |" in text
+    assert "| 5 |" not in text, "not every seed has episodes so long"
+    assert foreseen({"entrants": {}}) == ""
+
+
+def words(text: str) -> str:
+    """The text without its line breaks."""
+    return " ".join(text.split())
+
+
+def test_everything_that_can_be_chosen_is_described() -> None:
+    assert tuple(OBSERVED) == OBSERVATIONS
+    text = written(608, 608)
+    for name in (*OBSERVATIONS, *REWARDS, *POTENTIALS):
+        assert f"| `{name}` |" in text
+
+
+def test_the_verdict_follows_from_the_figures() -> None:
+    """The fixpoint and the chain leave 608 operations."""
+    assert "it is level with the fixpoint and beam search and the chain." in words(written(608, 608))
+    assert "it is behind the fixpoint and beam search and the chain." in words(written(609, 608))
+    assert "it is level with the fixpoint and the chain; behind beam search." in words(written(608, 600))
+    assert "it is ahead of the fixpoint and the chain; level with beam search." in words(written(600, 600))
+    assert "it is 110.81 [110.81, 110.81] % ahead of the default" in words(written(608, 608)), (
+        "156 removed instead of 74"
+    )
+    assert "| ppo | 1 of 1 | `gpt2/step`: 764 at the start, 690 after the default, 608 after the agent |" in written(
+        608, 608
+    )
+
+
+def test_random_walks_have_a_line_for_each_compiler() -> None:
+    lines = walked(walks("xla", "xla-onnx")).splitlines()[2:]
+    assert lines == [f"| `{name}` | 10000 | 40 (30) | 25 % | 3 | 0 | 1 | 1.04 |" for name in ("xla", "xla-onnx")]

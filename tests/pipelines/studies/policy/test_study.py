@@ -1,0 +1,186 @@
+"""The policy that ships: its lessons are those that were promised, and a tiny course runs, goes on and repeats."""
+
+import json
+import shutil
+from collections.abc import Callable
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+
+import pytest
+from omegaconf import OmegaConf
+from studies.policy.curriculum import Unit, units
+from studies.policy.data_sheet import data_sheet
+from support.study_settings import study_settings
+
+from rlflow import zoo
+from rlflow.agents.tokens.demonstrations import GainConfig
+from rlflow.agents.tokens.guided_chains import ChainConfig
+from rlflow.agents.tokens.lesson_files import read_records
+from rlflow.agents.tokens.token_policy import SHIPPED, TokenPolicy
+from rlflow.cost.analytic import AnalyticCost
+from rlflow.rules import library
+from rlflow.rules.matching.sharing import SharingRewriter
+from rlflow.schemas.results import check_results, read_results
+from rlflow.search.best import SEARCHES
+from rlflow.world_model.settings import read_config
+from rlflow.world_model.tokens.config import TokenModelConfig
+
+TRANSFORMERS = {"bert", "gpt2", "dalle", "t5_decoder", "vit"}
+
+
+@pytest.fixture(scope="module")
+def settings(repository: Path) -> dict[str, Any]:
+    composed: Any = OmegaConf.to_container(study_settings("policy"), resolve=True)
+    return composed
+
+
+@pytest.fixture(scope="module")
+def course(settings: dict[str, Any]) -> list[Unit]:
+    """Without the settings of costs, of which the names are enough here."""
+    return units(settings, lambda group, name: {"kind": name})
+
+
+def test_the_policy_learns_from_many_small_graphs(course: list[Unit]):
+    """Of different families, widths and costs; those that measure it are others."""
+    trained = [unit for unit in course if not unit.held_out]
+    graphs = {json.dumps(unit.subject.graph, sort_keys=True) for unit in trained}
+    assert len(graphs) >= 15
+    assert {unit.family for unit in trained} > TRANSFORMERS
+    assert len({unit.family for unit in trained} - TRANSFORMERS) >= 4
+    assert {unit.subject.cost["kind"] for unit in trained} == {"analytic", "gpu", "predicted"}
+    assert len({unit.subject.graph["settings"].get("hidden") for unit in trained}) >= 3
+    assert any(unit.lesson.start.merged_by for unit in trained)
+    assert any(unit.lesson.start.walked for unit in trained)
+
+
+def test_every_family_of_transformers_is_measured_on_a_graph_of_its_own(course: list[Unit]):
+    seen = [unit.subject.graph for unit in course if not unit.held_out]
+    held_out = [unit for unit in course if unit.held_out]
+    assert {unit.family for unit in held_out} >= TRANSFORMERS
+    assert not [unit.lesson.name for unit in held_out if unit.subject.graph in seen]
+
+
+def test_lessons_can_be_held(course: list[Unit], repository: Path):
+    """Names differ, and builders, searches, rules and costs take what the lessons give them."""
+    assert len({unit.lesson.name for unit in course}) == len(course)
+    rules = library.load()
+    for unit in course:
+        assert set(unit.subject.graph["settings"]) <= set(zoo.describe(unit.family).settings)
+        assert unit.lesson.expert.method in SEARCHES
+        for name in unit.lesson.start.merged_by:
+            rules.get(name)
+        assert (repository / f"conf/cost/{unit.subject.cost['kind']}.yaml").exists()
+
+
+def test_no_clock_ends_an_expert(course: list[Unit]):
+    """Not vacuous: left to itself, equality saturation looks at one."""
+    rewriter = SharingRewriter(())
+    for expert in {unit.lesson.expert.method: unit.lesson.expert for unit in course}.values():
+        made = SEARCHES[expert.method](library.load().select([]), rewriter, AnalyticCost(), **expert.options)
+        assert "time_s" not in str(made).replace("time_s=None", "")
+    plain = SEARCHES["equality_saturation"](library.load().select([]), rewriter, AnalyticCost())
+    assert "time_s" in str(plain).replace("time_s=None", "")
+
+
+def test_the_configuration_gives_every_setting_of_the_fit_and_of_gains(settings: dict[str, Any]):
+    assert set(settings["fit"]) == {entry.name for entry in fields(TokenModelConfig)}
+    assert set(settings["gain"]) == {entry.name for entry in fields(GainConfig)}
+    read_config(ChainConfig, settings["chains"])
+
+
+def test_the_sheet_that_ships_tells_the_published_figures(repository: Path, publishable: tuple[Path, ...]):
+    """Those of the last commit, or those that are to be committed with it."""
+    folder = repository / "src" / Path(*SHIPPED.split("."))
+    documents = [read_results(root / "data/results/policy/metrics.json") for root in publishable]
+    sheet = (folder / "data_sheet.md").read_text(encoding="utf-8")
+    (document, *_) = [document for document in documents if data_sheet(document) == sheet]
+    assert TokenPolicy.load(folder).trained_on["lessons"] == document["trained_on"]["lessons"]
+
+
+TINY = {
+    "tiny_merge": {"all": {"model": {}}},
+    "t5_decoder": {
+        "one": {"model": {"layers": 1, "hidden": 32, "heads": 2, "intermediate": 64, "vocabulary": 50, "head": "last"}},
+        "held_out": {
+            "model": {"layers": 1, "hidden": 16, "heads": 2, "intermediate": 64, "vocabulary": 50, "head": "last"},
+            "held_out": True,
+        },
+    },
+}
+FIT = {
+    "encoder_width": 8,
+    "encoder_layers": 1,
+    "encoder_epochs": 2,
+    "metric_width": 4,
+    "survival_width": 4,
+    "epochs": 1,
+}
+
+
+@pytest.fixture
+def stage(repository: Path, store_root: Path, command: Callable) -> Callable[..., None]:
+    """Run one stage of the tiny course in the test's folder."""
+    tiny = ["~lessons", f"+lessons={_override(TINY)}", "experts.saturation.options.exploration.max_nodes=300"]
+    tiny += ["judging.evaluations=20", *(f"fit.{name}={value}" for name, value in FIT.items())]
+
+    def run(name: str, *overrides: str) -> None:
+        command("python", str(repository / "pipelines/study.py"), f"policy.{name}", *tiny, *overrides, cwd=store_root)
+
+    return run
+
+
+def _override(value: Any) -> str:
+    """A nested mapping as Hydra reads it on the command line."""
+    if isinstance(value, dict):
+        return "{" + ",".join(f"{key}:{_override(part)}" for key, part in value.items()) + "}"
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _without_seconds(file: Path) -> Any:
+    """The bytes of a file of a policy, but what it says of its training without the time that this took."""
+    if file.name != "policy.json":
+        return file.read_bytes()
+    told = json.loads(file.read_text())
+    assert told["trained_on"].pop("seconds") > 0
+    return told
+
+
+@pytest.mark.study
+def test_a_tiny_policy(stage: Callable, store_root: Path, repository: Path):
+    """Two workers hold the lessons, of which one is then killed; the policy is fitted twice, judged, and shipped."""
+    kept = store_root / ".checkpoints/policy_lessons"
+    stage("lessons", "workers=2", "worker=1")
+    (folder,) = kept.iterdir()
+    assert [record.name for record in read_records(folder)] == ["t5_decoder_one"]
+    assert not (store_root / "data").exists(), "half of the lessons are none"
+    (alone,) = read_records(folder)
+    stage("lessons", "workers=2", "worker=0")
+    shutil.rmtree(next(folder.glob("tiny_merge_all-*")))
+
+    stage("lessons")
+    lessons = store_root / "data/policy/lessons"
+    records = {record.name: record for record in read_records(lessons)}
+    assert set(records) == {"tiny_merge_all", "t5_decoder_one", "t5_decoder_held_out"}
+    assert records["t5_decoder_one"] == alone, "with its seconds, so that it was not held again"
+    assert not list(kept.iterdir()), "nothing to go on from"
+
+    place, policies = store_root / "data/policy/policy", []
+    for _ in range(2):
+        shutil.rmtree(place, ignore_errors=True)
+        stage("fit")
+        policies.append({file.name: _without_seconds(file) for file in place.iterdir()})
+    assert policies[0] == policies[1]
+    assert TokenPolicy.load(place).trained_on["families"] == ["t5_decoder", "tiny_merge"]
+
+    stage("judge")
+    assert check_results(store_root / "data/results") == []
+    document = read_results(store_root / "data/results/policy/metrics.json")
+    assert document["trained_on"]["lessons"] == 2
+    assert document["lessons"]["t5_decoder_held_out"]["held_out"]
+    assert document["lessons"]["t5_decoder_held_out"]["reading"]["taken_auc"]["cases"] > 0
+
+    stage("ship")
+    shipped = store_root / "src/rlflow/agents/shipped"
+    assert {file.name for file in shipped.iterdir()} == {*policies[0], "data_sheet.md"}
+    assert "t5_decoder_held_out" in (shipped / "data_sheet.md").read_text()

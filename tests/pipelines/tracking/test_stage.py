@@ -1,0 +1,441 @@
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+
+import psutil
+import pytest
+from omegaconf import OmegaConf
+from support.stages import CONFIG, failed_at_the_first, priced_by_process, worked_by_process
+from tracking.factories import cost_model_of, each_priced_graph
+from tracking.share import Share
+from tracking.stage import Stage, run_stage
+from tracking.store import open_store
+
+from rlflow.cost.measured import empty_price_list
+from rlflow.errors import InputError, RLFlowError
+
+
+def test_outputs_appear_together_and_the_run_tells_them(start, project: Path, store_root: Path):
+    def first(stage: Stage) -> None:
+        stage.output("data/first").mkdir()
+        figures = {"size": stage.settings["first"]["size"], "seed": stage.seed, "graph": stage.graph}
+        stage.metrics.write_text(json.dumps(figures))
+        stage.report(figures)
+        assert not (project / "data").exists()
+
+    start(first)
+    assert (project / "data/first").is_dir()
+    assert json.loads((project / "data/results/first/metrics.json").read_text()) == {
+        "size": 3,
+        "seed": 7,
+        "graph": "small",
+    }
+    assert not list((store_root / ".checkpoints/first").iterdir())
+    (run,) = open_store(store_root).client.search_runs(["1"])
+    assert run.info.run_name == "first/small/7"
+    assert run.data.metrics["size"] == 3
+
+
+def test_a_summary_that_is_not_declared_is_refused(start):
+    def first(stage: Stage) -> None:
+        stage.summary.write_text("size: 3")
+
+    with pytest.raises(InputError, match=r"first has no summary; add data/results/NAME\.yaml to its outs in dvc\.yaml"):
+        start(first)
+
+
+def test_missing_output_publishes_none(start, project: Path):
+    def first(stage: Stage) -> None:
+        stage.output("data/first").mkdir()
+
+    with pytest.raises(RLFlowError, match=r"first ended without writing data/results/first/metrics\.json"):
+        start(first)
+    assert not (project / "data").exists()
+
+
+def test_failed_stage_keeps_the_outputs_of_the_last_good_one(start, project: Path):
+    def second(stage: Stage) -> None:
+        stage.output("data/second.txt").write_text("good")
+
+    start(second)
+
+    def failing(stage: Stage) -> None:
+        stage.output("data/second.txt").write_text("half")
+        raise RLFlowError("in the middle")
+
+    failing.__name__ = "second"
+    with pytest.raises(RLFlowError, match="in the middle"):
+        start(failing)
+    assert (project / "data/second.txt").read_text() == "good"
+
+
+def test_checkpoint_belongs_to_settings_inputs_and_code(project: Path, store_root: Path):
+    """Each of the three changed in turn gives another folder; nothing changed gives the same one."""
+    (project / "data/first").mkdir(parents=True)
+    size = project / "data/first/size.txt"
+    size.write_text("3")
+    seen: list[Path] = []
+
+    def second(stage: Stage) -> None:
+        seen.append(stage.checkpoint)
+        stage.output("data/second.txt").write_text("")
+
+    def run(**changes: float) -> Path:
+        run_stage(second, OmegaConf.merge(CONFIG, changes), root=project, output_root=project, overrides=[])
+        return seen[-1]
+
+    reference = run()
+    assert run() == reference
+    assert run(temperature=0.5) != reference
+    size.write_text("4")
+    changed_input = run()
+    assert changed_input != reference
+    script = project / "pipelines/second.py"
+    script.write_text(script.read_text() + "\n")
+    assert run() not in (reference, changed_input)
+
+
+def pieces(stage: Stage, share: Share) -> None:
+    """Leaves a file for each of three pieces of work that are the worker's."""
+    for piece in share.of(3):
+        (stage.checkpoint / f"{piece}.txt").write_text(str(share.worker))
+
+
+def test_what_workers_leave_is_found_by_the_stage_alone(project: Path, store_root: Path):
+    """The numbers of workers are no setting, so that all have one folder of checkpoints."""
+    found: list[str] = []
+
+    def first(stage: Stage) -> None:
+        found.extend((stage.checkpoint / f"{piece}.txt").read_text() for piece in range(3))
+        stage.output("data/first").mkdir()
+        stage.metrics.write_text("{}")
+
+    def run(**workers: int) -> None:
+        config = OmegaConf.merge(CONFIG, workers)
+        run_stage(first, config, root=project, output_root=project, overrides=[], work=pieces)
+
+    for worker in range(2):
+        run(worker=worker, workers=2)
+        assert not found
+        assert not (project / "data").exists()
+    run(worker=0, workers=1)
+    assert found == ["0", "1", "0"]
+    assert (project / "data/first").is_dir()
+    assert not list((store_root / ".checkpoints/first").iterdir())
+
+
+def test_a_stage_that_workers_cannot_share_is_refused(project: Path, store_root: Path):
+    config = OmegaConf.merge(CONFIG, {"worker": 0, "workers": 2})
+    with pytest.raises(InputError, match="first is the work of one process: leave `workers` at 1"):
+        run_stage(first_by_graph, config, root=project, output_root=project, overrides=[])
+
+
+ROUNDS = """
+stages:
+  first:
+    foreach:
+      one: {data: data/rounds/one, results: data/results/rounds/one, before: conf}
+      two: {data: data, results: data/results, before: data/rounds/one}
+    do:
+      cmd: python pipelines/first.py -cn resolved round=${key}
+      deps: [pipelines/first.py, "${item.before}"]
+      params: [seed, graph, first, "rounds.${key}.first"]
+      outs:
+        - "${item.data}/first.txt"
+        - "${item.results}/first.yaml"
+      metrics: ["${item.results}/first/metrics.json"]
+"""
+
+
+def test_a_round_goes_on_from_the_data_of_the_one_before(project: Path, store_root: Path):
+    """One function, with the settings and the folders of the round that is asked for."""
+    (project / "dvc.yaml").write_text(ROUNDS)
+
+    def first(stage: Stage) -> None:
+        before = stage.before
+        earlier = "" if before is None else stage.input(f"{before}/first.txt").read_text()
+        stage.output(f"{stage.data}/first.txt").write_text(f"{earlier}{stage.settings['first']['size']} ")
+        stage.summary.write_text("size: 1")
+        stage.metrics.write_text("{}")
+
+    for name in ("one", "two"):
+        config = OmegaConf.merge(
+            CONFIG, {"round": name, "rounds": {"one": {"first": {"size": 1}}, "two": {"first": {}}}}
+        )
+        run_stage(first, config, root=project, output_root=project, overrides=[])
+    assert (project / "data/rounds/one/first.txt").read_text() == "1 "
+    assert (project / "data/first.txt").read_text() == "1 3 "
+    assert (project / "data/results/rounds/one/first/metrics.json").exists()
+    assert (project / "data/results/first/metrics.json").exists()
+    assert (project / "data/results/rounds/one/first.yaml").exists()
+    assert (project / "data/results/first.yaml").exists()
+    names = {run.info.run_name for run in open_store(store_root).client.search_runs(["1"])}
+    assert names == {"first@one/small/7", "first@two/small/7"}
+
+
+TWO_GRAPHS = {"second_graph": {"kind": "zoo", "name": "large", "path": "conf/graph/large.yaml"}}
+
+
+def first_by_graph(stage: Stage) -> None:
+    """Writes what each graph's work saw."""
+
+    def work(on_graph: Stage) -> dict[str, str]:
+        on_graph.log(0, {"loss": 1.0})
+        seen = {"section": on_graph.settings["graph"]["name"], "checkpoint": str(on_graph.checkpoint)}
+        on_graph.output(f"data/first/{on_graph.graph}").write_text("done")
+        return seen
+
+    stage.metrics.write_text(json.dumps(stage.each_graph(work)))
+
+
+first_by_graph.__name__ = "first"
+
+
+def test_work_by_graph_sees_one_graph_after_another(project: Path, store_root: Path):
+    declare_second_graph(project)
+    config = OmegaConf.merge(CONFIG, TWO_GRAPHS)
+    run_stage(first_by_graph, config, root=project, output_root=project, overrides=[])
+    seen = json.loads((project / "data/results/first/metrics.json").read_text())
+    assert list(seen) == ["small", "large"]
+    assert all(graph == found["section"] == Path(found["checkpoint"]).name for graph, found in seen.items())
+    assert sorted(path.name for path in (project / "data/first").iterdir()) == ["large", "small"]
+    (run,) = open_store(store_root).client.search_runs(["1"])
+    assert run.info.run_name == "first/small+large/7"
+    assert set(run.data.metrics) == {"small/loss", "large/loss"}
+
+
+def test_an_experiment_on_one_graph_has_that_one(start, project: Path):
+    start(first_by_graph)
+    assert list(json.loads((project / "data/results/first/metrics.json").read_text())) == ["small"]
+
+
+def test_an_undeclared_second_graph_is_refused(project: Path, store_root: Path):
+    """DVC would not notice that another one was chosen."""
+    config = OmegaConf.merge(CONFIG, TWO_GRAPHS)
+    with pytest.raises(InputError, match="section second_graph is read but not declared"):
+        run_stage(first_by_graph, config, root=project, output_root=project, overrides=[])
+
+
+def test_a_stage_that_failed_at_the_first_graph_finds_the_checkpoints_of_the_first(project: Path, store_root: Path):
+    declare_second_graph(project)
+    worked: list[str] = []
+
+    def first(stage: Stage) -> None:
+        def work(on_graph: Stage) -> None:
+            done = on_graph.checkpoint / "done.txt"
+            if not done.exists():
+                worked.append(on_graph.graph)
+                if worked == ["small", "large"]:
+                    raise RLFlowError("in the middle of the second graph")
+                done.write_text("")
+
+        stage.each_graph(work)
+        stage.output("data/first").mkdir()
+        stage.metrics.write_text("{}")
+
+    config = OmegaConf.merge(CONFIG, TWO_GRAPHS)
+    with pytest.raises(RLFlowError, match="in the middle of the second graph"):
+        run_stage(first, config, root=project, output_root=project, overrides=[])
+    run_stage(first, config, root=project, output_root=project, overrides=[])
+    assert worked == ["small", "large", "large"]
+
+
+def test_graphs_are_worked_on_at_once_by_processes_of_their_own(project: Path, store_root: Path):
+    """What they return, write and log is there as if one process had done it, however many there may be at a time."""
+    declare_second_graph(project)
+    found: dict[int, dict[str, dict[str, int | str]]] = {}
+
+    def first(stage: Stage) -> None:
+        found[stage.processes] = stage.graphs_at_once(partial(worked_by_process, shift=1))
+        stage.metrics.write_text("{}")
+
+    for processes in (1, 3):
+        config = OmegaConf.merge(CONFIG, TWO_GRAPHS)
+        run_stage(first, config, root=project, output_root=project, overrides=[], processes=processes)
+        assert sorted(path.name for path in (project / "data/first").iterdir()) == ["large", "small"]
+    assert {seen["process"] for seen in found[1].values()} == {os.getpid()}
+    own = {seen["process"] for seen in found[3].values()}
+    assert os.getpid() not in own
+    assert len(own) == 2
+    assert [(graph, seen["checkpoint"]) for graph, seen in found[3].items()] == [("small", "small"), ("large", "large")]
+    client = open_store(store_root).client
+    for run in client.search_runs(["1"]):
+        assert run.info.status == "FINISHED"
+        for graph in ("small", "large"):
+            logged = client.get_metric_history(run.info.run_id, f"{graph}/loss")
+            assert [(one.step, one.value) for one in logged] == [(0, 1.0), (1, 2.0), (2, 3.0)]
+
+
+@pytest.mark.parametrize(
+    ("kind", "processes"),
+    [("analytic", 2), pytest.param("predicted", 2, marks=pytest.mark.study), ("measured", 1)],  # as the analytic one
+)
+def test_graphs_whose_prices_are_measured_are_worked_on_one_after_another(
+    project: Path, store_root: Path, kind: str, processes: int
+):
+    """Each by a cost model of the kind that is asked for."""
+    declare_second_graph(project, "cost")
+    start = project / "prices.json"
+    empty_price_list(threads=1).save(start)
+    seen: list[dict[str, tuple[int, str]]] = []
+
+    def first(stage: Stage) -> None:
+        end = stage.output("data/first/prices.json")
+        seen.append(each_priced_graph(stage, start, end, priced_by_process))
+        stage.metrics.write_text("{}")
+
+    config = OmegaConf.merge(CONFIG, TWO_GRAPHS, {"cost": {"kind": kind}})
+    run_stage(first, config, root=project, output_root=project, overrides=[], processes=2)
+    (found,) = seen
+    assert list(found) == ["small", "large"]
+    assert {name for _, name in found.values()} == {cost_model_of({"kind": kind}).name}
+    own = {process for process, _ in found.values()}
+    assert len(own) == processes
+    assert (os.getpid() in own) == (processes == 1)
+    assert (project / "data/first/prices.json").exists()
+
+
+def test_a_process_that_fails_fails_the_stage(project: Path, store_root: Path, caplog: pytest.LogCaptureFixture):
+    """With its own error, which is told at once; the work on the other graph is brought to its end, and kept."""
+    declare_second_graph(project)
+
+    def first(stage: Stage) -> None:
+        stage.graphs_at_once(failed_at_the_first)
+
+    config = OmegaConf.merge(CONFIG, TWO_GRAPHS)
+    with pytest.raises(RLFlowError, match="at the very beginning"):
+        run_stage(first, config, root=project, output_root=project, overrides=[], processes=2)
+    assert "first failed on small: at the very beginning" in caplog.messages
+    assert len(list((store_root / ".checkpoints").rglob("graphs/large/done.txt"))) == 1
+    assert not (project / "data").exists()
+    (run,) = open_store(store_root).client.search_runs(["1"])
+    assert run.info.status == "FAILED"
+
+
+def declare_second_graph(project: Path, *more: str) -> None:
+    declarations, sections = project / "dvc.yaml", ", ".join(["seed", "graph", "second_graph", "first", *more])
+    declarations.write_text(declarations.read_text().replace("[seed, graph, first]", f"[{sections}]"))
+
+
+@pytest.mark.slow
+def test_hand_run_and_killed_stage_goes_on(project: Path, command: Callable):
+    command("python", "pipelines/first.py", cwd=project)
+    killed = command("python", "pipelines/second.py", cwd=project, check=False, KILL_AT="1")
+    assert killed.returncode == -9
+    assert not (project / "data/second.txt").exists()
+    command("python", "pipelines/second.py", cwd=project)
+    assert (project / "data/second.txt").read_text() == "1.0 from 2"
+    statuses = [run.info.status for run in open_store(project).client.search_runs(["1"])]
+    assert sorted(statuses) == ["FINISHED", "FINISHED", "KILLED"]
+
+
+@pytest.mark.slow
+def test_multirun_gives_children_and_leaves_the_outputs_alone(project: Path, command: Callable):
+    command("python", "pipelines/first.py", cwd=project)
+    command("python", "pipelines/second.py", cwd=project)
+    command("python", "pipelines/second.py", "--multirun", "temperature=0.5,2.0", cwd=project)
+    assert (project / "data/second.txt").read_text() == "1.0 from 0"
+    written = sorted(path.read_text() for path in (project / "multirun").rglob("second.txt"))
+    assert written == ["0.5 from 0", "2.0 from 0"]
+    client = open_store(project).client
+    (parent,) = client.search_runs(["1"], "attributes.run_name = 'second/small/sweep'")
+    children = client.search_runs(["1"], f"tags.mlflow.parentRunId = '{parent.info.run_id}'")
+    assert sorted(run.data.params["temperature"] for run in children) == ["0.5", "2.0"]
+    assert {run.info.run_name for run in children} == {"second/small/0"}
+    assert {run.info.status for run in (parent, *children)} == {"FINISHED"}
+
+
+AT_ONCE = """
+from support import stages
+
+from tracking.stage import Stage, pipeline_stage
+
+
+@pipeline_stage
+def first(stage: Stage) -> None:
+    stage.output("data/first").mkdir()
+    stage.graphs_at_once(stages.{work})
+    stage.metrics.write_text("{{}}")
+
+
+if __name__ == "__main__":
+    first()
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("launcher", ["basic", pytest.param("joblib", marks=pytest.mark.study)])  # loky starts slowly
+def test_jobs_of_a_sweep_start_no_processes(project: Path, command: Callable, launcher: str):
+    """Joblib's could not, and those of all launchers run beside each other already."""
+    declare_second_graph(project)
+    (project / "pipelines/first.py").write_text(AT_ONCE.format(work="left_process"))
+    sweep = ("--multirun", "seed=0,1", f"hydra/launcher={launcher}", "+processes=2", "+graph@second_graph=large")
+    command("python", "pipelines/first.py", *sweep, cwd=project, PYTHONPATH=os.pathsep.join(sys.path))
+    written = sorted((project / "multirun").rglob("data/first/*"))
+    assert [path.name for path in written] == ["large", "small"] * 2
+    assert {path.read_text() for path in written} == {"MainProcess" if launcher == "basic" else "LokyProcess"}
+
+
+def test_no_process_outlives_a_stage_that_was_killed(project: Path):
+    """Nor the one that holds the queue: whoever reads the stage's output would wait for it."""
+    declare_second_graph(project)
+    (project / "pipelines/first.py").write_text(AT_ONCE.format(work="working_for_ever"))
+    arguments = [sys.executable, "pipelines/first.py", "+processes=2", "+graph@second_graph=large"]
+    paths = os.pathsep.join(sys.path)
+    variables = {**os.environ, "PYTHONPATH": paths, "DVC_ROOT": str(project)}
+    stage = subprocess.Popen(arguments, cwd=project, env=variables, stderr=subprocess.PIPE)
+    try:
+        numbers = eventually(lambda: [int(one.read_text()) for one in project.rglob("process.txt")], 2)
+        children = psutil.Process(stage.pid).children(recursive=True)
+        assert {child.pid for child in children} > set(numbers), "and the process of the queue"
+    finally:
+        stage.kill()
+    stage.communicate(timeout=60)
+    _, alive = psutil.wait_procs(children, timeout=60)
+    assert not alive
+
+
+def eventually(found: Callable[[], list[int]], number: int) -> list[int]:
+    end = time.monotonic() + 120
+    while len(now := found()) < number:
+        assert time.monotonic() < end
+        time.sleep(0.2)
+    return now
+
+
+def test_the_run_says_what_it_read_what_it_did_and_what_the_machine_did(
+    project: Path, store_root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of a stage that reads a folder, with a summary for DVC; the machine is looked at every few milliseconds."""
+    monkeypatch.delenv("MLFLOW_ENABLE_SYSTEM_METRICS_LOGGING")
+    monkeypatch.setenv("MLFLOW_SYSTEM_METRICS_SAMPLING_INTERVAL", "0.05")
+    declared = (project / "dvc.yaml").read_text()
+    summed_up = "desc: Halve the size.\n    outs:\n      - data/results/half.yaml\n      - data/second.txt"
+    (project / "dvc.yaml").write_text(declared.replace("outs: [data/second.txt]", summed_up))
+    (project / "data/first").mkdir(parents=True)
+    (project / "data/first/size.txt").write_text("3")
+
+    def second(stage: Stage) -> float:
+        end = time.monotonic() + 60
+        while not stage.run.store.client.get_run(stage.run.run_id).data.metrics and time.monotonic() < end:
+            time.sleep(0.1)
+        stage.output("data/second.txt").write_text("")
+        stage.summary.write_text("size: 1.5\n")
+        return 1.5
+
+    assert run_stage(second, CONFIG, root=project, output_root=project, overrides=[]) == 1.5
+    (run,) = open_store(store_root).client.search_runs(["1"])
+    (read,) = run.inputs.dataset_inputs
+    assert read.dataset.name == "data/first"
+    assert run.data.tags["mlflow.note.content"] == "Halve the size.\n\nGraphs: small. Seed: 7.\n\nsize: 1.5"
+    assert "system/cpu_utilization_percentage" in run.data.metrics
+
+    (project / "data/first/size.txt").write_text("4")
+    run_stage(second, CONFIG, root=project, output_root=project, overrides=[])
+    digests = {run.inputs.dataset_inputs[0].dataset.digest for run in open_store(store_root).client.search_runs(["1"])}
+    assert len(digests) == 2, "a digest tells other content"
