@@ -1,4 +1,4 @@
-"""Study the rules: how they are generated, how they hold, where they match. `make rules`, about a quarter of an hour.
+"""Study the rules: how they are generated, how they hold, where they match. `make bench NAME=rules`, a quarter of an hour.
 
     python benchmarks/rules.py [--instances 1000] [--recall FILE ...]
 

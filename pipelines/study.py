@@ -1,14 +1,18 @@
 """Run a study by its name: `make study NAME=headroom`, or `python pipelines/study.py headroom 'methods=[greedy]'`.
 
 A study lies in `pipelines/studies/<study>`, and its program in the module of that name; `learned.delivered` names
-another program of a study, the module `delivered` of `learned`. What follows the name are overrides of conf/study.
+another program of a study, the module `delivered` of `learned`. What follows the name are overrides of conf/study. A
+study with a dvc.yaml is a DVC project of several programs: its name runs `dvc repro` there, and what ends it.
 """
 
+import subprocess
 import sys
 from importlib import import_module
 from pathlib import Path
 
 STUDIES = Path(__file__).parent / "studies"
+ENDS = {"policy": "policy.ship", "paper": "paper.write_page"}
+"""The program that ends a project, where it writes what is no output of DVC."""
 
 
 def programs() -> dict[str, str]:
@@ -20,13 +24,24 @@ def programs() -> dict[str, str]:
     }
 
 
+def projects() -> list[str]:
+    """Return the names of the studies that are DVC projects."""
+    return [path.parent.name for path in sorted(STUDIES.glob("*/dvc.yaml"))]
+
+
 def main(arguments: list[str]) -> None:
     """Run the program that the first argument names, with the others as its own; exit with a list if there is none."""
+    name, *overrides = arguments or [""]
     known = programs()
-    if not arguments or arguments[0] not in known:
-        sys.exit(f"python pipelines/study.py NAME [overrides], where NAME is one of: {', '.join(known)}")
-    sys.argv[1:] = arguments[1:]
-    import_module(known[arguments[0]]).main()
+    if name in projects():
+        subprocess.run(["dvc", "repro", *overrides, str(STUDIES / name / "dvc.yaml")], check=True)
+        name, overrides = ENDS.get(name, name), []
+    if name in known:
+        sys.argv[1:] = overrides
+        import_module(known[name]).main()
+    elif name not in projects():
+        listed = ", ".join(sorted({*known, *projects()}))
+        sys.exit(f"python pipelines/study.py NAME [overrides], where NAME is one of: {listed}")
 
 
 if __name__ == "__main__":

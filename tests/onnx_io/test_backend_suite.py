@@ -25,7 +25,7 @@ from support.onnx_models import build_model, floats
 AT_LEAST = {"node": (1300, 1300), "simple": (15, 10), "pytorch-converted": (50, 50), "pytorch-operator": (20, 20)}
 """Models of each kind that survive, and that are rewritten."""
 LARGE = ("light_bvlc_alexnet", "light_vgg19", "light_zfnet512")
-"""Whose weights take longer to draw than all others together: for `make conformance`."""
+"""Whose weights take longer to draw than all others together: for `make test MARK=fuzz ONLY=tests/onnx_io`."""
 
 
 @pytest.mark.slow

@@ -1,5 +1,6 @@
-"""`make conformance`: all of onnx's models, ten thousand damaged ones, and ten thousand damaged files of all kinds that
-commands read, to data/results/conformance.json.
+"""All of onnx's models, ten thousand damaged ones, and ten thousand damaged files of all kinds that commands read.
+
+`make test MARK=fuzz ONLY=tests/onnx_io` writes data/results/conformance.json.
 """
 
 from pathlib import Path

@@ -33,7 +33,7 @@ def test_damaged_files_are_refused_or_exported() -> None:
 
 @pytest.mark.slow
 def test_commands_take_damaged_files_of_all_kinds() -> None:
-    """`make conformance` tries 10,000."""
+    """`make test MARK=fuzz ONLY=tests/onnx_io` tries 10,000."""
     answers = Answers()
     answers.take(range(10**6, 10**6 + COMMANDS))
     assert answers.failures == []

@@ -1,6 +1,7 @@
 """Exports of architectures that the zoo has not: each survives, is rewritten and optimised, or says why not.
 
-With every run of the tests go a few of each kind; `make conformance` takes all of them, to data/results/exports.json.
+With every run of the tests go a few of each kind; `make test MARK=fuzz ONLY=tests/onnx_io` takes all of them, to
+data/results/exports.json.
 """
 
 from collections.abc import Iterable, Sequence

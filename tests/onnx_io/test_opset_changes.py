@@ -25,7 +25,7 @@ from support.rotating_sample import sample, turn
 from rlflow.ir.tensor_type import TensorType
 from rlflow.onnx_io.opset_changes import ABSENT, Change, aspects, keeps_meaning, table
 
-ANEW = "onnx has other operators or opsets than the table: `make opsets` runs them, and makes it anew"
+ANEW = "onnx has other operators or opsets than the table: `make renew NAME=opset_changes` runs them, and makes it anew"
 TODAY = turn(REPOSITORY, date.today())
 FRESH = 10_000_000
 """Seeds from here on have not made the table."""

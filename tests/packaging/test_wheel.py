@@ -32,7 +32,7 @@ NOT_INSTALLED = {
 """What cannot be imported without an extra: the extra, and what its sentence says needs it."""
 
 _EVERY = 60
-"""Of the shipped rules, every so many is verified; `make test-rules` verifies all."""
+"""Of the shipped rules, every so many is verified; `make test MARK=exhaustive` verifies all."""
 
 
 @pytest.fixture(scope="module")

@@ -137,7 +137,7 @@ def _covered(module: str, dependencies: tuple[str, ...], repository: Path) -> bo
 
 
 def test_the_experiment_and_the_policy_do_not_depend_on_each_other():
-    """Else `dvc repro` would train the policy that ships, or `make policy` run the experiment."""
+    """Else `dvc repro` would train the policy that ships, or `make study NAME=policy` run the experiment."""
     of = {
         root: [read_declaration(name, place) for name, (place, _) in SCRIPTS.items() if place == root]
         for root in (ROOT, POLICY)

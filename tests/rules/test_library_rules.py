@@ -24,7 +24,7 @@ from rlflow.rules.verification.verify import VerificationConfig, differs_in_floa
 RULES = load().rules
 SEEDS = st.integers(0, 2**32 - 1)
 each_rule = each_of(RULES)
-few_examples = settings(max_examples=3)  # `make rules` draws a thousand of each rule
+few_examples = settings(max_examples=3)  # `make bench NAME=rules` draws a thousand of each rule
 _DRAWS = 50
 """Of some rules the target is typed at few instances."""
 _TOLERANCE = 1000 * float(np.finfo(np.float32).eps)

@@ -1,8 +1,8 @@
 """Trajectories over small models of the zoo, as they are recorded: run this file to record them anew.
 
 A step is drawn uniformly from the rules that match, then from the rule's places, so that many rules take part. Those to
-draw from are listed in `recorded/rules.txt`: a rule that is added later changes no recording. `make trajectories` is
-for when a rule goes, or when new ones shall take part.
+draw from are listed in `recorded/rules.txt`: a rule that is added later changes no recording.
+`make renew NAME=recording` is for when a rule goes, or when new ones shall take part.
 """
 
 import logging

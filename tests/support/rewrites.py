@@ -28,7 +28,7 @@ from support.strategies import source, weight
 
 def each_of(rules: Sequence[Rule]) -> pytest.MarkDecorator:
     """A test for each rule of a library. There are hundreds: one in 24 is among the fast tests, two more are among the
-    slow ones, and all others are left to `make test-rules`.
+    slow ones, and all others are left to `make test MARK=exhaustive`.
     """
     marks = {0: [], 8: [pytest.mark.slow], 16: [pytest.mark.slow]}
     return pytest.mark.parametrize(

@@ -1,6 +1,6 @@
 """The recorded trajectories, replayed: a change of rules, matching or operators that alters a rewrite shows here.
 
-What is on file is not made by these tests: `make trajectories` records it anew.
+What is on file is not made by these tests: `make renew NAME=recording` records it anew.
 """
 
 import pytest
@@ -75,7 +75,7 @@ def test_a_recorded_trajectory_leads_to_the_same_hashes_costs_and_outputs(name, 
 
 @pytest.mark.parametrize("name", ["branches", "tiny_chain"])
 def test_recording_anew_gives_what_is_on_file(name, shipped):
-    """So that `make trajectories` changes nothing where nothing has changed."""
+    """So that `make renew NAME=recording` changes nothing where nothing has changed."""
     rules = rules_recorded(shipped)
     trajectory, end = recording(name, rules, Rewriter(rules.rules))
     assert trajectory == recorded(name)

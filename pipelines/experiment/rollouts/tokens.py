@@ -46,7 +46,7 @@ def collected(
         raise InputError(
             f"reward={reward} cannot be used with world_model=tokens: its rollouts say of every match what it saves by "
             f"price, and far fewer could be timed; choose world_model=pooled with this reward, or compare rewards of a "
-            f"model-free agent on tokens by `make reward-study`"
+            f"model-free agent on tokens by `make study NAME=reward_study`"
         )
     settings, before = stage.settings["rollouts"], stage.before
     ways = [] if before is None else record.load(stage.input(f"{before}/policies/{stage.graph}/ways.jsonl"))

@@ -56,8 +56,9 @@ def _head(results: Results) -> str:
     return f"""# The papers' evaluations
 
 Tables and figures of RLFlow and X-RLflow, from this project's own definitions and code, beside what the papers print.
-`make paper` runs them at the size of `conf/study/paper.yaml`, which is what stands here; `make paper-full` has the
-papers' size. `make paper-page` writes this page from `data/results`, and a test compares the two.
+`make study NAME=paper` runs them at the size of `conf/study/paper.yaml`, which is what stands here;
+`conf/study/paper_full.yaml` has the papers' size. `make study NAME=paper.write_page` writes this page from
+`data/results`, and a test compares the two.
 Figures are medians over seeds with 95 % intervals. What methods save is by the roofline, in percent of the original:
 every node costs by itself, as in a framework that fuses little, which is nearest to the papers' setting. What that is
 worth where ONNX Runtime fuses at its highest level stands beside it. Compare methods with each other, not numbers

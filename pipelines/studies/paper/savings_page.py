@@ -241,7 +241,7 @@ def budget_section(results: Results, published: Mapping[str, Any]) -> str:
     late = [graph for graph, at in searched.items() if _late(at, budgets)]
     return f"""## TASO's search: what it saves for its budget
 
-Percent saved by the roofline after so many rewrites were tried (`make headroom`; all methods are drawn in
+Percent saved by the roofline after so many rewrites were tried (`make study NAME=headroom`; all methods are drawn in
 [improvement.png](../data/results/headroom/improvement.png)).
 
 {markdown_table(("graph", *budgets), rows)}

@@ -274,7 +274,7 @@ observation, reward, terminated, truncated, info = env.step(0)
 rlflow passes list --backend xla                      the passes and pipelines of a compiler
 rlflow passes search model.onnx -o fewer.onnx         beam, greedy, random search; a record that replays
 rlflow optimise model.onnx -o faster.onnx --passes onnx    passes first, then rules, checked and timed
-make pass-ordering                                    all that stands below
+make study NAME=pass_ordering                                    all that stands below
 ```
 
 | backend | programs | passes |
@@ -342,7 +342,7 @@ seeds with 95 % intervals. Run times are those of the first seed's programs.
 {results}
 ## Random passes
 
-Walks of 20 random passes each, through small programs of all families in turn (`make pass-walks` writes
+Walks of 20 random passes each, through small programs of all families in turn (`make bench NAME=pass_walks` writes
 `data/results/pass_walks.json`). The last program of each walk is compared with the original. Memory is that of the
 compiler's process in the last tenth of the walks, over that in the second tenth. The published walks were
 taken two compilers at a time, on two cores: compare passes a second within a line, where the cache is the difference.

@@ -116,8 +116,8 @@ _COLUMNS = "| lesson | model | start | prices | expert | steps | greedy, % | exp
 _SHEET = """\
 # The policy that ships
 
-A world model over match tokens whose V guides the search of `rlflow optimise --method rlflow`. Made by `make policy`
-(`conf/study/policy.yaml`), which writes this page as well, from `data/results/policy/metrics.json`.
+A world model over match tokens whose V guides the search of `rlflow optimise --method rlflow`. Made by
+`make study NAME=policy` (`conf/study/policy.yaml`), which writes this page as well, from `data/results/policy/metrics.json`.
 
 - `world_model.safetensors`, `world_model.json`: V and M, their sizes and the vocabulary in which they read graphs.
 - `policy.json`: the digest of the weights, the settings of the search, what it was trained on, and what experts
@@ -137,7 +137,7 @@ random rewrites.
 ## Measured how
 
 On lessons that it was not trained on, of other widths, lengths and prices. Most of them are of families that it has had
-lessons of (`make learned` leaves whole families out):
+lessons of (`make study NAME=learned` leaves whole families out):
 
 {columns}
 {line}

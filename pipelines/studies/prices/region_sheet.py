@@ -148,7 +148,7 @@ _SHEET = """\
 # Measured regions
 
 The data on which the price model is trained: {regions} distinct regions of graphs, each timed in ONNX Runtime. Made by
-`make prices` (`conf/study/prices.yaml`), which writes this page as well.
+`make study NAME=prices` (`conf/study/prices.yaml`), which writes this page as well.
 
 - `regions.jsonl.xz`: one region a line. `graph` is its text (`rlflow.ir.text`) without names; of weights it has the
   types, and in `values` those of small constants and of integers. `ms` and `sigma_ms`, one standard error, are at the

@@ -1,7 +1,7 @@
 """The method "rlflow": what was learned beforehand guides the search.
 
 Without options that is the policy that ships with the library, which acts on any graph, by any rules and prices. Other
-policies come from their folders: those of `make policy`, and those that `dvc repro` trains for a graph.
+policies come from their folders: those of `make study NAME=policy`, and those that `dvc repro` trains for a graph.
 """
 
 from __future__ import annotations

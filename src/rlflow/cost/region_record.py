@@ -205,11 +205,11 @@ def _read(path: Path, from_json: Callable[[Mapping[str, Any]], R]) -> Iterator[R
     try:
         lines = lzma.decompress(path.read_bytes()).decode().splitlines()
     except (OSError, ValueError, EOFError, lzma.LZMAError) as error:
-        raise InputError(f"{path} cannot be read ({error}): make it again with `make prices`") from None
+        raise InputError(f"{path} cannot be read ({error}): make it again with `make study NAME=prices`") from None
     for number, line in enumerate(lines, start=1):
         try:
             yield from_json(json.loads(line))
         except (GraphError, ValueError, KeyError, TypeError, AttributeError) as error:
             raise InputError(
-                f"{path}, line {number} is no record ({error}): make it again with `make prices`"
+                f"{path}, line {number} is no record ({error}): make it again with `make study NAME=prices`"
             ) from None

@@ -8,8 +8,8 @@ further line is one change. Nodes of many forms were run in ONNX Runtime, word f
      "lost": {"axis": ["other"]}}
 
 `kept` are the forms, by aspect, of the nodes that computed the same in both; `lost` those that explain all others.
-A node keeps its meaning if each aspect of it has a kept form; what nobody has run does not. `make opsets` makes the
-table anew (`tests/support/opset_changes`).
+A node keeps its meaning if each aspect of it has a kept form; what nobody has run does not.
+`make renew NAME=opset_changes` makes the table anew (`tests/support/opset_changes`).
 """
 
 from __future__ import annotations

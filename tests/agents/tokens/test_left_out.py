@@ -44,7 +44,7 @@ def test_lessons_are_those_of_other_families_at_the_same_prices(
 
 
 def test_without_lessons_there_is_no_policy(lessons: Path, tmp_path: Path):
-    with pytest.raises(InputError, match=r"holds no lesson at gpu prices but of a: .* `make policy`"):
+    with pytest.raises(InputError, match=r"holds no lesson at gpu prices but of a: .* `make study NAME=policy`"):
         policy_without("a", "gpu", lessons, SMALL, tmp_path, seed=0)
 
 

@@ -93,5 +93,5 @@ def test_so_has_one_about_another_graph_by_other_prices_or_with_other_rules(tmp_
 def test_a_broken_record_is_refused(tmp_path: Path, content: str):
     record = held(tmp_path)
     (tmp_path / record.folder / FILE).write_text(content)
-    with pytest.raises(InputError, match=r"there is no lesson in .*: hold it with `make policy`"):
+    with pytest.raises(InputError, match=r"there is no lesson in .*: hold it with `make study NAME=policy`"):
         read_records(tmp_path)

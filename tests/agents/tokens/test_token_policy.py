@@ -122,9 +122,9 @@ def test_weights_of_another_policy_are_refused(policy: TokenPolicy, tmp_path: Pa
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"version": 99}, "of version 99, here 2: make it again with `make policy`"),
+        ({"version": 99}, "of version 99, here 2: make it again with `make study NAME=policy`"),
         ({"chains": {"depth": 1}}, "unknown setting depth"),
-        ({"chains": None}, "make it with `make policy`"),
+        ({"chains": None}, "make it with `make study NAME=policy`"),
     ],
 )
 def test_a_policy_of_another_time_is_refused(policy: TokenPolicy, tmp_path: Path, change: dict, message: str):

@@ -74,7 +74,7 @@ def changed(folder: Path, **entries: object) -> None:
 
 
 def test_a_missing_model_is_refused(tmp_path) -> None:
-    with pytest.raises(PriceError, match=r"there is no price model in .*make it with `make price-model`"):
+    with pytest.raises(PriceError, match=r"there is no price model in .*make it with `make study NAME=price_model`"):
         read(tmp_path)
 
 

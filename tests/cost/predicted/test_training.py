@@ -80,7 +80,7 @@ def test_records_become_examples(regions) -> None:
 
 
 def test_without_regions_there_is_nothing_to_learn() -> None:
-    with pytest.raises(InputError, match=r"no measured regions to learn prices from: gather some with `make prices`"):
+    with pytest.raises(InputError, match=r"no measured regions .*gather some by `make study NAME=prices`"):
         learned([])
 
 

@@ -1,8 +1,8 @@
 """The golden set: digests of what the product computes, by which a refactoring shows that it changes no result.
 
     make golden                            compare with tests/golden.json
-    make golden ONLY='library rollouts'    the same for some sections
-    make golden ONLY=--write               write what is computed now, to be committed with the change that explains it
+    make golden SECTIONS='library rollouts'    the same for some sections
+    make golden SECTIONS=--write           write what is computed now, to be committed with the change that explains it
 
 Each section is a module here that computes its entries from the product. An entry is named after its subject, such as
 `bert/analytic/greedy`, never after a module or a class, and its digest covers values without the names of their fields,

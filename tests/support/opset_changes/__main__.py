@@ -1,4 +1,4 @@
-"""Make the table of the operators' changes anew, and write it into the library: `make opsets`."""
+"""Make the table of the operators' changes anew, and write it into the library: `make renew NAME=opset_changes`."""
 
 import logging
 from importlib import resources

@@ -1,1 +1,1 @@
-"""The policy that ships with the library: files that `make policy` writes and `agents.tokens.token_policy` reads."""
+"""The policy that ships: files that `make study NAME=policy` writes and `agents.tokens.token_policy` reads."""

@@ -53,7 +53,8 @@ def lessons_without(family: str | None, cost: str, lessons: Path) -> list[Lesson
     others = [record for record in _at_prices(cost, lessons) if family_of(record) != family]
     if not others:
         raise InputError(
-            f"{lessons} holds no lesson at {cost} prices but of {family}: hold some of others with `make policy`"
+            f"{lessons} holds no lesson at {cost} prices but of {family}: "
+            "hold some of others with `make study NAME=policy`"
         )
     return others
 
@@ -87,7 +88,9 @@ def rank_correlation(place: Path, family: str, cost: str, lessons: Path) -> Rank
     """
     records = [record for record in _at_prices(cost, lessons) if family_of(record) == family]
     if not records:
-        raise InputError(f"{lessons} holds no lesson of {family} at {cost} prices: hold some with `make policy`")
+        raise InputError(
+            f"{lessons} holds no lesson of {family} at {cost} prices: hold some with `make study NAME=policy`"
+        )
     rollouts = read(records, lessons)
     told = savings(TokenPolicy.load(place).model.read(rollouts))
     means = by_rule(rollouts.rule_of, RuleMeans.load(place).saving)

@@ -111,14 +111,14 @@ def read_record(place: Path) -> LessonRecord:
         content = json.loads((place / FILE).read_text(encoding="utf-8"))
         return LessonRecord(**content | {"subject": Subject(**content["subject"])})
     except (OSError, ValueError, KeyError, TypeError) as error:
-        raise InputError(f"there is no lesson in {place} ({error}): hold it with `make policy`") from None
+        raise InputError(f"there is no lesson in {place} ({error}): hold it with `make study NAME=policy`") from None
 
 
 def read_records(folder: Path) -> list[LessonRecord]:
     """Read the records of all lessons below a folder, in the order of their names. `InputError` if there is none."""
     places = sorted(path.parent for path in folder.glob(f"*/{FILE}"))
     if not places:
-        raise InputError(f"there are no lessons in {folder}: hold some with `make policy`")
+        raise InputError(f"there are no lessons in {folder}: hold some with `make study NAME=policy`")
     return [read_record(place) for place in places]
 
 

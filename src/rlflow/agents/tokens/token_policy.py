@@ -90,14 +90,15 @@ class TokenPolicy:
             if content["version"] != _VERSION:
                 raise InputError(
                     f"the policy in {folder} is of version {content['version']}, here {_VERSION}: make it again with "
-                    "`make policy`, or `rlflow train` if it was made by that"
+                    "`make study NAME=policy`, or `rlflow train` if it was made by that"
                 )
             expected, trained_on = content["weights_sha256"], dict(content["trained_on"])
             shares = {rule: float(share) for rule, share in content["shares"].items()}
             chains = read_config(ChainConfig, _as_settings(content["chains"]))
             digest = _digest(folder / _WEIGHTS)
         except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-            raise InputError(f"there is no policy in {folder} ({error}): make it with `make policy`") from None
+            made = "make it with `make study NAME=policy`"
+            raise InputError(f"there is no policy in {folder} ({error}): {made}") from None
         if digest != expected:
             raise InputError(f"{folder / _WEIGHTS} is not the file that {FILE} describes: make both again")
         return cls(TokenWorldModel.load(folder), chains, trained_on, shares)

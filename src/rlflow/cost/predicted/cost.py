@@ -147,7 +147,7 @@ def predicted(context: CostContext) -> PredictedCost:
     if (regions := model.description.trained_on["regions"]) < _MANY_REGIONS:
         _LOGGER.warning(
             "the price model has learned from %d regions only, and predicts roughly: "
-            "`make prices` and `make price-model` renew it on a quiet machine",
+            "`make study NAME=prices` and `make study NAME=price_model` renew it on a quiet machine",
             regions,
         )
     return PredictedCost(model, config, context.setting, context.dimensions)

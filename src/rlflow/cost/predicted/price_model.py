@@ -163,14 +163,15 @@ def read(folder: Path) -> PriceModel:
         version, expected = content.pop("version"), content.pop("trees_sha256")
         description = _description(content)
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-        raise PriceError(f"there is no price model in {folder} ({error}): make it with `make price-model`") from None
+        made = "make it with `make study NAME=price_model`"
+        raise PriceError(f"there is no price model in {folder} ({error}): {made}") from None
     if digest != expected:
         raise PriceError(f"{folder / TREES} is not the file that {DESCRIPTION} describes: make both again")
     known = (tuple(description.physics), tuple(description.ranges))
     if version != VERSION or known != (physics.TERMS, NUMBERS):
         raise PriceError(
             f"the price model in {folder} was made for other features than those of this library (version {version}, "
-            f"here {VERSION}): make it again with `make price-model`"
+            f"here {VERSION}): make it again with `make study NAME=price_model`"
         )
     return PriceModel(description, open_session(load_model(folder / TREES), "deployed"))
 

@@ -114,7 +114,7 @@ def learn(
 ) -> Learned:
     """Fit physics to the examples, and trees to what physics leaves. `InputError` if there are no examples."""
     if not examples:
-        raise InputError("there are no measured regions to learn prices from: gather some with `make prices`")
+        raise InputError("there are no measured regions to learn prices from: gather some by `make study NAME=prices`")
     ms = [e.ms for e in examples]
     work = [physics.terms(e.features) for e in examples]
     coefficients = physics.fit(work, ms)

@@ -57,7 +57,7 @@ def test_the_full_size_is_the_same_study_with_more_of_everything(repository: Pat
 def test_the_page_is_that_of_the_committed_figures(repository: Path, publishable: tuple[Path, ...]) -> None:
     """Or of those that are to be committed with it."""
     page = (repository / "docs/results.md").read_text()
-    assert any(page == written(root) for root in publishable), "write it anew: make paper-page"
+    assert any(page == written(root) for root in publishable), "write it anew: make study NAME=paper.write_page"
 
 
 @pytest.mark.study

@@ -38,7 +38,7 @@ def test_the_cost_has_the_settings_of_its_dataclass(repository: Path) -> None:
 
 @pytest.fixture
 def regions(tmp_path: Path) -> Path:
-    """Two families of small BERTs as `make prices` would write them, with times by the law of physics."""
+    """Two families of small BERTs as `make study NAME=prices` would write them, with times by the law of physics."""
     records, graphs, rewrites = {}, [], []
     for family, hidden in (("narrow", 32), ("wide", 64)):
         found = regions_of([from_onnx(zoo.build("bert", **{**SMALL_BERT, "layers": 1, "hidden": hidden}))])
