@@ -1,4 +1,6 @@
-"""Study the rules: how they are generated, how they hold, where they match. `make bench NAME=rules`, a quarter of an hour.
+"""Study the rules: how they are generated, how they hold, where they match.
+
+`make bench NAME=rules` takes a quarter of an hour.
 
     python benchmarks/rules.py [--instances 1000] [--recall FILE ...]
 

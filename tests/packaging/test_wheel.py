@@ -24,8 +24,7 @@ NOT_INSTALLED = {
     "import rlflow.world_model": ("learn", "rlflow.world_model"),
     "import rlflow.agents": ("learn", "rlflow.agents"),
     "import rlflow.environments": ("learn", "rlflow.environments"),
-    "import tracking": ("experiments", "tracking"),
-    "import experiment.figures": ("plots", "a picture"),
+    "import rlflow.show.picture_file": ("plots", "a picture"),
     "import rlflow.show.box_picture": ("plots", "a picture"),
     "import rlflow.show.rule_picture": ("plots", "a picture"),
 }

@@ -117,7 +117,8 @@ _SHEET = """\
 # The policy that ships
 
 A world model over match tokens whose V guides the search of `rlflow optimise --method rlflow`. Made by
-`make study NAME=policy` (`conf/study/policy.yaml`), which writes this page as well, from `data/results/policy/metrics.json`.
+`make study NAME=policy` (`conf/study/policy.yaml`), which writes this page as well, from
+`data/results/policy/metrics.json`.
 
 - `world_model.safetensors`, `world_model.json`: V and M, their sizes and the vocabulary in which they read graphs.
 - `policy.json`: the digest of the weights, the settings of the search, what it was trained on, and what experts

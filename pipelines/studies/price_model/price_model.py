@@ -1,9 +1,9 @@
 """Learn the price model that ships from the measured regions, and judge it with each family of models left out.
 
-    python pipelines/study.py price_model                    make study NAME=price_model
+    python pipelines/study.py price_model
 
-Reads what `make study NAME=prices` has gathered. Writes the two files of the model into the library, and how accurate it
-is, beside three baselines, to data/results/price_model/metrics.json. The same regions give the same files, byte for byte.
+Reads what `make study NAME=prices` has gathered. Writes the two files of the model into the library, and its accuracy
+beside three baselines to data/results/price_model/metrics.json. The same regions give the same files, byte for byte.
 """
 
 import json
