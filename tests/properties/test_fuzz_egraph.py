@@ -98,5 +98,6 @@ def document(tally: EGraphTally) -> dict[str, Any]:
         "informative": tally.informative,
         "rules": len(tally.rules),
         "differences": len(tally.differences),
+        "fusions": dict(tally.fusions),
         "largest_relative_error": tally.largest_error,
     }

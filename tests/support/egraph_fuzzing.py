@@ -4,6 +4,7 @@ A result shows the members of classes that pay. A wrong member that is dear is n
 out of an e-graph at prices that are drawn, too.
 """
 
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from random import Random
@@ -27,7 +28,7 @@ from rlflow.saturation.realisation import realise
 from rlflow.saturation.rebuilding import ModelProblem
 from rlflow.search.equality_saturation import EqualitySaturation
 from rlflow.trajectory.replay import replay
-from support.fuzzing import verdict
+from support.fuzzing import fusions_to_blame, verdict
 from support.rewrites import embed
 
 EXPLORATIONS = [
@@ -60,7 +61,7 @@ class EGraphTally:
     """What was compared, and the differences found.
 
     `extractions` at drawn prices gave graphs, `rewritten` ones unless they gave the model again, and `realised` are
-    those that rewrites led to. `rules` were used in an e-graph.
+    those that rewrites led to. `rules` were used in an e-graph, and `fusions` are as in `support.fuzzing.Tally`.
     """
 
     method: EqualitySaturation
@@ -74,6 +75,7 @@ class EGraphTally:
     largest_error: float = 0.0
     rules: set[str] = field(default_factory=set)
     differences: list[str] = field(default_factory=list)
+    fusions: Counter[str] = field(default_factory=Counter)
     _matchers: dict[object, EMatcher] = field(default_factory=dict)
 
     def optimise(self, model: ModelProto, seed: int, dimensions: Mapping[str, int] | None = None) -> None:
@@ -129,5 +131,7 @@ class EGraphTally:
         self.informative += report.non_vacuous_draws > 0
         if report.equivalent:
             self.largest_error = max(self.largest_error, report.max_relative_error)
+        elif fusions := fusions_to_blame(model, after, report, self.compared - 1):
+            self.fusions[" and ".join(fusions)] += 1
         else:
             self.differences.append(f"{origin}: {report.summary}")

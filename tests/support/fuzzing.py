@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
+from typing import Any
 
 import numpy as np
 from onnx import ModelProto
@@ -20,7 +21,6 @@ from rlflow.onnx_io.standalone import standalone_model
 from rlflow.rules.matching.match import Match
 from rlflow.rules.matching.rewriter import Rewriter
 from rlflow.rules.rule import Rule
-from rlflow.runtime.session import Setting
 
 STEPS = 5
 """Rewrites before a comparison."""
@@ -82,46 +82,41 @@ class Tally:
     def _compare(self, model: ModelProto, graph: Graph, applied: list[str], inputs: Sequence[Inputs] | None) -> None:
         after = standalone_model(graph)
         check_model(after)
-        try:
-            report = self._verdict(model, after, inputs, None)
-        except RLFlowError:  # ONNX Runtime refuses the model itself as deployed: a fusion wants an axis more
-            report = self._verdict(model, after, inputs, "as_written")
+        seed = _COMPARISONS * self.seed + self.models
+        report = verdict(model, after, seed=seed) if inputs is None else in_settings(model, after, inputs=inputs)
         self.models += 1
         self.informative += report.non_vacuous_draws > 0
         if report.equivalent:
             self.largest_error = max(self.largest_error, report.max_relative_error)
-        elif fusions := self._fusions(model, after, inputs, report):
+        elif fusions := fusions_to_blame(model, after, report, seed, inputs):
             self.fusions[" and ".join(fusions)] += 1
         else:
             self.differences.append(f"{' then '.join(applied)}: {report.summary}")
 
-    def _verdict(
-        self, model: ModelProto, after: ModelProto, inputs: Sequence[Inputs] | None, setting: Setting | None
-    ) -> EquivalenceReport:
-        if inputs is not None:
-            return compare(model, after, inputs=inputs, setting=setting)
-        return verdict(model, after, seed=_COMPARISONS * self.seed + self.models, setting=setting)
 
-    def _fusions(
-        self, model: ModelProto, after: ModelProto, inputs: Sequence[Inputs] | None, report: EquivalenceReport
-    ) -> tuple[str, ...]:
-        """The optimisers of ONNX Runtime that make a model wrong, or refuse it, which is right as written."""
-        if report.worst_setting != "deployed":
-            return ()
-        seed = _COMPARISONS * self.seed + self.models - 1
-        known = reference_of(model, ("as_written",), draws=1, seed=seed, inputs=inputs)
-        return to_blame(after, known.inputs, known.outputs, report.tolerance)
+def fusions_to_blame(
+    model: ModelProto, after: ModelProto, report: EquivalenceReport, seed: int, inputs: Sequence[Inputs] | None = None
+) -> tuple[str, ...]:
+    """Return the optimisers of ONNX Runtime that make a model wrong, or refuse it, which is right as written."""
+    if report.worst_setting != "deployed":
+        return ()
+    known = reference_of(model, ("as_written",), draws=1, seed=seed, inputs=inputs)
+    return to_blame(after, known.inputs, known.outputs, report.tolerance)
+
+
+def in_settings(model: ModelProto, after: ModelProto, **drawn: Any) -> EquivalenceReport:
+    """Compare in both settings, or as written alone where ONNX Runtime refuses the original itself as deployed."""
+    try:
+        return compare(model, after, **drawn)
+    except RLFlowError:  # some fusions want an axis more, or forget a node that they still read
+        return compare(model, after, **drawn, setting="as_written")
 
 
 def verdict(
-    model: ModelProto,
-    after: ModelProto,
-    seed: int,
-    dimensions: Mapping[str, int] | None = None,
-    setting: Setting | None = None,
+    model: ModelProto, after: ModelProto, seed: int, dimensions: Mapping[str, int] | None = None
 ) -> EquivalenceReport:
     """Compare at one input, and where that differs return the verdict of most of a few others."""
-    compare_at = partial(compare, model, after, draws=1, dimensions=dimensions, setting=setting)
+    compare_at = partial(in_settings, model, after, draws=1, dimensions=dimensions)
     report = compare_at(seed=seed)
     if report.equivalent:
         return report
