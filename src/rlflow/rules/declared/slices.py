@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from rlflow.rules.declared.slice_pushdown import along, is_single
 from rlflow.rules.dsl import (
     Attribute,
     Attributes,
@@ -83,6 +82,16 @@ def slice_before_gemm_of_columns_with_bias(
         Gemm(x, columns, Slice(c, axes=[LAST], **extent), **factors),
         where=[c.dim(0) != 1],
     )
+
+
+def along(part: Attributes) -> Value:
+    """The axis of a slice that has but one."""
+    return part["axes"][0]
+
+
+def is_single(part: Attributes) -> Condition:
+    """The slice is one along one axis."""
+    return part["axes"].length == 1
 
 
 def _is_forward(starts: Value, ends: Value, steps: Value) -> list[Condition]:

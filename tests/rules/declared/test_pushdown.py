@@ -14,15 +14,13 @@ from rlflow.equivalence.compare import compare
 from rlflow.ir import Graph, Node, Ref
 from rlflow.onnx_io import from_onnx, to_onnx
 from rlflow.ops import registry
-from rlflow.rules.declared import gather_along_axis, gather_pushdown, slice_along_axis, slice_pushdown, slices
+from rlflow.rules.declared import along_axis, pushdown, slices
 from rlflow.rules.declared.catalogue import rules_of
 from rlflow.rules.matching.rewriter import Rewriter
 from rlflow.rules.rule import Rule
 from rlflow.rules.verification import sampler
 
-RULES = {
-    rule.name: rule for rule in rules_of(slice_pushdown, gather_pushdown, slice_along_axis, gather_along_axis, slices)
-}
+RULES = {rule.name: rule for rule in rules_of(pushdown, along_axis, slices)}
 VIT = {"layers": 2, "hidden": 32, "heads": 4, "intermediate": 64, "patch": 4, "image": 16, "classes": 5}
 TO_THE_END = 2**31 - 1
 
