@@ -11,7 +11,7 @@ from typing import Protocol
 
 from rlflow.rules.dsl import Condition, Tensor, Value, ints, reads_some
 from rlflow.rules.dsl.operators import Gather, Slice
-from rlflow.rules.dsl.vocabulary import AnyAxis, AnySlice, Extent, Indices, IndexRow
+from rlflow.rules.dsl.vocabulary import AnyAxis, AnySlice, Extent, IndexRow, Indices
 
 
 class Selection(Protocol):

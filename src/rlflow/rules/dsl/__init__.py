@@ -9,8 +9,8 @@
         return Rewrite(Relu(Relu(x)), Relu(x))
 
 A rule is a function of tensors and attributes that returns two sides: `declarations` says how it is read, `parameters`
-and `domains` what its parameters may be, `operators` what its sides are made of, and `values` which conditions there are. Everything
-is checked when the file is imported. docs/rules.md teaches the language by examples.
+and `domains` what its parameters may be, `operators` what its sides are made of, and `values` which conditions there
+are. Everything is checked when the file is imported. docs/rules.md teaches the language by examples.
 """
 
 from rlflow.rules.dsl.declarations import Declaration, Rewrite, declarations, false_control, law, laws, rule, rules

@@ -143,10 +143,13 @@ def laws(
             raise RuleError(f"a law over {len(over)} members needs as many names, not {names}")
 
     def declared(function: Callable[..., Rewrite]) -> tuple[Declaration, ...]:
-        found = []
-        for place, member in enumerate(over):
-            given = {names[place]: Case.of(case).with_named(member) for names, case in cases.items()}
-            found.append(_declare(function, given, {}, None, 0, member=place))
+        members = [
+            {names[place]: Case.of(case).with_named(member) for names, case in cases.items()}
+            for place, member in enumerate(over)
+        ]
+        made = _rules(function, members, {}, None, 0)
+        found = [Declaration(rules, _place(function), member=place) for place, rules in enumerate(made)]
+        _declarations(function).extend(found)
         return tuple(found)
 
     return declared
@@ -184,6 +187,11 @@ def _plain(function: Callable[..., Rewrite]) -> FunctionType:
     return function
 
 
+def _place(function: Callable[..., Rewrite]) -> Place:
+    code = _plain(function).__code__
+    return Place(code.co_filename, code.co_firstlineno)
+
+
 def _declare(
     function: Callable[..., Rewrite],
     cases: Mapping[str, Case],
@@ -193,27 +201,41 @@ def _declare(
     *,
     is_false_control: bool = False,
     control_of: str | None = None,
-    member: int | None = None,
 ) -> Declaration:
-    code = _plain(function).__code__
-    place = Place(code.co_filename, code.co_firstlineno)
-    chosen = family or _plain(function).__globals__.get("FAMILY", "user")
-    made: list[Rule] = []
-    read: list[Parameters] = []
-    try:
-        for name, case in cases.items():
-            parameters = read_parameters(function, case)
-            read.append(parameters)
-            one = _rule(name, chosen, opset, function(*case.first, **parameters.arguments), parameters, place)
-            reverse = reverses.get(name)
-            made += [one, one.reversed(reverse)] if reverse else [one]
-        _check_names([r.name for r in made], control_of, _declarations(function))
-        _check_idle(made, read)
-    except RuleError as error:
-        raise RuleError(f"{_innermost(error, code, place)}: {' or '.join(map(repr, cases))}: {error}") from None
-    declaration = Declaration(tuple(made), place, is_false_control, control_of, member)
+    (made,) = _rules(function, [cases], reverses, family, opset, control_of)
+    declaration = Declaration(made, _place(function), is_false_control, control_of)
     _declarations(function).append(declaration)
     return declaration
+
+
+def _rules(
+    function: Callable[..., Rewrite],
+    members: Sequence[Mapping[str, Case]],
+    reverses: Mapping[str, str | None],
+    family: str | None,
+    opset: int,
+    control_of: str | None = None,
+) -> list[tuple[Rule, ...]]:
+    """The rules of each member's cases, checked all together."""
+    code, place = _plain(function).__code__, _place(function)
+    chosen = family or _plain(function).__globals__.get("FAMILY", "user")
+    made: list[list[Rule]] = [[] for _ in members]
+    read: list[Parameters] = []
+    try:
+        for cases, rules_of_member in zip(members, made, strict=True):
+            for name, case in cases.items():
+                parameters = read_parameters(function, case)
+                read.append(parameters)
+                one = _rule(name, chosen, opset, function(*case.first, **parameters.arguments), parameters, place)
+                reverse = reverses.get(name)
+                rules_of_member += [one, one.reversed(reverse)] if reverse else [one]
+        everything = [rule for rules_of_member in made for rule in rules_of_member]
+        _check_names([rule.name for rule in everything], control_of, _declarations(function))
+        _check_idle(everything, read)
+    except RuleError as error:
+        names = " or ".join(repr(name) for cases in members for name in cases)
+        raise RuleError(f"{_innermost(error, code, place)}: {names}: {error}") from None
+    return [tuple(rules_of_member) for rules_of_member in made]
 
 
 def _innermost(error: RuleError, code: CodeType, place: Place) -> Place:
