@@ -20,6 +20,7 @@ from rlflow.rules.dsl import (
     Tensor,
     false_control,
     ints,
+    law,
     rule,
     rules,
 )
@@ -229,38 +230,26 @@ def split_convolution(
     )
 
 
-@rule("sum-of-convolutions-to-one")
+_BIASES = ({"bias": False}, {"bias": True})
+
+
+@law("sum-of-convolutions-to-one", "sum-of-convolutions-to-one-with-bias", over=_BIASES)
 def sum_of_convolutions_to_one(
-    x: Image, y: OtherImage, f: AllChannelsKernel, g: OtherKernel, window: Window
+    bias: bool, x: Image, y: OtherImage, f: AllChannelsKernel, g: OtherKernel, b: Bias, d: Bias, window: Window
 ) -> Rewrite:
     """A sum of convolutions, as one over both images end to end."""
-    return Rewrite(
-        Add(Conv(x, f, **window), Conv(y, g, **window)),
-        Conv(Concat(x, y, axis=CHANNELS), Concat(f, g, axis=INPUTS), **window),
-    )
+    joined = [Concat(x, y, axis=CHANNELS), Concat(f, g, axis=INPUTS)]
+    if bias:
+        return Rewrite(Add(Conv(x, f, b, **window), Conv(y, g, d, **window)), Conv(*joined, Add(b, d), **window))
+    return Rewrite(Add(Conv(x, f, **window), Conv(y, g, **window)), Conv(*joined, **window))
 
 
-@rule("sum-of-filters")
-def sum_of_filters(x: Image, f: Kernel, g: Kernel, window: GroupedWindow) -> Rewrite:
+@law("sum-of-filters", "sum-of-filters-with-bias", over=_BIASES)
+def sum_of_filters(bias: bool, x: Image, f: Kernel, g: Kernel, b: Bias, d: Bias, window: GroupedWindow) -> Rewrite:
     """A sum of convolutions of one image, by the sum of the filters (the branches of RepVGG, Ding et al., 2021)."""
+    if bias:
+        return Rewrite(Add(Conv(x, f, b, **window), Conv(x, g, d, **window)), Conv(x, Add(f, g), Add(b, d), **window))
     return Rewrite(Add(Conv(x, f, **window), Conv(x, g, **window)), Conv(x, Add(f, g), **window))
-
-
-@rule("sum-of-convolutions-to-one-with-bias")
-def sum_of_convolutions_to_one_with_bias(
-    x: Image, y: OtherImage, f: AllChannelsKernel, g: OtherKernel, b: Bias, d: Bias, window: Window
-) -> Rewrite:
-    """A sum of convolutions with biases, as one over both images end to end."""
-    return Rewrite(
-        Add(Conv(x, f, b, **window), Conv(y, g, d, **window)),
-        Conv(Concat(x, y, axis=CHANNELS), Concat(f, g, axis=INPUTS), Add(b, d), **window),
-    )
-
-
-@rule("sum-of-filters-with-bias")
-def sum_of_filters_with_bias(x: Image, f: Kernel, g: Kernel, b: Bias, d: Bias, window: GroupedWindow) -> Rewrite:
-    """A sum of convolutions of one image with biases, by the sum of the filters."""
-    return Rewrite(Add(Conv(x, f, b, **window), Conv(x, g, d, **window)), Conv(x, Add(f, g), Add(b, d), **window))
 
 
 @false_control("sums-of-images-and-filters", of="sum-of-filters")

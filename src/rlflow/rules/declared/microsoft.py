@@ -19,7 +19,9 @@ from rlflow.rules.dsl import (
     Tensor,
     Together,
     Uniform,
+    Value,
     false_control,
+    law,
     microsoft,
     rule,
     rules,
@@ -83,53 +85,44 @@ def alpha_is_lost(a: Square, b: Square) -> Rewrite:
     return Rewrite(Mul(MatMul(a, b), 0.5), microsoft.FusedMatMul(a, b))
 
 
-@rule("fuse-transpose-of-a")
-def fuse_transpose_of_a(a: Left, b: Right, p: LastTwoSwapped) -> Rewrite:
-    """A transpose of the left operand as a flag."""
-    return Rewrite(MatMul(Transpose(a, perm=p), b), microsoft.FusedMatMul(a, b, transA=1), where=[p.swaps_last_two()])
+_SIDES = ({"side": 0}, {"side": 1})
+_FLAGS = ("transA", "transB")
+"""The operands of a product, and the flags that transpose them."""
 
 
-@rule("fuse-transpose-of-a-of-fused-product")
-def fuse_transpose_of_a_of_fused_product(a: Left, b: Right, p: LastTwoSwapped, alpha: Factor, other: OnOff) -> Rewrite:
-    """A transpose of the left operand as a flag, beside other attributes."""
+def _turned(a: Tensor, b: Tensor, side: int, p: Value) -> list[Tensor]:
+    """Both operands, that of this side transposed."""
+    return [Transpose(operand, perm=p) if place == side else operand for place, operand in enumerate((a, b))]
+
+
+@law("fuse-transpose-of-a", "fuse-transpose-of-b", over=_SIDES)
+def fuse_transpose(side: int, a: Left, b: Right, p: LastTwoSwapped) -> Rewrite:
+    """A transpose of an operand as a flag."""
+    fused = microsoft.FusedMatMul(a, b, **{_FLAGS[side]: 1})
+    return Rewrite(MatMul(*_turned(a, b, side, p)), fused, where=[p.swaps_last_two()])
+
+
+@law("fuse-transpose-of-a-of-fused-product", "fuse-transpose-of-b-of-fused-product", over=_SIDES)
+def fuse_transpose_of_fused_product(
+    side: int, a: Left, b: Right, p: LastTwoSwapped, alpha: Factor, other: OnOff
+) -> Rewrite:
+    """A transpose of an operand as a flag, beside other attributes."""
+    attributes = {"alpha": alpha, _FLAGS[1 - side]: other}
     return Rewrite(
-        microsoft.FusedMatMul(Transpose(a, perm=p), b, alpha=alpha, transB=other),
-        microsoft.FusedMatMul(a, b, transA=1, alpha=alpha, transB=other),
+        microsoft.FusedMatMul(*_turned(a, b, side, p), **attributes),
+        microsoft.FusedMatMul(a, b, **{_FLAGS[side]: 1}, **attributes),
         where=[p.swaps_last_two()],
     )
 
 
-@rule("unfuse-transpose-of-a")
-def unfuse_transpose_of_a(a: Left, b: Right, alpha: Factor, other: OnOff) -> Rewrite:
-    """The flag of the left operand as a transpose."""
+@law("unfuse-transpose-of-a", "unfuse-transpose-of-b", over=_SIDES)
+def unfuse_transpose(side: int, a: Left, b: Right, alpha: Factor, other: OnOff) -> Rewrite:
+    """The flag of an operand as a transpose."""
+    attributes = {"alpha": alpha, _FLAGS[1 - side]: other}
+    swapped = (a, b)[side].last_two_swapped()
     return Rewrite(
-        microsoft.FusedMatMul(a, b, transA=1, alpha=alpha, transB=other),
-        microsoft.FusedMatMul(Transpose(a, perm=a.last_two_swapped()), b, alpha=alpha, transB=other),
-    )
-
-
-@rule("fuse-transpose-of-b")
-def fuse_transpose_of_b(a: Left, b: Right, p: LastTwoSwapped) -> Rewrite:
-    """A transpose of the right operand as a flag."""
-    return Rewrite(MatMul(a, Transpose(b, perm=p)), microsoft.FusedMatMul(a, b, transB=1), where=[p.swaps_last_two()])
-
-
-@rule("fuse-transpose-of-b-of-fused-product")
-def fuse_transpose_of_b_of_fused_product(a: Left, b: Right, p: LastTwoSwapped, alpha: Factor, other: OnOff) -> Rewrite:
-    """A transpose of the right operand as a flag, beside other attributes."""
-    return Rewrite(
-        microsoft.FusedMatMul(a, Transpose(b, perm=p), alpha=alpha, transA=other),
-        microsoft.FusedMatMul(a, b, transB=1, alpha=alpha, transA=other),
-        where=[p.swaps_last_two()],
-    )
-
-
-@rule("unfuse-transpose-of-b")
-def unfuse_transpose_of_b(a: Left, b: Right, alpha: Factor, other: OnOff) -> Rewrite:
-    """The flag of the right operand as a transpose."""
-    return Rewrite(
-        microsoft.FusedMatMul(a, b, transB=1, alpha=alpha, transA=other),
-        microsoft.FusedMatMul(a, Transpose(b, perm=b.last_two_swapped()), alpha=alpha, transA=other),
+        microsoft.FusedMatMul(a, b, **{_FLAGS[side]: 1}, **attributes),
+        microsoft.FusedMatMul(*_turned(a, b, side, swapped), **attributes),
     )
 
 

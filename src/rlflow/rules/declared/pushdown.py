@@ -194,7 +194,7 @@ def product(x: Tensor, w: Matrix, read: Selection) -> Rewrite:
 
 @law("slice-before-parallel-products", "gather-before-parallel-products", over=SELECTIONS)
 def parallel_products(x: Tensor, w: Tensor, read: Selection) -> Rewrite:
-    """Of many products, only those that are read are computed."""
+    """Many products are computed only where they are read."""
     return Rewrite(
         read(MatMul(x, w)),
         MatMul(read(x), read(w)),
