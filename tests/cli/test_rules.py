@@ -169,5 +169,5 @@ def test_output_is_for_own_rules_alone(rlflow, tmp_path):
 def test_a_declared_rule_is_shown_with_its_place_and_its_text(rlflow):
     code, out, _ = rlflow("rules", "show", "slice-before-softmax")
     assert code == 0
-    assert "declared at declared/slice_pushdown.py:" in out
-    assert '@rule("slice-before-softmax")\ndef slice_before_softmax(' in out
+    assert "declared at declared/pushdown.py:" in out
+    assert '@law("slice-before-softmax", "gather-before-softmax", over=SELECTIONS)\ndef softmax(' in out

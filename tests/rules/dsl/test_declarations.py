@@ -1,5 +1,6 @@
 """A rule is what its function says; what is wrong is told with file and line when the file is imported."""
 
+from dataclasses import dataclass
 from pathlib import Path
 from textwrap import dedent
 from typing import Annotated
@@ -214,6 +215,33 @@ MISTAKES = {
         2,
         "NameError: name 'y' is not defined",
     ),
+    "an argument that is no parameter": (
+        """
+        @rules({"wrong": {"y": Tensor}})
+        def wrong(x: Tensor) -> Rewrite:
+            return Rewrite(Relu(Relu(x)), Relu(x))
+        """,
+        0,
+        "a case gives 'y', which is no parameter",
+    ),
+    "a law with a name too few": (
+        """
+        @law("wrong", over=({"f": Relu}, {"f": Relu}))
+        def wrong(f: object, x: Tensor) -> Rewrite:
+            return Rewrite(Relu(Relu(x)), Relu(x))
+        """,
+        0,
+        "a law over 2 members needs as many names",
+    ),
+    "a parameter that is idle for all members": (
+        """
+        @law("wrong", "too", over=({"f": Relu}, {"f": Transpose}))
+        def wrong(f: object, x: Tensor, y: Tensor) -> Rewrite:
+            return Rewrite(Relu(Relu(x)), Relu(x))
+        """,
+        0,
+        "the parameter 'y' is idle",
+    ),
     "no Python": (
         """
         @rule("wrong"
@@ -287,6 +315,66 @@ def test_one_definition_holds_for_several_operators() -> None:
         "Exp(Relu(x)) => Relu(Exp(Relu(x)))",
         "Relu(Tanh(Relu(x))) => Tanh(Relu(x))",
     ]
+
+
+@dataclass(frozen=True)
+class Turning:
+    """A transpose of an operand: a group of parameters."""
+
+    p: Permutation
+
+    def __call__(self, x: Tensor) -> Tensor:
+        return Transpose(x, perm=self.p)
+
+
+@dataclass(frozen=True)
+class Scaling:
+    """A product with a scalar, which brings a tensor of its own."""
+
+    s: Annotated[Tensor, Shape("")]
+
+    def __call__(self, x: Tensor) -> Tensor:
+        return Mul(x, self.s)
+
+
+CHANGES = ({"change": Turning, "x": Any}, {"change": Scaling})
+LAWS = """
+from rlflow.rules.dsl import Rewrite, Tensor, law, laws, rule
+from rlflow.rules.dsl.operators import Exp, Relu, Tanh
+
+@laws({("turned-exp", "scaled-exp"): Exp, ("turned-tanh", "scaled-tanh"): Tanh}, over=CHANGES)
+def once(f, x: Tensor, change) -> Rewrite:
+    return Rewrite(f(change(x)), change(f(x)))
+
+@law("turned-relu", "scaled-relu", over=CHANGES)
+def relu(x: Tensor, change) -> Rewrite:
+    return Rewrite(Relu(change(x)), change(Relu(x)))
+
+@rule("relu-once")
+def between(x: Tensor) -> Rewrite:
+    return Rewrite(Relu(Relu(x)), Relu(x))
+
+@law("turned-twice", "scaled-twice", over=CHANGES)
+def twice(x: Tensor, change) -> Rewrite:
+    return Rewrite(change(change(x)), change(x))
+"""
+
+
+def test_a_law_is_a_rule_for_each_member_and_laws_in_a_row_are_ordered_by_member() -> None:
+    """Members differ in what they bind, and in a type that they give: not vacuous, one has a shape and one has none."""
+    namespace: dict[str, object] = {"CHANGES": CHANGES}
+    exec(compile(LAWS, "<declared>", "exec"), namespace)
+    made = [rule for declaration in declarations(namespace) for rule in declaration.rules]
+    assert [r.name for r in made] == [
+        *("turned-exp", "turned-tanh", "turned-relu", "scaled-exp", "scaled-tanh", "scaled-relu"),
+        *("relu-once", "turned-twice", "scaled-twice"),
+    ]
+    turned, scaled = made[0], made[3]
+    assert turned.equation() == "Exp(Transpose[perm=p](x)) => Transpose[perm=p](Exp(x))"
+    assert scaled.equation() == "Exp(Mul(x, s)) => Mul(Exp(x), s)"
+    assert (turned.attributes, scaled.attributes) == ({"?p": ["permutation", "x"]}, {})
+    assert (turned.spec("x").shape, scaled.spec("x").shape) == (("...b", 4, "k"), None)
+    assert scaled.spec("s").shape == ()
 
 
 @given(names=st.permutations(["x", "y", "z", "w"]), sizes=st.lists(st.integers(1, 9), min_size=1, max_size=4))

@@ -18,7 +18,7 @@ def test_every_declared_rule_of_the_library_has_its_text(library: Library) -> No
         assert (text is not None) == rule.is_declared
         if text is not None:
             assert f'"{rule.name}"' in text
-            assert text.startswith("@rule")
+            assert text.startswith(("@rule", "@law"))
 
 
 @pytest.mark.parametrize("place", ["", "declared/nowhere.py:3", "declared/joins.py:1", "declared/joins.py"])

@@ -9,7 +9,7 @@ import pytest
 from support.movement import CONFIG, SHAPES, cut, found
 
 from rlflow.rules import pattern
-from rlflow.rules.declared import slice_pushdown
+from rlflow.rules.declared import pushdown
 from rlflow.rules.declared.catalogue import rules_of
 from rlflow.rules.pattern import Term, parse
 from rlflow.rules.rule import Rule, rule_from_json
@@ -93,6 +93,6 @@ def test_what_types_do_not_tell_is_refuted_where_all_is_read_backwards() -> None
         "one addend", "test", [["Add", sliced("x"), "z"]], [sliced(["Add", "x", "z"])], attributes=kinds
     )
     assert not isinstance(verify(rule, CONFIG), Certificate)
-    drawn = rules_of(slice_pushdown)[0].attributes
+    drawn = rules_of(pushdown)[0].attributes
     independent = {name: drawn[name] for name in ("?b", "?e", "?t")}
     assert isinstance(verify(replace(rule, attributes=independent), CONFIG), Certificate)

@@ -20,6 +20,7 @@ from rlflow.rules.dsl import (
     Tensor,
     false_control,
     ints,
+    law,
     rule,
     rules,
 )
@@ -113,16 +114,13 @@ def normalisation_ignores_the_mean(
     )
 
 
-@rule("addend-to-bias")
-def addend_to_bias(x: Image, f: Kernel, a: PerChannel, window: GroupedWindow) -> Rewrite:
-    """A number that is added to each channel of a convolution is its bias."""
-    return Rewrite(Add(Conv(x, f, **window), a), Conv(x, f, Reshape(a, shape=[-1]), **window))
-
-
-@rule("addend-to-bias-with-bias")
-def addend_to_bias_with_bias(x: Image, f: Kernel, b: Bias, a: PerChannel, window: GroupedWindow) -> Rewrite:
-    """A number that is added to each channel joins the bias that the convolution has already."""
-    return Rewrite(Add(Conv(x, f, b, **window), a), Conv(x, f, Add(b, Reshape(a, shape=[-1])), **window))
+@rules({"addend-to-bias": False, "addend-to-bias-with-bias": True})
+def addend_to_bias(bias: bool, x: Image, f: Kernel, b: Bias, a: PerChannel, window: GroupedWindow) -> Rewrite:
+    """A number that is added to each channel of a convolution is its bias, or joins the bias that it has."""
+    row = Reshape(a, shape=[-1])
+    return Rewrite(
+        Add(Conv(x, f, *([b] if bias else []), **window), a), Conv(x, f, Add(b, row) if bias else row, **window)
+    )
 
 
 def _scaled(x: Tensor, f: Tensor, biases: list[Tensor], s: Tensor, window: GroupedWindow) -> tuple[Tensor, Tensor]:
@@ -206,75 +204,52 @@ def convolutions_of_different_strides_merge(
     return Rewrite([Conv(x, f, **WHOLE), Conv(x, g, **strided)], [merged[0], merged[1]])
 
 
-def _apart(
-    count: int, x: Tensor, f: Tensor, biases: list[Tensor], window: Window, sizes: Attribute
-) -> tuple[list[Tensor], list[Tensor]]:
+_HALVES = {"count": 2, "sizes": Annotated[Attribute, Partition("f", axis=0, parts=2)]}
+_THIRDS = {"count": 3, "sizes": Annotated[Attribute, Partition("f", axis=0, parts=3)]}
+
+
+@rules(
+    {
+        "split-convolution-2": {**_HALVES, "bias": False},
+        "split-convolution-2-with-bias": {**_HALVES, "bias": True},
+        "split-convolution-3": {**_THIRDS, "bias": False},
+        "split-convolution-3-with-bias": {**_THIRDS, "bias": True},
+    }
+)
+def split_convolution(
+    count: int, bias: bool, x: Image, f: AllChannelsKernel, b: Bias, window: Window, sizes: Attribute
+) -> Rewrite:
+    """A convolution whose channels are split right away, as a convolution for each part."""
+    biases = [b] if bias else []
     whole = Split(Conv(x, f, *biases, **window), axis=CHANNELS, split=sizes)
     operands = [Split(f, axis=FILTERS, split=sizes), *(Split(b, axis=LAST, split=sizes) for b in biases)]
-    return (
+    return Rewrite(
         [whole[i] for i in range(count)],
         [Conv(x, *(operand[i] for operand in operands), **window) for i in range(count)],
+        where=[sizes.length == count],
     )
 
 
-@rules({"split-convolution-2": False, "split-convolution-2-with-bias": True})
-def split_convolution_in_two(
-    bias: bool,
-    x: Image,
-    f: AllChannelsKernel,
-    b: Bias,
-    window: Window,
-    sizes: Annotated[Attribute, Partition("f", axis=0, parts=2)],
-) -> Rewrite:
-    """A convolution whose channels are split into two right away, as two convolutions."""
-    return Rewrite(*_apart(2, x, f, [b] if bias else [], window, sizes), where=[sizes.length == 2])
+_BIASES = ({"bias": False}, {"bias": True})
 
 
-@rules({"split-convolution-3": False, "split-convolution-3-with-bias": True})
-def split_convolution_in_three(
-    bias: bool,
-    x: Image,
-    f: AllChannelsKernel,
-    b: Bias,
-    window: Window,
-    sizes: Annotated[Attribute, Partition("f", axis=0, parts=3)],
-) -> Rewrite:
-    """A convolution whose channels are split into three right away, as three convolutions."""
-    return Rewrite(*_apart(3, x, f, [b] if bias else [], window, sizes), where=[sizes.length == 3])
-
-
-@rule("sum-of-convolutions-to-one")
+@law("sum-of-convolutions-to-one", "sum-of-convolutions-to-one-with-bias", over=_BIASES)
 def sum_of_convolutions_to_one(
-    x: Image, y: OtherImage, f: AllChannelsKernel, g: OtherKernel, window: Window
+    bias: bool, x: Image, y: OtherImage, f: AllChannelsKernel, g: OtherKernel, b: Bias, d: Bias, window: Window
 ) -> Rewrite:
     """A sum of convolutions, as one over both images end to end."""
-    return Rewrite(
-        Add(Conv(x, f, **window), Conv(y, g, **window)),
-        Conv(Concat(x, y, axis=CHANNELS), Concat(f, g, axis=INPUTS), **window),
-    )
+    joined = [Concat(x, y, axis=CHANNELS), Concat(f, g, axis=INPUTS)]
+    if bias:
+        return Rewrite(Add(Conv(x, f, b, **window), Conv(y, g, d, **window)), Conv(*joined, Add(b, d), **window))
+    return Rewrite(Add(Conv(x, f, **window), Conv(y, g, **window)), Conv(*joined, **window))
 
 
-@rule("sum-of-filters")
-def sum_of_filters(x: Image, f: Kernel, g: Kernel, window: GroupedWindow) -> Rewrite:
+@law("sum-of-filters", "sum-of-filters-with-bias", over=_BIASES)
+def sum_of_filters(bias: bool, x: Image, f: Kernel, g: Kernel, b: Bias, d: Bias, window: GroupedWindow) -> Rewrite:
     """A sum of convolutions of one image, by the sum of the filters (the branches of RepVGG, Ding et al., 2021)."""
+    if bias:
+        return Rewrite(Add(Conv(x, f, b, **window), Conv(x, g, d, **window)), Conv(x, Add(f, g), Add(b, d), **window))
     return Rewrite(Add(Conv(x, f, **window), Conv(x, g, **window)), Conv(x, Add(f, g), **window))
-
-
-@rule("sum-of-convolutions-to-one-with-bias")
-def sum_of_convolutions_to_one_with_bias(
-    x: Image, y: OtherImage, f: AllChannelsKernel, g: OtherKernel, b: Bias, d: Bias, window: Window
-) -> Rewrite:
-    """A sum of convolutions with biases, as one over both images end to end."""
-    return Rewrite(
-        Add(Conv(x, f, b, **window), Conv(y, g, d, **window)),
-        Conv(Concat(x, y, axis=CHANNELS), Concat(f, g, axis=INPUTS), Add(b, d), **window),
-    )
-
-
-@rule("sum-of-filters-with-bias")
-def sum_of_filters_with_bias(x: Image, f: Kernel, g: Kernel, b: Bias, d: Bias, window: GroupedWindow) -> Rewrite:
-    """A sum of convolutions of one image with biases, by the sum of the filters."""
-    return Rewrite(Add(Conv(x, f, b, **window), Conv(x, g, d, **window)), Conv(x, Add(f, g), Add(b, d), **window))
 
 
 @false_control("sums-of-images-and-filters", of="sum-of-filters")
@@ -318,37 +293,31 @@ def points_to_product(
     return Rewrite(Conv(x, f, **window), image)
 
 
-def _enlarged(x: Tensor, f: Tensor, biases: list[Tensor], window: GroupedWindow, *, rows: int, columns: int) -> Rewrite:
-    """Rewrite a convolution to filters with zeros around them, and as many more around the image."""
-    pads = window["pads"]
+_POINTS = {"f": Annotated[Tensor, Shape("m k 1 1"), CONSTANT], "rows": 1, "columns": 1}
+_ROWS = {"f": Annotated[Tensor, Shape("m k 1 3"), CONSTANT], "rows": 1, "columns": 0}
+_COLUMNS = {"f": Annotated[Tensor, Shape("m k 3 1"), CONSTANT], "rows": 0, "columns": 1}
+
+
+@rules(
+    {
+        "enlarge-1x1-filters": {**_POINTS, "bias": False},
+        "enlarge-1x1-filters-with-bias": {**_POINTS, "bias": True},
+        "enlarge-1x3-filters": {**_ROWS, "bias": False},
+        "enlarge-1x3-filters-with-bias": {**_ROWS, "bias": True},
+        "enlarge-3x1-filters": {**_COLUMNS, "bias": False},
+        "enlarge-3x1-filters-with-bias": {**_COLUMNS, "bias": True},
+    },
+    opset=11,
+)
+def enlarge_filters(
+    rows: int, columns: int, bias: bool, x: Image, f: Tensor, b: Bias, window: GroupedWindow
+) -> Rewrite:
+    """Zeros around filters, and as many more around the image: filters that merge must be of one size (TASO, 2)."""
+    biases, pads = [b] if bias else [], window["pads"]
     more = ints(*(pads[i] + zeros for i, zeros in enumerate((rows, columns, rows, columns))))
     around = Pad(f, pads=[0, 0, rows, columns, 0, 0, rows, columns])
     dense = {**window, "dilations": [1, 1]}
     return Rewrite(Conv(x, f, *biases, **dense), Conv(x, around, *biases, **{**dense, "pads": more}))
-
-
-@rules({"enlarge-1x1-filters": False, "enlarge-1x1-filters-with-bias": True}, opset=11)
-def enlarge_points(
-    bias: bool, x: Image, f: Annotated[Tensor, Shape("m k 1 1"), CONSTANT], b: Bias, window: GroupedWindow
-) -> Rewrite:
-    """Zeros around filters of one point: filters that merge must be of one size (TASO, section 2)."""
-    return _enlarged(x, f, [b] if bias else [], window, rows=1, columns=1)
-
-
-@rules({"enlarge-1x3-filters": False, "enlarge-1x3-filters-with-bias": True}, opset=11)
-def enlarge_rows(
-    bias: bool, x: Image, f: Annotated[Tensor, Shape("m k 1 3"), CONSTANT], b: Bias, window: GroupedWindow
-) -> Rewrite:
-    """Zeros around filters of one row."""
-    return _enlarged(x, f, [b] if bias else [], window, rows=1, columns=0)
-
-
-@rules({"enlarge-3x1-filters": False, "enlarge-3x1-filters-with-bias": True}, opset=11)
-def enlarge_columns(
-    bias: bool, x: Image, f: Annotated[Tensor, Shape("m k 3 1"), CONSTANT], b: Bias, window: GroupedWindow
-) -> Rewrite:
-    """Zeros around filters of one column."""
-    return _enlarged(x, f, [b] if bias else [], window, rows=0, columns=1)
 
 
 @false_control("filters-grow-off-centre", of="enlarge-1x1-filters")

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Annotated
 
 from rlflow.ops.fused import TANH_GELU_CUBIC, TANH_GELU_SLOPE
-from rlflow.rules.dsl import Condition, Operand, Rewrite, Shape, Tensor, false_control, rule, rules
+from rlflow.rules.dsl import Condition, Operand, Rewrite, Shape, Tensor, false_control, law, rule, rules
 from rlflow.rules.dsl.operators import (
     Add,
     Attention,
@@ -269,48 +269,41 @@ def are_not_empty(q: Tensor, k: Tensor, v: Tensor) -> list[Condition]:
     return [*(q.dim(axis) >= 1 for axis in range(4)), k.dim(3) >= 1, v.dim(3) >= 1]
 
 
-@rule("fuse-attention")
-def fuse_attention(q: Queries, v: Values, k: TurnedKeys, s: Factor) -> Rewrite:
-    """The pieces of attention (Vaswani et al., 2017, section 3.2.1); exporters leave the keys transposed."""
-    pieces = weighted(Mul(MatMul(q, k), s), v, [])
-    return Rewrite(pieces, Attention(q, turned(k), v, scale=s), where=are_not_empty(q, k, v))
+_MASKS = ({"masked": False}, {"masked": True})
 
 
-@rule("fuse-scaled-attention")
-def fuse_scaled_attention(q: Queries, v: Values, k: TurnedKeys) -> Rewrite:
-    """The pieces of attention where queries or keys were scaled before, so that the scale is one."""
-    pieces = weighted(MatMul(q, k), v, [])
-    return Rewrite(pieces, Attention(q, turned(k), v, scale=1.0), where=are_not_empty(q, k, v))
+@law("fuse-attention", "fuse-attention-with-mask", over=_MASKS)
+def fuse_attention(masked: bool, q: Queries, v: Values, m: Mask, k: TurnedKeys, s: Factor) -> Rewrite:
+    """The pieces of attention (Vaswani et al., 2017, section 3.2.1); exporters leave the keys transposed.
 
-
-@rule("unfuse-attention")
-def unfuse_attention(q: Queries, v: Values, k: Keys, s: Factor) -> Rewrite:
-    """Attention in pieces."""
-    return Rewrite(Attention(q, k, v, scale=s), weighted(Mul(MatMul(q, turned(k)), s), v, []))
-
-
-@rule("fuse-attention-with-mask")
-def fuse_attention_with_mask(q: Queries, v: Values, m: Mask, k: TurnedKeys, s: Factor) -> Rewrite:
-    """The pieces of attention with what is added to the scores, as the positions of T5, unless it may hide a row.
-
-    Of a row that a mask hides altogether, ONNX Runtime's Attention makes zeros, and its Softmax the mean or no number.
+    A mask is added to the scores, as the positions of T5 are. It may hide no row altogether: of such a row, ONNX
+    Runtime's Attention makes zeros, and its Softmax the mean or no number.
     """
-    pieces = weighted(Mul(MatMul(q, k), s), v, [m])
-    return Rewrite(pieces, Attention(q, turned(k), v, m, scale=s), where=[m.is_bounded, *are_not_empty(q, k, v)])
+    masks = [m] if masked else []
+    return Rewrite(
+        weighted(Mul(MatMul(q, k), s), v, masks),
+        Attention(q, turned(k), v, *masks, scale=s),
+        where=[*(mask.is_bounded for mask in masks), *are_not_empty(q, k, v)],
+    )
 
 
-@rule("fuse-scaled-attention-with-mask")
-def fuse_scaled_attention_with_mask(q: Queries, v: Values, m: Mask, k: TurnedKeys) -> Rewrite:
-    """The pieces of attention with a mask where queries or keys were scaled before."""
-    pieces = weighted(MatMul(q, k), v, [m])
-    return Rewrite(pieces, Attention(q, turned(k), v, m, scale=1.0), where=[m.is_bounded, *are_not_empty(q, k, v)])
+@law("fuse-scaled-attention", "fuse-scaled-attention-with-mask", over=_MASKS)
+def fuse_scaled_attention(masked: bool, q: Queries, v: Values, m: Mask, k: TurnedKeys) -> Rewrite:
+    """The pieces of attention where queries or keys were scaled before, so that the scale is one."""
+    masks = [m] if masked else []
+    return Rewrite(
+        weighted(MatMul(q, k), v, masks),
+        Attention(q, turned(k), v, *masks, scale=1.0),
+        where=[*(mask.is_bounded for mask in masks), *are_not_empty(q, k, v)],
+    )
 
 
-@rule("unfuse-attention-with-mask")
-def unfuse_attention_with_mask(q: Queries, v: Values, m: Mask, k: Keys, s: Factor) -> Rewrite:
-    """Attention with a mask, in pieces."""
-    pieces = weighted(Mul(MatMul(q, turned(k)), s), v, [m])
-    return Rewrite(Attention(q, k, v, m, scale=s), pieces, where=[m.is_bounded])
+@law("unfuse-attention", "unfuse-attention-with-mask", over=_MASKS)
+def unfuse_attention(masked: bool, q: Queries, v: Values, m: Mask, k: Keys, s: Factor) -> Rewrite:
+    """Attention in pieces."""
+    masks = [m] if masked else []
+    pieces = weighted(Mul(MatMul(q, turned(k)), s), v, masks)
+    return Rewrite(Attention(q, k, v, *masks, scale=s), pieces, where=[mask.is_bounded for mask in masks])
 
 
 @false_control("attention-hides-rows-alike", of="fuse-attention-with-mask")

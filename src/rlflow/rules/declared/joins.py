@@ -6,6 +6,8 @@ example is `softmax-of-parts`.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import Annotated
 
 from rlflow.rules.dsl import (
@@ -243,18 +245,16 @@ def any_part_of_join(
     return Rewrite(Split(Concat(x, y, axis=k), axis=k, split=s)[0], y)
 
 
-@rule("join-of-2-parts")
-def join_of_two_parts(x: Tensor, k: Axis, s: Annotated[Attribute, Partition("x", axis="k", parts=2)]) -> Rewrite:
-    """The join of both parts of a split is the tensor that was split."""
+@rules(
+    {
+        "join-of-2-parts": {"count": 2, "s": Annotated[Attribute, Partition("x", axis="k", parts=2)]},
+        "join-of-3-parts": {"count": 3, "s": Annotated[Attribute, Partition("x", axis="k", parts=3)]},
+    }
+)
+def join_of_parts(count: int, x: Tensor, k: Axis, s: Attribute) -> Rewrite:
+    """The join of all parts of a split is the tensor that was split."""
     parts = Split(x, axis=k, split=s)
-    return Rewrite(Concat(parts[0], parts[1], axis=k), x, where=[s.length == 2])
-
-
-@rule("join-of-3-parts")
-def join_of_three_parts(x: Tensor, k: Axis, s: Annotated[Attribute, Partition("x", axis="k", parts=3)]) -> Rewrite:
-    """The join of all three parts of a split is the tensor that was split."""
-    parts = Split(x, axis=k, split=s)
-    return Rewrite(Concat(parts[0], parts[1], parts[2], axis=k), x, where=[s.length == 3])
+    return Rewrite(Concat(*(parts[i] for i in range(count)), axis=k), x, where=[s.length == count])
 
 
 @rule("join-first-two", "open-first-two")
@@ -373,35 +373,30 @@ MeanWindow = Annotated[
 ]
 
 
-@rule("maxpool-of-image-parts", "maxpool-of-image-whole")
-def maxpool_of_image_parts(x: Image, y: OtherImages, window: PoolWindow) -> Rewrite:
-    """A pool sees one image at a time."""
-    return Rewrite(
-        MaxPool(Concat(x, y, axis=IMAGES), **window, dilations=[1, 1]),
-        Concat(MaxPool(x, **window, dilations=[1, 1]), MaxPool(y, **window, dilations=[1, 1]), axis=IMAGES),
-    )
+_MAXIMUM = {"pool": partial(MaxPool, dilations=[1, 1]), "window": PoolWindow}
+_MEAN = {"pool": AveragePool, "window": MeanWindow}
+_OF_IMAGES = {"axis": IMAGES, "y": OtherImages}
+_OF_CHANNELS = {"axis": CHANNELS, "y": OtherChannels}
 
 
-@rules({"maxpool-of-channel-parts": True, "maxpool-of-channel-whole": False})
-def maxpool_of_channel_parts(apart: bool, x: Image, y: OtherChannels, window: PoolWindow) -> Rewrite:
-    """A pool sees one channel at a time, and ONNX Runtime's one at least."""
-    whole = MaxPool(Concat(x, y, axis=CHANNELS), **window, dilations=[1, 1])
-    parts = Concat(MaxPool(x, **window, dilations=[1, 1]), MaxPool(y, **window, dilations=[1, 1]), axis=CHANNELS)
-    return Rewrite(whole, parts, where=[x.dim(1) >= 1, y.dim(1) >= 1]) if apart else Rewrite(parts, whole)
-
-
-@rule("averagepool-of-image-parts", "averagepool-of-image-whole")
-def averagepool_of_image_parts(x: Image, y: OtherImages, window: MeanWindow) -> Rewrite:
-    """A pool sees one image at a time."""
-    return Rewrite(
-        AveragePool(Concat(x, y, axis=IMAGES), **window),
-        Concat(AveragePool(x, **window), AveragePool(y, **window), axis=IMAGES),
-    )
-
-
-@rules({"averagepool-of-channel-parts": True, "averagepool-of-channel-whole": False})
-def averagepool_of_channel_parts(apart: bool, x: Image, y: OtherChannels, window: MeanWindow) -> Rewrite:
-    """A pool sees one channel at a time, and ONNX Runtime's one at least."""
-    whole = AveragePool(Concat(x, y, axis=CHANNELS), **window)
-    parts = Concat(AveragePool(x, **window), AveragePool(y, **window), axis=CHANNELS)
-    return Rewrite(whole, parts, where=[x.dim(1) >= 1, y.dim(1) >= 1]) if apart else Rewrite(parts, whole)
+@rules(
+    {
+        "maxpool-of-image-parts": {**_MAXIMUM, **_OF_IMAGES, "apart": True},
+        "maxpool-of-image-whole": {**_MAXIMUM, **_OF_IMAGES, "apart": False},
+        "maxpool-of-channel-parts": {**_MAXIMUM, **_OF_CHANNELS, "apart": True},
+        "maxpool-of-channel-whole": {**_MAXIMUM, **_OF_CHANNELS, "apart": False},
+        "averagepool-of-image-parts": {**_MEAN, **_OF_IMAGES, "apart": True},
+        "averagepool-of-image-whole": {**_MEAN, **_OF_IMAGES, "apart": False},
+        "averagepool-of-channel-parts": {**_MEAN, **_OF_CHANNELS, "apart": True},
+        "averagepool-of-channel-whole": {**_MEAN, **_OF_CHANNELS, "apart": False},
+    }
+)
+def pool_of_parts(
+    pool: Callable[..., Tensor], axis: int, apart: bool, x: Image, y: Tensor, window: Attributes
+) -> Rewrite:
+    """A pool sees one image and one channel at a time, and ONNX Runtime's pool one channel at least."""
+    whole = pool(Concat(x, y, axis=axis), **window)
+    parts = Concat(pool(x, **window), pool(y, **window), axis=axis)
+    if not apart:
+        return Rewrite(parts, whole)
+    return Rewrite(whole, parts, where=[x.dim(1) >= 1, y.dim(1) >= 1] if axis == CHANNELS else [])

@@ -47,22 +47,17 @@ def merge_products(
     return Rewrite(products, parts_of(whole, -1, *(w.dim(-1) for w in weights)))
 
 
-@rule("split-matmul-2")
-def split_product_in_two(
-    x: Activation, w: Weight, sizes: Annotated[Attribute, Partition("w", axis=-1, parts=2)]
-) -> Rewrite:
-    """A product that is split into two right away, as two products."""
+@rules(
+    {
+        "split-matmul-2": {"count": 2, "sizes": Annotated[Attribute, Partition("w", axis=-1, parts=2)]},
+        "split-matmul-3": {"count": 3, "sizes": Annotated[Attribute, Partition("w", axis=-1, parts=3)]},
+    }
+)
+def split_product(count: int, x: Activation, w: Weight, sizes: Attribute) -> Rewrite:
+    """A product that is split right away, as a product for each part."""
     whole, weights = Split(MatMul(x, w), axis=-1, split=sizes), Split(w, axis=-1, split=sizes)
-    return Rewrite([whole[0], whole[1]], [MatMul(x, weights[0]), MatMul(x, weights[1])], where=[sizes.length == 2])
-
-
-@rule("split-matmul-3")
-def split_product_in_three(
-    x: Activation, w: Weight, sizes: Annotated[Attribute, Partition("w", axis=-1, parts=3)]
-) -> Rewrite:
-    """A product that is split into three right away, as three products."""
-    whole, weights = Split(MatMul(x, w), axis=-1, split=sizes), Split(w, axis=-1, split=sizes)
-    return Rewrite([whole[i] for i in range(3)], [MatMul(x, weights[i]) for i in range(3)], where=[sizes.length == 3])
+    parts = range(count)
+    return Rewrite([whole[i] for i in parts], [MatMul(x, weights[i]) for i in parts], where=[sizes.length == count])
 
 
 @rule("scale-to-left-operand", "scale-out-of-left-operand")

@@ -13,14 +13,18 @@ from rlflow.rules.dsl import (
     Attribute,
     Attributes,
     Choice,
+    OperatorConstructor,
     Rewrite,
     Shape,
     Tensor,
     Together,
     Uniform,
+    Value,
     false_control,
+    law,
     microsoft,
     rule,
+    rules,
 )
 from rlflow.rules.dsl.operators import (
     Add,
@@ -81,53 +85,44 @@ def alpha_is_lost(a: Square, b: Square) -> Rewrite:
     return Rewrite(Mul(MatMul(a, b), 0.5), microsoft.FusedMatMul(a, b))
 
 
-@rule("fuse-transpose-of-a")
-def fuse_transpose_of_a(a: Left, b: Right, p: LastTwoSwapped) -> Rewrite:
-    """A transpose of the left operand as a flag."""
-    return Rewrite(MatMul(Transpose(a, perm=p), b), microsoft.FusedMatMul(a, b, transA=1), where=[p.swaps_last_two()])
+_SIDES = ({"side": 0}, {"side": 1})
+_FLAGS = ("transA", "transB")
+"""The operands of a product, and the flags that transpose them."""
 
 
-@rule("fuse-transpose-of-a-of-fused-product")
-def fuse_transpose_of_a_of_fused_product(a: Left, b: Right, p: LastTwoSwapped, alpha: Factor, other: OnOff) -> Rewrite:
-    """A transpose of the left operand as a flag, beside other attributes."""
+def _turned(a: Tensor, b: Tensor, side: int, p: Value) -> list[Tensor]:
+    """Both operands, that of this side transposed."""
+    return [Transpose(operand, perm=p) if place == side else operand for place, operand in enumerate((a, b))]
+
+
+@law("fuse-transpose-of-a", "fuse-transpose-of-b", over=_SIDES)
+def fuse_transpose(side: int, a: Left, b: Right, p: LastTwoSwapped) -> Rewrite:
+    """A transpose of an operand as a flag."""
+    fused = microsoft.FusedMatMul(a, b, **{_FLAGS[side]: 1})
+    return Rewrite(MatMul(*_turned(a, b, side, p)), fused, where=[p.swaps_last_two()])
+
+
+@law("fuse-transpose-of-a-of-fused-product", "fuse-transpose-of-b-of-fused-product", over=_SIDES)
+def fuse_transpose_of_fused_product(
+    side: int, a: Left, b: Right, p: LastTwoSwapped, alpha: Factor, other: OnOff
+) -> Rewrite:
+    """A transpose of an operand as a flag, beside other attributes."""
+    attributes = {"alpha": alpha, _FLAGS[1 - side]: other}
     return Rewrite(
-        microsoft.FusedMatMul(Transpose(a, perm=p), b, alpha=alpha, transB=other),
-        microsoft.FusedMatMul(a, b, transA=1, alpha=alpha, transB=other),
+        microsoft.FusedMatMul(*_turned(a, b, side, p), **attributes),
+        microsoft.FusedMatMul(a, b, **{_FLAGS[side]: 1}, **attributes),
         where=[p.swaps_last_two()],
     )
 
 
-@rule("unfuse-transpose-of-a")
-def unfuse_transpose_of_a(a: Left, b: Right, alpha: Factor, other: OnOff) -> Rewrite:
-    """The flag of the left operand as a transpose."""
+@law("unfuse-transpose-of-a", "unfuse-transpose-of-b", over=_SIDES)
+def unfuse_transpose(side: int, a: Left, b: Right, alpha: Factor, other: OnOff) -> Rewrite:
+    """The flag of an operand as a transpose."""
+    attributes = {"alpha": alpha, _FLAGS[1 - side]: other}
+    swapped = (a, b)[side].last_two_swapped()
     return Rewrite(
-        microsoft.FusedMatMul(a, b, transA=1, alpha=alpha, transB=other),
-        microsoft.FusedMatMul(Transpose(a, perm=a.last_two_swapped()), b, alpha=alpha, transB=other),
-    )
-
-
-@rule("fuse-transpose-of-b")
-def fuse_transpose_of_b(a: Left, b: Right, p: LastTwoSwapped) -> Rewrite:
-    """A transpose of the right operand as a flag."""
-    return Rewrite(MatMul(a, Transpose(b, perm=p)), microsoft.FusedMatMul(a, b, transB=1), where=[p.swaps_last_two()])
-
-
-@rule("fuse-transpose-of-b-of-fused-product")
-def fuse_transpose_of_b_of_fused_product(a: Left, b: Right, p: LastTwoSwapped, alpha: Factor, other: OnOff) -> Rewrite:
-    """A transpose of the right operand as a flag, beside other attributes."""
-    return Rewrite(
-        microsoft.FusedMatMul(a, Transpose(b, perm=p), alpha=alpha, transA=other),
-        microsoft.FusedMatMul(a, b, transB=1, alpha=alpha, transA=other),
-        where=[p.swaps_last_two()],
-    )
-
-
-@rule("unfuse-transpose-of-b")
-def unfuse_transpose_of_b(a: Left, b: Right, alpha: Factor, other: OnOff) -> Rewrite:
-    """The flag of the right operand as a transpose."""
-    return Rewrite(
-        microsoft.FusedMatMul(a, b, transB=1, alpha=alpha, transA=other),
-        microsoft.FusedMatMul(a, Transpose(b, perm=b.last_two_swapped()), alpha=alpha, transA=other),
+        microsoft.FusedMatMul(a, b, **{_FLAGS[side]: 1}, **attributes),
+        microsoft.FusedMatMul(*_turned(a, b, side, swapped), **attributes),
     )
 
 
@@ -179,40 +174,43 @@ def a_quick_gelu_is_gelu(x: Annotated[Tensor, Shape("m n")]) -> Rewrite:
     return Rewrite(microsoft.QuickGelu(x), microsoft.Gelu(x))
 
 
-@rule("fuse-residual-of-LayerNormalization", "unfuse-residual-of-LayerNormalization")
-def fuse_residual_of_layer_norm(x: Rows, y: Rows, g: Row, c: Row, e: Factor) -> Rewrite:
-    """The residual sum before a layer normalisation, inside it."""
-    return Rewrite(
-        LayerNormalization(Add(x, y), g, c, epsilon=e),
-        microsoft.SkipLayerNormalization(x, y, g, c, epsilon=e),
-    )
+_LAYER_NORM = {"norm": LayerNormalization, "fused": microsoft.SkipLayerNormalization, "shift": True}
+_RMS_NORM = {"norm": RMSNormalization, "fused": microsoft.SkipSimplifiedLayerNormalization, "shift": False}
 
 
-@rule("fuse-residual-of-LayerNormalization-with-bias", "unfuse-residual-of-LayerNormalization-with-bias")
-def fuse_residual_of_layer_norm_with_bias(x: Rows, y: Rows, g: Row, c: Row, d: Row, e: Factor) -> Rewrite:
-    """The residual sum and a bias before a layer normalisation, inside it."""
-    return Rewrite(
-        LayerNormalization(Add(Add(x, d), y), g, c, epsilon=e),
-        microsoft.SkipLayerNormalization(x, y, g, c, d, epsilon=e),
-    )
-
-
-@rule("fuse-residual-of-RMSNormalization", "unfuse-residual-of-RMSNormalization")
-def fuse_residual_of_rms_norm(x: Rows, y: Rows, g: Row, e: Factor) -> Rewrite:
-    """The residual sum before an RMS normalisation, inside it."""
-    return Rewrite(
-        RMSNormalization(Add(x, y), g, epsilon=e),
-        microsoft.SkipSimplifiedLayerNormalization(x, y, g, epsilon=e),
-    )
-
-
-@rule("fuse-residual-of-RMSNormalization-with-bias", "unfuse-residual-of-RMSNormalization-with-bias")
-def fuse_residual_of_rms_norm_with_bias(x: Rows, y: Rows, g: Row, d: Row, e: Factor) -> Rewrite:
-    """The residual sum and a bias before an RMS normalisation, inside it."""
-    return Rewrite(
-        RMSNormalization(Add(Add(x, d), y), g, epsilon=e),
-        microsoft.SkipSimplifiedLayerNormalization(x, y, g, d, epsilon=e),
-    )
+@rules(
+    {
+        ("fuse-residual-of-LayerNormalization", "unfuse-residual-of-LayerNormalization"): {
+            **_LAYER_NORM,
+            "bias": False,
+        },
+        ("fuse-residual-of-LayerNormalization-with-bias", "unfuse-residual-of-LayerNormalization-with-bias"): {
+            **_LAYER_NORM,
+            "bias": True,
+        },
+        ("fuse-residual-of-RMSNormalization", "unfuse-residual-of-RMSNormalization"): {**_RMS_NORM, "bias": False},
+        ("fuse-residual-of-RMSNormalization-with-bias", "unfuse-residual-of-RMSNormalization-with-bias"): {
+            **_RMS_NORM,
+            "bias": True,
+        },
+    }
+)
+def fuse_residual(
+    norm: OperatorConstructor,
+    fused: OperatorConstructor,
+    shift: bool,
+    bias: bool,
+    x: Rows,
+    y: Rows,
+    g: Row,
+    c: Row,
+    d: Row,
+    e: Factor,
+) -> Rewrite:
+    """The residual sum before a normalisation, and a bias of it, inside the normalisation."""
+    weights = [g, c] if shift else [g]
+    residual = Add(Add(x, d), y) if bias else Add(x, y)
+    return Rewrite(norm(residual, *weights, epsilon=e), fused(x, y, *weights, *([d] if bias else []), epsilon=e))
 
 
 @false_control("the-residual-is-lost", of="fuse-residual-of-LayerNormalization")
@@ -236,28 +234,36 @@ OneMatrix = Annotated[Tensor, Shape("i j")]
 OtherMatrix = Annotated[Tensor, Shape("k l")]
 
 
-@rule("fuse-relu-of-convolution", "unfuse-relu-of-convolution")
-def fuse_relu_of_convolution(x: Image, f: Filters, window: GroupedWindow) -> Rewrite:
-    """The positive part of a convolution, taken where it is made."""
-    return Rewrite(Relu(Conv(x, f, **window)), microsoft.FusedConv(x, f, **window, activation="Relu"))
+_CONVOLUTION = {
+    **{"op": Conv, "fused": microsoft.FusedConv},
+    **{"x": Image, "f": Filters, "b": FilterBias, "attributes": GroupedWindow},
+}
+_GEMM = {
+    **{"op": Gemm, "fused": microsoft.FusedGemm},
+    **{"x": OneMatrix, "f": OtherMatrix, "attributes": GemmFactors},
+}
 
 
-@rule("fuse-relu-of-gemm", "unfuse-relu-of-gemm")
-def fuse_relu_of_gemm(x: OneMatrix, f: OtherMatrix, factors: GemmFactors) -> Rewrite:
-    """The positive part of a product of matrices, taken where it is made."""
-    return Rewrite(Relu(Gemm(x, f, **factors)), microsoft.FusedGemm(x, f, **factors, activation="Relu"))
-
-
-@rule("fuse-relu-of-convolution-with-bias", "unfuse-relu-of-convolution-with-bias")
-def fuse_relu_of_convolution_with_bias(x: Image, f: Filters, b: FilterBias, window: GroupedWindow) -> Rewrite:
-    """The positive part of a convolution with bias, taken where it is made."""
-    return Rewrite(Relu(Conv(x, f, b, **window)), microsoft.FusedConv(x, f, b, **window, activation="Relu"))
-
-
-@rule("fuse-relu-of-gemm-with-bias", "unfuse-relu-of-gemm-with-bias")
-def fuse_relu_of_gemm_with_bias(x: OneMatrix, f: OtherMatrix, b: Tensor, factors: GemmFactors) -> Rewrite:
-    """The positive part of a product of matrices with bias, taken where it is made."""
-    return Rewrite(Relu(Gemm(x, f, b, **factors)), microsoft.FusedGemm(x, f, b, **factors, activation="Relu"))
+@rules(
+    {
+        ("fuse-relu-of-convolution", "unfuse-relu-of-convolution"): {**_CONVOLUTION, "bias": False},
+        ("fuse-relu-of-gemm", "unfuse-relu-of-gemm"): {**_GEMM, "bias": False},
+        ("fuse-relu-of-convolution-with-bias", "unfuse-relu-of-convolution-with-bias"): {**_CONVOLUTION, "bias": True},
+        ("fuse-relu-of-gemm-with-bias", "unfuse-relu-of-gemm-with-bias"): {**_GEMM, "bias": True},
+    }
+)
+def fuse_relu(
+    op: OperatorConstructor,
+    fused: OperatorConstructor,
+    bias: bool,
+    x: Tensor,
+    f: Tensor,
+    b: Tensor,
+    attributes: Attributes,
+) -> Rewrite:
+    """The positive part of a convolution or of a product of matrices, taken where it is made."""
+    operands = [x, f, b] if bias else [x, f]
+    return Rewrite(Relu(op(*operands, **attributes)), fused(*operands, **attributes, activation="Relu"))
 
 
 @false_control("relu-comes-before", of="fuse-relu-of-gemm")

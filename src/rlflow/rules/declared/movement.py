@@ -6,6 +6,7 @@ relabellings give a tensor the type that it had, it is the tensor that it was: t
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Annotated
 
 from rlflow.rules.dsl import (
@@ -184,31 +185,34 @@ def two_before_transposes(op: OperatorConstructor, x: Tensor, z: Tensor, p: Perm
     return Rewrite(op(Transpose(x, perm=p), Transpose(z, perm=p)), Transpose(op(x, z), perm=p))
 
 
+Binary = Callable[[Tensor, Tensor], Tensor]
+
+
+def _swapped(op: OperatorConstructor) -> Binary:
+    """The operator with its operands exchanged: the constant comes from the right."""
+    return lambda x, z: op(z, x)
+
+
 @rules(
     {
-        "add-of-constant-before-transpose": (Add, False, False),
-        "add-of-scalar-before-transpose": (Add, True, False),
-        "mul-of-constant-before-transpose": (Mul, False, False),
-        "sub-of-constant-before-transpose": (Sub, False, False),
-        "sub-of-scalar-before-transpose": (Sub, True, False),
-        "sub-of-constant-before-transpose-from-right": (Sub, False, True),
-        "sub-of-scalar-before-transpose-from-right": (Sub, True, True),
-        "div-of-constant-before-transpose": (Div, False, False),
-        "div-of-scalar-before-transpose": (Div, True, False),
-        "div-of-constant-before-transpose-from-right": (Div, False, True),
-        "div-of-scalar-before-transpose-from-right": (Div, True, True),
+        "add-of-constant-before-transpose": (Add, False),
+        "add-of-scalar-before-transpose": (Add, True),
+        "mul-of-constant-before-transpose": (Mul, False),
+        "sub-of-constant-before-transpose": (Sub, False),
+        "sub-of-scalar-before-transpose": (Sub, True),
+        "sub-of-constant-before-transpose-from-right": (_swapped(Sub), False),
+        "sub-of-scalar-before-transpose-from-right": (_swapped(Sub), True),
+        "div-of-constant-before-transpose": (Div, False),
+        "div-of-scalar-before-transpose": (Div, True),
+        "div-of-constant-before-transpose-from-right": (_swapped(Div), False),
+        "div-of-scalar-before-transpose-from-right": (_swapped(Div), True),
     }
 )
-def constant_before_transpose(
-    case: tuple[OperatorConstructor, bool, bool], x: Tensor, z: Constant, p: Permutation
-) -> Rewrite:
+def constant_before_transpose(case: tuple[Binary, bool], x: Tensor, z: Constant, p: Permutation) -> Rewrite:
     """A constant beside a transpose is turned the other way, or is the same everywhere."""
-    op, is_scalar, from_right = case
+    op, is_scalar = case
     moved = z if is_scalar else Transpose(z, perm=p.inverse())
     condition = z.elements == 1 if is_scalar else z.rank == p.length
-
-    if from_right:
-        return Rewrite(op(z, Transpose(x, perm=p)), Transpose(op(moved, x), perm=p), where=[condition])
     return Rewrite(op(Transpose(x, perm=p), z), Transpose(op(x, moved), perm=p), where=[condition])
 
 
@@ -236,100 +240,29 @@ PerLast = Annotated[Tensor, Shape("c"), CONSTANT]
 PerFirst = Annotated[Tensor, Shape("c 1 1"), CONSTANT]
 
 
-@rule("add-before-channels-last")
-def add_before_channels_last(x: FourAxes, z: PerLast) -> Rewrite:
-    """Channels go to the end, and a constant is added to each."""
-    return Rewrite(
-        Add(Transpose(x, perm=CHANNELS_LAST), z), Transpose(Add(x, Reshape(z, shape=[-1, 1, 1])), perm=CHANNELS_LAST)
-    )
+_TO_LAST = {"perm": CHANNELS_LAST, "z": PerLast, "shape": [-1, 1, 1]}
+_TO_FIRST = {"perm": CHANNELS_FIRST, "z": PerFirst, "shape": [-1]}
 
 
-@rule("add-before-channels-first")
-def add_before_channels_first(x: FourAxes, z: PerFirst) -> Rewrite:
-    """Channels come back to the front, and a constant is added to each."""
-    return Rewrite(
-        Add(Transpose(x, perm=CHANNELS_FIRST), z), Transpose(Add(x, Reshape(z, shape=[-1])), perm=CHANNELS_FIRST)
-    )
-
-
-@rule("mul-before-channels-last")
-def mul_before_channels_last(x: FourAxes, z: PerLast) -> Rewrite:
-    """Channels go to the end, and each is multiplied by a constant."""
-    return Rewrite(
-        Mul(Transpose(x, perm=CHANNELS_LAST), z), Transpose(Mul(x, Reshape(z, shape=[-1, 1, 1])), perm=CHANNELS_LAST)
-    )
-
-
-@rule("mul-before-channels-first")
-def mul_before_channels_first(x: FourAxes, z: PerFirst) -> Rewrite:
-    """Channels come back to the front, and each is multiplied by a constant."""
-    return Rewrite(
-        Mul(Transpose(x, perm=CHANNELS_FIRST), z), Transpose(Mul(x, Reshape(z, shape=[-1])), perm=CHANNELS_FIRST)
-    )
-
-
-@rule("sub-before-channels-last")
-def sub_before_channels_last(x: FourAxes, z: PerLast) -> Rewrite:
-    """Channels go to the end, and a constant is taken from each."""
-    return Rewrite(
-        Sub(Transpose(x, perm=CHANNELS_LAST), z), Transpose(Sub(x, Reshape(z, shape=[-1, 1, 1])), perm=CHANNELS_LAST)
-    )
-
-
-@rule("sub-before-channels-first")
-def sub_before_channels_first(x: FourAxes, z: PerFirst) -> Rewrite:
-    """Channels come back to the front, and a constant is taken from each."""
-    return Rewrite(
-        Sub(Transpose(x, perm=CHANNELS_FIRST), z), Transpose(Sub(x, Reshape(z, shape=[-1])), perm=CHANNELS_FIRST)
-    )
-
-
-@rule("sub-before-channels-last-from-right")
-def sub_before_channels_last_from_right(x: FourAxes, z: PerLast) -> Rewrite:
-    """Channels go to the end, and are taken from a constant."""
-    return Rewrite(
-        Sub(z, Transpose(x, perm=CHANNELS_LAST)), Transpose(Sub(Reshape(z, shape=[-1, 1, 1]), x), perm=CHANNELS_LAST)
-    )
-
-
-@rule("sub-before-channels-first-from-right")
-def sub_before_channels_first_from_right(x: FourAxes, z: PerFirst) -> Rewrite:
-    """Channels come back to the front, and are taken from a constant."""
-    return Rewrite(
-        Sub(z, Transpose(x, perm=CHANNELS_FIRST)), Transpose(Sub(Reshape(z, shape=[-1]), x), perm=CHANNELS_FIRST)
-    )
-
-
-@rule("div-before-channels-last")
-def div_before_channels_last(x: FourAxes, z: PerLast) -> Rewrite:
-    """Channels go to the end, and each is divided by a constant."""
-    return Rewrite(
-        Div(Transpose(x, perm=CHANNELS_LAST), z), Transpose(Div(x, Reshape(z, shape=[-1, 1, 1])), perm=CHANNELS_LAST)
-    )
-
-
-@rule("div-before-channels-first")
-def div_before_channels_first(x: FourAxes, z: PerFirst) -> Rewrite:
-    """Channels come back to the front, and each is divided by a constant."""
-    return Rewrite(
-        Div(Transpose(x, perm=CHANNELS_FIRST), z), Transpose(Div(x, Reshape(z, shape=[-1])), perm=CHANNELS_FIRST)
-    )
-
-
-@rule("div-before-channels-last-from-right")
-def div_before_channels_last_from_right(x: FourAxes, z: PerLast) -> Rewrite:
-    """Channels go to the end, and divide a constant."""
-    return Rewrite(
-        Div(z, Transpose(x, perm=CHANNELS_LAST)), Transpose(Div(Reshape(z, shape=[-1, 1, 1]), x), perm=CHANNELS_LAST)
-    )
-
-
-@rule("div-before-channels-first-from-right")
-def div_before_channels_first_from_right(x: FourAxes, z: PerFirst) -> Rewrite:
-    """Channels come back to the front, and divide a constant."""
-    return Rewrite(
-        Div(z, Transpose(x, perm=CHANNELS_FIRST)), Transpose(Div(Reshape(z, shape=[-1]), x), perm=CHANNELS_FIRST)
-    )
+@rules(
+    {
+        "add-before-channels-last": {"op": Add, **_TO_LAST},
+        "add-before-channels-first": {"op": Add, **_TO_FIRST},
+        "mul-before-channels-last": {"op": Mul, **_TO_LAST},
+        "mul-before-channels-first": {"op": Mul, **_TO_FIRST},
+        "sub-before-channels-last": {"op": Sub, **_TO_LAST},
+        "sub-before-channels-first": {"op": Sub, **_TO_FIRST},
+        "sub-before-channels-last-from-right": {"op": _swapped(Sub), **_TO_LAST},
+        "sub-before-channels-first-from-right": {"op": _swapped(Sub), **_TO_FIRST},
+        "div-before-channels-last": {"op": Div, **_TO_LAST},
+        "div-before-channels-first": {"op": Div, **_TO_FIRST},
+        "div-before-channels-last-from-right": {"op": _swapped(Div), **_TO_LAST},
+        "div-before-channels-first-from-right": {"op": _swapped(Div), **_TO_FIRST},
+    }
+)
+def constant_of_channels(op: Binary, x: FourAxes, z: Tensor, perm: list[int], shape: list[int]) -> Rewrite:
+    """Channels go to the end, or come back to the front, and meet a constant there: each channel has its own number."""
+    return Rewrite(op(Transpose(x, perm=perm), z), Transpose(op(x, Reshape(z, shape=shape)), perm=perm))
 
 
 def _before(p: Value, axis: Value) -> Value:
@@ -353,62 +286,31 @@ OneAxis = Annotated[Attribute, Choice([-1], [-2], [-3])]
 TwoAxes = Annotated[Attribute, Choice([-2, -1], [-3, -2], [-3, -1])]
 
 
-@rule("reducesum-of-1-before-transpose")
-def reducesum_of_1_before_transpose(x: Tensor, p: Permutation, r: OneAxis) -> Rewrite:
-    """The sum along one axis, which a transpose takes elsewhere."""
+@rules(
+    {
+        "reducesum-of-1-before-transpose": {"op": ReduceSum, "count": 1, "r": OneAxis},
+        "reducesum-of-2-before-transpose": {"op": ReduceSum, "count": 2, "r": TwoAxes},
+        "reducemean-of-1-before-transpose": {"op": ReduceMean, "count": 1, "r": OneAxis},
+        "reducemean-of-2-before-transpose": {"op": ReduceMean, "count": 2, "r": TwoAxes},
+    }
+)
+def sum_before_transpose(op: OperatorConstructor, count: int, x: Tensor, p: Permutation, r: Attribute) -> Rewrite:
+    """The sum or the mean along one axis or two, which a transpose takes elsewhere."""
+    axes = ints(*(_before(p, r[i]) for i in range(count)))
     return Rewrite(
-        ReduceSum(Transpose(x, perm=p), axes=r, keepdims=1),
-        Transpose(ReduceSum(x, axes=ints(_before(p, r[0])), keepdims=1), perm=p),
-        where=[r.length == 1],
+        op(Transpose(x, perm=p), axes=r, keepdims=1),
+        Transpose(op(x, axes=axes, keepdims=1), perm=p),
+        where=[r.length == count],
     )
 
 
-@rule("reducesum-of-2-before-transpose")
-def reducesum_of_2_before_transpose(x: Tensor, p: Permutation, r: TwoAxes) -> Rewrite:
-    """The sum along two axes, which a transpose takes elsewhere."""
-    return Rewrite(
-        ReduceSum(Transpose(x, perm=p), axes=r, keepdims=1),
-        Transpose(ReduceSum(x, axes=ints(_before(p, r[0]), _before(p, r[1])), keepdims=1), perm=p),
-        where=[r.length == 2],
-    )
-
-
-@rule("reducemean-of-1-before-transpose")
-def reducemean_of_1_before_transpose(x: Tensor, p: Permutation, r: OneAxis) -> Rewrite:
-    """The mean along one axis, which a transpose takes elsewhere."""
-    return Rewrite(
-        ReduceMean(Transpose(x, perm=p), axes=r, keepdims=1),
-        Transpose(ReduceMean(x, axes=ints(_before(p, r[0])), keepdims=1), perm=p),
-        where=[r.length == 1],
-    )
-
-
-@rule("reducemean-of-2-before-transpose")
-def reducemean_of_2_before_transpose(x: Tensor, p: Permutation, r: TwoAxes) -> Rewrite:
-    """The mean along two axes, which a transpose takes elsewhere."""
-    return Rewrite(
-        ReduceMean(Transpose(x, perm=p), axes=r, keepdims=1),
-        Transpose(ReduceMean(x, axes=ints(_before(p, r[0]), _before(p, r[1])), keepdims=1), perm=p),
-        where=[r.length == 2],
-    )
-
-
-@rule("layer-norm-before-transpose")
-def layer_norm_before_transpose(x: Rows, g: Row, p: Permutation, e: Factor) -> Rewrite:
+@rules({"layer-norm-before-transpose": False, "layer-norm-with-shift-before-transpose": True})
+def layer_norm_before_transpose(shift: bool, x: Rows, g: Row, c: Row, p: Permutation, e: Factor) -> Rewrite:
     """A normalisation of rows, where the last axis stays the last."""
+    weights = [g, c] if shift else [g]
     return Rewrite(
-        LayerNormalization(Transpose(x, perm=p), g, epsilon=e),
-        Transpose(LayerNormalization(x, g, epsilon=e), perm=p),
-        where=[p[-1] == p.length - 1],
-    )
-
-
-@rule("layer-norm-with-shift-before-transpose")
-def layer_norm_with_shift_before_transpose(x: Rows, g: Row, c: Row, p: Permutation, e: Factor) -> Rewrite:
-    """A normalisation of rows with a shift, where the last axis stays the last."""
-    return Rewrite(
-        LayerNormalization(Transpose(x, perm=p), g, c, epsilon=e),
-        Transpose(LayerNormalization(x, g, c, epsilon=e), perm=p),
+        LayerNormalization(Transpose(x, perm=p), *weights, epsilon=e),
+        Transpose(LayerNormalization(x, *weights, epsilon=e), perm=p),
         where=[p[-1] == p.length - 1],
     )
 
@@ -435,29 +337,28 @@ def transpose_is_a_reshape(x: Annotated[Tensor, Shape("m n")]) -> Rewrite:
     return Rewrite(Transpose(x, perm=[1, 0]), Reshape(x, shape=ints(x.dim(1), x.dim(0))))
 
 
-def _part_as_slice(x: Tensor, axis: Value, sizes: Value, part: int) -> tuple[Tensor, Tensor]:
-    """A part of a split, and the slice from the sum of the sizes before it."""
-    before = [sizes[j] for j in range(part)]
-    slice_ = Slice(
-        x, axes=ints(axis), starts=ints(total(0, *before)), ends=ints(total(0, *before, sizes[part])), steps=[1]
+_HALVES = {"count": 2, "s": Annotated[Attribute, Partition("x", axis="k", parts=2)]}
+_THIRDS = {"count": 3, "s": Annotated[Attribute, Partition("x", axis="k", parts=3)]}
+
+
+@rules(
+    {
+        "part-0-of-2-to-slice": {"part": 0, **_HALVES},
+        "part-1-of-2-to-slice": {"part": 1, **_HALVES},
+        "part-0-of-3-to-slice": {"part": 0, **_THIRDS},
+        "part-1-of-3-to-slice": {"part": 1, **_THIRDS},
+        "part-2-of-3-to-slice": {"part": 2, **_THIRDS},
+    }
+)
+def part_to_slice(part: int, count: int, x: Tensor, k: Axis, s: Attribute) -> Rewrite:
+    """A part of a split is a slice, which knows how to move: it starts at the sum of the sizes before it."""
+    before = [s[j] for j in range(part)]
+    start, end = total(0, *before), total(0, *before, s[part])
+    return Rewrite(
+        Split(x, axis=k, split=s)[part],
+        Slice(x, axes=ints(k), starts=ints(start), ends=ints(end), steps=[1]),
+        where=[s.length == count],
     )
-    return Split(x, axis=axis, split=sizes)[part], slice_
-
-
-@rules({"part-0-of-2-to-slice": 0, "part-1-of-2-to-slice": 1})
-def part_of_two_to_slice(
-    part: int, x: Tensor, k: Axis, s: Annotated[Attribute, Partition("x", axis="k", parts=2)]
-) -> Rewrite:
-    """A part of a split into two is a slice, which knows how to move."""
-    return Rewrite(*_part_as_slice(x, k, s, part), where=[s.length == 2])
-
-
-@rules({"part-0-of-3-to-slice": 0, "part-1-of-3-to-slice": 1, "part-2-of-3-to-slice": 2})
-def part_of_three_to_slice(
-    part: int, x: Tensor, k: Axis, s: Annotated[Attribute, Partition("x", axis="k", parts=3)]
-) -> Rewrite:
-    """A part of a split into three is a slice, which knows how to move."""
-    return Rewrite(*_part_as_slice(x, k, s, part), where=[s.length == 3])
 
 
 @false_control("parts-of-a-split-are-equal", of="part-1-of-2-to-slice")

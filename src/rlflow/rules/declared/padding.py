@@ -41,16 +41,12 @@ def _within_images(pads: Value) -> list[Condition]:
     return [pads[i] == 0 for i in (0, 1, 4, 5)]
 
 
-@rule("drop-empty-pad-2")
-def drop_empty_pad_2(x: Annotated[Tensor, Shape("m k")]) -> Rewrite:
-    """A pad of no width around a matrix does nothing."""
-    return Rewrite(Pad(x, pads=[0] * 4), x)
-
-
-@rule("drop-empty-pad-4")
-def drop_empty_pad_4(x: Image) -> Rewrite:
-    """A pad of no width around an image does nothing."""
-    return Rewrite(Pad(x, pads=[0] * 8), x)
+@rules(
+    {"drop-empty-pad-2": {"rank": 2, "x": Annotated[Tensor, Shape("m k")]}, "drop-empty-pad-4": {"rank": 4, "x": Image}}
+)
+def drop_empty_pad(rank: int, x: Tensor) -> Rewrite:
+    """A pad of no width around a matrix or an image does nothing."""
+    return Rewrite(Pad(x, pads=[0, 0] * rank), x)
 
 
 @rule("drop-mean-of-points")
@@ -91,22 +87,17 @@ def pad_passes_shift(x: Image, s: Scalar) -> Rewrite:
     return Rewrite(Pad(Add(x, s), pads=around), Add(Pad(x, pads=around), s))
 
 
-@rule("pad-of-image-parts", "pad-of-image-whole")
-def pad_of_image_parts(x: Image, y: Annotated[Tensor, Shape("m c h w")], p: PadsAround) -> Rewrite:
-    """Zeros around the windows of a batch's parts, or of all of them."""
+@rules(
+    {
+        ("pad-of-image-parts", "pad-of-image-whole"): {"axis": IMAGES, "y": Annotated[Tensor, Shape("m c h w")]},
+        ("pad-of-channel-parts", "pad-of-channel-whole"): {"axis": CHANNELS, "y": Annotated[Tensor, Shape("n e h w")]},
+    }
+)
+def pad_of_parts(axis: int, x: Image, y: Tensor, p: PadsAround) -> Rewrite:
+    """Zeros around the windows of some images or channels, or of all of them."""
     return Rewrite(
-        Pad(Concat(x, y, axis=IMAGES), pads=p),
-        Concat(Pad(x, pads=p), Pad(y, pads=p), axis=IMAGES),
-        where=_within_images(p),
-    )
-
-
-@rule("pad-of-channel-parts", "pad-of-channel-whole")
-def pad_of_channel_parts(x: Image, y: Annotated[Tensor, Shape("n e h w")], p: PadsAround) -> Rewrite:
-    """Zeros around the windows of some channels, or of all of them."""
-    return Rewrite(
-        Pad(Concat(x, y, axis=CHANNELS), pads=p),
-        Concat(Pad(x, pads=p), Pad(y, pads=p), axis=CHANNELS),
+        Pad(Concat(x, y, axis=axis), pads=p),
+        Concat(Pad(x, pads=p), Pad(y, pads=p), axis=axis),
         where=_within_images(p),
     )
 

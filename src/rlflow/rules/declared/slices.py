@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from rlflow.rules.declared.slice_pushdown import along, is_single
 from rlflow.rules.dsl import (
     Attribute,
     Attributes,
@@ -24,7 +23,9 @@ from rlflow.rules.dsl import (
     false_control,
     ints,
     join,
+    law,
     rule,
+    rules,
     tensor,
 )
 from rlflow.rules.dsl.operators import Concat, Gather, Gemm, Reshape, Slice, Squeeze
@@ -49,40 +50,38 @@ Right = Annotated[Tensor, Shape("l n")]
 Addend = Annotated[Tensor, Shape("o")]
 
 
-@rule("slice-before-gemm")
-def slice_before_gemm(x: Left, w: Right, extent: Extent, factors: GemmFactors) -> Rewrite:
-    """Rows of a Gemm are made of rows of the left matrix."""
-    return Rewrite(
-        Slice(Gemm(x, w, **factors), axes=[ROWS], **extent), Gemm(Slice(x, axes=[ROWS], **extent), w, **factors)
-    )
+_BIAS = ({"bias": False}, {"bias": True})
 
 
-@rule("slice-before-gemm-of-columns")
-def slice_before_gemm_of_columns(x: Left, w: Right, extent: Extent, factors: GemmFactors) -> Rewrite:
-    """Columns of a Gemm are made of columns of the right matrix, however it is stored."""
-    columns = Slice(w, axes=ints(LAST - factors["transB"]), **extent)
-    return Rewrite(Slice(Gemm(x, w, **factors), axes=[LAST], **extent), Gemm(x, columns, **factors))
+@law("slice-before-gemm", "slice-before-gemm-with-bias", over=_BIAS)
+def slice_before_gemm(bias: bool, x: Left, w: Right, c: Addend, extent: Extent, factors: GemmFactors) -> Rewrite:
+    """Rows of a Gemm are made of rows of the left matrix, and of the whole bias."""
+    others, rows = [w, c] if bias else [w], Slice(x, axes=[ROWS], **extent)
+    return Rewrite(Slice(Gemm(x, *others, **factors), axes=[ROWS], **extent), Gemm(rows, *others, **factors))
 
 
-@rule("slice-before-gemm-with-bias")
-def slice_before_gemm_with_bias(x: Left, w: Right, c: Addend, extent: Extent, factors: GemmFactors) -> Rewrite:
-    """Rows of a Gemm with bias are made of rows of the left matrix and the whole bias."""
-    return Rewrite(
-        Slice(Gemm(x, w, c, **factors), axes=[ROWS], **extent), Gemm(Slice(x, axes=[ROWS], **extent), w, c, **factors)
-    )
-
-
-@rule("slice-before-gemm-of-columns-with-bias")
-def slice_before_gemm_of_columns_with_bias(
-    x: Left, w: Right, c: Addend, extent: Extent, factors: GemmFactors
+@law("slice-before-gemm-of-columns", "slice-before-gemm-of-columns-with-bias", over=_BIAS)
+def slice_before_gemm_of_columns(
+    bias: bool, x: Left, w: Right, c: Addend, extent: Extent, factors: GemmFactors
 ) -> Rewrite:
-    """Columns of a Gemm with bias are made of columns of the right matrix and of the bias."""
+    """Columns of a Gemm are made of columns of the right matrix, however it is stored, and of the bias."""
     columns = Slice(w, axes=ints(LAST - factors["transB"]), **extent)
+    biases, read = ([c], [Slice(c, axes=[LAST], **extent)]) if bias else ([], [])
     return Rewrite(
-        Slice(Gemm(x, w, c, **factors), axes=[LAST], **extent),
-        Gemm(x, columns, Slice(c, axes=[LAST], **extent), **factors),
-        where=[c.dim(0) != 1],
+        Slice(Gemm(x, w, *biases, **factors), axes=[LAST], **extent),
+        Gemm(x, columns, *read, **factors),
+        where=[c.dim(0) != 1] if bias else [],
     )
+
+
+def along(part: Attributes) -> Value:
+    """The axis of a slice that has but one."""
+    return part["axes"][0]
+
+
+def is_single(part: Attributes) -> Condition:
+    """The slice is one along one axis."""
+    return part["axes"].length == 1
 
 
 def _is_forward(starts: Value, ends: Value, steps: Value) -> list[Condition]:
@@ -95,26 +94,11 @@ _LENGTH = tensor("x").dim(_AXIS)
 SameAxis = Annotated[Attribute, Choice(_AXIS)]
 
 
-@rule("slice-before-first-of-2-joined")
-def slice_before_first_of_2_joined(x: Tensor, y: Tensor, part: AnySlice, j: SameAxis) -> Rewrite:
-    """A slice of a join of two that lies within the first part."""
+@rules({"slice-before-first-of-2-joined": 2, "slice-before-first-of-3-joined": 3})
+def slice_before_first_joined(count: int, x: Tensor, y: Tensor, z: Tensor, part: AnySlice, j: SameAxis) -> Rewrite:
+    """A slice of a join that lies within the first part."""
     return Rewrite(
-        Slice(Concat(x, y, axis=j), **part),
-        Slice(x, **part),
-        where=[
-            is_single(part),
-            along(part) == j,
-            *_is_forward(part["starts"], part["ends"], part["steps"]),
-            part["ends"][0] <= x.dim(along(part)),
-        ],
-    )
-
-
-@rule("slice-before-first-of-3-joined")
-def slice_before_first_of_3_joined(x: Tensor, y: Tensor, z: Tensor, part: AnySlice, j: SameAxis) -> Rewrite:
-    """A slice of a join of three that lies within the first part."""
-    return Rewrite(
-        Slice(Concat(x, y, z, axis=j), **part),
+        Slice(Concat(*[x, y, z][:count], axis=j), **part),
         Slice(x, **part),
         where=[
             is_single(part),

@@ -8,12 +8,12 @@
         "A second Relu changes nothing."
         return Rewrite(Relu(Relu(x)), Relu(x))
 
-A rule is a function of tensors and attributes that returns two sides: `declarations` says how it is read, `domains`
-what its parameters may be, `operators` what its sides are made of, and `values` which conditions there are. Everything
-is checked when the file is imported. docs/rules.md teaches the language by examples.
+A rule is a function of tensors and attributes that returns two sides: `declarations` says how it is read, `parameters`
+and `domains` what its parameters may be, `operators` what its sides are made of, and `values` which conditions there
+are. Everything is checked when the file is imported. docs/rules.md teaches the language by examples.
 """
 
-from rlflow.rules.dsl.declarations import Declaration, Rewrite, declarations, false_control, rule, rules
+from rlflow.rules.dsl.declarations import Declaration, Rewrite, declarations, false_control, law, laws, rule, rules
 from rlflow.rules.dsl.domains import (
     CONSTANT,
     LITERAL,
@@ -67,6 +67,8 @@ __all__ = [
     "ints",
     "is_even",
     "join",
+    "law",
+    "laws",
     "numbers",
     "reads_some",
     "rule",

@@ -15,22 +15,22 @@ The function is called once, when its module is imported, and everything is chec
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from itertools import groupby
 from pathlib import Path
 from types import CodeType, FunctionType
-from typing import Annotated, Any, TypeVar, get_args, get_origin, get_type_hints
+from typing import Any
 
 from rlflow.errors import RuleError
 from rlflow.rules import pattern
-from rlflow.rules.dsl.domains import Attributes, Domain, Flag, Shape, drawn_for, tensor
-from rlflow.rules.dsl.tensors import Operand, Tensor, as_tensor
+from rlflow.rules.dsl.domains import Domain, drawn_for
+from rlflow.rules.dsl.parameters import Case, Parameters, read_parameters
+from rlflow.rules.dsl.tensors import Operand, as_tensor
 from rlflow.rules.dsl.values import Condition, Value
 from rlflow.rules.expression import Expression, mentioned
 from rlflow.rules.rule import Rule, VariableSpec
 
-Case = TypeVar("Case")
 Sides = Operand | Sequence[Operand]
 
 
@@ -77,22 +77,14 @@ class Declaration:
     """A decorated function as rules, in their order, with the place of the function.
 
     A false control is a rule that is wrong: a mistake about the rule `control_of`, if about one. A verifier must
-    refuse it.
+    refuse it. Of a law, these are the rules for one member of what it is declared over, the one at this place.
     """
 
     rules: tuple[Rule, ...]
     place: Place
     is_false_control: bool = False
     control_of: str | None = None
-
-
-@dataclass(frozen=True)
-class _Parameters:
-    """The meaning of a function's annotations, as a rule writes it; `arguments` are passed to the function."""
-
-    arguments: dict[str, Any] = field(default_factory=dict)
-    tensors: dict[str, VariableSpec] = field(default_factory=dict)
-    domains: dict[str, Domain] = field(default_factory=dict)
+    member: int | None = None
 
 
 def rule(
@@ -107,23 +99,58 @@ def rule(
         raise RuleError('a rule needs a name: write @rule("name")')
 
     def declared(function: Callable[..., Rewrite]) -> Declaration:
-        return _declare(function, {name: ()}, {name: reverse}, family, opset)
+        return _declare(function, {name: Case()}, {name: reverse}, family, opset)
 
     return declared
 
 
 def rules(
-    cases: Mapping[str | tuple[str, str], Case], *, family: str | None = None, opset: int = 0
+    cases: Mapping[str | tuple[str, str], Any], *, family: str | None = None, opset: int = 0
 ) -> Callable[[Callable[..., Rewrite]], Declaration]:
     """Declare one rule for each case, which is passed as the first argument: `{"relu-of-parts": Relu, ...}`.
 
-    A key is the rule's name, or its name and that of its reverse. A parameter may be idle in some cases, not in all.
+    A case that is a mapping gives arguments by name, `{"sum-of-rows": {"op": ReduceSum, "axes": OneAxis}}`, where a
+    type takes the place of the parameter's annotation. A key is the rule's name, or its name and that of its reverse.
+    A parameter may be idle in some cases, not in all.
     """
 
     def declared(function: Callable[..., Rewrite]) -> Declaration:
         names = [key if isinstance(key, tuple) else (key, None) for key in cases]
-        given = {name: (case,) for (name, _), case in zip(names, cases.values(), strict=True)}
+        given = {name: Case.of(case) for (name, _), case in zip(names, cases.values(), strict=True)}
         return _declare(function, given, dict(names), family, opset)
+
+    return declared
+
+
+def law(*names: str, over: Sequence[Mapping[str, Any]]) -> Callable[[Callable[..., Rewrite]], tuple[Declaration, ...]]:
+    """Declare one rule for each member of a registry, by its own name: `@law("slice-...", "gather-...", over=READERS)`.
+
+    A member gives arguments by name, as a case of `rules` does.
+    """
+    return laws({names: {}}, over=over)
+
+
+def laws(
+    cases: Mapping[tuple[str, ...], Any], *, over: Sequence[Mapping[str, Any]]
+) -> Callable[[Callable[..., Rewrite]], tuple[Declaration, ...]]:
+    """Declare one rule for each case and each member of a registry; a key names the rules of one case, by member.
+
+    Where laws follow one another in a file, their rules are ordered by member: all rules of the first one come first.
+    """
+
+    for names in cases:
+        if len(names) != len(over):
+            raise RuleError(f"a law over {len(over)} members needs as many names, not {names}")
+
+    def declared(function: Callable[..., Rewrite]) -> tuple[Declaration, ...]:
+        members = [
+            {names[place]: Case.of(case).with_named(member) for names, case in cases.items()}
+            for place, member in enumerate(over)
+        ]
+        made = _rules(function, members, {}, None, 0)
+        found = [Declaration(rules, _place(function), member=place) for place, rules in enumerate(made)]
+        _declarations(function).extend(found)
+        return tuple(found)
 
     return declared
 
@@ -135,14 +162,15 @@ def false_control(name: str, *, of: str | None = None) -> Callable[[Callable[...
     """
 
     def declared(function: Callable[..., Rewrite]) -> Declaration:
-        return _declare(function, {name: ()}, {}, "control", 0, is_false_control=True, control_of=of)
+        return _declare(function, {name: Case()}, {}, "control", 0, is_false_control=True, control_of=of)
 
     return declared
 
 
 def declarations(module: Mapping[str, Any]) -> tuple[Declaration, ...]:
-    """All that a module declares, given its namespace, in the order of the file."""
-    return tuple(module.get(_DECLARATIONS, ()))
+    """All that a module declares, given its namespace, in the order of the file; laws in a row, member by member."""
+    runs = groupby(module.get(_DECLARATIONS, ()), key=lambda d: d.member is None)
+    return tuple(d for _, run in runs for d in sorted(run, key=lambda d: d.member or 0))
 
 
 _DECLARATIONS = "__rule_declarations__"
@@ -159,9 +187,14 @@ def _plain(function: Callable[..., Rewrite]) -> FunctionType:
     return function
 
 
+def _place(function: Callable[..., Rewrite]) -> Place:
+    code = _plain(function).__code__
+    return Place(code.co_filename, code.co_firstlineno)
+
+
 def _declare(
     function: Callable[..., Rewrite],
-    cases: Mapping[str, tuple[Any, ...]],
+    cases: Mapping[str, Case],
     reverses: Mapping[str, str | None],
     family: str | None,
     opset: int,
@@ -169,23 +202,40 @@ def _declare(
     is_false_control: bool = False,
     control_of: str | None = None,
 ) -> Declaration:
-    code = _plain(function).__code__
-    place = Place(code.co_filename, code.co_firstlineno)
-    chosen = family or _plain(function).__globals__.get("FAMILY", "user")
-    made: list[Rule] = []
-    try:
-        parameters = _parameters(function, 1 if any(cases.values()) else 0)
-        for name, case in cases.items():
-            one = _rule(name, chosen, opset, function(*case, **parameters.arguments), parameters, place)
-            reverse = reverses.get(name)
-            made += [one, one.reversed(reverse)] if reverse else [one]
-        _check_names([r.name for r in made], control_of, _declarations(function))
-        _check_idle(made, parameters)
-    except RuleError as error:
-        raise RuleError(f"{_innermost(error, code, place)}: {' or '.join(map(repr, cases))}: {error}") from None
-    declaration = Declaration(tuple(made), place, is_false_control, control_of)
+    (made,) = _rules(function, [cases], reverses, family, opset, control_of)
+    declaration = Declaration(made, _place(function), is_false_control, control_of)
     _declarations(function).append(declaration)
     return declaration
+
+
+def _rules(
+    function: Callable[..., Rewrite],
+    members: Sequence[Mapping[str, Case]],
+    reverses: Mapping[str, str | None],
+    family: str | None,
+    opset: int,
+    control_of: str | None = None,
+) -> list[tuple[Rule, ...]]:
+    """The rules of each member's cases, checked all together."""
+    code, place = _plain(function).__code__, _place(function)
+    chosen = family or _plain(function).__globals__.get("FAMILY", "user")
+    made: list[list[Rule]] = [[] for _ in members]
+    read: list[Parameters] = []
+    try:
+        for cases, rules_of_member in zip(members, made, strict=True):
+            for name, case in cases.items():
+                parameters = read_parameters(function, case)
+                read.append(parameters)
+                one = _rule(name, chosen, opset, function(*case.first, **parameters.arguments), parameters, place)
+                reverse = reverses.get(name)
+                rules_of_member += [one, one.reversed(reverse)] if reverse else [one]
+        everything = [rule for rules_of_member in made for rule in rules_of_member]
+        _check_names([rule.name for rule in everything], control_of, _declarations(function))
+        _check_idle(everything, read)
+    except RuleError as error:
+        names = " or ".join(repr(name) for cases in members for name in cases)
+        raise RuleError(f"{_innermost(error, code, place)}: {names}: {error}") from None
+    return [tuple(rules_of_member) for rules_of_member in made]
 
 
 def _innermost(error: RuleError, code: CodeType, place: Place) -> Place:
@@ -198,58 +248,7 @@ def _innermost(error: RuleError, code: CodeType, place: Place) -> Place:
     return place
 
 
-def _parameters(function: Callable[..., Rewrite], skipped: int) -> _Parameters:
-    hints = get_type_hints(function, include_extras=True)
-    found = _Parameters()
-    for name in list(inspect.signature(function).parameters)[skipped:]:
-        if name not in hints:
-            raise RuleError(f"the parameter {name!r} has no annotation: write {name}: Tensor, or another type")
-        kind, notes = _annotation(hints[name])
-        if kind is Tensor:
-            found.tensors[name] = _spec(notes)
-            found.arguments[name] = tensor(name)
-        elif kind is Value:
-            found.arguments[name] = _attribute(name, _only_note(name, notes, "a domain such as AxisOf"), found)
-        elif kind is Attributes:
-            together = _only_note(name, notes, "Together(...)")
-            members = {key: _attribute(symbol, domain, found) for key, (symbol, domain) in together.members.items()}
-            found.arguments[name] = Attributes(members)
-        else:
-            raise RuleError(f"the parameter {name!r} is no Tensor, Attribute or Attributes but {kind}")
-    return found
-
-
-def _annotation(hint: Any) -> tuple[Any, tuple[Any, ...]]:
-    if get_origin(hint) is Annotated:
-        kind, *notes = get_args(hint)
-        return kind, tuple(notes)
-    return hint, ()
-
-
-def _only_note(name: str, notes: tuple[Any, ...], expected: str) -> Any:
-    if len(notes) != 1:
-        raise RuleError(f"the parameter {name!r} needs one note: Annotated[..., {expected}]")
-    return notes[0]
-
-
-def _spec(notes: Sequence[object]) -> VariableSpec:
-    shape, flags = None, {}
-    for note in notes:
-        if isinstance(note, Shape):
-            shape = note.parts()
-        elif isinstance(note, Flag):
-            flags[note.name] = True
-        else:
-            raise RuleError(f"{note!r} says nothing of a tensor: use Shape, CONSTANT or LITERAL")
-    return VariableSpec(shape, **flags)
-
-
-def _attribute(symbol: str, domain: Domain, found: _Parameters) -> Value:
-    found.domains[f"?{symbol}"] = domain
-    return Value(f"?{symbol}", domain.kind)
-
-
-def _rule(name: str, family: str, opset: int, rewrite: object, parameters: _Parameters, place: Place) -> Rule:
+def _rule(name: str, family: str, opset: int, rewrite: object, parameters: Parameters, place: Place) -> Rule:
     if not isinstance(rewrite, Rewrite):
         raise RuleError(f"the function returned {rewrite!r}: return Rewrite(source, target)")
     tensors = pattern.variables(*rewrite.source)
@@ -310,12 +309,12 @@ def _check_names(names: Sequence[str], control_of: str | None, before: Sequence[
         raise RuleError(f"this file declares no rule {control_of!r} above its false control")
 
 
-def _check_idle(made: Sequence[Rule], parameters: _Parameters) -> None:
+def _check_idle(made: Sequence[Rule], read: Sequence[Parameters]) -> None:
     used = {name for rule in made for name in pattern.variables(*rule.source)}
-    for name in parameters.tensors:
+    for name in (name for parameters in read for name in parameters.tensors):
         if name not in used:
             raise RuleError(f"the parameter {name!r} is idle: no source has it")
     symbols = {symbol for rule in made for symbol in rule.attributes}
-    for name, value in parameters.arguments.items():
+    for name, value in (item for parameters in read for item in parameters.arguments.items()):
         if isinstance(value, Value) and value.json not in symbols:
             raise RuleError(f"the parameter {name!r} is idle: no source has it as an attribute")

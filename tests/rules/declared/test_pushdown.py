@@ -14,15 +14,13 @@ from rlflow.equivalence.compare import compare
 from rlflow.ir import Graph, Node, Ref
 from rlflow.onnx_io import from_onnx, to_onnx
 from rlflow.ops import registry
-from rlflow.rules.declared import gather_along_axis, gather_pushdown, slice_along_axis, slice_pushdown, slices
+from rlflow.rules.declared import along_axis, pushdown, slices
 from rlflow.rules.declared.catalogue import rules_of
 from rlflow.rules.matching.rewriter import Rewriter
 from rlflow.rules.rule import Rule
 from rlflow.rules.verification import sampler
 
-RULES = {
-    rule.name: rule for rule in rules_of(slice_pushdown, gather_pushdown, slice_along_axis, gather_along_axis, slices)
-}
+RULES = {rule.name: rule for rule in rules_of(pushdown, along_axis, slices)}
 VIT = {"layers": 2, "hidden": 32, "heads": 4, "intermediate": 64, "patch": 4, "image": 16, "classes": 5}
 TO_THE_END = 2**31 - 1
 
@@ -78,16 +76,20 @@ def test_a_single_element_becomes_a_slice_whichever_end_it_is_counted_from(index
     assert_same_outputs(before, rewriter.apply(before, match), np.random.default_rng(0))
 
 
-def sliced(build: Callable[[list[Node], Ref], Ref], axis: int) -> Graph:
+def selected(selection: str, build: Callable[[list[Node], Ref], Ref], axis: int) -> Graph:
     """The first two elements along an axis of what is built from x (2, 4, 4)."""
 
     def whole(nodes: list[Node]) -> list[Ref]:
         result = build(nodes, read(nodes, "x", 2, 4, 4))
-        return [applied(nodes, "Slice", result, axes=(axis,), starts=(0,), ends=(2,), steps=(1,))]
+        if selection == "Slice":
+            return [applied(nodes, "Slice", result, axes=(axis,), starts=(0,), ends=(2,), steps=(1,))]
+        nodes.append(weight(np.array([0, 1]), "i"))
+        return [applied(nodes, "Gather", result, Ref(len(nodes) - 1), axis=axis)]
 
     return graph_of(whole)
 
 
+@pytest.mark.parametrize("selection", ["Slice", "Gather"])
 @pytest.mark.parametrize(
     ("op", "attributes", "axis", "moves"),
     [
@@ -102,13 +104,13 @@ def sliced(build: Callable[[list[Node], Ref], Ref], axis: int) -> Graph:
         ("Relu", {}, -1, True),
     ],
 )
-def test_a_slice_moves_past_what_does_not_look_along_its_axis(
-    op: str, attributes: dict[str, object], axis: int, moves: bool
+def test_a_selection_moves_past_what_does_not_look_along_its_axis(
+    selection: str, op: str, attributes: dict[str, object], axis: int, moves: bool
 ) -> None:
     """One operator, one axis that it looks along and one that it does not: only the axis differs."""
-    before = sliced(lambda nodes, x: applied(nodes, op, x, **attributes), axis)
+    before = selected(selection, lambda nodes, x: applied(nodes, op, x, **attributes), axis)
     after = exhausted(before)
-    assert after.nodes[after.outputs[0].node].op == (op if moves else "Slice")
+    assert after.nodes[after.outputs[0].node].op == (op if moves else selection)
     assert_same_outputs(before, after, np.random.default_rng(0))
 
 
