@@ -10,15 +10,15 @@ from rlflow.cost.base import CostModel
 from rlflow.evaluation.results import Figure, write_results
 from rlflow.evaluation.stage_summaries import of_rules, write_summary
 from rlflow.rules.library import Library
-from rlflow.rules.synthesis.generate import (
+from rlflow.rules.verification.verify import VerificationConfig
+from rlflow.search.rule_selection import Choice, RuleSet, SelectionConfig, select_rules
+from rlflow.synthesis.generate import (
     GenerationReport,
     GeneratorConfig,
     LibraryConfig,
     LibraryReport,
     build_library,
 )
-from rlflow.rules.verification.verify import VerificationConfig
-from rlflow.search.rule_selection import Choice, RuleSet, SelectionConfig, select_rules
 from rlflow.tracking.factories import priced, save_prices, selection_graph_of
 from rlflow.tracking.stage import Stage, pipeline_stage
 

@@ -2,10 +2,10 @@
 
 import numpy as np
 
+from rlflow.egraph.model_egraph import ENodeId, ModelEGraph, Target
 from rlflow.ir import Graph, Node, Ref
 from rlflow.rules.matching.match import Match
 from rlflow.rules.matching.rewriter import Rewriter
-from rlflow.saturation.model_egraph import ENodeId, ModelEGraph, Target
 
 
 def target_of(match: Match) -> Target:

@@ -29,6 +29,16 @@ from typing import Any, TypeVar, get_type_hints
 from rlflow.cost.analytic import AnalyticCost
 from rlflow.cost.base import CostModel, local
 from rlflow.cost.effort import Effort
+from rlflow.egraph import greedy_extraction, ilp
+from rlflow.egraph.alternatives import alternatives
+from rlflow.egraph.exploration import TENSAT, Exploration, ExplorationConfig, explore
+from rlflow.egraph.matching import EMatcher
+from rlflow.egraph.model_egraph import ModelEGraph
+from rlflow.egraph.prices import NodePrice, NodePrices
+from rlflow.egraph.problem import Solution
+from rlflow.egraph.realisation import Realisation, realise
+from rlflow.egraph.rebuilding import ModelProblem
+from rlflow.egraph.seeding import replay_into
 from rlflow.errors import InputError
 from rlflow.ir.graph import Graph
 from rlflow.optimiser import OnProgress, Optimality, State, Workspace
@@ -36,16 +46,6 @@ from rlflow.rules.library import Library
 from rlflow.rules.matching.rewriter import Rewriter
 from rlflow.rules.matching.sharing import SharingRewriter
 from rlflow.rules.rule import Rule
-from rlflow.saturation import greedy_extraction, ilp
-from rlflow.saturation.alternatives import alternatives
-from rlflow.saturation.exploration import TENSAT, Exploration, ExplorationConfig, explore
-from rlflow.saturation.matching import EMatcher
-from rlflow.saturation.model_egraph import ModelEGraph
-from rlflow.saturation.prices import NodePrice, NodePrices
-from rlflow.saturation.problem import Solution
-from rlflow.saturation.realisation import Realisation, realise
-from rlflow.saturation.rebuilding import ModelProblem
-from rlflow.saturation.seeding import replay_into
 from rlflow.search.base import Search
 from rlflow.search.chains import Chains
 from rlflow.search.greedy import Greedy, enough_ms
