@@ -9,8 +9,9 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from rlflow.egraph.egraph import ClassId, EGraph
+from rlflow.egraph.egraph import ClassId
 from rlflow.egraph.saturation import CompiledRule, saturate
+from rlflow.egraph.term_egraph import TermEGraph
 from rlflow.errors import RuleError
 from rlflow.ir.tensor_type import TensorType
 from rlflow.ops import registry
@@ -122,15 +123,15 @@ def test_what_is_false_is_not_derived(text, shipped: KnownRules) -> None:
         assert not shipped.explain_all([(left.term, right.term) for left, right in case.pairs], case.types)
 
 
-def saturated(terms: list[Term], types: Mapping[str, TensorType], library: Library, max_nodes: int = 500) -> EGraph:
-    graph = EGraph(types)
+def saturated(terms: list[Term], types: Mapping[str, TensorType], library: Library, max_nodes: int = 500) -> TermEGraph:
+    graph = TermEGraph(types)
     for term in terms:
         graph.add(term)
     saturate(graph, [CompiledRule(one) for one in library.rules], lambda: False, 4, max_nodes)
     return graph
 
 
-def assert_members_agree(graph: EGraph, values: dict[ClassId, np.ndarray], domain: FieldDomain) -> int:
+def assert_members_agree(graph: TermEGraph, values: dict[ClassId, np.ndarray], domain: FieldDomain) -> int:
     """Every node of every class has the value of its class; the number of nodes beyond the first of their class."""
     waiting = [(c, node) for classes in graph.nodes_by_operator.values() for c in classes for node in classes[c]]
     compared = 0
@@ -139,7 +140,8 @@ def assert_members_agree(graph: EGraph, values: dict[ClassId, np.ndarray], domai
         assert ready, "a class is reached from no variable"
         for owner, node in ready:
             operands = [values[child] for child in node.children]
-            value = registry.OPERATORS[node.op].evaluate(domain, dict(node.attributes), operands)[node.output]
+            operator = registry.OPERATORS[node.node.op]
+            value = operator.evaluate(domain, node.node.attributes, operands)[node.output]
             if owner in values:
                 assert not differ(values[owner], value), node
                 compared += 1
@@ -194,10 +196,10 @@ def test_one_input_one_graph(library: Library) -> None:
     program = (
         "from rlflow.ir.tensor_type import TensorType\n"
         "from rlflow.rules import library\n"
-        "from rlflow.egraph.egraph import EGraph\n"
+        "from rlflow.egraph.term_egraph import TermEGraph\n"
         "from rlflow.rules.pattern import parse\n"
         "from rlflow.egraph.saturation import CompiledRule, saturate\n"
-        "graph = EGraph({name: TensorType('float32', (2, 2)) for name in 'abcd'})\n"
+        "graph = TermEGraph({name: TensorType('float32', (2, 2)) for name in 'abcd'})\n"
         f"graph.add(parse({['Mul', ['Relu', CHAINS[0]], ['Add', 'a', ['Add', 'b', 'c']]]!r}))\n"
         "saturate(graph, [CompiledRule(r) for r in library.load().rules], lambda: False, 3, 300)\n"
         "print(len(graph), {op: dict(found) for op, found in graph.nodes_by_operator.items()})\n"

@@ -2,7 +2,8 @@
 
 import numpy as np
 
-from rlflow.egraph.model_egraph import ClassId, ENodeId, ModelEGraph
+from rlflow.egraph.egraph import ClassId, ENodeId
+from rlflow.egraph.model_egraph import ModelEGraph
 from rlflow.ir import Graph
 from rlflow.ops.domain import FloatDomain
 from rlflow.ops.reference import evaluate_value

@@ -6,8 +6,8 @@
     after.value(Ref(7))                                  # what is read in place of value 7 now
 
 A rewrite never takes a value out of its class, so that only the nodes that it adds have to be looked up. One that the
-e-graph does not have, as its twin was enough (`egraph/twins.py`), is taken for that twin, given the use of a rule
-that the rewrite is.
+e-graph does not have, being redundant (`egraph/redundant.py`), is taken for the one that stayed, given the use of a
+rule that the rewrite is.
 """
 
 from __future__ import annotations
@@ -17,7 +17,8 @@ from dataclasses import dataclass
 
 from immutables import Map
 
-from rlflow.egraph.model_egraph import ClassId, ENodeId, ModelEGraph
+from rlflow.egraph.egraph import ClassId, ENodeId
+from rlflow.egraph.model_egraph import ModelEGraph
 from rlflow.ir.graph import Graph
 from rlflow.ir.node import Node, Ref
 from rlflow.rules.matching.match import Match
@@ -108,7 +109,7 @@ class AnnotatedGraph:
         return AnnotatedGraph(graph, self.egraph, applications.finish(), now.finish(), self, location)
 
     def _application(self, node: Node, operands: Sequence[ENodeId], made: Sequence[ENodeId]) -> ENodeId | None:
-        """Return the application of a node to these operands, or a twin of it; None if there is neither."""
+        """Return the application of a node to these operands, or what stands in for it; None if neither exists."""
         known = self.egraph.known(node, operands)
         if known is not None:
             return known

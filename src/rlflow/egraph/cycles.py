@@ -13,8 +13,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from rlflow.egraph.egraph import ClassId, ENodeId
 from rlflow.egraph.matching import EMatch
-from rlflow.egraph.model_egraph import ClassId, ENodeId, ModelEGraph
+from rlflow.egraph.model_egraph import ModelEGraph
 
 
 class CycleFilter:

@@ -26,9 +26,10 @@ from itertools import chain
 from math import inf
 
 from rlflow.egraph.cycles import CycleFilter, break_cycles
+from rlflow.egraph.egraph import ClassId, ENodeId
 from rlflow.egraph.matching import EMatch, EMatcher
-from rlflow.egraph.model_egraph import ClassId, ENodeId, ModelEGraph, Use
-from rlflow.egraph.twins import filter_twins
+from rlflow.egraph.model_egraph import ModelEGraph, Use
+from rlflow.egraph.redundant import filter_redundant
 from rlflow.errors import InputError
 
 _MS_PER_US = 1e-3
@@ -46,7 +47,7 @@ class ExplorationConfig:
     - `max_passes`: passes, wide ones included.
     - `max_uses`: uses of rules, after which none is used any more; None for no such limit.
     - `filters_cycles`: keep the e-graph free of cycles, at the price of matches that would close one.
-    - `filters_twins`: keep one of those applications that differ in constants alone.
+    - `filters_redundant`: keep one of several equal applications that differ in constants alone.
 
     `InputError` for a number out of range.
     """
@@ -59,7 +60,7 @@ class ExplorationConfig:
     max_passes: int = 80
     max_uses: int | None = None
     filters_cycles: bool = False
-    filters_twins: bool = True
+    filters_redundant: bool = True
 
     def __post_init__(self) -> None:
         if self.slack_us is not None and not self.slack_us >= 0:
@@ -76,7 +77,7 @@ class ExplorationConfig:
 
 
 TENSAT = ExplorationConfig(
-    slack_us=None, max_nodes=50_000, growth=None, max_passes=15, filters_cycles=True, filters_twins=False
+    slack_us=None, max_nodes=50_000, growth=None, max_passes=15, filters_cycles=True, filters_redundant=False
 )
 """The published settings of Tensat."""
 
@@ -198,8 +199,8 @@ class _Run:
             if (cycle_filter is None or cycle_filter.admits(egraph, match)) and match.applied(egraph):
                 self._count(egraph.uses[-1], fresh)
         changed = egraph.rebuild()
-        if self.config.filters_twins:
-            filter_twins(egraph, changed)
+        if self.config.filters_redundant:
+            filter_redundant(egraph, changed)
         if cycle_filter is not None:
             break_cycles(egraph)
         if self.uses.total() == used:

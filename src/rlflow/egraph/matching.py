@@ -15,7 +15,8 @@ from itertools import chain
 from math import fsum
 from typing import NamedTuple
 
-from rlflow.egraph.model_egraph import ClassId, ENodeId, ModelEGraph, Target
+from rlflow.egraph.egraph import ClassId, ENodeId, Target
+from rlflow.egraph.model_egraph import ModelEGraph
 from rlflow.egraph.occurrences import Occurrence, Walk, distances
 from rlflow.egraph.prices import NodePrice
 from rlflow.ir.graph import Header

@@ -15,7 +15,8 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from rlflow.egraph.model_egraph import ClassId, ENodeId, ModelEGraph
+from rlflow.egraph.egraph import ClassId, ENodeId
+from rlflow.egraph.model_egraph import ModelEGraph
 from rlflow.ir.node import LEAVES, Attributes, AttributeValue
 from rlflow.rules.matching.discrimination_tree import (
     Again,

@@ -25,9 +25,10 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from rlflow.egraph.annotated_graph import AnnotatedGraph, Step
-from rlflow.egraph.model_egraph import ClassId, ENodeId, ModelEGraph, Use
+from rlflow.egraph.derivations import Derivations
+from rlflow.egraph.egraph import ClassId, ENodeId
+from rlflow.egraph.model_egraph import ModelEGraph, Use
 from rlflow.egraph.rebuilding import given_form
-from rlflow.egraph.ways import Ways
 from rlflow.ir.graph import Graph
 from rlflow.ir.node import INPUT, Ref
 from rlflow.rules.matching.match import Match
@@ -39,7 +40,7 @@ from rlflow.rules.matching.sharing import SharingRewriter
 class Realisation:
     """The steps that were taken, each with the graph after it.
 
-    `missing` are chosen applications that no way was found to, although the graph has a value of their class: an
+    `missing` are chosen applications to which no rewrites were found, although the graph has a value of their class: an
     extraction may forbid them and choose again. `superfluous` are values that `last` computes for nothing, whatever is
     chosen: an input or a constant is equal to them, or another value that is computed.
     """
@@ -80,11 +81,11 @@ def realise(
     given = {c: form for c, form in forms.items() if form is not None}
     made = {egraph.find(c): _output_in(egraph, application, c) for c, application in chosen.items()}
     wanted = given | made
-    ways = Ways(egraph, wanted)
+    derivations = Derivations(egraph, wanted)
     first: tuple[ClassId, ...] = ()
     best: tuple[AnnotatedGraph, tuple[ClassId, ...]] | None = None
     for _ in range(_ATTEMPTS):
-        place, dead_ends = _Attempt(egraph, ways, wanted, rewriter, is_over, first).run(
+        place, dead_ends = _Attempt(egraph, derivations, wanted, rewriter, is_over, first).run(
             AnnotatedGraph.begin(start, egraph)
         )
         failed = tuple(dict.fromkeys(map(egraph.find, dead_ends)))
@@ -93,7 +94,7 @@ def realise(
         if not failed or is_over():
             break
         first = tuple(dict.fromkeys((*failed, *first)))
-        ways.tell(dead_ends)
+        derivations.avoid(dead_ends)
     assert best is not None
     place, failed = best
     missing = tuple(egraph.application(made[member]) for member in failed if member in made)
@@ -125,7 +126,7 @@ class _Attempt:
     """One attempt; values of the classes `first` have their turn before all others."""
 
     egraph: ModelEGraph
-    ways: Ways
+    derivations: Derivations
     wanted: Mapping[ClassId, ENodeId]
     rewriter: SharingRewriter
     is_over: Callable[[], bool]
@@ -168,12 +169,12 @@ class _Attempt:
     def _become(
         self, place: AnnotatedGraph, value: Ref, wanted: ENodeId, depth: int, busy: _Busy
     ) -> AnnotatedGraph | None:
-        """Turn a value into the wanted e-node of its class; None if no way was found."""
+        """Turn a value into the wanted e-node of its class; None if no uses lead there."""
         value = place.value(value)
         current = place.member(value)
         if self._is(current, wanted):
             return place
-        lengths = self.ways.lengths(wanted)
+        lengths = self.derivations.lengths(wanted)
         if current not in lengths or (current, wanted) in busy or not depth:
             return None
         waiting = busy | {(current, wanted)}
@@ -190,11 +191,11 @@ class _Attempt:
     def _onwards(self, current: ENodeId, lengths: Mapping[ENodeId, int]) -> list[Use]:
         """Return the uses that bring an e-node nearer to the one that `lengths` lead to, the best first."""
         nearer: list[tuple[int, int, int, int, Use]] = []
-        for use in self.ways.uses(current):
-            ends = self.ways.ends(use, current)
+        for use in self.derivations.uses(current):
+            ends = self.derivations.ends(use, current)
             length = min(0 if end is None else lengths.get(end, lengths[current]) for end in ends)
             if length < lengths[current]:
-                length += self.ways.detour(use)
+                length += self.derivations.detour(use)
                 nearer.append((length, len(use.roots), len(use.source), len(nearer), use))
         return [use for *_, use in sorted(nearer, key=lambda entry: entry[:-1])]
 

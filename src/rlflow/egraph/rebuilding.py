@@ -16,7 +16,8 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from rlflow.egraph.model_egraph import ClassId, ENodeId, ModelEGraph
+from rlflow.egraph.egraph import ClassId, ENodeId
+from rlflow.egraph.model_egraph import ModelEGraph
 from rlflow.egraph.prices import NodePrice
 from rlflow.egraph.problem import Choice, Problem, Solution
 from rlflow.ir.depth_first import depth_first

@@ -7,8 +7,8 @@ Each iteration finds the occurrences of all sources, adds the targets, unites th
 graph. Nothing is ever removed, so that no rule can hide the matches of another.
 
 Invariant: only certified rules, and equalities that were verified otherwise, unite classes. A rule's target, and if it
-applies at all, depends only on the types of its variables and the values of its attribute variables, and is therefore
-computed once for each combination of them.
+applies at all, depends only on the types of its variables and the values of its attribute variables; it is computed
+once for each combination of them.
 """
 
 from __future__ import annotations
@@ -17,73 +17,41 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import chain
 from typing import NamedTuple, Protocol
 
-from rlflow.egraph.egraph import ClassId, EGraph, ENode
-from rlflow.egraph.ematching import EMatcher, Values
+from rlflow.egraph.egraph import ClassId, Target
+from rlflow.egraph.term_egraph import TermEGraph
+from rlflow.egraph.term_matching import TermMatcher, Values
 from rlflow.errors import RuleError, TypeInferenceError
-from rlflow.ir.node import Ref
+from rlflow.ir.node import Node
 from rlflow.ir.tensor_type import TensorType
 from rlflow.rules import pattern
 from rlflow.rules.expression import Unproven, holds
 from rlflow.rules.matching.replacement import admitted
 from rlflow.rules.pattern import Apply
-from rlflow.rules.plan import Instance, Plan, plan_of
+from rlflow.rules.plan import Instance, Plan, Step, plan_of
 from rlflow.rules.rule import Rule
 
 Types = tuple[TensorType, ...]
 
 
-class Target(NamedTuple):
-    """The nodes of a target, operands first, each with its type.
-
-    Their children, and the `outputs`, are places in the list of the rule's variables followed by these nodes.
-    """
-
-    nodes: tuple[tuple[ENode, TensorType], ...]
-    outputs: tuple[int, ...]
-
-    @classmethod
-    def of(cls, plan: Plan, variables: int) -> Target:
-        """Convert the plan of a target over so many variables; each output of a step becomes a node of its own."""
-        places = {Ref(i): i for i in range(variables)}
-        nodes: list[tuple[ENode, TensorType]] = []
-        for number, step in enumerate(plan.steps, start=variables):
-            attributes = tuple(sorted((name, pattern.freeze(value)) for name, value in step.attributes.items()))
-            children = tuple(places[ref] for ref in step.inputs)
-            for output, tensor_type in enumerate(step.types):
-                places[Ref(number, output)] = variables + len(nodes)
-                nodes.append((ENode(step.op, attributes, output, children), tensor_type))
-        return cls(tuple(nodes), tuple(places[ref] for ref in plan.outputs))
-
-
-class Match(NamedTuple):
-    """An occurrence of a rule's source: the classes of its outputs and of its variables, and the target there."""
+class Equality(NamedTuple):
+    """An equality that holds: each class in `roots` with an output of the target over the classes of its variables."""
 
     roots: tuple[ClassId, ...]
     variables: tuple[ClassId, ...]
     target: Target
 
-    def apply(self, graph: EGraph) -> None:
+    def apply(self, graph: TermEGraph) -> None:
         """Unite each output of the source with that of the target."""
-        classes = list(self.variables)
-        for node, tensor_type in self.target.nodes:
-            children = tuple(classes[child] for child in node.children)
-            classes.append(graph.insert(ENode(node.op, node.attributes, node.output, children), tensor_type))
-        for root, output in zip(self.roots, self.target.outputs, strict=True):
-            graph.unite(root, classes[output])
-
-    def applied(self, graph: EGraph) -> EGraph:
-        """Return a copy of the graph with this match alone applied, rebuilt."""
-        changed = graph.copy()
-        self.apply(changed)
-        changed.rebuild()
-        return changed
+        _, outputs = graph.place(self.target, self.variables)
+        for root, output in zip(self.roots, outputs, strict=True):
+            graph.unite(root, output)
 
 
-class SourceOfMatches(Protocol):
+class SourceOfEqualities(Protocol):
     """A source of verified equalities in an e-graph: certified rules, or anything else that verifies them."""
 
-    def matches(self, graph: EGraph) -> Iterator[Match]:
-        """Yield all matches in the graph as it was last rebuilt; the graph may be changed meanwhile."""
+    def equalities(self, graph: TermEGraph) -> Iterator[Equality]:
+        """Yield what is equal in the graph as it was last rebuilt; the graph may be changed meanwhile."""
 
 
 class CompiledRule:
@@ -94,16 +62,16 @@ class CompiledRule:
             raise RuleError(f"rule {rule.id} ({rule.name}) has no certificate and may not prune others")
         self.rule = rule
         self.takes_several = len({term.node for term in rule.source if isinstance(term, Apply)}) > 1
-        self._source = EMatcher(rule.source)
+        self._source = TermMatcher(rule.source)
         self.operators = self._source.operators
         self._targets: dict[tuple[Types, Values], Target | None] = {}
 
-    def matches(self, graph: EGraph) -> Iterator[Match]:
-        """Yield all matches in the graph as it was last rebuilt; the graph may be changed meanwhile."""
+    def equalities(self, graph: TermEGraph) -> Iterator[Equality]:
+        """Yield what the rule equates in the graph as it was last rebuilt; the graph may be changed meanwhile."""
         for roots, variables, values in self._source.occurrences(graph):
-            target = self.target(tuple(map(graph.type_of, variables)), values)
+            target = self.target(tuple(map(graph.fact, variables)), values)
             if target is not None:
-                yield Match(roots, variables, target)
+                yield Equality(roots, variables, target)
 
     def target(self, types: Types, values: Values = ()) -> Target | None:
         """Return the target for these types of the variables and values of the attribute variables.
@@ -128,7 +96,17 @@ class CompiledRule:
             source, target = plan_of(rule.source, instance), plan_of(rule.target, instance)
         except (TypeInferenceError, Unproven):
             return None
-        return Target.of(target, len(types)) if source.types == target.types else None
+        return _target(target) if source.types == target.types else None
+
+
+def _target(plan: Plan) -> Target:
+    """Write the plan of a side as a target."""
+
+    def node(step: Step) -> Node:
+        attributes = {name: pattern.freeze(value) for name, value in step.attributes.items()}
+        return Node(step.op, step.inputs, attributes, step.types, ("",) * len(step.types))
+
+    return Target(tuple(map(node, plan.steps)), plan.outputs)
 
 
 class CompiledRules:
@@ -142,16 +120,20 @@ class CompiledRules:
         self._rules.append(rule)
         self._possible.clear()
 
-    def matches(self, graph: EGraph) -> Iterator[Match]:
-        """Yield all matches in the graph as it was last rebuilt; the graph may be changed meanwhile."""
+    def equalities(self, graph: TermEGraph) -> Iterator[Equality]:
+        """Yield what the rules equate in the graph as it was last rebuilt; the graph may be changed meanwhile."""
         present = frozenset(graph.nodes_by_operator)
         if present not in self._possible:
             self._possible[present] = [rule for rule in self._rules if rule.operators <= present]
-        return chain.from_iterable(rule.matches(graph) for rule in self._possible[present])
+        return chain.from_iterable(rule.equalities(graph) for rule in self._possible[present])
 
 
 def saturate(
-    graph: EGraph, rules: Sequence[SourceOfMatches], until: Callable[[], bool], max_iterations: int, max_nodes: int
+    graph: TermEGraph,
+    rules: Sequence[SourceOfEqualities],
+    until: Callable[[], bool],
+    max_iterations: int,
+    max_nodes: int,
 ) -> bool:
     """Apply all rules wherever they match, again and again, until `until` holds; return True if it does.
 
@@ -161,10 +143,10 @@ def saturate(
     for _ in range(max_iterations):
         if until():
             return True
-        for match in chain.from_iterable(rule.matches(graph) for rule in rules):
+        for equality in chain.from_iterable(rule.equalities(graph) for rule in rules):
             if len(graph) >= max_nodes:
                 break
-            match.apply(graph)
+            equality.apply(graph)
         if not graph.rebuild():
             break
     return until()

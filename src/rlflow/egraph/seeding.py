@@ -7,8 +7,9 @@ graph on the way.
 
 from __future__ import annotations
 
+from rlflow.egraph.egraph import ClassId
 from rlflow.egraph.matching import target_of
-from rlflow.egraph.model_egraph import ClassId, ModelEGraph
+from rlflow.egraph.model_egraph import ModelEGraph
 from rlflow.ir.graph import Graph
 from rlflow.ir.node import Ref
 from rlflow.rules.matching.match import Match

@@ -19,10 +19,9 @@ class UnionFind:
             parents[member] = member = parents[parents[member]]  # halves the path, so that later searches are shorter
         return member
 
-    def extend(self) -> int:
-        """Add the next number, and return it."""
-        self._parents.append(len(self._parents))
-        return self._parents[-1]
+    def extend(self, count: int) -> None:
+        """Add the next numbers, so many."""
+        self._parents.extend(range(len(self._parents), len(self._parents) + count))
 
     def join(self, one: int, other: int) -> None:
         """Make two sets one, given their names in ascending order."""

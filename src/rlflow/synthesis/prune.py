@@ -13,11 +13,11 @@ every other one, and true rules would be dropped as known.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from itertools import chain
 
-from rlflow.egraph.egraph import EGraph
-from rlflow.egraph.saturation import CompiledRule, CompiledRules, SourceOfMatches, saturate
+from rlflow.egraph.saturation import CompiledRule, CompiledRules, Equality, SourceOfEqualities, saturate
+from rlflow.egraph.term_egraph import TermEGraph
 from rlflow.errors import TypeInferenceError
 from rlflow.ir.tensor_type import TensorType
 from rlflow.ops import registry
@@ -97,7 +97,7 @@ class KnownRules:
         return self.explain_all([(left, right)], types)
 
     def explain_all(
-        self, pairs: Sequence[tuple[Term, Term]], types: Types, facts: Sequence[SourceOfMatches] = ()
+        self, pairs: Sequence[tuple[Term, Term]], types: Types, facts: Sequence[SourceOfEqualities] = ()
     ) -> bool:
         """Return True if all these equalities follow from the rules and from further `facts`.
 
@@ -108,10 +108,8 @@ class KnownRules:
         if not all(self._commutes(left, types) for left, right in pairs if is_commutativity(left, right)):
             return False
 
-        graph = EGraph(types)
         try:
-            for side in chain.from_iterable(pairs):
-                graph.add(side)
+            graph = _holding(chain.from_iterable(pairs), types)
         except TypeInferenceError:
             return False
 
@@ -130,13 +128,15 @@ class KnownRules:
         if any(is_commutativity(source, target) for source, target in pairs):
             return all(is_commutativity(*pair) and self._commutes(pair[0], types) for pair in pairs)
 
-        graph = EGraph(types)
-        for source, _ in pairs:
-            graph.add(source)
-        graph.rebuild()
-        return not _equates(graph, pairs) and any(
-            _equates(match.applied(graph), pairs) for match in self._rules.matches(graph)
-        )
+        def is_enough(equality: Equality) -> bool:
+            alone = _holding(sources, types)
+            equality.apply(alone)
+            alone.rebuild()
+            return _equates(alone, pairs)
+
+        sources = [source for source, _ in pairs]
+        graph = _holding(sources, types)
+        return not _equates(graph, pairs) and any(map(is_enough, self._rules.equalities(graph)))
 
     def _commutes(self, term: Term, types: Types) -> bool:
         """Return True if a rule says that op(x, y) commutes; a match cannot show that, as both sides are one e-node."""
@@ -145,6 +145,18 @@ class KnownRules:
         return any(rule.target(operand_types) for rule in self._commutativity[term.op])
 
 
-def _equates(graph: EGraph, pairs: Sequence[tuple[Term, Term]]) -> bool:
+def _holding(terms: Iterable[Term], types: Types) -> TermEGraph:
+    """Return the e-graph of these terms; `TypeInferenceError` if one is not well typed.
+
+    Equal terms in equal order give equal numbers, so that an equality of one e-graph holds in the other.
+    """
+    graph = TermEGraph(types)
+    for term in terms:
+        graph.add(term)
+    graph.rebuild()
+    return graph
+
+
+def _equates(graph: TermEGraph, pairs: Sequence[tuple[Term, Term]]) -> bool:
     """Return True if each right side is in the class of its left side; the graph has all left sides."""
     return all(graph.lookup(left) == graph.lookup(right) for left, right in pairs)

@@ -18,8 +18,10 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from rlflow.egraph.egraph import ClassId, EGraph, ENode
-from rlflow.egraph.saturation import Match, Target
+from rlflow.egraph.egraph import ClassId, ENode, Target
+from rlflow.egraph.saturation import Equality
+from rlflow.egraph.term_egraph import TermEGraph
+from rlflow.ir.node import Node, Ref
 from rlflow.ir.tensor_type import TensorType
 from rlflow.ops import registry
 from rlflow.ops.domain import Array
@@ -30,8 +32,7 @@ from rlflow.synthesis.taso.equation_instances import Constant
 _TRIALS = 16
 """Points at which functions must agree in every element; a point tells two signs apart with probability one half."""
 
-_SAME_CLASS = Target((), (0,))
-_RELU = ENode("Relu", (), 0, (0,))
+_SAME_CLASS = Target((), (Ref(0),))
 
 
 @dataclass(frozen=True)
@@ -67,7 +68,7 @@ class ConstantAnalysis:
         self._points: dict[TensorType, Value] = {}
         self._computed: dict[tuple[object, ...], Value] = {}
 
-    def matches(self, graph: EGraph) -> Iterator[Match]:
+    def equalities(self, graph: TermEGraph) -> Iterator[Equality]:
         """Yield classes, each with a class that it was found to equal."""
         nodes = [
             (node, owner)
@@ -79,18 +80,19 @@ class ConstantAnalysis:
 
         first: dict[object, ClassId] = {}
         for owner, value in values.items():
-            yield Match((owner,), (first.setdefault(value.mark, owner),), _SAME_CLASS)
-            if _RELU.op in graph.nodes_by_operator and self._result(_RELU, [value]).mark == value.mark:
-                yield Match((owner,), (owner,), Target(((_RELU, graph.type_of(owner)),), (1,)))
+            yield Equality((owner,), (first.setdefault(value.mark, owner),), _SAME_CLASS)
+            relu = registry.apply("Relu", {}, [(Ref(0), graph.fact(owner), False)])
+            if relu.op in graph.nodes_by_operator and self._result(relu, 0, [value]).mark == value.mark:
+                yield Equality((owner,), (owner,), Target((relu,), (Ref(1),)))
 
         # The identity counts as a function of its class, so that others may equal it.
         for owner, function in self._functions(graph, nodes, values):
             argument = function.argument
-            first.setdefault((argument, self._point(graph.type_of(argument)).mark), argument)
-            yield Match((owner,), (first.setdefault((argument, function.value.mark), owner),), _SAME_CLASS)
+            first.setdefault((argument, self._point(graph.fact(argument)).mark), argument)
+            yield Equality((owner,), (first.setdefault((argument, function.value.mark), owner),), _SAME_CLASS)
 
     def _functions(
-        self, graph: EGraph, nodes: Sequence[tuple[ENode, ClassId]], values: Mapping[ClassId, Value]
+        self, graph: TermEGraph, nodes: Sequence[tuple[ENode, ClassId]], values: Mapping[ClassId, Value]
     ) -> Iterator[tuple[ClassId, Function]]:
         """Yield all functions of one class, each with the class that it is in."""
         applied: list[tuple[ENode, ClassId, ClassId]] = []
@@ -101,7 +103,7 @@ class ConstantAnalysis:
 
         simple: dict[ClassId, dict[Function, None]] = defaultdict(dict)  # a dict as an ordered set
         for node, owner, argument in applied:
-            point = Function(argument, self._point(graph.type_of(argument)), constant=False)
+            point = Function(argument, self._point(graph.fact(argument)), constant=False)
             simple[owner][self._applied(node, point, values)] = None
         yield from ((owner, function) for owner, functions in simple.items() for function in functions)
 
@@ -113,10 +115,10 @@ class ConstantAnalysis:
 
     def _applied(self, node: ENode, inner: Function, values: Mapping[ClassId, Value]) -> Function:
         """Return the function that applies the node's operator to `inner` and to constants."""
-        result = self._result(node, [values.get(child, inner.value) for child in node.children])
+        result = self._result(node.node, node.output, [values.get(child, inner.value) for child in node.children])
         return Function(inner.argument, result, inner.constant or not values.keys().isdisjoint(node.children))
 
-    def _values(self, graph: EGraph, nodes: Sequence[tuple[ENode, ClassId]]) -> dict[ClassId, Value]:
+    def _values(self, graph: TermEGraph, nodes: Sequence[tuple[ENode, ClassId]]) -> dict[ClassId, Value]:
         """Compute the values of all classes that have a term of constants alone."""
         leaves = {graph.lookup(Variable(name)): value for name, value in self._constants.items()}
         values = {leaf: value for leaf, value in leaves.items() if leaf is not None}
@@ -124,7 +126,7 @@ class ConstantAnalysis:
         found = True
         while found:
             new = [(n, o) for n, o in nodes if o not in values and all(child in values for child in n.children)]
-            values |= {owner: self._result(node, [values[child] for child in node.children]) for node, owner in new}
+            values |= {o: self._result(n.node, n.output, [values[child] for child in n.children]) for n, o in new}
             found = bool(new)
         return values
 
@@ -135,10 +137,10 @@ class ConstantAnalysis:
             self._points[tensor_type] = Value.of(self._domain.draw(shape, self._rng))
         return self._points[tensor_type]
 
-    def _result(self, node: ENode, operands: Sequence[Value]) -> Value:
-        key = (*node[:3], *(operand.mark for operand in operands))
+    def _result(self, node: Node, output: int, operands: Sequence[Value]) -> Value:
+        key = (node.signature, output, *(operand.mark for operand in operands))
         if key not in self._computed:
             arrays = [operand.array for operand in operands]
-            results = registry.OPERATORS[node.op].evaluate(self._domain, dict(node.attributes), arrays)
-            self._computed[key] = Value.of(results[node.output])
+            results = registry.OPERATORS[node.op].evaluate(self._domain, node.attributes, arrays)
+            self._computed[key] = Value.of(results[output])
         return self._computed[key]

@@ -25,7 +25,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from rlflow.egraph.saturation import SourceOfMatches
+from rlflow.egraph.saturation import SourceOfEqualities
 from rlflow.errors import TypeInferenceError
 from rlflow.ir.tensor_type import TensorType
 from rlflow.ops.domain import Array, Domain, FloatDomain
@@ -240,7 +240,7 @@ def _derivation(cases: Sequence[Case], known: KnownRules, config: RecallConfig) 
         if _one_rule(pairs, types, known) or all(_one_rule([pair], types, known) for pair in pairs):
             continue
 
-        facts: list[SourceOfMatches] = [ConstantAnalysis(case.constants, config.seed), *lemmas()]
+        facts: list[SourceOfEqualities] = [ConstantAnalysis(case.constants, config.seed), *lemmas()]
         if not all(known.explain_all([pair], types, facts) for pair in pairs):
             return "not_found"
         worst = "derived"

@@ -4,12 +4,12 @@ import numpy as np
 from support.strategies import source, weight
 
 from rlflow.egraph.model_egraph import ModelEGraph
-from rlflow.egraph.twins import filter_twins
+from rlflow.egraph.redundant import filter_redundant
 from rlflow.ir import Header, Node, Ref, make_graph
 from rlflow.ops import registry
 
 
-def test_products_with_two_constants_are_twins_once_they_are_equal() -> None:
+def test_of_products_with_two_constants_one_is_redundant_once_they_are_equal() -> None:
     """Sums with two inputs are not, and equal products of other operands are not."""
     nodes: list[Node] = [source((2, 2), "x"), source((2, 2), "y")]
     nodes += [weight(np.full((2, 2), value, np.float32)) for value in (1, 2)]
@@ -21,11 +21,11 @@ def test_products_with_two_constants_are_twins_once_they_are_equal() -> None:
     egraph = ModelEGraph.from_graph(graph)
     products = [egraph.class_of[ref] for ref in outputs]
     size = len(egraph)
-    filter_twins(egraph, egraph.rebuild())
+    filter_redundant(egraph, egraph.rebuild())
     assert not egraph.filtered
     for product in products[1:]:
         egraph.unite(products[0], product)
-    filter_twins(egraph, egraph.rebuild())
+    filter_redundant(egraph, egraph.rebuild())
     assert egraph.filtered == {products[1]: products[0]}
     assert list(egraph.members(products[0])) == [products[0], products[2], products[3]]
     assert len(egraph) == size - 1

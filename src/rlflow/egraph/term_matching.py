@@ -1,4 +1,4 @@
-"""E-matching: the occurrences of terms in an e-graph, each under any of its names.
+"""E-matching of terms: where the sources of rules occur in an e-graph of terms, whatever class members spell them.
 
 The terms are compiled into steps that fill registers with classes (de Moura and Bjørner, Efficient E-Matching for SMT
 Solvers, 2007). MatMul(Relu(a), b) becomes
@@ -8,6 +8,9 @@ Solvers, 2007). MatMul(Relu(a), b) becomes
 
 with a in register 3 and b in register 2. A state is a tuple of registers; each step extends every state by each node
 that fits.
+
+Unlike the walk of `egraph/occurrences.py`, this takes the operands of Sum(a, b, c) in any order, knows terms without
+variables as terms instead of numbers, and needs no shared variable between roots; it looks for one rule at a time.
 
 Invariant: a variable, and a part that occurs twice, has one register: later occurrences are compared with it. By
 congruence, equal terms are in one class.
@@ -19,16 +22,18 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import permutations
 from typing import Any, NamedTuple
 
-from rlflow.egraph.egraph import ClassId, EGraph, ENode
+from rlflow.egraph.egraph import ClassId, ENode
+from rlflow.egraph.term_egraph import TermEGraph
 from rlflow.ir.node import AttributeValue
 from rlflow.ops import registry
 from rlflow.rules import pattern
+from rlflow.rules.matching.discrimination_tree import Slot, bound
 from rlflow.rules.pattern import Apply, Term, Variable
 
 Values = tuple[AttributeValue, ...]
 
 
-class Occurrence(NamedTuple):
+class TermOccurrence(NamedTuple):
     """An occurrence: the classes of the terms and of their variables, and the values of attribute variables."""
 
     roots: tuple[ClassId, ...]
@@ -36,10 +41,10 @@ class Occurrence(NamedTuple):
     attributes: Values
 
 
-class EMatcher:
+class TermMatcher:
     """Finds several terms together, under the same bindings.
 
-    `variables` and `attributes` are the names that it binds, in the order of an `Occurrence`.
+    `variables` and `attributes` are the names that it binds, in the order of a `TermOccurrence`.
     """
 
     def __init__(self, terms: Sequence[Term]) -> None:
@@ -50,7 +55,7 @@ class EMatcher:
         self._variables = {t.name: i for t, i in program.registers.items() if isinstance(t, Variable)}
         self.variables, self.attributes = tuple(self._variables), tuple(program.attributes)
 
-    def occurrences(self, graph: EGraph) -> Iterator[Occurrence]:
+    def occurrences(self, graph: TermEGraph) -> Iterator[TermOccurrence]:
         """Yield all occurrences in the graph as it was last rebuilt; the graph may be changed meanwhile."""
         if not self.operators <= graph.nodes_by_operator.keys():
             return
@@ -59,7 +64,7 @@ class EMatcher:
             states = step.extended(states, graph)
         for classes, values in states:
             roots = tuple(classes[i] for i in self._roots)
-            yield Occurrence(roots, tuple(classes[i] for i in self._variables.values()), values)
+            yield TermOccurrence(roots, tuple(classes[i] for i in self._variables.values()), values)
 
 
 _State = tuple[tuple[ClassId, ...], Values]
@@ -71,14 +76,6 @@ def _orders(children: tuple[ClassId, ...]) -> Iterable[tuple[ClassId, ...]]:
     if len(children) == 2:
         return (children,) if children[0] == children[1] else (children, children[::-1])
     return dict.fromkeys(permutations(children))
-
-
-class _Attribute(NamedTuple):
-    """A requirement on an attribute: to be `value`, or the value of the attribute variable of this number."""
-
-    name: str
-    value: AttributeValue
-    number: int | None
 
 
 class _Step(NamedTuple):
@@ -93,11 +90,11 @@ class _Step(NamedTuple):
     owner: int | None
     arity: int
     commutative: bool
-    attributes: tuple[_Attribute, ...]
+    attributes: tuple[tuple[str, Any], ...]
     equal: tuple[tuple[int, int], ...]
     unequal: tuple[int, ...]
 
-    def extended(self, states: Iterable[_State], graph: EGraph) -> Iterator[_State]:
+    def extended(self, states: Iterable[_State], graph: TermEGraph) -> Iterator[_State]:
         """Extend each state by each node that fits."""
         present = graph.nodes_by_operator[self.op]
         for classes, values in states:
@@ -114,8 +111,8 @@ class _Step(NamedTuple):
         """Extend a state by this node, once for each order of its operands that agrees with the bindings."""
         if node.output != self.output or len(node.children) != self.arity:
             return
-        bound = self._bound(node, values) if self.attributes else values
-        if bound is None:
+        bindings = bound(self.attributes, node.node.attributes, values)
+        if bindings is None:
             return
         for children in _orders(node.children) if self.commutative else (node.children,):
             extended = classes + children
@@ -124,19 +121,7 @@ class _Step(NamedTuple):
                 if extended[one] != extended[other]:
                     break
             else:
-                yield extended, bound
-
-    def _bound(self, node: ENode, values: Values) -> Values | None:
-        """Return the attribute variables with those of this node, None if the node has other attributes."""
-        present = dict(node.attributes)
-        for name, value, number in self.attributes:
-            if name not in present:
-                return None
-            if number == len(values):  # the first occurrence of the variable binds it
-                values = (*values, present[name])
-            elif present[name] != (value if number is None else values[number]):
-                return None
-        return values
+                yield extended, bindings
 
 
 class _Program:
@@ -167,7 +152,7 @@ class _Program:
                 inner.append(argument)
         self._size += len(term.arguments)
 
-        attributes = tuple(self._attribute(name, value) for name, value in term.attributes)
+        attributes = tuple((name, self._slotted(value)) for name, value in term.attributes)
         commutative = registry.OPERATORS[term.op].commutative
         self.steps.append(
             _Step(term.op, term.output, owner, len(term.arguments), commutative, attributes, tuple(equal), unequal)
@@ -175,7 +160,7 @@ class _Program:
         for argument in inner:
             self._match(argument, self.registers[argument])
 
-    def _attribute(self, name: str, value: Any) -> _Attribute:
-        if isinstance(value, str) and value.startswith("?"):
-            return _Attribute(name, value, self.attributes.setdefault(value, len(self.attributes)))
-        return _Attribute(name, value, None)
+    def _slotted(self, value: Any) -> Any:
+        """Return the attribute variable of a value by its number, or the value itself."""
+        is_variable = isinstance(value, str) and value.startswith("?")
+        return Slot(self.attributes.setdefault(value, len(self.attributes))) if is_variable else value

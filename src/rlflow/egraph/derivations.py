@@ -1,16 +1,16 @@
-"""Ways from one form of a value to another: uses of rules, one after another, within a class of an e-graph.
+"""Derivations of one form of a value from another: uses of rules, one after another, within a class of an e-graph.
 
 A use of x + 0 => x leads from the e-node x + 0 to whatever x is. Most lead from one e-node of a class to another.
 
-    ways = Ways(egraph, goals)                  # goals: the e-node that each class shall become
-    ways.lengths(goal)[member]                  # how long the way from an e-node is; no entry if there is none
-    ways.uses(member)                           # the uses that start from an e-node
+    derivations = Derivations(egraph, goals)    # goals: the e-node that each class should become
+    derivations.lengths(goal)[member]           # the uses that lead from an e-node to the goal; no entry if none do
+    derivations.uses(member)                    # the uses that start from an e-node
 
-Uses have a direction: what a rule turns into something else is seldom turned back. So a use may make operands from
-which no way leads to what they shall become. Each such *dead end* makes a way longer than any without one. Dead ends
-that are met on the way can be told, so that they are avoided the next time.
+Uses have a direction: few rules undo what another does. So a use may make operands from which their own goals cannot be
+derived. Each such *dead end* makes a derivation longer than any without one. Dead ends that were met can be noted, and
+are avoided the next time.
 
-Of a constant value, one constant is as good as another: a way that leads to any leads to the goal.
+All constant forms of a value are equally good: a derivation of any of them is one of the goal.
 """
 
 from __future__ import annotations
@@ -20,17 +20,18 @@ from collections.abc import Iterator, Mapping, Sequence
 from heapq import heappop, heappush
 from itertools import chain
 
-from rlflow.egraph.model_egraph import ClassId, ENodeId, ModelEGraph, Use
+from rlflow.egraph.egraph import ClassId, ENodeId
+from rlflow.egraph.model_egraph import ModelEGraph, Use
 
 _DEAD_END = 1000
-"""The length that a dead end adds to a way; a use has length 1."""
+"""The length that a dead end adds to a derivation; a use has length 1."""
 
 _Backwards = Mapping[ENodeId | None, Sequence[tuple[ENodeId, Use]]]
 """Where a use leads (None: to a variable in any form, or to a constant) -> the e-nodes from which it leads there."""
 
 
-class Ways:
-    """The ways in an e-graph that does not change any more."""
+class Derivations:
+    """The derivations in an e-graph that does not change any more."""
 
     def __init__(self, egraph: ModelEGraph, goals: Mapping[ClassId, ENodeId]) -> None:
         self._egraph = egraph
@@ -41,7 +42,7 @@ class Ways:
             for root in dict.fromkeys(map(egraph.find_node, use.roots)):
                 self._uses[root].append(use)
                 self._starts[egraph.find(root)][root] = None
-        self._told: set[ENodeId] = set()
+        self._avoided: set[ENodeId] = set()
         self._within: dict[ClassId, _Backwards] = {}
         self._reach: dict[ENodeId, set[ENodeId]] = {}
         self._lengths: dict[ENodeId, Mapping[ENodeId, int]] = {}
@@ -50,9 +51,9 @@ class Ways:
         """Return the uses one of whose roots is this e-node, in the order of time."""
         return self._uses.get(member, ())
 
-    def tell(self, dead_ends: Sequence[ENodeId]) -> None:
-        """Note e-nodes that could not be turned into what their classes shall become."""
-        self._told.update(dead_ends)
+    def avoid(self, dead_ends: Sequence[ENodeId]) -> None:
+        """Note e-nodes that could not be turned into the goals of their classes."""
+        self._avoided.update(dead_ends)
         self._lengths.clear()
 
     def ends(self, use: Use, root: ENodeId) -> Iterator[ENodeId | None]:
@@ -70,7 +71,7 @@ class Ways:
         return self._egraph.outputs_of(self._egraph.application(application))
 
     def lengths(self, goal: ENodeId) -> Mapping[ENodeId, int]:
-        """Return the length of the shortest way from each e-node of a class to `goal`, 0 from there."""
+        """Return the length of the shortest derivation of `goal` from each e-node of its class, 0 from itself."""
         if goal not in self._lengths:
             backwards, lengths = self._backwards(goal), dict[ENodeId, int]()
             waiting = [(0, goal)]
@@ -86,16 +87,16 @@ class Ways:
         return self._lengths[goal]
 
     def detour(self, use: Use) -> int:
-        """Return what the dead ends that a use makes add to the length of a way."""
+        """Return the length that the dead ends of a use add to a derivation."""
         count = 0
         for number in chain.from_iterable(map(self._outputs, use.made)):
             goal = self._goals.get(self._egraph.find(number))
             if goal is not None and number != goal and not self._egraph.node(number).node.constant:
-                count += number in self._told or number not in self._reaching(goal)
+                count += number in self._avoided or number not in self._reaching(goal)
         return _DEAD_END * count
 
     def _reaching(self, goal: ENodeId) -> set[ENodeId]:
-        """Return the e-nodes from which any way leads to the goal."""
+        """Return the e-nodes from which the goal can be derived."""
         if goal not in self._reach:
             backwards = self._backwards(goal)
             reaching, stack = {goal}, [goal]
