@@ -33,13 +33,13 @@ from rlflow.rules.declared.catalogue import false_controls
 from rlflow.rules.library import Library
 from rlflow.rules.matching.rewriter import Rewriter
 from rlflow.rules.rule import Rule
-from rlflow.rules.synthesis.families import SHIPPED
-from rlflow.rules.synthesis.generate import TRIALS, LibraryConfig, build_library
-from rlflow.rules.taso import recall
-from rlflow.rules.taso.equations import Equations, read_equations
 from rlflow.rules.verification.stress import StressReport, stress
 from rlflow.rules.verification.verify import Refutation, VerificationConfig, check_false_controls, verify
 from rlflow.schemas.results import write_results
+from rlflow.synthesis.families import SHIPPED
+from rlflow.synthesis.generate import TRIALS, LibraryConfig, build_library
+from rlflow.synthesis.taso import recall
+from rlflow.synthesis.taso.equations import Equations, read_equations
 
 RESULT = Path("data/results/rule_study/metrics.json")
 # The paper's Table 1: substitutions available on the graph as it is.

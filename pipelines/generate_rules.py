@@ -12,16 +12,16 @@ from tracking.stage import Stage, pipeline_stage
 
 from rlflow.cost.base import CostModel
 from rlflow.rules.library import Library
-from rlflow.rules.synthesis.generate import (
+from rlflow.rules.verification.verify import VerificationConfig
+from rlflow.schemas.results import Figure, write_results
+from rlflow.search.rule_selection import Choice, RuleSet, SelectionConfig, select_rules
+from rlflow.synthesis.generate import (
     GenerationReport,
     GeneratorConfig,
     LibraryConfig,
     LibraryReport,
     build_library,
 )
-from rlflow.rules.verification.verify import VerificationConfig
-from rlflow.schemas.results import Figure, write_results
-from rlflow.search.rule_selection import Choice, RuleSet, SelectionConfig, select_rules
 
 log = logging.getLogger(__name__)
 

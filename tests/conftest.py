@@ -6,11 +6,15 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import settings
 from support.checkouts import publishable as publishable_of
 from support.repository import REPOSITORY
+
+if TYPE_CHECKING:
+    from rlflow.rules.library import Library
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 # Programs that tests start import what lies in pipelines/ from wherever they are.
@@ -29,6 +33,14 @@ settings.load_profile("rlflow")
 def repository() -> Path:
     """The root of this checkout."""
     return REPOSITORY
+
+
+@pytest.fixture(scope="session")
+def library() -> "Library":
+    """The shipped library of rules."""
+    from rlflow.rules.library import load  # after OMP_NUM_THREADS is set, as numpy reads it when it is imported
+
+    return load()
 
 
 @pytest.fixture(scope="session")

@@ -27,9 +27,9 @@ BUILDING = {
     "passes/onnx/light_models.py": "models are built of operators",
     "passes/onnx/operators.py": "the types that observations of pass ordering count",
     "rules/declared": "rules are written of operators",
-    "rules/taso": "TASO's operators are translated into these",
-    "rules/synthesis/families.py": "families list the operators to enumerate",
-    "rules/synthesis/two_outputs.py": "what is found for a joint of two parts is said by a Concat and a Split",
+    "synthesis/taso": "TASO's operators are translated into these",
+    "synthesis/families.py": "families list the operators to enumerate",
+    "synthesis/two_outputs.py": "what is found for a joint of two parts is said by a Concat and a Split",
 }
 """Modules that make expressions of operators, and so must name them."""
 

@@ -22,17 +22,17 @@ from rlflow.agents.token_collection import TokenCollectionConfig
 from rlflow.agents.tokens.config import CmaEsConfig, TokenControllerConfig
 from rlflow.cost.analytic import AnalyticConfig, AnalyticCost, GpuConfig
 from rlflow.cost.pricing import PricingConfig
+from rlflow.egraph.ilp import Limits
 from rlflow.environments import CandidateConfig, EnvironmentConfig, RewardConfig
 from rlflow.errors import InputError
 from rlflow.optimise.gate import GateConfig
 from rlflow.optimise.methods import METHODS
 from rlflow.rules import library
 from rlflow.rules.matching.rewriter import Rewriter
-from rlflow.rules.synthesis.families import SHIPPED
 from rlflow.rules.verification.verify import VerificationConfig
-from rlflow.saturation.ilp import Limits
 from rlflow.search.base import Search
 from rlflow.search.rule_selection import SelectionConfig
+from rlflow.synthesis.families import SHIPPED
 from rlflow.world_model.pooled.config import DreamConfig, WorldModelConfig
 from rlflow.world_model.tokens.config import TokenDreamConfig, TokenModelConfig
 

@@ -1,16 +1,10 @@
-"""What the tests of rules share: the shipped library and a small BERT."""
+"""What the tests of rules share: a small BERT."""
 
 import pytest
 
 from rlflow import zoo
 from rlflow.ir import Graph
 from rlflow.onnx_io import from_onnx
-from rlflow.rules.library import Library, load
-
-
-@pytest.fixture(scope="session")
-def library() -> Library:
-    return load()
 
 
 @pytest.fixture(scope="session")

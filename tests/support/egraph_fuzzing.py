@@ -12,6 +12,13 @@ from random import Random
 import numpy as np
 from onnx import ModelProto
 
+from rlflow.egraph import greedy_extraction
+from rlflow.egraph.exploration import ExplorationConfig, explore
+from rlflow.egraph.matching import EMatcher
+from rlflow.egraph.model_egraph import ModelEGraph
+from rlflow.egraph.prices import NodePrices
+from rlflow.egraph.realisation import realise
+from rlflow.egraph.rebuilding import ModelProblem
 from rlflow.ir import Graph, Header, structural_hash, validate
 from rlflow.onnx_io import check_model, from_onnx, to_onnx
 from rlflow.onnx_io.standalone import standalone_model
@@ -19,13 +26,6 @@ from rlflow.optimiser import Budget
 from rlflow.rules.matching.rewriter import Rewriter
 from rlflow.rules.rule import Rule
 from rlflow.rules.verification.sampler import Sampler
-from rlflow.saturation import greedy_extraction
-from rlflow.saturation.exploration import ExplorationConfig, explore
-from rlflow.saturation.matching import EMatcher
-from rlflow.saturation.model_egraph import ModelEGraph
-from rlflow.saturation.prices import NodePrices
-from rlflow.saturation.realisation import realise
-from rlflow.saturation.rebuilding import ModelProblem
 from rlflow.search.equality_saturation import EqualitySaturation
 from rlflow.trajectory.replay import replay
 from support.fuzzing import fusions_to_blame, verdict

@@ -2,11 +2,12 @@
 
 import numpy as np
 
+from rlflow.egraph.egraph import ClassId, ENodeId
+from rlflow.egraph.model_egraph import ModelEGraph
 from rlflow.ir import Graph
 from rlflow.ops.domain import FloatDomain
 from rlflow.ops.reference import evaluate_value
 from rlflow.ops.registry import OPERATORS
-from rlflow.saturation.model_egraph import ClassId, ENodeId, ModelEGraph
 
 
 def assert_members_agree(egraph: ModelEGraph, graph: Graph, rng: np.random.Generator) -> int:

@@ -1,11 +1,25 @@
-"""E-graphs of whole models, explored by walking: every match in every graph on the way is a use."""
+"""Small graphs for e-graphs, and e-graphs of models explored by random walks, on which every match is a use."""
 
 import numpy as np
 
-from rlflow.ir import Graph, Node, Ref
+from rlflow.egraph.egraph import ENodeId, Target
+from rlflow.egraph.model_egraph import ModelEGraph
+from rlflow.ir import Graph, Header, Node, Ref, make_graph
+from rlflow.ops import registry
 from rlflow.rules.matching.match import Match
 from rlflow.rules.matching.rewriter import Rewriter
-from rlflow.saturation.model_egraph import ENodeId, ModelEGraph, Target
+from support.strategies import source, weight
+
+
+def built(*steps: tuple[str, tuple[int, ...]], outputs: int = 1) -> Graph:
+    """A graph over the inputs x (0) and y (1) and the weights of 2 (2) and 3 (3), all 2 x 2; the last are outputs."""
+    nodes = [source((2, 2), "x"), source((2, 2), "y")]
+    nodes += [weight(np.full((2, 2), value, np.float32), f"w{value}") for value in (2, 3)]
+    for op, operands in steps:
+        typed = [(Ref(i), nodes[i].types[0], nodes[i].constant) for i in operands]
+        nodes.append(registry.apply(op, {}, typed))
+    refs = [Ref(i) for i in range(len(nodes) - outputs, len(nodes))]
+    return make_graph(dict(enumerate(nodes)), [0, 1], refs, [f"z{i}" for i in range(outputs)], Header(17))
 
 
 def target_of(match: Match) -> Target:

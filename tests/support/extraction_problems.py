@@ -7,7 +7,7 @@ from math import inf
 
 from hypothesis import strategies as st
 
-from rlflow.saturation.problem import Choice, Class, Problem
+from rlflow.egraph.problem import Choice, Class, Problem
 
 
 @st.composite

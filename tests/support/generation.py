@@ -2,14 +2,14 @@
 
 from dataclasses import replace
 
-from rlflow.rules.synthesis.enumeration import Leaf, OperatorChoice
-from rlflow.rules.synthesis.families import FAMILIES, Family
-from rlflow.rules.synthesis.generate import (
+from rlflow.rules.verification.verify import VerificationConfig
+from rlflow.synthesis.enumeration import Leaf, OperatorChoice
+from rlflow.synthesis.families import FAMILIES, Family
+from rlflow.synthesis.generate import (
     GenerationReport,
     GeneratorConfig,
     LibraryConfig,
 )
-from rlflow.rules.verification.verify import VerificationConfig
 
 QUICK = GeneratorConfig(FAMILIES["algebra"], max_operators=1, verification=VerificationConfig(shapes=16))
 SLOW = GeneratorConfig(FAMILIES["join"], max_operators=2)

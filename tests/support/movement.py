@@ -4,9 +4,9 @@ from dataclasses import replace
 from typing import Any
 
 from rlflow.ir.tensor_type import TensorType
-from rlflow.rules.synthesis.families import MOVEMENT, Family
-from rlflow.rules.synthesis.generate import GenerationReport, GeneratorConfig, generate
 from rlflow.rules.verification.verify import VerificationConfig
+from rlflow.synthesis.families import MOVEMENT, Family
+from rlflow.synthesis.generate import GenerationReport, GeneratorConfig, generate
 
 CONFIG = VerificationConfig()
 

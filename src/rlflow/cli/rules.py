@@ -22,15 +22,15 @@ from rlflow.rules.declared.refresh import refreshed
 from rlflow.rules.dsl.files import declaration_text
 from rlflow.rules.expression import describe
 from rlflow.rules.rule import Rule
-from rlflow.rules.synthesis.families import SHIPPED
-from rlflow.rules.synthesis.generate import TRIALS, LibraryConfig, write_library
-from rlflow.rules.taso import recall
-from rlflow.rules.taso.equations import read_equations
 from rlflow.rules.user_rules import verified
 from rlflow.rules.verification.certify import recertified
 from rlflow.rules.verification.refutation import Refutation
 from rlflow.rules.verification.stress import stress
 from rlflow.rules.verification.verify import VerificationConfig, check_false_controls, verify
+from rlflow.synthesis.families import SHIPPED
+from rlflow.synthesis.generate import TRIALS, LibraryConfig, write_library
+from rlflow.synthesis.taso import recall
+from rlflow.synthesis.taso.equations import read_equations
 
 app = typer.Typer(no_args_is_help=True)
 

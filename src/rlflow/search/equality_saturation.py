@@ -29,6 +29,16 @@ from typing import Any, TypeVar, get_type_hints
 from rlflow.cost.analytic import AnalyticCost
 from rlflow.cost.base import CostModel, local
 from rlflow.cost.effort import Effort
+from rlflow.egraph import greedy_extraction, ilp
+from rlflow.egraph.alternatives import alternatives
+from rlflow.egraph.exploration import TENSAT, Exploration, ExplorationConfig, explore
+from rlflow.egraph.matching import EMatcher
+from rlflow.egraph.model_egraph import ModelEGraph
+from rlflow.egraph.prices import NodePrice, NodePrices
+from rlflow.egraph.problem import Solution
+from rlflow.egraph.realisation import Realisation, realise
+from rlflow.egraph.rebuilding import ModelProblem
+from rlflow.egraph.seeding import replay_into
 from rlflow.errors import InputError
 from rlflow.ir.graph import Graph
 from rlflow.optimiser import OnProgress, Optimality, State, Workspace
@@ -36,16 +46,6 @@ from rlflow.rules.library import Library
 from rlflow.rules.matching.rewriter import Rewriter
 from rlflow.rules.matching.sharing import SharingRewriter
 from rlflow.rules.rule import Rule
-from rlflow.saturation import greedy_extraction, ilp
-from rlflow.saturation.alternatives import alternatives
-from rlflow.saturation.exploration import TENSAT, Exploration, ExplorationConfig, explore
-from rlflow.saturation.matching import EMatcher
-from rlflow.saturation.model_egraph import ModelEGraph
-from rlflow.saturation.prices import NodePrice, NodePrices
-from rlflow.saturation.problem import Solution
-from rlflow.saturation.realisation import Realisation, realise
-from rlflow.saturation.rebuilding import ModelProblem
-from rlflow.saturation.seeding import replay_into
 from rlflow.search.base import Search
 from rlflow.search.chains import Chains
 from rlflow.search.greedy import Greedy, enough_ms
@@ -111,14 +111,14 @@ class EqualitySaturation(Search):
         return best
 
     def _round(self, work: Workspace, start: State, best: State, rules: Sequence[Rule]) -> State:
-        """Return the cheapest state that an e-graph of `start` leads to, into which the way to `best` is replayed.
+        """Return the cheapest state from an e-graph of `start`, into which the trajectory to `best` is replayed.
 
         That is `best` itself where nothing cheaper is found, or where the time is over before a graph is extracted.
         """
         price, egraph = self._prices(start), ModelEGraph.from_graph(start.graph)
-        way = work.trajectory(start, best)
-        rewriter = SharingRewriter(some_rules(work.rewriter, [step.rule for step in way.steps]))
-        replayed, classes = replay_into(egraph, start.graph, way, rewriter)
+        known = work.trajectory(start, best)
+        rewriter = SharingRewriter(some_rules(work.rewriter, [step.rule for step in known.steps]))
+        replayed, classes = replay_into(egraph, start.graph, known, rewriter)
         exploration = self._explored(work, egraph, EMatcher(rules, start.graph.header, price))
         if work.is_out_of_time:
             return _out_of_time(work, best)
@@ -144,12 +144,12 @@ class EqualitySaturation(Search):
     def _realised(self, work: Workspace, start: State, extraction: ModelProblem, solution: Solution) -> State:
         """Return the cheapest state to which rewrites lead that make a solution.
 
-        If no rewrites were found that make an application, the next best solution without it is tried instead. The way
-        that lacks the least is followed first, in case the budget is spent before the others.
+        If no rewrites were found that make an application, the next best solution without it is tried instead. The
+        realisation that lacks the least is followed first, in case the budget is spent before the others.
         """
         best, rewriter = start, SharingRewriter(some_rules(work.rewriter, _used(extraction.egraph)))
-        ways = self._realisations(work, start, extraction, solution, rewriter)
-        for number, realisation in enumerate(sorted(ways, key=lambda way: len(way.missing))):
+        realisations = self._realisations(work, start, extraction, solution, rewriter)
+        for number, realisation in enumerate(sorted(realisations, key=lambda realisation: len(realisation.missing))):
             if number and work.is_spent:
                 break
             steps = [(rewriter.rules[place.rule].id, place.location, graph) for place, graph in realisation.steps]
@@ -166,7 +166,7 @@ class EqualitySaturation(Search):
     def _realisations(
         self, work: Workspace, start: State, extraction: ModelProblem, solution: Solution, rewriter: SharingRewriter
     ) -> list[Realisation]:
-        """Return the ways to a solution and to those that are tried instead, as soon as one lacks nothing."""
+        """Return the realisations of a solution and of those tried instead, as soon as one lacks nothing."""
         found = list[Realisation]()
         while len(found) < self.attempts:
             chosen = extraction.chosen(solution)

@@ -10,18 +10,18 @@ from dataclasses import replace
 from functools import partial
 
 from rlflow.cost.analytic import AnalyticCost
+from rlflow.egraph import greedy_extraction, ilp
+from rlflow.egraph.exploration import TENSAT, ExplorationConfig, explore
+from rlflow.egraph.matching import EMatcher
+from rlflow.egraph.model_egraph import ModelEGraph
+from rlflow.egraph.prices import NodePrices
+from rlflow.egraph.realisation import realise
+from rlflow.egraph.rebuilding import ModelProblem
 from rlflow.ir.structural_hash import structural_hash
 from rlflow.rules.matching.sharing import SharingRewriter
-from rlflow.rules.synthesis.families import FAMILIES
-from rlflow.rules.synthesis.generate import GeneratorConfig, generate
 from rlflow.rules.verification.verify import VerificationConfig
-from rlflow.saturation import greedy_extraction, ilp
-from rlflow.saturation.exploration import TENSAT, ExplorationConfig, explore
-from rlflow.saturation.matching import EMatcher
-from rlflow.saturation.model_egraph import ModelEGraph
-from rlflow.saturation.prices import NodePrices
-from rlflow.saturation.realisation import realise
-from rlflow.saturation.rebuilding import ModelProblem
+from rlflow.synthesis.families import FAMILIES
+from rlflow.synthesis.generate import GeneratorConfig, generate
 from support.golden.digests import digest
 from support.golden.entries import Compute
 from support.golden.searches import graph_of

@@ -1,1 +1,0 @@
-"""E-graphs: terms up to proven equality, matched and saturated by rules."""
