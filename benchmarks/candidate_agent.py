@@ -16,7 +16,7 @@ from rlflow.agents.candidates.config import CandidateControllerConfig, Candidate
 from rlflow.agents.candidates.training import train_on_candidates, trial
 from rlflow.cost.analytic import AnalyticCost
 from rlflow.environments.candidate_process import CandidateConfig, CandidateProcess
-from rlflow.optimiser import Budget
+from rlflow.method import Budget
 from rlflow.rules.library import load
 from rlflow.rules.matching.rewriter import Rewriter
 from rlflow.search.backtracking import Backtracking

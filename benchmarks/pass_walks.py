@@ -19,7 +19,7 @@ import psutil
 
 from rlflow.cli.progress import progress_bar
 from rlflow.evaluation.results import write_results
-from rlflow.optimiser import OnProgress
+from rlflow.method import OnProgress
 from rlflow.passes.backend import PassError
 from rlflow.passes.transitions import Transitions
 from rlflow.passes.worker import WorkerBackend

@@ -27,10 +27,10 @@ from rlflow.evaluation.delivery import OPTIMISED, Delivery, delivered, write_mod
 from rlflow.evaluation.results import read_results, write_results
 from rlflow.evaluation.stage_summaries import of_evaluation, write_summary
 from rlflow.evaluation.tables import markdown_table
+from rlflow.method import Budget
 from rlflow.optimise.gate import GateConfig
 from rlflow.optimise.methods import METHODS
 from rlflow.optimise.source import Source
-from rlflow.optimiser import Budget
 from rlflow.rules.library import Library
 from rlflow.rules.library import load as load_library
 from rlflow.runtime.isolation import Limits

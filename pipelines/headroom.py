@@ -24,7 +24,7 @@ from rlflow.evaluation.cell_pool import rows
 from rlflow.evaluation.headroom import Cell, Key, Row, with_rows
 from rlflow.evaluation.results import read_results, write_results
 from rlflow.evaluation.tables import headroom_table
-from rlflow.optimiser import Budget
+from rlflow.method import Budget
 from rlflow.tracking.factories import cost_context_of, cost_model_of, save_prices
 from rlflow.tracking.run import numbers
 from rlflow.tracking.study import OptionOf, checkpoint, graph_files, options_of, study_run

@@ -43,7 +43,7 @@ from rlflow.evaluation.learned import (
 from rlflow.evaluation.learned_summary import curves, curves_by_prices, summary
 from rlflow.evaluation.results import Figure, write_results
 from rlflow.evaluation.tables import learned_table
-from rlflow.optimiser import Budget
+from rlflow.method import Budget
 from rlflow.runtime.isolation import Limits, call_isolated
 from rlflow.tracking.factories import cost_context_of
 from rlflow.tracking.run import numbers

@@ -17,10 +17,10 @@ from rlflow.cli.progress import progress_bar
 from rlflow.evaluation.comparison import ORIGINAL, Contender, again
 from rlflow.evaluation.latencies import Sheet, latencies
 from rlflow.evaluation.results import write_results
+from rlflow.method import Budget
 from rlflow.optimise.gate import GateConfig
 from rlflow.optimise.methods import METHODS
 from rlflow.optimise.source import Source
-from rlflow.optimiser import Budget
 from rlflow.rules import library
 from rlflow.rules.matching.rewriter import Rewriter
 from rlflow.tracking.factories import cost_model_of, model_of

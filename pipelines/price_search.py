@@ -20,7 +20,7 @@ from rlflow.evaluation.price_search import FROZEN, PREDICTED, Aims, Case, Key, R
 from rlflow.evaluation.results import write_results
 from rlflow.evaluation.search_task import SearchTask
 from rlflow.evaluation.tables import price_search_table
-from rlflow.optimiser import Budget
+from rlflow.method import Budget
 from rlflow.tracking.factories import cost_context_of
 from rlflow.tracking.run import numbers
 from rlflow.tracking.study import OptionOf, checkpoint, graph_files, options_of, study_run

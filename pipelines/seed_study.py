@@ -26,7 +26,7 @@ from rlflow.cost.base import CostModel
 from rlflow.environments import EnvironmentConfig, RewardConfig, SubstitutionEnv
 from rlflow.evaluation.results import read_results, write_results
 from rlflow.ir.graph import Graph
-from rlflow.optimiser import Budget, OptimisationResult
+from rlflow.method import Budget, OptimisationResult
 from rlflow.rules import library
 from rlflow.rules.library import Library
 from rlflow.rules.matching.rewriter import Rewriter

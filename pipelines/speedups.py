@@ -26,8 +26,8 @@ from rlflow.evaluation.public_tools import Made, run_tool
 from rlflow.evaluation.results import write_results
 from rlflow.evaluation.speedups import Rival, best_tool, is_met, of_report, of_timing, of_tool, summary, time_rivals
 from rlflow.evaluation.tables import speedups_table
+from rlflow.method import OnProgress
 from rlflow.optimise.gate import GateConfig
-from rlflow.optimiser import OnProgress
 from rlflow.runtime.scratch import scratch_folder
 from rlflow.tracking.factories import model_file_of
 from rlflow.tracking.provenance import source_tags

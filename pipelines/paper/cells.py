@@ -24,7 +24,7 @@ from rlflow.errors import InputError, RLFlowError
 from rlflow.evaluation.cell_pool import kept_rows
 from rlflow.evaluation.paper.rows import Cell, Key, Row, rows_of, run_cell, summary
 from rlflow.evaluation.results import write_results
-from rlflow.optimiser import OnProgress
+from rlflow.method import OnProgress
 from rlflow.tracking.run import Run, numbers
 from rlflow.tracking.share import Share
 from rlflow.tracking.study import checkpoint_of, options_of, study_run

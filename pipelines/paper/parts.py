@@ -28,7 +28,7 @@ from rlflow.evaluation.paper.rows import Cell, Subject
 from rlflow.evaluation.paper.searched import SearchCell
 from rlflow.evaluation.paper.walks import WalkCell
 from rlflow.evaluation.reward_study import TimingConfig
-from rlflow.optimiser import Budget
+from rlflow.method import Budget
 from rlflow.search.rule_selection import SelectionConfig
 from rlflow.tracking.factories import cost_context_of
 from rlflow.tracking.study import OptionOf, graph_files

@@ -38,7 +38,7 @@ from rlflow.evaluation.pass_ordering.cells import (
 from rlflow.evaluation.pass_ordering.rows import Row
 from rlflow.evaluation.pass_ordering.split import Split, split_of
 from rlflow.evaluation.results import write_results
-from rlflow.optimiser import OnProgress
+from rlflow.method import OnProgress
 from rlflow.passes.worker import WorkerBackend
 from rlflow.tracking.run import Run, numbers
 from rlflow.tracking.share import Share

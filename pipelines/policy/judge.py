@@ -22,7 +22,7 @@ from rlflow.atomic_file import written_whole
 from rlflow.cli.progress import progress_bar
 from rlflow.evaluation.policy_sheet import figures
 from rlflow.evaluation.results import Figure, write_results
-from rlflow.optimiser import Budget
+from rlflow.method import Budget
 from rlflow.rules import library
 from rlflow.rules.matching.rewriter import Rewriter
 from rlflow.search.greedy import Greedy

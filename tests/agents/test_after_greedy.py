@@ -13,7 +13,7 @@ from rlflow.agents.policy_optimiser import Best, Player, PolicyOptimiser
 from rlflow.cost.analytic import AnalyticCost
 from rlflow.cost.evaluator import Evaluator
 from rlflow.ir.graph import Graph
-from rlflow.optimiser import Budget, never
+from rlflow.method import Budget, never
 from rlflow.rules.matching.rewriter import Rewriter
 from rlflow.rules.matching.sharing import SharingRewriter
 from rlflow.search.greedy import Greedy

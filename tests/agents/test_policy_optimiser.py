@@ -13,8 +13,8 @@ from rlflow.cost.analytic import AnalyticCost
 from rlflow.cost.evaluator import Evaluator
 from rlflow.ir.graph import Graph
 from rlflow.ir.structural_hash import structural_hash
+from rlflow.method import Budget, never
 from rlflow.onnx_io import from_onnx
-from rlflow.optimiser import Budget, never
 from rlflow.trajectory.record import Trajectory
 
 

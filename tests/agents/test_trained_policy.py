@@ -22,7 +22,7 @@ from rlflow.agents.tokens.token_policy import TokenPolicy, shipped
 from rlflow.agents.trained_policy import trained_policy
 from rlflow.cost.analytic import AnalyticCost
 from rlflow.errors import InputError
-from rlflow.optimiser import Budget
+from rlflow.method import Budget
 from rlflow.representation.features import todays_vocabulary
 from rlflow.representation.tokeniser import todays_token_vocabulary
 from rlflow.rules.library import load

@@ -13,9 +13,9 @@ from rlflow.equivalence.compare import compare
 from rlflow.errors import EquivalenceError, RLFlowError
 from rlflow.evaluation import comparison
 from rlflow.evaluation.comparison import Contender, Contest, Timing
+from rlflow.method import Budget
 from rlflow.optimise.gate import GateConfig
 from rlflow.optimise.source import Source
-from rlflow.optimiser import Budget
 from rlflow.rules import library
 from rlflow.rules.matching.rewriter import Rewriter
 from rlflow.search.greedy import Greedy

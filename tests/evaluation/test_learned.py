@@ -8,8 +8,8 @@ from support.learned_rows import ROWS
 from rlflow import zoo
 from rlflow.cost.base import CostContext
 from rlflow.evaluation.learned import Cell, Rows, mean_ci95, run_cells, saved_percent
+from rlflow.method import Budget
 from rlflow.onnx_io import from_onnx, save_model
-from rlflow.optimiser import Budget
 from rlflow.rules import library
 from rlflow.rules.matching.rewriter import Rewriter
 from rlflow.trajectory import record

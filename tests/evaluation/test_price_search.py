@@ -17,8 +17,8 @@ from rlflow.evaluation.price_search import COSTS, Aims, Case, averaged, priced, 
 from rlflow.evaluation.search_task import SearchTask
 from rlflow.evaluation.tables import price_search_table
 from rlflow.ir.graph import Graph
+from rlflow.method import Budget
 from rlflow.onnx_io import from_onnx, save_model
-from rlflow.optimiser import Budget
 from rlflow.rules import library
 from rlflow.rules.matching.rewriter import Rewriter
 from rlflow.search.greedy import Greedy

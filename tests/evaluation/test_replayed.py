@@ -11,8 +11,8 @@ from rlflow import zoo
 from rlflow.errors import ReplayError
 from rlflow.evaluation.replayed import Replayed, replayed
 from rlflow.ir.graph import Graph
+from rlflow.method import Budget, OptimisationResult, Workspace
 from rlflow.onnx_io import from_onnx
-from rlflow.optimiser import Budget, OptimisationResult, Workspace
 from rlflow.rules.library import Library
 from rlflow.rules.matching.rewriter import Location, Rewriter
 from rlflow.rules.matching.sharing import SharingRewriter

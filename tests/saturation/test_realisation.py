@@ -14,8 +14,8 @@ from rlflow import zoo
 from rlflow.cost.analytic import AnalyticCost
 from rlflow.ir import Graph, Node, Ref, structural_hash
 from rlflow.ir.tensor_type import TensorType
+from rlflow.method import Budget, Workspace
 from rlflow.onnx_io import from_onnx
-from rlflow.optimiser import Budget, Workspace
 from rlflow.rules.matching.rewriter import Rewriter
 from rlflow.rules.matching.sharing import SharingRewriter
 from rlflow.saturation import greedy_extraction

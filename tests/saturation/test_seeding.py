@@ -6,8 +6,8 @@ from support.searches import make
 from rlflow import zoo
 from rlflow.errors import ReplayError
 from rlflow.ir import Ref
+from rlflow.method import Budget
 from rlflow.onnx_io import from_onnx
-from rlflow.optimiser import Budget
 from rlflow.rules import library
 from rlflow.saturation.model_egraph import ModelEGraph
 from rlflow.saturation.seeding import replay_into

@@ -8,8 +8,8 @@ from support.searches import METHODS, SEARCHING, make
 from rlflow import zoo
 from rlflow.cost.analytic import AnalyticCost
 from rlflow.ir.structural_hash import structural_hash
+from rlflow.method import Budget, OptimisationResult, Workspace
 from rlflow.onnx_io import from_onnx
-from rlflow.optimiser import Budget, OptimisationResult, Workspace
 from rlflow.rules.matching.rewriter import Rewriter
 from rlflow.trajectory.replay import replay
 

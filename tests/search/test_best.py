@@ -5,8 +5,8 @@ from support.searches import PORTFOLIO, make
 
 from rlflow.cost.analytic import AnalyticConfig, AnalyticCost
 from rlflow.errors import InputError
+from rlflow.method import Budget
 from rlflow.optimise.methods import METHODS
-from rlflow.optimiser import Budget
 from rlflow.rules.matching.rewriter import Rewriter
 from rlflow.rules.matching.sharing import SharingRewriter
 from rlflow.search.base import Search

@@ -14,8 +14,8 @@ from rlflow.cost.analytic import AnalyticCost
 from rlflow.cost.base import Cost
 from rlflow.errors import InputError
 from rlflow.ir.graph import Graph
+from rlflow.method import Budget, OptimisationResult, Workspace
 from rlflow.onnx_io import from_onnx
-from rlflow.optimiser import Budget, OptimisationResult, Workspace
 from rlflow.rules.matching.sharing import SharingRewriter, rewriter_of
 from rlflow.search.base import Search
 from rlflow.search.equality_saturation import equality_saturation, tensat

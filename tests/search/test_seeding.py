@@ -4,7 +4,7 @@ import pytest
 
 from rlflow.cost.analytic import AnalyticCost
 from rlflow.ir.structural_hash import structural_hash
-from rlflow.optimiser import Budget, Workspace
+from rlflow.method import Budget, Workspace
 from rlflow.rules.matching.rewriter import Rewriter
 from rlflow.rules.matching.sharing import SharingRewriter
 from rlflow.search.greedy import Greedy

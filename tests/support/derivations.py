@@ -3,9 +3,9 @@
 from onnx import TensorProto, helper, numpy_helper
 
 from rlflow.cost.analytic import AnalyticCost
+from rlflow.method import Budget, Workspace
 from rlflow.onnx_io import from_onnx, to_onnx
 from rlflow.optimise.diagnose import Derivation
-from rlflow.optimiser import Budget, Workspace
 from rlflow.rules.matching.rewriter import Rewriter
 from rlflow.rules.rule import rule_from_json
 

@@ -13,8 +13,8 @@ from onnx import TensorProto, helper, numpy_helper
 from rlflow.cost.analytic import AnalyticConfig, AnalyticCost
 from rlflow.environments.token_process import TokenProcess
 from rlflow.ir.graph import Graph
+from rlflow.method import Budget, State, Workspace
 from rlflow.onnx_io import from_onnx
-from rlflow.optimiser import Budget, State, Workspace
 from rlflow.rules.library import Library
 from rlflow.rules.matching.sharing import SharingRewriter
 from rlflow.trajectory.record import Trajectory

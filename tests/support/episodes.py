@@ -4,7 +4,7 @@ import random
 
 from rlflow.cost.analytic import AnalyticCost
 from rlflow.ir.graph import Graph
-from rlflow.optimiser import Budget, Workspace
+from rlflow.method import Budget, Workspace
 from rlflow.rules.matching.rewriter import Rewriter
 from rlflow.trajectory.record import Trajectory
 

@@ -19,8 +19,8 @@ from rlflow import zoo
 from rlflow.cost.analytic import AnalyticCost
 from rlflow.equivalence.compare import compare
 from rlflow.ir.graph import Graph
+from rlflow.method import Budget, Workspace
 from rlflow.onnx_io import from_onnx, to_onnx
-from rlflow.optimiser import Budget, Workspace
 from rlflow.rules import library as rule_library
 from rlflow.rules.library import Library
 from rlflow.rules.matching.rewriter import Location, Rewriter

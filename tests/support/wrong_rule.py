@@ -2,8 +2,8 @@
 
 from rlflow.cost.analytic import AnalyticCost
 from rlflow.equivalence.compare import compare
+from rlflow.method import Budget, Workspace
 from rlflow.onnx_io import to_onnx
-from rlflow.optimiser import Budget, Workspace
 from rlflow.rules.matching.sharing import rewriter_of
 from rlflow.rules.rule import rule_from_json
 

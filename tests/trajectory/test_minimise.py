@@ -11,8 +11,8 @@ from support.wrong_rule import differs_from, with_a_wrong_step
 from rlflow.cost.analytic import AnalyticCost
 from rlflow.errors import ReplayError
 from rlflow.ir.structural_hash import structural_hash
+from rlflow.method import Budget, Workspace
 from rlflow.onnx_io import from_onnx
-from rlflow.optimiser import Budget, Workspace
 from rlflow.rules.matching.rewriter import Rewriter
 from rlflow.rules.rule import rule_from_json
 from rlflow.trajectory.minimise import minimise

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 
 from rlflow.agents.policy_optimiser import PolicyOptimiser
 from rlflow.ir.graph import Graph
-from rlflow.optimiser import Budget, Milestone, OnProgress, OptimisationResult
+from rlflow.method import Budget, Milestone, OnProgress, OptimisationResult
 from rlflow.rules.matching.rewriter import Rewriter
 from rlflow.search.base import Search
 

@@ -26,7 +26,7 @@ from rlflow.agents.selection import Judge, Trial
 from rlflow.cost.evaluator import Evaluator
 from rlflow.ir.graph import Graph
 from rlflow.ir.structural_hash import structural_hash
-from rlflow.optimiser import Budget, Milestone, OnProgress, OptimisationResult, never
+from rlflow.method import Budget, Milestone, OnProgress, OptimisationResult, never
 from rlflow.trajectory.record import Step, Trajectory
 
 Controller = TypeVar("Controller")

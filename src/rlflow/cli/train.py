@@ -22,10 +22,10 @@ from rlflow.cost.base import CostContext, CostModel
 from rlflow.cost.models import COST_MODELS
 from rlflow.errors import InputError
 from rlflow.ir.graph import Graph
+from rlflow.method import Budget, OnProgress
 from rlflow.optimise import DEFAULT_COST_MODEL
 from rlflow.optimise.source import Source
 from rlflow.optimise.specialise import Assumptions
-from rlflow.optimiser import Budget, OnProgress
 from rlflow.rules.library import Library
 from rlflow.rules.library import load as load_library
 from rlflow.rules.matching.rewriter import Rewriter

@@ -25,12 +25,12 @@ from rlflow.errors import EquivalenceError, InputError
 from rlflow.evaluation.search_checkpoint import read_result, write_result
 from rlflow.ir.graph import Graph
 from rlflow.ir.structural_hash import structural_hash
+from rlflow.method import Budget, Effort, Method, OnProgress, OptimisationResult
 from rlflow.onnx_io import check_model, graph_of, to_onnx
 from rlflow.onnx_io.external_data import write_mapped
 from rlflow.optimise.diagnose import Derivation
 from rlflow.optimise.gate import GateConfig, Judgement, check, judgeable
 from rlflow.optimise.source import Source
-from rlflow.optimiser import Budget, Effort, OnProgress, OptimisationResult, Optimiser
 from rlflow.runtime.session import SETTINGS, Setting
 from rlflow.runtime.timing.latency import compare_latency
 from rlflow.runtime.timing.statistics import Ratio, ratio
@@ -45,7 +45,7 @@ class Contender:
     `alias` is its name among the others where one method competes with several settings.
     """
 
-    optimiser: Optimiser
+    optimiser: Method
     budget: Budget
     seeds: tuple[int, ...] = (0,)
     training_s: float = 0.0

@@ -21,8 +21,8 @@ from rlflow.cost.measured import MeasuredCost
 from rlflow.equivalence.compare import compare
 from rlflow.evaluation.comparison import ORIGINAL
 from rlflow.evaluation.search_task import SearchTask, carried_out
+from rlflow.method import OptimisationResult
 from rlflow.onnx_io import to_onnx
-from rlflow.optimiser import OptimisationResult
 from rlflow.trajectory.replay import replay
 
 TIE_POINTS = 0.005

@@ -32,8 +32,8 @@ from rlflow.cost.models import COST_MODELS
 from rlflow.evaluation.replayed import replayed
 from rlflow.evaluation.search_task import SearchTask, carried_out
 from rlflow.evaluation.shared_prices import shared_prices
+from rlflow.method import OptimisationResult
 from rlflow.optimise.methods import METHODS
-from rlflow.optimiser import OptimisationResult
 from rlflow.trajectory import record
 
 if TYPE_CHECKING:

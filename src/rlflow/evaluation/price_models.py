@@ -35,7 +35,7 @@ from rlflow.evaluation.price_accuracy import (
     taken,
     with_measured,
 )
-from rlflow.optimiser import OnProgress
+from rlflow.method import OnProgress
 
 ORIGINAL = "original"
 _SIGMAS = (0.0, 0.5, 1.0, 2.0)

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 
 from rlflow.cost.base import CostModel
 from rlflow.ir.graph import Graph
-from rlflow.optimiser import Budget, OnProgress, OptimisationResult, State, Workspace
+from rlflow.method import Budget, OnProgress, OptimisationResult, State, Workspace
 from rlflow.rules.library import Library
 from rlflow.rules.matching.rewriter import Rewriter
 

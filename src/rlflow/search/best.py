@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 
 from rlflow.cost.base import CostModel
 from rlflow.errors import InputError
-from rlflow.optimiser import Budget, OnProgress, State, Workspace
+from rlflow.method import Budget, OnProgress, State, Workspace
 from rlflow.rules.library import Library
 from rlflow.rules.matching.rewriter import Rewriter
 from rlflow.search.backtracking import Backtracking

@@ -31,7 +31,7 @@ from rlflow.cost.base import CostModel, local
 from rlflow.cost.effort import Effort
 from rlflow.errors import InputError
 from rlflow.ir.graph import Graph
-from rlflow.optimiser import OnProgress, Optimality, State, Workspace
+from rlflow.method import OnProgress, Optimality, State, Workspace
 from rlflow.rules.library import Library
 from rlflow.rules.matching.rewriter import Rewriter
 from rlflow.rules.matching.sharing import SharingRewriter

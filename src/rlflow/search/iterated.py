@@ -16,7 +16,7 @@ from math import exp
 import numpy as np
 
 from rlflow.errors import InputError
-from rlflow.optimiser import OnProgress, State, Workspace
+from rlflow.method import OnProgress, State, Workspace
 from rlflow.rules.matching.match import Match
 from rlflow.rules.matching.rewriter import Location, Matches
 from rlflow.search.base import Search

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from rlflow.errors import InputError
-from rlflow.optimiser import OnProgress, State, Workspace
+from rlflow.method import OnProgress, State, Workspace
 from rlflow.rules.matching.rewriter import Location
 from rlflow.search.base import Search
 

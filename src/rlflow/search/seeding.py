@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable
 
 from rlflow.ir.graph import Graph
-from rlflow.optimiser import Budget, State, Workspace
+from rlflow.method import Budget, State, Workspace
 from rlflow.rules.matching.rewriter import Location, Rewriter
 from rlflow.rules.matching.sharing import SharingRewriter
 from rlflow.rules.rule import Rule

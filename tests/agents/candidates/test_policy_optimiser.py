@@ -13,8 +13,8 @@ from rlflow.cost.analytic import AnalyticCost
 from rlflow.environments.candidate_process import CandidateConfig
 from rlflow.ir.graph import Graph
 from rlflow.ir.structural_hash import structural_hash
+from rlflow.method import Budget, OptimisationResult
 from rlflow.onnx_io import from_onnx
-from rlflow.optimiser import Budget, OptimisationResult
 from rlflow.trajectory.replay import replay
 
 EPISODES = CandidateConfig(max_candidates=20, max_steps=12)

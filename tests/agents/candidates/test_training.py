@@ -14,7 +14,7 @@ from rlflow.agents.candidates.controller import CandidateController
 from rlflow.agents.candidates.training import train_on_candidates, trial
 from rlflow.environments.candidate_process import CandidateConfig, CandidateProcess
 from rlflow.errors import InputError
-from rlflow.optimiser import Budget
+from rlflow.method import Budget
 from rlflow.rules.library import Library
 from rlflow.rules.matching.sharing import SharingRewriter
 from rlflow.search.greedy import Greedy

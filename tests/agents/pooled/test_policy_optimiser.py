@@ -16,9 +16,9 @@ from rlflow.environments import EnvironmentConfig, SubstitutionEnv
 from rlflow.errors import InputError
 from rlflow.ir.graph import Graph
 from rlflow.ir.structural_hash import structural_hash
+from rlflow.method import Budget
 from rlflow.onnx_io import from_onnx
 from rlflow.ops.registry import OPERATORS
-from rlflow.optimiser import Budget
 from rlflow.representation.features import Featuriser, todays_vocabulary
 from rlflow.rules import library as rule_library
 from rlflow.rules.library import Library

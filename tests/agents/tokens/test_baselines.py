@@ -20,7 +20,7 @@ from rlflow.agents.tokens.guided_chains import ChainConfig, GuidedChains
 from rlflow.agents.tokens.rule_guard import RuleGuard
 from rlflow.agents.tokens.rule_means import RuleMeans
 from rlflow.agents.tokens.token_policy import TokenPolicy
-from rlflow.optimiser import Budget
+from rlflow.method import Budget
 from rlflow.rules.matching.rewriter import Rewriter
 from rlflow.rules.matching.sharing import SharingRewriter
 from rlflow.world_model.tokens.model import TokenWorldModel

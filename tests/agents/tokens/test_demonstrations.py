@@ -13,7 +13,7 @@ from rlflow.agents.tokens.demonstrations import GainConfig, demonstrate
 from rlflow.cost.analytic import AnalyticCost
 from rlflow.environments.token_process import Place, TokenProcess, place_of
 from rlflow.ir.graph import Graph
-from rlflow.optimiser import Budget, Workspace
+from rlflow.method import Budget, Workspace
 from rlflow.representation.token_rollouts import Demonstration, TokenEpisode
 from rlflow.representation.token_shards import TokenBank
 from rlflow.rules.matching.match import Match

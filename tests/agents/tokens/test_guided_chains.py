@@ -16,8 +16,8 @@ from rlflow.agents.tokens.token_judge import TokenJudge
 from rlflow.cost.analytic import AnalyticCost
 from rlflow.errors import InputError
 from rlflow.ir.graph import Graph
+from rlflow.method import Budget, OptimisationResult
 from rlflow.onnx_io import from_onnx
-from rlflow.optimiser import Budget, OptimisationResult
 from rlflow.rules.library import Library
 from rlflow.rules.matching.match import Match
 from rlflow.rules.matching.rewriter import Rewriter

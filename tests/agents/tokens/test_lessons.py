@@ -15,7 +15,7 @@ from rlflow.agents.tokens.lessons import Expert, Lesson, Start, Taught, started,
 from rlflow.errors import InputError
 from rlflow.ir import structural_hash, validate
 from rlflow.ir.graph import Graph
-from rlflow.optimiser import Budget
+from rlflow.method import Budget
 from rlflow.representation.token_archive import save
 from rlflow.rules.matching.rewriter import Rewriter
 from rlflow.search.greedy import Greedy

@@ -14,7 +14,7 @@ from rlflow.agents.tokens.token_judge import Judge, TokenJudge
 from rlflow.agents.tokens.token_policy import TokenPolicy
 from rlflow.errors import InputError
 from rlflow.ir.graph import Graph
-from rlflow.optimiser import Budget
+from rlflow.method import Budget
 from rlflow.rules.matching.sharing import SharingRewriter
 from rlflow.trajectory.replay import replay
 from rlflow.world_model.tokens.birth_memory import BirthMemory

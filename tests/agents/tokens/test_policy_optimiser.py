@@ -13,7 +13,7 @@ from rlflow.agents.tokens.policy_optimiser import TokenPolicyOptimiser
 from rlflow.cost.analytic import AnalyticCost
 from rlflow.errors import InputError
 from rlflow.ir.structural_hash import structural_hash
-from rlflow.optimiser import Budget
+from rlflow.method import Budget
 from rlflow.trajectory.replay import replay
 from rlflow.world_model.tokens.model import TokenModelArguments, TokenWorldModel
 

@@ -14,7 +14,7 @@ from rlflow.agents.tokens.guided_chains import ChainConfig
 from rlflow.agents.tokens.token_judge import TokenJudge
 from rlflow.agents.tokens.token_policy import FILE, TokenPolicy, shipped
 from rlflow.errors import InputError
-from rlflow.optimiser import Budget
+from rlflow.method import Budget
 from rlflow.rules import library
 from rlflow.rules.matching.rewriter import Rewriter
 from rlflow.rules.matching.sharing import SharingRewriter

@@ -12,8 +12,8 @@ from rlflow.errors import RLFlowError
 from rlflow.evaluation.paper.latency import LatencyCell
 from rlflow.evaluation.paper.rows import Subject, summary
 from rlflow.evaluation.reward_study import TimingConfig
+from rlflow.method import Budget
 from rlflow.onnx_io import save_model
-from rlflow.optimiser import Budget
 from rlflow.rules import library
 from rlflow.rules.matching.rewriter import Rewriter
 from rlflow.rules.matching.sharing import rewriter_of

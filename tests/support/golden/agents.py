@@ -31,7 +31,7 @@ from rlflow.agents.tokens.real_env import RealEpisodesConfig
 from rlflow.agents.tokens.token_policy import TokenPolicy
 from rlflow.cost.analytic import AnalyticCost
 from rlflow.ir.graph import Graph
-from rlflow.optimiser import Budget
+from rlflow.method import Budget
 from rlflow.rules.matching.rewriter import Rewriter
 from rlflow.search.greedy import Greedy
 from rlflow.world_model.pooled.config import DreamConfig

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from rlflow.optimiser import OptimisationResult
+from rlflow.method import OptimisationResult
 from rlflow.trajectory.record import Trajectory
 
 Value = str | int | Mapping[str, str | int]

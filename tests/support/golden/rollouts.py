@@ -14,8 +14,8 @@ from rlflow.agents.token_collection import TokenCollectionConfig, collect_tokens
 from rlflow.agents.tokens.lessons import Expert, Lesson, Start, Taught, teach
 from rlflow.cost.analytic import AnalyticCost
 from rlflow.environments import EnvironmentConfig, SubstitutionEnv
+from rlflow.method import Budget
 from rlflow.onnx_io import from_onnx
-from rlflow.optimiser import Budget
 from rlflow.representation import token_archive
 from rlflow.representation.match_token import MatchToken
 from rlflow.representation.rollouts import Episode

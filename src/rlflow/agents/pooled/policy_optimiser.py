@@ -23,7 +23,7 @@ from rlflow.cost.base import CostModel
 from rlflow.environments.substitution_env import EnvironmentConfig, SubstitutionEnv
 from rlflow.errors import InputError
 from rlflow.ir.graph import Graph
-from rlflow.optimiser import never
+from rlflow.method import never
 from rlflow.rules.library import Library
 from rlflow.rules.matching.rewriter import Rewriter
 from rlflow.world_model.pooled import latent_state

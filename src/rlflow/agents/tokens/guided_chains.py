@@ -41,7 +41,7 @@ from rlflow.cost.base import CostModel
 from rlflow.errors import InputError
 from rlflow.ir.graph import Graph
 from rlflow.ir.preview import runs
-from rlflow.optimiser import OnProgress, State, Workspace
+from rlflow.method import OnProgress, State, Workspace
 from rlflow.rules.library import Library
 from rlflow.rules.matching.rewriter import Location, Rewriter
 from rlflow.rules.matching.sharing import SharingRewriter

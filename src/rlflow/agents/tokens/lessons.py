@@ -25,7 +25,7 @@ from rlflow.cost.base import CostModel
 from rlflow.environments.token_process import TokenProcess
 from rlflow.errors import InputError
 from rlflow.ir.graph import Graph
-from rlflow.optimiser import Budget, OptimisationResult
+from rlflow.method import Budget, OptimisationResult
 from rlflow.representation.token_rollouts import TokenRollouts
 from rlflow.representation.token_shards import TokenBank, merged
 from rlflow.representation.vocabulary import Vocabulary

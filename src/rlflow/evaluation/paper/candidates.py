@@ -14,7 +14,7 @@ from rlflow.agents.candidates.policy_optimiser import CandidateOptimiser
 from rlflow.agents.candidates.training import train_on_candidates
 from rlflow.environments.candidate_process import CandidateConfig, CandidateProcess
 from rlflow.evaluation.paper.rows import Row, Subject, method_row
-from rlflow.optimiser import Budget
+from rlflow.method import Budget
 from rlflow.rules import library
 from rlflow.rules.matching.rewriter import Rewriter
 from rlflow.search.greedy import Greedy

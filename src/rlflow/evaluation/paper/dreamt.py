@@ -31,7 +31,7 @@ from rlflow.evaluation.paper.model_free import acting_alone
 from rlflow.evaluation.paper.rows import Row, Subject, method_row
 from rlflow.evaluation.paper.walks import random_rewrite
 from rlflow.ir.graph import Graph
-from rlflow.optimiser import Budget
+from rlflow.method import Budget
 from rlflow.representation.token_rollouts import TokenRollouts
 from rlflow.rules import library
 from rlflow.rules.library import Library

@@ -20,7 +20,7 @@ from rlflow.cost.base import CostModel
 from rlflow.environments.rewards import RewardConfig, reward_of
 from rlflow.environments.token_process import TokenProcess
 from rlflow.evaluation.paper.rows import Row, Subject, method_row
-from rlflow.optimiser import Budget
+from rlflow.method import Budget
 from rlflow.rules import library
 from rlflow.rules.library import Library
 from rlflow.rules.matching.rewriter import Rewriter

@@ -18,8 +18,8 @@ from rlflow.cost.base import CostContext, CostModel
 from rlflow.cost.models import COST_MODELS
 from rlflow.cost.work_ratios import work_ratios
 from rlflow.ir.graph import Graph
+from rlflow.method import OptimisationResult
 from rlflow.onnx_io import from_onnx
-from rlflow.optimiser import OptimisationResult
 from rlflow.rules.library import Library
 from rlflow.runtime.timing.statistics import estimate
 

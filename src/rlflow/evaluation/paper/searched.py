@@ -8,7 +8,7 @@ from typing import Any
 
 from rlflow.evaluation.paper.rows import Row, Subject, method_row
 from rlflow.evaluation.search_task import SearchTask, carried_out
-from rlflow.optimiser import Budget
+from rlflow.method import Budget
 from rlflow.rules import library
 
 

@@ -13,8 +13,8 @@ from support.walks import LIBRARY, REWRITER
 from rlflow import zoo
 from rlflow.cost.analytic import AnalyticCost
 from rlflow.errors import InputError
+from rlflow.method import Budget, Effort, OptimisationResult, State, Workspace
 from rlflow.onnx_io import from_onnx
-from rlflow.optimiser import Budget, Effort, OptimisationResult, State, Workspace
 from rlflow.rules import library as rule_library
 from rlflow.rules.matching.rewriter import Location, Rewriter
 from rlflow.search.backtracking import Backtracking

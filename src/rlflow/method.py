@@ -1,6 +1,6 @@
 """The interface of every method of optimising a graph, and the bookkeeping that the methods share.
 
-A method (`Optimiser`) takes a graph and a `Budget` and gives an `OptimisationResult`: the cheapest graph that it met,
+A method (`Method`) takes a graph and a `Budget` and gives an `OptimisationResult`: the cheapest graph that it met,
 and the steps that lead there. Inside, a `Workspace` prices rewrites, carries them out and counts the effort:
 
     work = Workspace.begin(graph, rewriter, cost_model, library.hash, budget)
@@ -116,7 +116,7 @@ class OptimisationResult:
         return 100.0 * (self.start_ms - self.best_ms) / self.start_ms if self.start_ms else 0.0
 
 
-class Optimiser(Protocol):
+class Method(Protocol):
     """A method. The same seed, rules and prices give the same result, unless the budget is a time."""
 
     @property
