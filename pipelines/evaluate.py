@@ -138,9 +138,9 @@ def _contenders(stage: Stage, cost_model: CostModel, policy: Policy) -> dict[str
         method = METHODS.get(given["method"])(policy.library, policy.rewriter, cost_model, **given["options"])
         contenders[name] = Contender(method, _budget(given), (stage.seed,), *_training(given["method"]), alias=name)
 
-    training_s, training_interactions = map(sum, zip(*(_round(stage, results) for results in ROUNDS), strict=True))
+    training_s, training_rewrites = map(sum, zip(*(_round(stage, results) for results in ROUNDS), strict=True))
     learned = _after_greedy(policy, cost_model)
-    contenders[policy.name] = Contender(learned, Budget(), (stage.seed,), training_s, training_interactions)
+    contenders[policy.name] = Contender(learned, Budget(), (stage.seed,), training_s, training_rewrites)
     return contenders
 
 

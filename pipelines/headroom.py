@@ -74,7 +74,7 @@ def _cells(settings: Any, option_of: OptionOf, folder: Path) -> dict[Key, Cell]:
             budget=_budget(graph, method, search, settings),
             cost_model=kind,
             context=context,
-            evaluations=tuple(settings["evaluations"]),
+            rewrites=tuple(settings["rewrites"]),
             draws=settings["draws"],
             seed=settings["seed"],
         )

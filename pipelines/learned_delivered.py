@@ -67,7 +67,7 @@ def learned_delivered(config: DictConfig) -> None:
 
 
 def _contenders(settings: Any, option_of: OptionOf, case: str) -> dict[str, Contender]:
-    """Both methods, with all rules and the evaluations that each may have; rlflow by the study's policy."""
+    """Both methods, with all rules and the rewrites that each may have; rlflow by the study's policy."""
     section = settings["delivered"]
     rules, cost_model = library.load(), cost_model_of(option_of("cost", section["cost"]))
     rewriter = Rewriter(rules.rules)
@@ -76,7 +76,7 @@ def _contenders(settings: Any, option_of: OptionOf, case: str) -> dict[str, Cont
     for name in (BACKTRACKING, LEARNED):
         search = option_of("search", name)
         method = METHODS.get(search["method"])(rules, rewriter, cost_model, **search["options"] | taught[name])
-        contenders[name] = Contender(method, Budget(evaluations=section["evaluations"][name]))
+        contenders[name] = Contender(method, Budget(rewrites=section["rewrites"][name]))
     return contenders
 
 

@@ -138,7 +138,7 @@ def _learned(
         "rules": len(rules.rules),
         "rules_that_fire": rollouts.num_rules_applied,
         "rollout_steps": rollouts.num_steps,
-        "trial_steps": training.real_interactions,
+        "trial_steps": training.rewrites,
         "policy_steps": found.effort.rewrites,
         "training_s": training_s,
     }

@@ -31,7 +31,7 @@ def workspace():
 
 
 @pytest.mark.parametrize(
-    "budget", [{"time_s": 0}, {"time_s": -1.0}, {"expansions": 0}, {"expansions": -3}, {"evaluations": 0}]
+    "budget", [{"time_s": 0}, {"time_s": -1.0}, {"expansions": 0}, {"expansions": -3}, {"rewrites": 0}]
 )
 def test_an_impossible_budget_is_refused(budget):
     with pytest.raises(InputError, match="a budget must be positive"):
@@ -50,9 +50,9 @@ def test_a_budget_of_expansions_is_spent_by_expansions_alone(workspace):
     assert spent == {0: (False, 0.0), 1: (False, 0.25), 3: (False, 0.75), 4: (True, 1.0), 9: (True, 1.0)}
 
 
-def test_a_budget_of_evaluations_is_spent_by_rewrites_alone(workspace):
+def test_a_budget_of_rewrites_is_spent_by_rewrites_alone(workspace):
     """Wherever they were carried out; expansions are none."""
-    workspace.budget = Budget(evaluations=4)
+    workspace.budget = Budget(rewrites=4)
     assert not workspace.budget.is_endless
     workspace.expansions = 1000
     spent = []
@@ -139,9 +139,9 @@ def test_milestones_are_the_start_and_each_graph_that_was_the_cheapest_so_far(wo
     records = [ms for place, ms in enumerate(prices) if ms < min(prices[:place], default=float("inf"))]
     assert [milestone.runtime_ms for milestone in result.milestones] == records
     assert 1 < len(records) < len(prices)
-    assert (result.milestones[0].evaluations, result.milestones[-1].runtime_ms) == (0, result.best_ms)
+    assert (result.milestones[0].rewrites, result.milestones[-1].runtime_ms) == (0, result.best_ms)
     for before, after in pairwise(result.milestones):
-        assert (before.evaluations, before.wall_time_s) < (after.evaluations, after.wall_time_s)
+        assert (before.rewrites, before.wall_time_s) < (after.rewrites, after.wall_time_s)
 
 
 def trajectories(graph, search, cost_model):

@@ -40,22 +40,22 @@ def never() -> bool:
 
 @dataclass(frozen=True)
 class Budget:
-    """A limit on time, on expansions and on evaluations; None is no limit.
+    """A limit on time, on expansions and on rewrites; None is no limit.
 
     An expansion looks at all rewrites of one graph, an evaluation carries one out, in a graph or in an e-graph; the
-    expansion in which evaluations run out goes on to its end. The time is over, too, as soon as `is_called_off` says
+    expansion in which rewrites run out goes on to its end. The time is over, too, as soon as `is_called_off` says
     so, which is asked again and again.
     """
 
     time_s: float | None = None
     expansions: int | None = None
-    evaluations: int | None = None
+    rewrites: int | None = None
     is_called_off: Callable[[], bool] = never
 
     def __post_init__(self) -> None:
         if self.time_s is not None and not self.time_s > 0:
             raise InputError(f"a budget must be positive, not {self.time_s} s")
-        for counted in ("expansions", "evaluations"):
+        for counted in ("expansions", "rewrites"):
             limit = getattr(self, counted)
             if limit is not None and limit < 1:
                 raise InputError(f"a budget must be positive, not {limit} {counted}")
@@ -63,12 +63,12 @@ class Budget:
     @property
     def is_endless(self) -> bool:
         """True if nothing ever ends it, not even whoever might call it off."""
-        limits = (self.time_s, self.expansions, self.evaluations)
+        limits = (self.time_s, self.expansions, self.rewrites)
         return all(limit is None for limit in limits) and self.is_called_off is never
 
-    def fraction(self, elapsed_s: float, expansions: int, evaluations: int) -> float:
+    def fraction(self, elapsed_s: float, expansions: int, rewrites: int) -> float:
         """Return the fraction of the budget that is used after so much of each, 1 at most."""
-        used = ((elapsed_s, self.time_s), (expansions, self.expansions), (evaluations, self.evaluations))
+        used = ((elapsed_s, self.time_s), (expansions, self.expansions), (rewrites, self.rewrites))
         return min(1.0, max(spent / limit if limit else 0.0 for spent, limit in used))
 
 
@@ -76,7 +76,7 @@ class Budget:
 class Milestone:
     """The effort after which a graph became the cheapest so far; the first is the start, after none."""
 
-    evaluations: int
+    rewrites: int
     prices_measured: int
     wall_time_s: float
     runtime_ms: float
@@ -212,7 +212,7 @@ class Workspace:
 
     @property
     def is_spent(self) -> bool:
-        used = ((self.expansions, self.budget.expansions), (self.effort.rewrites, self.budget.evaluations))
+        used = ((self.expansions, self.budget.expansions), (self.effort.rewrites, self.budget.rewrites))
         return self.is_out_of_time or any(limit is not None and spent >= limit for spent, limit in used)
 
     @property
@@ -221,9 +221,9 @@ class Workspace:
         return None if self.budget.expansions is None else self.budget.expansions - self.expansions
 
     @property
-    def evaluations_left(self) -> int | None:
-        """The evaluations that are left of a budget, 0 where more were made; None if there is no limit."""
-        most = self.budget.evaluations
+    def rewrites_left(self) -> int | None:
+        """The rewrites that are left of a budget, 0 where more were made; None if there is no limit."""
+        most = self.budget.rewrites
         return None if most is None else max(0, most - self.effort.rewrites)
 
     @property
@@ -291,7 +291,7 @@ class Workspace:
         return [
             replace(
                 reached,
-                evaluations=before.rewrites + reached.evaluations,
+                rewrites=before.rewrites + reached.rewrites,
                 prices_measured=before.prices_measured + reached.prices_measured,
                 wall_time_s=passed_s + reached.wall_time_s,
             )

@@ -70,7 +70,7 @@ def test_a_policy_that_knows_more_is_followed() -> None:
     prices = [milestone.runtime_ms for milestone in found.milestones]
     assert prices == sorted(prices, reverse=True)
     assert prices[-1] == found.best_ms
-    assert found.milestones[-1].evaluations == found.effort.rewrites
+    assert found.milestones[-1].rewrites == found.effort.rewrites
 
 
 def test_a_policy_that_knows_less_is_not() -> None:
@@ -94,10 +94,10 @@ def test_greedy_search_alone_is_left_where_time_is_up(monkeypatch: pytest.Monkey
 
 
 @pytest.mark.parametrize(
-    "budget", [Budget(evaluations=1), Budget(is_called_off=lambda: True)], ids=["evaluations", "called off"]
+    "budget", [Budget(rewrites=1), Budget(is_called_off=lambda: True)], ids=["rewrites", "called off"]
 )
 def test_greedy_search_alone_is_left_where_nothing_else_is_to_be_done(budget: Budget) -> None:
-    """By evaluations, of which greedy search needs more here, and where the search is called off."""
+    """By rewrites, of which greedy search needs more here, and where the search is called off."""
     rules = LIBRARY
     rewriter, graph, cost = Rewriter(rules.rules), small_graph("bert"), AnalyticCost()
     greedy = Greedy(rules, rewriter, cost)

@@ -71,7 +71,7 @@ def test_the_best_of_all_episodes_is_kept_and_the_original_counts(graph: Graph) 
     result = script(8.0, 9.0, 6.0, 7.0).optimise(graph, Budget())
     assert (result.start_ms, result.best_ms) == (10.0, 6.0)
     assert [milestone.runtime_ms for milestone in result.milestones] == [10.0, 8.0, 6.0]
-    assert [milestone.evaluations for milestone in result.milestones] == [0, 1, 3]
+    assert [milestone.rewrites for milestone in result.milestones] == [0, 1, 3]
     worse = script(11.0, 12.0, 13.0, 14.0).optimise(graph, Budget())
     assert worse.best_ms == worse.start_ms == 10.0
     assert worse.effort.rewrites == 4
@@ -86,7 +86,7 @@ def test_a_budget_ends_between_episodes(graph: Graph) -> None:
 
 def test_a_judge_tells_what_a_controller_improves_and_what_that_took(graph: Graph) -> None:
     trial = judge_on(graph, lambda found_ms: script(found_ms, sampled_episodes=0, candidates=1))(7.5)
-    assert (trial.score_percent, trial.interactions) == (25.0, 1)
+    assert (trial.score_percent, trial.rewrites) == (25.0, 1)
 
 
 def test_visits_are_the_policy_s_own(graph: Graph) -> None:
@@ -95,13 +95,13 @@ def test_visits_are_the_policy_s_own(graph: Graph) -> None:
     visits = optimiser.visits(graph, drawn=2)
     assert optimiser.played == [(False, 1), (True, 1), (True, 1)]
     assert [way.start_runtime_ms for way in visits.ways] == [9.0, 8.0, 7.0]
-    assert visits.interactions == 3
+    assert visits.rewrites == 3
 
 
-def test_evaluations_and_whoever_calls_off_end_it(graph: Graph) -> None:
+def test_rewrites_and_whoever_calls_off_end_it(graph: Graph) -> None:
     """Each episode here carries out one rewrite; the budget is asked before each."""
     optimiser = script(9.0, 8.0, 7.0, 6.0)
-    found = optimiser.optimise(graph, Budget(evaluations=2))
+    found = optimiser.optimise(graph, Budget(rewrites=2))
     assert (len(optimiser.played), found.best_ms) == (2, 8.0)
     called_off = script(9.0, 8.0, 7.0, 6.0)
     assert called_off.optimise(graph, Budget(is_called_off=lambda: True)).best_ms == 10.0

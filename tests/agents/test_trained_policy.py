@@ -45,9 +45,9 @@ def test_a_folder_without_a_policy_is_refused_with_what_to_do(tmp_path: Path, pr
 
 def test_without_a_folder_it_is_the_policy_that_ships():
     library = load()
-    method = trained_policy(library, Rewriter(library.rules), AnalyticCost(), evaluations=50, seed=2)
+    method = trained_policy(library, Rewriter(library.rules), AnalyticCost(), rewrites=50, seed=2)
     assert isinstance(method, GuidedChains)
-    assert (method.name, method.config.evaluations, method.seed) == ("rlflow", 50, 2)
+    assert (method.name, method.config.rewrites, method.seed) == ("rlflow", 50, 2)
     assert isinstance(method.judged_by, partial)
     assert method.judged_by.args[0].state_dict().keys() == shipped().model.state_dict().keys()
     assert isinstance(method.rewriter, SharingRewriter)
@@ -59,7 +59,7 @@ def test_without_a_folder_it_is_the_policy_that_ships():
 
 
 def test_the_policy_of_a_folder_is_found_by_its_files(tmp_path: Path):
-    library, own = load(), ChainConfig(length=3, evaluations=5)
+    library, own = load(), ChainConfig(length=3, rewrites=5)
     TokenPolicy(shipped().model, own).save(tmp_path)
     method = trained_policy(library, Rewriter(library.rules), AnalyticCost(), folder=tmp_path)
     assert isinstance(method, GuidedChains)

@@ -41,7 +41,7 @@ def case(tmp_path_factory: pytest.TempPathFactory) -> Case:
 
 @pytest.fixture(scope="module")
 def rows(case: Case, tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict]:
-    contender = Contender(case.greedy, Budget(), (0,), training_s=3.0, training_interactions=100)
+    contender = Contender(case.greedy, Budget(), (0,), training_s=3.0, training_rewrites=100)
     kept = tmp_path_factory.mktemp("kept")
     outcomes = {"greedy": comparison.compete(contender, case.contest, kept)}
     timing = comparison.time_all(case.contest, outcomes, lambda fraction, text: None)

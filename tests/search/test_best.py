@@ -49,11 +49,11 @@ def test_a_time_is_shared_too(shipped, tiny):
     assert second == pytest.approx(100.0)
 
 
-def test_evaluations_are_shared_too(shipped, tiny):
+def test_rewrites_are_shared_too(shipped, tiny):
     """Of which these members carry out none, so that the last may have all of them."""
     best = portfolio(make("greedy", shipped), (1, 1.0), (1, 3.0))
-    best.optimise(tiny("tiny_chain"), Budget(evaluations=100))
-    assert [member.search.given[0].evaluations for member in best.members] == [25, 100]
+    best.optimise(tiny("tiny_chain"), Budget(rewrites=100))
+    assert [member.search.given[0].rewrites for member in best.members] == [25, 100]
 
 
 def test_without_a_budget_no_member_has_one(shipped, tiny):

@@ -38,11 +38,11 @@ class AfterGreedy:
         """Return the better of both results; greedy search's if it has used up the budget, or the price is 0."""
         first = self.greedy.optimise(graph, replace(budget, expansions=None))
         left_s = None if budget.time_s is None else budget.time_s - first.wall_time_s
-        evaluations = None if budget.evaluations is None else budget.evaluations - first.effort.rewrites
-        is_spent = any(left is not None and left <= 0 for left in (left_s, evaluations))
+        rewrites = None if budget.rewrites is None else budget.rewrites - first.effort.rewrites
+        is_spent = any(left is not None and left <= 0 for left in (left_s, rewrites))
         if is_spent or budget.is_called_off() or not first.start_ms:
             return first
-        left = replace(budget, time_s=left_s, evaluations=evaluations)
+        left = replace(budget, time_s=left_s, rewrites=rewrites)
         return _together(first, self.policy.optimise(graph, left, on_progress))
 
 
@@ -51,7 +51,7 @@ def _together(first: OptimisationResult, second: OptimisationResult) -> Optimisa
     better = second if second.best_ms < first.best_ms else first
     reached = [
         Milestone(
-            evaluations=first.effort.rewrites + milestone.evaluations,
+            rewrites=first.effort.rewrites + milestone.rewrites,
             prices_measured=first.effort.prices_measured + milestone.prices_measured,
             wall_time_s=first.wall_time_s + milestone.wall_time_s,
             runtime_ms=milestone.runtime_ms,

@@ -47,7 +47,7 @@ class Visits:
     """The ways to the best graphs of a policy's episodes, and the rewrites that were carried out for them."""
 
     ways: list[Trajectory]
-    interactions: int
+    rewrites: int
 
 
 class Player(ABC):
@@ -167,7 +167,7 @@ class PolicyOptimiser(ABC):
 
         def is_over() -> bool:
             is_late = budget.time_s is not None and time.perf_counter() - started >= budget.time_s
-            is_spent = budget.evaluations is not None and player.evaluator.effort.rewrites >= budget.evaluations
+            is_spent = budget.rewrites is not None and player.evaluator.effort.rewrites >= budget.rewrites
             return is_late or is_spent or budget.is_called_off()
 
         best = start = player.start()

@@ -16,7 +16,7 @@ from typing import Any
 class Effort:
     """The effort of a search, as every method counts it.
 
-    - `rewrites`: those carried out, in a graph or in an e-graph; the "evaluations" of results.
+    - `rewrites`: those carried out, in a graph or in an e-graph; "evaluations" or "real interactions" in results.
     - `prices_asked`: prices that the search asked for, remembered ones as well.
     - `prices_measured`: prices that had to be measured on the runtime.
     - `rewriting_s`, `pricing_s`, `measuring_s`: seconds of each; `pricing_s` is without `measuring_s`.

@@ -6,7 +6,7 @@
     step.reward, step.born
 
 Asked for what can be saved, a situation has every kind of match priced, whether it is taken or not; alike ones are
-priced once. `evaluations` counts the rewrites that had to be carried out for that.
+priced once. `rewrites` counts those that had to be carried out for that.
 
 The invariant: rewards of consecutive steps add up to the drop of the price, in percent of the start's.
 """
@@ -125,7 +125,7 @@ class TokenProcess:
         return 100.0 * self.profile.median_ms / self.start_ms
 
     @property
-    def evaluations(self) -> int:
+    def rewrites(self) -> int:
         """The rewrites that were carried out so far."""
         return self.evaluator.effort.rewrites
 

@@ -49,7 +49,7 @@ class Contender:
     budget: Budget
     seeds: tuple[int, ...] = (0,)
     training_s: float = 0.0
-    training_interactions: int = 0
+    training_rewrites: int = 0
     alias: str = ""
 
     @property
@@ -213,7 +213,7 @@ def row(contest: Contest, outcome: Outcome, cost_model: CostModel, timing: Timin
         **_evidence(outcome.equivalence),
         "optimisation_s": result.wall_time_s,
         "training_s": contender.training_s,
-        **(Effort(rewrites=contender.training_interactions) + result.effort).to_json(),
+        **(Effort(rewrites=contender.training_rewrites) + result.effort).to_json(),
         "seeds": list(contender.seeds),
         "steps": len(steps),
         "distinct_rules": len({step.rule for step in steps}),

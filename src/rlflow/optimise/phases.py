@@ -71,7 +71,7 @@ class Phases:
     """The parts that each phase works with. Without a `shortlist` nothing is measured after the search.
 
     `reproducer` is the folder for what shows a wrong rule. `first_move` runs passes before the search, if there is one.
-    `made_without` makes the method anew without some rules, by their ids, of which `disabled` are left out already; an
+    `made_without` makes the method anew without some rules, by their ids, of which `disabled` are left out already; a
     method that came ready cannot be made again.
     """
 

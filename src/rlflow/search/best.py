@@ -76,15 +76,15 @@ class Best(Search):
 
 def _part(work: Workspace, total: Budget, part: float) -> Budget:
     """Return the budget that ends when this part of what is left of the total is spent."""
-    time_s, expansions, evaluations = total.time_s, total.expansions, total.evaluations
+    time_s, expansions, rewrites = total.time_s, total.expansions, total.rewrites
     if time_s is not None:
         time_s = work.elapsed_s + max(0.0, part * (time_s - work.elapsed_s))
     if expansions is not None:
         expansions = work.expansions + max(1, round(part * (expansions - work.expansions)))
-    if evaluations is not None:
+    if rewrites is not None:
         done = work.effort.rewrites
-        evaluations = done + max(1, round(part * (evaluations - done)))
-    return replace(total, time_s=time_s, expansions=expansions, evaluations=evaluations)
+        rewrites = done + max(1, round(part * (rewrites - done)))
+    return replace(total, time_s=time_s, expansions=expansions, rewrites=rewrites)
 
 
 def _overall(on_progress: OnProgress, work: Workspace, total: Budget) -> OnProgress:

@@ -11,7 +11,7 @@ that steps that pay only together need not be found one after another. A round o
 
 and the next round begins from what came out, until nothing is gained.
 
-Each use of a rule counts as an evaluation, and so does each rewrite that makes the graph again.
+Each use of a rule counts as a rewrite, and so does each rewrite that makes the graph again.
 
 Invariant: every state is reached by rewrites from the state before it; the e-graph only says which. A result is
 therefore a trajectory like any other. It is never dearer than that of the search that went first, if a rewriter that
@@ -153,7 +153,7 @@ class EqualitySaturation(Search):
             if number and work.is_spent:
                 break
             steps = [(rewriter.rules[place.rule].id, place.location, graph) for place, graph in realisation.steps]
-            state = followed(work, start, steps[: work.evaluations_left], work.arrived)
+            state = followed(work, start, steps[: work.rewrites_left], work.arrived)
             best = min((best, *state.path()), key=lambda s: s.runtime_ms)
             logger.debug(
                 "%.4f ms realised, %d missing, %d computed for nothing",
@@ -193,8 +193,8 @@ class EqualitySaturation(Search):
     def _explored(self, work: Workspace, egraph: ModelEGraph, matcher: EMatcher) -> Exploration:
         started, uses = time.perf_counter(), len(egraph.uses)
         share_s, config = _share(work, _EXPLORING), self.exploration
-        if work.evaluations_left is not None:
-            most = round(_USING * work.evaluations_left)
+        if work.rewrites_left is not None:
+            most = round(_USING * work.rewrites_left)
             config = replace(config, max_uses=most if config.max_uses is None else min(most, config.max_uses))
 
         def is_over() -> bool:
@@ -248,7 +248,7 @@ def _used(egraph: ModelEGraph) -> list[str]:
 _SEEDING, _EXPLORING, _SOLVING = 0.4, 0.3, 0.5
 """Parts of the time that is left which one stage may take, if the budget is a time."""
 _USING = 0.75
-"""The part of the evaluations that are left which uses of rules may take; the others are for realising a solution."""
+"""The part of the rewrites that are left which uses of rules may take; the others are for realising a solution."""
 
 
 def _share(work: Workspace, part: float) -> float | None:

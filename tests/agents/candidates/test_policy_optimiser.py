@@ -68,5 +68,5 @@ def test_it_acts_on_other_graphs_and_shapes() -> None:
 def test_budgets_are_kept() -> None:
     controller = untaught(GREEDY, EPISODES)
     method = CandidateOptimiser(LIBRARY, REWRITER, AnalyticCost(), controller, sampled_episodes=9, candidates=1)
-    result = method.optimise(small_graph(), Budget(evaluations=60))
+    result = method.optimise(small_graph(), Budget(rewrites=60))
     assert 60 <= result.effort.rewrites < 120

@@ -136,7 +136,7 @@ def test_more_episodes_are_never_worse(rules, bert):
     assert many.effort.rewrites > few.effort.rewrites
 
 
-def test_interactions_are_the_rewrites_and_expansions_the_episodes(rules, bert, monkeypatch):
+def test_all_rewrites_are_counted_and_expansions_the_episodes(rules, bert, monkeypatch):
     rewriter = Rewriter(rules.rules)
     applied = []
     original = Rewriter.apply

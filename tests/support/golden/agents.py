@@ -58,8 +58,8 @@ TOKEN_DREAM = TokenDreamConfig(num_envs=8, max_kinds=48, max_steps=6)
 POOLED_DREAM = DreamConfig(num_envs=8, max_steps=6)
 MODEL_FREE = replace(TOKEN_PPO, total_steps=48)
 REAL_EPISODES = RealEpisodesConfig(num_envs=4, max_steps=3, max_kinds=48)
-BUDGET = Budget(evaluations=120)
-LITTLE = Budget(evaluations=50)
+BUDGET = Budget(rewrites=120)
+LITTLE = Budget(rewrites=50)
 """Greedy search leaves some of it on both graphs, and no policy would do with what is left."""
 HORIZON = 6
 
@@ -102,8 +102,8 @@ def _model_free() -> Value:
     controller = train_on_graph(
         small_process(), model, MODEL_FREE, REAL_EPISODES, seed=SEED, on_update=course.__setitem__
     )
-    interactions = int(course[max(course)]["real_interactions"])
-    return {"rewrites": interactions, "weights": _weights(controller)}
+    rewrites = int(course[max(course)]["rewrites"])
+    return {"rewrites": rewrites, "weights": _weights(controller)}
 
 
 def _token_player(controller: TokenController) -> TokenPolicyOptimiser:
@@ -139,7 +139,7 @@ def _training(train: Training) -> Value:
     """Return the weights, the scores in the dream before and after training, and the rewrites of the judge."""
     training = train()
     return {
-        "rewrites": training.real_interactions,
+        "rewrites": training.rewrites,
         "score_percent": float(training.score_percent).hex(),
         "untrained_percent": float(training.untrained_percent).hex(),
         "weights": _weights(training.controller),
@@ -165,7 +165,7 @@ def _played(player: Callable[[], tuple[PolicyOptimiser, Graph]]) -> Value:
         **{f"alone_{name}": value for name, value in digests.search(alone.optimise(graph, BUDGET)).items()},
         **{f"after_greedy_{name}": value for name, value in digests.search(after).items()},
         "ways": digest([trajectory(way) for way in visits.ways]),
-        "ways_rewrites": visits.interactions,
+        "ways_rewrites": visits.rewrites,
     }
 
 

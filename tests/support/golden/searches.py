@@ -78,7 +78,7 @@ def _searches(methods: list[str] | tuple[str, ...]) -> dict[str, Compute]:
 
 
 def _searched(graph: str, cost: str, method: str) -> Value:
-    return digests.search(method_of(method, cost).optimise(graph_of(graph), Budget(evaluations=REWRITES)))
+    return digests.search(method_of(method, cost).optimise(graph_of(graph), Budget(rewrites=REWRITES)))
 
 
 @cache

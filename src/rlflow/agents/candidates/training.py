@@ -45,7 +45,7 @@ def train_on_candidates(
     reward: any of `environments.rewards`, such as the measured one; what a rewrite saves by price, unless one is given.
     Snapshots are compared by price, whatever the reward.
 
-    The metrics of each update hold `evaluations`, the rewrites that were carried out so far, and `real_score_percent`,
+    The metrics of each update hold `rewrites`, those that were carried out so far, and `real_score_percent`,
     the improvement by an episode of the most probable actions. `InputError` if the memory is smaller than an update.
     """
     needed = config.num_envs * (config.steps_per_update + 1)
@@ -64,7 +64,7 @@ def train_on_candidates(
 
     def told(update: int, metrics: dict[str, float]) -> None:
         if on_update is not None:
-            on_update(update, metrics | {"evaluations": float(process.evaluator.effort.rewrites)})
+            on_update(update, metrics | {"rewrites": float(process.evaluator.effort.rewrites)})
 
     def judged(policy: CandidatePolicy) -> Trial:
         return trial(process, CandidateController(policy, arguments))

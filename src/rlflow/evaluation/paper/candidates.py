@@ -51,7 +51,7 @@ class CandidatesCell:
 
         graph, prices, rules = self.subject.graph(), self.subject.prices(), library.load()
         row = partial(method_row, graph, prices=prices, rules=rules)
-        trained_row = partial(row, training_s=trained.training_s, training_evaluations=trained.evaluations)
+        trained_row = partial(row, training_s=trained.training_s, training_rewrites=trained.rewrites)
         return {
             "x-rlflow": trained_row(self._proposing(alone).optimise(graph, Budget())),
             "x-rlflow alone": trained_row(alone.optimise(graph, Budget()), curves=curves),
@@ -100,7 +100,7 @@ class _Trained:
 
     controller: CandidateController
     training_s: float
-    evaluations: int
+    rewrites: int
     returns: list[float]
     trials: list[float]
 

@@ -84,7 +84,7 @@ class DreamtCell:
             on_round=lambda _, figures: told.append(figures),
             judge=judge_on(graph, alone),
         )
-        training_s, evaluations = time.perf_counter() - started, process.evaluations + training.real_interactions
+        training_s, rewrites = time.perf_counter() - started, process.rewrites + training.rewrites
         policy = alone(training.controller)
         courses = _courses(told)
         curves = _courses(losses) | {name: courses.get(name, []) for name in ("return_percent", "real_score_percent")}
@@ -93,8 +93,8 @@ class DreamtCell:
         proposing = replace(policy, sampled_episodes=1, candidates=self.proposals)
         found = AfterGreedy(Greedy(rules, rewriter, prices), proposing).optimise(graph, Budget())
         rows = {
-            "rlflow": method_row(graph, found, prices, rules, training_s, evaluations, curves),
-            "dreamt": method_row(graph, acting, prices, rules, training_s, evaluations),
+            "rlflow": method_row(graph, found, prices, rules, training_s, rewrites, curves),
+            "dreamt": method_row(graph, acting, prices, rules, training_s, rewrites),
         }
         rows |= {
             f"unseen {rewrites}": _unseen(_walked(graph, rewriter, rewrites, self.seed), policy, prices, rules)

@@ -42,14 +42,14 @@ class ModelFreeCell:
         graph, prices, rules, world_model = self.subject.graph(), self.subject.prices(), library.load(), shipped().model
         rewriter, reward = Rewriter(rules.rules), reward_of(self.reward)
         process = TokenProcess(graph, rewriter, prices, world_model.arguments.vocabulary)
-        returns, trials, evaluations = list[float](), list[Trial](), [0]
+        returns, trials, rewrites = list[float](), list[Trial](), [0]
 
         def judge(controller: TokenController) -> Trial:
             trials.append(real_return(process, world_model, controller, self.real.max_steps, reward))
             return trials[-1]
 
         def told(_: int, figures: dict[str, float]) -> None:
-            evaluations.append(int(figures["real_interactions"]))
+            rewrites.append(int(figures["rewrites"]))
             if "return_percent" in figures:
                 returns.append(figures["return_percent"])
 
@@ -62,9 +62,9 @@ class ModelFreeCell:
             rules, rewriter, prices, world_model, controller, max_steps=self.real.max_steps, seed=self.seed
         )
         found = policy.optimise(graph, Budget())
-        interactions = evaluations[-1] + sum(trial.interactions for trial in trials)
+        taken = rewrites[-1] + sum(trial.rewrites for trial in trials)
         curves = {"return_percent": returns, "trial_percent": [trial.score_percent for trial in trials]}
-        return {self.variant: method_row(graph, found, prices, rules, training_s, interactions, curves)}
+        return {self.variant: method_row(graph, found, prices, rules, training_s, taken, curves)}
 
 
 def acting_alone(
