@@ -14,7 +14,7 @@ from rlflow import zoo
 from rlflow.cost.analytic import AnalyticCost
 from rlflow.ir import Graph, Node, Ref, structural_hash
 from rlflow.ir.tensor_type import TensorType
-from rlflow.method import Budget, Workspace
+from rlflow.method import Budget, Ledger, Workspace
 from rlflow.onnx_io import from_onnx
 from rlflow.rules.matching.rewriter import Rewriter
 from rlflow.rules.matching.sharing import SharingRewriter
@@ -51,7 +51,7 @@ def explored(graph: Graph, rewriter: Rewriter, walks: int = 1, steps: int = 2, s
 
 
 def trajectory_of(start: Graph, found: Realisation, rewriter: Rewriter) -> Trajectory:
-    work = Workspace.begin(start, rewriter, AnalyticCost(), LIBRARY.hash, Budget())
+    work = Workspace.begin(start, rewriter, AnalyticCost(), LIBRARY.hash, Ledger(Budget()))
     state = work.start
     for location, graph in found.steps:
         state = work.step(state, location)

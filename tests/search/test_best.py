@@ -24,8 +24,8 @@ class Watching(Search):
         object.__setattr__(self, "given", [])
 
     def improve(self, work, state, on_progress=None):
-        self.given.append(work.budget)
-        work.expansions += self.spends
+        self.given.append(work.ledger.limits)
+        work.ledger.tally.expansions += self.spends
         return state
 
 

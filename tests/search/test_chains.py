@@ -87,7 +87,7 @@ def test_the_budget_ends_the_search(shipped):
     assert short.effort.rewrites < 0.5 * whole.effort.rewrites
     work = make("chains", shipped).begin(graph, SEARCHING)
     make("chains", shipped).improve(work, work.start)
-    assert work.expansions == SEARCHING.expansions
+    assert work.ledger.expansions == SEARCHING.expansions
 
 
 @pytest.mark.parametrize(

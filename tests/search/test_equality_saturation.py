@@ -14,7 +14,7 @@ from rlflow.cost.analytic import AnalyticCost
 from rlflow.cost.base import Cost
 from rlflow.errors import InputError
 from rlflow.ir.graph import Graph
-from rlflow.method import Budget, OptimisationResult, Workspace
+from rlflow.method import Budget, Ledger, OptimisationResult, Workspace
 from rlflow.onnx_io import from_onnx
 from rlflow.rules.matching.sharing import SharingRewriter, rewriter_of
 from rlflow.search.base import Search
@@ -58,8 +58,8 @@ def test_greedy_steps_that_sharing_matching_refuses_are_left_out():
     """
     graph = started(small_graph("bert"), Start(walked=10, seed=9), LIBRARY)
     greedy = Greedy(LIBRARY, REWRITER, AnalyticCost())
-    work = Workspace.begin(graph, SHARING, AnalyticCost(), LIBRARY.hash, WITHOUT_LIMIT)
-    begun = seeded(work, greedy, WITHOUT_LIMIT)
+    work = Workspace.begin(graph, SHARING, AnalyticCost(), LIBRARY.hash, Ledger(WITHOUT_LIMIT))
+    begun = seeded(work, greedy, work.ledger)
     *_, replayed = replay(graph, work.trajectory(work.start, begun), SHARING)
     assert set(replayed.nodes) != set(begun.graph.nodes)
 
@@ -121,9 +121,9 @@ def test_the_seed_spends_expansions_of_the_whole(decoder):
     method, budget = _method(), Budget(expansions=5)
     assert len(_greedy(decoder).trajectory.steps) > 5
     work = method.begin(decoder, budget)
-    work.expansions = 3
+    work.ledger.tally.expansions = 3
     method.improve(work, work.start)
-    assert work.expansions == 5
+    assert work.ledger.expansions == 5
     assert work.optimality is None, "nothing is left for an e-graph"
 
 

@@ -74,7 +74,7 @@ class Iterated(Search):
                 break
             rule = list(places)[int(rng.integers(len(places)))]
             state = work.step(state, Location(rule, places[rule][int(rng.integers(len(places[rule])))]))
-            work.expansions += 1
+            work.ledger.tally.expansions += 1
         return state
 
     def _acceptance(self, dearer_percent: float) -> float:

@@ -99,5 +99,5 @@ class CandidateEpisodes(RealEpisodes[_Episode]):
         """Go on from what `state_dict` returned, with the states of all episodes in the memory."""
         super().load_state_dict(state)
         self._observations()
-        evaluator = self.process.evaluator
-        evaluator.count(Effort(rewrites=state["process_rewrites"] - evaluator.effort.rewrites))
+        tally = self.process.evaluator.tally
+        tally.count(Effort(rewrites=state["process_rewrites"] - tally.effort.rewrites))

@@ -28,7 +28,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
@@ -115,10 +114,21 @@ class ChainConfig:
 
 
 class _Climbing(NamedTuple):
-    """One search: the workspace, whose budget ends it, and whose opinion counts, which is remembered rule by rule."""
+    """One search: the workspace, whose account ends it, and whose opinion counts, which is remembered rule by rule."""
 
     work: Workspace
     judge: RuleGuard
+
+    def at_most(self, rewrites: int) -> _Climbing:
+        """Return the same for so many rewrites, in a workspace of its own: what an e-graph of some rules proves says
+        nothing of the others.
+        """
+        return self._replace(work=self.work.within(self.work.ledger.child(rewrites=rewrites)))
+
+    def with_share(self, share: float, otherwise: State, search: Callable[[_Climbing], State]) -> State:
+        """Let a search carry out this share of the rewrites left; if that is less than one, return `otherwise`."""
+        rewrites = round(share * (self.work.ledger.rewrites_left or 0))
+        return search(self.at_most(rewrites)) if rewrites else otherwise
 
 
 @dataclass
@@ -162,55 +172,49 @@ class GuidedChains(Search):
                 "rlflow goes on in a workspace of sharing matching, as that of the experts whom it has learned from "
                 "was: give it a SharingRewriter"
             )
-        best = min(state, seeded(work, self.greedy, work.budget), key=lambda s: s.runtime_ms)
+        best = min(state, seeded(work, self.greedy, work.ledger), key=lambda s: s.runtime_ms)
         if self.config.rewrites < 1:
             return best
         judge = self.judged_by(state.graph, work.rewriter, self.cost_model)
         climbing = _Climbing(work, RuleGuard(judge, work.rewriter.rules, self.shares))
-        known = work.optimality
-        with _at_most(self.config.rewrites, work):
-            best = self._best(climbing, state, best, on_progress)
-        work.optimality = known  # what an e-graph of some rules proves says nothing of the others
-        return best
+        return self._best(climbing.at_most(self.config.rewrites), state, best, on_progress)
 
     def _best(self, climbing: _Climbing, start: State, best: State, on_progress: OnProgress | None) -> State:
         """Climb again and again; the best of where all climbs end, and of what was the best before."""
-        work, begun = climbing.work, climbing.work.effort.rewrites
+        work, begun = climbing.work, climbing.work.ledger.effort.rewrites
         rng = np.random.default_rng(self.seed)
         number = idle = 0
         while not work.is_spent and idle < _IDLE:
-            evaluated = work.effort.rewrites
+            before = work.ledger.effort.rewrites
             found = self._found(number, climbing, start, best, rng)
             if saves(work, best, found):
                 best = found
             number += 1
-            idle = 0 if work.effort.rewrites > evaluated else idle + 1
+            idle = 0 if work.ledger.effort.rewrites > before else idle + 1
             if on_progress:
-                done = min(1.0, (work.effort.rewrites - begun) / self.config.rewrites)
+                done = min(1.0, (work.ledger.effort.rewrites - begun) / self.config.rewrites)
                 on_progress(max(work.fraction, done), f"best {best.runtime_ms:.3f} ms after {number} searches")
         return best
 
     def _found(self, number: int, climbing: _Climbing, start: State, best: State, rng: np.random.Generator) -> State:
         """Return where the climb of this number ends, or the search that takes its turn."""
-        work, config = climbing.work, self.config
+        config, share = self.config, climbing.with_share
         if number == 0:
-            return _with_a_share(
-                config.listening, work, start, lambda: self._climbed_quietly(climbing, start, config.orders[0])
-            )
+            return share(config.listening, start, lambda part: self._climbed_quietly(part, start, config.orders[0]))
         if number == 1:
-            return _with_a_share(config.saturation, work, best, lambda: self._saturated(climbing, best))
+            return share(config.saturation, best, lambda part: self._saturated(part, best))
         if number == 2:
-            return _with_a_share(config.by_price, work, start, lambda: self.chains.improve(work, start))
+            return share(config.by_price, start, lambda part: self.chains.improve(part.work, start))
         if number == 3:
-            return _with_a_share(config.saturation, work, best, lambda: self._saturated_again(climbing, best))
+            return share(config.saturation, best, lambda part: self._saturated_again(part, best))
         if number < len(config.orders) + 3:
             return self._climbed_quietly(climbing, start, config.orders[number - 3])
         noise = float(rng.choice(config.noise)) * rng.gumbel(size=len(self.rewriter.rules))
         path = best.path()
         begin = start if rng.random() < config.from_start else path[int(rng.integers(len(path)))]
-        with _at_most(config.rewrites_per_climb, work):
-            climbed = self._climbed(climbing, begin, Preference(str(rng.choice(config.orders)), noise))
-        return descend(work, climbed)
+        brief = climbing.at_most(config.rewrites_per_climb)
+        climbed = self._climbed(brief, begin, Preference(str(rng.choice(config.orders)), noise))
+        return descend(climbing.work, climbed)
 
     def _climbed_quietly(self, climbing: _Climbing, start: State, order: str) -> State:
         """Return where a climb without noise ends."""
@@ -298,26 +302,6 @@ class GuidedChains(Search):
             if following.hash not in passed:
                 return following
         return None
-
-
-@contextmanager
-def _at_most(rewrites: int, work: Workspace) -> Iterator[None]:
-    """Let what follows carry out so many rewrites, and no more than the budget has left."""
-    budget, end = work.budget, work.effort.rewrites + rewrites
-    work.budget = replace(budget, rewrites=min(end, budget.rewrites or end))
-    try:
-        yield
-    finally:
-        work.budget = budget
-
-
-def _with_a_share(share: float, work: Workspace, otherwise: State, search: Callable[[], State]) -> State:
-    """Let a search carry out this share of the rewrites that are left; if that is less than one, return `otherwise`."""
-    rewrites = round(share * (work.rewrites_left or 0))
-    if rewrites < 1:
-        return otherwise
-    with _at_most(rewrites, work):
-        return search()
 
 
 def guided_chains(
