@@ -16,11 +16,11 @@ import hydra
 from omegaconf import DictConfig, OmegaConf
 
 from rlflow.agents.collection import CollectionConfig, collect
-from rlflow.agents.policy_optimiser import judge_on
+from rlflow.agents.policy_search import judge_on
 from rlflow.agents.pooled.config import ControllerConfig
 from rlflow.agents.pooled.controller import Controller
 from rlflow.agents.pooled.dream_training import train_in_dream, untrained
-from rlflow.agents.pooled.policy_optimiser import PooledPolicyOptimiser
+from rlflow.agents.pooled.graph_level_search import GraphLevelSearch
 from rlflow.agents.scores import best_improvement_percent
 from rlflow.cost.base import CostModel
 from rlflow.environments import EnvironmentConfig, RewardConfig, SubstitutionEnv
@@ -100,8 +100,8 @@ def _learned(
     ppo = read_config(ControllerConfig, settings["controller"]["ppo"])
     rewriter, evaluation = Rewriter(rules.rules), settings["evaluation"]
 
-    def optimiser(controller: Controller, episodes: int, candidates: int) -> PooledPolicyOptimiser:
-        return PooledPolicyOptimiser(
+    def optimiser(controller: Controller, episodes: int, candidates: int) -> GraphLevelSearch:
+        return GraphLevelSearch(
             rules,
             rewriter,
             cost_model,

@@ -1,6 +1,7 @@
 """Budgets, the way to a state, and searches that price rewrites without carrying them out."""
 
 import time
+from dataclasses import replace
 from functools import partial
 from itertools import pairwise
 
@@ -130,6 +131,9 @@ def test_a_result_follows_from_the_way(workspace):
     assert [s.reward for s in result.trajectory.steps] == pytest.approx(expected, rel=1e-12)
     assert result.improvement_percent == pytest.approx(sum(expected), rel=1e-9)
     assert workspace.result(states[0]).trajectory.steps == ()
+    paid = replace(states[-1], reward=7.0)
+    rewards = [s.reward for s in workspace.result(paid).trajectory.steps]
+    assert rewards == [*(s.reward for s in result.trajectory.steps[:2]), 7.0], "what an environment paid is kept"
 
 
 def test_a_model_that_costs_nothing_improves_by_nothing():

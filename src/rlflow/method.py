@@ -46,9 +46,9 @@ def never() -> bool:
 class Budget:
     """A limit on time, on expansions and on rewrites; None is no limit.
 
-    An expansion looks at all rewrites of one graph, an evaluation carries one out, in a graph or in an e-graph; the
-    expansion in which rewrites run out goes on to its end. The time is over, too, as soon as `is_called_off` says
-    so, which is asked again and again.
+    An expansion looks at all rewrites of one graph. Rewrites are those carried out, in a graph or in an e-graph; the
+    expansion in which they run out goes on to its end. The time is over, too, as soon as `is_called_off` says so, which
+    is asked again and again.
     """
 
     time_s: float | None = None
@@ -69,11 +69,6 @@ class Budget:
         """True if nothing ever ends it, not even whoever might call it off."""
         limits = (self.time_s, self.expansions, self.rewrites)
         return all(limit is None for limit in limits) and self.is_called_off is never
-
-    def fraction(self, elapsed_s: float, expansions: int, rewrites: int) -> float:
-        """Return the fraction of the budget that is used after so much of each, 1 at most."""
-        used = ((elapsed_s, self.time_s), (expansions, self.expansions), (rewrites, self.rewrites))
-        return min(1.0, max(spent / limit if limit else 0.0 for spent, limit in used))
 
 
 @dataclass(frozen=True)
@@ -226,8 +221,10 @@ class Ledger:
 
     @property
     def fraction(self) -> float:
-        """The fraction of the limits that is used."""
-        return self.limits.fraction(self.elapsed_s, self.expansions, self.effort.rewrites)
+        """The fraction of the nearest limit that is used, 1 at most."""
+        time_s, expansions, rewrites = self.limits.time_s, self.limits.expansions, self.limits.rewrites
+        used = ((self.elapsed_s, time_s), (self.expansions, expansions), (self.effort.rewrites, rewrites))
+        return min(1.0, max(spent / limit if limit else 0.0 for spent, limit in used))
 
     def child(
         self, *, time_s: float | None = None, expansions: int | None = None, rewrites: int | None = None

@@ -96,16 +96,24 @@ class Situation:
 
 
 class TokenProcess:
-    """Rewrites one graph, from its start or from any graph on the way. `InputError` for a graph whose price is 0."""
+    """Rewrites one graph, from its start or from any graph on the way. `InputError` for a graph whose price is 0.
+
+    evaluator: that of the search for which it does so, with the same rewriter and cost model; None: one of its own.
+    """
 
     def __init__(
-        self, graph: Graph, rewriter: Rewriter, cost_model: CostModel, vocabulary: Vocabulary | None = None
+        self,
+        graph: Graph,
+        rewriter: Rewriter,
+        cost_model: CostModel,
+        vocabulary: Vocabulary | None = None,
+        evaluator: Evaluator | None = None,
     ) -> None:
-        self.evaluator = Evaluator(rewriter, cost_model)
+        self.evaluator = evaluator or Evaluator(rewriter, cost_model)
         self._tokeniser = Tokeniser(rewriter, cost_model, vocabulary)
         self.profile = PriceProfile.of(graph, self._tokeniser.cost_model)
         self._graph = graph
-        self.start_ms = self.evaluator.runtime_ms(graph)
+        self.start_ms = self.evaluator.confirmed_ms(graph)
         if not self.start_ms > 0:
             raise InputError("nothing can be saved of a graph whose price is 0: choose another cost model")
 

@@ -9,24 +9,23 @@ from functools import cache, partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from rlflow.agents.after_greedy import AfterGreedy
+from rlflow.agents.candidates.candidate_search import CandidateSearch
 from rlflow.agents.candidates.controller import CandidateController
-from rlflow.agents.candidates.policy_optimiser import CandidateOptimiser
 from rlflow.agents.candidates.training import train_on_candidates
 from rlflow.agents.dream_training import DreamTraining
-from rlflow.agents.policy_optimiser import PolicyOptimiser, judge_on
+from rlflow.agents.policy_search import PolicySearch, judge_on
 from rlflow.agents.pooled.config import ControllerConfig
 from rlflow.agents.pooled.controller import Controller
 from rlflow.agents.pooled.dream_training import train_in_dream as train_in_pooled_dream
-from rlflow.agents.pooled.policy_optimiser import PooledPolicyOptimiser
+from rlflow.agents.pooled.graph_level_search import GraphLevelSearch
 from rlflow.agents.tokens import baselines, token_policy
 from rlflow.agents.tokens.config import CmaEsConfig, TokenControllerConfig
 from rlflow.agents.tokens.controller import TokenController
 from rlflow.agents.tokens.dream_training import TokenDream, train_in_dream
 from rlflow.agents.tokens.guided_chains import ChainConfig, GuidedChains
+from rlflow.agents.tokens.match_level_search import MatchLevelSearch
 from rlflow.agents.tokens.model_free import train_on_graph
 from rlflow.agents.tokens.planned import planned
-from rlflow.agents.tokens.policy_optimiser import TokenPolicyOptimiser
 from rlflow.agents.tokens.real_env import RealEpisodesConfig
 from rlflow.agents.tokens.token_policy import TokenPolicy
 from rlflow.cost.analytic import AnalyticCost
@@ -106,24 +105,24 @@ def _model_free() -> Value:
     return {"rewrites": rewrites, "weights": _weights(controller)}
 
 
-def _token_player(controller: TokenController) -> TokenPolicyOptimiser:
+def _token_player(controller: TokenController) -> MatchLevelSearch:
     """Return an optimiser that plays one episode of the controller's likeliest actions."""
     model, cost = token_world().model, AnalyticCost()
-    return TokenPolicyOptimiser(
+    return MatchLevelSearch(
         LIBRARY, REWRITER, cost, model, controller, HORIZON, seed=SEED, sampled_episodes=0, candidates=1
     )
 
 
-def _pooled_player(controller: Controller) -> PooledPolicyOptimiser:
+def _pooled_player(controller: Controller) -> GraphLevelSearch:
     model, cost, settings = pooled_world(), AnalyticCost(), pooled_env().config
-    return PooledPolicyOptimiser(
+    return GraphLevelSearch(
         LIBRARY, REWRITER, cost, model, controller, settings, seed=SEED, sampled_episodes=0, candidates=1
     )
 
 
-def _candidate_player() -> CandidateOptimiser:
+def _candidate_player() -> CandidateSearch:
     cost = AnalyticCost()
-    return CandidateOptimiser(LIBRARY, REWRITER, cost, _candidates(), seed=SEED, sampled_episodes=0, candidates=1)
+    return CandidateSearch(LIBRARY, REWRITER, cost, _candidates(), seed=SEED, sampled_episodes=0, candidates=1)
 
 
 Training = Callable[[], DreamTraining[Controller] | DreamTraining[TokenController]]
@@ -146,7 +145,7 @@ def _training(train: Training) -> Value:
     }
 
 
-_ALONE: Mapping[str, Callable[[], tuple[PolicyOptimiser, Graph]]] = {
+_ALONE: Mapping[str, Callable[[], tuple[PolicySearch, Graph]]] = {
     "match level": lambda: (_token_player(_token_training(TOKEN_PPO).controller), small_graph()),
     "match level, evolved": lambda: (_token_player(_token_training(CMA_ES).controller), small_graph()),
     "graph level": lambda: (_pooled_player(_pooled_training().controller), pooled_env().graph),
@@ -154,12 +153,12 @@ _ALONE: Mapping[str, Callable[[], tuple[PolicyOptimiser, Graph]]] = {
 }
 
 
-def _played(player: Callable[[], tuple[PolicyOptimiser, Graph]]) -> Value:
+def _played(player: Callable[[], tuple[PolicySearch, Graph]]) -> Value:
     """Return what the policy finds alone, and with drawn episodes and candidates after greedy search, and its ways."""
     alone, graph = player()
     policy = replace(alone, sampled_episodes=2, candidates=4)
     greedy = Greedy(LIBRARY, Rewriter(LIBRARY.rules), AnalyticCost())
-    after = AfterGreedy(greedy, policy).optimise(graph, LITTLE)
+    after = replace(policy, before=greedy).optimise(graph, LITTLE)
     visits = alone.visits(graph, 2)
     return {
         **{f"alone_{name}": value for name, value in digests.search(alone.optimise(graph, BUDGET)).items()},

@@ -13,6 +13,7 @@ import hashlib
 from pathlib import Path
 
 from rlflow.agents.candidates.candidate_policy import CandidatePolicy
+from rlflow.agents.candidates.candidate_search import CandidatePlayer
 from rlflow.agents.candidates.config import CandidateControllerConfig, CandidateNetworkConfig
 from rlflow.agents.candidates.controller import (
     CandidateController,
@@ -20,7 +21,6 @@ from rlflow.agents.candidates.controller import (
     policy_settings,
 )
 from rlflow.agents.candidates.memory import CandidateMemory, PriceScale
-from rlflow.agents.candidates.policy_optimiser import CandidatePlayer
 from rlflow.agents.candidates.real_env import CandidateEpisodes
 from rlflow.agents.maskable_ppo import OnUpdate, scaled_to, train_policy
 from rlflow.agents.selection import Selection, Trial
@@ -86,7 +86,7 @@ def train_on_candidates(
 def trial(process: CandidateProcess, controller: CandidateController) -> Trial:
     """The improvement by one episode of the most probable actions, and the rewrites that were carried out for it."""
     before = process.evaluator.effort.rewrites
-    best = CandidatePlayer(process, controller, controller.arguments.library_hash).play(None, candidates=1)
+    best = CandidatePlayer.of(process, controller).play(None, candidates=1)
     saved_ms = process.start_ms - best.runtime_ms
     return Trial(process.percent(saved_ms), process.evaluator.effort.rewrites - before)
 

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from rlflow.agents.selection import Trial
 from rlflow.agents.tokens.config import TokenControllerConfig
 from rlflow.agents.tokens.controller import TokenController
+from rlflow.agents.tokens.match_level_search import MatchLevelSearch
 from rlflow.agents.tokens.model_free import train_on_graph
-from rlflow.agents.tokens.policy_optimiser import TokenPolicyOptimiser
 from rlflow.agents.tokens.real_env import RealEpisodesConfig, real_return
 from rlflow.agents.tokens.token_policy import shipped
 from rlflow.cost.base import CostModel
@@ -76,8 +76,8 @@ def acting_alone(
     *,
     max_steps: int,
     seed: int,
-) -> TokenPolicyOptimiser:
+) -> MatchLevelSearch:
     """The agent that takes the controller's most probable actions for one episode, and tries nothing else."""
-    return TokenPolicyOptimiser(
+    return MatchLevelSearch(
         rules, rewriter, prices, world_model, controller, max_steps, sampled_episodes=0, candidates=1, seed=seed
     )
