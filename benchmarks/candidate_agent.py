@@ -1,4 +1,4 @@
-"""X-RLflow's agent beside searches on one graph, at analytic prices: savings, evaluations and the time that each took.
+"""X-RLflow's agent beside searches on one graph, at analytic prices: savings, rewrites and the time that each took.
 
 `python benchmarks/candidate_agent.py vit_two_layers 0 agent.ppo.total_steps=2048`: a graph of conf/graph, a seed, and
 what conf/agent is to have otherwise. Some minutes for a graph of two layers.
@@ -18,7 +18,7 @@ from rlflow.agents.candidates.config import CandidateControllerConfig, Candidate
 from rlflow.agents.candidates.training import train_on_candidates, trial
 from rlflow.cost.analytic import AnalyticCost
 from rlflow.environments.candidate_process import CandidateConfig, CandidateProcess
-from rlflow.optimiser import Budget
+from rlflow.method import Budget
 from rlflow.rules.library import load
 from rlflow.rules.matching.rewriter import Rewriter
 from rlflow.search.backtracking import Backtracking
@@ -37,7 +37,7 @@ def main(name: str, seed: str = "0", *overrides: str) -> None:
     log.info(f"{name}: {len(graph.order)} nodes, {sum(parts[1].matches(graph).counts)} matches")
     for search, budget in ((Greedy(*parts), Budget()), (Backtracking(*parts), Budget(expansions=200))):
         found = search.optimise(graph, budget)
-        told = f"{found.effort.rewrites} evaluations, {found.wall_time_s:.1f} s"
+        told = f"{found.effort.rewrites} rewrites, {found.wall_time_s:.1f} s"
         log.info(f"{search.name}: {found.improvement_percent:.3f} %, {len(found.trajectory.steps)} steps, {told}")
 
     started = time.perf_counter()
@@ -46,7 +46,7 @@ def main(name: str, seed: str = "0", *overrides: str) -> None:
     def tell(update: int, said: dict[str, float]) -> None:
         scores = f"return {said.get('return_percent', 0.0):.2f} %, alone {said['real_score_percent']:.3f} %"
         fit = f"entropy {-said['train/entropy_loss']:.2f}, KL {said['train/approx_kl']:.4f}"
-        effort = f"{said['evaluations']:.0f} evaluations, {time.perf_counter() - started:.0f} s"
+        effort = f"{said['rewrites']:.0f} rewrites, {time.perf_counter() - started:.0f} s"
         log.info(f"update {update}: {scores}, {fit}, {effort}")
 
     ppo = read_config(CandidateControllerConfig, agent["ppo"])

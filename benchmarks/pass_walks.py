@@ -18,7 +18,7 @@ import numpy as np
 import psutil
 
 from rlflow.cli.progress import progress_bar
-from rlflow.optimiser import OnProgress
+from rlflow.method import OnProgress
 from rlflow.passes.backend import PassError
 from rlflow.passes.transitions import Transitions
 from rlflow.passes.worker import WorkerBackend

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 import rlflow
 from rlflow import zoo
-from rlflow.optimiser import OnProgress, State, Workspace
+from rlflow.method import OnProgress, State, Workspace
 from rlflow.search.base import Search
 
 

@@ -24,25 +24,23 @@ from tracking.factories import model_of, priced, save_prices
 from tracking.registry import Price, register_onnx
 from tracking.stage import Stage, pipeline_stage
 
-from rlflow.agents.after_greedy import AfterGreedy
-from rlflow.agents.pooled.policy_optimiser import PooledPolicyOptimiser
-from rlflow.agents.tokens.policy_optimiser import TokenPolicyOptimiser
+from rlflow.agents.pooled.graph_level_search import GraphLevelSearch
+from rlflow.agents.tokens.match_level_search import MatchLevelSearch
 from rlflow.agents.tokens.token_policy import shipped
 from rlflow.cost.base import CostModel
+from rlflow.method import Budget
 from rlflow.optimise.gate import GateConfig
 from rlflow.optimise.methods import METHODS
 from rlflow.optimise.source import Source
-from rlflow.optimiser import Budget
 from rlflow.rules.library import Library
 from rlflow.rules.library import load as load_library
 from rlflow.runtime.isolation import Limits
 from rlflow.schemas.results import read_results, write_results
-from rlflow.search.greedy import Greedy
 from rlflow.show.picture_file import save
 
 RESULTS = "data/results/evaluate"
 ROUNDS = ("data/results/rounds/first", "data/results")
-Policy = PooledPolicyOptimiser | TokenPolicyOptimiser
+Policy = GraphLevelSearch | MatchLevelSearch
 POLICIES: dict[str, Callable[[Stage, CostModel], Policy]] = {"pooled": pooled.policy_of, "tokens": tokens.policy_of}
 Applied = dict[str, dict[str, int]]  # method -> rule -> times on the way to the method's graph
 
@@ -97,7 +95,7 @@ def _evaluate(stage: Stage, cost_model: CostModel, keep_prices: Callable[[], Non
     rows |= {name: comparison.row(contest, outcome, cost_model, timing) for name, outcome in outcomes.items()}
 
     with stage.progress(f"{stage.graph}, untrained") as on_progress:
-        baseline = _after_greedy(policy.untrained(), cost_model).optimise(contest.graph, Budget(), on_progress)
+        baseline = policy.untrained().after_greedy().optimise(contest.graph, Budget(), on_progress)
     rows["rlflow"]["untrained_percent"] = baseline.improvement_percent
 
     setting = settings["evaluation"]["deliver_if_faster"]
@@ -139,14 +137,9 @@ def _contenders(stage: Stage, cost_model: CostModel, policy: Policy) -> dict[str
         method = METHODS.get(given["method"])(policy.library, policy.rewriter, cost_model, **given["options"])
         contenders[name] = Contender(method, _budget(given), (stage.seed,), *_training(given["method"]), alias=name)
 
-    training_s, training_interactions = map(sum, zip(*(_round(stage, results) for results in ROUNDS), strict=True))
-    learned = _after_greedy(policy, cost_model)
-    contenders[policy.name] = Contender(learned, Budget(), (stage.seed,), training_s, training_interactions)
+    training_s, training_rewrites = map(sum, zip(*(_round(stage, results) for results in ROUNDS), strict=True))
+    contenders[policy.name] = Contender(policy.after_greedy(), Budget(), (stage.seed,), training_s, training_rewrites)
     return contenders
-
-
-def _after_greedy(policy: Policy, cost_model: CostModel) -> AfterGreedy:
-    return AfterGreedy(Greedy(policy.library, policy.rewriter, cost_model), policy)
 
 
 def _training(method: str) -> tuple[float, int]:

@@ -89,7 +89,7 @@ def _train(
             settings["dream"]["num_envs"],
         ).to_json(),
         "real_score_percent": Figure(alone.score_percent, school.random_percent, "random", 1).to_json(),
-        "real_interactions": training.real_interactions + alone.interactions + visits.interactions,
+        "real_interactions": training.rewrites + alone.rewrites + visits.rewrites,
         "training_s": training_s,
         "seed": stage.seed,
     }

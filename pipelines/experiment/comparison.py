@@ -25,12 +25,12 @@ from rlflow.equivalence.report import EquivalenceReport
 from rlflow.errors import EquivalenceError, InputError
 from rlflow.ir.graph import Graph
 from rlflow.ir.structural_hash import structural_hash
+from rlflow.method import Budget, Effort, Method, OnProgress, OptimisationResult
 from rlflow.onnx_io import check_model, graph_of, to_onnx
 from rlflow.onnx_io.external_data import write_mapped
 from rlflow.optimise.diagnose import Derivation
 from rlflow.optimise.gate import GateConfig, Judgement, check, judgeable
 from rlflow.optimise.source import Source
-from rlflow.optimiser import Budget, Effort, OnProgress, OptimisationResult, Optimiser
 from rlflow.runtime.session import SETTINGS, Setting
 from rlflow.runtime.timing.latency import compare_latency
 from rlflow.runtime.timing.statistics import Ratio, ratio
@@ -45,11 +45,11 @@ class Contender:
     `alias` is its name among the others where one method competes with several settings.
     """
 
-    optimiser: Optimiser
+    optimiser: Method
     budget: Budget
     seeds: tuple[int, ...] = (0,)
     training_s: float = 0.0
-    training_interactions: int = 0
+    training_rewrites: int = 0
     alias: str = ""
 
     @property
@@ -213,7 +213,7 @@ def row(contest: Contest, outcome: Outcome, cost_model: CostModel, timing: Timin
         **_evidence(outcome.equivalence),
         "optimisation_s": result.wall_time_s,
         "training_s": contender.training_s,
-        **(Effort(rewrites=contender.training_interactions) + result.effort).to_json(),
+        **(Effort(rewrites=contender.training_rewrites) + result.effort).to_json(),
         "seeds": list(contender.seeds),
         "steps": len(steps),
         "distinct_rules": len({step.rule for step in steps}),

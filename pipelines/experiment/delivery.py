@@ -13,9 +13,9 @@ The invariant: no file named optimised.onnx is the original, and a trajectory ha
 from dataclasses import dataclass
 from pathlib import Path
 
+from rlflow.method import OptimisationResult
 from rlflow.onnx_io import save_model, to_onnx
 from rlflow.optimise.source import Source
-from rlflow.optimiser import OptimisationResult
 from rlflow.runtime.session import Setting
 from rlflow.runtime.timing.statistics import Ratio, beyond_noise
 from rlflow.trajectory import record

@@ -10,7 +10,7 @@ from pathlib import Path
 from rlflow.atomic_file import written_whole
 from rlflow.errors import RLFlowError
 from rlflow.ir.graph import Graph
-from rlflow.optimiser import Effort, Milestone, Optimality, OptimisationResult
+from rlflow.method import Effort, Milestone, Optimality, OptimisationResult
 from rlflow.rules.matching.rewriter import Rewriter
 from rlflow.trajectory.record import Trajectory
 from rlflow.trajectory.replay import replay

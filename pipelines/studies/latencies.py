@@ -15,9 +15,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from experiment.comparison import Contender, Outcome, compete, contest_of, time_all
 
+from rlflow.method import OnProgress
 from rlflow.optimise.gate import GateConfig
 from rlflow.optimise.source import Source
-from rlflow.optimiser import OnProgress
 from rlflow.runtime.session import SETTINGS, Setting
 from rlflow.runtime.timing.statistics import ratio
 

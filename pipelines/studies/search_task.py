@@ -21,9 +21,9 @@ from typing import TYPE_CHECKING, Any
 from rlflow.cost.base import CostContext, CostModel
 from rlflow.cost.models import COST_MODELS
 from rlflow.ir.graph import Graph
+from rlflow.method import Budget, OptimisationResult
 from rlflow.onnx_io import from_onnx
 from rlflow.optimise.methods import METHODS
-from rlflow.optimiser import Budget, OptimisationResult
 from rlflow.rules import library
 from rlflow.rules.matching.rewriter import Rewriter
 

@@ -51,7 +51,7 @@ from hydra.types import RunMode
 from omegaconf import DictConfig, OmegaConf
 
 from rlflow.errors import InputError, RLFlowError
-from rlflow.optimiser import OnProgress
+from rlflow.method import OnProgress
 from tracking.composition import complete_graphs, graph_names
 from tracking.data_set import files_below
 from tracking.declaration import StageDeclaration, name_in_round, read_declaration

@@ -35,10 +35,11 @@ if TYPE_CHECKING:
     from rlflow.cost.pricing import PricingConfig
     from rlflow.equivalence.report import EquivalenceReport
     from rlflow.ir.graph import Graph
+    from rlflow.method import Budget, Method, OptimisationResult
+    from rlflow.method import Method as Optimiser
     from rlflow.onnx_io import from_onnx, save_model, to_onnx
     from rlflow.optimise.api import Optimised
     from rlflow.optimise.gate import GateConfig
-    from rlflow.optimiser import Budget, OptimisationResult, Optimiser
     from rlflow.rules.library import Library
     from rlflow.rules.library import load as load_library
     from rlflow.rules.matching.rewriter import Rewriter
@@ -57,6 +58,7 @@ __all__ = [
     "InputError",
     "Library",
     "Limits",
+    "Method",
     "MissingExtraError",
     "ModelFormatError",
     "OptimisationResult",
@@ -79,16 +81,17 @@ __all__ = [
 ]
 
 _HOMES = {
-    "Budget": "rlflow.optimiser:Budget",
+    "Budget": "rlflow.method:Budget",
     "CostModel": "rlflow.cost.base:CostModel",
     "EquivalenceReport": "rlflow.equivalence.report:EquivalenceReport",
     "GateConfig": "rlflow.optimise.gate:GateConfig",
     "Graph": "rlflow.ir.graph:Graph",
     "Library": "rlflow.rules.library:Library",
     "Limits": "rlflow.runtime.isolation:Limits",
-    "OptimisationResult": "rlflow.optimiser:OptimisationResult",
+    "Method": "rlflow.method:Method",
+    "OptimisationResult": "rlflow.method:OptimisationResult",
     "Optimised": "rlflow.optimise.api:Optimised",
-    "Optimiser": "rlflow.optimiser:Optimiser",
+    "Optimiser": "rlflow.method:Method",  # an older name
     "PricingConfig": "rlflow.cost.pricing:PricingConfig",
     "Rewriter": "rlflow.rules.matching.rewriter:Rewriter",
     "from_onnx": "rlflow.onnx_io:from_onnx",

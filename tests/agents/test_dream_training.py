@@ -23,7 +23,7 @@ def test_without_a_judge_the_training_has_no_selection_and_takes_no_real_step():
         return network(3.0)
 
     done = train_and_score(train, weight_of, 1.0, lambda controller: 10 * controller, None)
-    assert (done.controller, done.score_percent, done.untrained_percent, done.real_interactions) == (3.0, 30.0, 10.0, 0)
+    assert (done.controller, done.score_percent, done.untrained_percent, done.rewrites) == (3.0, 30.0, 10.0, 0)
 
 
 def test_the_judge_sees_controllers_and_its_steps_are_counted():
@@ -31,7 +31,7 @@ def test_the_judge_sees_controllers_and_its_steps_are_counted():
 
     def judge(controller: float) -> Trial:
         seen.append(controller)
-        return Trial(controller, interactions=4)
+        return Trial(controller, rewrites=4)
 
     def train(selection: Selection[nn.Module] | None) -> nn.Module:
         assert selection is not None
@@ -43,7 +43,7 @@ def test_the_judge_sees_controllers_and_its_steps_are_counted():
 
     done = train_and_score(train, weight_of, 0.0, lambda controller: controller, judge)
     assert seen == [2.0, 5.0, 3.0]
-    assert (done.controller, done.real_interactions) == (5.0, 12)
+    assert (done.controller, done.rewrites) == (5.0, 12)
 
 
 def test_the_untrained_network_depends_on_the_seed_alone_and_does_not_disturb_torch():

@@ -16,7 +16,7 @@ FILES = ("token_rollouts.npz", "token_rollouts.json", "effort.json")
 
 
 def played(seed: int) -> Collected:
-    return Collected(random_rollouts(seed, episodes=1), evaluations=10 + seed, seconds=0.5)
+    return Collected(random_rollouts(seed, episodes=1), rewrites=10 + seed, seconds=0.5)
 
 
 def archive(rollouts: TokenRollouts, folder: Path) -> list[bytes]:
@@ -29,7 +29,7 @@ def test_what_is_kept_is_found_by_others(tmp_path: Path):
     one.keep(3, played(3))
     found = other.find(3)
     assert found is not None
-    assert (found.evaluations, found.seconds) == (13, 0.5)
+    assert (found.rewrites, found.seconds) == (13, 0.5)
     assert archive(found.rollouts, tmp_path / "a") == archive(played(3).rollouts, tmp_path / "b")
     assert other.find(2) is None
 
@@ -61,4 +61,4 @@ def test_parts_are_put_together_in_turn():
     together = put_together([Collected(NOTHING, 0, 0.0), *parts])
     costs = [[state.cost for state in one.states] for one in together.rollouts.episodes]
     assert costs == [[state.cost for state in part.rollouts.episodes[0].states] for part in parts]
-    assert (together.evaluations, together.seconds) == (33, 1.5)
+    assert (together.rewrites, together.seconds) == (33, 1.5)

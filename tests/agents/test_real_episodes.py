@@ -78,7 +78,7 @@ def test_episodes_end_by_terminate_and_at_the_horizon() -> None:
     observation, reward, done, infos = env.step(np.array([1, 0]))
     assert (observation.tolist(), reward.tolist(), done.tolist()) == ([[0], [5]], [12.0, 1.0], [True, False])
     assert infos[0] == {"terminal_observation": np.array([3]), "TimeLimit.truncated": True, "final_graph": 3}
-    assert env.interactions == 4, "an invalid action and terminate are none"
+    assert env.rewrites == 4, "an invalid action and terminate are none"
 
 
 def test_a_batch_goes_on_where_another_was() -> None:
@@ -89,5 +89,5 @@ def test_a_batch_goes_on_where_another_was() -> None:
     for action in ([3, 2], [0, 0]):
         one, other = (of.step(np.array(action)) for of in (env, again))
         assert [part.tolist() for part in one[:3]] == [part.tolist() for part in other[:3]]
-    assert again.interactions == env.interactions
+    assert again.rewrites == env.rewrites
     assert again.reward.figures() == env.reward.figures(), "to play an episode again asks for no reward"

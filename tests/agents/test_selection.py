@@ -30,7 +30,7 @@ class ScriptedJudge:
 
     def __call__(self, policy: MaskableActorCriticPolicy) -> Trial:
         self.shown.append({name: value.clone() for name, value in policy.state_dict().items()})
-        return Trial(self.scores[len(self.shown) - 1], interactions=7)
+        return Trial(self.scores[len(self.shown) - 1], rewrites=7)
 
 
 def train(**settings: Any) -> MaskableActorCriticPolicy:
@@ -50,7 +50,7 @@ def test_the_best_snapshot_is_returned_and_of_equal_ones_the_latest(scores, best
     policy = train(selection=selection)
     assert not any(same(judge.shown[i], judge.shown[i - 1]) for i in (1, 2)), "PPO must have changed the weights"
     assert [same(weights, policy.state_dict()) for weights in judge.shown].index(True) == best
-    assert (selection.score_percent, selection.interactions) == (max(scores), 21)
+    assert (selection.score_percent, selection.rewrites) == (max(scores), 21)
 
 
 def test_trials_do_not_change_the_training() -> None:
@@ -85,4 +85,4 @@ def test_an_interrupted_training_still_knows_its_best_snapshot(tmp_path: Path) -
     second = Selection(ScriptedJudge(1.0, 2.0))
     resumed = train(checkpoint=checkpoint, selection=second)
     assert same(first.shown[0], resumed.state_dict())
-    assert (second.score_percent, second.interactions) == (9.0, 21)
+    assert (second.score_percent, second.rewrites) == (9.0, 21)

@@ -1,5 +1,6 @@
 """The method finds the policy that ships, or that of a folder, and without one says what would bring it."""
 
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -9,20 +10,19 @@ from support.token_worlds import SMALL as SMALL_TOKENS
 from support.token_worlds import small_graph
 from support.world_models import SMALL
 
-from rlflow.agents.after_greedy import AfterGreedy
 from rlflow.agents.pooled.config import ControllerConfig
 from rlflow.agents.pooled.controller import Controller, ControllerArguments, new_policy
-from rlflow.agents.pooled.policy_optimiser import PooledPolicyOptimiser
+from rlflow.agents.pooled.graph_level_search import GraphLevelSearch
 from rlflow.agents.tokens.config import CmaEsConfig, TokenControllerConfig
 from rlflow.agents.tokens.controller import TokenController, TokenControllerArguments
 from rlflow.agents.tokens.controller import new_policy as new_token_policy
 from rlflow.agents.tokens.guided_chains import ChainConfig, GuidedChains
-from rlflow.agents.tokens.policy_optimiser import TokenPolicyOptimiser
+from rlflow.agents.tokens.match_level_search import MatchLevelSearch
 from rlflow.agents.tokens.token_policy import TokenPolicy, shipped
 from rlflow.agents.trained_policy import trained_policy
 from rlflow.cost.analytic import AnalyticCost
 from rlflow.errors import InputError
-from rlflow.optimiser import Budget
+from rlflow.method import Budget
 from rlflow.representation.features import todays_vocabulary
 from rlflow.representation.tokeniser import todays_token_vocabulary
 from rlflow.rules.library import load
@@ -45,9 +45,9 @@ def test_a_folder_without_a_policy_is_refused_with_what_to_do(tmp_path: Path, pr
 
 def test_without_a_folder_it_is_the_policy_that_ships():
     library = load()
-    method = trained_policy(library, Rewriter(library.rules), AnalyticCost(), evaluations=50, seed=2)
+    method = trained_policy(library, Rewriter(library.rules), AnalyticCost(), rewrites=50, seed=2)
     assert isinstance(method, GuidedChains)
-    assert (method.name, method.config.evaluations, method.seed) == ("rlflow", 50, 2)
+    assert (method.name, method.config.rewrites, method.seed) == ("rlflow", 50, 2)
     assert isinstance(method.judged_by, partial)
     assert method.judged_by.args[0].state_dict().keys() == shipped().model.state_dict().keys()
     assert isinstance(method.rewriter, SharingRewriter)
@@ -59,7 +59,7 @@ def test_without_a_folder_it_is_the_policy_that_ships():
 
 
 def test_the_policy_of_a_folder_is_found_by_its_files(tmp_path: Path):
-    library, own = load(), ChainConfig(length=3, evaluations=5)
+    library, own = load(), ChainConfig(length=3, rewrites=5)
     TokenPolicy(shipped().model, own).save(tmp_path)
     method = trained_policy(library, Rewriter(library.rules), AnalyticCost(), folder=tmp_path)
     assert isinstance(method, GuidedChains)
@@ -96,11 +96,11 @@ def test_the_policy_is_that_of_the_named_graph_or_of_the_first_by_name(
     policy = trained_policy(
         library, Rewriter(library.rules), AnalyticCost(), folder=trained, trained_on=trained_on, horizon=3
     )
-    assert isinstance(policy, AfterGreedy)
-    pooled, expected = policy.policy, (library.rules[place].id,)
-    assert isinstance(pooled, PooledPolicyOptimiser)
-    assert pooled.controller.arguments.rule_ids == pooled.world_model.arguments.rule_ids == expected
-    assert [rule.id for rule in pooled.library.rules] == [rule.id for rule in policy.rewriter.rules] == list(expected)
+    expected = (library.rules[place].id,)
+    assert isinstance(policy, GraphLevelSearch)
+    assert policy.controller.arguments.rule_ids == policy.world_model.arguments.rule_ids == expected
+    assert [rule.id for rule in policy.library.rules] == [rule.id for rule in policy.rewriter.rules] == list(expected)
+    assert isinstance(policy.before, Greedy)
 
 
 @pytest.mark.parametrize("config", [TokenControllerConfig(width=8), CmaEsConfig()], ids=["trained", "evolved"])
@@ -116,11 +116,11 @@ def test_a_policy_over_match_tokens_acts_by_all_rules(
     policy = trained_policy(
         library, Rewriter(library.rules), AnalyticCost(), folder=tmp_path, trained_on="bert", horizon=3
     )
-    assert isinstance(policy, AfterGreedy)
-    assert isinstance(policy.policy, TokenPolicyOptimiser)
-    assert policy.policy.controller.arguments.config == config
-    assert policy.policy.library is library
-    result = policy.policy.optimise(small_graph(), Budget(expansions=2))
+    assert isinstance(policy, MatchLevelSearch)
+    assert isinstance(policy.before, Greedy)
+    assert policy.controller.arguments.config == config
+    assert policy.library is library
+    result = replace(policy, before=None).optimise(small_graph(), Budget(expansions=2))
     assert len(result.trajectory.steps) <= 3
     assert result.effort.rewrites > 0
 

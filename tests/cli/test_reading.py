@@ -14,8 +14,8 @@ from support.onnx_models import build_model, floats
 from rlflow.cost.analytic import AnalyticCost
 from rlflow.equivalence.compare import compare
 from rlflow.errors import ModelFormatError
+from rlflow.method import Budget
 from rlflow.onnx_io import from_onnx
-from rlflow.optimiser import Budget
 from rlflow.passes.onnx import dataset
 from rlflow.rules.library import load
 from rlflow.rules.matching.rewriter import Rewriter

@@ -17,8 +17,8 @@ pytestmark = pytest.mark.slow
 def test_a_recorded_trajectory_replays_to_the_same_model(rlflow, tmp_path):
     """Greedy search on a tiny graph, recorded, replayed from the file by the command, and refused on another model."""
     from rlflow.cost.analytic import AnalyticCost
+    from rlflow.method import Budget
     from rlflow.onnx_io import from_onnx
-    from rlflow.optimiser import Budget
     from rlflow.rules import library
     from rlflow.rules.matching.rewriter import Rewriter
     from rlflow.search.greedy import Greedy

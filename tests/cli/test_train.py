@@ -10,7 +10,7 @@ from support.onnx_models import save
 
 from rlflow.agents.tokens.token_policy import TokenPolicy, shipped
 
-QUICK = ("--effort", 300, "--evaluations", 20, "--epochs", 2, "--cost-model", "analytic")
+QUICK = ("--effort", 300, "--rewrites", 20, "--epochs", 2, "--cost-model", "analytic")
 SMALL = {"layers": 1, "hidden": 32, "heads": 2, "intermediate": 64, "sequence": 8, "vocabulary": 50, "positions": 16}
 
 
@@ -54,8 +54,11 @@ def test_the_same_models_give_the_same_policy_which_can_go_on(rlflow, models: li
 def test_models_of_the_same_name_are_told_apart(rlflow, models: list[Path], tmp_path: Path):
     (tmp_path / "elsewhere").mkdir()
     elsewhere = save(tmp_path / "elsewhere" / models[1].name, "tiny_merge")
-    code, out, err = rlflow("train", models[1], elsewhere, "--policy-out", tmp_path / "policy", *QUICK, "--json")
+    code, out, err = rlflow(
+        "train", models[1], elsewhere, "--policy-out", tmp_path / "policy", *QUICK, "--evaluations", 10, "--json"
+    )
     assert code == 0, err
+    assert json.loads(out)["evaluations"] == 10, "an older name of --rewrites"
     assert [row["model"] for row in json.loads(out)["models"]] == [str(models[1]), str(elsewhere)]
 
 

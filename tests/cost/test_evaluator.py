@@ -9,6 +9,7 @@ from support.searches import CountingRewriter
 
 from rlflow.cost.analytic import AnalyticCost
 from rlflow.cost.base import Measuring
+from rlflow.cost.effort import Effort, Tally
 from rlflow.cost.evaluator import Evaluator
 from rlflow.cost.measured import MeasuredCost, empty_price_list
 from rlflow.cost.pricing import PricingConfig
@@ -51,6 +52,16 @@ def test_a_price_that_is_asked_again_costs_no_rewrite(rewriter, model, cost_mode
     assert [evaluator.runtime_after_ms(model, match) for match in found] == first
     assert rewriter.applied == carried_out
     assert evaluator.effort.prices_asked == 2 * len(found)
+
+
+def test_evaluators_of_one_tally_count_together_and_remember_apart(rewriter, model):
+    """The second prices the same rewrite again, which takes a rewrite of its own."""
+    whole, match = Tally(), matches(rewriter, model)[0]
+    whole.count(Effort(rewrites=5, prices_asked=7))
+    for evaluator in (Evaluator(rewriter, AsAWhole(AnalyticCost()), whole) for _ in range(2)):
+        evaluator.runtime_after_ms(model, match)
+        assert evaluator.effort == whole.effort
+    assert (whole.effort.rewrites, whole.effort.prices_asked) == (5 + 2, 7 + 2)
 
 
 def test_a_rewrite_that_was_carried_out_to_be_priced_is_there_to_be_taken(rewriter, model):

@@ -23,8 +23,8 @@ from rlflow.cost.regions import partition, updated
 from rlflow.errors import PriceError, RLFlowError
 from rlflow.ir.node import Node, Ref
 from rlflow.ir.structural_hash import structural_hash
+from rlflow.method import Budget
 from rlflow.onnx_io import from_onnx
-from rlflow.optimiser import Budget
 from rlflow.rules.matching.rewriter import Rewriter
 from rlflow.runtime.session import SETTINGS
 

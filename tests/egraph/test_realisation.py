@@ -19,8 +19,8 @@ from rlflow.egraph.realisation import Realisation, realise
 from rlflow.egraph.rebuilding import ModelProblem
 from rlflow.ir import Graph, Node, Ref, structural_hash
 from rlflow.ir.tensor_type import TensorType
+from rlflow.method import Budget, Ledger, Workspace
 from rlflow.onnx_io import from_onnx
-from rlflow.optimiser import Budget, Workspace
 from rlflow.rules.matching.rewriter import Rewriter
 from rlflow.rules.matching.sharing import SharingRewriter
 from rlflow.trajectory.bisect import first_wrong_step
@@ -51,7 +51,7 @@ def explored(graph: Graph, rewriter: Rewriter, walks: int = 1, steps: int = 2, s
 
 
 def trajectory_of(start: Graph, found: Realisation, rewriter: Rewriter) -> Trajectory:
-    work = Workspace.begin(start, rewriter, AnalyticCost(), LIBRARY.hash, Budget())
+    work = Workspace.begin(start, rewriter, AnalyticCost(), LIBRARY.hash, Ledger(Budget()))
     state = work.start
     for location, graph in found.steps:
         state = work.step(state, location)

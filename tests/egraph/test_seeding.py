@@ -8,8 +8,8 @@ from rlflow.egraph.model_egraph import ModelEGraph
 from rlflow.egraph.seeding import replay_into
 from rlflow.errors import ReplayError
 from rlflow.ir import Ref
+from rlflow.method import Budget
 from rlflow.onnx_io import from_onnx
-from rlflow.optimiser import Budget
 from rlflow.rules import library
 
 SHIPPED = library.load()

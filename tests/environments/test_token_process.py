@@ -157,13 +157,13 @@ def test_alike_rewrites_are_tried_once():
     """Far fewer rewrites are carried out than kinds are priced, none for what was seen before, nor unless asked."""
     one = process()
     first = one.start()
-    assert one.evaluations == 0
-    assert len(first.saving) >= one.evaluations > 0
-    tried = one.evaluations
+    assert one.rewrites == 0
+    assert len(first.saving) >= one.rewrites > 0
+    tried = one.rewrites
     assert one.start().saving.tolist() == first.saving.tolist()
-    assert one.evaluations == tried
+    assert one.rewrites == tried
     episode = walk(one, 6)
-    assert one.evaluations - tried < sum(len(state.saving) for state in episode.states) / 2
+    assert one.rewrites - tried < sum(len(state.saving) for state in episode.states) / 2
 
 
 def test_the_unit_of_prices_in_percent():

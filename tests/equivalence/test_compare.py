@@ -11,8 +11,8 @@ from rlflow.equivalence.float64_check import INCONCLUSIVE_FACTOR
 from rlflow.equivalence.reference import reference_of, run_original
 from rlflow.equivalence.tolerance import TOLERANCE_EPSILONS
 from rlflow.errors import InputError, RLFlowError
+from rlflow.method import Budget
 from rlflow.onnx_io import from_onnx, to_onnx
-from rlflow.optimiser import Budget
 from rlflow.rules.library import load
 from rlflow.rules.matching.rewriter import Rewriter
 from rlflow.runtime.session import open_session

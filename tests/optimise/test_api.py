@@ -15,12 +15,12 @@ import rlflow
 from rlflow import zoo
 from rlflow.cost.analytic import AnalyticCost
 from rlflow.errors import InputError
+from rlflow.method import Budget
 from rlflow.onnx_io import importer, model_file, save_model
 from rlflow.optimise import specialise
 from rlflow.optimise.api import Optimised
 from rlflow.optimise.clock import Shares
 from rlflow.optimise.specialise import Assumptions
-from rlflow.optimiser import Budget
 from rlflow.rules.library import Library
 from rlflow.rules.matching.rewriter import Rewriter
 from rlflow.search.greedy import Greedy
@@ -113,7 +113,7 @@ def test_what_cannot_be_used_is_refused_in_a_sentence(settings: dict[str, Any], 
 def test_an_optimiser_that_is_ready_takes_no_other_rules_or_prices(small: Library, argument: dict[str, Any]) -> None:
     ready = Greedy(small, Rewriter(small.rules), AnalyticCost())
     (name,) = argument
-    with pytest.raises(InputError, match=f"{name}= has no effect on an optimiser that is ready"):
+    with pytest.raises(InputError, match=f"{name}= has no effect on a method that is ready"):
         optimise(zoo.build("tiny_chain"), **({"method": ready, "cost_model": AnalyticCost()} | argument))
 
 

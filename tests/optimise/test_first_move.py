@@ -15,6 +15,7 @@ from rlflow.cost.analytic import AnalyticCost
 from rlflow.cost.base import CostModel
 from rlflow.equivalence.compare import compare
 from rlflow.errors import InputError
+from rlflow.method import OnProgress
 from rlflow.onnx_io import graph_of
 from rlflow.optimise import first_move
 from rlflow.optimise.clock import NO_DEADLINE, Deadline
@@ -22,7 +23,6 @@ from rlflow.optimise.first_move import HAS_DEFAULTS, NO_TIME, NOT_CHEAPER, TOO_L
 from rlflow.optimise.gate import GateConfig, judgeable
 from rlflow.optimise.phases import Phases
 from rlflow.optimise.report import PassesReport
-from rlflow.optimiser import OnProgress
 from rlflow.rules.library import Library
 from rlflow.rules.matching.rewriter import Rewriter
 from rlflow.search.nothing import Nothing

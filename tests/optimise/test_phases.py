@@ -10,12 +10,12 @@ from rlflow.cost.analytic import AnalyticCost
 from rlflow.cost.measured import MeasuredCost, empty_price_list
 from rlflow.equivalence.report import EquivalenceReport
 from rlflow.ir.graph import Graph
+from rlflow.method import Budget, Method, OnProgress, OptimisationResult
 from rlflow.onnx_io import from_onnx
 from rlflow.optimise.clock import Deadline, Shares
 from rlflow.optimise.gate import GateConfig, Judgement, Pace
 from rlflow.optimise.phases import Phases, sizes_of
 from rlflow.optimise.shortlist import Shortlist
-from rlflow.optimiser import Budget, OnProgress, OptimisationResult, Optimiser
 from rlflow.rules.library import Library
 from rlflow.rules.matching.rewriter import Rewriter
 from rlflow.search.greedy import Greedy
@@ -70,7 +70,7 @@ def test_without_a_budget_nothing_has_to_be_kept_free(phases: Phases) -> None:
 class Recorded:
     """A method, and the seconds that it was given."""
 
-    method: Optimiser
+    method: Method
     seconds: list[float | None] = field(default_factory=list)
 
     @property

@@ -21,13 +21,13 @@ from rlflow.cost.analytic import AnalyticCost
 from rlflow.equivalence.compare import compare
 from rlflow.errors import EquivalenceError
 from rlflow.ir.graph import Graph
+from rlflow.method import Budget, Method, OnProgress, OptimisationResult
 from rlflow.onnx_io import from_onnx
 from rlflow.optimise.clock import Deadline, Shares
 from rlflow.optimise.diagnose import Derivation
 from rlflow.optimise.gate import GateConfig, check
 from rlflow.optimise.phases import Phases
 from rlflow.optimise.pipeline import INTERRUPTED, NOTHING_FOUND, Pipeline
-from rlflow.optimiser import Budget, OnProgress, OptimisationResult, Optimiser
 from rlflow.rules import library as rule_library
 from rlflow.rules.library import Library
 from rlflow.rules.matching.rewriter import Rewriter
@@ -134,7 +134,7 @@ class Clock:
 class Recorded:
     """A method, and the budgets that it was given; by `clock` it takes all of each."""
 
-    method: Optimiser
+    method: Method
     budgets: list[float | None] = field(default_factory=list)
     clock: Clock | None = None
 
@@ -354,7 +354,7 @@ def test_a_wrong_rule_around_a_rewritten_body(tmp_path: Path) -> None:
     folder, model = tmp_path / "out.reproducer", filled(BEFORE_A_LAYER)
     cost, both = AnalyticCost(), Library((merging, WRONG))
 
-    def made_without(rules: Collection[str]) -> Optimiser:
+    def made_without(rules: Collection[str]) -> Method:
         return Greedy(both.without(rules), Rewriter(both.without(rules).rules), cost)
 
     made = with_phases(pipeline(both), reproducer=folder, made_without=made_without).run(model, argument="a file")

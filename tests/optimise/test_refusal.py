@@ -18,12 +18,12 @@ from rlflow.cost.pricing import PricingConfig
 from rlflow.equivalence.compare import compare
 from rlflow.errors import InputError, ReplayError, RLFlowError
 from rlflow.ir.graph import Graph
+from rlflow.method import Budget, Method, OnProgress, OptimisationResult
 from rlflow.optimise.gate import GateConfig
 from rlflow.optimise.phases import Phases
 from rlflow.optimise.pipeline import Pipeline, PipelineResult
 from rlflow.optimise.refusal import Refusal, Refused, of_candidate
 from rlflow.optimise.shortlist import Shortlist
-from rlflow.optimiser import Budget, OnProgress, OptimisationResult, Optimiser
 from rlflow.rules import library as rule_library
 from rlflow.rules.library import Library
 from rlflow.rules.matching.rewriter import Rewriter
@@ -79,7 +79,7 @@ def pipeline(*rules: Rule, again: bool = True, cost: AnalyticCost | None = None,
     """Greedy search over these rules, that can be made again without some unless told otherwise."""
     cost = cost or AnalyticCost()
 
-    def made_without(left_out: Collection[str]) -> Optimiser:
+    def made_without(left_out: Collection[str]) -> Method:
         kept = Library(tuple(rule for rule in rules if rule.id not in left_out))
         return Greedy(kept, Rewriter(kept.rules), cost)
 

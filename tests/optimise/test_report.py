@@ -6,9 +6,9 @@ import pytest
 from rlflow import schemas
 from rlflow.equivalence.report import EquivalenceReport
 from rlflow.errors import RLFlowError
+from rlflow.method import Effort
 from rlflow.optimise.refusal import Refusal
 from rlflow.optimise.report import LatencyChange, OptimisationReport, Step, SubgraphReport
-from rlflow.optimiser import Effort
 from rlflow.runtime.timing.sequential import Verdict
 
 EQUIVALENCE = EquivalenceReport(

@@ -12,11 +12,11 @@ from rlflow.cost.price_list import Price
 from rlflow.cost.regions import node_by_node
 from rlflow.errors import InputError
 from rlflow.ir.graph import Graph
+from rlflow.method import Budget, OnProgress, OptimisationResult
 from rlflow.onnx_io import from_onnx
 from rlflow.optimise.clock import NO_DEADLINE, Deadline
 from rlflow.optimise.report import Measured
 from rlflow.optimise.shortlist import Shortlist
-from rlflow.optimiser import Budget, OnProgress, OptimisationResult
 from rlflow.rules import library
 from rlflow.rules.library import Library
 from rlflow.rules.matching.rewriter import Rewriter

@@ -16,9 +16,9 @@ from rlflow.cli import main
 from rlflow.cost.analytic import AnalyticCost
 from rlflow.equivalence.compare import compare
 from rlflow.errors import RLFlowError
+from rlflow.method import Budget
 from rlflow.optimise.api import Optimised
 from rlflow.optimise.specialise import Assumptions
-from rlflow.optimiser import Budget
 from rlflow.rules import library as rule_library
 from rlflow.rules.library import Library
 from rlflow.rules.matching.rewriter import Rewriter

@@ -6,8 +6,8 @@ from support.searches import SEARCHING, make
 from rlflow import zoo
 from rlflow.cost.analytic import AnalyticConfig, AnalyticCost
 from rlflow.errors import InputError
+from rlflow.method import Budget
 from rlflow.onnx_io import from_onnx
-from rlflow.optimiser import Budget
 
 
 def test_backtracking_crosses_a_plateau_that_stops_greedy(shipped, tiny):

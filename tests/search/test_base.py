@@ -8,8 +8,8 @@ from support.searches import METHODS, SEARCHING, make
 from rlflow import zoo
 from rlflow.cost.analytic import AnalyticCost
 from rlflow.ir.structural_hash import structural_hash
+from rlflow.method import Budget, Ledger, OptimisationResult
 from rlflow.onnx_io import from_onnx
-from rlflow.optimiser import Budget, OptimisationResult, Workspace
 from rlflow.rules.matching.rewriter import Rewriter
 from rlflow.trajectory.replay import replay
 
@@ -80,7 +80,7 @@ def test_a_budget_of_time_is_kept_within_an_expansion(shipped, bert, monkeypatch
     """
     assert sum(map(len, Rewriter(shipped.rules).matches(bert))) > 40
     cost_model = CountedCost()
-    monkeypatch.setattr(Workspace, "elapsed_s", property(lambda workspace: 0.01 * cost_model.priced))
+    monkeypatch.setattr(Ledger, "elapsed_s", property(lambda ledger: 0.01 * cost_model.priced))
     result = make(method, shipped, cost_model).optimise(bert, Budget(time_s=0.1))
     assert 0.1 <= result.wall_time_s < 0.12
     assert 1 < result.effort.prices_asked <= 15

@@ -5,8 +5,8 @@ from support.searches import PORTFOLIO, make
 
 from rlflow.cost.analytic import AnalyticConfig, AnalyticCost
 from rlflow.errors import InputError
+from rlflow.method import Budget
 from rlflow.optimise.methods import METHODS
-from rlflow.optimiser import Budget
 from rlflow.rules.matching.rewriter import Rewriter
 from rlflow.rules.matching.sharing import SharingRewriter
 from rlflow.search.base import Search
@@ -24,8 +24,8 @@ class Watching(Search):
         object.__setattr__(self, "given", [])
 
     def improve(self, work, state, on_progress=None):
-        self.given.append(work.budget)
-        work.expansions += self.spends
+        self.given.append(work.ledger.limits)
+        work.ledger.tally.expansions += self.spends
         return state
 
 
@@ -49,11 +49,11 @@ def test_a_time_is_shared_too(shipped, tiny):
     assert second == pytest.approx(100.0)
 
 
-def test_evaluations_are_shared_too(shipped, tiny):
+def test_rewrites_are_shared_too(shipped, tiny):
     """Of which these members carry out none, so that the last may have all of them."""
     best = portfolio(make("greedy", shipped), (1, 1.0), (1, 3.0))
-    best.optimise(tiny("tiny_chain"), Budget(evaluations=100))
-    assert [member.search.given[0].evaluations for member in best.members] == [25, 100]
+    best.optimise(tiny("tiny_chain"), Budget(rewrites=100))
+    assert [member.search.given[0].rewrites for member in best.members] == [25, 100]
 
 
 def test_without_a_budget_no_member_has_one(shipped, tiny):

@@ -6,8 +6,8 @@ from support.searches import SEARCHING, make
 from rlflow import zoo
 from rlflow.cost.analytic import AnalyticConfig, AnalyticCost
 from rlflow.errors import InputError
+from rlflow.method import Budget
 from rlflow.onnx_io import from_onnx
-from rlflow.optimiser import Budget
 from rlflow.rules.matching.rewriter import Rewriter
 from rlflow.trajectory.replay import replay
 
@@ -87,7 +87,7 @@ def test_the_budget_ends_the_search(shipped):
     assert short.effort.rewrites < 0.5 * whole.effort.rewrites
     work = make("chains", shipped).begin(graph, SEARCHING)
     make("chains", shipped).improve(work, work.start)
-    assert work.expansions == SEARCHING.expansions
+    assert work.ledger.expansions == SEARCHING.expansions
 
 
 @pytest.mark.parametrize(

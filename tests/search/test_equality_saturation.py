@@ -14,8 +14,8 @@ from rlflow.cost.analytic import AnalyticCost
 from rlflow.cost.base import Cost
 from rlflow.errors import InputError
 from rlflow.ir.graph import Graph
+from rlflow.method import Budget, Ledger, OptimisationResult, Workspace
 from rlflow.onnx_io import from_onnx
-from rlflow.optimiser import Budget, OptimisationResult, Workspace
 from rlflow.rules.matching.sharing import SharingRewriter, rewriter_of
 from rlflow.search.base import Search
 from rlflow.search.equality_saturation import equality_saturation, tensat
@@ -58,8 +58,8 @@ def test_greedy_steps_that_sharing_matching_refuses_are_left_out():
     """
     graph = started(small_graph("bert"), Start(walked=10, seed=9), LIBRARY)
     greedy = Greedy(LIBRARY, REWRITER, AnalyticCost())
-    work = Workspace.begin(graph, SHARING, AnalyticCost(), LIBRARY.hash, WITHOUT_LIMIT)
-    begun = seeded(work, greedy, WITHOUT_LIMIT)
+    work = Workspace.begin(graph, SHARING, AnalyticCost(), LIBRARY.hash, Ledger(WITHOUT_LIMIT))
+    begun = seeded(work, greedy, work.ledger)
     *_, replayed = replay(graph, work.trajectory(work.start, begun), SHARING)
     assert set(replayed.nodes) != set(begun.graph.nodes)
 
@@ -121,9 +121,9 @@ def test_the_seed_spends_expansions_of_the_whole(decoder):
     method, budget = _method(), Budget(expansions=5)
     assert len(_greedy(decoder).trajectory.steps) > 5
     work = method.begin(decoder, budget)
-    work.expansions = 3
+    work.ledger.tally.expansions = 3
     method.improve(work, work.start)
-    assert work.expansions == 5
+    assert work.ledger.expansions == 5
     assert work.optimality is None, "nothing is left for an e-graph"
 
 
@@ -134,7 +134,7 @@ def test_the_effort_of_the_seed_counts_once(decoder):
     assert len(found.trajectory.steps) == len(greedy.trajectory.steps) == 5
     assert found.effort.rewrites == greedy.effort.rewrites
     assert (found.expansions, found.best_ms) == (5, greedy.best_ms)
-    assert [m.evaluations for m in found.milestones] == [m.evaluations for m in greedy.milestones]
+    assert [m.rewrites for m in found.milestones] == [m.rewrites for m in greedy.milestones]
 
 
 class _AtLeast(AnalyticCost):
@@ -156,7 +156,7 @@ def test_the_effort_counts_uses_in_the_e_graph(found):
     prices_ms = [reached.runtime_ms for reached in found.milestones]
     assert prices_ms == sorted(prices_ms, reverse=True)
     assert (prices_ms[0], prices_ms[-1]) == (found.start_ms, found.best_ms)
-    counts = [reached.evaluations for reached in found.milestones]
+    counts = [reached.rewrites for reached in found.milestones]
     assert counts == sorted(counts)
 
 
@@ -281,14 +281,14 @@ def test_without_a_search_before_it_what_costs_nothing_is_realised(tiny):
 
 
 @pytest.mark.parametrize("left", [1, 40, 100])
-def test_evaluations_are_kept_to(decoder, left: int):
-    """Uses of rules and rewrites that make the graph again are evaluations; without the limit there would be more.
+def test_rewrites_are_kept_to(decoder, left: int):
+    """Uses of rules and rewrites that make the graph again are counted; without the limit there would be more.
 
     The expansion in which they run out goes on to its end (`Budget`): at most all matches of a graph.
     """
     greedy, unlimited = _greedy(decoder), _method().optimise(decoder, WITHOUT_LIMIT)
     most = greedy.effort.rewrites + left
     assert unlimited.effort.rewrites > most
-    found = _method().optimise(decoder, Budget(evaluations=most))
+    found = _method().optimise(decoder, Budget(rewrites=most))
     assert found.effort.rewrites <= most + sum(SHARING.matches(decoder).counts)
     assert found.best_ms <= greedy.best_ms

@@ -8,8 +8,8 @@ from support.searches import make
 
 from rlflow import zoo
 from rlflow.cost.analytic import AnalyticCost
+from rlflow.method import Budget
 from rlflow.onnx_io import from_onnx
-from rlflow.optimiser import Budget
 
 AGENTS_RULES = [
     "fused-323d00b14591",

@@ -7,8 +7,8 @@ from support.searches import make
 from rlflow import zoo
 from rlflow.cost.analytic import AnalyticConfig, AnalyticCost
 from rlflow.errors import InputError
+from rlflow.method import Budget
 from rlflow.onnx_io import from_onnx
-from rlflow.optimiser import Budget
 
 TWICE_TRANSPOSED = """
     <ir_version: 10, opset_import: ["" : 17]>

@@ -5,8 +5,8 @@ from collections import Counter
 from support.searches import make
 
 from rlflow import zoo
+from rlflow.method import Budget
 from rlflow.onnx_io import from_onnx
-from rlflow.optimiser import Budget
 from rlflow.rules.matching.rewriter import Rewriter
 from rlflow.search.locality import surroundings_in, touches_last_change
 

@@ -4,7 +4,7 @@ import pytest
 from support.searches import make
 
 from rlflow.errors import InputError
-from rlflow.optimiser import Budget
+from rlflow.method import Budget
 
 
 def test_random_search_is_seeded(shipped, bert):

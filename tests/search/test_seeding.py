@@ -4,7 +4,7 @@ import pytest
 
 from rlflow.cost.analytic import AnalyticCost
 from rlflow.ir.structural_hash import structural_hash
-from rlflow.optimiser import Budget, Workspace
+from rlflow.method import Budget, Ledger, Workspace
 from rlflow.rules.matching.rewriter import Rewriter
 from rlflow.rules.matching.sharing import SharingRewriter
 from rlflow.search.greedy import Greedy
@@ -20,8 +20,8 @@ def test_the_steps_of_another_search_are_taken_again(shipped, tiny, name):
     alone = greedy.optimise(graph, Budget())
     assert alone.trajectory.steps, "no step would be taken again"
 
-    work = Workspace.begin(graph, sharing, cost_model, shipped.hash, Budget())
-    result = work.result(seeded(work, greedy, Budget()))
+    work = Workspace.begin(graph, sharing, cost_model, shipped.hash, Ledger(Budget()))
+    result = work.result(seeded(work, greedy, work.ledger))
     assert result.best_ms <= alone.best_ms
     assert result.effort.rewrites == alone.effort.rewrites
     *_, last = replay(graph, result.trajectory, sharing)

@@ -3,9 +3,9 @@
 from onnx import TensorProto, helper, numpy_helper
 
 from rlflow.cost.analytic import AnalyticCost
+from rlflow.method import Budget, Ledger, Workspace
 from rlflow.onnx_io import from_onnx, to_onnx
 from rlflow.optimise.diagnose import Derivation
-from rlflow.optimiser import Budget, Workspace
 from rlflow.rules.matching.rewriter import Rewriter
 from rlflow.rules.rule import rule_from_json
 
@@ -24,6 +24,6 @@ def derivation(nodes, stored):
     )
     original = helper.make_model(graph, ir_version=10, opset_imports=[helper.make_opsetid("", 17)])
     start, rewriter = from_onnx(original), Rewriter([LOSE_A_RELU])
-    work = Workspace.begin(start, rewriter, AnalyticCost(), "0123456789abcdef", Budget(expansions=1))
+    work = Workspace.begin(start, rewriter, AnalyticCost(), "0123456789abcdef", Ledger(Budget(expansions=1)))
     state = work.step(work.start, work.actions(work.start)[0])
     return Derivation(original, to_onnx(state.graph), start, work.result(state).trajectory, rewriter)

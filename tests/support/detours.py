@@ -13,8 +13,8 @@ from onnx import TensorProto, helper, numpy_helper
 from rlflow.cost.analytic import AnalyticConfig, AnalyticCost
 from rlflow.environments.token_process import TokenProcess
 from rlflow.ir.graph import Graph
+from rlflow.method import Budget, Ledger, State, Workspace
 from rlflow.onnx_io import from_onnx
-from rlflow.optimiser import Budget, State, Workspace
 from rlflow.rules.library import Library
 from rlflow.rules.matching.sharing import SharingRewriter
 from rlflow.trajectory.record import Trajectory
@@ -63,7 +63,7 @@ def walked(graph: Graph, names: Sequence[str], library: Library | None = None) -
     """The trajectory that takes the first match of each named rule in turn."""
     library = library or detour_rules()
     rewriter = SharingRewriter(library.rules)
-    work = Workspace.begin(graph, rewriter, COST, library.hash, Budget())
+    work = Workspace.begin(graph, rewriter, COST, library.hash, Ledger(Budget()))
     state: State = work.start
     for name in names:
         rule = next(number for number, one in enumerate(library.rules) if one.name == name)

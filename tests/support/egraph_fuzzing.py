@@ -20,9 +20,9 @@ from rlflow.egraph.prices import NodePrices
 from rlflow.egraph.realisation import realise
 from rlflow.egraph.rebuilding import ModelProblem
 from rlflow.ir import Graph, Header, structural_hash, validate
+from rlflow.method import Budget
 from rlflow.onnx_io import check_model, from_onnx, to_onnx
 from rlflow.onnx_io.standalone import standalone_model
-from rlflow.optimiser import Budget
 from rlflow.rules.matching.rewriter import Rewriter
 from rlflow.rules.rule import Rule
 from rlflow.rules.verification.sampler import Sampler

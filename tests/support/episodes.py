@@ -4,7 +4,7 @@ import random
 
 from rlflow.cost.analytic import AnalyticCost
 from rlflow.ir.graph import Graph
-from rlflow.optimiser import Budget, Workspace
+from rlflow.method import Budget, Ledger, Workspace
 from rlflow.rules.matching.rewriter import Rewriter
 from rlflow.trajectory.record import Trajectory
 
@@ -12,7 +12,7 @@ SMALL_BERT = {"layers": 1, "hidden": 32, "heads": 2, "intermediate": 64, "sequen
 
 
 def record(graph: Graph, rewriter: Rewriter, library_hash: str, length: int, seed: int) -> Trajectory:
-    work = Workspace.begin(graph, rewriter, AnalyticCost(), library_hash, Budget(expansions=1))
+    work = Workspace.begin(graph, rewriter, AnalyticCost(), library_hash, Ledger(Budget(expansions=1)))
     rng, state = random.Random(seed), work.start
     for _ in range(length):
         state = work.step(state, rng.choice(work.actions(state)))

@@ -3,8 +3,8 @@
 from studies.learned.cells import Key, Row
 
 
-def row(*milestones: tuple[int, float], training_s: float = 0.0, training_evaluations: int = 0) -> Row:
-    """A search that had saved so many percent after so many evaluations, each of which took a tenth of a second."""
+def row(*milestones: tuple[int, float], training_s: float = 0.0, training_rewrites: int = 0) -> Row:
+    """A search that had saved so many percent after so many rewrites, each of which took a tenth of a second."""
     return {
         "improvement_percent": milestones[-1][1],
         "evaluations": milestones[-1][0] + 10,
@@ -13,7 +13,7 @@ def row(*milestones: tuple[int, float], training_s: float = 0.0, training_evalua
         "search_s": milestones[-1][0] / 10,
         "milestones": [[after, 0, after / 10, percent] for after, percent in milestones],
         "training_s": training_s,
-        "training_evaluations": training_evaluations,
+        "training_evaluations": training_rewrites,
     }
 
 

@@ -19,8 +19,8 @@ from rlflow import zoo
 from rlflow.cost.analytic import AnalyticCost
 from rlflow.equivalence.compare import compare
 from rlflow.ir.graph import Graph
+from rlflow.method import Budget, Ledger, Workspace
 from rlflow.onnx_io import from_onnx, to_onnx
-from rlflow.optimiser import Budget, Workspace
 from rlflow.rules import library as rule_library
 from rlflow.rules.library import Library
 from rlflow.rules.matching.rewriter import Location, Rewriter
@@ -97,7 +97,9 @@ def rules_recorded(library: Library) -> Library:
 
 def recording(name: str, library: Library, rewriter: Rewriter) -> tuple[Trajectory, Graph]:
     """A new one, and the graph at its end."""
-    work = Workspace.begin(from_onnx(MODELS[name]()), rewriter, AnalyticCost(), library.hash, Budget(expansions=STEPS))
+    work = Workspace.begin(
+        from_onnx(MODELS[name]()), rewriter, AnalyticCost(), library.hash, Ledger(Budget(expansions=STEPS))
+    )
     rng, state = random.Random(name), work.start
     while state.depth < STEPS and (matches := _matching(rewriter, state.graph)):
         rule, count = rng.choice(matches)

@@ -4,7 +4,7 @@ from functools import partial
 
 from rlflow.cost.analytic import AnalyticCost
 from rlflow.ir.graph import Graph
-from rlflow.optimiser import Budget
+from rlflow.method import Budget
 from rlflow.rules.matching.match import Match
 from rlflow.rules.matching.rewriter import Rewriter
 from rlflow.search.backtracking import Backtracking

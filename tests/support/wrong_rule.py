@@ -2,8 +2,8 @@
 
 from rlflow.cost.analytic import AnalyticCost
 from rlflow.equivalence.compare import compare
+from rlflow.method import Budget, Ledger, Workspace
 from rlflow.onnx_io import to_onnx
-from rlflow.optimiser import Budget, Workspace
 from rlflow.rules.matching.sharing import rewriter_of
 from rlflow.rules.rule import rule_from_json
 
@@ -25,7 +25,7 @@ def differs_from(graph):
 def with_a_wrong_step(bert, shipped, right_before, right_after, matching="private"):
     """Right steps, the wrong one, right steps."""
     rewriter = rewriter_of(matching, [*shipped.rules, WRONG])
-    work = Workspace.begin(bert, rewriter, AnalyticCost(), "none", Budget(expansions=1))
+    work = Workspace.begin(bert, rewriter, AnalyticCost(), "none", Ledger(Budget(expansions=1)))
 
     def right(state):
         actions = [a for a in work.actions(state) if a.rule < len(shipped.rules)]

@@ -11,8 +11,8 @@ from support.wrong_rule import differs_from, with_a_wrong_step
 from rlflow.cost.analytic import AnalyticCost
 from rlflow.errors import ReplayError
 from rlflow.ir.structural_hash import structural_hash
+from rlflow.method import Budget, Ledger, Workspace
 from rlflow.onnx_io import from_onnx
-from rlflow.optimiser import Budget, Workspace
 from rlflow.rules.matching.rewriter import Rewriter
 from rlflow.rules.rule import rule_from_json
 from rlflow.trajectory.minimise import minimise
@@ -40,7 +40,7 @@ def lanes(operators, count=LANES):
 
 def recorded(graph, rewriter, seed=0):
     """Random steps until none is left."""
-    work = Workspace.begin(graph, rewriter, AnalyticCost(), "0123456789abcdef", Budget(expansions=1))
+    work = Workspace.begin(graph, rewriter, AnalyticCost(), "0123456789abcdef", Ledger(Budget(expansions=1)))
     rng, state = random.Random(seed), work.start
     while actions := work.actions(state):
         state = work.step(state, rng.choice(actions))
@@ -83,7 +83,7 @@ def test_of_twelve_rewrites_the_two_that_matter_together_remain(seed):
 def test_a_step_is_found_again_where_its_number_has_changed():
     """Lanes are taken from the first to the last, so that each is location 0 when its turn comes, but not alone."""
     graph, rewriter = lanes(["Neg", "Neg"]), Rewriter([CANCEL])
-    work = Workspace.begin(graph, rewriter, AnalyticCost(), "0123456789abcdef", Budget(expansions=1))
+    work = Workspace.begin(graph, rewriter, AnalyticCost(), "0123456789abcdef", Ledger(Budget(expansions=1)))
     state = work.start
     for _ in range(LANES):
         state = work.step(state, work.actions(state)[0])

@@ -9,11 +9,11 @@ from tracking.factories import agent_rules, graph_of
 from tracking.stage import Stage
 
 from rlflow.agents.dream_training import DreamTraining
-from rlflow.agents.policy_optimiser import Visits, judge_on
+from rlflow.agents.policy_search import Visits, judge_on
 from rlflow.agents.pooled.config import ControllerConfig
 from rlflow.agents.pooled.controller import Controller
 from rlflow.agents.pooled.dream_training import train_in_dream
-from rlflow.agents.pooled.policy_optimiser import PooledPolicyOptimiser
+from rlflow.agents.pooled.graph_level_search import GraphLevelSearch
 from rlflow.agents.scores import mean_improvement_percent
 from rlflow.agents.selection import Judge
 from rlflow.cost.base import CostModel
@@ -53,7 +53,7 @@ class PooledSchool:
         model = WorldModel.load(stage.input(f"{stage.data}/world_models/{stage.graph}"))
         rollouts = Rollouts.load(stage.input(f"{stage.data}/rollouts/{stage.graph}"))
 
-        def alone(controller: Controller) -> PooledPolicyOptimiser:
+        def alone(controller: Controller) -> GraphLevelSearch:
             return dataclasses.replace(
                 optimiser_of(stage, rules, cost_model, model, controller), sampled_episodes=0, candidates=1
             )
@@ -100,7 +100,7 @@ class PooledSchool:
         return partial(train_in_dream, self.model, self.starts, self.dream, self.config)
 
 
-def policy_of(stage: Stage, cost_model: CostModel) -> PooledPolicyOptimiser:
+def policy_of(stage: Stage, cost_model: CostModel) -> GraphLevelSearch:
     """The trained controller of one graph as an optimiser, with the rules that were chosen for it."""
     model = WorldModel.load(stage.input(f"{stage.data}/world_models/{stage.graph}"))
     controller = Controller.load(stage.input(f"{stage.data}/policies/{stage.graph}"))
@@ -110,9 +110,7 @@ def policy_of(stage: Stage, cost_model: CostModel) -> PooledPolicyOptimiser:
 
 def optimiser_of(
     stage: Stage, rules: Library, cost_model: CostModel, model: WorldModel, controller: Controller
-) -> PooledPolicyOptimiser:
+) -> GraphLevelSearch:
     """An optimiser with the settings of the stage's environment."""
     environment = EnvironmentConfig(**stage.settings["environment"])
-    return PooledPolicyOptimiser(
-        rules, Rewriter(rules.rules), cost_model, model, controller, environment, seed=stage.seed
-    )
+    return GraphLevelSearch(rules, Rewriter(rules.rules), cost_model, model, controller, environment, seed=stage.seed)

@@ -11,12 +11,12 @@ from tracking.factories import graph_of
 from tracking.stage import Stage
 
 from rlflow.agents.dream_training import DreamTraining
-from rlflow.agents.policy_optimiser import Visits, judge_on
+from rlflow.agents.policy_search import Visits, judge_on
 from rlflow.agents.selection import Judge
 from rlflow.agents.tokens.config import CmaEsConfig, TokenControllerConfig
 from rlflow.agents.tokens.controller import TokenController, TokenControllerArguments
 from rlflow.agents.tokens.dream_training import TokenDream, train_in_dream, untrained
-from rlflow.agents.tokens.policy_optimiser import TokenPolicyOptimiser
+from rlflow.agents.tokens.match_level_search import MatchLevelSearch
 from rlflow.agents.tokens.real_env import real_return
 from rlflow.cost.base import CostModel
 from rlflow.environments.token_process import TokenProcess
@@ -61,7 +61,7 @@ class TokenSchool:
         config = _config(settings)
         rules = library.load(stage.input("data/rules/library.jsonl"))
 
-        def alone(controller: TokenController) -> TokenPolicyOptimiser:
+        def alone(controller: TokenController) -> MatchLevelSearch:
             optimiser = optimiser_of(stage, rules, cost_model, model, controller)
             return dataclasses.replace(optimiser, sampled_episodes=0, candidates=1)
 
@@ -110,7 +110,7 @@ class TokenSchool:
         return partial(train_in_dream, self.dream, self.config)
 
 
-def policy_of(stage: Stage, cost_model: CostModel) -> TokenPolicyOptimiser:
+def policy_of(stage: Stage, cost_model: CostModel) -> MatchLevelSearch:
     """The trained controller of one graph as an optimiser, with all rules of the library."""
     model = TokenWorldModel.load(stage.input(f"{stage.data}/world_models/{stage.graph}"))
     controller = TokenController.load(stage.input(f"{stage.data}/policies/{stage.graph}"))
@@ -120,10 +120,10 @@ def policy_of(stage: Stage, cost_model: CostModel) -> TokenPolicyOptimiser:
 
 def optimiser_of(
     stage: Stage, rules: Library, cost_model: CostModel, model: TokenWorldModel, controller: TokenController
-) -> TokenPolicyOptimiser:
+) -> MatchLevelSearch:
     """An optimiser whose episodes are as long as those of the stage's environment."""
     max_steps = stage.settings["environment"]["max_steps"]
-    return TokenPolicyOptimiser(rules, Rewriter(rules.rules), cost_model, model, controller, max_steps, seed=stage.seed)
+    return MatchLevelSearch(rules, Rewriter(rules.rules), cost_model, model, controller, max_steps, seed=stage.seed)
 
 
 def _config(settings: dict[str, Any]) -> TokenControllerConfig | CmaEsConfig:

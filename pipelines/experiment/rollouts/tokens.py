@@ -32,7 +32,7 @@ def write_rollouts(
     found, before = collected(stage, cost_model, on_episode, Share()), stage.before
     earlier = [] if before is None else [token_archive.load(stage.input(f"{before}/rollouts/{stage.graph}"))]
     token_archive.save(merged([*earlier, found.rollouts]), stage.output(f"{stage.data}/rollouts/{stage.graph}"))
-    return _figures(found.rollouts) | {"evaluations": found.evaluations, "wall_time_s": found.seconds}
+    return _figures(found.rollouts) | {"evaluations": found.rewrites, "wall_time_s": found.seconds}
 
 
 def collected(

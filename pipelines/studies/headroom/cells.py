@@ -21,8 +21,8 @@ from experiment.comparison import ORIGINAL
 
 from rlflow.cost.measured import MeasuredCost
 from rlflow.equivalence.compare import compare
+from rlflow.method import OptimisationResult
 from rlflow.onnx_io import to_onnx
-from rlflow.optimiser import OptimisationResult
 from rlflow.trajectory.replay import replay
 from studies.search_task import SearchTask, carried_out
 
@@ -38,12 +38,12 @@ Document = dict[str, dict[str, dict[str, Row]]]
 
 @dataclass(frozen=True)
 class Cell(SearchTask):
-    """One search, and how it is told: `evaluations` are the efforts at which the improvement so far is.
+    """One search, and how it is told: `rewrites` are the efforts at which the improvement so far is.
 
     Prices that it measures go to the file of its context.
     """
 
-    evaluations: tuple[int, ...]
+    rewrites: tuple[int, ...]
     draws: int
     seed: int
 
@@ -58,7 +58,7 @@ def run_cell(cell: Cell) -> Row:
     result = finding.result
     *_, replayed = replay(finding.graph, result.trajectory, finding.rewriter)
     report = compare(cell.model, to_onnx(replayed), draws=cell.draws, seed=cell.seed)
-    return figures(result, cell.evaluations) | {
+    return figures(result, cell.rewrites) | {
         "memory_mb": memory_mb,
         "equivalent": report.equivalent,
         "draws": report.non_vacuous_draws,
@@ -66,7 +66,7 @@ def run_cell(cell: Cell) -> Row:
     }
 
 
-def figures(result: OptimisationResult, evaluations: tuple[int, ...]) -> Row:
+def figures(result: OptimisationResult, rewrites: tuple[int, ...]) -> Row:
     """The figures of a search; what only a method with a bound can say is None for the others."""
     effort, optimality = result.effort, result.optimality
     return {
@@ -84,7 +84,7 @@ def figures(result: OptimisationResult, evaluations: tuple[int, ...]) -> Row:
         "proven": optimality.proven if optimality else None,
         "gap_percent": _finite(optimality.gap_percent) if optimality else None,
         "limited_by": optimality.limited_by if optimality else None,
-        "at": {str(most): _at(result, most) for most in evaluations},
+        "at": {str(most): _at(result, most) for most in rewrites},
     }
 
 
@@ -106,7 +106,7 @@ def with_rows(published: Document, rows: Mapping[Key, Row]) -> Document:
 
 def _at(result: OptimisationResult, most: int) -> dict[str, float]:
     """The best after at most so many evaluations, and what it took to get there."""
-    reached = [milestone for milestone in result.milestones if milestone.evaluations <= most]
+    reached = [milestone for milestone in result.milestones if milestone.rewrites <= most]
     if not reached:
         return {"improvement_percent": 0.0, "prices_measured": 0, "wall_time_s": 0.0}
     best, start_ms = reached[-1], result.start_ms

@@ -22,7 +22,7 @@ from rlflow.cli.progress import progress_bar
 from rlflow.cost import price_list
 from rlflow.cost.base import CostContext
 from rlflow.errors import PriceError, RLFlowError
-from rlflow.optimiser import Budget
+from rlflow.method import Budget
 from rlflow.schemas.results import read_results, write_results
 from rlflow.show.picture_file import save
 from studies.cell_pool import rows
@@ -74,7 +74,7 @@ def _cells(settings: Any, option_of: OptionOf, folder: Path) -> dict[Key, Cell]:
             budget=_budget(graph, method, search, settings),
             cost_model=kind,
             context=context,
-            evaluations=tuple(settings["evaluations"]),
+            rewrites=tuple(settings["rewrites"]),
             draws=settings["draws"],
             seed=settings["seed"],
         )

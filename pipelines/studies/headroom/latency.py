@@ -15,10 +15,10 @@ from tracking.factories import cost_model_of, model_of
 from tracking.run import numbers
 
 from rlflow.cli.progress import progress_bar
+from rlflow.method import Budget
 from rlflow.optimise.gate import GateConfig
 from rlflow.optimise.methods import METHODS
 from rlflow.optimise.source import Source
-from rlflow.optimiser import Budget
 from rlflow.rules import library
 from rlflow.rules.matching.rewriter import Rewriter
 from rlflow.schemas.results import write_results

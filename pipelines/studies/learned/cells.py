@@ -29,8 +29,8 @@ from rlflow.agents.tokens.baselines import chains_random, rule_mean, untrained
 from rlflow.agents.tokens.planned import planned
 from rlflow.agents.trained_policy import trained_policy
 from rlflow.cost.models import COST_MODELS
+from rlflow.method import OptimisationResult
 from rlflow.optimise.methods import METHODS
-from rlflow.optimiser import OptimisationResult
 from rlflow.trajectory import record
 from studies.learned.replayed import replayed
 from studies.learned.shared_prices import shared_prices
@@ -72,12 +72,12 @@ Key = tuple[str, str, int]
 class Cell(SearchTask):
     """One search. The steps that it found are written to `steps`, for those who replay them.
 
-    training_s, training_evaluations: what the method had cost before it saw this graph.
+    training_s, training_rewrites: what the method had cost before it saw this graph.
     """
 
     steps: Path
     training_s: float = 0.0
-    training_evaluations: int = 0
+    training_rewrites: int = 0
 
 
 def run_cells(cells: Mapping[str, Cell]) -> dict[str, Row]:
@@ -93,7 +93,7 @@ def run_cell(cell: Cell) -> Row:
         lambda name: shared_prices if name == MEASURED else COST_MODELS.get(name),
     )
     record.save([finding.result.trajectory], cell.steps)
-    training = {"training_s": cell.training_s, "training_evaluations": cell.training_evaluations}
+    training = {"training_s": cell.training_s, "training_evaluations": cell.training_rewrites}
     return row_of(finding.result, finding.wall_time_s) | training
 
 
@@ -108,7 +108,7 @@ def row_of(result: OptimisationResult, search_s: float) -> Row:
         "search_s": search_s,
         "milestones": [
             [
-                reached.evaluations,
+                reached.rewrites,
                 reached.prices_measured,
                 reached.wall_time_s,
                 100.0 * (start_ms - reached.runtime_ms) / start_ms if start_ms else 0.0,
@@ -118,9 +118,9 @@ def row_of(result: OptimisationResult, search_s: float) -> Row:
     }
 
 
-def saved_percent(row: Row, evaluations: int) -> float:
+def saved_percent(row: Row, rewrites: int) -> float:
     """Return what a search had saved after so many evaluations; nothing before the first milestone."""
-    return _saved_percent(row, [reached[0] for reached in row["milestones"]], evaluations)
+    return _saved_percent(row, [reached[0] for reached in row["milestones"]], rewrites)
 
 
 def saved_percent_by_prices(row: Row, prices: int) -> float:
@@ -166,9 +166,9 @@ class Rows:
         """The row of greedy search."""
         return next(iter(self.of(graph, GREEDY).values()))
 
-    def at(self, graph: str, row: Row, evaluations: int) -> float:
+    def at(self, graph: str, row: Row, rewrites: int) -> float:
         """Return what a row had saved after so many evaluations past greedy search's."""
-        return saved_percent(row, self.greedy(graph)["evaluations"] + evaluations)
+        return saved_percent(row, self.greedy(graph)["evaluations"] + rewrites)
 
     def best_known(self, graph: str) -> tuple[float, str]:
         """The most that any row of a graph has saved, and the first method of such a row."""
@@ -185,12 +185,12 @@ class Rows:
         """Return what is published of a method on a graph; `readings`: the evaluations at which its curve is read."""
         rows = self.of(graph, method)
         row: Row = {}
-        for evaluations in readings:
-            name = f"improvement_percent_{evaluations}"
-            row |= self._with_interval(name, method, [self.at(graph, one, evaluations) for one in rows.values()])
-            shares = [self.gap_closed(graph, self.at(graph, one, evaluations)) for one in rows.values()]
+        for rewrites in readings:
+            name = f"improvement_percent_{rewrites}"
+            row |= self._with_interval(name, method, [self.at(graph, one, rewrites) for one in rows.values()])
+            shares = [self.gap_closed(graph, self.at(graph, one, rewrites)) for one in rows.values()]
             known = [share for share in shares if share is not None]
-            row[f"gap_closed_{evaluations}"] = round(fmean(known), _DECIMALS) if known else None
+            row[f"gap_closed_{rewrites}"] = round(fmean(known), _DECIMALS) if known else None
         row |= self._with_interval("improvement_percent", method, [one["improvement_percent"] for one in rows.values()])
         means = ("evaluations", "prices_measured", "search_s", "training_s", "training_evaluations")
         return (

@@ -16,10 +16,10 @@ from tracking.run import numbers
 
 from rlflow.agents.tokens.left_out import policy_without
 from rlflow.cli.progress import progress_bar
+from rlflow.method import Budget
 from rlflow.optimise.gate import GateConfig
 from rlflow.optimise.methods import METHODS
 from rlflow.optimise.source import Source
-from rlflow.optimiser import Budget
 from rlflow.rules import library
 from rlflow.rules.matching.rewriter import Rewriter
 from rlflow.schemas.results import write_results
@@ -66,7 +66,7 @@ def main(config: DictConfig) -> None:
 
 
 def _contenders(settings: Any, option_of: OptionOf, case: str) -> dict[str, Contender]:
-    """Both methods, with all rules and the evaluations that each may have; rlflow by the study's policy."""
+    """Both methods, with all rules and the rewrites that each may have; rlflow by the study's policy."""
     section = settings["delivered"]
     rules, cost_model = library.load(), cost_model_of(option_of("cost", section["cost"]))
     rewriter = Rewriter(rules.rules)
@@ -75,7 +75,7 @@ def _contenders(settings: Any, option_of: OptionOf, case: str) -> dict[str, Cont
     for name in (BACKTRACKING, LEARNED):
         search = option_of("search", name)
         method = METHODS.get(search["method"])(rules, rewriter, cost_model, **search["options"] | taught[name])
-        contenders[name] = Contender(method, Budget(evaluations=section["evaluations"][name]))
+        contenders[name] = Contender(method, Budget(rewrites=section["rewrites"][name]))
     return contenders
 
 

@@ -29,7 +29,7 @@ from rlflow.agents.tokens.left_out import RankCorrelation, policy_without, rank_
 from rlflow.agents.tokens.token_policy import FILE
 from rlflow.cli.progress import progress_bar
 from rlflow.errors import RLFlowError
-from rlflow.optimiser import Budget
+from rlflow.method import Budget
 from rlflow.runtime.isolation import Limits, call_isolated
 from rlflow.schemas.results import Figure, write_results
 from rlflow.show.picture_file import save
@@ -58,7 +58,7 @@ DEEP = (DEPTH_TRANSFER, REPLAYED)
 FIRST = ((GREEDY,), (REPLAYED_FROM,))
 """The methods of units that need no other's result."""
 GUIDED = (*TAUGHT, "chains_random")
-"""The methods that count their evaluations past greedy search's themselves."""
+"""The methods that count their rewrites past greedy search's themselves."""
 
 log = logging.getLogger(__name__)
 
@@ -127,8 +127,8 @@ class Study:
         greedy = known.get((unit.graph, GREEDY, self.settings["seeds"][0]))
         if greedy is None and unit.methods not in FIRST:
             return {}
-        evaluations = greedy["evaluations"] if greedy else 0
-        cells = {method: self._cell(key, evaluations) for method, key in zip(unit.methods, unit.keys, strict=True)}
+        rewrites = greedy["evaluations"] if greedy else 0
+        cells = {method: self._cell(key, rewrites) for method, key in zip(unit.methods, unit.keys, strict=True)}
         kept = self.folder / f"{_name((unit.graph, unit.methods[0], unit.seed))}.json"
         found = kept_row(kept, self.settings["longest_s"], run_cells, cells) or {}
         return {(unit.graph, method, unit.seed): row for method, row in found.items()}
@@ -167,7 +167,10 @@ class Study:
         options, training = self._options(key), {}
         if method in TRAINED:
             trained_on = json.loads((options["folder"] / FILE).read_text())["trained_on"]
-            training = {name: trained_on[name] for name in ("training_s", "training_evaluations")}
+            training = {
+                "training_s": trained_on["training_s"],
+                "training_rewrites": trained_on["training_evaluations"],
+            }
         return Cell(
             model=self._model(case["graph"]),
             method=method,
@@ -189,19 +192,19 @@ class Study:
             return {"model": self._model(small), "trajectory": steps}
         if method in TAUGHT:
             own = self.settings["options"].get(method, {})
-            return {"seed": seed, "evaluations": most, "folder": self._policy(method, case, seed), **own}
+            return {"seed": seed, "rewrites": most, "folder": self._policy(method, case, seed), **own}
         if method in GUIDED:
-            return {"seed": seed, "evaluations": most}
+            return {"seed": seed, "rewrites": most}
         options = self.option_of("search", method)["options"] | self.settings["options"].get(method, {})
         return options | ({"seed": seed} if method in self.settings["drawn"] else {})
 
     def _budget(self, method: str, greedy: int) -> Budget:
-        """The clock ends what is run once, where it has not ended by itself or by its evaluations."""
+        """The clock ends what is run once, where it has not ended by itself or by its rewrites."""
         time_s = self.settings["time_s"] if method in self.settings["once"] else None
         if method in (GREEDY, *GUIDED, *self.settings["finders"]):
             return Budget(time_s)
         most = self.settings["long"].get(method, max(self.settings["readings"]))
-        return Budget(time_s, evaluations=greedy + most)
+        return Budget(time_s, rewrites=greedy + most)
 
     def _policy(self, method: str, case: Any, seed: int) -> Path:
         """The folder of the policy that has had no lesson of the family, unless the method is to know it."""

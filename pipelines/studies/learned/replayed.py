@@ -20,8 +20,8 @@ from typing import NamedTuple
 
 from rlflow.cost.base import CostModel
 from rlflow.ir.graph import Graph
+from rlflow.method import OnProgress, State, Workspace
 from rlflow.onnx_io import from_onnx
-from rlflow.optimiser import OnProgress, State, Workspace
 from rlflow.rules.library import Library
 from rlflow.rules.matching.rewriter import Location, Rewriter
 from rlflow.rules.matching.sharing import rewriter_of

@@ -7,13 +7,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 
-from rlflow.agents.after_greedy import AfterGreedy
+from rlflow.agents.candidates.candidate_search import CandidateSearch
 from rlflow.agents.candidates.config import CandidateControllerConfig, CandidateNetworkConfig
 from rlflow.agents.candidates.controller import CandidateController, untrained_controller
-from rlflow.agents.candidates.policy_optimiser import CandidateOptimiser
 from rlflow.agents.candidates.training import train_on_candidates
 from rlflow.environments.candidate_process import CandidateConfig, CandidateProcess
-from rlflow.optimiser import Budget
+from rlflow.method import Budget
 from rlflow.rules import library
 from rlflow.rules.matching.rewriter import Rewriter
 from rlflow.search.greedy import Greedy
@@ -51,18 +50,17 @@ class CandidatesCell:
 
         graph, prices, rules = self.subject.graph(), self.subject.prices(), library.load()
         row = partial(method_row, graph, prices=prices, rules=rules)
-        trained_row = partial(row, training_s=trained.training_s, training_evaluations=trained.evaluations)
+        trained_row = partial(row, training_s=trained.training_s, training_rewrites=trained.rewrites)
         return {
             "x-rlflow": trained_row(self._proposing(alone).optimise(graph, Budget())),
             "x-rlflow alone": trained_row(alone.optimise(graph, Budget()), curves=curves),
             "x-rlflow untrained": row(self._proposing(untrained).optimise(graph, Budget())),
         }
 
-    def _proposing(self, policy: CandidateOptimiser) -> AfterGreedy:
+    def _proposing(self, policy: CandidateSearch) -> CandidateSearch:
         """The policy after greedy search, where it proposes what is tried: as RLFlow's own agent is deployed."""
-        greedy = Greedy(policy.library, policy.rewriter, policy.cost_model)
         proposing = replace(policy, sampled_episodes=self.drawn_episodes, candidates=self.proposals, seed=self.seed)
-        return AfterGreedy(greedy, proposing)
+        return proposing.after_greedy()
 
 
 @dataclass(frozen=True)
@@ -100,7 +98,7 @@ class _Trained:
 
     controller: CandidateController
     training_s: float
-    evaluations: int
+    rewrites: int
     returns: list[float]
     trials: list[float]
 
@@ -127,12 +125,10 @@ def _trained(subject: Subject, training: CandidateTraining, seed: int) -> _Train
     )
 
 
-def _policy(controller: CandidateController, subject: Subject) -> CandidateOptimiser:
+def _policy(controller: CandidateController, subject: Subject) -> CandidateSearch:
     """The agent by itself: one episode of its most probable actions, from no prices known."""
     rules = library.load()
-    return CandidateOptimiser(
-        rules, Rewriter(rules.rules), subject.prices(), controller, sampled_episodes=0, candidates=1
-    )
+    return CandidateSearch(rules, Rewriter(rules.rules), subject.prices(), controller, sampled_episodes=0, candidates=1)
 
 
 def _alone_percent(controller: CandidateController, subject: Subject) -> float:

@@ -21,7 +21,7 @@ from tracking.share import Share
 from rlflow.atomic_file import written_whole
 from rlflow.cli.progress import progress_bar
 from rlflow.errors import InputError, RLFlowError
-from rlflow.optimiser import OnProgress
+from rlflow.method import OnProgress
 from rlflow.schemas.results import write_results
 from studies.cell_pool import kept_rows
 from studies.paper.parts import PARTS, CellKey, Study

@@ -18,17 +18,16 @@ from functools import partial
 
 import numpy as np
 
-from rlflow.agents.after_greedy import AfterGreedy
-from rlflow.agents.policy_optimiser import judge_on
+from rlflow.agents.policy_search import judge_on
 from rlflow.agents.token_collection import TokenCollectionConfig, collect_tokens
 from rlflow.agents.tokens.config import TokenControllerConfig
 from rlflow.agents.tokens.dream_training import TokenDream, train_in_dream
-from rlflow.agents.tokens.policy_optimiser import TokenPolicyOptimiser
+from rlflow.agents.tokens.match_level_search import MatchLevelSearch
 from rlflow.agents.tokens.real_env import real_return
 from rlflow.cost.base import CostModel
 from rlflow.environments.token_process import TokenProcess
 from rlflow.ir.graph import Graph
-from rlflow.optimiser import Budget
+from rlflow.method import Budget
 from rlflow.representation.token_rollouts import TokenRollouts
 from rlflow.rules import library
 from rlflow.rules.library import Library
@@ -84,17 +83,17 @@ class DreamtCell:
             on_round=lambda _, figures: told.append(figures),
             judge=judge_on(graph, alone),
         )
-        training_s, evaluations = time.perf_counter() - started, process.evaluations + training.real_interactions
+        training_s, rewrites = time.perf_counter() - started, process.rewrites + training.rewrites
         policy = alone(training.controller)
         courses = _courses(told)
         curves = _courses(losses) | {name: courses.get(name, []) for name in ("return_percent", "real_score_percent")}
 
         acting = policy.optimise(graph, Budget())
         proposing = replace(policy, sampled_episodes=1, candidates=self.proposals)
-        found = AfterGreedy(Greedy(rules, rewriter, prices), proposing).optimise(graph, Budget())
+        found = proposing.after_greedy().optimise(graph, Budget())
         rows = {
-            "rlflow": method_row(graph, found, prices, rules, training_s, evaluations, curves),
-            "dreamt": method_row(graph, acting, prices, rules, training_s, evaluations),
+            "rlflow": method_row(graph, found, prices, rules, training_s, rewrites, curves),
+            "dreamt": method_row(graph, acting, prices, rules, training_s, rewrites),
         }
         rows |= {
             f"unseen {rewrites}": _unseen(_walked(graph, rewriter, rewrites, self.seed), policy, prices, rules)
@@ -146,7 +145,7 @@ def _walked(graph: Graph, rewriter: Rewriter, rewrites: int, seed: int) -> Graph
     return graph
 
 
-def _unseen(graph: Graph, policy: TokenPolicyOptimiser, prices: CostModel, rules: Library) -> Row:
+def _unseen(graph: Graph, policy: MatchLevelSearch, prices: CostModel, rules: Library) -> Row:
     """The savings of the agent and of greedy search on a graph that the agent has not seen."""
     acting = policy.optimise(graph, Budget())
     greedy = Greedy(rules, policy.rewriter, prices).optimise(graph, Budget())

@@ -12,14 +12,14 @@ from dataclasses import dataclass
 from rlflow.agents.selection import Trial
 from rlflow.agents.tokens.config import TokenControllerConfig
 from rlflow.agents.tokens.controller import TokenController
+from rlflow.agents.tokens.match_level_search import MatchLevelSearch
 from rlflow.agents.tokens.model_free import train_on_graph
-from rlflow.agents.tokens.policy_optimiser import TokenPolicyOptimiser
 from rlflow.agents.tokens.real_env import RealEpisodesConfig, real_return
 from rlflow.agents.tokens.token_policy import shipped
 from rlflow.cost.base import CostModel
 from rlflow.environments.rewards import RewardConfig, reward_of
 from rlflow.environments.token_process import TokenProcess
-from rlflow.optimiser import Budget
+from rlflow.method import Budget
 from rlflow.rules import library
 from rlflow.rules.library import Library
 from rlflow.rules.matching.rewriter import Rewriter
@@ -42,14 +42,14 @@ class ModelFreeCell:
         graph, prices, rules, world_model = self.subject.graph(), self.subject.prices(), library.load(), shipped().model
         rewriter, reward = Rewriter(rules.rules), reward_of(self.reward)
         process = TokenProcess(graph, rewriter, prices, world_model.arguments.vocabulary)
-        returns, trials, evaluations = list[float](), list[Trial](), [0]
+        returns, trials, rewrites = list[float](), list[Trial](), [0]
 
         def judge(controller: TokenController) -> Trial:
             trials.append(real_return(process, world_model, controller, self.real.max_steps, reward))
             return trials[-1]
 
         def told(_: int, figures: dict[str, float]) -> None:
-            evaluations.append(int(figures["real_interactions"]))
+            rewrites.append(int(figures["rewrites"]))
             if "return_percent" in figures:
                 returns.append(figures["return_percent"])
 
@@ -62,9 +62,9 @@ class ModelFreeCell:
             rules, rewriter, prices, world_model, controller, max_steps=self.real.max_steps, seed=self.seed
         )
         found = policy.optimise(graph, Budget())
-        interactions = evaluations[-1] + sum(trial.interactions for trial in trials)
+        taken = rewrites[-1] + sum(trial.rewrites for trial in trials)
         curves = {"return_percent": returns, "trial_percent": [trial.score_percent for trial in trials]}
-        return {self.variant: method_row(graph, found, prices, rules, training_s, interactions, curves)}
+        return {self.variant: method_row(graph, found, prices, rules, training_s, taken, curves)}
 
 
 def acting_alone(
@@ -76,8 +76,8 @@ def acting_alone(
     *,
     max_steps: int,
     seed: int,
-) -> TokenPolicyOptimiser:
+) -> MatchLevelSearch:
     """The agent that takes the controller's most probable actions for one episode, and tries nothing else."""
-    return TokenPolicyOptimiser(
+    return MatchLevelSearch(
         rules, rewriter, prices, world_model, controller, max_steps, sampled_episodes=0, candidates=1, seed=seed
     )

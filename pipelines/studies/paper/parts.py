@@ -19,7 +19,7 @@ from rlflow.agents.tokens.real_env import RealEpisodesConfig
 from rlflow.environments import EnvironmentConfig, RewardConfig
 from rlflow.environments.candidate_process import CandidateConfig
 from rlflow.errors import InputError
-from rlflow.optimiser import Budget
+from rlflow.method import Budget
 from rlflow.search.rule_selection import SelectionConfig
 from rlflow.world_model.pooled.config import DreamConfig, WorldModelConfig
 from rlflow.world_model.settings import read_config

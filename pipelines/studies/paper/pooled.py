@@ -9,11 +9,11 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from rlflow.agents.collection import CollectionConfig, collect
-from rlflow.agents.policy_optimiser import judge_on
+from rlflow.agents.policy_search import judge_on
 from rlflow.agents.pooled.config import ControllerConfig
 from rlflow.agents.pooled.controller import Controller
 from rlflow.agents.pooled.dream_training import train_in_dream
-from rlflow.agents.pooled.policy_optimiser import PooledPolicyOptimiser
+from rlflow.agents.pooled.graph_level_search import GraphLevelSearch
 from rlflow.environments import EnvironmentConfig, SubstitutionEnv
 from rlflow.rules import library
 from rlflow.rules.matching.rewriter import Rewriter
@@ -52,8 +52,8 @@ class PooledCell:
         model = fit_world_model(rollouts, self.world_model, seed=self.seed)
         starts, rewriter = visited_states(model, rollouts), Rewriter(rules.rules)
 
-        def alone(controller: Controller) -> PooledPolicyOptimiser:
-            return PooledPolicyOptimiser(
+        def alone(controller: Controller) -> GraphLevelSearch:
+            return GraphLevelSearch(
                 rules,
                 rewriter,
                 prices,

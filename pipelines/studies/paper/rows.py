@@ -18,8 +18,8 @@ from rlflow.cost.base import CostContext, CostModel
 from rlflow.cost.models import COST_MODELS
 from rlflow.cost.work_ratios import work_ratios
 from rlflow.ir.graph import Graph
+from rlflow.method import OptimisationResult
 from rlflow.onnx_io import from_onnx
-from rlflow.optimiser import OptimisationResult
 from rlflow.rules.library import Library
 from rlflow.runtime.timing.statistics import estimate
 
@@ -86,7 +86,7 @@ def method_row(
     prices: CostModel,
     rules: Library,
     training_s: float = 0.0,
-    training_evaluations: int = 0,
+    training_rewrites: int = 0,
     curves: Mapping[str, list[float]] | None = None,
 ) -> Row:
     """The row of a method: what it saves, at what effort, and how often it has applied each rule, by the rule's name.
@@ -107,7 +107,7 @@ def method_row(
         "optimisation_s": result.wall_time_s,
         "evaluations": float(result.effort.rewrites),
         "training_s": training_s,
-        "training_evaluations": float(training_evaluations),
+        "training_evaluations": float(training_rewrites),
     }
     applied = Counter(rules.get(step.rule).name for step in result.trajectory.steps)
     return Row(figures, curves or {}, dict(sorted(applied.items())), result.trajectory.to_json())

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from rlflow.optimiser import Budget
+from rlflow.method import Budget
 from rlflow.rules import library
 from studies.paper.rows import Row, Subject, method_row
 from studies.search_task import SearchTask, carried_out

@@ -24,7 +24,7 @@ from rlflow.cli.progress import progress_bar
 from rlflow.environments.pass_ordering_env import PassOrderingConfig
 from rlflow.environments.pass_rewards import TimingConfig
 from rlflow.errors import InputError, RLFlowError
-from rlflow.optimiser import OnProgress
+from rlflow.method import OnProgress
 from rlflow.passes.worker import WorkerBackend
 from rlflow.schemas.results import write_results
 from rlflow.world_model.settings import read_config

@@ -59,6 +59,6 @@ def _trained_on(records: list[LessonRecord], library_hash: str, fit_s: float) ->
         "lessons": len(records),
         "families": sorted({record.subject.graph["entry"] for record in records}),
         "library_hash": library_hash,
-        "evaluations": sum(record.evaluations for record in records),
+        "evaluations": sum(record.rewrites for record in records),
         "seconds": round(sum(record.seconds for record in records) + fit_s),
     }

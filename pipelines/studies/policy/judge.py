@@ -21,7 +21,7 @@ from rlflow.agents.tokens.lessons import Start, started
 from rlflow.agents.tokens.token_policy import FILE, TokenPolicy
 from rlflow.atomic_file import written_whole
 from rlflow.cli.progress import progress_bar
-from rlflow.optimiser import Budget
+from rlflow.method import Budget
 from rlflow.rules import library
 from rlflow.rules.matching.rewriter import Rewriter
 from rlflow.schemas.results import Figure, write_results
@@ -42,8 +42,8 @@ SECTIONS = ("seed", "judging", "lesson", "lessons")
 def main(config: DictConfig) -> None:
     settings: Any = OmegaConf.to_container(config, resolve=True)
     course = units(settings, options_of("policy"))
-    policy, evaluations = TokenPolicy.load(POLICY), settings["judging"]["evaluations"]
-    judging = Judging.of(policy, course, evaluations)
+    policy, rewrites = TokenPolicy.load(POLICY), settings["judging"]["rewrites"]
+    judging = Judging.of(policy, course, rewrites)
     settled = {"policy": (POLICY / FILE).read_text(), **{name: settings[name] for name in SECTIONS}}
     with (
         checkpoint("policy_judge", settled) as folder,
@@ -55,7 +55,7 @@ def main(config: DictConfig) -> None:
             judged[unit.lesson.name] = _kept(folder / f"{unit.lesson.name}.json", partial(judging, unit))
             on_progress((number + 1) / len(course), unit.lesson.name)
 
-        document = figures(judged, evaluations)
+        document = figures(judged, rewrites)
         write_results(RESULTS, document)
         run.log(0, numbers(document))
         run.artifact(RESULTS)
@@ -72,24 +72,24 @@ def _kept(place: Path, judge: Callable[[], dict[str, Any]]) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class Judging:
-    """A policy, what its lessons tell of rules, and how many evaluations its chains may take."""
+    """A policy, what its lessons tell of rules, and how many rewrites its chains may take."""
 
     policy: TokenPolicy
     records: Mapping[str, LessonRecord]
     means: Mapping[str, float]
     shares: Mapping[str, float]
-    evaluations: int
+    rewrites: int
 
     @classmethod
-    def of(cls, policy: TokenPolicy, course: Sequence[Unit], evaluations: int) -> "Judging":
+    def of(cls, policy: TokenPolicy, course: Sequence[Unit], rewrites: int) -> "Judging":
         records = {record.name: record for record in read_records(LESSONS)}
         known = read([records[unit.lesson.name] for unit in course if not unit.held_out], LESSONS)
-        return cls(policy, records, rule_means(known, known.episodes), rule_shares(known), evaluations)
+        return cls(policy, records, rule_means(known, known.episodes), rule_shares(known), rewrites)
 
     def __call__(self, unit: Unit) -> dict[str, Any]:
         """All that is published of a lesson, but its share."""
         record = self.records[unit.lesson.name]
-        told = {name: getattr(record, name) for name in ("expert", "steps", "tokens", "evaluations", "seconds")}
+        told = {"expert": record.expert, "steps": record.steps, "tokens": record.tokens}
         return {
             "family": unit.family,
             "model": ", ".join(f"{key} {value}" for key, value in unit.subject.graph["settings"].items()),
@@ -97,6 +97,8 @@ class Judging:
             "start": _described(unit.lesson.start),
             "held_out": unit.held_out,
             **told,
+            "evaluations": record.rewrites,
+            "seconds": record.seconds,
             "expert_percent": record.improvement_percent,
             **self._found(unit),
             **({"reading": self._reading(record)} if unit.held_out else {}),
@@ -107,7 +109,7 @@ class Judging:
         rules, cost_model = library.load(), cost_model_of(unit.subject.cost)
         start = started(graph_of(unit.subject.graph), unit.lesson.start, rules)
         greedy = Greedy(rules, Rewriter(rules.rules), cost_model)
-        chains = self.policy.search(rules, Rewriter(rules.rules), cost_model, evaluations=self.evaluations)
+        chains = self.policy.search(rules, Rewriter(rules.rules), cost_model, rewrites=self.rewrites)
         return {
             "greedy_percent": greedy.optimise(start, Budget()).improvement_percent,
             "policy_percent": chains.optimise(start, Budget()).improvement_percent,

@@ -24,7 +24,7 @@ from rlflow.cost.predicted.noise import Noise
 from rlflow.cost.predicted.price_model import Description, PriceModel, log_ratio, row
 from rlflow.cost.predicted.training import Example, Learned
 from rlflow.cost.region_record import GraphRecord, RewriteRecord
-from rlflow.optimiser import OnProgress
+from rlflow.method import OnProgress
 from studies.price_model.accuracy import (
     Errors,
     Prices,

@@ -17,7 +17,7 @@ from tracking.run import numbers
 
 from rlflow.cli.progress import progress_bar
 from rlflow.errors import RLFlowError
-from rlflow.optimiser import Budget
+from rlflow.method import Budget
 from rlflow.schemas.results import write_results
 from studies.cell_pool import kept_row
 from studies.price_search.cases import FROZEN, PREDICTED, Aims, Case, Key, Row, run_case, summary, time_ratio

@@ -27,8 +27,8 @@ from rlflow.cost.fragment import Fragment, describe, extract
 from rlflow.cost.region_record import GraphRecord, RewriteRecord, graph_to_json
 from rlflow.cost.regions import VIEWS, Partition, Region, partition, updated
 from rlflow.ir.graph import Graph, Header
+from rlflow.method import Budget
 from rlflow.onnx_io import from_onnx
-from rlflow.optimiser import Budget
 from rlflow.rules import library
 from rlflow.rules.matching.match import Match
 from rlflow.rules.matching.rewriter import Rewriter

@@ -24,8 +24,8 @@ from typing import Any, NamedTuple
 
 from rlflow.cost.region_record import graph_from_json
 from rlflow.errors import InputError, RLFlowError
+from rlflow.method import OnProgress
 from rlflow.onnx_io.standalone import standalone_model
-from rlflow.optimiser import OnProgress
 from rlflow.runtime.timing.batches import BatchConfig, FragmentTiming, time_batch, time_probe_ms
 from studies.prices.region_gathering import Candidate
 

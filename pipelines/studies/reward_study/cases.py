@@ -103,7 +103,7 @@ def _trained(case: Case, process: TokenProcess, world_model: TokenWorldModel) ->
     )
     figures = {
         "curve": [update["real_score_percent"] for update in updates if "real_score_percent" in update],
-        "interactions": int(updates[-1]["real_interactions"]) + sum(trial.interactions for trial in trials),
+        "interactions": int(updates[-1]["rewrites"]) + sum(trial.rewrites for trial in trials),
         "training_s": time.perf_counter() - started,
     }
     return controller, figures | _measuring(reward)

@@ -80,7 +80,7 @@ class Case:
 def run_case(case: Case) -> Row:
     """Train both agents; the model-free one sees through the V that was fitted on all episodes."""
     rules = library.load()
-    process, evaluations = _process(case, rules), list[int]()
+    process, rewrites = _process(case, rules), list[int]()
     collection = replace(case.collection, episodes=max(case.episodes))
     rollouts = collect_tokens(
         process,
@@ -88,14 +88,14 @@ def run_case(case: Case) -> Row:
         collection,
         seed=case.seed,
         library_hash=rules.hash,
-        on_episode=lambda *_: evaluations.append(process.evaluations),
+        on_episode=lambda *_: rewrites.append(process.rewrites),
     ).rollouts
     points, model, trials = [], None, 0
     for number in sorted(case.episodes):
         part = replace(rollouts, episodes=rollouts.episodes[:number])
         point, model = _dreamt(case, process, part)
         trials += point["trial_interactions"]
-        point["interactions"] = evaluations[number - 1] + trials
+        point["interactions"] = rewrites[number - 1] + trials
         points.append({"episodes": number, **point})
     assert model is not None
     free = _free(case, process, model)
@@ -122,7 +122,7 @@ def _process(case: Case, rules: Library) -> TokenProcess:
 def _greedy(process: TokenProcess, max_steps: int) -> Row:
     """Follow greedy search for so many rewrites; returns what it saves, and how many rewrites it has tried."""
     way = list(islice(greedy_descent(process), max_steps + 1))
-    return {"result_percent": way[0].cost - way[-1].cost, "interactions": process.evaluations}
+    return {"result_percent": way[0].cost - way[-1].cost, "interactions": process.rewrites}
 
 
 def _dreamt(case: Case, process: TokenProcess, rollouts: TokenRollouts) -> tuple[Row, TokenWorldModel]:
@@ -140,7 +140,7 @@ def _dreamt(case: Case, process: TokenProcess, rollouts: TokenRollouts) -> tuple
     found = {
         "dream_percents": [one.score_percent for one in trained],
         "trial_percents": [trial.score_percent for trial in trials],
-        "trial_interactions": sum(trial.interactions for trial in trials),
+        "trial_interactions": sum(trial.rewrites for trial in trials),
         "result_percent": max(trial.score_percent for trial in trials),
         "training_s": training_s,
     }
@@ -155,13 +155,13 @@ def _free(case: Case, process: TokenProcess, model: TokenWorldModel) -> Row:
     def counted(controller: TokenController) -> Trial:
         nonlocal trials
         trial = judge(controller)
-        trials += trial.interactions
+        trials += trial.rewrites
         return trial
 
     def told(_: int, metrics: dict[str, float]) -> None:
         if "real_score_percent" in metrics:
-            interactions = int(metrics["real_interactions"]) + trials
-            curve.append({"interactions": interactions, "score_percent": metrics["real_score_percent"]})
+            rewrites = int(metrics["rewrites"]) + trials
+            curve.append({"interactions": rewrites, "score_percent": metrics["real_score_percent"]})
 
     train_on_graph(process, model, case.free, case.real, seed=case.seed, on_update=told, judge=counted)
     best = max(point["score_percent"] for point in curve)

@@ -21,16 +21,16 @@ from tracking.store import open_store
 from tracking.sweep import PARENT_VARIABLE
 
 from rlflow.agents.collection import CollectionConfig, collect
-from rlflow.agents.policy_optimiser import judge_on
+from rlflow.agents.policy_search import judge_on
 from rlflow.agents.pooled.config import ControllerConfig
 from rlflow.agents.pooled.controller import Controller
 from rlflow.agents.pooled.dream_training import train_in_dream, untrained
-from rlflow.agents.pooled.policy_optimiser import PooledPolicyOptimiser
+from rlflow.agents.pooled.graph_level_search import GraphLevelSearch
 from rlflow.agents.scores import best_improvement_percent
 from rlflow.cost.base import CostModel
 from rlflow.environments import EnvironmentConfig, RewardConfig, SubstitutionEnv
 from rlflow.ir.graph import Graph
-from rlflow.optimiser import Budget, OptimisationResult
+from rlflow.method import Budget, OptimisationResult
 from rlflow.rules import library
 from rlflow.rules.library import Library
 from rlflow.rules.matching.rewriter import Rewriter
@@ -101,8 +101,8 @@ def _learned(
     ppo = read_config(ControllerConfig, settings["controller"]["ppo"])
     rewriter, evaluation = Rewriter(rules.rules), settings["evaluation"]
 
-    def optimiser(controller: Controller, episodes: int, candidates: int) -> PooledPolicyOptimiser:
-        return PooledPolicyOptimiser(
+    def optimiser(controller: Controller, episodes: int, candidates: int) -> GraphLevelSearch:
+        return GraphLevelSearch(
             rules,
             rewriter,
             cost_model,
@@ -139,7 +139,7 @@ def _learned(
         "rules": len(rules.rules),
         "rules_that_fire": rollouts.num_rules_applied,
         "rollout_steps": rollouts.num_steps,
-        "trial_steps": training.real_interactions,
+        "trial_steps": training.rewrites,
         "policy_steps": found.effort.rewrites,
         "training_s": training_s,
     }

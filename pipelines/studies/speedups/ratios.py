@@ -21,8 +21,8 @@ from typing import Any
 
 import numpy as np
 
+from rlflow.method import OnProgress
 from rlflow.optimise.gate import GateConfig
-from rlflow.optimiser import OnProgress
 from rlflow.runtime.session import Setting
 from rlflow.runtime.timing.latency import Round, countdown, latency_rounds, times_of
 from rlflow.runtime.timing.sequential import Verdict, judge

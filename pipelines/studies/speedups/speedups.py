@@ -25,8 +25,8 @@ from tracking.store import open_store
 
 from rlflow.atomic_file import written_whole
 from rlflow.cli.progress import progress_bar
+from rlflow.method import OnProgress
 from rlflow.optimise.gate import GateConfig
-from rlflow.optimiser import OnProgress
 from rlflow.runtime.scratch import scratch_folder
 from rlflow.schemas.results import write_results
 from studies.budgets.runs import optimise_by_command

@@ -19,13 +19,13 @@ Network = TypeVar("Network", bound=nn.Module)
 class DreamTraining(Generic[Controller]):
     """A trained controller, its score in the dream, and the score of the same network before training.
 
-    Scores in percent. `real_interactions`: real steps taken to choose among the snapshots.
+    Scores in percent. `rewrites`: those carried out on the real graph to choose among the snapshots.
     """
 
     controller: Controller
     score_percent: float
     untrained_percent: float
-    real_interactions: int
+    rewrites: int
 
 
 def train_and_score(
@@ -41,8 +41,8 @@ def train_and_score(
     """
     selection = Selection[Network](lambda network: judge(controller_of(network))) if judge is not None else None
     controller = controller_of(train(selection))
-    interactions = selection.interactions if selection is not None else 0
-    return DreamTraining(controller, score(controller), score(untrained), interactions)
+    rewrites = selection.rewrites if selection is not None else 0
+    return DreamTraining(controller, score(controller), score(untrained), rewrites)
 
 
 def untrained_network(new_network: Callable[[], Network], *, seed: int) -> Network:

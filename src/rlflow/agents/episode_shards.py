@@ -35,12 +35,12 @@ log = logging.getLogger(__name__)
 class Collected:
     """Rollouts and what they took, by all that played them.
 
-    evaluations: rewrites that were carried out to know all savings; workers do not share what they have tried. seconds:
+    rewrites: those that were carried out to know all savings; workers do not share what they have tried. seconds:
     of wall time, summed over workers.
     """
 
     rollouts: TokenRollouts
-    evaluations: int
+    rewrites: int
     seconds: float
 
 
@@ -48,7 +48,7 @@ def put_together(parts: Sequence[Collected]) -> Collected:
     """Return the episodes of all parts, one of each in turn; `InputError` if they do not belong together."""
     return Collected(
         merged([part.rollouts for part in parts]),
-        sum(part.evaluations for part in parts),
+        sum(part.rewrites for part in parts),
         sum(part.seconds for part in parts),
     )
 
@@ -90,7 +90,7 @@ class EpisodeShards:
         place = self._place(number)
         token_archive.save(played.rollouts, place)
         with written_whole(place / _EFFORT) as draft:
-            draft.write_text(json.dumps({"evaluations": played.evaluations, "seconds": played.seconds}))
+            draft.write_text(json.dumps({"rewrites": played.rewrites, "seconds": played.seconds}))
 
     def _place(self, number: int) -> Path:
         return self.folder / f"episode-{number}"

@@ -1,7 +1,7 @@
 """Episodes on a real graph, side by side, in the interface that a policy knows from its dreams.
 
 A subclass says how an episode begins, what an action does in it and what is observed of it. Each step is a rewrite that
-is carried out, and `interactions` counts them. The reward is any of `environments.rewards`; a measured one remembers
+is carried out, and `rewrites` counts them. The reward is any of `environments.rewards`; a measured one remembers
 its measurements for all episodes.
 
 The invariant: an episode depends on its beginning and its actions alone, so what is kept of one is what it took, and
@@ -45,7 +45,7 @@ class RealEpisodes(BatchEnv, Generic[Episode]):
 
     def __init__(self, num_envs: int, max_steps: int, observed: spaces.Box, max_choices: int, reward: Reward) -> None:
         self.max_steps, self.max_choices, self.reward = max_steps, max_choices, reward
-        self.interactions = 0
+        self.rewrites = 0
         super().__init__(num_envs, observed, spaces.Discrete(max_choices + 1))
 
     @abstractmethod
@@ -99,7 +99,7 @@ class RealEpisodes(BatchEnv, Generic[Episode]):
         return {
             "taken": [list(episode.taken) for episode in self._episodes],
             "reward": self.reward.state_dict(),
-            "interactions": self.interactions,
+            "rewrites": self.rewrites,
         }
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
@@ -109,7 +109,7 @@ class RealEpisodes(BatchEnv, Generic[Episode]):
         for episode, taken in zip(self._episodes, state["taken"], strict=True):
             for choice in taken:
                 self._take(episode, choice)
-        self.interactions = state["interactions"]
+        self.rewrites = state["rewrites"]
 
     def _act(self, episode: Episode, action: int, ended: bool) -> float:
         """Carry out an action; returns its reward."""
@@ -123,7 +123,7 @@ class RealEpisodes(BatchEnv, Generic[Episode]):
         episode.taken.append(choice)
         if choice != NOTHING:
             episode.visited.append(self.take(episode, choice))
-            self.interactions += 1
+            self.rewrites += 1
 
     def _observations(self) -> np.ndarray:
         return np.stack([self.observation(episode) for episode in self._episodes])

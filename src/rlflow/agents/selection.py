@@ -22,7 +22,7 @@ class Trial:
     """The improvement of the real graph by an agent, in percent, and the real steps that it took."""
 
     score_percent: float
-    interactions: int
+    rewrites: int
 
 
 Judge = Callable[[Agent], Trial]
@@ -38,13 +38,13 @@ class Selection(Generic[Policy]):
     judge: Judge[Policy]
     tries_untrained: bool = False
     score_percent: float = float("-inf")
-    interactions: int = 0
+    rewrites: int = 0
     weights: dict[str, Any] | None = None
 
     def consider(self, policy: Policy) -> float:
         """Try the policy and keep a copy of its weights if none was better; returns its score in percent."""
         trial = self.judge(policy)
-        self.interactions += trial.interactions
+        self.rewrites += trial.rewrites
         if trial.score_percent >= self.score_percent:
             self.score_percent = trial.score_percent
             self.weights = {name: value.clone() for name, value in policy.state_dict().items()}
@@ -57,9 +57,9 @@ class Selection(Generic[Policy]):
 
     def state_dict(self) -> dict[str, Any]:
         """All but the judge."""
-        return {"score_percent": self.score_percent, "interactions": self.interactions, "weights": self.weights}
+        return {"score_percent": self.score_percent, "rewrites": self.rewrites, "weights": self.weights}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Go on from what `state_dict` returned."""
-        self.score_percent, self.interactions = state["score_percent"], state["interactions"]
+        self.score_percent, self.rewrites = state["score_percent"], state["rewrites"]
         self.weights = state["weights"]

@@ -86,11 +86,11 @@ def collect_tokens(
     for number in range(config.episodes) if numbers is None else numbers:
         part = shards.find(number) if shards is not None else None
         if part is None:
-            started, evaluations, bank = time.perf_counter(), process.evaluations, TokenBank()
+            started, rewrites, bank = time.perf_counter(), process.rewrites, TokenBank()
             visited = visited or [list(process.follow(way)) for way in ways] or [list(greedy_descent(process))]
             episode = _episode(process, bank, visited, config, np.random.default_rng([seed, number]))
             rollouts = replace(nothing, tokens=tuple(bank.tokens), rule_of=tuple(bank.rule_of), episodes=(episode,))
-            part = Collected(rollouts, process.evaluations - evaluations, time.perf_counter() - started)
+            part = Collected(rollouts, process.rewrites - rewrites, time.perf_counter() - started)
             if shards is not None:
                 shards.keep(number, part)
             if on_episode is not None:

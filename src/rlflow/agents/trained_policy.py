@@ -9,26 +9,25 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from rlflow.agents.after_greedy import AfterGreedy
+from rlflow.agents.policy_search import PolicySearch
 from rlflow.agents.pooled.controller import Controller
-from rlflow.agents.pooled.policy_optimiser import PooledPolicyOptimiser
+from rlflow.agents.pooled.graph_level_search import GraphLevelSearch
 from rlflow.agents.tokens import token_policy
 from rlflow.agents.tokens.controller import TokenController
 from rlflow.agents.tokens.guided_chains import GuidedChains
-from rlflow.agents.tokens.policy_optimiser import TokenPolicyOptimiser
+from rlflow.agents.tokens.match_level_search import MatchLevelSearch
 from rlflow.agents.tokens.token_policy import TokenPolicy
 from rlflow.cost.base import CostModel
 from rlflow.environments import EnvironmentConfig
 from rlflow.errors import InputError
 from rlflow.rules.library import Library
 from rlflow.rules.matching.rewriter import Rewriter
-from rlflow.search.greedy import Greedy
 from rlflow.search.making import make_search
 from rlflow.world_model import stored
 from rlflow.world_model.pooled.model import WorldModel
 from rlflow.world_model.tokens.model import TokenWorldModel
 
-Policy = GuidedChains | AfterGreedy
+Policy = GuidedChains | PolicySearch
 
 
 def trained_policy(
@@ -64,8 +63,8 @@ def experiment_policy(
     trained_on: str | None = None,
     horizon: int = 150,
     seed: int = 0,
-) -> AfterGreedy:
-    """Make an optimiser of greedy search and a policy in `folder`.
+) -> PolicySearch:
+    """Make the search of a policy in `folder`, after greedy search.
 
     The folder holds `world_models` and `policies` by the graph of their training. trained_on: the name of that graph;
     None: the first by name. Its rewriter is the plain one, with which it was
@@ -80,7 +79,7 @@ def experiment_policy(
     try:
         if stored.is_pooled(world):
             pooled = _pooled(library, cost_model, WorldModel.load(world), Controller.load(policy), horizon, seed)
-            return AfterGreedy(Greedy(pooled.library, pooled.rewriter, cost_model), pooled)
+            return pooled.after_greedy()
         model, controller = TokenWorldModel.load(world), TokenController.load(policy)
     except InputError as error:
         raise InputError(
@@ -88,15 +87,15 @@ def experiment_policy(
             "choose --method backtracking"
         ) from None
     plain = Rewriter(library.rules)
-    tokens = TokenPolicyOptimiser(library, plain, cost_model, model, controller, max_steps=horizon, seed=seed)
-    return AfterGreedy(Greedy(library, plain, cost_model), tokens)
+    tokens = MatchLevelSearch(library, plain, cost_model, model, controller, max_steps=horizon, seed=seed)
+    return tokens.after_greedy()
 
 
 def _pooled(
     library: Library, cost_model: CostModel, model: WorldModel, controller: Controller, horizon: int, seed: int
-) -> PooledPolicyOptimiser:
+) -> GraphLevelSearch:
     """The policy of a pooled world model, which acts with those of its rules that the library has."""
     known = [i for i in model.arguments.rule_ids if any(r.id == i for r in library.rules)]
     rules = library.select(known)
     environment = EnvironmentConfig(max_locations=model.arguments.max_locations, max_steps=horizon)
-    return PooledPolicyOptimiser(rules, Rewriter(rules.rules), cost_model, model, controller, environment, seed=seed)
+    return GraphLevelSearch(rules, Rewriter(rules.rules), cost_model, model, controller, environment, seed=seed)

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
-from rlflow.optimiser import OnProgress
+from rlflow.method import OnProgress
 
 
 @contextmanager

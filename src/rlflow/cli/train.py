@@ -22,10 +22,10 @@ from rlflow.cost.base import CostContext, CostModel
 from rlflow.cost.models import COST_MODELS
 from rlflow.errors import InputError
 from rlflow.ir.graph import Graph
+from rlflow.method import Budget, OnProgress
 from rlflow.optimise import DEFAULT_COST_MODEL
 from rlflow.optimise.source import Source
 from rlflow.optimise.specialise import Assumptions
-from rlflow.optimiser import Budget, OnProgress
 from rlflow.rules.library import Library
 from rlflow.rules.library import load as load_library
 from rlflow.rules.matching.rewriter import Rewriter
@@ -75,9 +75,10 @@ def train(
         list[str] | None,
         typer.Option(help="Shape of an input with dynamic dimensions, as in x=1x128, in all models; repeatable."),
     ] = None,
-    evaluations: Annotated[
+    rewrites: Annotated[
         int, typer.Option(min=1, help="Rewrites after which the policy is compared before and after.")
     ] = 500,
+    evaluations: Annotated[int | None, typer.Option(min=1, hidden=True, help="An older name of --rewrites.")] = None,
     epochs: Annotated[
         int, typer.Option(min=1, help="Passes over what the expert showed; with more of them it forgets more.")
     ] = TuningConfig.encoder_epochs,
@@ -94,6 +95,7 @@ def train(
     Exit code 0 if the policy was written, 2 if a model, the folder or an option cannot be used, 1 on any other failure.
     """
     _check_free(policy_out)
+    rewrites = evaluations or rewrites
     shown = _expert(expert, effort)
     before = token_policy.shipped() if policy is None else TokenPolicy.load(policy)
     library, shapes = load_library(), dict(parse_shape(text) for text in shape or ())
@@ -111,11 +113,11 @@ def train(
         )
         with written_whole(policy_out) as draft:
             after.save(draft)
-        rows = _rows(taught, library, {"before": before, "after": after}, evaluations, on_progress)
+        rows = _rows(taught, library, {"before": before, "after": after}, rewrites, on_progress)
     document = {
         "policy": str(policy_out),
         "expert": expert,
-        "evaluations": evaluations,
+        "evaluations": rewrites,
         "models": rows,
         "left_out": [subject.name for subject in subjects if subject not in taught],
     }
@@ -178,25 +180,25 @@ def _rows(
     taught: Mapping[_Subject, Taught],
     library: Library,
     policies: Mapping[str, TokenPolicy],
-    evaluations: int,
+    rewrites: int,
     on_progress: OnProgress,
 ) -> list[dict[str, Any]]:
     """Compare the policies on each subject."""
     rows = []
     for number, (subject, lesson) in enumerate(taught.items()):
         on_progress(0.8 + 0.2 * number / len(taught), f"the policies on {subject.name}")
-        rows.append(_row(subject, lesson, library, policies, evaluations))
+        rows.append(_row(subject, lesson, library, policies, rewrites))
     return rows
 
 
 def _row(
-    subject: _Subject, taught: Taught, library: Library, policies: Mapping[str, TokenPolicy], evaluations: int
+    subject: _Subject, taught: Taught, library: Library, policies: Mapping[str, TokenPolicy], rewrites: int
 ) -> dict[str, Any]:
     """Run the searches that are compared on a model; what each saves is in percent of its price."""
     rewriter = Rewriter(library.rules)
     greedy = Greedy(library, rewriter, subject.cost_model)
     searches = {
-        name: policy.search(library, rewriter, subject.cost_model, evaluations=evaluations)
+        name: policy.search(library, rewriter, subject.cost_model, rewrites=rewrites)
         for name, policy in policies.items()
     }
     found = {name: search.optimise(subject.graph, Budget()) for name, search in {"greedy": greedy, **searches}.items()}
@@ -212,7 +214,7 @@ def _summary(document: Mapping[str, Any]) -> str:
     lines = [
         f"{row['model']}: greedy search saves {row['greedy_percent']:.2f} %, the expert {row['expert_percent']:.2f} % "
         f"in {row['steps']} steps; the policy saved {row['before_percent']:.2f} % in {document['evaluations']} "
-        f"evaluations, and now saves {row['after_percent']:.2f} %"
+        f"rewrites, and now saves {row['after_percent']:.2f} %"
         for row in document["models"]
     ]
     lines += [f"{name}: the expert found nothing to rewrite, so nothing was learned" for name in document["left_out"]]

@@ -2,6 +2,10 @@
 
     Effort(rewrites=3) + Effort(prices_asked=10) == Effort(rewrites=3, prices_asked=10)
 
+    tally = Tally()
+    tally.count(Effort(rewrites=3))
+    tally.effort                                            # Effort(rewrites=3)
+
 Methods are compared by counts, which no other process on the machine can change.
 """
 
@@ -16,7 +20,7 @@ from typing import Any
 class Effort:
     """The effort of a search, as every method counts it.
 
-    - `rewrites`: those carried out, in a graph or in an e-graph; the "evaluations" of results.
+    - `rewrites`: those carried out, in a graph or in an e-graph; "evaluations" or "real interactions" in results.
     - `prices_asked`: prices that the search asked for, remembered ones as well.
     - `prices_measured`: prices that had to be measured on the runtime.
     - `rewriting_s`, `pricing_s`, `measuring_s`: seconds of each; `pricing_s` is without `measuring_s`.
@@ -55,3 +59,27 @@ class Effort:
         """Read what `to_json` wrote; `KeyError` if a figure is missing."""
         others = ("prices_asked", "prices_measured", "rewriting_s", "pricing_s", "measuring_s")
         return cls(content["real_interactions"], **{name: content[name] for name in others})
+
+
+class Tally:
+    """Effort as it is counted; evaluators of one search, and of searches inside it, count into the same one.
+
+    - `expansions`: graphs of which a search has looked at all rewrites.
+    - `prices_asked`, `pricing_s`: as in `Effort`; they change too often to make an `Effort` each time.
+    - `others`: all other effort.
+    """
+
+    def __init__(self) -> None:
+        self.expansions = 0
+        self.prices_asked = 0
+        self.pricing_s = 0.0
+        self.others = Effort()
+
+    @property
+    def effort(self) -> Effort:
+        """The effort so far."""
+        return self.others + Effort(prices_asked=self.prices_asked, pricing_s=self.pricing_s)
+
+    def count(self, effort: Effort) -> None:
+        """Add effort."""
+        self.others += effort

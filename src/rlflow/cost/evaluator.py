@@ -20,7 +20,7 @@ from functools import partial
 from typing import TypeVar
 
 from rlflow.cost.base import Cost, CostModel, MeasuringCostModel, least_change_ms, local, measuring_of
-from rlflow.cost.effort import Effort
+from rlflow.cost.effort import Effort, Tally
 from rlflow.cost.remembered_changes import RememberedChanges
 from rlflow.ir.graph import Graph
 from rlflow.rules.matching.match import Match
@@ -35,28 +35,22 @@ T = TypeVar("T")
 
 
 class Evaluator:
-    """Carries out rewrites and prices them, and counts the effort."""
+    """Carries out rewrites and prices them, and counts the effort, into a tally of its own unless it is given one."""
 
-    def __init__(self, rewriter: Rewriter, cost_model: CostModel) -> None:
+    def __init__(self, rewriter: Rewriter, cost_model: CostModel, tally: Tally | None = None) -> None:
         self.rewriter = rewriter
         self.cost_model = cost_model
+        self.tally = tally or Tally()
         model = local(cost_model)
         self._changes = None if model is None else RememberedChanges(model, rewriter)
         self._carried_out: OrderedDict[tuple[Graph, Match], Graph] = OrderedDict()
         self._foreseen: dict[tuple[Graph, Match], Graph] = {}
         self._whole_ms: OrderedDict[tuple[Graph, Match], float] = OrderedDict()
-        self._work = Effort()
-        self._prices_asked = 0
-        self._pricing_s = 0.0
 
     @property
     def effort(self) -> Effort:
         """The effort so far."""
-        return self._work + Effort(prices_asked=self._prices_asked, pricing_s=self._pricing_s)
-
-    def count(self, effort: Effort) -> None:
-        """Add effort that was made elsewhere on behalf of the same search."""
-        self._work += effort
+        return self.tally.effort
 
     def rewritten(self, graph: Graph, match: Match) -> Graph:
         """Carry out a rewrite, unless it was carried out just now to be priced."""
@@ -65,12 +59,12 @@ class Evaluator:
         if child is None:
             started = time.perf_counter()
             child = self.rewriter.apply(graph, match)
-            self._work += Effort(rewrites=1, rewriting_s=time.perf_counter() - started)
+            self.tally.count(Effort(rewrites=1, rewriting_s=time.perf_counter() - started))
         return child
 
     def runtime_ms(self, graph: Graph) -> float:
         """Ask for the price of a graph."""
-        self._prices_asked += 1
+        self.tally.prices_asked += 1
         return self._timed(lambda: self._asked(self.cost_model.runtime_ms, graph))
 
     def confirmed_ms(self, graph: Graph) -> float:
@@ -82,13 +76,13 @@ class Evaluator:
 
     def cost(self, graph: Graph) -> Cost:
         """Ask for the price of a graph with all that belongs to it."""
-        self._prices_asked += 1
+        self.tally.prices_asked += 1
         return self._timed(lambda: self._asked(self.cost_model.cost, graph))
 
     def runtime_after_ms(self, graph: Graph, match: Match) -> float:
         """Ask for the price of a graph after a rewrite."""
         changes = self._changes
-        self._prices_asked += 1
+        self.tally.prices_asked += 1
         if changes is None:
             return self._timed(lambda: self._whole(graph, match))
         return self._timed(lambda: changes.runtime_after_ms(graph, match, self._tried))
@@ -151,10 +145,10 @@ class Evaluator:
 
     def _timed(self, ask: Callable[[], T]) -> T:
         """Count as pricing all time but that of rewrites and measurements."""
-        started, other_s = time.perf_counter(), self._work.rewriting_s + self._work.measuring_s
+        started, before = time.perf_counter(), self.tally.others
         price = ask()
-        other_s -= self._work.rewriting_s + self._work.measuring_s
-        self._pricing_s += time.perf_counter() - started + other_s
+        other_s = _not_pricing_s(self.tally.others) - _not_pricing_s(before)
+        self.tally.pricing_s += time.perf_counter() - started - other_s
         return price
 
     def _asked(self, question: Callable[[S], T], subject: S) -> T:
@@ -164,5 +158,9 @@ class Evaluator:
         after = measuring_of(self.cost_model)
         if after != before:
             prices, seconds = after.prices - before.prices, after.seconds - before.seconds
-            self._work += Effort(prices_measured=prices, measuring_s=seconds)
+            self.tally.count(Effort(prices_measured=prices, measuring_s=seconds))
         return answer
+
+
+def _not_pricing_s(effort: Effort) -> float:
+    return effort.rewriting_s + effort.measuring_s

@@ -102,14 +102,24 @@ class CandidateState:
 
 
 class CandidateProcess:
-    """Rewrites one graph. `InputError` for a graph whose price is 0."""
+    """Rewrites one graph. `InputError` for a graph whose price is 0.
 
-    def __init__(self, graph: Graph, rewriter: Rewriter, cost_model: CostModel, config: CandidateConfig) -> None:
+    evaluator: that of the search for which it does so, with the same rewriter and cost model; None: one of its own.
+    """
+
+    def __init__(
+        self,
+        graph: Graph,
+        rewriter: Rewriter,
+        cost_model: CostModel,
+        config: CandidateConfig,
+        evaluator: Evaluator | None = None,
+    ) -> None:
         self.config = config
-        self.evaluator = Evaluator(rewriter, cost_model)
+        self.evaluator = evaluator or Evaluator(rewriter, cost_model)
         self._graph = graph
         self._states: OrderedDict[str, CandidateState] = OrderedDict()
-        self.start_ms = self.evaluator.runtime_ms(graph)
+        self.start_ms = self.evaluator.confirmed_ms(graph)
         if not self.start_ms > 0:
             raise InputError("nothing can be saved of a graph whose price is 0: choose another cost model")
 

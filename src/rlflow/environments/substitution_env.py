@@ -99,7 +99,8 @@ class SubstitutionEnv(gymnasium.Env[Observation, np.ndarray]):
 
     An action outside the masks leaves the graph as it is and earns `reward.invalid`. The horizon truncates. `info` has
     the graph's runtime, how many matches lie beyond L, and what a measured reward has cost so far. Graphs are
-    written in `vocabulary`, today's by default: an agent that was trained earlier gives its own.
+    written in `vocabulary`, today's by default: an agent that was trained earlier gives its own. `evaluator` is
+    that of the search for which the agent plays.
     """
 
     metadata: dict[str, Any] = {"render_modes": ["ansi"], "render_fps": 1}  # noqa: RUF012
@@ -113,6 +114,7 @@ class SubstitutionEnv(gymnasium.Env[Observation, np.ndarray]):
         config: EnvironmentConfig | None = None,
         reward_config: RewardConfig | None = None,
         rewriter: Rewriter | None = None,
+        evaluator: Evaluator | None = None,
         vocabulary: Vocabulary | None = None,
         render_mode: str | None = None,
     ) -> None:
@@ -125,7 +127,7 @@ class SubstitutionEnv(gymnasium.Env[Observation, np.ndarray]):
         self.render_mode = render_mode
         self.actions = ActionSpace(len(library.rules), self.config.max_locations)
         self._origin = graph
-        self.evaluator = Evaluator(rewriter or Rewriter(library.rules), cost_model)
+        self.evaluator = evaluator or Evaluator(rewriter or Rewriter(library.rules), cost_model)
         self._featuriser = Featuriser(vocabulary)
 
         nodes = len(graph.order) + len(graph.inputs)

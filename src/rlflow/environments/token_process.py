@@ -6,7 +6,7 @@
     step.reward, step.born
 
 Asked for what can be saved, a situation has every kind of match priced, whether it is taken or not; alike ones are
-priced once. `evaluations` counts the rewrites that had to be carried out for that.
+priced once. `rewrites` counts those that had to be carried out for that.
 
 The invariant: rewards of consecutive steps add up to the drop of the price, in percent of the start's.
 """
@@ -96,16 +96,24 @@ class Situation:
 
 
 class TokenProcess:
-    """Rewrites one graph, from its start or from any graph on the way. `InputError` for a graph whose price is 0."""
+    """Rewrites one graph, from its start or from any graph on the way. `InputError` for a graph whose price is 0.
+
+    evaluator: that of the search for which it does so, with the same rewriter and cost model; None: one of its own.
+    """
 
     def __init__(
-        self, graph: Graph, rewriter: Rewriter, cost_model: CostModel, vocabulary: Vocabulary | None = None
+        self,
+        graph: Graph,
+        rewriter: Rewriter,
+        cost_model: CostModel,
+        vocabulary: Vocabulary | None = None,
+        evaluator: Evaluator | None = None,
     ) -> None:
-        self.evaluator = Evaluator(rewriter, cost_model)
+        self.evaluator = evaluator or Evaluator(rewriter, cost_model)
         self._tokeniser = Tokeniser(rewriter, cost_model, vocabulary)
         self.profile = PriceProfile.of(graph, self._tokeniser.cost_model)
         self._graph = graph
-        self.start_ms = self.evaluator.runtime_ms(graph)
+        self.start_ms = self.evaluator.confirmed_ms(graph)
         if not self.start_ms > 0:
             raise InputError("nothing can be saved of a graph whose price is 0: choose another cost model")
 
@@ -125,7 +133,7 @@ class TokenProcess:
         return 100.0 * self.profile.median_ms / self.start_ms
 
     @property
-    def evaluations(self) -> int:
+    def rewrites(self) -> int:
         """The rewrites that were carried out so far."""
         return self.evaluator.effort.rewrites
 

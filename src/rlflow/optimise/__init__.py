@@ -31,11 +31,11 @@ if TYPE_CHECKING:
 
     from rlflow.cost.base import CostModel
     from rlflow.cost.pricing import PricingConfig
+    from rlflow.method import Method, OnProgress
     from rlflow.optimise.api import Optimised
     from rlflow.optimise.clock import Shares
     from rlflow.optimise.gate import GateConfig
     from rlflow.optimise.methods import MethodFactory
-    from rlflow.optimiser import OnProgress, Optimiser
     from rlflow.rules.library import Library
     from rlflow.runtime.session import Setting
 
@@ -51,7 +51,7 @@ PASS_BACKENDS = ("onnx", "onnx-contrib")
 def optimise(
     model: ModelProto | Path | str,
     *,
-    method: str | Optimiser | MethodFactory = DEFAULT_METHOD,
+    method: str | Method | MethodFactory = DEFAULT_METHOD,
     options: Mapping[str, Any] | None = None,
     library: Library | Path | str | None = None,
     disabled: Sequence[str] = (),
@@ -72,8 +72,8 @@ def optimise(
 ) -> Optimised:
     """Return a model with the same interface, and the same outputs within rounding, that runs faster; or the original.
 
-    `method` is a name (`rlflow.optimise.methods`), a factory that takes a library, a rewriter and a cost model, or an
-    `Optimiser` that is ready: that one searches with the rules and prices that it was made with, and to name others
+    `method` is a name (`rlflow.optimise.methods`), a factory that takes a library, a rewriter and a cost model, or a
+    `Method` that is ready: that one searches with the rules and prices that it was made with, and to name others
     is an error. `options` are keyword arguments of the factory, such as `alpha` of "backtracking".
 
     `library` holds the rules: the shipped one, a `Library`, or the path of a library file (.jsonl) or of a file that
@@ -125,10 +125,10 @@ def optimise(
     started = time.perf_counter()
     if on_progress:
         on_progress(0.0, "reading the model")
+    from rlflow.method import never
     from rlflow.optimise.api import Request, optimise_model
     from rlflow.optimise.clock import Deadline, Shares
     from rlflow.optimise.gate import GateConfig
-    from rlflow.optimiser import never
 
     deadline = Deadline.after(budget_s, is_interrupted=is_interrupted or never, since_s=started)
     request = Request(

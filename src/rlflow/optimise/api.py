@@ -19,6 +19,7 @@ from rlflow.cost.pricing import PricingConfig
 from rlflow.cost.work_ratios import work_ratios
 from rlflow.equivalence.report import EquivalenceReport
 from rlflow.errors import InputError, PriceError
+from rlflow.method import Method, OnProgress, OptimisationResult
 from rlflow.onnx_io import save_model
 from rlflow.optimise import DEFAULT_COST_MODEL
 from rlflow.optimise.clock import Deadline, Shares
@@ -30,7 +31,6 @@ from rlflow.optimise.pipeline import Pipeline, PipelineResult
 from rlflow.optimise.report import LatencyChange, OptimisationReport
 from rlflow.optimise.shortlist import Shortlist
 from rlflow.optimise.source import Source
-from rlflow.optimiser import OnProgress, OptimisationResult, Optimiser
 from rlflow.rules import library as rule_library
 from rlflow.rules.certificate import ASSUMPTIONS
 from rlflow.rules.library import Library
@@ -94,7 +94,7 @@ class Optimised:
 class Request:
     """The arguments of `rlflow.optimise`, under their names."""
 
-    method: str | Optimiser | MethodFactory
+    method: str | Method | MethodFactory
     options: Mapping[str, Any]
     library: Library | Path | str | None
     disabled: Sequence[str]
@@ -122,7 +122,7 @@ class Request:
 class _Search(NamedTuple):
     """A method that is ready, the rules that it has, and the prices that it goes by."""
 
-    method: Optimiser
+    method: Method
     rules: Library
     cost_model: CostModel
 
@@ -139,7 +139,7 @@ def optimise_model(model: ModelProto | Path | str, request: Request, deadline: D
     search = _search(factory, request, context)
     shortlist = _shortlist(request.shortlist, search.cost_model, context)
 
-    def made_without(rules: Collection[str]) -> Optimiser:
+    def made_without(rules: Collection[str]) -> Method:
         anew = replace(request, disabled=(*request.disabled, *rules), cost_model=search.cost_model)
         return _search(factory, anew, context).method
 
@@ -171,7 +171,7 @@ def _without_rules(request: Request) -> Request:
 
 
 def _search(factory: Any, request: Request, context: CostContext) -> _Search:
-    """Put method, rules and prices together. An optimiser that is ready brings its own rules and prices."""
+    """Put method, rules and prices together. A method that is ready brings its own rules and prices."""
     cost_model, ready = request.cost_model, _ready(factory)
     if ready is not None:
         _refuse_what_it_brings(
@@ -244,16 +244,16 @@ def _overall(on_progress: OnProgress | None, budget_s: float | None, deadline: D
     return lambda _, text: on_progress(1.0 - deadline.left_s / budget_s, text)
 
 
-def _ready(method: Any) -> Optimiser | None:
+def _ready(method: Any) -> Method | None:
     """The method if it is an object that optimises; None for a class or function that makes one."""
     return method if hasattr(method, "optimise") and not isinstance(method, type) else None
 
 
 def _refuse_what_it_brings(name: str, **given: Any) -> None:
-    """An optimiser that is ready has its rules and options: others would be ignored without a word."""
+    """A method that is ready has its rules and options: others would be ignored without a word."""
     for argument, value in given.items():
         if value:
-            raise InputError(f"{argument}= has no effect on an optimiser that is ready ({name}): make it with these")
+            raise InputError(f"{argument}= has no effect on a method that is ready ({name}): make it with these")
 
 
 def _library(given: Library | Path | str | None) -> Library:

@@ -23,7 +23,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
 
 from rlflow.errors import InputError
-from rlflow.optimiser import Budget, never
+from rlflow.method import Budget, never
 
 
 @dataclass(frozen=True)

@@ -24,12 +24,12 @@ from onnx import ModelProto
 from rlflow.cost.base import CostModel, MeasuringCostModel, least_change_ms
 from rlflow.errors import InputError, RLFlowError
 from rlflow.ir.graph import Graph
+from rlflow.method import OnProgress
 from rlflow.onnx_io.external_data import MESSAGE_LIMIT_BYTES, inside_bytes, outside_bytes
 from rlflow.optimise import PASS_BACKENDS
 from rlflow.optimise.clock import Deadline
 from rlflow.optimise.refusal import Refusal
 from rlflow.optimise.report import PassesReport
-from rlflow.optimiser import OnProgress
 from rlflow.passes import search
 from rlflow.passes.backend import Catalogue, Facts
 from rlflow.passes.search import Found

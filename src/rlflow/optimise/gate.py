@@ -28,11 +28,11 @@ from rlflow.equivalence.reference import reference_of, run_again, run_original
 from rlflow.equivalence.report import EquivalenceReport, not_equivalent
 from rlflow.equivalence.tolerance import draws_at_random, tolerance_of
 from rlflow.errors import InputError, RLFlowError
+from rlflow.method import OnProgress
 from rlflow.optimise.clock import NO_DEADLINE, Deadline
 from rlflow.optimise.diagnose import Derivation, Tried, explain, explain_made
 from rlflow.optimise.refusal import Refusal, Refused
 from rlflow.optimise.report import LatencyChange
-from rlflow.optimiser import OnProgress
 from rlflow.runtime.inputs import draw_inputs, symbolic_dimensions
 from rlflow.runtime.isolation import Limits, ProcessDeath, ProcessTimeout, call_isolated
 from rlflow.runtime.session import Setting, open_session, run, structure_of

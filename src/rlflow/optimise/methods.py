@@ -1,7 +1,7 @@
 """The methods that can be chosen by name.
 
 A method is made by calling its factory with a `Library`, a `Rewriter` for its rules and a `CostModel`, and, by keyword,
-with options of its own; it is an `rlflow.optimiser.Optimiser`.
+with options of its own; it is an `rlflow.method.Method`.
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING
 from rlflow.plugins import Registry
 
 if TYPE_CHECKING:
-    from rlflow.optimiser import Optimiser
+    from rlflow.method import Method
 
-    MethodFactory = Callable[..., Optimiser]
+    MethodFactory = Callable[..., Method]
 
 METHODS: Registry[MethodFactory] = Registry(
     noun="method",

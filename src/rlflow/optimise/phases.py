@@ -30,6 +30,7 @@ from rlflow.cost.base import CostModel, MeasuringCostModel
 from rlflow.equivalence.report import EquivalenceReport
 from rlflow.errors import InputError
 from rlflow.ir.graph import Graph
+from rlflow.method import Method, OnProgress, OptimisationResult
 from rlflow.onnx_io.external_data import write_mapped
 from rlflow.optimise import gate
 from rlflow.optimise.clock import Deadline, Shares
@@ -39,7 +40,6 @@ from rlflow.optimise.gate import GateConfig, Judgement, Pace
 from rlflow.optimise.refusal import Refusal, Refused, of_candidate
 from rlflow.optimise.report import LatencyChange, Measured, PassesReport
 from rlflow.optimise.shortlist import Shortlist
-from rlflow.optimiser import OnProgress, OptimisationResult, Optimiser
 from rlflow.runtime.isolation import ProcessTimeout
 from rlflow.runtime.session import Setting
 
@@ -71,11 +71,11 @@ class Phases:
     """The parts that each phase works with. Without a `shortlist` nothing is measured after the search.
 
     `reproducer` is the folder for what shows a wrong rule. `first_move` runs passes before the search, if there is one.
-    `made_without` makes the method anew without some rules, by their ids, of which `disabled` are left out already; an
-    optimiser that came ready cannot be made again.
+    `made_without` makes the method anew without some rules, by their ids, of which `disabled` are left out already; a
+    method that came ready cannot be made again.
     """
 
-    method: Optimiser
+    method: Method
     cost_model: CostModel
     setting: Setting
     gate: GateConfig
@@ -84,7 +84,7 @@ class Phases:
     reproducer: Path | None = None
     on_progress: OnProgress | None = None
     first_move: FirstMove | None = None
-    made_without: Callable[[Collection[str]], Optimiser] | None = None
+    made_without: Callable[[Collection[str]], Method] | None = None
     disabled: frozenset[str] = frozenset()
 
     def without(self, rules: Collection[str]) -> Phases | None:

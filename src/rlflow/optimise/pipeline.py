@@ -32,6 +32,7 @@ from rlflow.errors import RLFlowError
 from rlflow.ir.graph import Graph
 from rlflow.ir.structural_hash import structural_hash
 from rlflow.ir.tensor_type import Dimension
+from rlflow.method import Effort, OptimisationResult
 from rlflow.onnx_io import check_model, to_onnx
 from rlflow.onnx_io.external_data import write_mapped
 from rlflow.onnx_io.shapes.inference import pin_dimensions
@@ -43,7 +44,6 @@ from rlflow.optimise.phases import Phases, sizes_of
 from rlflow.optimise.refusal import Refusal, Refused, of_candidate
 from rlflow.optimise.report import LatencyChange, Measured, PassesReport, Step, SubgraphReport
 from rlflow.optimise.specialise import Assumptions, Settled
-from rlflow.optimiser import Effort, OptimisationResult
 from rlflow.rules.library import Library
 from rlflow.rules.matching.rewriter import Rewriter
 from rlflow.runtime.inputs import symbolic_dimensions

@@ -13,8 +13,8 @@ from typing import Any, Literal
 from rlflow import schemas
 from rlflow.equivalence.report import EquivalenceReport
 from rlflow.ir.tensor_type import Dimension
+from rlflow.method import Effort
 from rlflow.optimise.refusal import Refusal
-from rlflow.optimiser import Effort
 from rlflow.rules.certificate import ASSUMPTIONS
 from rlflow.runtime.session import Setting
 from rlflow.runtime.timing.sequential import Verdict

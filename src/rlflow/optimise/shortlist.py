@@ -19,9 +19,9 @@ from rlflow.cost.effort import Effort
 from rlflow.cost.measured import MeasuredCost
 from rlflow.errors import InputError
 from rlflow.ir.graph import Graph
+from rlflow.method import OnProgress, OptimisationResult
 from rlflow.optimise.clock import Deadline
 from rlflow.optimise.report import Measured
-from rlflow.optimiser import OnProgress, OptimisationResult
 from rlflow.rules.matching.rewriter import Rewriter
 from rlflow.trajectory.replay import of_its_rules, replay
 

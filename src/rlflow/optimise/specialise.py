@@ -17,9 +17,9 @@ from rlflow.errors import ReplayError
 from rlflow.ir.graph import Graph
 from rlflow.ir.structural_hash import structural_hash
 from rlflow.ir.tensor_type import Dimension
+from rlflow.method import OptimisationResult
 from rlflow.onnx_io import graph_of
 from rlflow.onnx_io.opset_upgrade import upgraded
-from rlflow.optimiser import OptimisationResult
 from rlflow.rules.matching.rewriter import Rewriter
 from rlflow.rules.rule import Rule
 from rlflow.runtime.opsets import is_supported

@@ -97,7 +97,7 @@ class Rollouts:
 
     @property
     def num_steps(self) -> int:
-        """The number of interactions with the real environment."""
+        """The number of steps in the real environment."""
         return sum(episode.num_steps for episode in self.episodes)
 
     @property

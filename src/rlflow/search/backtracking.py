@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from rlflow.errors import InputError
-from rlflow.optimiser import OnProgress, Option, State, Workspace
+from rlflow.method import OnProgress, Option, State, Workspace
 from rlflow.search.base import Search
 
 

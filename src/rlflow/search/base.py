@@ -16,7 +16,7 @@ from dataclasses import dataclass
 
 from rlflow.cost.base import CostModel
 from rlflow.ir.graph import Graph
-from rlflow.optimiser import Budget, OnProgress, OptimisationResult, State, Workspace
+from rlflow.method import Budget, Ledger, OnProgress, OptimisationResult, State, Workspace
 from rlflow.rules.library import Library
 from rlflow.rules.matching.rewriter import Rewriter
 
@@ -30,7 +30,11 @@ class Search(ABC):
     cost_model: CostModel
 
     def begin(self, graph: Graph, budget: Budget) -> Workspace:
-        return Workspace.begin(graph, self.rewriter, self.cost_model, self.library.hash, budget)
+        return self.inside(graph, Ledger(budget))
+
+    def inside(self, graph: Graph, ledger: Ledger) -> Workspace:
+        """Begin on an account, which may be that of a search inside another one."""
+        return Workspace.begin(graph, self.rewriter, self.cost_model, self.library.hash, ledger)
 
     @abstractmethod
     def improve(self, work: Workspace, state: State, on_progress: OnProgress | None = None) -> State:

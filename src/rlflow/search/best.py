@@ -13,12 +13,12 @@ is why all members rewrite with the same rewriter.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from rlflow.cost.base import CostModel
 from rlflow.errors import InputError
-from rlflow.optimiser import Budget, OnProgress, State, Workspace
+from rlflow.method import OnProgress, State, Workspace
 from rlflow.rules.library import Library
 from rlflow.rules.matching.rewriter import Rewriter
 from rlflow.search.backtracking import Backtracking
@@ -62,34 +62,21 @@ class Best(Search):
                 )
 
     def improve(self, work: Workspace, state: State, on_progress: OnProgress | None = None) -> State:
-        total, shares = work.budget, [member.share for member in self.members]
+        shares = [member.share for member in self.members]
         if self.seed is not None and state is work.start and not work.is_spent:
-            state = seeded(work, self.seed, _part(work, total, 0.5))
+            state = seeded(work, self.seed, work.ledger.part(0.5))
         for number, (search, share) in enumerate(self.members):
             if work.is_spent:
                 break
-            work.budget = _part(work, total, share / sum(shares[number:]))
-            state = search.improve(work, state, on_progress and _overall(on_progress, work, total))
-            work.budget = total
+            inside = work.within(work.ledger.part(share / sum(shares[number:])))
+            state = search.improve(inside, state, on_progress and _overall(on_progress, work))
+            work.optimality = inside.optimality
         return state
 
 
-def _part(work: Workspace, total: Budget, part: float) -> Budget:
-    """Return the budget that ends when this part of what is left of the total is spent."""
-    time_s, expansions, evaluations = total.time_s, total.expansions, total.evaluations
-    if time_s is not None:
-        time_s = work.elapsed_s + max(0.0, part * (time_s - work.elapsed_s))
-    if expansions is not None:
-        expansions = work.expansions + max(1, round(part * (expansions - work.expansions)))
-    if evaluations is not None:
-        done = work.effort.rewrites
-        evaluations = done + max(1, round(part * (evaluations - done)))
-    return replace(total, time_s=time_s, expansions=expansions, evaluations=evaluations)
-
-
-def _overall(on_progress: OnProgress, work: Workspace, total: Budget) -> OnProgress:
+def _overall(on_progress: OnProgress, work: Workspace) -> OnProgress:
     """Return what a member calls with its progress, for one that shows that of the whole."""
-    return lambda _, text: on_progress(total.fraction(work.elapsed_s, work.expansions, work.effort.rewrites), text)
+    return lambda _, text: on_progress(work.fraction, text)
 
 
 SEARCHES: Mapping[str, Callable[..., Search]] = {

@@ -24,7 +24,7 @@ from math import inf
 from typing import NamedTuple
 
 from rlflow.errors import InputError
-from rlflow.optimiser import OnProgress, Option, State, Workspace
+from rlflow.method import OnProgress, Option, State, Workspace
 from rlflow.search.base import Search
 from rlflow.search.greedy import descend, enough_ms, saves
 from rlflow.search.locality import Surroundings, surroundings_in, touches_last_change

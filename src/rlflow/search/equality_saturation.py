@@ -11,7 +11,7 @@ that steps that pay only together need not be found one after another. A round o
 
 and the next round begins from what came out, until nothing is gained.
 
-Each use of a rule counts as an evaluation, and so does each rewrite that makes the graph again.
+Each use of a rule counts as a rewrite, and so does each rewrite that makes the graph again.
 
 Invariant: every state is reached by rewrites from the state before it; the e-graph only says which. A result is
 therefore a trajectory like any other. It is never dearer than that of the search that went first, if a rewriter that
@@ -41,7 +41,7 @@ from rlflow.egraph.rebuilding import ModelProblem
 from rlflow.egraph.seeding import replay_into
 from rlflow.errors import InputError
 from rlflow.ir.graph import Graph
-from rlflow.optimiser import OnProgress, Optimality, State, Workspace
+from rlflow.method import OnProgress, Optimality, State, Workspace
 from rlflow.rules.library import Library
 from rlflow.rules.matching.rewriter import Rewriter
 from rlflow.rules.matching.sharing import SharingRewriter
@@ -92,8 +92,7 @@ class EqualitySaturation(Search):
                 "equality saturation goes on in a workspace of sharing matching: give it a SharingRewriter"
             )
         if state is work.start and self.seed is not None and not work.is_spent:
-            share = replace(work.budget, time_s=_share(work, _SEEDING), expansions=work.expansions_left)
-            state = seeded(work, self.seed, share)
+            state = seeded(work, self.seed, work.ledger.child(time_s=_share(work, _SEEDING)))
         best = state
         start = work.start
         for number in range(self.rounds):
@@ -153,7 +152,7 @@ class EqualitySaturation(Search):
             if number and work.is_spent:
                 break
             steps = [(rewriter.rules[place.rule].id, place.location, graph) for place, graph in realisation.steps]
-            state = followed(work, start, steps[: work.evaluations_left], work.arrived)
+            state = followed(work, start, steps[: work.ledger.rewrites_left], work.arrived)
             best = min((best, *state.path()), key=lambda s: s.runtime_ms)
             logger.debug(
                 "%.4f ms realised, %d missing, %d computed for nothing",
@@ -193,8 +192,8 @@ class EqualitySaturation(Search):
     def _explored(self, work: Workspace, egraph: ModelEGraph, matcher: EMatcher) -> Exploration:
         started, uses = time.perf_counter(), len(egraph.uses)
         share_s, config = _share(work, _EXPLORING), self.exploration
-        if work.evaluations_left is not None:
-            most = round(_USING * work.evaluations_left)
+        if work.ledger.rewrites_left is not None:
+            most = round(_USING * work.ledger.rewrites_left)
             config = replace(config, max_uses=most if config.max_uses is None else min(most, config.max_uses))
 
         def is_over() -> bool:
@@ -202,7 +201,7 @@ class EqualitySaturation(Search):
 
         exploration = explore(egraph, matcher, config, is_over)
         rewriting_s = time.perf_counter() - started
-        work.evaluator.count(Effort(rewrites=len(egraph.uses) - uses, rewriting_s=rewriting_s))
+        work.ledger.tally.count(Effort(rewrites=len(egraph.uses) - uses, rewriting_s=rewriting_s))
         return exploration
 
     def _extracted(self, work: Workspace, extraction: ModelProblem, incumbent: Solution | None) -> Solution | None:
@@ -248,12 +247,13 @@ def _used(egraph: ModelEGraph) -> list[str]:
 _SEEDING, _EXPLORING, _SOLVING = 0.4, 0.3, 0.5
 """Parts of the time that is left which one stage may take, if the budget is a time."""
 _USING = 0.75
-"""The part of the evaluations that are left which uses of rules may take; the others are for realising a solution."""
+"""The part of the rewrites that are left which uses of rules may take; the others are for realising a solution."""
 
 
 def _share(work: Workspace, part: float) -> float | None:
     """Return the seconds of a part of the time that is left; None if there is no limit."""
-    return None if work.budget.time_s is None else max(1e-3, part * (work.budget.time_s - work.elapsed_s))
+    left_s = work.ledger.time_left_s
+    return None if left_s is None else max(1e-3, part * left_s)
 
 
 def _out_of_time(work: Workspace, best: State) -> State:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from rlflow.cost.base import least_change_ms
-from rlflow.optimiser import OnProgress, Option, State, Workspace
+from rlflow.method import OnProgress, Option, State, Workspace
 from rlflow.search.base import Search
 
 NOISE_FREE_GAIN = 1e-9  # relative; below it lies only the rounding of sums of prices

@@ -16,7 +16,7 @@ from math import exp
 import numpy as np
 
 from rlflow.errors import InputError
-from rlflow.optimiser import OnProgress, State, Workspace
+from rlflow.method import OnProgress, State, Workspace
 from rlflow.rules.matching.match import Match
 from rlflow.rules.matching.rewriter import Location, Matches
 from rlflow.search.base import Search
@@ -74,7 +74,7 @@ class Iterated(Search):
                 break
             rule = list(places)[int(rng.integers(len(places)))]
             state = work.step(state, Location(rule, places[rule][int(rng.integers(len(places[rule])))]))
-            work.expansions += 1
+            work.ledger.tally.expansions += 1
         return state
 
     def _acceptance(self, dearer_percent: float) -> float:

@@ -15,7 +15,7 @@ from collections.abc import Callable, Mapping
 
 from rlflow.ir.graph import Graph
 from rlflow.ir.node import WEIGHT, Node
-from rlflow.optimiser import State
+from rlflow.method import State
 from rlflow.rules.matching.match import Match
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from rlflow.errors import InputError
-from rlflow.optimiser import OnProgress, State, Workspace
+from rlflow.method import OnProgress, State, Workspace
 from rlflow.rules.matching.rewriter import Location
 from rlflow.search.base import Search
 
@@ -25,7 +25,7 @@ class RandomSearch(Search):
 
     def improve(self, work: Workspace, state: State, on_progress: OnProgress | None = None) -> State:
         """`InputError` without a budget: nothing else would end it."""
-        if work.budget.is_endless:
+        if work.ledger.limits.is_endless:
             raise InputError("random search needs a budget: give a time or a number of rewrites")
         rng = np.random.default_rng(self.seed)
         best = start = state
@@ -41,8 +41,8 @@ class RandomSearch(Search):
             rule = valid[int(rng.integers(len(valid)))]
             state = work.step(state, Location(rule, int(rng.integers(counts[rule]))))
             steps += 1
-            work.expansions += 1
+            work.ledger.tally.expansions += 1
             best = min(best, state, key=lambda s: s.runtime_ms)
-            if on_progress and work.expansions % 10 == 0:
+            if on_progress and work.ledger.expansions % 10 == 0:
                 on_progress(work.fraction, f"{best.runtime_ms:.3f} ms")
         return best

@@ -20,8 +20,8 @@ from rlflow.cost.evaluator import Evaluator
 from rlflow.errors import InputError
 from rlflow.ir.graph import Graph
 from rlflow.ir.node import Ref
+from rlflow.method import Budget, Method, OnProgress, OptimisationResult
 from rlflow.ops import registry
-from rlflow.optimiser import Budget, OnProgress, OptimisationResult, Optimiser
 from rlflow.rules.library import Library
 from rlflow.rules.matching.match import Match
 from rlflow.rules.matching.rewriter import Rewriter
@@ -233,7 +233,7 @@ def _chained(search: Chains, graph: Graph, config: SelectionConfig) -> Counter[s
 
 def _searches(
     library: Library, rewriter: Rewriter, cost_model: CostModel, config: SelectionConfig
-) -> Sequence[tuple[Optimiser, Budget]]:
+) -> Sequence[tuple[Method, Budget]]:
     rewrites = Budget(expansions=config.random_rewrites)
     return [
         (Greedy(library, rewriter, cost_model), Budget()),

@@ -7,8 +7,8 @@ import pytest
 import torch
 from support.candidate_agents import NETWORK, small_candidates, untaught
 
+from rlflow.agents.candidates.candidate_search import CandidatePlayer
 from rlflow.agents.candidates.controller import CandidateController
-from rlflow.agents.candidates.policy_optimiser import CandidatePlayer
 from rlflow.agents.candidates.training import trial
 from rlflow.errors import InputError
 
@@ -19,11 +19,10 @@ def test_what_is_read_acts_as_what_was_written(tmp_path: Path) -> None:
     read = CandidateController.load(tmp_path / "one")
     assert read.arguments == controller.arguments
     assert trial(process, read).score_percent == trial(process, controller).score_percent
-    plays = [
-        CandidatePlayer(process, of, "").play(torch.Generator().manual_seed(1), candidates=1).trajectory
-        for of in (controller, read)
-    ]
-    assert plays[0] == plays[1]
+    players = [CandidatePlayer.of(process, of) for of in (controller, read)]
+    found = [player.play(torch.Generator().manual_seed(1), candidates=1) for player in players]
+    ways = [[state.hash for state in best.path()] for best in found]
+    assert ways[0] == ways[1]
     read.save(tmp_path / "two")
     for name in ("controller.safetensors", "controller.json"):
         assert (tmp_path / "one" / name).read_bytes() == (tmp_path / "two" / name).read_bytes()

@@ -36,7 +36,7 @@ def test_an_episode_is_that_of_the_environment() -> None:
     assert infos[0]["TimeLimit.truncated"] is True
     assert infos[0]["terminal_observation"] != first[0]
     assert (observation[0] == first[0]).all()
-    assert env.interactions == 4
+    assert env.rewrites == 4
 
 
 def test_what_is_not_there_costs_a_hundred_and_changes_nothing() -> None:
@@ -47,7 +47,7 @@ def test_what_is_not_there_costs_a_hundred_and_changes_nothing() -> None:
     observation, reward, done, _ = env.step(np.array([5]))
     assert (reward[0], done[0]) == (-100.0, False)
     assert (observation == first).all()
-    assert env.interactions == 0
+    assert env.rewrites == 0
 
 
 def vars_of(state: object) -> dict[str, object]:
@@ -80,7 +80,7 @@ def test_episodes_go_on_from_what_they_took() -> None:
     env.step(np.array([2, 5]))
     seen, *_ = env.step(np.array([0, 1]))
     again.load_state_dict(env.state_dict())
-    assert again.interactions == env.interactions == 4
+    assert again.rewrites == env.rewrites == 4
     one, other = (of.step(np.array([1, 2])) for of in (env, again))
     for left, right in zip(one[:3], other[:3], strict=True):
         np.testing.assert_array_equal(left, right)

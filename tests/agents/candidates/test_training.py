@@ -14,7 +14,7 @@ from rlflow.agents.candidates.controller import CandidateController
 from rlflow.agents.candidates.training import train_on_candidates, trial
 from rlflow.environments.candidate_process import CandidateConfig, CandidateProcess
 from rlflow.errors import InputError
-from rlflow.optimiser import Budget
+from rlflow.method import Budget
 from rlflow.rules.library import Library
 from rlflow.rules.matching.sharing import SharingRewriter
 from rlflow.search.greedy import Greedy
@@ -92,7 +92,7 @@ def test_a_killed_training_ends_alike_and_seeds_differ(tmp_path: Path) -> None:
         PPO,
         NETWORK,
         seed=0,
-        on_update=lambda _, said: counted.append(said["evaluations"]),
+        on_update=lambda _, said: counted.append(said["rewrites"]),
     )
     assert len(counted) == 3
     assert counted == sorted(counted)
@@ -108,7 +108,7 @@ def test_a_killed_training_ends_alike_and_seeds_differ(tmp_path: Path) -> None:
         NETWORK,
         seed=0,
         checkpoint=tmp_path / "c",
-        on_update=lambda _, said: resumed.append(said["evaluations"]),
+        on_update=lambda _, said: resumed.append(said["rewrites"]),
     )
     assert same(again, whole)
     assert resumed[-1] >= counted[1], "what was carried out before the kill counts"

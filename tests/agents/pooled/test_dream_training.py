@@ -49,13 +49,13 @@ def test_the_judge_tries_the_controller_that_is_trained(world_model: WorldModel,
     def judge(controller: Controller) -> Trial:
         assert controller.arguments.rule_ids == rollouts.rule_ids
         shown.append({name: value.clone() for name, value in controller.policy.state_dict().items()})
-        return Trial(score_percent=-len(shown), interactions=7)
+        return Trial(score_percent=-len(shown), rewrites=7)
 
     config = replace(SMALL, total_steps=384, updates_per_trial=1)
     chosen = train_in_dream(world_model, visited_states(world_model, rollouts), DREAM, config, seed=0, judge=judge)
     kept = chosen.controller.policy.state_dict()
     assert [all(torch.equal(kept[name], weights[name]) for name in kept) for weights in shown] == [True, False, False]
-    assert chosen.real_interactions == 21
+    assert chosen.rewrites == 21
 
 
 def test_the_baseline_is_the_network_before_training(training):

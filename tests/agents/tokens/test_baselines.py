@@ -20,7 +20,7 @@ from rlflow.agents.tokens.guided_chains import ChainConfig, GuidedChains
 from rlflow.agents.tokens.rule_guard import RuleGuard
 from rlflow.agents.tokens.rule_means import RuleMeans
 from rlflow.agents.tokens.token_policy import TokenPolicy
-from rlflow.optimiser import Budget
+from rlflow.method import Budget
 from rlflow.rules.matching.rewriter import Rewriter
 from rlflow.rules.matching.sharing import SharingRewriter
 from rlflow.world_model.tokens.model import TokenWorldModel
@@ -96,13 +96,13 @@ def _told(opinion):
 
 
 def test_all_of_them_find_what_can_be_found(folder: Path):
-    """With evaluations enough, and no chains by price: none refuses a way of which the first step costs something."""
+    """With rewrites enough, and no chains by price: none refuses a way of which the first step costs something."""
     parts = (RULES, Rewriter(RULES.rules), COST)
     best_ms = walked(detours(PLACES), (OUT, INTO) * PLACES, RULES).steps[-1].runtime_ms
     searches = (
-        chains_random(*parts, evaluations=300),
-        rule_mean(*parts, folder=folder, evaluations=300),
-        untrained(*parts, folder=folder, evaluations=300),
+        chains_random(*parts, rewrites=300),
+        rule_mean(*parts, folder=folder, rewrites=300),
+        untrained(*parts, folder=folder, rewrites=300),
     )
     for search in searches:
         alone = replace(search, config=replace(search.config, by_price=0.0, saturation=0.0))

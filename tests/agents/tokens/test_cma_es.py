@@ -93,7 +93,7 @@ def test_the_best_snapshot_is_kept_also_after_an_interruption(tmp_path: Path):
 
     def judge(policy: LinearPointer) -> Trial:
         shown.append({name: value.clone() for name, value in policy.state_dict().items()})
-        return Trial(score_percent=-len(shown), interactions=5)
+        return Trial(score_percent=-len(shown), rewrites=5)
 
     def interrupt(number: int, _: dict[str, float]) -> None:
         if number == 3:
@@ -105,4 +105,4 @@ def test_the_best_snapshot_is_kept_also_after_an_interruption(tmp_path: Path):
     kept = evolved(checkpoint=tmp_path / "c", selection=selection).state_dict()
     matches = [all(torch.equal(kept[name], weights[name]) for name in kept) for weights in shown]
     assert matches == [True, False, False]
-    assert selection.interactions == 15
+    assert selection.rewrites == 15

@@ -13,7 +13,7 @@ from rlflow.agents.tokens.demonstrations import GainConfig, demonstrate
 from rlflow.cost.analytic import AnalyticCost
 from rlflow.environments.token_process import Place, TokenProcess, place_of
 from rlflow.ir.graph import Graph
-from rlflow.optimiser import Budget, Workspace
+from rlflow.method import Budget, Ledger, Workspace
 from rlflow.representation.token_rollouts import Demonstration, TokenEpisode
 from rlflow.representation.token_shards import TokenBank
 from rlflow.rules.matching.match import Match
@@ -82,7 +82,8 @@ def test_the_order_of_steps_in_different_places_does_not_show():
 
 def wandering(graph: Graph, steps: int, seed: int) -> Trajectory:
     """A random walk, each of whose steps is near the last one if any is, and then the way down of greedy search."""
-    rng, work = np.random.default_rng(seed), Workspace.begin(graph, SHARING, AnalyticCost(), LIBRARY.hash, Budget())
+    rng = np.random.default_rng(seed)
+    work = Workspace.begin(graph, SHARING, AnalyticCost(), LIBRARY.hash, Ledger(Budget()))
     state = work.start
     for _ in range(steps):
         edit = state.graph.edit

@@ -52,7 +52,7 @@ def test_the_same_seed_trains_the_same_controller(
     weights = [(tmp_path / name / "controller.safetensors").read_bytes() for name in ("first", "second", "other")]
     assert weights[0] == weights[1] != weights[2]
     assert first.score_percent == second.score_percent == dream_score(dream, first.controller, seed=0)
-    assert first.real_interactions == 0
+    assert first.rewrites == 0
     loaded = TokenController.load(tmp_path / "first")
     assert (loaded.arguments.embedding, loaded.arguments.library_hash) == (EMBEDDING, "library")
     assert dream_score(dream, loaded, seed=0) == first.score_percent
@@ -90,12 +90,12 @@ def test_the_judge_tries_controllers_and_its_choice_is_kept(
 
     def judge(controller: TokenController) -> Trial:
         shown.append({name: value.clone() for name, value in controller.policy.state_dict().items()})
-        return Trial(-len(shown), interactions=3)
+        return Trial(-len(shown), rewrites=3)
 
     chosen = train_in_dream(dream, config, seed=0, judge=judge)
     kept = chosen.controller.policy.state_dict()
     assert [all(torch.equal(kept[name], weights[name]) for name in kept) for weights in shown] == [True, False]
-    assert chosen.real_interactions == 6
+    assert chosen.rewrites == 6
 
 
 @pytest.mark.parametrize(

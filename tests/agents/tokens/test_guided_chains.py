@@ -16,8 +16,8 @@ from rlflow.agents.tokens.token_judge import TokenJudge
 from rlflow.cost.analytic import AnalyticCost
 from rlflow.errors import InputError
 from rlflow.ir.graph import Graph
+from rlflow.method import Budget, OptimisationResult
 from rlflow.onnx_io import from_onnx
-from rlflow.optimiser import Budget, OptimisationResult
 from rlflow.rules.library import Library
 from rlflow.rules.matching.match import Match
 from rlflow.rules.matching.rewriter import Rewriter
@@ -28,8 +28,8 @@ from rlflow.trajectory.replay import replay
 from rlflow.world_model.tokens.model import TokenWorldModel
 
 PLACES = 3
-WIDTH = 6  # of chains: what the expansion in which evaluations end may go beyond them
-ONCE = ChainConfig(evaluations=200, orders=("confident",), listening=1.0, saturation=0.0, by_price=0.0)
+WIDTH = 6  # of chains: what the expansion in which rewrites end may go beyond them
+ONCE = ChainConfig(rewrites=200, orders=("confident",), listening=1.0, saturation=0.0, by_price=0.0)
 ALL = {rule.id: 1.0 for rule in LIBRARY.rules}
 
 
@@ -65,7 +65,7 @@ def greedy_on(graph: Graph, library: Library, cost: AnalyticCost = COST) -> Opti
 def test_who_knows_the_expert_s_steps_takes_no_others(taught: TokenWorldModel, ignorant: TokenWorldModel):
     """In three places, of which the expert has shown one. Greedy search finds nothing; who knows nothing needs more."""
     graph, expert = detours(PLACES), walked(detours(PLACES), (OUT, INTO) * PLACES, rules_astray())
-    greedy, exact = greedy_on(graph, rules_astray()), replace(ONCE, evaluations=2 * PLACES)
+    greedy, exact = greedy_on(graph, rules_astray()), replace(ONCE, rewrites=2 * PLACES)
     assert greedy.best_ms == greedy.start_ms
     found = search(taught, exact).optimise(graph, Budget())
     assert found.best_ms == expert.steps[-1].runtime_ms < greedy.best_ms
@@ -85,18 +85,18 @@ def test_the_way_replays(taught: TokenWorldModel):
     assert (prices[0], prices[-1]) == (found.start_ms, found.best_ms)
 
 
-@pytest.mark.parametrize("evaluations", [0, 3, 300])
-def test_it_is_never_dearer_than_greedy_search(evaluations: int):
+@pytest.mark.parametrize("rewrites", [0, 3, 300])
+def test_it_is_never_dearer_than_greedy_search(rewrites: int):
     """With all rules on a small model, where greedy search gains something, by a V that has learned nothing."""
     graph, cost = small_graph("bert"), AnalyticCost()
     model = untaught(detour_process(1, rules_astray()))
     greedy = greedy_on(graph, LIBRARY, cost)
     assert greedy.best_ms < greedy.start_ms
-    found = search(model, replace(ONCE, evaluations=evaluations), LIBRARY, cost=cost).optimise(graph, Budget())
+    found = search(model, replace(ONCE, rewrites=rewrites), LIBRARY, cost=cost).optimise(graph, Budget())
     assert found.best_ms <= greedy.best_ms
     *_, last = replay(graph, found.trajectory, SharingRewriter(LIBRARY.rules))
     assert cost.runtime_ms(last) == found.best_ms
-    if evaluations == 0:
+    if rewrites == 0:
         assert found.effort.rewrites == greedy.effort.rewrites
 
 
@@ -114,7 +114,7 @@ class _Recording(SharingRewriter):
 
 def test_the_same_seed_searches_alike(ignorant: TokenWorldModel):
     """Beyond the first climbs, which have no noise. Another seed goes other ways."""
-    graph, config = small_graph("bert"), replace(ONCE, evaluations=500, evaluations_per_climb=30, length=2)
+    graph, config = small_graph("bert"), replace(ONCE, rewrites=500, rewrites_per_climb=30, length=2)
 
     def walked_by(seed: int) -> list[tuple[object, ...]]:
         rewriter = _Recording(LIBRARY.rules)
@@ -130,17 +130,17 @@ def test_the_same_seed_searches_alike(ignorant: TokenWorldModel):
     assert one == same != other
 
 
-@pytest.mark.parametrize("evaluations", [1, 5, 20, 60])
-def test_evaluations_are_kept_to(ignorant: TokenWorldModel, evaluations: int):
+@pytest.mark.parametrize("rewrites", [1, 5, 20, 60])
+def test_rewrites_are_kept_to(ignorant: TokenWorldModel, rewrites: int):
     """On a graph on which greedy search alone takes more than the fewest of them, and progress ends at 1."""
     graph, told = small_graph("bert"), list[float]()
     before = greedy_on(graph, LIBRARY, AnalyticCost()).effort.rewrites
-    config = replace(ONCE, evaluations=evaluations, orders=("confident", "patient"), by_price=0.5)
+    config = replace(ONCE, rewrites=rewrites, orders=("confident", "patient"), by_price=0.5)
     found = search(ignorant, config, LIBRARY, cost=AnalyticCost()).optimise(
         graph, Budget(), lambda progress, _: told.append(progress)
     )
     assert before > 5
-    assert evaluations <= found.effort.rewrites - before <= evaluations + WIDTH
+    assert rewrites <= found.effort.rewrites - before <= rewrites + WIDTH
     assert told[-1] == max(told) == 1.0
 
 
@@ -148,7 +148,7 @@ def test_a_first_step_that_failed_is_not_tried_again_in_alike_places(ignorant: T
     """The scale's way out alone leads nowhere: of three alike places a climb tries one."""
     only, climbs = detour_rules().select([detour_rules().get(OUT).id]), list[str]()
     rewriter = _Recording(only.rules)
-    found = search(ignorant, replace(ONCE, evaluations=20), only, rewriter).optimise(
+    found = search(ignorant, replace(ONCE, rewrites=20), only, rewriter).optimise(
         detours(PLACES), Budget(), lambda _, text: climbs.append(text)
     )
     assert found.best_ms == found.start_ms
@@ -170,8 +170,8 @@ def test_it_ends_where_there_is_nothing_to_try(taught: TokenWorldModel):
 
 
 def test_where_nothing_is_probable_chains_by_price_find_the_way(ignorant: TokenWorldModel):
-    """They are not tried where their share of the evaluations is 0."""
-    graph, hopeless = detours(PLACES), replace(ONCE, least_probability=0.999, evaluations=40)
+    """They are not tried where their share of the rewrites is 0."""
+    graph, hopeless = detours(PLACES), replace(ONCE, least_probability=0.999, rewrites=40)
     best_ms = walked(graph, (OUT, INTO) * PLACES, rules_astray()).steps[-1].runtime_ms
     assert search(ignorant, hopeless).optimise(graph, Budget()).best_ms > best_ms
     found = search(ignorant, replace(hopeless, by_price=1.0)).optimise(graph, Budget())
@@ -183,7 +183,7 @@ def test_an_e_graph_finds_what_chains_do_not_and_only_by_rules_that_are_admitted
     sizes = {"layers": 1, "hidden": 256, "heads": 4, "intermediate": 512, "vocabulary": 50}
     graph, cost = from_onnx(zoo.build("t5_decoder", **sizes, head="last")), AnalyticCost()
     greedy = greedy_on(graph, LIBRARY, cost)
-    alone = replace(ONCE, evaluations=1500, listening=0.001, saturation=1.0, noise=(1.0,), evaluations_per_climb=0)
+    alone = replace(ONCE, rewrites=1500, listening=0.001, saturation=1.0, noise=(1.0,), rewrites_per_climb=0)
 
     def saved(shares: Mapping[str, float]) -> OptimisationResult:
         unheard = replace(alone, admitted_probability=1 - 1e-9)
@@ -192,7 +192,7 @@ def test_an_e_graph_finds_what_chains_do_not_and_only_by_rules_that_are_admitted
     nothing, everything = saved({}), saved(ALL)
     assert nothing.best_ms == pytest.approx(greedy.best_ms)
     assert everything.improvement_percent > greedy.improvement_percent + 3.0
-    assert everything.effort.rewrites - greedy.effort.rewrites <= alone.evaluations + WIDTH
+    assert everything.effort.rewrites - greedy.effort.rewrites <= alone.rewrites + WIDTH
     *_, last = replay(graph, everything.trajectory, SharingRewriter(LIBRARY.rules))
     assert cost.runtime_ms(last) == everything.best_ms
     assert everything.optimality is None, "of other rules an e-graph of some proves nothing"
@@ -200,10 +200,10 @@ def test_an_e_graph_finds_what_chains_do_not_and_only_by_rules_that_are_admitted
 
 
 def test_a_share_is_part_of_the_budget(ignorant: TokenWorldModel):
-    """Chains by price end with the evaluations of the budget, too, which they leave as it was."""
+    """Chains by price end with the rewrites of the budget, too, which they leave as it was."""
     graph, config = detours(PLACES), replace(ONCE, least_probability=0.999, by_price=1.0)
     before = greedy_on(graph, rules_astray()).effort.rewrites
-    few = search(ignorant, config).optimise(graph, Budget(evaluations=before + 4))
+    few = search(ignorant, config).optimise(graph, Budget(rewrites=before + 4))
     assert before + 4 <= few.effort.rewrites <= before + 4 + WIDTH
     assert search(ignorant, config).optimise(graph, Budget()).effort.rewrites > before + 4 + WIDTH
 
@@ -219,7 +219,7 @@ def test_the_budget_ends_it(ignorant: TokenWorldModel, saturation: float):
         asked += 1
         return asked > 400
 
-    config = replace(ONCE, evaluations=500, saturation=saturation, listening=1.0 - saturation)
+    config = replace(ONCE, rewrites=500, saturation=saturation, listening=1.0 - saturation)
     whole = search(ignorant, config, LIBRARY, cost=AnalyticCost(), shares=ALL)
     long = whole.optimise(graph, Budget())
     for budget in (Budget(is_called_off=called_off), Budget(expansions=3)):

@@ -31,7 +31,7 @@ def test_a_record_tells_what_was_found_and_for_what_effort(tmp_path: Path):
     assert record.improvement_percent > 5
     assert (record.name, record.expert, record.steps, record.episodes) == ("one", "chains", 4, 1)
     assert record.tokens >= 2
-    assert record.evaluations > 4
+    assert record.rewrites > 4
     assert record.seconds > 0
     assert read_records(tmp_path) == [record]
     assert record.subject == SUBJECT

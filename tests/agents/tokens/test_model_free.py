@@ -53,7 +53,7 @@ def test_every_step_is_counted_and_a_killed_training_ends_alike(model: TokenWorl
     counted: list[float] = []
     process = small_process()
     whole = train_on_graph(
-        process, model, PPO, EPISODES, seed=0, on_update=lambda _, said: counted.append(said["real_interactions"])
+        process, model, PPO, EPISODES, seed=0, on_update=lambda _, said: counted.append(said["rewrites"])
     )
     assert counted == [32.0, 64.0, 96.0]
     with pytest.raises(Interrupted):
@@ -89,7 +89,7 @@ def test_a_measured_reward_goes_on_from_what_it_knew(model: TokenWorldModel, tmp
             checkpoint=checkpoint,
             on_update=on_update,
         )
-        assert all(said["measurements"] <= said["real_interactions"] for said in told)
+        assert all(said["measurements"] <= said["rewrites"] for said in told)
         assert told[-1]["measurements"] > 0
         return controller
 

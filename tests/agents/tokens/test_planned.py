@@ -14,7 +14,7 @@ from rlflow.agents.tokens.token_judge import Judge, TokenJudge
 from rlflow.agents.tokens.token_policy import TokenPolicy
 from rlflow.errors import InputError
 from rlflow.ir.graph import Graph
-from rlflow.optimiser import Budget
+from rlflow.method import Budget
 from rlflow.rules.matching.sharing import SharingRewriter
 from rlflow.trajectory.replay import replay
 from rlflow.world_model.tokens.birth_memory import BirthMemory
@@ -38,9 +38,9 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return place
 
 
-def search(folder: Path, *, length: int = 4, seed: int = 0, evaluations: int = 200) -> GuidedChains:
+def search(folder: Path, *, length: int = 4, seed: int = 0, rewrites: int = 200) -> GuidedChains:
     plan = {"length": length, "dream": {"pessimism": 0.0}}
-    return planned(RULES, REWRITER, COST, folder=folder, plan=plan, seed=seed, evaluations=evaluations)
+    return planned(RULES, REWRITER, COST, folder=folder, plan=plan, seed=seed, rewrites=rewrites)
 
 
 def judge(folder: Path, places: int = 2, **settings: int) -> Judge:

@@ -62,7 +62,7 @@ def test_rewards_add_up_to_the_drop_of_the_price(model: TokenWorldModel) -> None
     drops = [100.0 - episode.situation.cost for episode in env._episodes]
     np.testing.assert_allclose(earned, drops, atol=1e-4)
     assert len({*drops}) == 3
-    assert env.interactions == 9
+    assert env.rewrites == 9
 
 
 @pytest.mark.parametrize(("kind", "first"), [("incremental", True), ("terminal", False), ("weighted", True)])
@@ -117,7 +117,7 @@ def test_it_ends_at_the_horizon_and_by_terminate_and_begins_anew(model: TokenWor
     for place, info in enumerate(infos):
         np.testing.assert_array_equal(info["terminal_observation"], step[place])
         assert info["TimeLimit.truncated"] is False
-    assert env.interactions == 3 * (CONFIG.max_steps + 1), "to terminate is no rewrite"
+    assert env.rewrites == 3 * (CONFIG.max_steps + 1), "to terminate is no rewrite"
 
 
 def test_what_is_not_there_costs_a_hundred_and_changes_nothing(model: TokenWorldModel) -> None:
@@ -130,7 +130,7 @@ def test_what_is_not_there_costs_a_hundred_and_changes_nothing(model: TokenWorld
         np.testing.assert_array_equal(observation, first)
         assert done.all() == (number + 1 == CONFIG.max_steps), "or it would never end"
     assert infos[0]["TimeLimit.truncated"] is True
-    assert env.interactions == 0
+    assert env.rewrites == 0
 
 
 def test_it_goes_on_from_what_it_stored(model: TokenWorldModel) -> None:
@@ -139,7 +139,7 @@ def test_it_goes_on_from_what_it_stored(model: TokenWorldModel) -> None:
     walk(env, env.reset(), 2)
     observation, *_ = env.step(np.array([CONFIG.max_kinds, 0, CONFIG.max_kinds]))
     other.load_state_dict(env.state_dict())
-    assert other.interactions == env.interactions == 7
+    assert other.rewrites == env.rewrites == 7
     for here, there in zip(walk(env, observation, 5), walk(other, observation, 5), strict=True):
         for one, same in zip(here, there, strict=True):
             np.testing.assert_array_equal(one, same)
@@ -184,7 +184,7 @@ def test_the_return_of_a_controller_is_what_its_episode_saves(model: TokenWorldM
     controller = untrained(TokenControllerArguments.of(model, config), seed=0)
     process = small_process()
     trial = real_return(process, model, controller, 5)
-    assert trial.interactions == 5
+    assert trial.rewrites == 5
     env = RealTokenEnv(process, RealObserver(model), RealEpisodesConfig(num_envs=1, max_steps=5))
     observation, total = env.reset(), 0.0
     for _ in range(5):

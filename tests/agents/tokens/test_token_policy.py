@@ -14,12 +14,12 @@ from rlflow.agents.tokens.guided_chains import ChainConfig
 from rlflow.agents.tokens.token_judge import TokenJudge
 from rlflow.agents.tokens.token_policy import FILE, TokenPolicy, shipped
 from rlflow.errors import InputError
-from rlflow.optimiser import Budget
+from rlflow.method import Budget
 from rlflow.rules import library
 from rlflow.rules.matching.rewriter import Rewriter
 from rlflow.rules.matching.sharing import SharingRewriter
 
-CHAINS = ChainConfig(length=5, noise=(0.5,), evaluations=7)
+CHAINS = ChainConfig(length=5, noise=(0.5,), rewrites=7)
 FILES = {FILE, "world_model.json", "world_model.safetensors"}
 
 
@@ -59,8 +59,8 @@ def test_the_search_goes_by_the_policy(policy: TokenPolicy):
 
 
 def test_settings_can_be_changed_for_one_search(policy: TokenPolicy):
-    search = policy.search(rules_astray(), Rewriter(rules_astray().rules), COST, evaluations=9, noise=[2.0])
-    assert search.config == replace(CHAINS, evaluations=9, noise=(2.0,))
+    search = policy.search(rules_astray(), Rewriter(rules_astray().rules), COST, rewrites=9, noise=[2.0])
+    assert search.config == replace(CHAINS, rewrites=9, noise=(2.0,))
     with pytest.raises(InputError, match="unknown setting depth"):
         policy.search(rules_astray(), Rewriter(rules_astray().rules), COST, depth=3)
 
@@ -68,8 +68,8 @@ def test_settings_can_be_changed_for_one_search(policy: TokenPolicy):
 @pytest.mark.parametrize(
     ("setting", "message"),
     [
-        ({"evaluations": "many"}, "evaluations is a number of rewrites, not 'many'"),
-        ({"evaluations": -1}, "evaluations is a number of rewrites, not -1"),
+        ({"rewrites": "many"}, "rewrites is a number of rewrites, not 'many'"),
+        ({"rewrites": -1}, "rewrites is a number of rewrites, not -1"),
         ({"noise": []}, "scales of noise, of which there is none"),
         ({"orders": []}, "there is no order of first steps at all"),
         ({"saturation": 1.5}, "saturation lies between 0 and 1, both included, and is not 1.5"),
@@ -137,7 +137,7 @@ def test_a_policy_of_another_time_is_refused(policy: TokenPolicy, tmp_path: Path
 def test_one_ships_and_reads_todays_tokens():
     """By the operators and features that it was fitted on, whatever today's are; it is small enough to ship."""
     found = shipped()
-    search = found.search(rules_astray(), Rewriter(rules_astray().rules), COST, evaluations=20)
+    search = found.search(rules_astray(), Rewriter(rules_astray().rules), COST, rewrites=20)
     result = search.optimise(detours(1), Budget())
     assert result.best_ms <= result.start_ms
     assert result.effort.rewrites >= 1

@@ -13,9 +13,9 @@ from rlflow import schemas, zoo
 from rlflow.cost.analytic import AnalyticCost
 from rlflow.equivalence.compare import compare
 from rlflow.errors import EquivalenceError, RLFlowError
+from rlflow.method import Budget
 from rlflow.optimise.gate import GateConfig
 from rlflow.optimise.source import Source
-from rlflow.optimiser import Budget
 from rlflow.rules import library
 from rlflow.rules.matching.rewriter import Rewriter
 from rlflow.search.greedy import Greedy
@@ -41,7 +41,7 @@ def case(tmp_path_factory: pytest.TempPathFactory) -> Case:
 
 @pytest.fixture(scope="module")
 def rows(case: Case, tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict]:
-    contender = Contender(case.greedy, Budget(), (0,), training_s=3.0, training_interactions=100)
+    contender = Contender(case.greedy, Budget(), (0,), training_s=3.0, training_rewrites=100)
     kept = tmp_path_factory.mktemp("kept")
     outcomes = {"greedy": comparison.compete(contender, case.contest, kept)}
     timing = comparison.time_all(case.contest, outcomes, lambda fraction, text: None)

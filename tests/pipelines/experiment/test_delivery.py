@@ -9,9 +9,9 @@ from experiment.delivery import OPTIMISED, ORIGINAL, Delivery, delivered, write_
 from rlflow import zoo
 from rlflow.cost.analytic import AnalyticCost
 from rlflow.ir.structural_hash import structural_hash
+from rlflow.method import Budget, OptimisationResult
 from rlflow.onnx_io import from_onnx, to_onnx
 from rlflow.optimise.source import Source
-from rlflow.optimiser import Budget, OptimisationResult
 from rlflow.rules import library
 from rlflow.rules.matching.rewriter import Rewriter
 from rlflow.runtime.session import Setting

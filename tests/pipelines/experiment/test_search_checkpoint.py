@@ -13,10 +13,10 @@ from rlflow import zoo
 from rlflow.cost.analytic import AnalyticCost
 from rlflow.ir.graph import Graph
 from rlflow.ir.structural_hash import structural_hash
+from rlflow.method import Budget, OptimisationResult
 from rlflow.onnx_io import from_onnx
 from rlflow.optimise.gate import GateConfig
 from rlflow.optimise.source import Source
-from rlflow.optimiser import Budget, OptimisationResult
 from rlflow.rules import library
 from rlflow.rules.matching.rewriter import Rewriter
 from rlflow.search.greedy import Greedy

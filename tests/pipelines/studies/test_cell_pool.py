@@ -16,8 +16,8 @@ from studies.headroom.cells import Cell, Key
 
 from rlflow import zoo
 from rlflow.cost.base import CostContext
+from rlflow.method import Budget
 from rlflow.onnx_io import save_model
-from rlflow.optimiser import Budget
 
 pytestmark = pytest.mark.slow
 LATEST_S = 60.0

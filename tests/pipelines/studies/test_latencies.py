@@ -11,9 +11,9 @@ from support.walks import LIBRARY
 from rlflow import zoo
 from rlflow.cost.analytic import AnalyticCost
 from rlflow.ir.graph import Graph
+from rlflow.method import Budget, OnProgress, OptimisationResult
 from rlflow.optimise.gate import GateConfig
 from rlflow.optimise.source import Source
-from rlflow.optimiser import Budget, OnProgress, OptimisationResult
 from rlflow.rules.matching.rewriter import Rewriter
 from rlflow.search.greedy import Greedy
 

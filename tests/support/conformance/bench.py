@@ -16,8 +16,8 @@ from rlflow import zoo
 from rlflow.agents.tokens import token_policy
 from rlflow.cost.analytic import AnalyticCost
 from rlflow.ir.text import to_text
+from rlflow.method import Budget
 from rlflow.onnx_io import from_onnx
-from rlflow.optimiser import Budget
 from rlflow.rules.library import Library, load
 from rlflow.rules.matching.rewriter import Rewriter
 from rlflow.search.greedy import Greedy

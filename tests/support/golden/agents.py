@@ -9,29 +9,28 @@ from functools import cache, partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from rlflow.agents.after_greedy import AfterGreedy
+from rlflow.agents.candidates.candidate_search import CandidateSearch
 from rlflow.agents.candidates.controller import CandidateController
-from rlflow.agents.candidates.policy_optimiser import CandidateOptimiser
 from rlflow.agents.candidates.training import train_on_candidates
 from rlflow.agents.dream_training import DreamTraining
-from rlflow.agents.policy_optimiser import PolicyOptimiser, judge_on
+from rlflow.agents.policy_search import PolicySearch, judge_on
 from rlflow.agents.pooled.config import ControllerConfig
 from rlflow.agents.pooled.controller import Controller
 from rlflow.agents.pooled.dream_training import train_in_dream as train_in_pooled_dream
-from rlflow.agents.pooled.policy_optimiser import PooledPolicyOptimiser
+from rlflow.agents.pooled.graph_level_search import GraphLevelSearch
 from rlflow.agents.tokens import baselines, token_policy
 from rlflow.agents.tokens.config import CmaEsConfig, TokenControllerConfig
 from rlflow.agents.tokens.controller import TokenController
 from rlflow.agents.tokens.dream_training import TokenDream, train_in_dream
 from rlflow.agents.tokens.guided_chains import ChainConfig, GuidedChains
+from rlflow.agents.tokens.match_level_search import MatchLevelSearch
 from rlflow.agents.tokens.model_free import train_on_graph
 from rlflow.agents.tokens.planned import planned
-from rlflow.agents.tokens.policy_optimiser import TokenPolicyOptimiser
 from rlflow.agents.tokens.real_env import RealEpisodesConfig
 from rlflow.agents.tokens.token_policy import TokenPolicy
 from rlflow.cost.analytic import AnalyticCost
 from rlflow.ir.graph import Graph
-from rlflow.optimiser import Budget
+from rlflow.method import Budget
 from rlflow.rules.matching.rewriter import Rewriter
 from rlflow.search.greedy import Greedy
 from rlflow.world_model.pooled.config import DreamConfig
@@ -58,8 +57,8 @@ TOKEN_DREAM = TokenDreamConfig(num_envs=8, max_kinds=48, max_steps=6)
 POOLED_DREAM = DreamConfig(num_envs=8, max_steps=6)
 MODEL_FREE = replace(TOKEN_PPO, total_steps=48)
 REAL_EPISODES = RealEpisodesConfig(num_envs=4, max_steps=3, max_kinds=48)
-BUDGET = Budget(evaluations=120)
-LITTLE = Budget(evaluations=50)
+BUDGET = Budget(rewrites=120)
+LITTLE = Budget(rewrites=50)
 """Greedy search leaves some of it on both graphs, and no policy would do with what is left."""
 HORIZON = 6
 
@@ -102,28 +101,28 @@ def _model_free() -> Value:
     controller = train_on_graph(
         small_process(), model, MODEL_FREE, REAL_EPISODES, seed=SEED, on_update=course.__setitem__
     )
-    interactions = int(course[max(course)]["real_interactions"])
-    return {"rewrites": interactions, "weights": _weights(controller)}
+    rewrites = int(course[max(course)]["rewrites"])
+    return {"rewrites": rewrites, "weights": _weights(controller)}
 
 
-def _token_player(controller: TokenController) -> TokenPolicyOptimiser:
+def _token_player(controller: TokenController) -> MatchLevelSearch:
     """Return an optimiser that plays one episode of the controller's likeliest actions."""
     model, cost = token_world().model, AnalyticCost()
-    return TokenPolicyOptimiser(
+    return MatchLevelSearch(
         LIBRARY, REWRITER, cost, model, controller, HORIZON, seed=SEED, sampled_episodes=0, candidates=1
     )
 
 
-def _pooled_player(controller: Controller) -> PooledPolicyOptimiser:
+def _pooled_player(controller: Controller) -> GraphLevelSearch:
     model, cost, settings = pooled_world(), AnalyticCost(), pooled_env().config
-    return PooledPolicyOptimiser(
+    return GraphLevelSearch(
         LIBRARY, REWRITER, cost, model, controller, settings, seed=SEED, sampled_episodes=0, candidates=1
     )
 
 
-def _candidate_player() -> CandidateOptimiser:
+def _candidate_player() -> CandidateSearch:
     cost = AnalyticCost()
-    return CandidateOptimiser(LIBRARY, REWRITER, cost, _candidates(), seed=SEED, sampled_episodes=0, candidates=1)
+    return CandidateSearch(LIBRARY, REWRITER, cost, _candidates(), seed=SEED, sampled_episodes=0, candidates=1)
 
 
 Training = Callable[[], DreamTraining[Controller] | DreamTraining[TokenController]]
@@ -139,14 +138,14 @@ def _training(train: Training) -> Value:
     """Return the weights, the scores in the dream before and after training, and the rewrites of the judge."""
     training = train()
     return {
-        "rewrites": training.real_interactions,
+        "rewrites": training.rewrites,
         "score_percent": float(training.score_percent).hex(),
         "untrained_percent": float(training.untrained_percent).hex(),
         "weights": _weights(training.controller),
     }
 
 
-_ALONE: Mapping[str, Callable[[], tuple[PolicyOptimiser, Graph]]] = {
+_ALONE: Mapping[str, Callable[[], tuple[PolicySearch, Graph]]] = {
     "match level": lambda: (_token_player(_token_training(TOKEN_PPO).controller), small_graph()),
     "match level, evolved": lambda: (_token_player(_token_training(CMA_ES).controller), small_graph()),
     "graph level": lambda: (_pooled_player(_pooled_training().controller), pooled_env().graph),
@@ -154,18 +153,18 @@ _ALONE: Mapping[str, Callable[[], tuple[PolicyOptimiser, Graph]]] = {
 }
 
 
-def _played(player: Callable[[], tuple[PolicyOptimiser, Graph]]) -> Value:
+def _played(player: Callable[[], tuple[PolicySearch, Graph]]) -> Value:
     """Return what the policy finds alone, and with drawn episodes and candidates after greedy search, and its ways."""
     alone, graph = player()
     policy = replace(alone, sampled_episodes=2, candidates=4)
     greedy = Greedy(LIBRARY, Rewriter(LIBRARY.rules), AnalyticCost())
-    after = AfterGreedy(greedy, policy).optimise(graph, LITTLE)
+    after = replace(policy, before=greedy).optimise(graph, LITTLE)
     visits = alone.visits(graph, 2)
     return {
         **{f"alone_{name}": value for name, value in digests.search(alone.optimise(graph, BUDGET)).items()},
         **{f"after_greedy_{name}": value for name, value in digests.search(after).items()},
         "ways": digest([trajectory(way) for way in visits.ways]),
-        "ways_rewrites": visits.interactions,
+        "ways_rewrites": visits.rewrites,
     }
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from rlflow.optimiser import OptimisationResult
+from rlflow.method import OptimisationResult
 from rlflow.trajectory.record import Trajectory
 
 Value = str | int | Mapping[str, str | int]
@@ -71,7 +71,7 @@ def trajectory(found: Trajectory) -> str:
 
 def search(result: OptimisationResult) -> dict[str, str | int]:
     """Return the figures of a search: its best price to the bit, its trajectory, and its effort in counts."""
-    milestones = [(one.evaluations, one.prices_measured, one.runtime_ms) for one in result.milestones]
+    milestones = [(one.rewrites, one.prices_measured, one.runtime_ms) for one in result.milestones]
     found: dict[str, str | int] = {
         "best_ms": result.best_ms.hex(),
         "expansions": result.expansions,

@@ -14,8 +14,8 @@ from rlflow.agents.token_collection import TokenCollectionConfig, collect_tokens
 from rlflow.agents.tokens.lessons import Expert, Lesson, Start, Taught, teach
 from rlflow.cost.analytic import AnalyticCost
 from rlflow.environments import EnvironmentConfig, SubstitutionEnv
+from rlflow.method import Budget
 from rlflow.onnx_io import from_onnx
-from rlflow.optimiser import Budget
 from rlflow.representation import token_archive
 from rlflow.representation.match_token import MatchToken
 from rlflow.representation.rollouts import Episode
@@ -64,9 +64,9 @@ def _on_ways() -> Value:
     """Collect episodes that begin on the way of a greedy search, as a second round's begin on those of a policy."""
     process = small_process()
     greedy = Greedy(LIBRARY, Rewriter(LIBRARY.rules), AnalyticCost())
-    way = greedy.optimise(small_graph(), Budget(evaluations=100)).trajectory
+    way = greedy.optimise(small_graph(), Budget(rewrites=100)).trajectory
     found = collect_tokens(process, "bert", FEW, seed=1, library_hash=LIBRARY.hash, ways=[way])
-    return {**_of_tokens(found.rollouts), "evaluations": found.evaluations}
+    return {**_of_tokens(found.rollouts), "evaluations": found.rewrites}
 
 
 @cache
@@ -79,7 +79,7 @@ def _lesson() -> Value:
     taught = lesson()
     return {
         **_of_tokens(taught.rollouts),
-        "evaluations": taught.evaluations,
+        "evaluations": taught.rewrites,
         "way": trajectory(taught.found.trajectory),
     }
 

@@ -14,9 +14,9 @@ from rlflow import zoo
 from rlflow.cost.base import CostContext, CostModel
 from rlflow.cost.models import COST_MODELS
 from rlflow.ir.graph import Graph
+from rlflow.method import Budget, Method
 from rlflow.onnx_io import from_onnx
 from rlflow.optimise.methods import METHODS
-from rlflow.optimiser import Budget, Optimiser
 from support.golden import digests
 from support.golden.digests import Value
 from support.golden.entries import Compute
@@ -78,7 +78,7 @@ def _searches(methods: list[str] | tuple[str, ...]) -> dict[str, Compute]:
 
 
 def _searched(graph: str, cost: str, method: str) -> Value:
-    return digests.search(method_of(method, cost).optimise(graph_of(graph), Budget(evaluations=REWRITES)))
+    return digests.search(method_of(method, cost).optimise(graph_of(graph), Budget(rewrites=REWRITES)))
 
 
 @cache
@@ -88,7 +88,7 @@ def graph_of(name: str) -> Graph:
 
 
 @cache
-def method_of(name: str, cost: str) -> Optimiser:
+def method_of(name: str, cost: str) -> Method:
     """Return a method by its name; it is made once for all graphs, as that takes longer than a search."""
     return METHODS.get(name)(LIBRARY, REWRITER, cost_of(cost), **_OPTIONS.get(name, {}))
 

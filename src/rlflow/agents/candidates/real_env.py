@@ -93,11 +93,11 @@ class CandidateEpisodes(RealEpisodes[_Episode]):
     def state_dict(self) -> dict[str, Any]:
         """Return where each episode began, what it took, and the rewrites, those of candidates included."""
         begun = {"on_way": [episode.begun for episode in self._episodes], "begun": self._begun}
-        return super().state_dict() | begun | {"evaluations": self.process.evaluator.effort.rewrites}
+        return super().state_dict() | begun | {"process_rewrites": self.process.evaluator.effort.rewrites}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Go on from what `state_dict` returned, with the states of all episodes in the memory."""
         super().load_state_dict(state)
         self._observations()
-        evaluator = self.process.evaluator
-        evaluator.count(Effort(rewrites=state["evaluations"] - evaluator.effort.rewrites))
+        tally = self.process.evaluator.tally
+        tally.count(Effort(rewrites=state["process_rewrites"] - tally.effort.rewrites))

@@ -13,6 +13,7 @@ import hashlib
 from pathlib import Path
 
 from rlflow.agents.candidates.candidate_policy import CandidatePolicy
+from rlflow.agents.candidates.candidate_search import CandidatePlayer
 from rlflow.agents.candidates.config import CandidateControllerConfig, CandidateNetworkConfig
 from rlflow.agents.candidates.controller import (
     CandidateController,
@@ -20,7 +21,6 @@ from rlflow.agents.candidates.controller import (
     policy_settings,
 )
 from rlflow.agents.candidates.memory import CandidateMemory, PriceScale
-from rlflow.agents.candidates.policy_optimiser import CandidatePlayer
 from rlflow.agents.candidates.real_env import CandidateEpisodes
 from rlflow.agents.maskable_ppo import OnUpdate, scaled_to, train_policy
 from rlflow.agents.selection import Selection, Trial
@@ -45,7 +45,7 @@ def train_on_candidates(
     reward: any of `environments.rewards`, such as the measured one; what a rewrite saves by price, unless one is given.
     Snapshots are compared by price, whatever the reward.
 
-    The metrics of each update hold `evaluations`, the rewrites that were carried out so far, and `real_score_percent`,
+    The metrics of each update hold `rewrites`, those that were carried out so far, and `real_score_percent`,
     the improvement by an episode of the most probable actions. `InputError` if the memory is smaller than an update.
     """
     needed = config.num_envs * (config.steps_per_update + 1)
@@ -64,7 +64,7 @@ def train_on_candidates(
 
     def told(update: int, metrics: dict[str, float]) -> None:
         if on_update is not None:
-            on_update(update, metrics | {"evaluations": float(process.evaluator.effort.rewrites)})
+            on_update(update, metrics | {"rewrites": float(process.evaluator.effort.rewrites)})
 
     def judged(policy: CandidatePolicy) -> Trial:
         return trial(process, CandidateController(policy, arguments))
@@ -86,7 +86,7 @@ def train_on_candidates(
 def trial(process: CandidateProcess, controller: CandidateController) -> Trial:
     """The improvement by one episode of the most probable actions, and the rewrites that were carried out for it."""
     before = process.evaluator.effort.rewrites
-    best = CandidatePlayer(process, controller, controller.arguments.library_hash).play(None, candidates=1)
+    best = CandidatePlayer.of(process, controller).play(None, candidates=1)
     saved_ms = process.start_ms - best.runtime_ms
     return Trial(process.percent(saved_ms), process.evaluator.effort.rewrites - before)
 

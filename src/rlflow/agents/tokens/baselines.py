@@ -6,7 +6,7 @@
 
 What chains do is left as it is, such as beginning with greedy search and trying nothing again where it looks the same,
 so that the difference to "rlflow" is what V knows. Only their length is the one that serves the baselines best: a long
-chain that nobody guides costs evaluations and leads nowhere. The means of rules also say which rules an e-graph admits;
+chain that nobody guides costs rewrites and leads nowhere. The means of rules also say which rules an e-graph admits;
 whoever has had no lesson admits every rule. The folder is that of a policy.
 
 The invariant: neither random order nor the means of rules hold any match for too improbable to be tried.
@@ -70,18 +70,18 @@ class RuleMeanJudge:
 
 
 def chains_random(
-    library: Library, rewriter: Rewriter, cost_model: CostModel, *, seed: int = 0, evaluations: int = 2000
+    library: Library, rewriter: Rewriter, cost_model: CostModel, *, seed: int = 0, rewrites: int = 2000
 ) -> GuidedChains:
     """Make the search by `RandomJudge`."""
-    config = ChainConfig(length=_LENGTH, evaluations=evaluations, least_probability=_NEVER)
+    config = ChainConfig(length=_LENGTH, rewrites=rewrites, least_probability=_NEVER)
     return guided_chains(partial(RandomJudge, seed), library, rewriter, cost_model, config, seed, _all(rewriter))
 
 
 def rule_mean(
-    library: Library, rewriter: Rewriter, cost_model: CostModel, *, folder: Path, seed: int = 0, evaluations: int = 2000
+    library: Library, rewriter: Rewriter, cost_model: CostModel, *, folder: Path, seed: int = 0, rewrites: int = 2000
 ) -> GuidedChains:
     """Make the search by `RuleMeanJudge`. `InputError` if the folder holds no means."""
-    usual = ChainConfig(length=_LENGTH, evaluations=evaluations, least_probability=_NEVER)
+    usual = ChainConfig(length=_LENGTH, rewrites=rewrites, least_probability=_NEVER)
     config = replace(
         usual, admitted_probability=usual.admitted_share
     )  # for a judge that says of a match its rule's share
@@ -91,14 +91,14 @@ def rule_mean(
 
 
 def untrained(
-    library: Library, rewriter: Rewriter, cost_model: CostModel, *, folder: Path, seed: int = 0, evaluations: int = 2000
+    library: Library, rewriter: Rewriter, cost_model: CostModel, *, folder: Path, seed: int = 0, rewrites: int = 2000
 ) -> GuidedChains:
     """Make the search by a network as that of the policy, with the weights that `seed` gives a new one."""
     policy = TokenPolicy.load(folder)
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         model = TokenWorldModel(policy.model.arguments).eval().requires_grad_(False)
-    config = replace(policy.chains, length=_LENGTH, evaluations=evaluations)
+    config = replace(policy.chains, length=_LENGTH, rewrites=rewrites)
     judged_by = partial(TokenJudge, model)
     return guided_chains(judged_by, library, rewriter, cost_model, config, seed, _all(rewriter))
 

@@ -15,7 +15,7 @@ A search is
     saturate    an e-graph of the original and of the best so far, by the rules that V likes (`rule_guard`)
     price       chains that look at every price (`search.chains`), from the original again, where V may know little
     saturate    once more if V spoke against rules that experts took in lessons: an e-graph of these as well
-    climb       in the other orders, and then with noise, until the evaluations end
+    climb       in the other orders, and then with noise, until the rewrites end
 
 An e-graph finds what no order of chains does, but by all rules it is mostly full of what leads nowhere. The noise of
 climbs is shared by all matches of a rule: it is the order of kinds of rewrites that leads elsewhere, not the order of
@@ -28,7 +28,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
@@ -41,7 +40,7 @@ from rlflow.cost.base import CostModel
 from rlflow.errors import InputError
 from rlflow.ir.graph import Graph
 from rlflow.ir.preview import runs
-from rlflow.optimiser import OnProgress, State, Workspace
+from rlflow.method import OnProgress, State, Workspace
 from rlflow.rules.library import Library
 from rlflow.rules.matching.rewriter import Location, Rewriter
 from rlflow.rules.matching.sharing import SharingRewriter
@@ -67,14 +66,14 @@ class ChainConfig:
     - `length`: rewrites of a chain at most; `least_probability`: below it, a rewrite is not tried.
     - `failure_penalty`: taken off the logit of a first step each time that a chain from one that looks like it failed.
     - `orders`: of first steps (`preference.ORDERS`), one climb each without noise; later climbs draw one of them.
-    - `listening`: the share of the evaluations after which the first climb ends.
+    - `listening`: the share of the rewrites after which the first climb ends.
     - `saturation`: of those that are left then, the share of the e-graph. It admits rules of which V gives a match at
       least `admitted_probability`, and unheard-of ones whose share in lessons is at least `admitted_share`.
     - `by_price`: of those that are left then, the share of the chains that look at prices. Of those that they leave,
       `saturation` is also the share of the e-graph of more rules.
     - `noise`: scales of the noise of which later climbs draw one; `from_start`: the share of them that begins at the
-      original, the others on the best way so far; `evaluations_per_climb`: rewrites after which such a climb ends.
-    - `evaluations`: rewrites carried out after which the search ends, those of greedy search aside.
+      original, the others on the best way so far; `rewrites_per_climb`: those after which such a climb ends.
+    - `rewrites`: those carried out after which the search ends, those of greedy search aside.
     """
 
     length: int = 12
@@ -88,8 +87,8 @@ class ChainConfig:
     by_price: float = 0.5
     noise: tuple[float, ...] = (1.0, 2.0, 3.0)
     from_start: float = 0.7
-    evaluations_per_climb: int = 400
-    evaluations: int = 2000
+    rewrites_per_climb: int = 400
+    rewrites: int = 2000
 
     def __post_init__(self) -> None:
         unknown = [order for order in self.orders if order not in ORDERS]
@@ -100,8 +99,8 @@ class ChainConfig:
             raise InputError("rlflow: later climbs draw one of the scales of noise, of which there is none")
         counts = {
             "length": self.length,
-            "evaluations": self.evaluations,
-            "evaluations_per_climb": self.evaluations_per_climb,
+            "rewrites": self.rewrites,
+            "rewrites_per_climb": self.rewrites_per_climb,
         }
         for name, count in counts.items():
             if not isinstance(count, int) or count < 0:
@@ -115,10 +114,21 @@ class ChainConfig:
 
 
 class _Climbing(NamedTuple):
-    """One search: the workspace, whose budget ends it, and whose opinion counts, which is remembered rule by rule."""
+    """One search: the workspace, whose account ends it, and whose opinion counts, which is remembered rule by rule."""
 
     work: Workspace
     judge: RuleGuard
+
+    def at_most(self, rewrites: int) -> _Climbing:
+        """Return the same for so many rewrites, in a workspace of its own: what an e-graph of some rules proves says
+        nothing of the others.
+        """
+        return self._replace(work=self.work.within(self.work.ledger.child(rewrites=rewrites)))
+
+    def with_share(self, share: float, otherwise: State, search: Callable[[_Climbing], State]) -> State:
+        """Let a search carry out this share of the rewrites left; if that is less than one, return `otherwise`."""
+        rewrites = round(share * (self.work.ledger.rewrites_left or 0))
+        return search(self.at_most(rewrites)) if rewrites else otherwise
 
 
 @dataclass
@@ -141,7 +151,7 @@ class _Memory:
 
 @dataclass(frozen=True)
 class GuidedChains(Search):
-    """Ends with its evaluations or the budget, or where no rewrite is probable enough to be tried.
+    """Ends with its rewrites or the budget, or where no rewrite is probable enough to be tried.
 
     The rewriter must share, as that of the experts did. `judged_by` makes whoever has an opinion: V (`TokenJudge`), or
     what V is compared with; `shares` is what lessons tell of rules, by their ids.
@@ -162,55 +172,49 @@ class GuidedChains(Search):
                 "rlflow goes on in a workspace of sharing matching, as that of the experts whom it has learned from "
                 "was: give it a SharingRewriter"
             )
-        best = min(state, seeded(work, self.greedy, work.budget), key=lambda s: s.runtime_ms)
-        if self.config.evaluations < 1:
+        best = min(state, seeded(work, self.greedy, work.ledger), key=lambda s: s.runtime_ms)
+        if self.config.rewrites < 1:
             return best
         judge = self.judged_by(state.graph, work.rewriter, self.cost_model)
         climbing = _Climbing(work, RuleGuard(judge, work.rewriter.rules, self.shares))
-        known = work.optimality
-        with _at_most(self.config.evaluations, work):
-            best = self._best(climbing, state, best, on_progress)
-        work.optimality = known  # what an e-graph of some rules proves says nothing of the others
-        return best
+        return self._best(climbing.at_most(self.config.rewrites), state, best, on_progress)
 
     def _best(self, climbing: _Climbing, start: State, best: State, on_progress: OnProgress | None) -> State:
         """Climb again and again; the best of where all climbs end, and of what was the best before."""
-        work, begun = climbing.work, climbing.work.effort.rewrites
+        work, begun = climbing.work, climbing.work.ledger.effort.rewrites
         rng = np.random.default_rng(self.seed)
         number = idle = 0
         while not work.is_spent and idle < _IDLE:
-            evaluated = work.effort.rewrites
+            before = work.ledger.effort.rewrites
             found = self._found(number, climbing, start, best, rng)
             if saves(work, best, found):
                 best = found
             number += 1
-            idle = 0 if work.effort.rewrites > evaluated else idle + 1
+            idle = 0 if work.ledger.effort.rewrites > before else idle + 1
             if on_progress:
-                done = min(1.0, (work.effort.rewrites - begun) / self.config.evaluations)
+                done = min(1.0, (work.ledger.effort.rewrites - begun) / self.config.rewrites)
                 on_progress(max(work.fraction, done), f"best {best.runtime_ms:.3f} ms after {number} searches")
         return best
 
     def _found(self, number: int, climbing: _Climbing, start: State, best: State, rng: np.random.Generator) -> State:
         """Return where the climb of this number ends, or the search that takes its turn."""
-        work, config = climbing.work, self.config
+        config, share = self.config, climbing.with_share
         if number == 0:
-            return _with_a_share(
-                config.listening, work, start, lambda: self._climbed_quietly(climbing, start, config.orders[0])
-            )
+            return share(config.listening, start, lambda part: self._climbed_quietly(part, start, config.orders[0]))
         if number == 1:
-            return _with_a_share(config.saturation, work, best, lambda: self._saturated(climbing, best))
+            return share(config.saturation, best, lambda part: self._saturated(part, best))
         if number == 2:
-            return _with_a_share(config.by_price, work, start, lambda: self.chains.improve(work, start))
+            return share(config.by_price, start, lambda part: self.chains.improve(part.work, start))
         if number == 3:
-            return _with_a_share(config.saturation, work, best, lambda: self._saturated_again(climbing, best))
+            return share(config.saturation, best, lambda part: self._saturated_again(part, best))
         if number < len(config.orders) + 3:
             return self._climbed_quietly(climbing, start, config.orders[number - 3])
         noise = float(rng.choice(config.noise)) * rng.gumbel(size=len(self.rewriter.rules))
         path = best.path()
         begin = start if rng.random() < config.from_start else path[int(rng.integers(len(path)))]
-        with _at_most(config.evaluations_per_climb, work):
-            climbed = self._climbed(climbing, begin, Preference(str(rng.choice(config.orders)), noise))
-        return descend(work, climbed)
+        brief = climbing.at_most(config.rewrites_per_climb)
+        climbed = self._climbed(brief, begin, Preference(str(rng.choice(config.orders)), noise))
+        return descend(climbing.work, climbed)
 
     def _climbed_quietly(self, climbing: _Climbing, start: State, order: str) -> State:
         """Return where a climb without noise ends."""
@@ -298,26 +302,6 @@ class GuidedChains(Search):
             if following.hash not in passed:
                 return following
         return None
-
-
-@contextmanager
-def _at_most(evaluations: int, work: Workspace) -> Iterator[None]:
-    """Let what follows carry out so many rewrites, and no more than the budget has left."""
-    budget, end = work.budget, work.effort.rewrites + evaluations
-    work.budget = replace(budget, evaluations=min(end, budget.evaluations or end))
-    try:
-        yield
-    finally:
-        work.budget = budget
-
-
-def _with_a_share(share: float, work: Workspace, otherwise: State, search: Callable[[], State]) -> State:
-    """Let a search carry out this share of the rewrites that are left; if that is less than one, return `otherwise`."""
-    evaluations = round(share * (work.evaluations_left or 0))
-    if evaluations < 1:
-        return otherwise
-    with _at_most(evaluations, work):
-        return search()
 
 
 def guided_chains(

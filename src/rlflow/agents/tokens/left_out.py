@@ -109,7 +109,7 @@ def _trained_on(records: Sequence[LessonRecord], seed: int, fit_s: float) -> dic
         "seed": seed,
         "lessons_s": lessons_s,
         "training_s": lessons_s + fit_s,
-        "training_evaluations": sum(record.evaluations for record in records),
+        "training_evaluations": sum(record.rewrites for record in records),
     }
 
 

@@ -16,7 +16,7 @@ import hashlib
 import json
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +32,8 @@ from rlflow.representation.tokeniser import todays_token_vocabulary
 from rlflow.rules.library import Library
 
 FILE = "lesson.json"
+_IN_FILES = {"rewrites": "evaluations"}
+"""The names that fields of a record have in its file, where those differ."""
 
 
 @dataclass(frozen=True)
@@ -46,7 +48,7 @@ class Subject:
 class LessonRecord:
     """A lesson that was held.
 
-    improvement_percent, steps: of the expert; seconds, all that holding it took; evaluations, the rewrites carried out.
+    improvement_percent, steps: of the expert; seconds, all that holding it took; rewrites, those carried out.
     """
 
     name: str
@@ -57,7 +59,7 @@ class LessonRecord:
     steps: int
     episodes: int
     tokens: int
-    evaluations: int
+    rewrites: int
     seconds: float
 
     @property
@@ -97,11 +99,12 @@ def hold(
         steps=len(taught.found.trajectory.steps),
         episodes=len(taught.rollouts.episodes),
         tokens=len(taught.rollouts.tokens),
-        evaluations=taught.evaluations,
+        rewrites=taught.rewrites,
         seconds=time.perf_counter() - started,
     )
     with written_whole(place / FILE) as draft:
-        draft.write_text(json.dumps(asdict(record), indent=1) + "\n", encoding="utf-8")
+        content = {_IN_FILES.get(name, name): value for name, value in asdict(record).items()}
+        draft.write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
     return record
 
 
@@ -109,7 +112,8 @@ def read_record(place: Path) -> LessonRecord:
     """Read the record of the lesson in one folder. `InputError` if there is none."""
     try:
         content = json.loads((place / FILE).read_text(encoding="utf-8"))
-        return LessonRecord(**content | {"subject": Subject(**content["subject"])})
+        figures = {entry.name: content[_IN_FILES.get(entry.name, entry.name)] for entry in fields(LessonRecord)}
+        return LessonRecord(**figures | {"subject": Subject(**content["subject"])})
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise InputError(f"there is no lesson in {place} ({error}): hold it with `make study NAME=policy`") from None
 

@@ -25,7 +25,7 @@ from rlflow.cost.base import CostModel
 from rlflow.environments.token_process import TokenProcess
 from rlflow.errors import InputError
 from rlflow.ir.graph import Graph
-from rlflow.optimiser import Budget, OptimisationResult
+from rlflow.method import Budget, OptimisationResult
 from rlflow.representation.token_rollouts import TokenRollouts
 from rlflow.representation.token_shards import TokenBank, merged
 from rlflow.representation.vocabulary import Vocabulary
@@ -81,7 +81,7 @@ class Taught:
 
     rollouts: TokenRollouts
     found: OptimisationResult
-    evaluations: int
+    rewrites: int
 
 
 def teach(
@@ -106,12 +106,12 @@ def teach(
         vocabulary=process.vocabulary,
         library_hash=library.hash,
     )
-    evaluations = found.effort.rewrites + process.evaluations
+    rewrites = found.effort.rewrites + process.rewrites
     if not lesson.play.episodes:
-        return Taught(shown, found, evaluations)
+        return Taught(shown, found, rewrites)
     process = TokenProcess(start, sharing, cost_model, vocabulary)
     played = collect_tokens(process, lesson.name, lesson.play, seed=lesson.seed, library_hash=library.hash)
-    return Taught(merged([shown, played.rollouts]), found, evaluations + played.evaluations)
+    return Taught(merged([shown, played.rollouts]), found, rewrites + played.rewrites)
 
 
 def started(graph: Graph, start: Start, library: Library) -> Graph:

@@ -37,7 +37,7 @@ def train_on_graph(
 ) -> TokenController:
     """Train by MaskablePPO on real episodes, with the reward of `RealTokenEnv` and the options of `train_policy`.
 
-    The metrics of each update hold `real_interactions`, the rewrites that the training has carried out so far, without
+    The metrics of each update hold `rewrites`, those that the training has carried out so far, without
     those of the judge, and the figures of the reward.
     """
     observer = RealObserver(model)
@@ -48,7 +48,7 @@ def train_on_graph(
 
     def told(update: int, metrics: dict[str, float]) -> None:
         if on_update is not None:
-            on_update(update, metrics | {"real_interactions": float(env.interactions)} | env.reward.figures())
+            on_update(update, metrics | {"rewrites": float(env.rewrites)} | env.reward.figures())
 
     policy = train_policy(
         env,

@@ -126,7 +126,7 @@ def planned(
     folder: Path,
     plan: Mapping[str, Any],
     seed: int = 0,
-    evaluations: int = 2000,
+    rewrites: int = 2000,
 ) -> GuidedChains:
     """Make the search. `plan`: settings of `PlanConfig`, with those of its dream.
 
@@ -138,7 +138,7 @@ def planned(
     probability = policy.chains.least_probability
     least = float(np.log(probability) - np.log1p(-probability))
     planner = Planner(policy.model, births.keys, known, config, least, seed)
-    chains = replace(policy.chains, evaluations=evaluations)
+    chains = replace(policy.chains, rewrites=rewrites)
     return guided_chains(planner.judge, library, rewriter, cost_model, chains, seed, policy.shares)
 
 

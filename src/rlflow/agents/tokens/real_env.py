@@ -72,7 +72,7 @@ def real_return(
 ) -> Trial:
     """The return, in percent, of one episode of the controller's most probable actions, with its rewrites."""
     env = RealTokenEnv(process, RealObserver(model), RealEpisodesConfig(num_envs=1, max_steps=max_steps), reward)
-    return Trial(mean_return(env, controller.act), env.interactions)
+    return Trial(mean_return(env, controller.act), env.rewrites)
 
 
 def final_graph(process: TokenProcess, model: TokenWorldModel, controller: TokenController, max_steps: int) -> Graph:

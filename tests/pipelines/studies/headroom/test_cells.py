@@ -10,8 +10,8 @@ from rlflow.cost.analytic import AnalyticCost
 from rlflow.cost.base import CostContext
 from rlflow.cost.effort import Effort
 from rlflow.ir.graph import Graph
+from rlflow.method import Budget, Milestone, Optimality, OptimisationResult
 from rlflow.onnx_io import from_onnx, save_model
-from rlflow.optimiser import Budget, Milestone, Optimality, OptimisationResult
 from rlflow.rules import library
 from rlflow.rules.matching.rewriter import Rewriter
 from rlflow.search.greedy import Greedy

@@ -8,8 +8,8 @@ from support.learned_rows import ROWS
 
 from rlflow import zoo
 from rlflow.cost.base import CostContext
+from rlflow.method import Budget
 from rlflow.onnx_io import from_onnx, save_model
-from rlflow.optimiser import Budget
 from rlflow.rules import library
 from rlflow.rules.matching.rewriter import Rewriter
 from rlflow.trajectory import record
@@ -28,10 +28,10 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.parametrize(
-    ("evaluations", "percent"), [(-1, 0.0), (0, 0.0), (89, 0.0), (90, 6.0), (120, 8.0), (599, 8.0), (9999, 9.0)]
+    ("rewrites", "percent"), [(-1, 0.0), (0, 0.0), (89, 0.0), (90, 6.0), (120, 8.0), (599, 8.0), (9999, 9.0)]
 )
-def test_a_curve_is_what_there_was_by_then(evaluations: int, percent: float):
-    assert saved_percent(ROWS["gpt2", "rlflow", 0], evaluations) == percent
+def test_a_curve_is_what_there_was_by_then(rewrites: int, percent: float):
+    assert saved_percent(ROWS["gpt2", "rlflow", 0], rewrites) == percent
 
 
 def test_curves_begin_where_greedy_search_ends():

@@ -11,8 +11,8 @@ from support.walks import LIBRARY
 from rlflow import zoo
 from rlflow.errors import ReplayError
 from rlflow.ir.graph import Graph
+from rlflow.method import Budget, Ledger, OptimisationResult, Workspace
 from rlflow.onnx_io import from_onnx
-from rlflow.optimiser import Budget, OptimisationResult, Workspace
 from rlflow.rules.library import Library
 from rlflow.rules.matching.rewriter import Location, Rewriter
 from rlflow.rules.matching.sharing import SharingRewriter
@@ -46,7 +46,7 @@ def test_what_helps_one_place_helps_all():
 def test_on_the_same_model_the_same_is_done_again():
     """In places that all look alike, of which the way begins with the last."""
     rules = rules_astray()
-    work = Workspace.begin(detours(PLACES), SharingRewriter(rules.rules), COST, rules.hash, Budget())
+    work = Workspace.begin(detours(PLACES), SharingRewriter(rules.rules), COST, rules.hash, Ledger(Budget()))
     out, into = (next(n for n, rule in enumerate(rules.rules) if rule.name == name) for name in (OUT, INTO))
     steps = work.trajectory(work.start, work.step(work.step(work.start, Location(out, PLACES - 1)), Location(into, 0)))
     search = Replayed(rules, SharingRewriter(rules.rules), COST, detours(PLACES), steps)

@@ -12,8 +12,8 @@ BERT: dict[Key, Row] = {
     ("bert", "greedy", 0): row((0, 0.0), (90, 2.0)),
     ("bert", "backtracking", 0): row((0, 0.0), (90, 2.0), (5000, 2.5)),
     ("bert", "equality_saturation", 0): row((0, 0.0), (90, 2.0), (800, 4.0)),
-    ("bert", "rlflow", 0): row((0, 0.0), (90, 2.0), (200, 4.0), training_s=350.0, training_evaluations=1201),
-    ("bert", "rlflow", 1): row((0, 0.0), (90, 2.0), (200, 3.0), training_s=350.0, training_evaluations=1201),
+    ("bert", "rlflow", 0): row((0, 0.0), (90, 2.0), (200, 4.0), training_s=350.0, training_rewrites=1201),
+    ("bert", "rlflow", 1): row((0, 0.0), (90, 2.0), (200, 3.0), training_s=350.0, training_rewrites=1201),
 }
 
 

@@ -12,8 +12,8 @@ from rlflow import schemas, zoo
 from rlflow.cost.analytic import AnalyticCost
 from rlflow.cost.base import CostContext
 from rlflow.errors import RLFlowError
+from rlflow.method import Budget
 from rlflow.onnx_io import save_model
-from rlflow.optimiser import Budget
 from rlflow.rules import library
 from rlflow.rules.matching.rewriter import Rewriter
 from rlflow.rules.matching.sharing import rewriter_of

@@ -9,8 +9,8 @@ from studies.paper.searched import SearchCell
 from rlflow import zoo
 from rlflow.cost.analytic import AnalyticCost
 from rlflow.cost.base import CostContext
+from rlflow.method import Budget
 from rlflow.onnx_io import from_onnx, save_model
-from rlflow.optimiser import Budget
 from rlflow.rules import library
 from rlflow.rules.matching.rewriter import Rewriter
 from rlflow.search.greedy import Greedy

@@ -122,7 +122,7 @@ FIT = {
 def stage(repository: Path, store_root: Path, command: Callable) -> Callable[..., None]:
     """Run one stage of the tiny course in the test's folder."""
     tiny = ["~lessons", f"+lessons={_override(TINY)}", "experts.saturation.options.exploration.max_nodes=300"]
-    tiny += ["judging.evaluations=20", *(f"fit.{name}={value}" for name, value in FIT.items())]
+    tiny += ["judging.rewrites=20", *(f"fit.{name}={value}" for name, value in FIT.items())]
 
     def run(name: str, *overrides: str) -> None:
         command("python", str(repository / "pipelines/study.py"), f"policy.{name}", *tiny, *overrides, cwd=store_root)

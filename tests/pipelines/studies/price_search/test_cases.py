@@ -17,8 +17,8 @@ from rlflow.cost.price_list import Price, PriceList
 from rlflow.cost.regions import partition
 from rlflow.errors import InputError
 from rlflow.ir.graph import Graph
+from rlflow.method import Budget
 from rlflow.onnx_io import from_onnx, save_model
-from rlflow.optimiser import Budget
 from rlflow.rules import library
 from rlflow.rules.matching.rewriter import Rewriter
 from rlflow.search.greedy import Greedy

@@ -9,22 +9,22 @@ from support.walks import LIBRARY, REWRITER
 
 from rlflow.agents.tokens.config import TokenControllerConfig
 from rlflow.agents.tokens.controller import TokenController, TokenControllerArguments, new_policy
-from rlflow.agents.tokens.policy_optimiser import TokenPolicyOptimiser
+from rlflow.agents.tokens.match_level_search import MatchLevelSearch
 from rlflow.cost.analytic import AnalyticCost
 from rlflow.errors import InputError
 from rlflow.ir.structural_hash import structural_hash
-from rlflow.optimiser import Budget
+from rlflow.method import Budget
 from rlflow.trajectory.replay import replay
 from rlflow.world_model.tokens.model import TokenModelArguments, TokenWorldModel
 
 
-def optimiser(steps: int = 6, **settings) -> TokenPolicyOptimiser:
+def optimiser(steps: int = 6, **settings) -> MatchLevelSearch:
     rollouts = small_token_rollouts()
     torch.manual_seed(0)
     model = TokenWorldModel(TokenModelArguments(rollouts.vocabulary, rollouts.library_hash, SMALL)).eval()
     arguments = TokenControllerArguments.of(model, TokenControllerConfig(width=8, terminate_bias=-6.0))
     controller = TokenController(new_policy(arguments), arguments)
-    made = TokenPolicyOptimiser(
+    made = MatchLevelSearch(
         LIBRARY, REWRITER, AnalyticCost(), model, controller, steps, sampled_episodes=2, candidates=1
     )
     return replace(made, **settings)

@@ -9,16 +9,16 @@ import torch
 from rlflow import zoo
 from rlflow.agents.pooled.config import ControllerConfig
 from rlflow.agents.pooled.controller import Controller, ControllerArguments, new_policy
-from rlflow.agents.pooled.policy_optimiser import PooledPolicyOptimiser
+from rlflow.agents.pooled.graph_level_search import GraphLevelSearch
 from rlflow.cost.analytic import AnalyticCost
 from rlflow.cost.base import Cost
 from rlflow.environments import EnvironmentConfig, SubstitutionEnv
 from rlflow.errors import InputError
 from rlflow.ir.graph import Graph
 from rlflow.ir.structural_hash import structural_hash
+from rlflow.method import Budget
 from rlflow.onnx_io import from_onnx
 from rlflow.ops.registry import OPERATORS
-from rlflow.optimiser import Budget
 from rlflow.representation.features import Featuriser, todays_vocabulary
 from rlflow.rules import library as rule_library
 from rlflow.rules.library import Library
@@ -66,9 +66,9 @@ def agent(rules: Library, seed: int = 0, library_hash: str = "") -> tuple[WorldM
     return model, Controller(new_policy(arguments).eval(), arguments)
 
 
-def optimiser(library: Library, trained_on: Library | None = None, **settings) -> PooledPolicyOptimiser:
+def optimiser(library: Library, trained_on: Library | None = None, **settings) -> GraphLevelSearch:
     world_model, controller = agent(trained_on or library, settings.pop("weights", 0))
-    return PooledPolicyOptimiser(
+    return GraphLevelSearch(
         library=library,
         rewriter=Rewriter(library.rules),
         cost_model=settings.pop("cost_model", AnalyticCost()),
@@ -136,7 +136,7 @@ def test_more_episodes_are_never_worse(rules, bert):
     assert many.effort.rewrites > few.effort.rewrites
 
 
-def test_interactions_are_the_rewrites_and_expansions_the_episodes(rules, bert, monkeypatch):
+def test_all_rewrites_are_counted_and_expansions_the_episodes(rules, bert, monkeypatch):
     rewriter = Rewriter(rules.rules)
     applied = []
     original = Rewriter.apply
@@ -267,7 +267,8 @@ def test_of_the_candidates_the_cheapest_is_taken(rules, bert, weights):
     cost_model, rewriter = ArbitraryCost(), Rewriter(rules.rules)
     every = LOCATIONS * len(rules.rules)
     method = optimiser(rules, cost_model=cost_model, candidates=every, weights=weights)
-    player = method.player(bert)
+    work = method.begin(bert, Budget())
+    player = method.player(work, work.start)
     player.play(None, every)
     trajectory = player.env.trajectory()
     *graphs, _ = replay(bert, trajectory, rewriter)

@@ -1,5 +1,7 @@
 """Budgets, the way to a state, and searches that price rewrites without carrying them out."""
 
+import time
+from dataclasses import replace
 from functools import partial
 from itertools import pairwise
 
@@ -13,8 +15,8 @@ from support.walks import LIBRARY, REWRITER
 from rlflow import zoo
 from rlflow.cost.analytic import AnalyticCost
 from rlflow.errors import InputError
+from rlflow.method import Budget, Effort, Ledger, OptimisationResult, State, Workspace
 from rlflow.onnx_io import from_onnx
-from rlflow.optimiser import Budget, Effort, OptimisationResult, State, Workspace
 from rlflow.rules import library as rule_library
 from rlflow.rules.matching.rewriter import Location, Rewriter
 from rlflow.search.backtracking import Backtracking
@@ -27,11 +29,11 @@ from rlflow.trajectory.record import Trajectory
 def workspace():
     library = rule_library.load()
     graph = from_onnx(zoo.build("tiny_transpose"))
-    return Workspace.begin(graph, Rewriter(library.rules), AnalyticCost(), library.hash, Budget(expansions=4))
+    return Workspace.begin(graph, Rewriter(library.rules), AnalyticCost(), library.hash, Ledger(Budget(expansions=4)))
 
 
 @pytest.mark.parametrize(
-    "budget", [{"time_s": 0}, {"time_s": -1.0}, {"expansions": 0}, {"expansions": -3}, {"evaluations": 0}]
+    "budget", [{"time_s": 0}, {"time_s": -1.0}, {"expansions": 0}, {"expansions": -3}, {"rewrites": 0}]
 )
 def test_an_impossible_budget_is_refused(budget):
     with pytest.raises(InputError, match="a budget must be positive"):
@@ -43,34 +45,63 @@ def test_a_budget_that_is_not_a_number_is_refused():
         Budget(time_s=float("nan"))
 
 
-def test_a_budget_of_expansions_is_spent_by_expansions_alone(workspace):
-    spent = {}
-    for workspace.expansions in (0, 1, 3, 4, 9):
-        spent[workspace.expansions] = (workspace.is_spent, workspace.fraction)
-    assert spent == {0: (False, 0.0), 1: (False, 0.25), 3: (False, 0.75), 4: (True, 1.0), 9: (True, 1.0)}
+def test_a_budget_of_expansions_is_spent_by_expansions_alone():
+    ledger, spent = Ledger(Budget(expansions=4)), {}
+    for ledger.tally.expansions in (0, 1, 3, 4, 9):
+        spent[ledger.expansions] = (ledger.is_spent, ledger.fraction, ledger.expansions_left)
+    assert spent == {0: (False, 0.0, 4), 1: (False, 0.25, 3), 3: (False, 0.75, 1), 4: (True, 1.0, 0), 9: (True, 1.0, 0)}
 
 
-def test_a_budget_of_evaluations_is_spent_by_rewrites_alone(workspace):
+def test_a_budget_of_rewrites_is_spent_by_rewrites_alone():
     """Wherever they were carried out; expansions are none."""
-    workspace.budget = Budget(evaluations=4)
-    assert not workspace.budget.is_endless
-    workspace.expansions = 1000
+    ledger = Ledger(Budget(rewrites=4))
+    assert not ledger.limits.is_endless
+    ledger.tally.expansions = 1000
     spent = []
     for _ in range(4):
-        spent.append((workspace.is_spent, workspace.fraction))
-        workspace.evaluator.count(Effort(rewrites=2))
+        spent.append((ledger.is_spent, ledger.fraction))
+        ledger.tally.count(Effort(rewrites=2))
     assert spent == [(False, 0.0), (False, 0.5), (True, 1.0), (True, 1.0)]
 
 
-def test_a_budget_of_time_is_spent_by_the_clock(workspace):
-    workspace.budget = Budget(time_s=100.0)
-    assert not workspace.is_out_of_time
-    workspace.started -= 50
-    assert workspace.fraction == pytest.approx(0.5, abs=0.05)
-    workspace.started -= 51
-    assert workspace.is_out_of_time
-    assert workspace.is_spent
-    assert workspace.fraction == 1.0
+def since(seconds: float, budget: Budget) -> Ledger:
+    """Return the account of a method that began so many seconds ago."""
+    return Ledger(budget, started=time.perf_counter() - seconds)
+
+
+def test_a_budget_of_time_is_spent_by_the_clock():
+    assert not since(0.0, Budget(time_s=100.0)).is_out_of_time
+    assert since(50.0, Budget(time_s=100.0)).fraction == pytest.approx(0.5, abs=0.05)
+    late = since(101.0, Budget(time_s=100.0))
+    assert late.is_out_of_time
+    assert late.is_spent
+    assert (late.fraction, late.time_left_s) == (1.0, 0.0)
+
+
+def test_what_a_search_inside_spends_is_spent_by_the_whole():
+    """And it may spend no more than is left of the whole: 3 of its 5 rewrites, since 7 of 10 are gone."""
+    whole = Ledger(Budget(rewrites=10, expansions=100))
+    whole.tally.count(Effort(rewrites=5))
+    inside = whole.child(rewrites=2)
+    assert (inside.rewrites_left, inside.expansions_left, inside.is_spent) == (2, 100, False)
+    inside.tally.count(Effort(rewrites=2))
+    inside.note(1.0)
+    assert inside.is_spent
+    assert (whole.rewrites_left, whole.is_spent) == (3, False)
+    assert [milestone.rewrites for milestone in whole.milestones] == [7]
+    assert whole.child(rewrites=5).rewrites_left == 3
+    assert Ledger(Budget()).child(rewrites=5).rewrites_left == 5
+
+
+def test_a_part_is_a_share_of_what_is_left():
+    """A hundredth of 40 expansions is one of them, since a search that may spend nothing cannot be asked for."""
+    whole = since(20.0, Budget(time_s=100.0, expansions=50, rewrites=10))
+    whole.tally.expansions = 10
+    half, little = whole.part(0.5), whole.part(0.01)
+    assert half.time_left_s == pytest.approx(40.0, abs=1.0)
+    assert (half.expansions_left, half.rewrites_left) == (20, 5)
+    assert (little.expansions_left, little.rewrites_left) == (1, 1)
+    assert Ledger(Budget()).part(0.5).limits == Budget()
 
 
 def test_a_way_may_be_longer_than_the_stack_is_deep():
@@ -100,6 +131,9 @@ def test_a_result_follows_from_the_way(workspace):
     assert [s.reward for s in result.trajectory.steps] == pytest.approx(expected, rel=1e-12)
     assert result.improvement_percent == pytest.approx(sum(expected), rel=1e-9)
     assert workspace.result(states[0]).trajectory.steps == ()
+    paid = replace(states[-1], reward=7.0)
+    rewards = [s.reward for s in workspace.result(paid).trajectory.steps]
+    assert rewards == [*(s.reward for s in result.trajectory.steps[:2]), 7.0], "what an environment paid is kept"
 
 
 def test_a_model_that_costs_nothing_improves_by_nothing():
@@ -124,10 +158,9 @@ def test_options_are_all_rewrites_in_order_with_the_prices_of_the_graphs_after_t
 
 
 def test_options_end_when_the_time_is_over(workspace):
-    workspace.budget = Budget(time_s=100.0)
     options = workspace.options(workspace.start)
     next(options)
-    workspace.started -= 101
+    workspace.ledger = since(101.0, Budget(time_s=100.0))
     assert list(options) == []
 
 
@@ -139,9 +172,9 @@ def test_milestones_are_the_start_and_each_graph_that_was_the_cheapest_so_far(wo
     records = [ms for place, ms in enumerate(prices) if ms < min(prices[:place], default=float("inf"))]
     assert [milestone.runtime_ms for milestone in result.milestones] == records
     assert 1 < len(records) < len(prices)
-    assert (result.milestones[0].evaluations, result.milestones[-1].runtime_ms) == (0, result.best_ms)
+    assert (result.milestones[0].rewrites, result.milestones[-1].runtime_ms) == (0, result.best_ms)
     for before, after in pairwise(result.milestones):
-        assert (before.evaluations, before.wall_time_s) < (after.evaluations, after.wall_time_s)
+        assert (before.rewrites, before.wall_time_s) < (after.rewrites, after.wall_time_s)
 
 
 def trajectories(graph, search, cost_model):

@@ -8,13 +8,13 @@ from support.token_worlds import small_graph
 from support.walks import LIBRARY, REWRITER
 
 from rlflow import zoo
-from rlflow.agents.candidates.policy_optimiser import CandidateOptimiser
+from rlflow.agents.candidates.candidate_search import CandidateSearch
 from rlflow.cost.analytic import AnalyticCost
 from rlflow.environments.candidate_process import CandidateConfig
 from rlflow.ir.graph import Graph
 from rlflow.ir.structural_hash import structural_hash
+from rlflow.method import Budget, OptimisationResult
 from rlflow.onnx_io import from_onnx
-from rlflow.optimiser import Budget, OptimisationResult
 from rlflow.trajectory.replay import replay
 
 EPISODES = CandidateConfig(max_candidates=20, max_steps=12)
@@ -23,7 +23,7 @@ GREEDY = replace(NETWORK, greedy_weight=50.0)
 
 def optimised(graph: Graph, sampled: int = 0, tries: int = 1, seed: int = 0) -> OptimisationResult:
     controller = untaught(GREEDY, EPISODES)
-    method = CandidateOptimiser(
+    method = CandidateSearch(
         LIBRARY, REWRITER, AnalyticCost(), controller, sampled_episodes=sampled, candidates=tries, seed=seed
     )
     assert method.name == "candidates"
@@ -59,7 +59,7 @@ def test_more_episodes_find_no_less_and_repeat_themselves() -> None:
 def test_it_acts_on_other_graphs_and_shapes() -> None:
     """A controller that has only ever seen one memory of BERT, then a longer sentence and another network."""
     controller = untaught(GREEDY, EPISODES)
-    method = CandidateOptimiser(LIBRARY, REWRITER, AnalyticCost(), controller, sampled_episodes=0, candidates=1)
+    method = CandidateSearch(LIBRARY, REWRITER, AnalyticCost(), controller, sampled_episodes=0, candidates=1)
     longer = from_onnx(zoo.build("bert", **dict(zoo.describe("bert").small) | {"sequence": 12}))
     for graph in (small_graph(), longer, small_graph("squeezenet1_1")):
         assert method.optimise(graph, Budget()).improvement_percent > 0.0
@@ -67,6 +67,6 @@ def test_it_acts_on_other_graphs_and_shapes() -> None:
 
 def test_budgets_are_kept() -> None:
     controller = untaught(GREEDY, EPISODES)
-    method = CandidateOptimiser(LIBRARY, REWRITER, AnalyticCost(), controller, sampled_episodes=9, candidates=1)
-    result = method.optimise(small_graph(), Budget(evaluations=60))
+    method = CandidateSearch(LIBRARY, REWRITER, AnalyticCost(), controller, sampled_episodes=9, candidates=1)
+    result = method.optimise(small_graph(), Budget(rewrites=60))
     assert 60 <= result.effort.rewrites < 120

@@ -1,0 +1,179 @@
+"""A trained policy as a search: it acts on the real graph as it learned to act in the dream.
+
+    result = search.optimise(graph, Budget())          a `PolicySearch` of one of the world models
+    search.after_greedy().optimise(graph, Budget())    never worse than greedy search
+
+It plays episodes: first with the most probable actions, then `sampled_episodes` drawn ones. In the first one the policy
+acts alone. In all others, with `candidates` above 1, it only proposes: that many of its likeliest rewrites are tried on
+the real graph, and the cheapest is taken if it saves anything. If none does, the policy's own action is taken, which
+may be a loss for a later gain, or the end.
+
+The invariant: the result is never worse than the graph it began with, since the best graph of all episodes is kept.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Generic, Self, TypeVar
+
+import numpy as np
+import torch
+
+from rlflow.agents.pointing_controller import PointingController
+from rlflow.agents.selection import Judge, Trial
+from rlflow.ir.graph import Graph
+from rlflow.method import Budget, OnProgress, State, Workspace
+from rlflow.search.base import Search
+from rlflow.search.greedy import Greedy
+from rlflow.trajectory.record import Trajectory
+
+Controller = TypeVar("Controller")
+Seen = TypeVar("Seen")
+
+
+@dataclass(frozen=True)
+class Visits:
+    """The ways to the best graphs of a policy's episodes, and the rewrites that were carried out for them."""
+
+    ways: list[Trajectory]
+    rewrites: int
+
+
+class Player(ABC):
+    """Plays episodes from one state of a workspace, whose evaluator carries out and prices all rewrites."""
+
+    @abstractmethod
+    def play(self, generator: torch.Generator | None, candidates: int) -> State:
+        """Play one episode, with the most probable actions or, with a generator, drawn ones; return its cheapest state.
+
+        candidates: the policy's likeliest rewrites that are tried before each step; 1: it acts alone. The episode ends
+        as soon as the workspace is spent.
+        """
+
+
+class PointingPlayer(Player, Generic[Seen]):
+    """Plays with a policy that points at one of the rewrites that it sees.
+
+    max_steps: the horizon of an episode.
+    """
+
+    def __init__(self, work: Workspace, start: State, controller: PointingController, max_steps: int) -> None:
+        self.work, self.start, self.controller, self.max_steps = work, start, controller, max_steps
+
+    @abstractmethod
+    def begun(self) -> Seen:
+        """Return what is seen before any rewrite."""
+
+    @abstractmethod
+    def choices(self, seen: Seen) -> int:
+        """Return how many rewrites can be chosen; an episode ends where there are none."""
+
+    @abstractmethod
+    def observation(self, seen: Seen) -> np.ndarray:
+        """Return what the policy is told."""
+
+    @abstractmethod
+    def saving(self, seen: Seen, choices: Sequence[int]) -> np.ndarray:
+        """Return what some rewrites save, in any unit."""
+
+    @abstractmethod
+    def after(self, seen: Seen, choice: int, state: State) -> tuple[Seen, State]:
+        """Carry out a rewrite in a state; return what is seen then, and the state that it leads to."""
+
+    def play(self, generator: torch.Generator | None, candidates: int) -> State:
+        seen, state, best = self.begun(), self.start, self.start
+        for _ in range(self.max_steps):
+            if not self.choices(seen) or self.work.is_spent:
+                break
+            choice = self._chosen(seen, generator, candidates)
+            if choice >= self.choices(seen):
+                break
+            seen, state = self.after(seen, choice, state)
+            best = min(best, state, key=lambda s: s.runtime_ms)
+        return best
+
+    def _chosen(self, seen: Seen, generator: torch.Generator | None, candidates: int) -> int:
+        """Return the rewrite that is taken next; a number beyond all of them is terminate."""
+        observation = self.observation(seen)
+        action = int(self.controller.act(observation, generator is None, generator))
+        if candidates == 1:
+            return action
+        likeliest = self.controller.likeliest(observation, candidates, generator)
+        saving = self.saving(seen, likeliest)
+        return likeliest[int(saving.argmax())] if saving.max(initial=0.0) > 0 else action
+
+
+@dataclass(frozen=True, kw_only=True)
+class PolicySearch(Search):
+    """A search of which one expansion of the budget is one episode.
+
+    Episodes begin at the state that is to be improved, as a dream does, and may end above what greedy search finds in a
+    moment. So `before` is a search that goes first, from the same state, by rules that count their matches alike.
+    """
+
+    sampled_episodes: int = 4
+    candidates: int = 16
+    seed: int = 0
+    before: Search | None = None
+    name: str = "rlflow"
+
+    @abstractmethod
+    def player(self, work: Workspace, state: State) -> Player:
+        """Return what plays from this state. `InputError` if the policy does not belong to what it sees by."""
+
+    def improve(self, work: Workspace, state: State, on_progress: OnProgress | None = None) -> State:
+        """Return the best state of all episodes, and of the search before them."""
+        best = state if self.before is None else _followed(self.before, work, state)
+        if work.is_spent or not state.runtime_ms:
+            return best
+        player, episodes = self.player(work, state), self._episodes()[: work.ledger.expansions_left]
+        for done, (generator, candidates) in enumerate(episodes, start=1):
+            if work.is_spent:
+                break
+            found = work.note(player.play(generator, candidates))
+            best = min(best, found, key=lambda s: s.runtime_ms)
+            if on_progress:
+                on_progress(done / len(episodes), f"best {best.runtime_ms:.3f} ms after {done} episodes")
+        return best
+
+    def after_greedy(self) -> Self:
+        """Return the same after greedy search by the same rules and prices."""
+        return replace(self, before=Greedy(self.library, self.rewriter, self.cost_model))
+
+    def visits(self, graph: Graph, drawn: int) -> Visits:
+        """Return where the policy goes by itself, by its most probable actions and in so many drawn episodes."""
+        work = self.begin(graph, Budget())
+        player, generator = self.player(work, work.start), torch.Generator().manual_seed(self.seed)
+        found = [player.play(source, candidates=1) for source in [None, *[generator] * drawn]]
+        return Visits([work.trajectory(work.start, best) for best in found], work.ledger.effort.rewrites)
+
+    def _episodes(self) -> list[tuple[torch.Generator | None, int]]:
+        """One entry per episode: the generator that draws its actions (None: the most probable ones), and the tries."""
+        generator = torch.Generator().manual_seed(self.seed)
+        likeliest: list[tuple[torch.Generator | None, int]] = [(None, 1)]
+        if self.candidates > 1:
+            likeliest.append((None, self.candidates))
+        return likeliest + [(generator, self.candidates)] * self.sampled_episodes
+
+
+def _followed(search: Search, work: Workspace, state: State) -> State:
+    """Return what another search makes of a state, on the same account, as a state on the way from there."""
+    inside = search.inside(state.graph, work.ledger)
+    for found in search.improve(inside, inside.start).path()[1:]:
+        state = State(found.graph, found.runtime_ms, state, found.action)
+    return state
+
+
+def judge_on(graph: Graph, alone: Callable[[Controller], PolicySearch]) -> Judge[Controller]:
+    """A judge that tries controllers on this graph.
+
+    alone: makes a search by one, which plays a single episode of its most probable actions, with no tries.
+    """
+
+    def judge(controller: Controller) -> Trial:
+        result = alone(controller).optimise(graph, Budget())
+        return Trial(result.improvement_percent, result.effort.rewrites)
+
+    return judge
