@@ -14,7 +14,7 @@ from support.slot_dream import SlotDream, SlotPolicy
 from rlflow.agents.config import PPOConfig
 from rlflow.agents.maskable_ppo import train_policy
 from rlflow.agents.pooled.config import ControllerConfig
-from rlflow.agents.pooled.controller import ControllerArguments, policy_settings
+from rlflow.agents.pooled.controller import ControllerArguments
 from rlflow.agents.pooled.factored_policy import FactoredPolicy
 from rlflow.representation.rollouts import Rollouts
 from rlflow.world_model.pooled.config import DreamConfig
@@ -37,7 +37,7 @@ def pooled(world_model: WorldModel, rollouts: Rollouts) -> Train:
 
     def train(config: PPOConfig, **settings: Any) -> MaskableActorCriticPolicy:
         env = PooledDreamEnv(world_model, starts, dream, seed=0)
-        network = policy_settings(ControllerArguments.of(world_model, ControllerConfig(width=16, rule_embedding=4)))
+        network = ControllerArguments.of(world_model, ControllerConfig(width=16, rule_embedding=4)).policy_settings()
         return train_policy(env, FactoredPolicy, network, config, fingerprint="pooled", **{"seed": 0, **settings})
 
     return train

@@ -11,11 +11,10 @@ from support.token_worlds import small_graph
 from support.world_models import SMALL
 
 from rlflow.agents.pooled.config import ControllerConfig
-from rlflow.agents.pooled.controller import Controller, ControllerArguments, new_policy
+from rlflow.agents.pooled.controller import Controller, ControllerArguments
 from rlflow.agents.pooled.graph_level_search import GraphLevelSearch
 from rlflow.agents.tokens.config import CmaEsConfig, TokenControllerConfig
 from rlflow.agents.tokens.controller import TokenController, TokenControllerArguments
-from rlflow.agents.tokens.controller import new_policy as new_token_policy
 from rlflow.agents.tokens.guided_chains import ChainConfig, GuidedChains
 from rlflow.agents.tokens.match_level_search import MatchLevelSearch
 from rlflow.agents.tokens.token_policy import TokenPolicy, shipped
@@ -84,7 +83,7 @@ def trained(tmp_path: Path) -> Path:
         layout = latent_state.layout_of(model)
         controller = ControllerArguments(arguments.rule_ids, rules.hash, 5, layout, ControllerConfig(width=8))
         model.save(tmp_path / "world_models" / graph)
-        Controller(new_policy(controller), controller).save(tmp_path / "policies" / graph)
+        Controller(controller.new_policy(), controller).save(tmp_path / "policies" / graph)
     return tmp_path
 
 
@@ -112,7 +111,7 @@ def test_a_policy_over_match_tokens_acts_by_all_rules(
     model = TokenWorldModel(arguments)
     model.save(tmp_path / "world_models" / "bert")
     own = TokenControllerArguments.of(model, config)
-    TokenController(new_token_policy(own), own).save(tmp_path / "policies" / "bert")
+    TokenController(own.new_policy(), own).save(tmp_path / "policies" / "bert")
     policy = trained_policy(
         library, Rewriter(library.rules), AnalyticCost(), folder=tmp_path, trained_on="bert", horizon=3
     )

@@ -68,7 +68,7 @@ def test_models_of_the_same_name_are_told_apart(rlflow, models: list[Path], tmp_
         (("--expert", "oracle"), "there is no expert 'oracle': choose one of equality_saturation, chains"),
         (("--cost-model", "measured"), "choose predicted"),
         (("--cost-model", "guess"), "guess"),
-        (("--policy", "nowhere"), "there is no policy in nowhere"),
+        (("--policy", "nowhere"), "policy: nowhere cannot be read"),
         (("--shape", "x"), "'x' is not a shape"),
         (("--shape", "absent=1x2"), "the model has no input 'absent'"),
     ],

@@ -3,7 +3,7 @@
 import torch
 
 from rlflow.agents.candidates.config import CandidateControllerConfig, CandidateNetworkConfig
-from rlflow.agents.candidates.controller import CandidateController, CandidateControllerArguments, new_policy
+from rlflow.agents.candidates.controller import CandidateController, CandidateControllerArguments
 from rlflow.cost.analytic import AnalyticCost
 from rlflow.environments.candidate_process import CandidateConfig, CandidateProcess
 from support.token_worlds import small_graph
@@ -27,7 +27,7 @@ def untaught(
     with torch.random.fork_rng():
         torch.manual_seed(seed)
         arguments = CandidateControllerArguments.of(LIBRARY.hash, episodes, network)
-        policy = new_policy(arguments).eval().requires_grad_(False)
+        policy = arguments.new_policy().eval().requires_grad_(False)
         for weight in policy.parameters():
             weight.add_(0.1 * torch.randn(weight.shape))
         return CandidateController(policy, arguments)

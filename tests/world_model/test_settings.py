@@ -23,3 +23,19 @@ def test_a_section_sets_what_it_names_and_leaves_the_rest() -> None:
 def test_an_unknown_setting_is_refused_with_the_known_ones() -> None:
     with pytest.raises(InputError, match=r"Oven: unknown setting tau; the settings are temperature, minutes"):
         read_config(Oven, {"tau": 0.5})
+
+
+@dataclass(frozen=True)
+class Kitchen:
+    """Settings with settings in them, and a tuple."""
+
+    oven: Oven
+    names: tuple[str, ...] = ()
+
+
+def test_lists_and_sections_become_what_the_dataclass_has() -> None:
+    section = {"oven": {"minutes": 5}, "names": ["cook", "baker"]}
+    assert read_config(Kitchen, section) == Kitchen(Oven(minutes=5), ("cook", "baker"))
+    assert read_config(Kitchen, {"oven": Oven(2.0)}) == Kitchen(Oven(2.0)), "what was read already stays"
+    with pytest.raises(InputError, match="Oven: unknown setting tau"):
+        read_config(Kitchen, {"oven": {"tau": 1}})

@@ -23,8 +23,7 @@ from rlflow.errors import InputError
 from rlflow.rules.library import Library
 from rlflow.rules.matching.rewriter import Rewriter
 from rlflow.search.making import make_search
-from rlflow.world_model import stored
-from rlflow.world_model.pooled.model import WorldModel
+from rlflow.world_model.pooled.model import WorldModel, is_pooled
 from rlflow.world_model.tokens.model import TokenWorldModel
 
 Policy = GuidedChains | PolicySearch
@@ -77,7 +76,7 @@ def experiment_policy(
     graph = trained_on or next(iter(trained), "")
     world, policy = folder / "world_models" / graph, folder / "policies" / graph
     try:
-        if stored.is_pooled(world):
+        if is_pooled(world):
             pooled = _pooled(library, cost_model, WorldModel.load(world), Controller.load(policy), horizon, seed)
             return pooled.after_greedy()
         model, controller = TokenWorldModel.load(world), TokenController.load(policy)

@@ -6,10 +6,16 @@ The invariant: a fit that was killed and resumed ends with the weights of one th
 `state` is all that its next epoch depends on.
 """
 
+import hashlib
+import json
 import logging
-from collections.abc import Callable
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any, Protocol
+
+import torch
+from torch import nn
 
 from rlflow.world_model.checkpoint import read_checkpoint, write_checkpoint
 
@@ -32,6 +38,73 @@ class Fit(Protocol):
 
     def restore(self, state: dict[str, Any]) -> None:
         """Go on from what `state` returned."""
+
+
+class Part(Protocol):
+    """The fit of one network of two."""
+
+    @property
+    def optimiser(self) -> torch.optim.Optimizer:
+        """Return the optimiser of the weights."""
+
+    def run_epoch(self, epoch: int, generator: torch.Generator) -> dict[str, float]:
+        """Run one epoch and return its metrics."""
+
+
+class TwoPartFit(ABC):
+    """A `Fit` of V for some epochs, and then, with V frozen, of M.
+
+    heads: what is fitted with V and is no part of the model.
+    """
+
+    def __init__(self, model: nn.Module, encoder: Part, heads: nn.Module, *, encoder_epochs: int, seed: int) -> None:
+        self._model, self._encoder, self._heads, self._encoder_epochs = model, encoder, heads, encoder_epochs
+        self._memory: Part | None = None
+        self._generator = torch.Generator().manual_seed(seed)
+
+    @abstractmethod
+    def memory_part(self) -> Part:
+        """Freeze V and return the fit of M on what V reads."""
+
+    def turn_to_memory(self) -> Part:
+        """Return the fit of M; V is frozen the first time that this is called."""
+        if self._memory is None:
+            self._memory = self.memory_part()
+        return self._memory
+
+    def run_epoch(self, epoch: int) -> dict[str, float]:
+        """Run one epoch of V or of M, whichever is due."""
+        if epoch < self._encoder_epochs:
+            return self._encoder.run_epoch(epoch, self._generator)
+        return self.turn_to_memory().run_epoch(epoch - self._encoder_epochs, self._generator)
+
+    def state(self) -> dict[str, Any]:
+        """Return the weights, and the state of the optimisers and of the generator."""
+        return {
+            "model": self._model.state_dict(),
+            "heads": self._heads.state_dict(),
+            "encoder_optimiser": self._encoder.optimiser.state_dict(),
+            "memory_optimiser": self._memory.optimiser.state_dict() if self._memory else None,
+            "generator": self._generator.get_state(),
+        }
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Go on from what `state` returned."""
+        self._model.load_state_dict(state["model"])
+        self._heads.load_state_dict(state["heads"])
+        self._encoder.optimiser.load_state_dict(state["encoder_optimiser"])
+        if state["memory_optimiser"] is not None:
+            self.turn_to_memory().optimiser.load_state_dict(state["memory_optimiser"])
+            self._model.load_state_dict(state["model"])  # the turn to M may set M's tables afresh
+        self._generator.set_state(state["generator"])
+
+
+def fingerprint(settings: Mapping[str, Any], content: Iterable[bytes]) -> str:
+    """Return the hash of all that a fit depends on: its settings and its data."""
+    digest = hashlib.sha256(json.dumps(settings, sort_keys=True).encode())
+    for piece in content:
+        digest.update(piece)
+    return digest.hexdigest()
 
 
 def run_epochs(fit: Fit, epochs: int, checkpoint: Path | None = None, on_epoch: OnEpoch | None = None) -> None:

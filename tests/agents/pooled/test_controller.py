@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from rlflow.agents.pooled.config import ControllerConfig
-from rlflow.agents.pooled.controller import Controller, ControllerArguments, new_policy
+from rlflow.agents.pooled.controller import Controller, ControllerArguments
 from rlflow.errors import InputError
 from rlflow.world_model.pooled.latent_state import ObservationLayout
 from rlflow.world_model.settings import read_config
@@ -24,7 +24,7 @@ ARGUMENTS = ControllerArguments(
 @pytest.fixture
 def controller() -> Controller:
     torch.manual_seed(0)
-    return Controller(new_policy(ARGUMENTS), ARGUMENTS)
+    return Controller(ARGUMENTS.new_policy(), ARGUMENTS)
 
 
 def observations(number: int) -> np.ndarray:

@@ -8,7 +8,7 @@ import torch
 
 from rlflow import zoo
 from rlflow.agents.pooled.config import ControllerConfig
-from rlflow.agents.pooled.controller import Controller, ControllerArguments, new_policy
+from rlflow.agents.pooled.controller import Controller, ControllerArguments
 from rlflow.agents.pooled.graph_level_search import GraphLevelSearch
 from rlflow.cost.analytic import AnalyticCost
 from rlflow.cost.base import Cost
@@ -63,7 +63,7 @@ def agent(rules: Library, seed: int = 0, library_hash: str = "") -> tuple[WorldM
     arguments = ControllerArguments(
         ids, library_hash, LOCATIONS, latent_state.layout_of(model), ControllerConfig(width=16, terminate_bias=-6.0)
     )
-    return model, Controller(new_policy(arguments).eval(), arguments)
+    return model, Controller(arguments.new_policy().eval(), arguments)
 
 
 def optimiser(library: Library, trained_on: Library | None = None, **settings) -> GraphLevelSearch:

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from rlflow.agents.tokens.config import CmaEsConfig, TokenControllerConfig
-from rlflow.agents.tokens.controller import TokenController, TokenControllerArguments, new_policy
+from rlflow.agents.tokens.controller import TokenController, TokenControllerArguments
 from rlflow.errors import InputError
 from rlflow.world_model.tokens.observation import TokenLayout
 
@@ -18,7 +18,7 @@ EMBEDDING = 3
 def controller(request: pytest.FixtureRequest) -> TokenController:
     torch.manual_seed(0)
     arguments = TokenControllerArguments(EMBEDDING, "abc", request.param)
-    policy = new_policy(arguments)
+    policy = arguments.new_policy()
     for parameter in policy.parameters():
         torch.nn.init.normal_(parameter, std=0.5)
     return TokenController(policy, arguments)

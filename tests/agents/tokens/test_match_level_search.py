@@ -8,7 +8,7 @@ from support.token_worlds import SMALL, small_graph, small_token_rollouts
 from support.walks import LIBRARY, REWRITER
 
 from rlflow.agents.tokens.config import TokenControllerConfig
-from rlflow.agents.tokens.controller import TokenController, TokenControllerArguments, new_policy
+from rlflow.agents.tokens.controller import TokenController, TokenControllerArguments
 from rlflow.agents.tokens.match_level_search import MatchLevelSearch
 from rlflow.cost.analytic import AnalyticCost
 from rlflow.errors import InputError
@@ -23,7 +23,7 @@ def optimiser(steps: int = 6, **settings) -> MatchLevelSearch:
     torch.manual_seed(0)
     model = TokenWorldModel(TokenModelArguments(rollouts.vocabulary, rollouts.library_hash, SMALL)).eval()
     arguments = TokenControllerArguments.of(model, TokenControllerConfig(width=8, terminate_bias=-6.0))
-    controller = TokenController(new_policy(arguments), arguments)
+    controller = TokenController(arguments.new_policy(), arguments)
     made = MatchLevelSearch(
         LIBRARY, REWRITER, AnalyticCost(), model, controller, steps, sampled_episodes=2, candidates=1
     )
@@ -62,6 +62,6 @@ def test_an_untrained_controller_is_another() -> None:
 def test_a_controller_of_another_world_model_is_refused() -> None:
     made = optimiser()
     other = replace(made.controller.arguments, embedding=SMALL.encoder_width + 1)
-    stranger = TokenController(new_policy(other), other)
+    stranger = TokenController(other.new_policy(), other)
     with pytest.raises(InputError, match="train them together"):
         replace(made, controller=stranger).optimise(small_graph(), Budget())

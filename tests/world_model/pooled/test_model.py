@@ -11,7 +11,9 @@ import torch
 from rlflow.errors import InputError
 from rlflow.representation.rollouts import Rollouts
 from rlflow.world_model.pooled.dream_env import visited_states
-from rlflow.world_model.pooled.model import WorldModel
+from rlflow.world_model.pooled.model import WorldModel, is_pooled
+from rlflow.world_model.tokens.config import TokenModelConfig
+from rlflow.world_model.tokens.model import TokenModelArguments, TokenWorldModel
 
 
 def test_a_loaded_model_is_the_saved_one(world_model: WorldModel, rollouts: Rollouts, tmp_path: Path) -> None:
@@ -60,7 +62,7 @@ def test_a_model_that_does_not_name_its_vocabulary_is_refused(world_model: World
     description = json.loads((tmp_path / "world_model.json").read_text())
     size = len(description.pop("vocabulary")["operators"])
     (tmp_path / "world_model.json").write_text(json.dumps(description | {"vocabulary_size": size, "num_features": 2}))
-    with pytest.raises(InputError, match=r"does not name its operators and features.*run fit_world_model"):
+    with pytest.raises(InputError, match=r"unknown setting .*vocabulary_size.*run fit_world_model"):
         WorldModel.load(tmp_path)
 
 
@@ -88,3 +90,13 @@ def test_rollouts_are_read_in_the_vocabulary_of_the_model_or_not_at_all(
     reversed_rules = replace(rollouts, rule_ids=rollouts.rule_ids[::-1])
     with pytest.raises(InputError, match="of other rules than the world model"):
         world_model.latents(reversed_rules)
+
+
+def test_the_pooled_formulation_is_told_by_the_rules_that_it_names(world_model: WorldModel, tmp_path: Path) -> None:
+    world_model.save(tmp_path / "pooled")
+    assert is_pooled(tmp_path / "pooled")
+    tokens = TokenModelArguments(world_model.arguments.vocabulary, "", TokenModelConfig())
+    TokenWorldModel(tokens).save(tmp_path / "tokens")
+    assert not is_pooled(tmp_path / "tokens")
+    with pytest.raises(InputError, match="run fit_world_model"):
+        is_pooled(tmp_path / "elsewhere")

@@ -2,24 +2,22 @@
 
 from __future__ import annotations
 
-import dataclasses
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import torch
 from gymnasium import spaces
 
-from rlflow.agents import controller_files
 from rlflow.agents.candidates.candidate_policy import CandidatePolicy
 from rlflow.agents.candidates.config import CandidateNetworkConfig
 from rlflow.agents.candidates.memory import CandidateMemory, PriceScale
+from rlflow.agents.dream_training import untrained_network
 from rlflow.agents.pointing_controller import PointingController
 from rlflow.environments.candidate_process import CandidateConfig, CandidateProcess
 from rlflow.representation.candidate_arrays import CandidateWriter, todays_candidate_vocabulary
 from rlflow.representation.vocabulary import Vocabulary
-from rlflow.world_model.settings import read_config
+from rlflow.world_model.bundle import CONTROLLER, Arguments
 
 _STATES = 64  # that a policy remembers where it only acts
 NAMES = spaces.Box(np.iinfo(np.int64).min, np.iinfo(np.int64).max, (1,), np.int64)
@@ -27,7 +25,7 @@ NAMES = spaces.Box(np.iinfo(np.int64).min, np.iinfo(np.int64).max, (1,), np.int6
 
 
 @dataclass(frozen=True)
-class CandidateControllerArguments:
+class CandidateControllerArguments(Arguments):
     """All that is needed to build the network again; stored as JSON beside the weights.
 
     vocabulary: what it reads graphs in. library_hash: the rules of its training. episodes: how candidates are chosen.
@@ -45,6 +43,16 @@ class CandidateControllerArguments:
         """Return the arguments of a new network, in today's vocabulary."""
         return cls(todays_candidate_vocabulary(), library_hash, episodes, network)
 
+    def new_policy(self) -> CandidatePolicy:
+        """Return an untrained policy of the right shape."""
+        actions = spaces.Discrete(self.episodes.max_candidates + 1)
+        return CandidatePolicy(NAMES, actions, lambda _: 0.0, **self.policy_settings(_STATES))
+
+    def policy_settings(self, capacity: int) -> dict[str, Any]:
+        """Return the keyword arguments of `CandidatePolicy`, which remembers so many states."""
+        writer = CandidateWriter(self.vocabulary, reach=self.network.attention_layers)
+        return {"memory": CandidateMemory(writer, capacity), "config": self.network}
+
 
 @dataclass(frozen=True)
 class CandidateController(PointingController):
@@ -59,37 +67,14 @@ class CandidateController(PointingController):
 
     def save(self, folder: Path) -> None:
         """Write `controller.safetensors` and `controller.json`; equal policies give equal bytes."""
-        controller_files.save(self.policy, dataclasses.asdict(self.arguments), folder)
+        CONTROLLER.save(self.policy, self.arguments, folder)
 
     @classmethod
     def load(cls, folder: Path) -> CandidateController:
         """Read what `save` wrote. Raises InputError where the folder holds no controller."""
-        return cls(*controller_files.load(folder, _arguments_of, new_policy))
-
-
-def _arguments_of(description: dict[str, Any]) -> CandidateControllerArguments:
-    return CandidateControllerArguments(
-        Vocabulary.from_json(description["vocabulary"]),
-        description["library_hash"],
-        read_config(CandidateConfig, description["episodes"]),
-        read_config(CandidateNetworkConfig, description["network"]),
-    )
-
-
-def new_policy(arguments: CandidateControllerArguments) -> CandidatePolicy:
-    """Return an untrained policy of the right shape."""
-    actions = spaces.Discrete(arguments.episodes.max_candidates + 1)
-    return CandidatePolicy(NAMES, actions, lambda _: 0.0, **policy_settings(arguments, _STATES))
+        return cls(*CONTROLLER.load(folder, CandidateControllerArguments, CandidateControllerArguments.new_policy))
 
 
 def untrained_controller(arguments: CandidateControllerArguments, seed: int) -> CandidateController:
     """Return a controller that has learned nothing, whose weights the seed draws; training is compared with it."""
-    with torch.random.fork_rng():
-        torch.manual_seed(seed)
-        return CandidateController(new_policy(arguments), arguments)
-
-
-def policy_settings(arguments: CandidateControllerArguments, capacity: int) -> dict[str, Any]:
-    """Return the keyword arguments of `CandidatePolicy`, which remembers so many states."""
-    writer = CandidateWriter(arguments.vocabulary, reach=arguments.network.attention_layers)
-    return {"memory": CandidateMemory(writer, capacity), "config": arguments.network}
+    return CandidateController(untrained_network(arguments.new_policy, seed=seed), arguments)

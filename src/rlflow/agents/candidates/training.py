@@ -18,7 +18,6 @@ from rlflow.agents.candidates.config import CandidateControllerConfig, Candidate
 from rlflow.agents.candidates.controller import (
     CandidateController,
     CandidateControllerArguments,
-    policy_settings,
 )
 from rlflow.agents.candidates.memory import CandidateMemory, PriceScale
 from rlflow.agents.candidates.real_env import CandidateEpisodes
@@ -55,7 +54,7 @@ def train_on_candidates(
             "it, or lower num_envs or steps_per_update"
         )
     arguments = CandidateControllerArguments.of(library_hash, process.config, network)
-    settings = policy_settings(arguments, config.states_in_memory)
+    settings = arguments.policy_settings(config.states_in_memory)
     memory: CandidateMemory = settings["memory"]
     scale = PriceScale.of(process)
     shown = scale if network.priced else None

@@ -62,10 +62,4 @@ def config_of(section: Mapping[str, Any]) -> PassAgentConfig | DreamtConfig:
     """The settings of an option of conf/pass_agent. `InputError` for one that there is not."""
     if section.get("algorithm") != WORLD_MODEL:
         return read_config(PassAgentConfig, section)
-    parts = {
-        "world_model": read_config(WorldModelConfig, section.get("world_model", {})),
-        "dream": read_config(DreamConfig, section.get("dream", {})),
-        "controller": read_config(ControllerConfig, section.get("controller", {})),
-    }
-    others = {name: value for name, value in section.items() if name != "algorithm"}
-    return read_config(DreamtConfig, others | parts)
+    return read_config(DreamtConfig, {name: value for name, value in section.items() if name != "algorithm"})

@@ -8,17 +8,14 @@ It never chooses a pass that it has just seen change nothing.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import gymnasium
 import numpy as np
-from safetensors import SafetensorError
-from safetensors.torch import load_model, save_model
 from stable_baselines3.common.base_class import BaseAlgorithm
 from stable_baselines3.common.callbacks import BaseCallback
 from stable_baselines3.common.vec_env import DummyVecEnv, VecMonitor
@@ -26,14 +23,24 @@ from stable_baselines3.common.vec_env import DummyVecEnv, VecMonitor
 from rlflow.agents.passes.algorithms import algorithm_of, new_model, preferences
 from rlflow.agents.passes.config import PassAgentConfig
 from rlflow.agents.passes.playing import Chooser
-from rlflow.atomic_file import written_whole
 from rlflow.environments.pass_ordering_env import Observation, PassOrderingConfig, PassOrderingEnv
-from rlflow.environments.pass_rewards import TimingConfig
 from rlflow.environments.shaping import PotentialShaping, by_name
 from rlflow.errors import InputError
 from rlflow.passes.transitions import Transitions
+from rlflow.world_model.bundle import Arguments, Bundle
 
 OnProgress = Callable[[float, str], None]
+
+_BUNDLE = Bundle("agent", "agent", "train one for the passes of this backend", indent=1)
+
+
+@dataclass(frozen=True)
+class _Arguments(Arguments):
+    """All of an agent but its weights."""
+
+    config: PassAgentConfig
+    episode: PassOrderingConfig
+    curve: tuple[float, ...]
 
 
 @dataclass(frozen=True)
@@ -72,12 +79,7 @@ def train(
 
 def save(agent: PassAgent, folder: Path) -> None:
     """Write the weights as safetensors, and the settings as JSON."""
-    folder.mkdir(parents=True, exist_ok=True)
-    with written_whole(folder / "agent.safetensors") as draft:
-        save_model(agent.model.policy, str(draft))
-    written = {"config": asdict(agent.config), "episode": asdict(agent.episode), "curve": agent.curve}
-    with written_whole(folder / "agent.json") as draft:
-        draft.write_text(json.dumps(written, indent=1) + "\n")
+    _BUNDLE.save(agent.model.policy, _Arguments(agent.config, agent.episode, agent.curve), folder)
 
 
 def load(folder: Path, transitions: Transitions) -> PassAgent:
@@ -85,18 +87,12 @@ def load(folder: Path, transitions: Transitions) -> PassAgent:
 
     Raises `InputError` if there is no agent, or if it is one for other passes.
     """
-    try:
-        written = json.loads((folder / "agent.json").read_text())
-        config = PassAgentConfig(**written["config"])
-        timing = TimingConfig(**written["episode"].pop("timing"))
-        observation = tuple(written["episode"].pop("observation"))
-        episode = PassOrderingConfig(observation, timing=timing, **written["episode"])
-        envs = DummyVecEnv([partial(_environment, config, transitions, ("",), episode)] * config.num_envs)
-        model = new_model(config, envs, seed=0)
-        load_model(model.policy, str(folder / "agent.safetensors"))
-    except (OSError, ValueError, KeyError, TypeError, RuntimeError, SafetensorError) as error:
-        raise InputError(f"{folder} holds no agent for the passes of this backend ({error}): train one") from error
-    return PassAgent(model, config, episode, tuple(written["curve"]))
+    with _BUNDLE.reading(folder):
+        known = _Arguments.of_description(_BUNDLE.description(folder))
+        environment = partial(_environment, known.config, transitions, ("",), known.episode)
+        model = new_model(known.config, DummyVecEnv([environment] * known.config.num_envs), seed=0)
+        _BUNDLE.restore(model.policy, folder)
+    return PassAgent(model, known.config, known.episode, known.curve)
 
 
 def _observed(config: PassAgentConfig, episode: PassOrderingConfig) -> PassOrderingConfig:

@@ -1,6 +1,5 @@
 """C: a trained policy that acts on (z, h, counts, cost), in a dream and on real graphs alike."""
 
-import dataclasses
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -9,17 +8,16 @@ import numpy as np
 import torch
 from gymnasium import spaces
 
-from rlflow.agents import controller_files
 from rlflow.agents.pooled.config import ControllerConfig
 from rlflow.agents.pooled.factored_policy import FactoredPolicy
 from rlflow.nn.masking import perturbed
+from rlflow.world_model.bundle import CONTROLLER, Arguments
 from rlflow.world_model.pooled.latent_state import ObservationLayout, layout_of
 from rlflow.world_model.pooled.model import WorldModel
-from rlflow.world_model.settings import read_config
 
 
 @dataclass(frozen=True)
-class ControllerArguments:
+class ControllerArguments(Arguments):
     """All that is needed to build the network again; stored as JSON beside the weights."""
 
     rule_ids: tuple[str, ...]
@@ -33,6 +31,24 @@ class ControllerArguments:
         """Return the arguments of a controller that sees graphs through this world model."""
         known = model.arguments
         return cls(known.rule_ids, known.library_hash, known.max_locations, layout_of(model), config)
+
+    def new_policy(self) -> FactoredPolicy:
+        """Return an untrained policy of the right shape."""
+        return FactoredPolicy(
+            spaces.Box(-np.inf, np.inf, (self.layout.size,), np.float32),
+            spaces.MultiDiscrete([len(self.rule_ids) + 1, self.max_locations]),
+            lambda _: self.config.learning_rate,
+            **self.policy_settings(),
+        )
+
+    def policy_settings(self) -> dict[str, Any]:
+        """Return the keyword arguments of `FactoredPolicy`."""
+        return {
+            "layout": self.layout,
+            "width": self.config.width,
+            "rule_embedding": self.config.rule_embedding,
+            "terminate_bias": self.config.terminate_bias,
+        }
 
 
 @dataclass(frozen=True)
@@ -77,37 +93,9 @@ class Controller:
 
     def save(self, folder: Path) -> None:
         """Write `controller.safetensors` and `controller.json`; equal policies give equal bytes."""
-        controller_files.save(self.policy, dataclasses.asdict(self.arguments), folder)
+        CONTROLLER.save(self.policy, self.arguments, folder)
 
     @classmethod
     def load(cls, folder: Path) -> "Controller":
         """Read what `save` wrote. Raises InputError where the folder holds no controller."""
-        return cls(*controller_files.load(folder, _arguments_of, new_policy))
-
-
-def _arguments_of(description: dict[str, Any]) -> ControllerArguments:
-    description["rule_ids"] = tuple(description["rule_ids"])
-    description["layout"] = ObservationLayout(**description["layout"])
-    description["config"] = read_config(ControllerConfig, description["config"])
-    return ControllerArguments(**description)
-
-
-def new_policy(arguments: ControllerArguments) -> FactoredPolicy:
-    """Return an untrained policy of the right shape."""
-    return FactoredPolicy(
-        spaces.Box(-np.inf, np.inf, (arguments.layout.size,), np.float32),
-        spaces.MultiDiscrete([len(arguments.rule_ids) + 1, arguments.max_locations]),
-        lambda _: arguments.config.learning_rate,
-        **policy_settings(arguments),
-    )
-
-
-def policy_settings(arguments: ControllerArguments) -> dict[str, Any]:
-    """Return the keyword arguments of `FactoredPolicy`."""
-    config = arguments.config
-    return {
-        "layout": arguments.layout,
-        "width": config.width,
-        "rule_embedding": config.rule_embedding,
-        "terminate_bias": config.terminate_bias,
-    }
+        return cls(*CONTROLLER.load(folder, ControllerArguments, ControllerArguments.new_policy))

@@ -6,7 +6,7 @@ from pathlib import Path
 from rlflow.agents.dream_training import DreamTraining, train_and_score, untrained_network
 from rlflow.agents.maskable_ppo import OnUpdate, train_policy
 from rlflow.agents.pooled.config import ControllerConfig
-from rlflow.agents.pooled.controller import Controller, ControllerArguments, new_policy, policy_settings
+from rlflow.agents.pooled.controller import Controller, ControllerArguments
 from rlflow.agents.pooled.factored_policy import FactoredPolicy
 from rlflow.agents.scores import mean_return
 from rlflow.agents.selection import Judge, Selection
@@ -34,7 +34,7 @@ def train_in_dream(
         return train_policy(
             env,
             FactoredPolicy,
-            policy_settings(arguments),
+            arguments.policy_settings(),
             config,
             seed=seed,
             fingerprint=env.fingerprint,
@@ -63,4 +63,4 @@ def dream_score(model: WorldModel, starts: Starts, controller: Controller, confi
 
 def untrained(arguments: ControllerArguments, *, seed: int) -> Controller:
     """The same network before training: the baseline of a score."""
-    return Controller(untrained_network(lambda: new_policy(arguments), seed=seed), arguments)
+    return Controller(untrained_network(arguments.new_policy, seed=seed), arguments)

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import dataclasses
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from gymnasium import spaces
 
-from rlflow.agents import controller_files
 from rlflow.agents.pointing_controller import PointingController
 from rlflow.agents.tokens.config import CmaEsConfig, TokenControllerConfig
 from rlflow.agents.tokens.linear_pointer import LinearPointer
 from rlflow.agents.tokens.pointer_policy import PointerPolicy
+from rlflow.world_model.bundle import CONTROLLER, Arguments
 from rlflow.world_model.settings import read_config
 from rlflow.world_model.tokens.model import TokenWorldModel
 from rlflow.world_model.tokens.observation import TokenLayout
@@ -23,7 +22,7 @@ _CONFIGS = {"maskable_ppo": TokenControllerConfig, "cma_es": CmaEsConfig}
 
 
 @dataclass(frozen=True)
-class TokenControllerArguments:
+class TokenControllerArguments(Arguments):
     """All that is needed to build the network again; stored as JSON beside the weights.
 
     embedding: the width of a token's embedding. The kind of config says which network it is, and what trained it.
@@ -39,6 +38,30 @@ class TokenControllerArguments:
         known = model.arguments
         return cls(known.config.encoder_width, known.library_hash, config)
 
+    def description(self) -> dict[str, Any]:
+        """Return the arguments as JSON has them, which names the kind of config."""
+        trained_by = next(name for name, kind in _CONFIGS.items() if type(self.config) is kind)
+        return {"trained_by": trained_by, **super().description()}
+
+    @classmethod
+    def of_description(cls, description: dict[str, Any]) -> Self:
+        """Return the arguments that `description` describes."""
+        trained_by, others = description["trained_by"], {k: v for k, v in description.items() if k != "trained_by"}
+        return read_config(cls, others | {"config": read_config(_CONFIGS[trained_by], description["config"])})
+
+    def new_policy(self) -> PointerPolicy | LinearPointer:
+        """Return an untrained policy of the right shape; its spaces have one kind, but it acts on any number."""
+        if isinstance(self.config, CmaEsConfig):
+            return LinearPointer(self.embedding)
+        size = TokenLayout(1, self.embedding).size
+        learning_rate = self.config.learning_rate
+        return PointerPolicy(
+            spaces.Box(-np.inf, np.inf, (size,), np.float32),
+            spaces.Discrete(2),
+            lambda _: learning_rate,
+            **policy_settings(self.embedding, self.config),
+        )
+
 
 @dataclass(frozen=True)
 class TokenController(PointingController):
@@ -49,33 +72,12 @@ class TokenController(PointingController):
 
     def save(self, folder: Path) -> None:
         """Write `controller.safetensors` and `controller.json`; equal policies give equal bytes."""
-        trained_by = next(name for name, kind in _CONFIGS.items() if type(self.arguments.config) is kind)
-        description = {"trained_by": trained_by, **dataclasses.asdict(self.arguments)}
-        controller_files.save(self.policy, description, folder)
+        CONTROLLER.save(self.policy, self.arguments, folder)
 
     @classmethod
     def load(cls, folder: Path) -> TokenController:
         """Read what `save` wrote. Raises InputError where the folder holds no controller."""
-        return cls(*controller_files.load(folder, _arguments_of, new_policy))
-
-
-def _arguments_of(description: dict[str, Any]) -> TokenControllerArguments:
-    description["config"] = read_config(_CONFIGS[description.pop("trained_by")], description["config"])
-    return TokenControllerArguments(**description)
-
-
-def new_policy(arguments: TokenControllerArguments) -> PointerPolicy | LinearPointer:
-    """Return an untrained policy of the right shape; its spaces tell of one kind, but it acts on any number."""
-    if isinstance(arguments.config, CmaEsConfig):
-        return LinearPointer(arguments.embedding)
-    size = TokenLayout(1, arguments.embedding).size
-    learning_rate = arguments.config.learning_rate
-    return PointerPolicy(
-        spaces.Box(-np.inf, np.inf, (size,), np.float32),
-        spaces.Discrete(2),
-        lambda _: learning_rate,
-        **policy_settings(arguments.embedding, arguments.config),
-    )
+        return cls(*CONTROLLER.load(folder, TokenControllerArguments, TokenControllerArguments.new_policy))
 
 
 def policy_settings(embedding: int, config: TokenControllerConfig) -> dict[str, Any]:

@@ -16,7 +16,7 @@ from rlflow.agents.scores import mean_return
 from rlflow.agents.selection import Judge, Selection
 from rlflow.agents.tokens.cma_es import evolve
 from rlflow.agents.tokens.config import CmaEsConfig, TokenControllerConfig
-from rlflow.agents.tokens.controller import TokenController, TokenControllerArguments, new_policy, policy_settings
+from rlflow.agents.tokens.controller import TokenController, TokenControllerArguments, policy_settings
 from rlflow.agents.tokens.linear_pointer import LinearPointer
 from rlflow.agents.tokens.pointer_policy import PointerPolicy
 from rlflow.errors import InputError
@@ -141,4 +141,4 @@ def dream_score(dream: TokenDream, controller: TokenController, *, seed: int) ->
 
 def untrained(arguments: TokenControllerArguments, *, seed: int) -> TokenController:
     """The same network before training: the baseline of a score."""
-    return TokenController(untrained_network(lambda: new_policy(arguments), seed=seed), arguments)
+    return TokenController(untrained_network(arguments.new_policy, seed=seed), arguments)

@@ -33,7 +33,6 @@ from rlflow.rules.library import Library
 from rlflow.rules.matching.rewriter import Rewriter
 from rlflow.world_model.settings import read_config
 from rlflow.world_model.tokens.birth_memory import BirthMemory
-from rlflow.world_model.tokens.config import TokenDreamConfig
 from rlflow.world_model.tokens.imagination import KindStates
 from rlflow.world_model.tokens.knowledge import Knowledge
 from rlflow.world_model.tokens.model import TokenWorldModel
@@ -133,7 +132,7 @@ def planned(
     `InputError` if the folder holds no policy, or no birth sets, and for a setting that there is not.
     """
     policy, births = TokenPolicy.load(folder), BirthMemory.load(folder)
-    config = read_config(PlanConfig, {**plan, "dream": read_config(TokenDreamConfig, plan.get("dream", {}))})
+    config = read_config(PlanConfig, plan)
     known = Knowledge.of(policy.model.memory, births.reading, births.sets, config.dream.candidates)
     probability = policy.chains.least_probability
     least = float(np.log(probability) - np.log1p(-probability))

@@ -10,7 +10,6 @@ them (`rule_guard`).
 
 from __future__ import annotations
 
-import json
 from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
@@ -18,13 +17,12 @@ from pathlib import Path
 
 import numpy as np
 
-from rlflow.atomic_file import written_whole
-from rlflow.errors import InputError
 from rlflow.representation.token_rollouts import TokenRollouts
+from rlflow.world_model.bundle import Bundle
 from rlflow.world_model.tokens.diagnostics import rule_means
 from rlflow.world_model.tokens.encoder_fit import edit_operators, token_labels
 
-_FILE = "rule_means.json"
+_BUNDLE = Bundle("rule_means", "means of rules", "make them with `RuleMeans.of`", indent=1)
 
 
 @dataclass(frozen=True)
@@ -55,17 +53,12 @@ class RuleMeans:
     @classmethod
     def load(cls, folder: Path) -> RuleMeans:
         """Read what `save` wrote. `InputError` if that is not there."""
-        try:
-            return cls(**json.loads((folder / _FILE).read_text(encoding="utf-8")))
-        except (OSError, ValueError, TypeError) as error:
-            raise InputError(
-                f"there are no means of rules in {folder} ({error}): make them with `RuleMeans.of`"
-            ) from None
+        with _BUNDLE.reading(folder):
+            return cls(**_BUNDLE.description(folder))
 
     def save(self, folder: Path) -> None:
         """Write them beside a policy."""
-        with written_whole(folder / _FILE) as draft:
-            draft.write_text(json.dumps(asdict(self), indent=1) + "\n", encoding="utf-8")
+        _BUNDLE.describe(asdict(self), folder)
 
 
 def _weighted_means(rules: list[str], values: np.ndarray, weights: np.ndarray) -> dict[str, float]:

@@ -11,7 +11,6 @@ The invariant: what is loaded is what was saved together, whose digest `policy.j
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from functools import partial
@@ -22,17 +21,18 @@ from typing import Any
 
 from rlflow.agents.tokens.guided_chains import ChainConfig, GuidedChains, guided_chains
 from rlflow.agents.tokens.token_judge import TokenJudge
-from rlflow.atomic_file import written_whole
 from rlflow.cost.base import CostModel
 from rlflow.errors import InputError
 from rlflow.git_lfs import require_content
 from rlflow.rules.library import Library
 from rlflow.rules.matching.rewriter import Rewriter
+from rlflow.world_model.bundle import Bundle
 from rlflow.world_model.settings import read_config
 from rlflow.world_model.tokens.model import TokenWorldModel
 
 FILE = "policy.json"
 SHIPPED = "rlflow.agents.shipped"
+_BUNDLE = Bundle("policy", "policy", "make it with `make study NAME=policy`", indent=1)
 _VERSION = 2
 _WEIGHTS = "world_model.safetensors"
 _DECIMALS = 4  # of a share of matches
@@ -63,7 +63,7 @@ class TokenPolicy:
 
         The rules are the rewriter's. `InputError` for a setting that there is not.
         """
-        settings = read_config(ChainConfig, _as_settings({**asdict(self.chains), **chains}))
+        settings = read_config(ChainConfig, {**asdict(self.chains), **chains})
         judged_by = partial(TokenJudge, self.model)
         return guided_chains(judged_by, library, rewriter, cost_model, settings, seed, self.shares)
 
@@ -77,28 +77,26 @@ class TokenPolicy:
             "trained_on": self.trained_on,
             "shares": {rule: round(share, _DECIMALS) for rule, share in sorted(self.shares.items())},
         }
-        with written_whole(folder / FILE) as draft:
-            draft.write_text(json.dumps(content, indent=1, allow_nan=False) + "\n", encoding="utf-8")
+        _BUNDLE.describe(content, folder)
 
     @classmethod
     def load(cls, folder: Path) -> TokenPolicy:
         """Read what `save` wrote. `InputError` if the folder holds no policy, or files that do not belong together."""
         for file in (FILE, _WEIGHTS):
             require_content(folder / file)
-        try:
-            content = json.loads((folder / FILE).read_text(encoding="utf-8"), parse_constant=_no_number)
-            if content["version"] != _VERSION:
-                raise InputError(
-                    f"the policy in {folder} is of version {content['version']}, here {_VERSION}: make it again with "
-                    "`make study NAME=policy`, or `rlflow train` if it was made by that"
-                )
+        with _BUNDLE.reading(folder):
+            content = _BUNDLE.description(folder)
+            version = content["version"]
+        if version != _VERSION:
+            raise InputError(
+                f"the policy in {folder} is of version {version}, here {_VERSION}: make it again with "
+                "`make study NAME=policy`, or `rlflow train` if it was made by that"
+            )
+        with _BUNDLE.reading(folder):
             expected, trained_on = content["weights_sha256"], dict(content["trained_on"])
             shares = {rule: float(share) for rule, share in content["shares"].items()}
-            chains = read_config(ChainConfig, _as_settings(content["chains"]))
+            chains = read_config(ChainConfig, content["chains"])
             digest = _digest(folder / _WEIGHTS)
-        except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-            made = "make it with `make study NAME=policy`"
-            raise InputError(f"there is no policy in {folder} ({error}): {made}") from None
         if digest != expected:
             raise InputError(f"{folder / _WEIGHTS} is not the file that {FILE} describes: make both again")
         return cls(TokenWorldModel.load(folder), chains, trained_on, shares)
@@ -114,16 +112,6 @@ def _own(chains: ChainConfig) -> dict[str, Any]:
     """Return the settings that are not today's defaults, so that a policy that has none goes with any later ones."""
     usual = asdict(ChainConfig())
     return {name: value for name, value in asdict(chains).items() if value != usual[name]}
-
-
-def _as_settings(stored: Mapping[str, Any]) -> dict[str, Any]:
-    """Return settings as their dataclass has them: JSON and YAML know no tuples."""
-    return {name: tuple(value) if isinstance(value, list) else value for name, value in stored.items()}
-
-
-def _no_number(text: str) -> None:
-    """Refuse the NaN and infinities that Python reads in JSON, and that no policy is written with."""
-    raise ValueError(f"{text} is no number of JSON")
 
 
 def _digest(file: Path) -> str:

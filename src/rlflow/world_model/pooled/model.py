@@ -1,9 +1,7 @@
 """The world model: V and M, with the names of the rules, operators and features that they were fitted on."""
 
-import dataclasses
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from torch import Tensor, nn
 
@@ -11,17 +9,16 @@ from rlflow.errors import InputError
 from rlflow.representation.action_space import ActionSpace
 from rlflow.representation.rollouts import Rollouts
 from rlflow.representation.vocabulary import Vocabulary
-from rlflow.world_model import stored
+from rlflow.world_model.bundle import WORLD_MODEL, Arguments
 from rlflow.world_model.pooled.config import WorldModelConfig
 from rlflow.world_model.pooled.graph_encoder import GraphEncoder
 from rlflow.world_model.pooled.mdn_rnn import MDNRNN
-from rlflow.world_model.settings import read_config
 
 _REMEDY = "fit it on them with fit_world_model"
 
 
 @dataclass(frozen=True)
-class WorldModelArguments:
+class WorldModelArguments(Arguments):
     """All that is needed to build the network again; stored as JSON beside the weights.
 
     Rules, operators and features are named, so that a model is read by name: graphs that it is to see are written in
@@ -79,16 +76,19 @@ class WorldModel(nn.Module):
 
     def save(self, folder: Path) -> None:
         """Write `world_model.safetensors` and `world_model.json`; equal models give equal bytes."""
-        stored.save(self, dataclasses.asdict(self.arguments), folder)
+        WORLD_MODEL.save(self, self.arguments, folder)
 
     @classmethod
     def load(cls, folder: Path) -> "WorldModel":
         """Read what `save` wrote, ready for use. Raises InputError where the folder holds no world model."""
-        return stored.load(folder, _built)
+        model, _ = WORLD_MODEL.load(folder, WorldModelArguments, WorldModel)
+        return model
 
 
-def _built(description: dict[str, Any]) -> WorldModel:
-    config = read_config(WorldModelConfig, description["config"])
-    return WorldModel(
-        WorldModelArguments(**description | {"rule_ids": tuple(description["rule_ids"]), "config": config})
-    )
+def is_pooled(folder: Path) -> bool:
+    """Tell if the world model in a folder is of the pooled formulation, whose actions are rules that it names.
+
+    The other one is of match tokens. `InputError` if there is no world model.
+    """
+    with WORLD_MODEL.reading(folder):
+        return "rule_ids" in WORLD_MODEL.description(folder)

@@ -10,16 +10,13 @@ was killed and resumed.
 """
 
 import dataclasses
-import hashlib
-import json
 from pathlib import Path
-from typing import Any
 
 import torch
 
 from rlflow.errors import InputError
 from rlflow.representation.rollouts import Rollouts
-from rlflow.world_model.epochs import OnEpoch, run_epochs
+from rlflow.world_model.epochs import OnEpoch, TwoPartFit, fingerprint, run_epochs
 from rlflow.world_model.held_out import split_episodes
 from rlflow.world_model.pooled.config import WorldModelConfig
 from rlflow.world_model.pooled.dataset import pad_episodes
@@ -49,68 +46,37 @@ def fit_world_model(
         torch.manual_seed(seed)
         fit = _Fit(rollouts, config, seed)
     run_epochs(fit, config.encoder_epochs + config.epochs, checkpoint, on_epoch)
-    fit.finish_encoder()
+    fit.turn_to_memory()
     return fit.model.eval().requires_grad_(False)
 
 
-class _Fit:
-    """All that a fit carries from epoch to epoch (`epochs.Fit`)."""
+class _Fit(TwoPartFit):
+    """All that a fit carries from epoch to epoch."""
 
     def __init__(self, rollouts: Rollouts, config: WorldModelConfig, seed: int) -> None:
         self.rollouts, self.config = rollouts, config
         self.run = _fingerprint(rollouts, config, seed)
-        self.generator = torch.Generator().manual_seed(seed)
         self.model = WorldModel(WorldModelArguments.of(rollouts, config))
         training, held_out = split_episodes(len(rollouts.episodes), config.held_out_fraction, seed)
         self.training = pad_episodes([rollouts.episodes[i] for i in training])
         self.held_out = pad_episodes([rollouts.episodes[i] for i in held_out]) if held_out else None
-        self.encoder_fit = EncoderFit(self.model.encoder, rollouts, self.training, config)
-        self.memory_fit: MemoryFit | None = None
+        encoder = EncoderFit(self.model.encoder, rollouts, self.training, config)
+        super().__init__(self.model, encoder, encoder.objective, encoder_epochs=config.encoder_epochs, seed=seed)
 
-    def run_epoch(self, epoch: int) -> dict[str, float]:
-        """Run one epoch of V or of M, whichever is due."""
-        if epoch < self.config.encoder_epochs:
-            return self.encoder_fit.run_epoch(epoch, self.generator)
-        return self.finish_encoder().run_epoch(epoch - self.config.encoder_epochs, self.generator)
-
-    def finish_encoder(self) -> MemoryFit:
-        """Freeze V, encode every graph and turn to M, the first time that this is called."""
-        if self.memory_fit is None:
-            latents = self.model.encoder.eval().standardise_over(self.rollouts.graphs)
-            self.memory_fit = MemoryFit(self.model.memory, latents, self.training, self.held_out, self.config)
-        return self.memory_fit
-
-    def state(self) -> dict[str, Any]:
-        return {
-            "model": self.model.state_dict(),
-            "objective": self.encoder_fit.objective.state_dict(),
-            "encoder_optimiser": self.encoder_fit.optimiser.state_dict(),
-            "memory_optimiser": self.memory_fit.optimiser.state_dict() if self.memory_fit else None,
-            "generator": self.generator.get_state(),
-        }
-
-    def restore(self, state: dict[str, Any]) -> None:
-        self.model.load_state_dict(state["model"])
-        self.encoder_fit.objective.load_state_dict(state["objective"])
-        self.encoder_fit.optimiser.load_state_dict(state["encoder_optimiser"])
-        if state["memory_optimiser"] is not None:
-            self.finish_encoder().optimiser.load_state_dict(state["memory_optimiser"])
-            self.model.load_state_dict(state["model"])  # the turn to M has set M's tables afresh
-        self.generator.set_state(state["generator"])
+    def memory_part(self) -> MemoryFit:
+        """Freeze V, and encode every graph."""
+        latents = self.model.encoder.eval().standardise_over(self.rollouts.graphs)
+        return MemoryFit(self.model.memory, latents, self.training, self.held_out, self.config)
 
 
 def _fingerprint(rollouts: Rollouts, config: WorldModelConfig, seed: int) -> str:
     """Hash of all that a fit depends on."""
-    digest = hashlib.sha256()
-    settings: dict[str, Any] = dataclasses.asdict(config) | {
+    settings = dataclasses.asdict(config) | {
         "seed": seed,
         "rule_ids": rollouts.rule_ids,
         "library_hash": rollouts.library_hash,
         "vocabulary": dataclasses.asdict(rollouts.vocabulary),
         "max_locations": rollouts.action_space.max_locations,
     }
-    digest.update(json.dumps(settings, sort_keys=True).encode())
-    for record in (*rollouts.graphs, *rollouts.episodes):
-        for array in vars(record).values():
-            digest.update(array.tobytes())
-    return digest.hexdigest()
+    records = (*rollouts.graphs, *rollouts.episodes)
+    return fingerprint(settings, (array.tobytes() for record in records for array in vars(record).values()))

@@ -15,17 +15,14 @@ from dataclasses import dataclass, fields, replace
 from pathlib import Path
 
 import torch
-from safetensors import SafetensorError
-from safetensors.torch import load_file, save_file
 from torch import Tensor
 
-from rlflow.atomic_file import written_whole
-from rlflow.errors import InputError
 from rlflow.representation.match_token import MatchToken
+from rlflow.world_model.bundle import Bundle
 from rlflow.world_model.tokens.birth_sets import NONE, BirthSets
 from rlflow.world_model.tokens.token_encoder import TokenReading
 
-_FILE = "birth_memory.safetensors"
+_BUNDLE = Bundle("birth_memory", "birth memory", "run fit_world_model")
 _NAMES_TOKENS = ("parent", "token", "before")
 
 
@@ -62,21 +59,18 @@ class BirthMemory:
         """Write `birth_memory.safetensors`; equal memories give equal bytes."""
         key = torch.tensor([list(key) for key in self.keys], dtype=torch.uint8)
         tensors = {"key": key, **self.reading._asdict(), **{f"set/{name}": t for name, t in vars(self.sets).items()}}
-        with written_whole(folder / _FILE) as draft:
-            save_file({name: tensor.contiguous() for name, tensor in tensors.items()}, draft)
+        _BUNDLE.save_tensors(tensors, folder)
 
     @classmethod
     def load(cls, folder: Path) -> BirthMemory:
         """Read what `save` wrote. Raises InputError where the folder holds no such memory."""
-        try:
-            tensors = load_file(folder / _FILE)
+        with _BUNDLE.reading(folder):
+            tensors = _BUNDLE.tensors(folder)
             return cls(
                 keys=tuple(bytes(key) for key in tensors["key"].tolist()),
                 reading=TokenReading(*(tensors[name] for name in TokenReading._fields)),
                 sets=BirthSets(*(tensors[f"set/{entry.name}"] for entry in fields(BirthSets))),
             )
-        except (OSError, KeyError, ValueError, TypeError, SafetensorError) as error:
-            raise InputError(f"world model: {folder / _FILE} cannot be read ({error}); run fit_world_model") from error
 
 
 def _renumbered(sets: BirthSets, place: Tensor) -> BirthSets:

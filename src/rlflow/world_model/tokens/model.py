@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import dataclasses
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from torch import nn
 
 from rlflow.errors import InputError
 from rlflow.representation.token_rollouts import TokenRollouts
 from rlflow.representation.vocabulary import Vocabulary
-from rlflow.world_model import stored
-from rlflow.world_model.settings import read_config
+from rlflow.world_model.bundle import WORLD_MODEL, Arguments
 from rlflow.world_model.tokens.config import TokenModelConfig
 from rlflow.world_model.tokens.token_batch import TokenTable
 from rlflow.world_model.tokens.token_encoder import TokenEncoder, TokenReading
@@ -21,7 +18,7 @@ from rlflow.world_model.tokens.token_memory import TokenMemory
 
 
 @dataclass(frozen=True)
-class TokenModelArguments:
+class TokenModelArguments(Arguments):
     """All that is needed to build the network again; stored as JSON beside the weights."""
 
     vocabulary: Vocabulary
@@ -58,14 +55,10 @@ class TokenWorldModel(nn.Module):
 
     def save(self, folder: Path) -> None:
         """Write `world_model.safetensors` and `world_model.json`; equal models give equal bytes."""
-        stored.save(self, dataclasses.asdict(self.arguments), folder)
+        WORLD_MODEL.save(self, self.arguments, folder)
 
     @classmethod
     def load(cls, folder: Path) -> TokenWorldModel:
         """Read what `save` wrote, ready for use. Raises InputError where the folder holds no such world model."""
-        return stored.load(folder, _built)
-
-
-def _built(description: dict[str, Any]) -> TokenWorldModel:
-    config = read_config(TokenModelConfig, description["config"])
-    return TokenWorldModel(TokenModelArguments(**description | {"config": config}))
+        model, _ = WORLD_MODEL.load(folder, TokenModelArguments, TokenWorldModel)
+        return model

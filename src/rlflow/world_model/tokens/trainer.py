@@ -11,17 +11,15 @@ was killed and resumed.
 from __future__ import annotations
 
 import dataclasses
-import hashlib
-import json
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import torch
 
 from rlflow.errors import InputError
 from rlflow.representation.token_rollouts import TokenRollouts
-from rlflow.world_model.epochs import OnEpoch, run_epochs
+from rlflow.world_model.epochs import OnEpoch, TwoPartFit, fingerprint, run_epochs
 from rlflow.world_model.held_out import split_episodes
 from rlflow.world_model.tokens.birth_sets import birth_sets
 from rlflow.world_model.tokens.calibration import calibration_factor, relative_errors, unseen
@@ -56,15 +54,14 @@ def fit_token_model(
     return fit.model.eval().requires_grad_(False)
 
 
-class _Fit:
-    """All that a fit carries from epoch to epoch (`epochs.Fit`)."""
+class _Fit(TwoPartFit):
+    """All that a fit carries from epoch to epoch."""
 
     def __init__(
         self, rollouts: TokenRollouts, config: TokenModelConfig, seed: int, begin: TokenWorldModel | None
     ) -> None:
         self.config = config
         self.run = _fingerprint(rollouts, config, seed, begin)
-        self.generator = torch.Generator().manual_seed(seed)
         arguments = TokenModelArguments(rollouts.vocabulary, rollouts.library_hash, config)
         self.model = TokenWorldModel(arguments)
         if begin is not None:
@@ -78,48 +75,21 @@ class _Fit:
         self.table = TokenTable(rollouts.tokens)
         self.operators = edit_operators(rollouts.tokens, len(rollouts.vocabulary.operators))
         labels = token_labels(self.training, self.operators)
-        self.encoder_fit = TokenEncoderFit(self.model.encoder, self.table, labels, config)
-        self.memory_fit: TokenMemoryFit | None = None
+        encoder = TokenEncoderFit(self.model.encoder, self.table, labels, config)
+        super().__init__(self.model, encoder, encoder.births, encoder_epochs=config.encoder_epochs, seed=seed)
 
-    def run_epoch(self, epoch: int) -> dict[str, float]:
-        """Run one epoch of V or of M, whichever is due."""
-        if epoch < self.config.encoder_epochs:
-            return self.encoder_fit.run_epoch(epoch, self.generator)
-        return self.turn_to_memory().run_epoch(epoch - self.config.encoder_epochs, self.generator)
-
-    def turn_to_memory(self) -> TokenMemoryFit:
-        """Freeze V, read every token and turn to M, the first time that this is called."""
-        if self.memory_fit is None:
-            embedding = self.model.encoder.eval().read(self.table).embedding
-            steps = birth_sets(self.training, self.config.largest_birth_set)
-            outcome = same_outcome(steps.sets, self.operators)
-            self.memory_fit = TokenMemoryFit(
-                self.model.memory, embedding, steps, outcome, pairs(self.training), self.config
-            )
-        return self.memory_fit
+    def memory_part(self) -> TokenMemoryFit:
+        """Freeze V, and read every token."""
+        embedding = self.model.encoder.eval().read(self.table).embedding
+        steps = birth_sets(self.training, self.config.largest_birth_set)
+        outcome = same_outcome(steps.sets, self.operators)
+        return TokenMemoryFit(self.model.memory, embedding, steps, outcome, pairs(self.training), self.config)
 
     def calibrate(self) -> None:
         """Set the factor that puts V's sigmas right on what the held-out episodes alone show."""
         if self.held_out:
             errors = relative_errors(self.model.encoder.eval().read(self.table), unseen(self.held_out, self.training))
             self.model.encoder.sigma_factor.mul_(calibration_factor(errors))  # that of `begin` is in the errors
-
-    def state(self) -> dict[str, Any]:
-        return {
-            "model": self.model.state_dict(),
-            "births": self.encoder_fit.births.state_dict(),
-            "encoder_optimiser": self.encoder_fit.optimiser.state_dict(),
-            "memory_optimiser": self.memory_fit.optimiser.state_dict() if self.memory_fit else None,
-            "generator": self.generator.get_state(),
-        }
-
-    def restore(self, state: dict[str, Any]) -> None:
-        self.model.load_state_dict(state["model"])
-        self.encoder_fit.births.load_state_dict(state["births"])
-        self.encoder_fit.optimiser.load_state_dict(state["encoder_optimiser"])
-        if state["memory_optimiser"] is not None:
-            self.turn_to_memory().optimiser.load_state_dict(state["memory_optimiser"])
-        self.generator.set_state(state["generator"])
 
 
 def _fingerprint(rollouts: TokenRollouts, config: TokenModelConfig, seed: int, begin: TokenWorldModel | None) -> str:
@@ -129,16 +99,18 @@ def _fingerprint(rollouts: TokenRollouts, config: TokenModelConfig, seed: int, b
         "library_hash": rollouts.library_hash,
         "vocabulary": dataclasses.asdict(rollouts.vocabulary),
     }
-    digest = hashlib.sha256(json.dumps(settings, sort_keys=True).encode())
+    return fingerprint(settings, _content(rollouts, begin))
+
+
+def _content(rollouts: TokenRollouts, begin: TokenWorldModel | None) -> Iterator[bytes]:
     for weights in begin.state_dict().values() if begin is not None else ():
-        digest.update(weights.numpy().tobytes())
+        yield weights.numpy().tobytes()
     for token in rollouts.tokens:
-        digest.update(token.key)
+        yield token.key
     for episode in rollouts.episodes:
-        digest.update(np.float64(episode.unit_percent).tobytes())
+        yield np.float64(episode.unit_percent).tobytes()
         for record in (*episode.states, *episode.steps):
             for value in vars(record).values():
-                digest.update(np.asarray(value).tobytes())
+                yield np.asarray(value).tobytes()
         if episode.demonstration is not None:
-            digest.update(b"".join(of.tobytes() for of in (*episode.demonstration.taken, *episode.demonstration.gain)))
-    return digest.hexdigest()
+            yield from (of.tobytes() for of in (*episode.demonstration.taken, *episode.demonstration.gain))
