@@ -37,8 +37,8 @@ def distributions_of(module: str) -> set[str]:
 
 
 def imported_modules() -> Iterator[tuple[Path, str]]:
-    """Top-level modules that any file of the library imports, be it inside a function."""
-    for path in sorted((ROOT / "src").rglob("*.py")):
+    """Top-level modules that any file of the library and of the experiment imports, be it inside a function."""
+    for path in sorted([*(ROOT / "src").rglob("*.py"), *(ROOT / "pipelines").rglob("*.py")]):
         for node in ast.walk(ast.parse(path.read_text())):
             if isinstance(node, ast.Import):
                 yield from ((path, alias.name.partition(".")[0]) for alias in node.names)
@@ -46,14 +46,18 @@ def imported_modules() -> Iterator[tuple[Path, str]]:
                 yield path, node.module.partition(".")[0]
 
 
+OURS = {"rlflow", "experiment", "studies", "tracking"}
+
+
 def test_every_module_that_the_library_imports_is_declared() -> None:
-    """A package that comes with another one today may not come with it tomorrow."""
-    third_party = {(p, m) for p, m in imported_modules() if m not in sys.stdlib_module_names and m != "rlflow"}
+    """A package that comes with another one today may not come with it tomorrow. Studies may use a developer's."""
+    third_party = {(p, m) for p, m in imported_modules() if m not in sys.stdlib_module_names | OURS}
     assert {module for _, module in third_party} > {"numpy", "torch", "mlflow", "matplotlib"}
     wanted = declared()
     for path, module in sorted(third_party):
         extra = next((extra for extra, modules in EXTRAS.items() if module in modules), "")
-        assert distributions_of(module) & wanted[extra], f"{path} imports {module}, which no dependency brings"
+        brought = wanted[extra] | (wanted["dev"] if path.is_relative_to(ROOT / "pipelines") else set())
+        assert distributions_of(module) & brought, f"{path} imports {module}, which no dependency brings"
 
 
 @pytest.mark.parametrize("extra", EXTRAS)

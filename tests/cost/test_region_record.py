@@ -199,7 +199,7 @@ def damaged(path: Path, **changes: object) -> Path:
     ids=str,
 )
 def test_a_damaged_line_is_named(tmp_path: Path, changes):
-    with pytest.raises(InputError, match=r"line 2 is no record .*make prices"):
+    with pytest.raises(InputError, match=r"line 2 is no record .*make study NAME=prices"):
         list(read_records(damaged(tmp_path / "regions.jsonl.xz", **changes)))
 
 

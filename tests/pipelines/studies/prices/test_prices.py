@@ -1,4 +1,4 @@
-"""make prices: its configuration fits the library, and a tiny run goes from models to files that can be read."""
+"""Prices: the study's configuration fits the library, and a tiny run goes from models to files that can be read."""
 
 import json
 import shutil
