@@ -1,6 +1,7 @@
 """The first line of every docstring is a plain sentence: a stranger who reads it alone understands it."""
 
 import ast
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -10,6 +11,20 @@ SOURCE = Path(__file__).parents[1] / "src" / "rlflow"
 PACKAGES = sorted(path.name for path in SOURCE.iterdir() if (path / "__init__.py").exists())
 FORBIDDEN = frozenset("As By How Of So Than That Then Those What When Where Whether Which Who Why".split())
 """Words that open a fragment ("Whether the graph ...", "Of each rule ...") instead of a sentence or a noun phrase."""
+
+
+REFUSED = re.compile(r"\b(whoever|whom|gone on with|(is|are|was) told by|what there is)\b", re.IGNORECASE)
+"""Turns that hide the subject of a sentence, or make a noun of "what"."""
+PIPELINES = Path(__file__).parents[1] / "pipelines"
+
+
+def test_the_worst_turns_are_refused() -> None:
+    """In code, docstrings and messages of the library and of the experiment; not vacuous, as the next line shows."""
+    assert REFUSED.search("Whoever needs it is told by the cost model") is not None
+    paths = [path for folder in (SOURCE, PIPELINES) for path in sorted(folder.rglob("*.py"))]
+    lines = [(path, number, line) for path in paths for number, line in enumerate(path.read_text().splitlines(), 1)]
+    found = [f"{path}:{number}: {line.strip()}" for path, number, line in lines if REFUSED.search(line)]
+    assert found == []
 
 
 def openings(source: str) -> Iterator[tuple[str, str]]:

@@ -1,12 +1,12 @@
-"""The optional parts of an installation, and the sentence for whoever needs one that is not installed.
+"""The optional parts of an installation, and the message if one is needed that is not installed.
 
 `pip install rlflow` brings what `rlflow optimise` needs. Training, experiments and pictures are extras: a package or
 module of RLFlow that builds on one says so before it imports anything of it,
 
     require("learn", "rlflow.world_model")
 
-and who lacks it reads "rlflow.world_model needs torch and gymnasium, which are not installed: pip install
-'rlflow[learn]'" instead of a traceback. Nothing is imported to find out.
+and where it is missing the error says "rlflow.world_model needs torch and gymnasium, which are not installed: pip
+install 'rlflow[learn]'" instead of a traceback. Nothing is imported to find out.
 """
 
 from __future__ import annotations

@@ -66,7 +66,7 @@ class Budget:
 
     @property
     def is_endless(self) -> bool:
-        """True if nothing ever ends it, not even whoever might call it off."""
+        """True if nothing ever ends it, not even a call to `is_called_off`."""
         limits = (self.time_s, self.expansions, self.rewrites)
         return all(limit is None for limit in limits) and self.is_called_off is never
 

@@ -6,7 +6,7 @@
 Wall time is that of the whole process, from before Python starts until it has ended: reading and writing are in it. A
 budget holds if it ends within `Allowance`: at 1.2 times the budget and 5 seconds, for what cannot be cut short.
 
-What a run finds is told by the improvement that the search predicts for what it ends with, which depends on no clock,
+What a run finds is measured by the improvement that the search predicts for its result, which depends on no clock,
 as a share of what a long run of the same command finds: 4 % of 5 % is a share of 80. It is delivered if checks and
 timing came to an end within the budget, and confirmed it.
 """

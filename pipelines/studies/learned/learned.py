@@ -5,7 +5,7 @@
     python pipelines/study.py learned -cn learned_priced                         by measured prices, from none
     python pipelines/study.py learned -cn learned_planned                        chains planned in M beside V alone
 
-The figures go to data/results/learned, or where `results` says, after each graph and seed what there is, so that a
+The figures go to data/results/learned, or where `results` says, after each graph and seed all figures so far, so that a
 study that is cut short has published something. A search that has ended is kept until all have, so that a study that
 was killed goes on where it was.
 """

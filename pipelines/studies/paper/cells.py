@@ -5,7 +5,7 @@
     python pipelines/study.py paper.cells -cn paper_full part=agents                           the papers' size
 
 A cell that is done is kept until all are, so that a part which was killed goes on where it was. Workers play some of
-the cells each and leave the rows; whoever runs the part as one worker plays what is missing, and publishes the figures
+the cells each and leave the rows; a run with one worker plays what is missing, and publishes the figures
 in data/results/paper/PART.json. What agents have found lies in data/paper/PART, for the part `latency`.
 """
 

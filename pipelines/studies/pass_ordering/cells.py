@@ -149,7 +149,7 @@ class AgentCell:
         return {self.entrant: replace(learned, outcomes=outcomes, training_s=training_s, counts=counts)}
 
     def _trained(self, transitions: Transitions) -> tuple[Playing, Row]:
-        """Return the agent, and a row with what there is to say of its training."""
+        """Return the agent, and a row on its training."""
         config, given = self.config, (transitions, self.sources, self.episode)
         if isinstance(config, PassAgentConfig):
             agent = train(config, *given, seed=self.seed)

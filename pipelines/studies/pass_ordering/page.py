@@ -1,4 +1,4 @@
-"""The page docs/pass_ordering.md: what a state, an action and a reward are, and what was found by whom.
+"""The page docs/pass_ordering.md: states, actions and rewards, and what each agent found.
 
     page(read_results(Path("data/results/pass_ordering/metrics.json")), documents)
 

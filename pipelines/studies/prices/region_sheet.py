@@ -3,7 +3,7 @@
     document = figures(records, rewrites, graphs, controls, ...)         for data/results/prices/metrics.json
     data_sheet(document)                                                 the same for people, as Markdown
 
-The noise is told by regions that were timed twice, in batches that lay far apart: beside it stands what it would be
+The noise is measured on regions that were timed twice, in batches that lay far apart: beside it stands what it would be
 without the probe, and how often two timings lie within twice the sigma that each of them claims.
 """
 

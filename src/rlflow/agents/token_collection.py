@@ -9,7 +9,7 @@ next to the last, and any. All kinds of matches of every state are labelled with
 hundred savings.
 
 Several workers may play some of the episodes each, in processes or on machines of their own, and leave them in one
-folder (`episode_shards`). Whoever collects all of them plays what is missing there.
+folder (`episode_shards`). A process that collects all of them plays what is missing there.
 
 The invariant: episode k depends on (seed, k) alone, so neither a kill nor the number of workers shows in the rollouts.
 """
@@ -76,7 +76,7 @@ def collect_tokens(
     """Collect `config.episodes` episodes, or those of them that have these numbers.
 
     ways: from the process's start, on which episodes begin; where there are none they begin on greedy's. checkpoint: a
-    folder; episodes that lie there already are not played again, whoever has played them, unless seed, settings, ways,
+    folder; episodes that lie there already are not played again, by any process, unless seed, settings, ways,
     rules or vocabulary were others. on_episode(number, episode) after each that is played.
     """
     nothing = TokenRollouts((), (), (), (graph,), process.vocabulary, library_hash)

@@ -128,7 +128,7 @@ def local(cost_model: CostModel) -> LocalCostModel | None:
 class MeasuringCostModel(CostModel, Protocol):
     """A cost model that measures what it does not know, for several graphs together in far less time than one by one.
 
-    Whoever is about to ask for the prices of many graphs may tell it beforehand. That changes no price.
+    Callers that will ask for the prices of many graphs may announce them. That changes no price.
     """
 
     def measure(self, graphs: Sequence[Graph], deadline: float | None = None) -> int:
@@ -147,7 +147,7 @@ def measuring_of(cost_model: CostModel) -> Measuring:
 def least_change_ms(cost_model: CostModel, before: Graph, after: Graph) -> float:
     """Return what must lie between the prices of two graphs for the change to count.
 
-    It is told by cost models whose prices have noise, as their method `least_change_ms`; for others any change counts.
+    Cost models whose prices have noise define it as their method `least_change_ms`; for others any change counts.
     """
     told: Callable[[Graph, Graph], float] | None = getattr(cost_model, "least_change_ms", None)
     return 0.0 if told is None else told(before, after)

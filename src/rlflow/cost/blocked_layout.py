@@ -60,7 +60,7 @@ class Scene(Protocol):
     """A graph as far as the layout depends on it, perhaps one that was not made."""
 
     def node(self, identifier: int) -> Node:
-        """Return a node, of which the operands are told by `operands`."""
+        """Return a node whose operands are `operands`."""
         ...
 
     def operands(self, identifier: int) -> tuple[Ref | None, ...]: ...

@@ -7,8 +7,9 @@
 
 The invariant: the price of a rewrite is, to the bit, what the cost model says of the graph after it. With a cost model
 that is a sum over parts of the graph, the change by a rewrite is remembered wherever it looks the same
-(`cost/remembered_changes.py`); with any other, each rewrite of a graph is carried out once to be priced. Whoever is
-about to price many rewrites of a graph goes through them by `foreseen`, so that missing prices are measured together.
+(`cost/remembered_changes.py`); with any other, each rewrite of a graph is carried out once to be priced. A
+caller with many rewrites of a graph to price goes through them by `foreseen`, so that missing prices are measured
+together.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A price for every graph that is the sum of its regions' prices, whoever tells these.
+"""A price for every graph: the sum of its regions' prices, which subclasses define.
 
     deployed      regions are what ONNX Runtime may fuse at its highest level, so that a rewrite is judged by what runs
     as_written    every node by itself, as it runs with the runtime's own optimisation off

@@ -1,8 +1,8 @@
 """The matches of rules in the e-graph of a model: where a source occurs, and the typed and priced target there.
 
-The conditions of a rule are those of matching in a graph (rules/matching/replacement.py), but that nobody else may read
-what is inside a match: nothing is ever replaced in an e-graph, and whoever takes a graph out of it pays for what is
-shared exactly. Constants are no place for a rule, and constant expressions grow no deeper than `MAX_CONSTANT_DEPTH`.
+A rule has the conditions of matching in a graph (rules/matching/replacement.py) but one: the inside of a match may have
+other readers. An e-graph replaces nothing, and extraction pays exactly for nodes that are shared. Rules do not apply to
+constants, and constant expressions grow no deeper than `MAX_CONSTANT_DEPTH`.
 
 A target depends on its circumstances alone (types, constants, attributes, numbers), of which there are few, as layers
 are alike; it is drawn up and priced once for each.

@@ -67,8 +67,8 @@ class Candidate(NamedTuple):
 class CandidateState:
     """A graph and its candidates, in the order of rules and locations.
 
-    alike: rewrites that give what a candidate gives, or what there is. beyond: rewrites that were not looked at, since
-    there were K candidates. price and price_ms: price the graph, and `prices_ms` its candidates, by the cost model.
+    alike: rewrites that give the graph of a candidate, or the current one. beyond: rewrites that were not looked at,
+    since there were K candidates. price and price_ms: price the graph, and `prices_ms` its candidates, by the cost model.
     """
 
     graph: Graph

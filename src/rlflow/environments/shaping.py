@@ -7,7 +7,7 @@ change; so it must be with the learner's own gamma, and with Phi = 0 in the stat
 termination: the learner goes on valuing the state that was cut off.
 
 The potentials here are 0 at the start as well. One that is -200 there, the cost itself, has the same best policy, but
-pays 200 to whoever stops at once, and a learner finds that first.
+pays 200 for stopping at once, and a learner finds that first.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Boosted trees as an ONNX model, so that whoever runs ONNX models can run them.
+"""Boosted trees as an ONNX model, which any ONNX runtime can run.
 
     stump = Tree(feature=[3, 0, 0], value=[0.5, -1.0, 1.0], left=[1, -1, -1], right=[2, -1, -1])
     model = tree_ensemble([stump], features=4, base=0.0)

@@ -2,7 +2,7 @@
 
 A search asks for thousands of prices and goes by a cost model that costs no time. What it found is one graph, and
 others lie on the way to it: a few of these are priced again, part by part as ONNX Runtime runs them here, and the
-cheapest is gone on with. Most parts are those of the original, or alike in every layer, so that a few dozen are
+cheapest goes to the next phase. Most parts are those of the original, or alike in every layer, so that a few dozen are
 measured. Of a search of 40 steps and a shortlist of 4, those are the graphs after 0, 13, 27 and 40 steps.
 
 Invariant: the search is believed unless a graph is measured to be cheaper than its best beyond twice the noise. So it

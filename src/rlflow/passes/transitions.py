@@ -150,7 +150,7 @@ class Transitions:
         return self._payloads[key]
 
     def close(self) -> None:
-        """Close the file; the backend belongs to whoever made it."""
+        """Close the file; the caller owns the backend."""
         self._file.close()
 
     def _made_again(self, key: str) -> Program:
@@ -170,7 +170,7 @@ class Transitions:
         return row
 
     def _keep(self, program: Program, way: Way) -> None:
-        """Keep what there is to know of a program, and hold it, unless the file has another way to it."""
+        """Keep the facts of a program, and the program itself unless the file has another way to it."""
         facts = program.facts
         cost = (facts.cost.flops, facts.cost.transcendentals, facts.cost.bytes_accessed)
         self._file.execute(

@@ -204,7 +204,7 @@ def module(name: str) -> Module:
 
 
 def forget() -> None:
-    """Give back the syntax trees, a hundred thousand objects: whoever has digests needs them no more."""
+    """Give back the syntax trees, a hundred thousand objects that are not needed after digests are made."""
     module.cache_clear()
 
 

@@ -2,7 +2,7 @@
 
     load().extended(load_rules(Path("my_rules.py")))
 
-No rule is trusted, whoever wrote it: what a Python file declares is verified when it is loaded, and what a library file
+No rule is trusted: what a Python file declares is verified when it is loaded, and what a library file
 holds must have its certificates. Running a Python file runs what it says; a library file is data.
 """
 

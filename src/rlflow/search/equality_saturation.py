@@ -285,7 +285,7 @@ def equality_saturation(
     """Make the method: `exploration` and `limits` are settings of `ExplorationConfig` and `ilp.Limits`.
 
     `before` names the search whose result is in the e-graph from the start, `after` the one that ends each round.
-    `InputError` for what there is not.
+    `InputError` for an unknown setting.
     """
     for name in (before, after):
         if name is not None and name not in OTHERS:

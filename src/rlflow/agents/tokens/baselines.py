@@ -7,7 +7,7 @@
 What chains do is left as it is, such as beginning with greedy search and trying nothing again where it looks the same,
 so that the difference to "rlflow" is what V knows. Only their length is the one that serves the baselines best: a long
 chain that nobody guides costs rewrites and leads nowhere. The means of rules also say which rules an e-graph admits;
-whoever has had no lesson admits every rule. The folder is that of a policy.
+a policy without lessons admits every rule. The folder is that of a policy.
 
 The invariant: neither random order nor the means of rules hold any match for too improbable to be tried.
 """

@@ -3,7 +3,7 @@
     trajectory = method.optimise(graph, budget).trajectory        of a method whose rewriter shares
     episode = demonstrate(process, bank, trajectory, GainConfig())
 
-What a step leads to is told by the steps that depend on it: those that take or read what it made or rewired, and what
+A step leads to the steps that depend on it: those that take or read what it made or rewired, and what
 these made in turn. Its gain is the best that any number of them saves together, discounted by how many they are, so
 that a step that loses a little and lets a later one gain much is worth much.
 """

@@ -153,7 +153,7 @@ class _Memory:
 class GuidedChains(Search):
     """Ends with its rewrites or the budget, or where no rewrite is probable enough to be tried.
 
-    The rewriter must share, as that of the experts did. `judged_by` makes whoever has an opinion: V (`TokenJudge`), or
+    The rewriter must share, as that of the experts did. `judged_by` makes the scorer: V (`TokenJudge`), or
     what V is compared with; `shares` is what lessons tell of rules, by their ids.
     """
 
@@ -169,8 +169,7 @@ class GuidedChains(Search):
     def improve(self, work: Workspace, state: State, on_progress: OnProgress | None = None) -> State:
         if work.rewriter.matching != SharingRewriter.matching:
             raise InputError(
-                "rlflow goes on in a workspace of sharing matching, as that of the experts whom it has learned from "
-                "was: give it a SharingRewriter"
+                "rlflow searches in a workspace of sharing matching, as its experts did: give it a SharingRewriter"
             )
         best = min(state, seeded(work, self.greedy, work.ledger), key=lambda s: s.runtime_ms)
         if self.config.rewrites < 1:

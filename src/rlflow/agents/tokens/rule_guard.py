@@ -1,7 +1,7 @@
 """The rules that an e-graph admits: those of which an expert likely takes a match somewhere.
 
-An e-graph of a whole model outgrows every limit by all rules, most of which lead nowhere on the graph at hand. Whoever
-guides chains is therefore listened to:
+With all rules an e-graph of a whole model outgrows every limit, and most of them lead nowhere on the graph at hand. So
+the scores that were seen during the climb decide:
 
     guard = RuleGuard(judge, rules, shares)
     guard.of(graph)                                the judge's opinion, of which the guard remembers the most

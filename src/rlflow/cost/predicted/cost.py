@@ -141,7 +141,7 @@ def predicted(context: CostContext) -> PredictedCost:
     """Make the cost model "predicted"; its settings are those of `PredictedConfig`.
 
     No price list is read, not even a given one: what was measured on one machine would change the prices there alone.
-    Whoever wants that gives the list to `PredictedCost`. `PriceError` if the model that ships cannot be read.
+    For that, give the list to `PredictedCost`. `PriceError` if the model that ships cannot be read.
     """
     config, model = context.configure(PredictedConfig), load()
     if (regions := model.description.trained_on["regions"]) < _MANY_REGIONS:

@@ -2,7 +2,7 @@
 
     model = learn(examples, config, fit_trees)          # what it takes to make a PriceModel
 
-`fit_trees` is whoever boosts trees: the library itself knows no such thing, and its users need none.
+`fit_trees` is a function that boosts trees: the library depends on no such package, and its users need none.
 
 Invariant: equal examples in the same order give equal models, as far as `fit_trees` does.
 """

@@ -4,8 +4,8 @@
     detours/bert?layers=2&hidden=32&heads=2      the same as a careless exporter writes it (`detours.py`)
     light/squeezenet                             a model of the onnx package, with drawn weights
 
-Any such address can be loaded, whether it is one of `sources()` or not. The family is the architecture: whoever splits
-the programs by family tests on architectures that were never trained on.
+Any such address can be loaded, whether it is one of `sources()` or not. The family is the architecture: a split by
+family tests on architectures that were never trained on.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
     in_order(model.graph)
 
 Two ways to the same program differ in the order of its nodes, and passes follow that order: which of two equal nodes
-stays, which of two fusions comes first. Whoever looks at programs as states must not see that.
+stays, which of two fusions comes first. An environment whose states are programs must not see that.
 
 Invariant: the order follows from the outputs, their order and that of operands alone, but for nodes and weights that
 nobody needs, which come last and stay among themselves as they were. What is computed is the same.

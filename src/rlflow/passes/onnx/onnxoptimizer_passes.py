@@ -2,7 +2,7 @@
 
 Left out are passes that do nothing to any program of the dataset, that only rename, that are another library's under
 another name, and `rewrite_input_dtype`, which gives the inputs another type. `fuse_bn_into_conv` is here although it
-makes a graph grow: it writes down how the new weights are computed, and whoever folds constants afterwards gains by it.
+makes a graph grow: it writes down how the new weights are computed, and folding constants afterwards gains by it.
 """
 
 from __future__ import annotations

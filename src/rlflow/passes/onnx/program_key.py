@@ -1,6 +1,6 @@
 """The identity of an ONNX model up to names, as a hash.
 
-A node is told by what it computes of which operands, and then by who reads it. The first alone would not tell two equal
+A node's key is its operator and operands, and then its readers. The first alone would not tell two equal
 nodes from one that is read twice, which is all the difference that the elimination of common subexpressions makes:
 
     Relu(x) + Relu(x), with one Relu or with two: the two have different keys

@@ -3,7 +3,7 @@
 The plain rewriter refuses Relu(MatMul(x, w)) where somebody else reads the product, since the product would be computed
 twice afterwards. Where many rewrites work together, as in an e-graph, that is often worth while, so that here:
 
-    matches     those of the plain rewriter, and those whose inner values have other readers, for whom they stay
+    matches     those of the plain rewriter, and those whose inner values have other readers, for which they stay
     apply       what becomes the same node on the same operands is merged, and so upwards through all readers
 
 An example of the second: rewriting Relu(a) to Relu(b) while Exp(Relu(b)) is there makes one Exp out of two.
