@@ -68,7 +68,8 @@ class CandidateState:
     """A graph and its candidates, in the order of rules and locations.
 
     alike: rewrites that give the graph of a candidate, or the current one. beyond: rewrites that were not looked at,
-    since there were K candidates. price and price_ms: price the graph, and `prices_ms` its candidates, by the cost model.
+    since there were K candidates. price and price_ms: price the graph, and `prices_ms` its candidates, by the cost
+    model.
     """
 
     graph: Graph
