@@ -12,7 +12,7 @@ original.
 """
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -24,7 +24,11 @@ from rlflow.equivalence.compare import compare
 from rlflow.method import OptimisationResult
 from rlflow.onnx_io import to_onnx
 from rlflow.trajectory.replay import replay
+from studies.runner import kept_rows
 from studies.search_task import SearchTask, carried_out
+
+GRACE_S = 600.0
+"""Seconds beyond the time of a search: for reading and comparing models, and for steps that cannot be cut short."""
 
 TIE_POINTS = 0.005
 """Percentage points by which results may differ and still be called the same: they are read with two decimals."""
@@ -46,6 +50,11 @@ class Cell(SearchTask):
     rewrites: tuple[int, ...]
     draws: int
     seed: int
+
+
+def rows(cells: Mapping[Key, Cell], *, processes: int, folder: Path) -> Iterator[tuple[Key, Row]]:
+    """Yield the rows of the cells as they come, so many at a time; the folder keeps them."""
+    return kept_rows(cells, run_cell, lambda cell: (cell.budget.time_s or 0.0) + GRACE_S, processes, folder)
 
 
 def run_cell(cell: Cell) -> Row:

@@ -21,13 +21,13 @@ from tracking.run import numbers
 from rlflow.cli.progress import progress_bar
 from rlflow.cost import price_list
 from rlflow.cost.base import CostContext
-from rlflow.errors import PriceError, RLFlowError
+from rlflow.errors import PriceError
 from rlflow.method import Budget
 from rlflow.schemas.results import read_results, write_results
 from rlflow.show.picture_file import save
-from studies.cell_pool import rows
-from studies.headroom.cells import Cell, Key, Row, with_rows
+from studies.headroom.cells import Cell, Key, Row, rows, with_rows
 from studies.program import OptionOf, checkpoint, graph_files, options_of, study_program, study_run
+from studies.runner import check_complete, gathered
 
 RESULTS = Path("data/results/headroom")
 PRICES = "prices.json"
@@ -45,18 +45,17 @@ def main(config: DictConfig) -> None:
         progress_bar("headroom") as on_progress,
     ):
         cells = _cells(settings, options_of("headroom"), folder)
-        found: dict[Key, Row] = {}
-        for key, row in _rows(cells, settings["processes"], folder):
-            found[key] = row
-            run.log(0, numbers({"/".join(key): row}))
-            on_progress(len(found) / len(cells), f"{' '.join(key)}: {row['improvement_percent']:.2f} %")
 
-        _publish({key: found[key] for key in cells if key in found})
+        def on_row(key: Key, row: Row) -> str:
+            run.log(0, numbers({"/".join(key): row}))
+            return f"{row['improvement_percent']:.2f} %"
+
+        found = gathered(cells, _rows(cells, settings["processes"], folder), on_row, on_progress)
+        _publish(found)
         if (kept := folder / PRICES).exists():
             price_list.read(kept).save(Path(settings["prices"]))
         run.artifact(RESULTS)
-        if missing := [" ".join(key) for key in cells if key not in found]:
-            raise RLFlowError(f"without a result, to be tried again by the next run: {', '.join(missing)}")
+        check_complete(cells, found)
 
 
 def _cells(settings: Any, option_of: OptionOf, folder: Path) -> dict[Key, Cell]:

@@ -28,14 +28,12 @@ from tracking.run import numbers
 from rlflow.agents.tokens.left_out import RankCorrelation, policy_without, rank_correlation
 from rlflow.agents.tokens.token_policy import FILE
 from rlflow.cli.progress import progress_bar
-from rlflow.errors import RLFlowError
 from rlflow.method import Budget
 from rlflow.runtime.isolation import Limits, call_isolated
 from rlflow.schemas.results import Figure, write_results
 from rlflow.show.picture_file import save
 from rlflow.world_model.settings import read_config
 from rlflow.world_model.tokens.config import TokenModelConfig
-from studies.cell_pool import kept_row
 from studies.learned.cells import (
     DEPTH_TRANSFER,
     GREEDY,
@@ -50,6 +48,7 @@ from studies.learned.cells import (
 )
 from studies.learned.summary import curves, curves_by_prices, summary
 from studies.program import OptionOf, checkpoint, graph_files, options_of, study_program, study_run
+from studies.runner import check_complete, kept_row
 
 REPLAYED, REPLAYED_FROM = "replayed", "equality_saturation"
 """The method that takes again the steps of a graph with fewer layers, and the one that has found them."""
@@ -84,8 +83,7 @@ def main(config: DictConfig) -> None:
 
         write_results(Path(settings["results"], "unseen.json"), study.unseen())
         run.artifact(Path(settings["results"]))
-        if missing := [" ".join(map(str, key)) for unit in units for key in unit.keys if key not in rows]:
-            raise RLFlowError(f"without a result, to be tried again by the next run: {', '.join(missing)}")
+        check_complete([key for unit in units for key in unit.keys], rows)
 
 
 @dataclass(frozen=True)

@@ -20,13 +20,13 @@ from tracking.share import Share
 
 from rlflow.atomic_file import written_whole
 from rlflow.cli.progress import progress_bar
-from rlflow.errors import InputError, RLFlowError
+from rlflow.errors import InputError
 from rlflow.method import OnProgress
 from rlflow.schemas.results import write_results
-from studies.cell_pool import kept_rows
 from studies.paper.parts import PARTS, CellKey, Study
 from studies.paper.rows import Cell, Key, Row, rows_of, run_cell, summary
 from studies.program import checkpoint_of, options_of, study_program, study_run
+from studies.runner import check_complete, gathered, kept_rows
 
 RESULTS = Path("data/results/paper")
 FOUND = Path("data/paper")
@@ -51,8 +51,7 @@ def main(config: DictConfig) -> None:
         if share.workers == 1 and kept:
             _publish(part, {(key[0], name, key[2]): row for key, rows in kept.items() for name, row in rows.items()})
             run.artifact(RESULTS / f"{part}.json")
-    if missing := [" ".join(map(str, key)) for key in mine if key not in kept]:
-        raise RLFlowError(f"without a result, to be tried again by the next run: {', '.join(missing)}")
+    check_complete(mine, kept)
     if share.workers == 1:
         shutil.rmtree(folder)
 
@@ -61,14 +60,15 @@ def _kept(
     cells: Mapping[CellKey, Cell], folder: Path, settings: Any, run: Run, on_progress: OnProgress
 ) -> dict[CellKey, dict[str, Row]]:
     """The rows of all cells that have any, by variant, in the order of the cells."""
-    kept: dict[CellKey, dict[str, Row]] = {}
-    processes = 1 if settings["part"] in TIMED else settings["processes"]
-    for key, row in kept_rows(cells, run_cell, lambda _: settings["longest_s"], processes, folder):
-        kept[key] = rows_of(row)
+
+    def on_row(key: CellKey, rows: dict[str, Row]) -> str:
         graph, _, seed = key
-        run.log(seed, numbers({graph: {name: dict(one.figures) for name, one in kept[key].items()}}))
-        on_progress(len(kept) / len(cells), " ".join(map(str, key)))
-    return {key: kept[key] for key in cells if key in kept}
+        run.log(seed, numbers({graph: {name: dict(one.figures) for name, one in rows.items()}}))
+        return ", ".join(rows)
+
+    processes = 1 if settings["part"] in TIMED else settings["processes"]
+    kept = kept_rows(cells, run_cell, lambda _: settings["longest_s"], processes, folder)
+    return gathered(cells, ((key, rows_of(row)) for key, row in kept), on_row, on_progress)
 
 
 def _publish(part: str, found: Mapping[Key, Row]) -> None:

@@ -23,12 +23,11 @@ from rlflow.agents.passes.playing import PlayConfig
 from rlflow.cli.progress import progress_bar
 from rlflow.environments.pass_ordering_env import PassOrderingConfig
 from rlflow.environments.pass_rewards import TimingConfig
-from rlflow.errors import InputError, RLFlowError
+from rlflow.errors import InputError
 from rlflow.method import OnProgress
 from rlflow.passes.worker import WorkerBackend
 from rlflow.schemas.results import write_results
 from rlflow.world_model.settings import read_config
-from studies.cell_pool import kept_rows
 from studies.pass_ordering.cells import (
     AgentCell,
     BaselineCell,
@@ -43,6 +42,7 @@ from studies.pass_ordering.cells import (
 from studies.pass_ordering.rows import Row
 from studies.pass_ordering.split import Split, split_of
 from studies.program import OptionOf, checkpoint_of, options_of, study_program, study_run
+from studies.runner import check_complete, gathered, kept_rows
 
 RESULTS = Path("data/results/pass_ordering")
 RUNNING = {"worker", "workers", "processes", "longest_s"}  # settings that no row depends on
@@ -77,11 +77,10 @@ def main(config: DictConfig) -> None:
     with study_run(f"pass ordering {backend}", lasting) as run, progress_bar(f"passes of {backend}") as on_progress:
         kept = _kept(mine, folder, settings, run, on_progress)
         if share.workers == 1 and len(kept) == len(mine):
-            found = _by_entrant({key: kept[key] for key in mine})
+            found = _by_entrant(kept)
             _publish(backend, split, found, _times(settings, compiler, split, found, folder))
             run.artifact(RESULTS / f"{backend}.json")
-    if missing := [f"{entrant} {seed}" for entrant, seed in mine if (entrant, seed) not in kept]:
-        raise RLFlowError(f"without a result, to be tried again by the next run: {', '.join(missing)}")
+    check_complete(mine, kept)
     if share.workers == 1:
         shutil.rmtree(folder)
 
@@ -107,16 +106,18 @@ def _kept(
     cells: dict[CellKey, Cell], folder: Path, settings: Any, run: Run, on_progress: OnProgress
 ) -> dict[CellKey, dict[str, Row]]:
     """The rows of all cells that have any, by entrant."""
-    kept: dict[CellKey, dict[str, Row]] = {}
-    for key, written in kept_rows(cells, run_cell, lambda _: settings["longest_s"], settings["processes"], folder):
-        kept[key] = {entrant: Row.from_json(row) for entrant, row in written.items()}
+
+    def on_row(key: CellKey, rows: dict[str, Row]) -> str:
         entrant, seed = key
         if isinstance(seed, int):
-            row = kept[key][entrant]
+            row = rows[entrant]
             left = {source: outcome.operations for source, outcome in row.outcomes.items()}
             run.log(seed, numbers({entrant: {"training_s": row.training_s, "operations": sum(left.values())}}))
-        on_progress(len(kept) / len(cells), f"{entrant} {seed}")
-    return kept
+        return ", ".join(rows)
+
+    written = kept_rows(cells, run_cell, lambda _: settings["longest_s"], settings["processes"], folder)
+    kept = ((key, {entrant: Row.from_json(row) for entrant, row in rows.items()}) for key, rows in written)
+    return gathered(cells, kept, on_row, on_progress)
 
 
 def _by_entrant(kept: dict[CellKey, dict[str, Row]]) -> Found:

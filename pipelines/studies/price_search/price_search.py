@@ -16,12 +16,11 @@ from tracking.factories import cost_context_of
 from tracking.run import numbers
 
 from rlflow.cli.progress import progress_bar
-from rlflow.errors import RLFlowError
 from rlflow.method import Budget
 from rlflow.schemas.results import write_results
-from studies.cell_pool import kept_row
 from studies.price_search.cases import FROZEN, PREDICTED, Aims, Case, Key, Row, run_case, summary, time_ratio
 from studies.program import OptionOf, checkpoint, graph_files, options_of, study_program, study_run
+from studies.runner import check_complete, gathered, kept_rows
 from studies.search_task import SearchTask
 
 RESULTS = Path("data/results/price_search")
@@ -36,19 +35,17 @@ def main(config: DictConfig) -> None:
         progress_bar("price search") as on_progress,
     ):
         cases = _cases(settings, options_of("price_search"), folder)
-        rows: dict[Key, Row] = {}
-        for done, (key, case) in enumerate(cases.items()):
-            on_progress(done / len(cases), _told(key, rows))
-            row = kept_row(folder / f"{'-'.join(key)}.json", settings["longest_s"], run_case, case)
-            if row is not None:
-                rows[key] = row
-                run.log(0, numbers({"/".join(key): row}))
 
+        def on_row(key: Key, row: Row) -> str:
+            run.log(0, numbers({"/".join(key): row}))
+            return _said(row)
+
+        kept = kept_rows(cases, run_case, lambda case: settings["longest_s"], 1, folder)
+        rows = gathered(cases, kept, on_row, on_progress)
         if rows:
             _publish(summary(rows, Aims(**settings["aims"])))
             run.artifact(RESULTS)
-        if missing := [" ".join(key) for key in cases if key not in rows]:
-            raise RLFlowError(f"without a result, to be tried again by the next run: {', '.join(missing)}")
+        check_complete(cases, rows)
 
 
 def _cases(settings: Any, option_of: OptionOf, folder: Path) -> dict[Key, Case]:
@@ -68,15 +65,11 @@ def _cases(settings: Any, option_of: OptionOf, folder: Path) -> dict[Key, Case]:
     return cases
 
 
-def _told(key: Key, rows: dict[Key, Row]) -> str:
-    """What is searched now, and what came of the last."""
-    text = " ".join(key)
-    if not rows:
-        return text
-    (graph, method), row = list(rows.items())[-1]
+def _said(row: Row) -> str:
+    """What a search found, in a few words."""
     share = row[FROZEN]["share_of_measured"][PREDICTED]
     found = "nothing to find" if share is None else f"a share of {share:.3f}"
-    return f"{text}; {graph} {method}: {found} in {time_ratio(row, PREDICTED):.3f} of the time"
+    return f"{found} in {time_ratio(row, PREDICTED):.3f} of the time"
 
 
 def _publish(document: dict[str, Any]) -> None:

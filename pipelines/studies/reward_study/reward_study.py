@@ -18,12 +18,11 @@ from rlflow.agents.tokens.config import TokenControllerConfig
 from rlflow.agents.tokens.real_env import RealEpisodesConfig
 from rlflow.cli.progress import progress_bar
 from rlflow.environments import RewardConfig
-from rlflow.errors import RLFlowError
 from rlflow.schemas.results import write_results
 from rlflow.world_model.settings import read_config
-from studies.cell_pool import kept_row
 from studies.program import checkpoint, graph_files, options_of, study_program, study_run
 from studies.reward_study.cases import Case, Key, Row, TimingConfig, run_case, summary
+from studies.runner import check_complete, gathered, kept_rows
 
 RESULTS = Path("data/results/reward_study")
 
@@ -37,21 +36,19 @@ def main(config: DictConfig) -> None:
         progress_bar("reward study") as on_progress,
     ):
         cases = _cases(settings, folder)
-        rows: dict[Key, Row] = {}
-        for done, (key, case) in enumerate(cases.items()):
-            on_progress(done / len(cases), _told(key, rows))
-            row = kept_row(folder / f"{'-'.join(key)}.json", settings["longest_s"], run_case, case)
-            if row is not None:
-                rows[key] = row
-                graph, reward, _ = key
-                run.log(case.seed, numbers({graph: {reward: row}}))
 
+        def on_row(key: Key, row: Row) -> str:
+            graph, reward, _ = key
+            run.log(cases[key].seed, numbers({graph: {reward: row}}))
+            return _said(row)
+
+        kept = kept_rows(cases, run_case, lambda case: settings["longest_s"], 1, folder)
+        rows = gathered(cases, kept, on_row, on_progress)
         if rows:
             RESULTS.mkdir(parents=True, exist_ok=True)
             write_results(RESULTS / "metrics.json", summary(rows))
             run.artifact(RESULTS)
-        if missing := [" ".join(key) for key in cases if key not in rows]:
-            raise RLFlowError(f"without a result, to be tried again by the next run: {', '.join(missing)}")
+        check_complete(cases, rows)
 
 
 def _cases(settings: Any, folder: Path) -> dict[Key, Case]:
@@ -79,11 +76,7 @@ def _cases(settings: Any, folder: Path) -> dict[Key, Case]:
     }
 
 
-def _told(key: Key, rows: dict[Key, Row]) -> str:
-    """The turn that is taken, and what came of the last."""
-    text = " ".join(key)
-    if not rows:
-        return text
-    last, row = list(rows.items())[-1]
+def _said(row: Row) -> str:
+    """What a training found, in a few words."""
     ratio = row["latency"]["deployed"]["ratio"]["value"]
-    return f"{text}; {' '.join(last)}: {ratio:.3f} times as fast after {row['training_s']:.0f} s"
+    return f"{ratio:.3f} times as fast after {row['training_s']:.0f} s"

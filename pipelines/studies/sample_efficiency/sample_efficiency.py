@@ -18,12 +18,11 @@ from rlflow.agents.token_collection import TokenCollectionConfig
 from rlflow.agents.tokens.config import TokenControllerConfig
 from rlflow.agents.tokens.real_env import RealEpisodesConfig
 from rlflow.cli.progress import progress_bar
-from rlflow.errors import RLFlowError
 from rlflow.schemas.results import write_results
 from rlflow.world_model.settings import read_config
 from rlflow.world_model.tokens.config import TokenDreamConfig, TokenModelConfig
-from studies.cell_pool import kept_row
 from studies.program import checkpoint, graph_files, options_of, study_program, study_run
+from studies.runner import check_complete, gathered, kept_rows
 from studies.sample_efficiency.cases import Case, Key, Row, run_case, summary
 
 RESULTS = Path("data/results/sample_efficiency")
@@ -38,20 +37,18 @@ def main(config: DictConfig) -> None:
         progress_bar("sample efficiency") as on_progress,
     ):
         cases = _cases(settings, folder)
-        rows: dict[Key, Row] = {}
-        for done, (key, case) in enumerate(cases.items()):
-            on_progress(done / len(cases), _told(key, rows))
-            row = kept_row(folder / f"{'-'.join(key)}.json", settings["longest_s"], run_case, case)
-            if row is not None:
-                rows[key] = row
-                run.log(case.seed, numbers({key[0]: row}))
 
+        def on_row(key: Key, row: Row) -> str:
+            run.log(cases[key].seed, numbers({key[0]: row}))
+            return _said(row)
+
+        kept = kept_rows(cases, run_case, lambda case: settings["longest_s"], 1, folder)
+        rows = gathered(cases, kept, on_row, on_progress)
         if rows:
             RESULTS.mkdir(parents=True, exist_ok=True)
             write_results(RESULTS / "metrics.json", summary(rows))
             run.artifact(RESULTS)
-        if missing := [" ".join(key) for key in cases if key not in rows]:
-            raise RLFlowError(f"without a result, to be tried again by the next run: {', '.join(missing)}")
+        check_complete(cases, rows)
 
 
 def _cases(settings: Any, folder: Path) -> dict[Key, Case]:
@@ -81,12 +78,7 @@ def _cases(settings: Any, folder: Path) -> dict[Key, Case]:
     }
 
 
-def _told(key: Key, rows: dict[Key, Row]) -> str:
-    """The turn that is taken, and what came of the last."""
-    text = " ".join(key)
-    if not rows:
-        return text
-    last, row = list(rows.items())[-1]
+def _said(row: Row) -> str:
+    """What a training found, in a few words."""
     share = row["share_of_interactions"]
-    found = "never as good" if share is None else f"as good after {share:.3f} of the real steps"
-    return f"{text}; {' '.join(last)}: {found}"
+    return "never as good" if share is None else f"as good after {share:.3f} of the real steps"

@@ -1,7 +1,9 @@
 """Running the cells of a study: each in a process of its own, a few at a time, none of them twice.
 
-    for key, row in rows(cells, processes=2, folder=Path("kept")):           those of the headroom study
-    row = kept_row(Path("kept/bert-greedy.json"), 600.0, run_case, case)     one of any study
+    rows = kept_rows(cells, run_cell, lambda cell: 600.0, processes=2, folder=Path("kept"))
+    found = gathered(cells, rows, on_row, on_progress)     by key, in the order of the cells; each is logged as it comes
+    publish(found)
+    check_complete(cells, found)                           an error that names the cells without a row
 
 A row is kept in a file as soon as there is one, and read from there when a study that was killed is started again. A
 cell whose process fails has no row, and costs the others nothing.
@@ -9,17 +11,17 @@ cell whose process fails has no row, and costs the others nothing.
 
 import json
 import logging
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from rlflow.atomic_file import written_whole
+from rlflow.errors import RLFlowError
+from rlflow.method import OnProgress
 from rlflow.runtime.isolation import Limits, call_isolated
-from studies.headroom.cells import Cell, Key, Row, run_cell
 
-GRACE_S = 600.0
-"""Seconds beyond the time of a search: for reading and comparing models, and for steps that cannot be cut short."""
+Row = dict[str, Any]
 
 log = logging.getLogger(__name__)
 
@@ -27,9 +29,26 @@ T = TypeVar("T")
 K = TypeVar("K", bound=tuple[object, ...])
 
 
-def rows(cells: Mapping[Key, Cell], *, processes: int, folder: Path) -> Iterator[tuple[Key, Row]]:
-    """The rows of the headroom study, as `kept_rows` yields them."""
-    return kept_rows(cells, run_cell, lambda cell: (cell.budget.time_s or 0.0) + GRACE_S, processes, folder)
+def gathered(
+    cells: Collection[K], rows: Iterable[tuple[K, T]], on_row: Callable[[K, T], str], on_progress: OnProgress
+) -> dict[K, T]:
+    """Return the rows by key, in the order of the cells. `on_row` logs each, and says in a few words what it shows."""
+    found: dict[K, T] = {}
+    on_progress(0.0, f"{len(cells)} cells")
+    for key, row in rows:
+        found[key] = row
+        on_progress(len(found) / len(cells), f"{_named(key)}: {on_row(key, row)}")
+    return {key: found[key] for key in cells if key in found}
+
+
+def check_complete(cells: Collection[K], found: Collection[K]) -> None:
+    """Raise `RLFlowError` naming the cells without a row."""
+    if missing := [_named(key) for key in cells if key not in found]:
+        raise RLFlowError(f"without a result, to be tried again by the next run: {', '.join(missing)}")
+
+
+def _named(key: tuple[object, ...]) -> str:
+    return " ".join(map(str, key))
 
 
 def kept_rows(

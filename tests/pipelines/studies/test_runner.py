@@ -11,21 +11,21 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from studies.cell_pool import rows
-from studies.headroom.cells import Cell, Key
+from studies.headroom.cells import Cell, Key, rows
+from studies.runner import check_complete, gathered
 
 from rlflow import zoo
 from rlflow.cost.base import CostContext
+from rlflow.errors import RLFlowError
 from rlflow.method import Budget
 from rlflow.onnx_io import save_model
 
-pytestmark = pytest.mark.slow
 LATEST_S = 60.0
 """Seconds after which a first row is missed."""
 STUDY = """
 import pickle, sys
 from pathlib import Path
-from studies.cell_pool import rows
+from studies.headroom.cells import rows
 
 cells, folder = pickle.loads(Path(sys.argv[1]).read_bytes())
 for key, row in rows(cells, processes=1, folder=folder):
@@ -55,6 +55,26 @@ def start(cells: dict[Key, Cell], folder: Path, scratch: Path) -> subprocess.Pop
     return subprocess.Popen([sys.executable, "-c", STUDY, str(handed)], start_new_session=True)
 
 
+def test_rows_are_gathered_in_the_order_of_the_cells_and_gaps_are_named() -> None:
+    """They come in another order, and one of them does not come."""
+    cells, came = [("a", 0), ("b", 0), ("c", 1)], [(("c", 1), 3), (("a", 0), 1)]
+    logged: list[tuple[str, int]] = []
+    progress: list[tuple[float, str]] = []
+
+    def on_row(key: tuple[str, int], row: int) -> str:
+        logged.append(key)
+        return f"{row} found"
+
+    found = gathered(cells, came, on_row, lambda fraction, text: progress.append((fraction, text)))
+    assert list(found.items()) == [(("a", 0), 1), (("c", 1), 3)]
+    assert logged == [("c", 1), ("a", 0)]
+    assert progress == [(0.0, "3 cells"), (1 / 3, "c 1: 3 found"), (2 / 3, "a 0: 1 found")]
+    check_complete(found, found)
+    with pytest.raises(RLFlowError, match=r"without a result, to be tried again by the next run: b 0$"):
+        check_complete(cells, found)
+
+
+@pytest.mark.slow
 def test_a_cell_whose_process_fails_costs_the_others_nothing(model: Path, tmp_path: Path, caplog):
     """Its memory is its own: what this process holds is not counted."""
     ballast = np.ones(400 * 2**20 // 8)
@@ -67,6 +87,7 @@ def test_a_cell_whose_process_fails_costs_the_others_nothing(model: Path, tmp_pa
     assert [file.name for file in tmp_path.iterdir()] == ["tiny_merge-analytic-greedy.json"]
 
 
+@pytest.mark.slow
 def test_a_study_that_was_killed_goes_on_where_it_was(model: Path, tmp_path: Path):
     """Killed during its second cell. The first one's row was spoiled since, so that making it anew would show."""
     folder = tmp_path / "rows"
