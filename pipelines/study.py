@@ -34,7 +34,8 @@ def main(arguments: list[str]) -> None:
     name, *overrides = arguments or [""]
     known = programs()
     if name in projects():
-        subprocess.run(["dvc", "repro", *overrides, str(STUDIES / name / "dvc.yaml")], check=True)
+        if failed := subprocess.run(["dvc", "repro", *overrides, str(STUDIES / name / "dvc.yaml")]).returncode:
+            sys.exit(failed)  # DVC has said why
         name, overrides = ENDS.get(name, name), []
     if name in known:
         sys.argv[1:] = overrides

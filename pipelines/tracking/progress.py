@@ -56,10 +56,9 @@ def shown_progress() -> Iterator[Callable[[Advance], None]]:
 
 
 def bars_of(console: Console, clock: Callable[[], float] = time.monotonic) -> Progress:
-    """Make bars that tell the time left, by the mean pace since the first step that was seen: what a checkpoint had
-    done counts for nothing.
+    """Make bars that show the time left, by the mean pace since the first step seen, without those of a checkpoint.
 
-    rich forgets steps after half a minute unless it is told otherwise; a step of a training may take longer.
+    rich forgets steps after half a minute by default; a step of a training may take longer.
     """
     columns = (*Progress.get_default_columns(), TextColumn("left"))
     return Progress(*columns, console=console, transient=True, speed_estimate_period=_LONGEST_STEP_S, get_time=clock)

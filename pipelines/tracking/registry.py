@@ -29,7 +29,7 @@ _COST_TAG, _PRICES_TAG = "cost_ms", "prices"
 
 @dataclass(frozen=True)
 class Price:
-    """The cost of a model, and the prices that it is told in: the name of a cost model with what it depends on."""
+    """The cost of a model, and its prices: the name of a cost model with its settings."""
 
     cost_ms: float
     prices: str

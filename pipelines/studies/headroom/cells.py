@@ -42,7 +42,7 @@ Document = dict[str, dict[str, dict[str, Row]]]
 
 @dataclass(frozen=True)
 class Cell(SearchTask):
-    """One search, and how it is told: `rewrites` are the efforts at which the improvement so far is.
+    """One search, and its report: the improvement so far is read after each number of `rewrites`.
 
     Prices that it measures go to the file of its context.
     """

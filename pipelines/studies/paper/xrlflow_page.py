@@ -67,7 +67,7 @@ improvements over both, print no number, and leave training out of the time.
 
 
 def _won(table: Mapping[str, Mapping[str, Variant]], one: str, other: str) -> str:
-    """The graphs on which one method saves more than another, as they are told."""
+    """The names of the graphs on which one method saves more than another, as text."""
     return names_told([graph for graph, found in table.items() if gain_points(found, one, other) > SAME_POINTS])
 
 

@@ -66,7 +66,7 @@ def _cases(settings: Any, option_of: OptionOf, folder: Path) -> dict[Key, Case]:
 
 
 def _said(row: Row) -> str:
-    """What a search found, in a few words."""
+    """A search's result in a few words."""
     share = row[FROZEN]["share_of_measured"][PREDICTED]
     found = "nothing to find" if share is None else f"a share of {share:.3f}"
     return f"{found} in {time_ratio(row, PREDICTED):.3f} of the time"

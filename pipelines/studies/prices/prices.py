@@ -73,7 +73,7 @@ def _measuring(settings: Any) -> MeasuringConfig:
 
 
 def _families(settings: Any, folder: Path) -> Iterable[Gathered]:
-    """What the families gave, in their order, each gathered in a process of its own unless the folder has it."""
+    """The regions of each family, in order, each gathered in a process of its own unless the folder has it."""
     config = GatheringConfig(**settings["gathering"], seed=settings["seed"])
     families: dict[str, list[Configuration]] = {}
     for model in settings["models"]:

@@ -81,7 +81,7 @@ class GatheringConfig:
 @dataclass(frozen=True)
 class Candidate:
     """A region that may be timed: its graph as `graph_to_json` gives it, its signature, the bytes that it reads and
-    writes, and the grams by which new ones are told from repetitions.
+    writes, and the grams that show whether it is new.
     """
 
     content: Mapping[str, Any]

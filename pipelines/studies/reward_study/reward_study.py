@@ -77,6 +77,6 @@ def _cases(settings: Any, folder: Path) -> dict[Key, Case]:
 
 
 def _said(row: Row) -> str:
-    """What a training found, in a few words."""
+    """A training's result in a few words."""
     ratio = row["latency"]["deployed"]["ratio"]["value"]
     return f"{ratio:.3f} times as fast after {row['training_s']:.0f} s"

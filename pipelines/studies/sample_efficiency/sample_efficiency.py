@@ -79,6 +79,6 @@ def _cases(settings: Any, folder: Path) -> dict[Key, Case]:
 
 
 def _said(row: Row) -> str:
-    """What a training found, in a few words."""
+    """A training's result in a few words."""
     share = row["share_of_interactions"]
     return "never as good" if share is None else f"as good after {share:.3f} of the real steps"

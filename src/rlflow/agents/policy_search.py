@@ -72,7 +72,7 @@ class PointingPlayer(Player, Generic[Seen]):
 
     @abstractmethod
     def observation(self, seen: Seen) -> np.ndarray:
-        """Return what the policy is told."""
+        """Return the observation of the policy."""
 
     @abstractmethod
     def saving(self, seen: Seen, choices: Sequence[int]) -> np.ndarray:

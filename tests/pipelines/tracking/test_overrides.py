@@ -99,7 +99,10 @@ def test_a_refusal_names_the_setting_the_stage_and_who_reads_it(root: Path):
 
 
 def test_jobs_of_several_rounds_may_be_given_settings_of_each(root: Path):
+    """One of a round that no job is in is refused, so that the first call is no accident."""
     refuse_ignored("first", ["round=one,two", "rounds.one.first.size=3"], CONFIG, [root / "conf"], root)
+    with pytest.raises(InputError, match="is read by no stage"):
+        refuse_ignored("first", ["round=one,two", "rounds.one.unread=3"], CONFIG, [root / "conf"], root)
 
 
 @pytest.fixture

@@ -61,7 +61,7 @@ class Expert:
 
 @dataclass(frozen=True)
 class Lesson:
-    """A start, an expert, how his gains are told, and what is played beside him.
+    """A start graph, an expert search, the settings of its gains, and random episodes from the same start.
 
     name: of the graph in the rollouts. play: episodes of random play from the same start, from which M learns what
     becomes of rewrites that no expert takes; they are drawn by `seed`.
