@@ -1,10 +1,10 @@
 """Agents that order the passes of the toy compiler, trained for a moment."""
 
-from rlflow.agents.passes.config import DreamtConfig, PassAgentConfig
-from rlflow.agents.passes.dreamt import DreamtAgent, train_in_dream
-from rlflow.agents.passes.training import PassAgent, train
 from rlflow.agents.pooled.config import ControllerConfig
-from rlflow.environments.pass_ordering_env import PassOrderingConfig
+from rlflow.passes.agents.config import DreamtConfig, PassAgentConfig
+from rlflow.passes.agents.dreamt import DreamtAgent, train_in_dream
+from rlflow.passes.agents.training import PassAgent, train
+from rlflow.passes.environment.pass_ordering_env import PassOrderingConfig
 from rlflow.passes.transitions import Transitions
 from rlflow.world_model.pooled.config import DreamConfig, WorldModelConfig
 from support.toy_compiler import SafeToyCompiler

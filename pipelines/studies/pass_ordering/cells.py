@@ -15,14 +15,14 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Protocol
 
-from rlflow.agents.passes.config import DreamtConfig, PassAgentConfig
-from rlflow.agents.passes.dreamt import train_in_dream
-from rlflow.agents.passes.playing import PlayConfig, Playing, Untrained, play
-from rlflow.agents.passes.training import train
-from rlflow.environments.pass_ordering_env import PassOrderingConfig
-from rlflow.environments.pass_rewards import TimingConfig
 from rlflow.passes import search
+from rlflow.passes.agents.config import DreamtConfig, PassAgentConfig
+from rlflow.passes.agents.dreamt import train_in_dream
+from rlflow.passes.agents.playing import PlayConfig, Playing, Untrained, play
+from rlflow.passes.agents.training import train
 from rlflow.passes.backend import Facts, PassError
+from rlflow.passes.environment.pass_ordering_env import PassOrderingConfig
+from rlflow.passes.environment.rewards import TimingConfig
 from rlflow.passes.search import Found
 from rlflow.passes.transitions import Transitions
 from rlflow.passes.worker import WorkerBackend

@@ -14,9 +14,9 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
 
-from rlflow.agents.passes.algorithms import ALGORITHMS
-from rlflow.environments.pass_rewards import REWARDS
-from rlflow.environments.shaping import POTENTIALS
+from rlflow.passes.agents.algorithms import ALGORITHMS
+from rlflow.passes.environment.rewards import REWARDS
+from rlflow.passes.environment.shaping import POTENTIALS
 from rlflow.runtime.timing.statistics import estimate
 from studies.paper.told import markdown_table, with_interval
 
@@ -306,8 +306,8 @@ another environment in the same state, and `env.undo()` goes back one pass; neit
 
 {rewards}
 
-`rlflow.environments.shaping.PotentialShaping` adds gamma Phi(s') - Phi(s), with the learner's gamma and 0 after the
-end, which leaves the best policy the best one; the potentials:
+`rlflow.passes.environment.shaping.PotentialShaping` adds gamma Phi(s') - Phi(s), with the learner's gamma and 0 after
+the end, which leaves the best policy the best one; the potentials:
 
 {potentials}
 
@@ -320,7 +320,7 @@ location, and C is trained in their dream, where no pass is run.
 
 An agent plays one episode by its first choices and then samples others; its result is the best program that it met, as
 with any search. Sampled episodes sometimes try what the agent would not choose, and often start on the way to the best
-program so far (`rlflow.agents.passes.playing`, `effort.play` in `conf/study/pass_ordering.yaml`).
+program so far (`rlflow.passes.agents.playing`, `effort.play` in `conf/study/pass_ordering.yaml`).
 
 ## How results are read
 

@@ -18,13 +18,13 @@ from omegaconf import DictConfig, OmegaConf
 from tracking.run import Run, numbers
 from tracking.share import Share
 
-from rlflow.agents.passes.config import config_of
-from rlflow.agents.passes.playing import PlayConfig
 from rlflow.cli.progress import progress_bar
-from rlflow.environments.pass_ordering_env import PassOrderingConfig
-from rlflow.environments.pass_rewards import TimingConfig
 from rlflow.errors import InputError
 from rlflow.method import OnProgress
+from rlflow.passes.agents.config import config_of
+from rlflow.passes.agents.playing import PlayConfig
+from rlflow.passes.environment.pass_ordering_env import PassOrderingConfig
+from rlflow.passes.environment.rewards import TimingConfig
 from rlflow.passes.worker import WorkerBackend
 from rlflow.schemas.results import write_results
 from rlflow.world_model.settings import read_config

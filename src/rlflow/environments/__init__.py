@@ -19,9 +19,9 @@ SUBSTITUTION = "rlflow/Substitution-v0"
 CANDIDATES = "rlflow/Candidates-v0"
 PASS_ORDERING = "rlflow/PassOrdering-v0"
 _MADE_BY = {
-    SUBSTITUTION: "make:substitution_env",
-    CANDIDATES: "make:candidate_env",
-    PASS_ORDERING: "pass_ordering_env:pass_ordering_env",
+    SUBSTITUTION: "rlflow.environments.make:substitution_env",
+    CANDIDATES: "rlflow.environments.make:candidate_env",
+    PASS_ORDERING: "rlflow.passes.environment.pass_ordering_env:pass_ordering_env",
 }
 
 
@@ -29,7 +29,7 @@ def register() -> None:
     """Make the environments known to `gymnasium.make`."""
     for name, factory in _MADE_BY.items():
         if name not in gymnasium.registry:
-            gymnasium.register(name, entry_point=f"rlflow.environments.{factory}")
+            gymnasium.register(name, entry_point=factory)
 
 
 register()

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from functools import cache, partial
 from random import Random
 
-from rlflow.agents.passes.playing import PlayConfig, play
 from rlflow.passes import search
+from rlflow.passes.agents.playing import PlayConfig, play
 from rlflow.passes.backend import PassError
 from rlflow.passes.onnx.backend import OnnxBackend
 from rlflow.passes.search import Found

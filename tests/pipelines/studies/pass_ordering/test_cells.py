@@ -18,9 +18,9 @@ from studies.pass_ordering.rows import Outcome, Row
 from support.pass_agents import EPISODE, SETTINGS, SMALL
 from support.toy_compiler import announce
 
-from rlflow.agents.passes.config import PassAgentConfig
-from rlflow.agents.passes.playing import PlayConfig
-from rlflow.environments.pass_rewards import TimingConfig
+from rlflow.passes.agents.config import PassAgentConfig
+from rlflow.passes.agents.playing import PlayConfig
+from rlflow.passes.environment.rewards import TimingConfig
 
 EFFORT = Effort(max_passes=6, beam_width=2, random_episodes=3, play=PlayConfig(episodes=3))
 HELD_OUT = ("cc", "ab")

@@ -8,9 +8,9 @@ from studies.pass_ordering.figures import summary
 from studies.pass_ordering.page import OBSERVED, enhancements, foreseen, page, walked
 from studies.pass_ordering.rows import Outcome, Row
 
-from rlflow.environments.pass_ordering_env import OBSERVATIONS
-from rlflow.environments.pass_rewards import REWARDS
-from rlflow.environments.shaping import POTENTIALS
+from rlflow.passes.environment.pass_ordering_env import OBSERVATIONS
+from rlflow.passes.environment.rewards import REWARDS
+from rlflow.passes.environment.shaping import POTENTIALS
 
 DOCUMENT = Path(__file__).parents[3] / "support/documents/pass_ordering_graphs.json"
 

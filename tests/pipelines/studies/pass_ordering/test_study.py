@@ -10,9 +10,9 @@ from studies.pass_ordering.page import walked
 from studies.pass_ordering.write_page import written
 from support.study_settings import study_settings
 
-from rlflow.agents.passes.algorithms import ALGORITHMS
-from rlflow.agents.passes.config import DreamtConfig, PassAgentConfig, config_of
 from rlflow.passes import search
+from rlflow.passes.agents.algorithms import ALGORITHMS
+from rlflow.passes.agents.config import DreamtConfig, PassAgentConfig, config_of
 from rlflow.passes.backends import BACKENDS, backend_of
 from rlflow.passes.transitions import Transitions
 from rlflow.passes.worker import WorkerBackend

@@ -3,8 +3,8 @@
 import pytest
 from support.toy_compiler import ToyCompiler
 
-from rlflow.environments.pass_ordering_env import PassOrderingConfig, PassOrderingEnv
 from rlflow.passes.backend import PassError
+from rlflow.passes.environment.pass_ordering_env import PassOrderingConfig, PassOrderingEnv
 from rlflow.passes.transitions import Transitions
 
 CANCEL, SWAP, EXPAND = range(3)

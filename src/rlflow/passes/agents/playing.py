@@ -16,8 +16,8 @@ from typing import Protocol
 
 import numpy as np
 
-from rlflow.environments.pass_ordering_env import Observation, PassOrderingConfig, PassOrderingEnv
 from rlflow.errors import InputError
+from rlflow.passes.environment.pass_ordering_env import Observation, PassOrderingConfig, PassOrderingEnv
 from rlflow.passes.search import Found
 from rlflow.passes.transitions import Transitions
 

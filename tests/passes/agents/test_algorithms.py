@@ -3,8 +3,8 @@
 import pytest
 from support.pass_agents import trained
 
-from rlflow.agents.passes.algorithms import ALGORITHMS, algorithm_of
 from rlflow.errors import InputError
+from rlflow.passes.agents.algorithms import ALGORITHMS, algorithm_of
 
 
 def test_the_papers_algorithms_are_there() -> None:

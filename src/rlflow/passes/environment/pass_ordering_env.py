@@ -23,11 +23,11 @@ import gymnasium
 import numpy as np
 from gymnasium import spaces
 
-from rlflow.environments.pass_rewards import PassReward, PassTransition, TimingConfig
 from rlflow.errors import InputError
 from rlflow.ir.graph import Graph
 from rlflow.passes import search
 from rlflow.passes.backend import Facts, PassError
+from rlflow.passes.environment.rewards import PassReward, PassTransition, TimingConfig
 from rlflow.passes.record import PassRecord
 from rlflow.passes.transitions import Transitions
 from rlflow.passes.worker import WorkerBackend
@@ -48,7 +48,7 @@ OBSERVATIONS = (*VECTORS, "graph")
 class PassOrderingConfig:
     """Settings of an episode.
 
-    observation: parts of `OBSERVATIONS`. reward: a name of `rlflow.environments.pass_rewards`. max_steps: after so
+    observation: parts of `OBSERVATIONS`. reward: a name of `rlflow.passes.environment.rewards`. max_steps: after so
     many passes an episode is cut off. timing: behind the reward `run_time`.
     """
 

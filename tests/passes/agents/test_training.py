@@ -12,11 +12,11 @@ import torch
 from support.pass_agents import SMALL, trained, trained_on
 from support.toy_compiler import SafeToyCompiler, ToyCompiler, announce
 
-from rlflow.agents.passes.algorithms import ALGORITHMS, preferences
-from rlflow.agents.passes.playing import PlayConfig, play
-from rlflow.agents.passes.training import load, save
 from rlflow.errors import InputError
 from rlflow.passes import search
+from rlflow.passes.agents.algorithms import ALGORITHMS, preferences
+from rlflow.passes.agents.playing import PlayConfig, play
+from rlflow.passes.agents.training import load, save
 from rlflow.passes.transitions import Transitions
 from rlflow.passes.worker import Limits, WorkerBackend
 

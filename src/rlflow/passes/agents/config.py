@@ -22,7 +22,7 @@ WORLD_MODEL = "world_model"
 class PassAgentConfig:
     """One algorithm and how it is trained.
 
-    algorithm: a name of `rlflow.agents.passes.algorithms`. settings: the algorithm's own, as Stable-Baselines3 spells
+    algorithm: a name of `rlflow.passes.agents.algorithms`. settings: the algorithm's own, as Stable-Baselines3 spells
     them. cost_features: who sees the cost analysis beside the operation counts: nobody, the value function alone (the
     paper's second enhancement), or the policy as well. potential: of the shaping (the paper's first), or none.
     """

@@ -6,7 +6,7 @@ import torch
 from gymnasium import spaces
 from support.pass_agents import trained
 
-from rlflow.agents.passes.features import PassFeatures
+from rlflow.passes.agents.features import PassFeatures
 
 SPACE = spaces.Dict(
     {"counts": spaces.Box(0.0, np.inf, (2,), np.float32), "cost": spaces.Box(0.0, np.inf, (3,), np.float32)}

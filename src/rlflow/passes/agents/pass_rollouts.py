@@ -16,7 +16,7 @@ from hashlib import blake2b
 import numpy as np
 
 from rlflow.agents.random_agent import RandomAgent
-from rlflow.environments.pass_ordering_env import PassOrderingConfig, PassOrderingEnv
+from rlflow.passes.environment.pass_ordering_env import PassOrderingConfig, PassOrderingEnv
 from rlflow.passes.transitions import Transitions
 from rlflow.representation.action_space import ActionSpace
 from rlflow.representation.graph_arrays import GraphArrays

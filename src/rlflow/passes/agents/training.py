@@ -1,7 +1,7 @@
 """Train an agent to order passes on real compilers, without a model of them, and keep it on disk.
 
     agent = train(config, transitions, sources, episode, seed=0)
-    found = play(agent, transitions, "gpt2/step", PlayConfig(episodes=4), seed=0)   (`rlflow.agents.passes.playing`)
+    found = play(agent, transitions, "gpt2/step", PlayConfig(episodes=4), seed=0)   (`rlflow.passes.agents.playing`)
 
 It never chooses a pass that it has just seen change nothing.
 """
@@ -20,12 +20,12 @@ from stable_baselines3.common.base_class import BaseAlgorithm
 from stable_baselines3.common.callbacks import BaseCallback
 from stable_baselines3.common.vec_env import DummyVecEnv, VecMonitor
 
-from rlflow.agents.passes.algorithms import algorithm_of, new_model, preferences
-from rlflow.agents.passes.config import PassAgentConfig
-from rlflow.agents.passes.playing import Chooser
-from rlflow.environments.pass_ordering_env import Observation, PassOrderingConfig, PassOrderingEnv
-from rlflow.environments.shaping import PotentialShaping, by_name
 from rlflow.errors import InputError
+from rlflow.passes.agents.algorithms import algorithm_of, new_model, preferences
+from rlflow.passes.agents.config import PassAgentConfig
+from rlflow.passes.agents.playing import Chooser
+from rlflow.passes.environment.pass_ordering_env import Observation, PassOrderingConfig, PassOrderingEnv
+from rlflow.passes.environment.shaping import PotentialShaping, by_name
 from rlflow.passes.transitions import Transitions
 from rlflow.world_model.bundle import Arguments, Bundle
 

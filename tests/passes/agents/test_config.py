@@ -2,8 +2,8 @@
 
 import pytest
 
-from rlflow.agents.passes.config import DreamtConfig, PassAgentConfig, config_of
 from rlflow.errors import InputError
+from rlflow.passes.agents.config import DreamtConfig, PassAgentConfig, config_of
 
 
 def test_settings_that_mean_nothing_are_refused() -> None:

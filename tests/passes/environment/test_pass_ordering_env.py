@@ -13,9 +13,9 @@ from gymnasium.utils.env_checker import check_env
 from support.toy_compiler import ToyCompiler, announce
 
 from rlflow.environments import PASS_ORDERING
-from rlflow.environments.pass_ordering_env import PassOrderingConfig, PassOrderingEnv
 from rlflow.errors import InputError
 from rlflow.ir.node import INPUT
+from rlflow.passes.environment.pass_ordering_env import PassOrderingConfig, PassOrderingEnv
 from rlflow.passes.record import replayed
 from rlflow.passes.transitions import Transitions
 from rlflow.passes.worker import Limits, WorkerBackend

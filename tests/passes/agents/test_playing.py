@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 from support.toy_compiler import SafeToyCompiler
 
-from rlflow.agents.passes.playing import PlayConfig, Untrained, play
-from rlflow.environments.pass_ordering_env import Observation, PassOrderingConfig, PassOrderingEnv
 from rlflow.errors import InputError
 from rlflow.passes import search
+from rlflow.passes.agents.playing import PlayConfig, Untrained, play
+from rlflow.passes.environment.pass_ordering_env import Observation, PassOrderingConfig, PassOrderingEnv
 from rlflow.passes.transitions import Transitions
 
 CANCEL, SWAP, EXPAND, STOP = range(4)

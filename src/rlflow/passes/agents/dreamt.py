@@ -1,7 +1,7 @@
 """The paper's world model on pass ordering: V, M and C of substitutions, unchanged, in an environment of another kind.
 
     agent = train_in_dream(config, transitions, sources, episode, seed=0)
-    found = play(agent, transitions, "gpt2/step", PlayConfig(episodes=4), seed=0)   (`rlflow.agents.passes.playing`)
+    found = play(agent, transitions, "gpt2/step", PlayConfig(episodes=4), seed=0)   (`rlflow.passes.agents.playing`)
 
 V and M are fitted on random episodes (`pass_rollouts`), and C is trained in their dream, where no pass is run. On a
 real program, C sees what V makes of its graph, and M's memory of the passes so far.
@@ -15,12 +15,12 @@ from dataclasses import dataclass, field
 import numpy as np
 import torch
 
-from rlflow.agents.passes.config import DreamtConfig
-from rlflow.agents.passes.pass_rollouts import collect, cost_percent, counts_of
-from rlflow.agents.passes.playing import Chooser
 from rlflow.agents.pooled import dream_training
 from rlflow.agents.pooled.controller import Controller
-from rlflow.environments.pass_ordering_env import Observation, PassOrderingConfig, PassOrderingEnv
+from rlflow.passes.agents.config import DreamtConfig
+from rlflow.passes.agents.pass_rollouts import collect, cost_percent, counts_of
+from rlflow.passes.agents.playing import Chooser
+from rlflow.passes.environment.pass_ordering_env import Observation, PassOrderingConfig, PassOrderingEnv
 from rlflow.passes.transitions import Transitions
 from rlflow.representation.rollouts import Rollouts
 from rlflow.world_model.held_out import split_episodes

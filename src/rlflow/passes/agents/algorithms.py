@@ -20,9 +20,9 @@ from stable_baselines3 import A2C, DQN, PPO
 from stable_baselines3.common.base_class import BaseAlgorithm
 from stable_baselines3.common.vec_env import VecEnv
 
-from rlflow.agents.passes.config import PassAgentConfig
-from rlflow.agents.passes.features import MaskableValueCostPolicy, PassFeatures, ValueCostPolicy
 from rlflow.errors import InputError
+from rlflow.passes.agents.config import PassAgentConfig
+from rlflow.passes.agents.features import MaskableValueCostPolicy, PassFeatures, ValueCostPolicy
 
 
 @dataclass(frozen=True)

@@ -6,10 +6,10 @@ import gymnasium
 import pytest
 from support.toy_compiler import ToyCompiler
 
-from rlflow.environments.pass_ordering_env import PassOrderingConfig, PassOrderingEnv
-from rlflow.environments.shaping import PotentialShaping, by_name
 from rlflow.errors import InputError
 from rlflow.passes.backend import Facts
+from rlflow.passes.environment.pass_ordering_env import PassOrderingConfig, PassOrderingEnv
+from rlflow.passes.environment.shaping import PotentialShaping, by_name
 from rlflow.passes.transitions import Transitions
 
 CANCEL, SWAP, EXPAND, STOP = 0, 1, 2, 6

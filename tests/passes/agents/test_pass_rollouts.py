@@ -4,7 +4,7 @@ import numpy as np
 from support.pass_agents import EPISODE
 from support.toy_compiler import SafeToyCompiler
 
-from rlflow.agents.passes.pass_rollouts import collect
+from rlflow.passes.agents.pass_rollouts import collect
 from rlflow.passes.transitions import Transitions
 from rlflow.representation.rollouts import Rollouts
 

@@ -5,8 +5,8 @@ from dataclasses import replace
 import torch
 from support.pass_agents import DREAMT, EPISODE, dreamt
 
-from rlflow.agents.passes.playing import PlayConfig, play
 from rlflow.passes import search
+from rlflow.passes.agents.playing import PlayConfig, play
 
 
 def test_what_was_learned_in_the_dream_holds_on_words() -> None:
