@@ -66,7 +66,7 @@ def read_declarations(root: Path) -> dict[str, StageDeclaration]:
 def _declaration(name: str, stage: dict[str, Any]) -> StageDeclaration:
     return StageDeclaration(
         name=name,
-        sections=tuple(stage.get("params", [])),
+        sections=tuple(entry for entry in stage.get("params", []) if isinstance(entry, str)),
         dependencies=_paths(stage.get("deps", [])),
         outputs=_paths(_written(stage)),
         description=stage.get("desc", ""),

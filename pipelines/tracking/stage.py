@@ -32,6 +32,7 @@ old ones, and goes on from its checkpoint when it is started again.
 
 import functools
 import hashlib
+import inspect
 import json
 import logging
 import os
@@ -52,6 +53,7 @@ from omegaconf import DictConfig, OmegaConf
 
 from rlflow.errors import InputError, RLFlowError
 from rlflow.method import OnProgress
+from tracking.code import digest_of
 from tracking.composition import complete_graphs, graph_names
 from tracking.data_set import files_below
 from tracking.declaration import StageDeclaration, name_in_round, read_declaration
@@ -288,7 +290,10 @@ def run_stage(
     everything: Any = OmegaConf.to_container(config, resolve=True)
     settings = settings_of(declaration.sections, everything)
 
-    checkpoint = main_root() / ".checkpoints" / declaration.name / _digest(declaration, settings, root)
+    code = digest_of(Path(inspect.getfile(inspect.unwrap(function))), root)
+    checkpoint = (
+        main_root() / ".checkpoints" / declaration.name / _digest(declaration, settings, code, root)
+    )
     staging = output_root / ".staging" / declaration.name
 
     tags = {
@@ -372,9 +377,9 @@ def _publish(declaration: StageDeclaration, staging: Path, output_root: Path) ->
     shutil.rmtree(staging)
 
 
-def _digest(declaration: StageDeclaration, settings: Settings, root: Path) -> str:
-    """A digest of the settings and of every file that the stage depends on, which is also what DVC compares."""
-    digest = hashlib.sha256(json.dumps(settings, sort_keys=True).encode())
+def _digest(declaration: StageDeclaration, settings: Settings, code: str, root: Path) -> str:
+    """A digest of the settings, of the code, and of all data that the stage depends on: of what DVC compares, too."""
+    digest = hashlib.sha256(json.dumps([settings, code], sort_keys=True).encode())
     for dependency in declaration.dependencies:
         for path in files_below(root / dependency):
             digest.update(str(path.relative_to(root)).encode())

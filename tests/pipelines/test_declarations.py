@@ -6,6 +6,8 @@ from pathlib import Path
 
 import grimp
 import pytest
+import yaml
+from tracking.code import DIGESTS, WATCHING, modules_of
 from tracking.declaration import read_declaration, stage_names
 
 from rlflow.cost.models import COST_MODELS
@@ -33,23 +35,6 @@ SCRIPTS = {name: (ROOT, script_of(name, ROOT / "pipelines")) for name in STAGES}
     for name in stage_names(folder)
 }
 """Of each stage the folder of its dvc.yaml, and its script."""
-WATCHING = (
-    "tracking",
-    "studies.program",
-    "rlflow.errors",
-    "rlflow.extras",
-    "rlflow.atomic_file",
-    "rlflow.schemas",
-    "rlflow.plugins",
-    "rlflow.schemas.results",
-    "experiment.curves",
-    "experiment.figures",
-    "experiment.plot_rows",
-    "experiment.stage_summaries",
-    "rlflow.cli.progress",
-    "rlflow.show",
-)
-"""Modules that cannot change what a stage computes: they only watch, draw, refuse, or look a name up."""
 REGISTRIES = {
     "rlflow.cost.models": COST_MODELS,
     "rlflow.optimise.methods": METHODS,
@@ -85,9 +70,9 @@ def imported(script: Path, graph: grimp.ImportGraph) -> set[str]:
     return found - set(MATERIALS)
 
 
-def test_every_stage_but_the_first_is_a_script():
-    """Its name is the script's; "config" is run by a module of the library."""
-    assert set(DECLARED) - set(STAGES) == {"config"}
+def test_every_stage_but_the_first_two_is_a_script():
+    """Its name is the script's; the first two are modules of tracking."""
+    assert set(DECLARED) - set(STAGES) == {"code", "config"}
     assert len({script for _, script in SCRIPTS.values() if script.parent == ROOT / "pipelines"}) >= 6
 
 
@@ -101,13 +86,20 @@ def test_a_round_goes_on_from_the_one_before():
 
 
 @pytest.mark.parametrize("stage", SCRIPTS)
-def test_every_module_that_a_stage_uses_is_a_dependency(stage: str, repository: Path, graph: grimp.ImportGraph):
+def test_the_code_that_a_stage_uses_is_a_parameter_of_it(stage: str, graph: grimp.ImportGraph):
+    """A graph of imports that is made otherwise finds no module that does not count."""
     root, script = SCRIPTS[stage]
-    dependencies, modules = read_declaration(stage, root).dependencies, imported(script, graph)
+    project = "" if root == ROOT else f"{root.name}."
+    content = yaml.safe_load((root / "dvc.yaml").read_text())["stages"][stage.partition("@")[0]]
+    assert {DIGESTS.as_posix(): [f"{project}{script.stem}"]} in content.get("do", content)["params"]
+    modules = modules_of(script, ROOT)
     assert any(module.startswith("rlflow.") for module in modules), "or the stage does nothing"
-    assert any(script.is_relative_to(repository / dependency) for dependency in dependencies)
-    missing = {module for module in modules if not _covered(module, dependencies, repository)}
-    assert not missing, f"add to the deps of {stage}: {sorted(missing)}"
+    assert modules >= imported(script, graph)
+
+
+def test_modules_that_are_named_in_a_text_count():
+    """The evaluation reads the policy that ships from a package that no statement imports."""
+    assert "rlflow.agents.shipped" in modules_of(SCRIPTS["evaluate"][1], ROOT)
 
 
 def test_modules_of_both_formulations_are_found(graph: grimp.ImportGraph):
@@ -126,14 +118,6 @@ def test_every_dependency_exists_or_is_an_output(stage: str, repository: Path):
     dependencies = map(Path, read_declaration(stage, SCRIPTS[stage][0]).dependencies)
     written = [p for p in dependencies if not (repository / p).exists()]
     assert [p for p in written if not any(p.is_relative_to(out) or out.is_relative_to(p) for out in outputs)] == []
-
-
-def _covered(module: str, dependencies: tuple[str, ...], repository: Path) -> bool:
-    path = Path(PACKAGES[module.partition(".")[0]], *module.split("."))
-    file = path.with_suffix(".py") if (repository / path.with_suffix(".py")).exists() else path / "__init__.py"
-    if not (repository / file).exists() or not (repository / file).read_text().strip():
-        return True
-    return any(file.is_relative_to(dependency) for dependency in dependencies)
 
 
 def test_the_experiment_and_the_policy_do_not_depend_on_each_other():
