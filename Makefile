@@ -25,7 +25,7 @@ OLD_PROCESSOR = NPY_DISABLE_CPU_FEATURES="$$(python -c '$(FEATURES)')" OPENBLAS_
 	ATEN_CPU_CAPABILITY=default MKL_ENABLE_INSTRUCTIONS=SSE4_2 ONEDNN_MAX_CPU_ISA=SSE41
 NUMERIC_TESTS := $(addprefix tests/,agents equivalence ir nn onnx_io ops rules trajectory world_model zoo)
 
-.PHONY: help setup services repro findings verify-repro test golden fuzz renew lint check smoke study bench ui clean
+.PHONY: help setup services repro findings verify-repro test golden fuzz renew lint smoke study bench ui clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-21s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -85,9 +85,6 @@ lint: setup ## format, lint, types, import contracts
 	ruff check .
 	mypy src pipelines
 	lint-imports --no-cache
-
-check: lint ## all that, and the fast tests
-	pytest -q -n 2 -m 'not slow and not timing and not exhaustive and not fuzz and not study'
 
 smoke: setup ## the whole pipeline on a tiny graph, through DVC, outside the workspace
 	dvc exp run --temp --force --name smoke -S experiment=smoke
