@@ -19,20 +19,28 @@ def _one_thread() -> None:
     torch.set_num_threads(1)
 
 
-@pytest.fixture
-def run() -> Callable[[onnx.ModelProto, Arrays], dict[str, np.ndarray]]:
-    """Outputs by name, from ONNX Runtime with its graph optimisation off."""
+class Runner:
+    """ONNX Runtime, with its graph optimisation off unless that is asked for."""
 
-    def run_model(model: onnx.ModelProto, feeds: Arrays) -> dict[str, np.ndarray]:
+    def session(self, model: onnx.ModelProto, *, optimised: bool = False) -> ort.InferenceSession:
         options = ort.SessionOptions()
-        options.graph_optimization_level = ort.GraphOptimizationLevel.ORT_DISABLE_ALL
+        levels = ort.GraphOptimizationLevel
+        options.graph_optimization_level = levels.ORT_ENABLE_ALL if optimised else levels.ORT_DISABLE_ALL
         options.intra_op_num_threads = 1
         options.log_severity_level = 3
-        session = ort.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
+        return ort.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
+
+    def __call__(self, model: onnx.ModelProto, feeds: Arrays) -> dict[str, np.ndarray]:
+        """Return the outputs by name."""
+        session = self.session(model)
         names = [output.name for output in session.get_outputs()]
         return dict(zip(names, session.run(names, dict(feeds)), strict=True))
 
-    return run_model
+
+@pytest.fixture
+def run() -> Runner:
+    """Run models as they are written."""
+    return Runner()
 
 
 @pytest.fixture
@@ -47,21 +55,6 @@ def parameters() -> Callable[[onnx.ModelProto], dict[str, np.ndarray]]:
         }
 
     return of_model
-
-
-@pytest.fixture
-def reorder() -> Callable[[onnx.ModelProto, str], onnx.ModelProto]:
-    """A copy of the model in which one parameter's values stand in reverse order."""
-
-    def reordered(model: onnx.ModelProto, name: str) -> onnx.ModelProto:
-        changed = onnx.ModelProto()
-        changed.CopyFrom(model)
-        (tensor,) = (tensor for tensor in changed.graph.initializer if tensor.name == name)
-        values = numpy_helper.to_array(tensor)
-        tensor.CopyFrom(numpy_helper.from_array(np.flip(values).copy(), name))
-        return changed
-
-    return reordered
 
 
 @pytest.fixture

@@ -5,6 +5,8 @@ from pathlib import Path
 import numpy as np
 import onnx
 import pytest
+from support.golden import models
+from support.golden.file import read
 from support.zoo_names import SMALL
 
 from rlflow import zoo
@@ -35,6 +37,26 @@ def test_models_are_valid_onnx(name, settings, opset):
     names = [node.name for node in model.graph.node]
     assert all(names)
     assert len(set(names)) == len(names)
+
+
+@pytest.mark.parametrize("name", EXPECTED)
+def test_the_shapes_of_all_values_are_known(name):
+    """Those of an open batch as well, where there is one."""
+    settings = {"batch": "batch"} if "batch" in zoo.describe(name).settings and not name.startswith("tiny") else {}
+    model = zoo.build(name, **SMALL[name], **settings)
+    inferred = onnx.shape_inference.infer_shapes(model, check_type=True, strict_mode=True, data_prop=True)
+    computed = {name for node in model.graph.node for name in node.output} - {
+        value.name for value in model.graph.output
+    }
+    shapes = {value.name: value.type.tensor_type.shape.dim for value in inferred.graph.value_info}
+    assert shapes.keys() >= computed
+    assert all(d.dim_param or d.dim_value for shape in shapes.values() for d in shape)
+
+
+@pytest.mark.parametrize("name", EXPECTED)
+def test_every_node_is_that_of_the_golden_set(name):
+    """Wiring and attributes do not show in sizes: the set was recorded when torch agreed."""
+    assert models.entries()[name]() == read()["models"][name]
 
 
 @pytest.mark.parametrize(("name", "settings"), ENTRIES)
@@ -70,6 +92,16 @@ def test_another_seed_changes_every_parameter_and_nothing_else(name, settings, p
     assert ours.keys() == theirs.keys()
     assert all(not np.any(ours[key] == theirs[key]) for key in ours if ours[key].size < 100)
     assert all(not np.array_equal(ours[key], theirs[key]) for key in ours)
+
+
+@pytest.mark.parametrize(("name", "settings"), ENTRIES)
+def test_no_parameter_is_degenerate(name, settings, parameters):
+    for key, values in parameters(zoo.build(name, **settings)).items():
+        assert values.dtype == np.float32
+        assert np.count_nonzero(values) == values.size, key
+        assert values.size == 1 or values.std() > 0, key
+        assert not key.endswith("variance") or values.min() >= 0.5
+        assert not key.endswith("gain") or values.min() > 0
 
 
 @pytest.mark.parametrize(("name", "settings"), ENTRIES)
@@ -128,3 +160,36 @@ def test_impossible_values_are_refused_with_what_is_possible(setting, value, adv
     with pytest.raises(InputError) as refusal:
         zoo.build("bert", **{**SMALL["bert"], setting: value})
     assert f"bert cannot have {setting}={value!r}: give {advice}" in str(refusal.value)
+
+
+@pytest.mark.parametrize(
+    ("name", "settings", "reason"),
+    [
+        ("bert", {"hidden": 30, "heads": 4}, "hidden=30 is not a multiple of heads=4"),
+        ("bert", {"sequence": 17, "positions": 16}, "sequence=17 exceeds positions=16"),
+        ("bert", {"opset": 16}, "LayerNormalization does not exist at opset 16"),
+        ("bert", {"opset": 14, "layer_norm": "decomposed"}, "opset is 14; choose one from 15 to 21"),
+        ("conv", {"image": 8, "blocks": 4}, "4 blocks halve an image of 8 pixels to nothing"),
+        ("dalle", {"hidden": 30, "heads": 4}, "hidden=30 is not a multiple of heads=4"),
+        ("gpt2", {"hidden": 30, "heads": 4}, "hidden=30 is not a multiple of heads=4"),
+        ("gpt2", {"sequence": 17, "positions": 16}, "sequence=17 exceeds positions=16"),
+        ("gpt2", {"opset": 16}, "LayerNormalization does not exist at opset 16"),
+        ("inception_v3", {"image": 74}, "the layers leave nothing of an image of 74 pixels; give 75 or more"),
+        ("nasnet_a", {"width": 6}, "width=6 is not a multiple of 4"),
+        ("nasnet_a", {"image": 34}, "the layers leave nothing of an image of 34 pixels; give 35 or more"),
+        ("resnext50", {"width": 4, "groups": 32}, "8 channels, twice width=4, cannot be divided among groups=32"),
+        ("squeezenet1_1", {"image": 20}, "the poolings leave nothing of an image of 20 pixels; give 21 or more"),
+        ("t5_decoder", {"hidden": 30, "heads": 4}, "hidden=30 is not a multiple of heads=4"),
+        ("t5_decoder", {"buckets": 31}, "buckets=31 is odd"),
+        ("transformer_transducer", {"hidden": 30, "heads": 4}, "hidden=30 is not a multiple of heads=4"),
+        ("transformer_transducer", {"hidden": 33, "heads": 3}, "hidden=33 is odd"),
+        ("vgg19", {"image": 31}, "the poolings leave nothing of an image of 31 pixels; give 32 or more"),
+        ("vit", {"image": 25, "patch": 8}, "image=25 is not a multiple of patch=8"),
+        ("vit", {"hidden": 30, "heads": 4}, "hidden=30 is not a multiple of heads=4"),
+        ("vit", {"opset": 16}, "LayerNormalization does not exist at opset 16"),
+        ("yolo_v5", {"image": 100}, "image=100 is not a multiple of 32"),
+    ],
+)
+def test_sizes_that_do_not_fit_are_refused(name, settings, reason):
+    with pytest.raises(InputError, match=f"{name}: .*{reason}" if name != "conv" else reason):
+        zoo.build(name, **{**SMALL[name], **settings})
