@@ -5,14 +5,11 @@ from dataclasses import replace
 from rlflow.rules.verification.verify import VerificationConfig
 from rlflow.synthesis.enumeration import Leaf, OperatorChoice
 from rlflow.synthesis.families import FAMILIES, Family
-from rlflow.synthesis.generate import (
-    GenerationReport,
-    GeneratorConfig,
-    LibraryConfig,
-)
+from rlflow.synthesis.generate import GenerationReport, GeneratorConfig, LibraryConfig
+from support.movement import some
 
 QUICK = GeneratorConfig(FAMILIES["algebra"], max_operators=1, verification=VerificationConfig(shapes=16))
-SLOW = GeneratorConfig(FAMILIES["join"], max_operators=2)
+SLOW = GeneratorConfig(some("Transpose", "Concat"), max_operators=2)
 SMALL_LIBRARY = LibraryConfig(families=(QUICK, SLOW), declared=False)
 TRANSPOSE = OperatorChoice("Transpose", 1, {"perm": (1, 0)})
 SMALL = GeneratorConfig(

@@ -22,7 +22,6 @@ from rlflow.rules.matching.rewriter import Rewriter
 from rlflow.rules.plan import Instance, plan_of
 from rlflow.rules.rule import Rule
 from rlflow.rules.verification import sampler
-from rlflow.rules.verification.verify import Certificate, VerificationConfig, verify
 from support.strategies import source, weight
 
 
@@ -137,10 +136,9 @@ _MODELS = 20
 
 
 def assert_fires_on_a_model(rule: Rule) -> None:
-    """It is verified as the library is; its source, written as an ONNX model and read again, is rewritten, and ONNX
-    Runtime computes the same. Not vacuous: among so many models one must have a place for the rule.
+    """Its source, written as an ONNX model and read again, is rewritten, and ONNX Runtime computes the same. Not
+    vacuous: among so many models one must have a place for the rule.
     """
-    assert isinstance(verify(rule, VerificationConfig(seed=1)), Certificate)
     random, rng = Random(0), np.random.default_rng(0)
     rewriter = Rewriter([replace(rule, profitable_if=())])  # what is drawn is small
     for _ in range(_MODELS):

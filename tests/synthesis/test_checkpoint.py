@@ -62,7 +62,7 @@ def test_a_killed_generation_goes_on(tmp_path: Path) -> None:
     assert report.families["algebra"].cpu_s == cpu_s
     write_library(whole, SMALL_LIBRARY)
     assert path.read_bytes() == whole.read_bytes()
-    assert len(load(path).rules) > 40
+    assert {rule.family for rule in load(path).rules} == {"algebra", "transpose-concat"}
     assert sorted(p.name for p in tmp_path.iterdir()) == ["library.jsonl", "program.py", "whole.jsonl"]
 
 

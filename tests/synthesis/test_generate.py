@@ -34,8 +34,10 @@ ALGEBRA_2 = GeneratorConfig(FAMILIES["algebra"], max_operators=2)
 
 
 def with_operators(*operators: str) -> GeneratorConfig:
+    """A family of few tensors."""
     choices = tuple(choice for choice in FAMILIES["algebra"].operators if choice.op in operators)
-    return replace(SMALL, family=replace(SMALL.family, name="-".join(operators), operators=choices))
+    family = replace(SMALL.family, name="-".join(operators), operators=choices, leaves=SMALL.family.leaves[:2])
+    return replace(SMALL, family=family)
 
 
 @pytest.fixture(scope="module")

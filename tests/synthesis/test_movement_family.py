@@ -156,11 +156,6 @@ def test_what_follows_and_what_does_not(
     assert not known.explain(*map(parse, false), SHAPES)
 
 
-def test_one_seed_one_family(turns: GenerationReport) -> None:
-    assert turns.rules
-    assert [r.to_json() for r in found("Transpose", "Concat").rules] == [r.to_json() for r in turns.rules]
-
-
 def test_two_outputs_of_one_operator_count_once() -> None:
     """Counted by hand for x of 4 elements, S = Split into 2 and 2, and joints C: S0(x), S1(x), C(x, x); then S0 and S1
     of S0(x) and S1(x) have nothing to part, of C(x, x) neither; C of x and each of the three in either order, and of

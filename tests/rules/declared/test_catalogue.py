@@ -2,10 +2,14 @@
 
 import json
 from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 
-from rlflow.rules.declared import catalogue
-from rlflow.rules.declared.catalogue import declared_rules, false_controls
+import pytest
+from support.rewrites import assert_fires_on_a_model, each_of
+
+from rlflow.rules.declared import along_axis, catalogue, groups, movement, pushdown, slices, winograd
+from rlflow.rules.declared.catalogue import declared_rules, false_controls, rules_of
 from rlflow.rules.library import Library
 from rlflow.rules.rule import Rule
 
@@ -31,9 +35,16 @@ def test_false_controls_say_what_they_said() -> None:
     assert {name: declared.get(name) for name in recorded} == recorded
 
 
-def test_no_name_is_declared_twice() -> None:
-    names = Counter(rule.name for rule in (*declared_rules(), *false_controls()))
-    assert not [name for name, count in names.items() if count > 1]
+@pytest.mark.parametrize("of", [lambda rule: rule.name, lambda rule: rule.id], ids=["names", "ids"])
+def test_nothing_is_declared_twice(of: Callable[[Rule], str]) -> None:
+    """An id is what a rule says: the library would drop one of two that say the same."""
+    found = Counter(map(of, (*declared_rules(), *false_controls())))
+    assert not [what for what, count in found.items() if count > 1]
+
+
+@each_of(rules_of(pushdown, along_axis, slices, groups, movement, winograd))
+def test_a_rule_fires_on_a_model(rule: Rule) -> None:
+    assert_fires_on_a_model(rule)
 
 
 def test_every_declared_rule_and_control_is_found_by_its_name() -> None:

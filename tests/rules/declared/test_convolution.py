@@ -15,7 +15,7 @@ from rlflow.ir import Attributes, Graph, Node, Ref
 from rlflow.onnx_io import from_onnx, to_onnx
 from rlflow.ops import registry
 from rlflow.rules.declared import convolution
-from rlflow.rules.declared.catalogue import controls_of, rules_of
+from rlflow.rules.declared.catalogue import rules_of
 from rlflow.rules.library import load
 from rlflow.rules.matching.rewriter import Rewriter
 from rlflow.rules.rule import Rule
@@ -186,7 +186,3 @@ def test_convolutions_of_several_groups_are_drawn(rule: Rule) -> None:
     groups = Counter(sampler.draw(rule, random).attributes["?g"] for _ in range(40))
     assert sum(count for group, count in groups.items() if group != 1) >= 8
     assert len(groups) >= 2
-
-
-def test_controls_are_named_once() -> None:
-    assert len({c.id for c in controls_of(convolution)}) == len(controls_of(convolution)) >= 4

@@ -8,11 +8,10 @@ from rlflow.equivalence.compare import compare
 from rlflow.ir import Graph
 from rlflow.ir.text import from_text, to_text
 from rlflow.onnx_io import check_model, from_onnx, to_onnx
-from rlflow.rules.declared import fused, microsoft
-from rlflow.rules.declared.catalogue import controls_of, declared_rules, rules_of
+from rlflow.rules.declared import fused
+from rlflow.rules.declared.catalogue import declared_rules, rules_of
 from rlflow.rules.matching.rewriter import Rewriter
 from rlflow.rules.rule import Rule
-from rlflow.rules.verification.verify import VerificationConfig, certified, check_false_controls
 from rlflow.runtime.session import open_session
 
 RULES = {rule.name: rule for rule in rules_of(fused)}
@@ -38,18 +37,6 @@ def rewritten(model: onnx.ModelProto, name: str) -> onnx.ModelProto:
     check_model(after)
     assert compare(model, after).equivalent
     return after
-
-
-@pytest.mark.parametrize("rule", [*rules_of(fused, microsoft)], ids=lambda rule: rule.name)
-def test_the_rule_is_verified(rule: Rule) -> None:
-    certificate = certified(rule, VerificationConfig(shapes=16, float_cases=2)).certificate
-    assert certificate is not None
-    assert certificate.shapes >= 8
-
-
-@pytest.mark.parametrize("controls", [controls_of(fused), controls_of(microsoft)], ids=["fused", "microsoft"])
-def test_controls_are_refused(controls: list[Rule]) -> None:
-    assert check_false_controls(controls, VerificationConfig(shapes=16)) == len({c.id for c in controls}) >= 4
 
 
 ERF = {

@@ -2,14 +2,13 @@
 
 import numpy as np
 import pytest
-from support.rewrites import applied, assert_fires_on_a_model, assert_same_outputs, graph_of, operators, read
+from support.rewrites import applied, assert_same_outputs, graph_of, operators, read
 from support.strategies import weight
 
 from rlflow.ir import Graph, Node, Ref
 from rlflow.rules.declared import groups
 from rlflow.rules.declared.catalogue import rules_of
 from rlflow.rules.matching.rewriter import Rewriter
-from rlflow.rules.rule import Rule
 
 RULES = {rule.name: rule for rule in rules_of(groups)}
 
@@ -58,9 +57,3 @@ def test_other_convolutions_stay(filters: tuple[int, ...], attributes: dict[str,
     """Of one group, of an odd number of groups, of single points without strides, of points with pads around."""
     channels = filters[1] * int(attributes.get("group", 1))  # type: ignore[call-overload]
     assert not any(Rewriter(list(RULES.values())).matches(convolution(channels, filters, **attributes)))
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("rule", RULES.values(), ids=lambda r: r.name)
-def test_the_rule_holds_and_fires_on_a_model(rule: Rule) -> None:
-    assert_fires_on_a_model(rule)

@@ -9,7 +9,7 @@ from support.rewrites import applied, assert_same_outputs, graph_of, operators, 
 
 from rlflow.ir import Graph, Node, Ref
 from rlflow.rules.declared import joins
-from rlflow.rules.declared.catalogue import controls_of, rules_of
+from rlflow.rules.declared.catalogue import rules_of
 from rlflow.rules.matching.rewriter import Rewriter
 from rlflow.rules.verification import sampler
 
@@ -103,7 +103,3 @@ def test_sizes_are_drawn_along_the_axis_that_was_drawn() -> None:
         assert sizes == tuple(drawn.shape(name)[axis] for name in "xy")
         axes.add(axis)
     assert len(axes) >= 3
-
-
-def test_controls_are_named_once() -> None:
-    assert len({c.id for c in controls_of(joins)}) == len(controls_of(joins)) >= 5

@@ -2,13 +2,12 @@
 
 import numpy as np
 import pytest
-from support.rewrites import applied, assert_fires_on_a_model, assert_same_outputs, graph_of, operators, read
+from support.rewrites import applied, assert_same_outputs, graph_of, operators, read
 
 from rlflow.ir import Graph, Node, Ref
 from rlflow.rules.declared import movement
 from rlflow.rules.declared.catalogue import rules_of
 from rlflow.rules.matching.rewriter import Rewriter
-from rlflow.rules.rule import Rule
 
 RULES = {rule.name: rule for rule in rules_of(movement)}
 
@@ -65,9 +64,3 @@ def test_a_norm_passes_where_its_axis_stays(perm: tuple[int, ...], moves: bool) 
         return [applied(nodes, "LayerNormalization", turned, read(nodes, "g", 3))]
 
     assert ("layer-norm-before-transpose" in matching(graph_of(build))) == moves
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("rule", RULES.values(), ids=lambda r: r.name)
-def test_the_rule_holds_and_fires_on_a_model(rule: Rule) -> None:
-    assert_fires_on_a_model(rule)

@@ -6,7 +6,7 @@ from random import Random
 import numpy as np
 import onnx
 import pytest
-from support.rewrites import applied, assert_fires_on_a_model, assert_same_outputs, graph_of, operators, read
+from support.rewrites import applied, assert_same_outputs, graph_of, operators, read
 from support.strategies import weight
 
 from rlflow import zoo
@@ -17,7 +17,6 @@ from rlflow.ops import registry
 from rlflow.rules.declared import along_axis, pushdown, slices
 from rlflow.rules.declared.catalogue import rules_of
 from rlflow.rules.matching.rewriter import Rewriter
-from rlflow.rules.rule import Rule
 from rlflow.rules.verification import sampler
 
 RULES = {rule.name: rule for rule in rules_of(pushdown, along_axis, slices)}
@@ -155,9 +154,3 @@ def test_indices_are_drawn_from_both_ends_of_the_axis() -> None:
 def test_nothing_is_gathered_by_numbers_that_are_not_whole() -> None:
     assert RULES["gather-before-relu"].indices == {"i"}
     assert not RULES["slice-before-relu"].indices
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("rule", RULES.values(), ids=lambda r: r.name)
-def test_the_rule_holds_and_fires_on_a_model(rule: Rule) -> None:
-    assert_fires_on_a_model(rule)

@@ -88,7 +88,8 @@ def test_what_matches_open_sizes_is_typed_at_the_sizes_that_they_had(rule: Rule)
 def test_open_sizes_are_matched_all_the_same() -> None:
     """The test above is not vacuous: most rules match where sizes are named."""
     matched = set()
-    for rule in RULES:
+    some = RULES[::6]
+    for rule in some:
         random = Random(0)
         for _ in range(DRAWS):
             instance = sampler.draw(rule, random)
@@ -102,7 +103,7 @@ def test_open_sizes_are_matched_all_the_same() -> None:
                 continue
             if Rewriter([rule]).matches(graph)[0]:
                 matched.add(rule.id)
-    assert len(matched) > len(RULES) // 2
+    assert len(matched) > len(some) // 2
 
 
 @pytest.mark.parametrize("op", ["Add", "Mul"])

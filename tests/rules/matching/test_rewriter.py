@@ -9,14 +9,12 @@ from hypothesis import strategies as st
 from immutables import Map
 from support.rewrites import graph_of
 from support.strategies import graphs, source
-from support.walks import LIBRARY, REWRITER, add, leaf, walk
+from support.walks import REWRITER, add, leaf, other, walk
 
 from rlflow.ir import Graph, Node, Ref, structural_hash
 from rlflow.rules.library import Library
 from rlflow.rules.matching.match import Match
 from rlflow.rules.matching.rewriter import Rewriter
-
-OTHER_REWRITER = Rewriter(LIBRARY.rules)
 
 
 def by_position(graph: Graph, rewriter: Rewriter) -> list[list[tuple[int, ...]]]:
@@ -37,12 +35,11 @@ def by_position(graph: Graph, rewriter: Rewriter) -> list[list[tuple[int, ...]]]
 def test_order_of_matches_depends_on_neither_names_nor_history(graph: Graph, seed: int) -> None:
     """Nor does what they lead to: an action means the same wherever the graph comes from."""
     rng = np.random.default_rng(seed)
-    rewriter, other = REWRITER, OTHER_REWRITER
-    end = walk(graph, rewriter, rng, 4)
-    same = rebuilt(end, rng)
-    assert by_position(end, rewriter) == by_position(same, other)
-    for ours, theirs in zip(chain(*rewriter.matches(end)), chain(*other.matches(same)), strict=True):
-        assert structural_hash(rewriter.apply(end, ours)) == structural_hash(other.apply(same, theirs))
+    end = walk(graph, REWRITER, rng, 4)
+    same, anew = rebuilt(end, rng), other(REWRITER)
+    assert by_position(end, REWRITER) == by_position(same, anew)
+    for ours, theirs in zip(chain(*REWRITER.matches(end)), chain(*anew.matches(same)), strict=True):
+        assert structural_hash(REWRITER.apply(end, ours)) == structural_hash(anew.apply(same, theirs))
 
 
 def test_which_of_two_nodes_alike_is_read_depends_on_neither_names_nor_history(library: Library) -> None:
@@ -100,9 +97,9 @@ def test_two_orders_of_independent_rewrites_give_one_graph_and_one_order(bert: G
     rewriter = Rewriter([library.get("bias-add-to-sum")])
     first, *_, last = rewriter.matches(bert)[0]
     ends = []
-    for one, other in ((first, last), (last, first)):
+    for one, later in ((first, last), (last, first)):
         child = rewriter.apply(bert, one)
-        then = next(m for m in rewriter.matches(child)[0] if m.roots == other.roots)
+        then = next(m for m in rewriter.matches(child)[0] if m.roots == later.roots)
         ends.append(rewriter.apply(child, then))
     assert structural_hash(ends[0]) == structural_hash(ends[1])
     assert by_position(ends[0], rewriter) == by_position(ends[1], rewriter)
