@@ -12,9 +12,10 @@ import pytest
 from support.conformance.backend import (
     KINDS,
     Survival,
-    survival_of_kind,
+    load_tests,
     survival_of_light_models,
     survival_of_light_models_with_drawn_weights,
+    survival_of_tests,
 )
 from support.conformance.commands import Answers
 from support.conformance.damage import Toll
@@ -27,7 +28,7 @@ DAMAGED_FILES = 10_000
 
 @pytest.mark.fuzz
 def test_conformance(repository: Path) -> None:
-    tallies = {kind: survival_of_kind(kind) for kind in KINDS}
+    tallies = {kind: survival_of_tests(load_tests(kind)) for kind in KINDS}
     tallies["light"] = survival_of_light_models()
     tallies["light_with_drawn_weights"] = survival_of_light_models_with_drawn_weights()
     toll, answers = Toll(), Answers()

@@ -15,8 +15,8 @@ from support.conformance.mutation import OF_BYTES, OF_MODELS, fields, mutated
 from rlflow import zoo
 
 TINY = zoo.build("tiny_transpose").SerializeToString()
-FILES = 300
-COMMANDS = 20
+FILES = 150
+COMMANDS = 8
 
 
 @pytest.mark.slow
@@ -28,7 +28,7 @@ def test_damaged_files_are_refused_or_exported() -> None:
     assert toll.outcomes.total() == FILES
     assert toll.outcomes[REFUSED] >= FILES / 2
     assert toll.outcomes[EXPORTED] + toll.outcomes[EQUAL] >= FILES / 20
-    assert toll.outcomes[EQUAL] >= 3
+    assert toll.outcomes[EQUAL] >= 1
 
 
 @pytest.mark.slow

@@ -1,7 +1,7 @@
 """The onnx package's own backend tests as models to import, to rewrite and to export, and what comes of that."""
 
 import warnings
-from collections.abc import Iterator, Sequence, Set
+from collections.abc import Iterable, Iterator, Sequence, Set
 from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -277,10 +277,10 @@ def _shifted_and_scaled(read: str, written: str) -> list[onnx.NodeProto]:
     ]
 
 
-def survival_of_kind(kind: str) -> Survival:
-    """All of onnx's tests of a kind: as they are, and rewritten in a context in which rules match."""
+def survival_of_tests(tests: Iterable[Any]) -> Survival:
+    """Tests of onnx: as they are, and rewritten in a context in which rules match."""
     tally, walk = Survival(), Walk(least_rules=RULES_AROUND)
-    for test in load_tests(kind):
+    for test in tests:
         tally.models += 1
         case = case_of(test)
         if case is None:
