@@ -10,7 +10,7 @@ from support.strategies import graphs, source, weight
 
 from rlflow import zoo
 from rlflow.cost.analytic import AnalyticCost
-from rlflow.egraph.exploration import TENSAT, ExplorationConfig, explore
+from rlflow.egraph.exploration import TENSAT, Exploration, ExplorationConfig, explore
 from rlflow.egraph.matching import EMatcher
 from rlflow.egraph.model_egraph import ModelEGraph
 from rlflow.egraph.prices import NodePrices
@@ -33,8 +33,21 @@ def matcher(rules=DECLARED, header: Header | None = None) -> EMatcher:
 ALL = matcher()
 
 
-def small_bert() -> Graph:
+@pytest.fixture(scope="module")
+def bert() -> Graph:
     return from_onnx(zoo.build("bert", **SMALL_BERT, positions=16, head="cls"))
+
+
+@pytest.fixture(scope="module")
+def matches(bert: Graph) -> EMatcher:
+    return matcher(header=bert.header)
+
+
+@pytest.fixture(scope="module")
+def explored(bert: Graph, matches: EMatcher) -> tuple[ModelEGraph, Exploration]:
+    """The e-graph without any limit that ends it, and the report."""
+    egraph = ModelEGraph.from_graph(bert)
+    return egraph, explore(egraph, matches, ExplorationConfig())
 
 
 def rule(source: list, target: list):
@@ -86,43 +99,42 @@ def test_operators_are_put_in_another_order_only_in_wide_passes() -> None:
 @pytest.mark.parametrize(
     ("limits", "expected"),
     [
-        ({}, ""),
         ({"max_nodes": 60}, "nodes"),
         ({"max_passes": 2}, "passes"),
         ({"max_uses": 7}, "uses"),
         ({"is_over": True}, "time"),
     ],
 )
-def test_a_limit_ends_it_and_is_told(limits: dict, expected: str) -> None:
+def test_a_limit_ends_it_and_is_told(bert: Graph, matches: EMatcher, limits: dict, expected: str) -> None:
     is_over = "is_over" in limits
     config = replace(ExplorationConfig(), **{name: limit for name, limit in limits.items() if name != "is_over"})
-    graph = small_bert()
-    egraph = ModelEGraph.from_graph(graph)
-    explored = explore(egraph, matcher(header=graph.header), config, lambda: is_over)
+    egraph = ModelEGraph.from_graph(bert)
+    explored = explore(egraph, matches, config, lambda: is_over)
     assert explored.limited_by == expected
     assert explored.nodes == len(egraph)
     assert sum(explored.uses.values()) == len(egraph.uses)
 
 
 @pytest.mark.parametrize("most", [0, 1, 7])
-def test_rules_are_used_so_often_and_no_more(most: int) -> None:
+def test_rules_are_used_so_often_and_no_more(
+    bert: Graph, matches: EMatcher, explored: tuple[ModelEGraph, Exploration], most: int
+) -> None:
     """Without the limit they would be used more often."""
-    graph = small_bert()
-    unlimited = explore(ModelEGraph.from_graph(graph), matcher(header=graph.header), ExplorationConfig())
-    limited = explore(ModelEGraph.from_graph(graph), matcher(header=graph.header), ExplorationConfig(max_uses=most))
-    assert sum(limited.uses.values()) == most < sum(unlimited.uses.values())
+    limited = explore(ModelEGraph.from_graph(bert), matches, ExplorationConfig(max_uses=most))
+    assert sum(limited.uses.values()) == most < sum(explored[1].uses.values())
 
 
-def test_saturated_means_that_nothing_new_is_left_within_the_slack() -> None:
-    graph = small_bert()
-    egraph = ModelEGraph.from_graph(graph)
-    found = matcher(header=graph.header)
+def test_saturated_means_that_nothing_new_is_left_within_the_slack(
+    matches: EMatcher, explored: tuple[ModelEGraph, Exploration]
+) -> None:
+    egraph, report = explored
     config = ExplorationConfig()
-    assert not explore(egraph, found, config).limited_by
-    left = [m for m in found.everywhere(egraph) if m.pays or m.extra_ms <= config.slack_us / 1e3]
+    assert not report.limited_by
+    assert report.nodes == len(egraph)
+    left = [m for m in matches.everywhere(egraph) if m.pays or m.extra_ms <= config.slack_us / 1e3]
     assert left
     assert not [match.rule.name for match in left if match.applied(egraph)]
-    again = explore(egraph, found, replace(config, multi_root_rounds=0))
+    again = explore(egraph, matches, replace(config, multi_root_rounds=0))
     assert (again.uses, again.limited_by) == ({}, "")
 
 
@@ -146,12 +158,11 @@ def test_rules_with_several_roots_are_used_in_the_first_rounds_alone() -> None:
     assert uses[2] > uses[1]
 
 
-def test_the_same_exploration_gives_the_same_e_graph() -> None:
-    graph = small_bert()
-    first, second = (ModelEGraph.from_graph(graph) for _ in range(2))
-    reports = [explore(egraph, matcher(header=graph.header), ExplorationConfig()) for egraph in (first, second)]
-    assert reports[0].nodes_by_pass == reports[1].nodes_by_pass
-    assert reports[0].passes > 3
+def test_the_same_exploration_gives_the_same_e_graph(bert: Graph, explored: tuple[ModelEGraph, Exploration]) -> None:
+    first, report = explored
+    second = ModelEGraph.from_graph(bert)
+    assert explore(second, matcher(header=bert.header), ExplorationConfig()).nodes_by_pass == report.nodes_by_pass
+    assert report.passes > 3
 
     def written(egraph: ModelEGraph) -> list:
         return [(number, *egraph.node(number)[1:], egraph.find(number)) for number in egraph.applications()]

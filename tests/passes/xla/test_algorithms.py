@@ -20,7 +20,7 @@ def _floats(*shape: int) -> np.ndarray:
     return _RNG.normal(size=shape).astype(np.float32)
 
 
-@pytest.mark.parametrize("generator", ["threefry2x32", "rbg"])
+@pytest.mark.parametrize("generator", [pytest.param("threefry2x32", marks=pytest.mark.exhaustive), "rbg"])
 def test_a_sampler_draws_among_the_best(generator: str) -> None:
     logits = np.arange(32, dtype=np.float32)[None] / 8
     program = compiled(lowered(algorithms.sampler(batch=1, best=4, generator=generator)))
