@@ -18,5 +18,5 @@ def announced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def toy(announced: None) -> Iterator[WorkerBackend]:
-    with WorkerBackend("toy", Limits(longest_pass_s=1.0, longest_s=60.0)) as backend:
+    with WorkerBackend("toy", Limits(longest_pass_s=30.0, longest_s=60.0)) as backend:
         yield backend

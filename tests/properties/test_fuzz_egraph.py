@@ -45,7 +45,10 @@ def test_drawn_models(drawn: DrawnModel, seed: int) -> None:
     assert not tally.differences
 
 
-@pytest.mark.parametrize("rule", LIBRARY.rules[::180], ids=lambda rule: rule.id)
+SOME_RULES = (pytest.param(LIBRARY.rules[0], marks=pytest.mark.exhaustive), *LIBRARY.rules[90::180])
+
+
+@pytest.mark.parametrize("rule", SOME_RULES, ids=lambda rule: rule.id)
 def test_sources_of_rules(rule: Rule) -> None:
     """Of the first, graphs were once not found again: a value had gone for which others were still being prepared."""
     tally = EGraphTally(ALL_RULES)

@@ -1,6 +1,7 @@
 """The price model: alone or in a batch the same, written and read back the same, and refused where it does not fit."""
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -68,44 +69,36 @@ def written(regions, tmp_path) -> Path:
     return tmp_path
 
 
-def changed(folder: Path, **entries: object) -> None:
-    content = json.loads((folder / DESCRIPTION).read_text())
-    (folder / DESCRIPTION).write_text(json.dumps({**content, **entries}))
+def changed(**entries: object) -> Callable[[Path], None]:
+    """Write other entries into the description."""
+
+    def change(folder: Path) -> None:
+        content = json.loads((folder / DESCRIPTION).read_text())
+        (folder / DESCRIPTION).write_text(json.dumps({**content, **entries}))
+
+    return change
 
 
-def test_a_missing_model_is_refused(tmp_path) -> None:
-    with pytest.raises(PriceError, match=r"there is no price model in .*make it with `make study NAME=price_model`"):
-        read(tmp_path)
-
-
-def test_a_damaged_description_is_refused(written) -> None:
-    (written / DESCRIPTION).write_text("{")
-    with pytest.raises(PriceError, match=r"there is no price model in"):
-        read(written)
-
-
-def test_trees_of_another_model_are_refused(written) -> None:
-    (written / TREES).write_bytes((written / TREES).read_bytes() + b"\0")
-    with pytest.raises(PriceError, match=rf"{TREES} is not the file that {DESCRIPTION} describes"):
-        read(written)
-
-
-def test_a_model_for_other_features_is_refused(written) -> None:
-    changed(written, version=price_model.VERSION + 1)
-    with pytest.raises(PriceError, match=r"was made for other features than those of this library"):
-        read(written)
-
-
-def test_a_model_with_other_terms_is_refused(written) -> None:
-    changed(written, physics=dict(list(PACES.items())[1:]))
-    with pytest.raises(PriceError, match=r"was made for other features"):
-        read(written)
-
-
-def test_a_model_with_other_numbers_is_refused(written) -> None:
-    ranges = json.loads((written / DESCRIPTION).read_text())["ranges"]
-    changed(written, ranges={**ranges, "bytes nowhere": [0, 1]})
-    with pytest.raises(PriceError, match=r"was made for other features"):
+@pytest.mark.parametrize(
+    ("damage", "reason"),
+    [
+        (lambda folder: (folder / DESCRIPTION).unlink(), r"there is no price model in .*`make study NAME=price_model`"),
+        (lambda folder: (folder / DESCRIPTION).write_text("{"), "there is no price model in"),
+        (
+            lambda folder: (folder / TREES).write_bytes((folder / TREES).read_bytes() + b"\0"),
+            rf"{TREES} is not the file that {DESCRIPTION} describes",
+        ),
+        (changed(version=price_model.VERSION + 1), "made for other features than those of this library"),
+        (changed(physics=dict(list(PACES.items())[1:])), "made for other features"),
+        (changed(ranges={"bytes nowhere": [0, 1]}), "made for other features"),
+    ],
+    ids=["missing", "damaged", "other trees", "another version", "other terms", "other numbers"],
+)
+def test_a_model_that_does_not_fit_is_refused(written: Path, damage: Callable[[Path], None], reason: str) -> None:
+    """Not vacuous: the model is read before."""
+    read(written)
+    damage(written)
+    with pytest.raises(PriceError, match=reason):
         read(written)
 
 
