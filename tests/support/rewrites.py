@@ -1,7 +1,7 @@
 """Graphs around rules, and outputs to compare."""
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from random import Random
 
@@ -11,7 +11,7 @@ import pytest
 
 from rlflow.equivalence.compare import compare
 from rlflow.ir import INPUT, Graph, Header, Node, Ref, make_graph, validate
-from rlflow.onnx_io import from_onnx, to_onnx
+from rlflow.onnx_io import check_model, from_onnx, to_onnx
 from rlflow.onnx_io.standalone import standalone_model
 from rlflow.ops import registry
 from rlflow.ops.domain import FloatDomain
@@ -127,9 +127,32 @@ def read(nodes: list[Node], name: str, *shape: int) -> Ref:
     return Ref(len(nodes) - 1)
 
 
+def rewritten(rules: Mapping[str, Rule], graph: Graph, *names: str) -> Graph:
+    """The first match of each of these rules, one after the other."""
+    for name in names:
+        rewriter = Rewriter([rules[name]])
+        graph = rewriter.apply(graph, rewriter.matches(graph)[0][0])
+    return graph
+
+
 def operators(graph: Graph) -> Counter[str]:
     """How often each one runs."""
     return Counter(graph.nodes[i].op for i in graph.order)
+
+
+def matching_rules(rules: Iterable[Rule], model: onnx.ModelProto) -> list[str]:
+    """The name of each match's rule."""
+    return [m.rule.name for matches in Rewriter(list(rules)).matches(from_onnx(model)) for m in matches]
+
+
+def rewritten_model(rule: Rule, model: onnx.ModelProto) -> onnx.ModelProto:
+    """The model after the rule's first match, which computes the same."""
+    rewriter, graph = Rewriter([rule]), from_onnx(model)
+    ((match, *_),) = rewriter.matches(graph)
+    after = to_onnx(rewriter.apply(graph, match))
+    check_model(after)
+    assert compare(model, after).equivalent
+    return after
 
 
 _MODELS = 20

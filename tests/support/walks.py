@@ -10,6 +10,7 @@ from rlflow.ops import registry
 from rlflow.rules.library import load
 from rlflow.rules.matching.match import Match
 from rlflow.rules.matching.rewriter import Rewriter
+from support.strategies import weight
 
 LIBRARY = load()
 REWRITER = Rewriter(LIBRARY.rules)
@@ -25,6 +26,11 @@ def add(nodes: list[Node], op: str, *operands: Ref, **attributes: object) -> Ref
 def leaf(nodes: list[Node], node: Node) -> Ref:
     nodes.append(node)
     return Ref(len(nodes) - 1)
+
+
+def random_weight(nodes: list[Node], *shape: int) -> Ref:
+    rng = np.random.default_rng(len(nodes))
+    return leaf(nodes, weight(rng.standard_normal(shape).astype(np.float32), f"w{len(nodes)}"))
 
 
 def identity(match: Match) -> tuple[object, ...]:

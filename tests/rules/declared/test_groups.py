@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from support.rewrites import applied, assert_same_outputs, graph_of, operators, read
+from support.rewrites import applied, assert_same_outputs, graph_of, operators, read, rewritten
 from support.strategies import weight
 
 from rlflow.ir import Graph, Node, Ref
@@ -23,19 +23,12 @@ def convolution(channels: int, filters: tuple[int, ...], **attributes: object) -
     return graph_of(build)
 
 
-def rewritten(graph: Graph, *names: str) -> Graph:
-    for name in names:
-        rewriter = Rewriter([RULES[name]])
-        graph = rewriter.apply(graph, rewriter.matches(graph)[0][0])
-    return graph
-
-
 def test_four_groups_come_apart_and_together_again() -> None:
     before = convolution(8, (8, 2, 3, 3), group=4)
-    apart = rewritten(before, "groups-apart", "groups-apart", "groups-apart")
+    apart = rewritten(RULES, before, "groups-apart", "groups-apart", "groups-apart")
     assert operators(apart)["Conv"] == 4
     assert {apart.nodes[i].attributes.get("group") for i in apart.order} == {1, None}
-    together = rewritten(apart, "groups-together", "groups-together", "groups-together")
+    together = rewritten(RULES, apart, "groups-together", "groups-together", "groups-together")
     assert operators(together)["Conv"] == 1
     for after in (apart, together):
         assert_same_outputs(before, after, np.random.default_rng(0))
@@ -44,7 +37,7 @@ def test_four_groups_come_apart_and_together_again() -> None:
 def test_a_strided_shortcut_is_a_product_of_a_slice() -> None:
     """The shortcut of a residual block (He et al., 2016)."""
     before = convolution(4, (6, 4, 1, 1), strides=(2, 2))
-    after = rewritten(before, "strided-points-to-slice")
+    after = rewritten(RULES, before, "strided-points-to-slice")
     assert operators(after) == {"Slice": 1, "Conv": 1, "Relu": 1}
     assert_same_outputs(before, after, np.random.default_rng(0))
 

@@ -5,7 +5,7 @@ from random import Random
 
 import numpy as np
 import pytest
-from support.rewrites import applied, assert_same_outputs, graph_of, operators, read
+from support.rewrites import applied, assert_same_outputs, graph_of, operators, read, rewritten
 
 from rlflow.ir import Graph, Node, Ref
 from rlflow.rules.declared import joins
@@ -16,14 +16,6 @@ from rlflow.rules.verification import sampler
 RULES = {rule.name: rule for rule in rules_of(joins)}
 
 
-def rewritten(graph: Graph, *names: str) -> Graph:
-    """The first match of each rule, one after the other."""
-    for name in names:
-        rewriter = Rewriter([RULES[name]])
-        graph = rewriter.apply(graph, rewriter.matches(graph)[0][0])
-    return graph
-
-
 def test_two_products_become_one_and_two_again() -> None:
     def products(nodes: list[Node]) -> list[Ref]:
         x, y, w = read(nodes, "x", 2, 3, 4), read(nodes, "y", 2, 5, 4), read(nodes, "w", 2, 4, 6)
@@ -31,9 +23,9 @@ def test_two_products_become_one_and_two_again() -> None:
         return [applied(nodes, "Concat", left, right, axis=-2)]
 
     before = graph_of(products)
-    after = rewritten(before, "product-of-whole-rows")
+    after = rewritten(RULES, before, "product-of-whole-rows")
     assert operators(after) == {"Concat": 1, "MatMul": 1}
-    again = rewritten(after, "product-of-row-parts")
+    again = rewritten(RULES, after, "product-of-row-parts")
     assert operators(again) == operators(before)
     for graph in (after, again):
         assert_same_outputs(before, graph, np.random.default_rng(0))
@@ -48,9 +40,9 @@ def test_a_joint_follows_the_axes_that_a_transpose_moves(axis: int) -> None:
         return [applied(nodes, "Transpose", applied(nodes, "Concat", *parts, axis=axis), perm=(2, 0, 1))]
 
     before = graph_of(turned)
-    after = rewritten(before, "transpose-of-parts")
+    after = rewritten(RULES, before, "transpose-of-parts")
     assert operators(after) == {"Transpose": 2, "Concat": 1}
-    back = rewritten(after, "transpose-of-whole")
+    back = rewritten(RULES, after, "transpose-of-whole")
     assert operators(back) == operators(before)
     for graph in (after, back):
         assert_same_outputs(before, graph, np.random.default_rng(0))
@@ -69,7 +61,7 @@ def joined_and_split(*sizes: int) -> Graph:
 
 def test_parts_of_a_join_are_what_was_joined() -> None:
     before = joined_and_split(3, 5)
-    after = rewritten(before, "part-0-of-join", "part-1-of-join")
+    after = rewritten(RULES, before, "part-0-of-join", "part-1-of-join")
     assert operators(after) == {"Relu": 2}
     assert_same_outputs(before, after, np.random.default_rng(0))
 

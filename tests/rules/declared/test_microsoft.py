@@ -3,12 +3,11 @@
 import onnx
 import pytest
 from onnx import parser
+from support.rewrites import matching_rules, rewritten_model
 
-from rlflow.equivalence.compare import compare
-from rlflow.onnx_io import check_model, from_onnx, to_onnx
+from rlflow.onnx_io import check_model
 from rlflow.rules.declared import microsoft
 from rlflow.rules.declared.catalogue import rules_of
-from rlflow.rules.matching.rewriter import Rewriter
 
 RULES = {rule.name: rule for rule in rules_of(microsoft)}
 SIGNATURE = (
@@ -30,17 +29,11 @@ def parsed(body: str, *, domain: bool = True, opset: int = 17) -> onnx.ModelProt
 
 
 def found(model: onnx.ModelProto) -> list[str]:
-    return [m.rule.name for matches in Rewriter(list(RULES.values())).matches(from_onnx(model)) for m in matches]
+    return matching_rules(RULES.values(), model)
 
 
 def rewritten(model: onnx.ModelProto, name: str) -> onnx.ModelProto:
-    """The model after the rule's first match, which computes the same."""
-    rewriter, graph = Rewriter([RULES[name]]), from_onnx(model)
-    ((match, *_),) = rewriter.matches(graph)
-    after = to_onnx(rewriter.apply(graph, match))
-    check_model(after)
-    assert compare(model, after).equivalent
-    return after
+    return rewritten_model(RULES[name], model)
 
 
 def microsoft(model: onnx.ModelProto) -> list[str]:

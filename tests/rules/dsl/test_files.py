@@ -64,6 +64,7 @@ HEAD = "from rlflow.rules.dsl import Rewrite, Tensor, rule\nfrom rlflow.rules.ds
         ("import sys\nsys.exit(3)\n", 4, "SystemExit: 3"),
         ("def a(:\n", 3, "invalid syntax"),
         ("\0", 1, "source code string cannot contain null bytes"),
+        ("\nx = (1\n", 4, ""),
     ],
 )
 def test_an_error_is_told_once_with_file_and_line(
@@ -77,31 +78,4 @@ def test_an_error_is_told_once_with_file_and_line(
         read_declarations(path)
     told = str(error.value).replace("ValueError: source", "source")  # a null byte, before Python 3.11.4
     assert told.startswith(f"{path}:{line}: {sentence}")
-
-
-UNKNOWN_ATTRIBUTE = """from rlflow.rules.dsl import Rewrite, Tensor, rule
-from rlflow.rules.dsl.operators import Relu, Softmax
-
-
-@rule("softmax-of-relu")
-def softmax_of_relu(x: Tensor) -> Rewrite:
-    return Rewrite(Softmax(Relu(x), axes=1), x)
-"""
-UNKNOWN_OPERATOR = """from rlflow.rules.dsl import Rewrite, Tensor, rule
-
-from rlflow.rules.dsl.operators import Rellu
-"""
-
-
-@pytest.mark.parametrize(("text", "line"), [(UNKNOWN_ATTRIBUTE, 7), (UNKNOWN_OPERATOR, 3), ("\nx = (1\n", 2)])
-@pytest.mark.parametrize("relative", [True, False])
-def test_an_error_names_the_file_as_it_was_given_and_the_line_once(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str, line: int, relative: bool
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    path = Path("own.py") if relative else tmp_path / "own.py"
-    path.write_text(text)
-    with pytest.raises(RuleError) as error:
-        read_declarations(path)
-    assert str(error.value).startswith(f"{path}:{line}: ")
-    assert str(error.value).count("own.py") == 1
+    assert told.count("own.py") == 1

@@ -1,22 +1,15 @@
 """What a match asks of the graph: nothing else reads inside it, constants are constant, types are certified."""
 
-import numpy as np
 import pytest
 from support.rewrites import graph_of
-from support.strategies import source, weight
-from support.walks import LIBRARY, add, leaf
+from support.strategies import source
+from support.walks import LIBRARY, add, leaf, random_weight
 
 from rlflow.ir import INPUT, Graph, Node, Ref
 from rlflow.ir.tensor_type import TensorType
 from rlflow.rules.library import Library
 from rlflow.rules.matching.rewriter import Rewriter
 from rlflow.rules.rule import rule_from_json
-
-
-def random_weight(nodes: list[Node], *shape: int) -> Ref:
-    rng = np.random.default_rng(len(nodes))
-    return leaf(nodes, weight(rng.standard_normal(shape).astype(np.float32), f"w{len(nodes)}"))
-
 
 RELU_TWICE = rule_from_json("relu-twice", "test", [["Relu", ["Relu", "x"]]], [["Relu", "x"]])
 

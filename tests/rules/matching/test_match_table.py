@@ -5,8 +5,8 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from support.rewrites import assert_same_outputs, graph_of
-from support.strategies import graphs, source, weight
-from support.walks import REWRITER, add, leaf, walk
+from support.strategies import graphs, source
+from support.walks import REWRITER, add, leaf, random_weight, walk
 
 from rlflow.ir import Graph, Node, Ref, structural_hash
 from rlflow.rules.library import Library
@@ -14,11 +14,6 @@ from rlflow.rules.matching.rewriter import Rewriter
 
 STEPS_ON_BERT = 25
 STEPS_ON_DRAWN = 8
-
-
-def random_weight(nodes: list[Node], *shape: int) -> Ref:
-    rng = np.random.default_rng(len(nodes))
-    return leaf(nodes, weight(rng.standard_normal(shape).astype(np.float32), f"w{len(nodes)}"))
 
 
 @pytest.mark.slow

@@ -5,18 +5,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.rewrites import assert_same_outputs, graph_of
-from support.strategies import source, weight
-from support.walks import LIBRARY, add, leaf
+from support.strategies import source
+from support.walks import LIBRARY, add, leaf, random_weight
 
 from rlflow.errors import RuleError
 from rlflow.ir import Node, Ref, structural_hash, validate
 from rlflow.rules.matching.rewriter import Rewriter
 from rlflow.rules.rule import rule_from_json
-
-
-def random_weight(nodes: list[Node], *shape: int) -> Ref:
-    rng = np.random.default_rng(len(nodes))
-    return leaf(nodes, weight(rng.standard_normal(shape).astype(np.float32), f"w{len(nodes)}"))
 
 
 @settings(max_examples=20)
