@@ -11,7 +11,8 @@ from rlflow.cost.models import COST_MODELS
 from rlflow.environments.candidate_env import CandidateEnv
 from rlflow.environments.candidate_process import CandidateConfig
 from rlflow.environments.rewards import RewardConfig
-from rlflow.environments.substitution_env import EnvironmentConfig, SubstitutionEnv
+from rlflow.environments.substitution_env import SubstitutionEnv
+from rlflow.environments.substitution_process import EnvironmentConfig
 from rlflow.ir.graph import Graph
 from rlflow.onnx_io import from_onnx
 from rlflow.rules import library as rule_library

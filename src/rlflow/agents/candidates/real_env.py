@@ -2,38 +2,51 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from rlflow.agents.candidates.controller import NAMES
 from rlflow.agents.candidates.memory import CandidateMemory, PriceScale
-from rlflow.agents.real_episodes import NOTHING, RealEpisodes
+from rlflow.agents.real_episodes import RealEpisodes
 from rlflow.cost.effort import Effort
 from rlflow.environments.candidate_process import CandidateProcess, CandidateState
-from rlflow.environments.rewards import Reward, RewardConfig, reward_of
+from rlflow.environments.episode import Episode
+from rlflow.environments.process import Process
+from rlflow.environments.rewards import Reward
+from rlflow.rules.matching.rewriter import Location
 
 _GOLDEN = 0.618  # of the way further with each episode: places that are spread evenly, however many there are
 
 
-@dataclass
-class _Episode:
-    """An episode on its way: the states that it went through, the last of which is its own, and what it took.
+class NamedCandidates(Process[CandidateState, int]):
+    """A process whose states are observed by their names, (1,) int64, in a memory that keeps them."""
 
-    begun: the number of steps on greedy search's way after which it began.
-    """
+    def __init__(self, process: CandidateProcess, memory: CandidateMemory, scale: PriceScale | None) -> None:
+        self.process, self.memory, self.scale = process, memory, scale
+        self.evaluator = process.evaluator
 
-    begun: int
-    visited: list[CandidateState]
-    taken: list[int] = field(default_factory=list)
+    def observe(self, state: CandidateState) -> np.ndarray:
+        return np.array([self.memory.keep(state, self.scale)], np.int64)
 
-    @property
-    def state(self) -> CandidateState:
-        return self.visited[-1]
+    def start(self) -> CandidateState:
+        return self.process.start()
+
+    def choices(self, state: CandidateState) -> range:
+        return self.process.choices(state)
+
+    def step(self, state: CandidateState, choice: int) -> CandidateState:
+        return self.process.step(state, choice)
+
+    def location(self, state: CandidateState, choice: int) -> Location:
+        return self.process.location(state, choice)
+
+    def savings(self, state: CandidateState, choices: Sequence[int]) -> np.ndarray:
+        return self.process.savings(state, choices)
 
 
-class CandidateEpisodes(RealEpisodes[_Episode]):
+class CandidateEpisodes(RealEpisodes[CandidateState]):
     """B episodes of a process. Action k is the k-th candidate, K terminates.
 
     They begin at the original, but for a share of `greedy_starts`, which begin at states on greedy search's way, one
@@ -51,49 +64,45 @@ class CandidateEpisodes(RealEpisodes[_Episode]):
         greedy_starts: float = 0.0,
         reward: Reward | None = None,
     ) -> None:
-        self.process, self.memory, self.scale, self.greedy_starts = process, memory, scale, greedy_starts
-        self._way = process.greedy_way() if greedy_starts else [process.start()]
-        self._begun = 0
-        paid = reward or reward_of(RewardConfig())
-        super().__init__(num_envs, process.config.max_steps, NAMES, process.config.max_candidates, paid)
-        self.begin()
+        self.greedy_starts = greedy_starts
+        self._greedy = process.greedy_states() if greedy_starts else [process.start()]
+        config = process.config
+        super().__init__(
+            NamedCandidates(process, memory, scale),
+            num_envs=num_envs,
+            max_steps=config.max_steps,
+            observed=NAMES,
+            max_choices=config.max_candidates,
+            reward=reward,
+        )
 
     def begin(self) -> None:
         """Begin all episodes."""
         self._begun = 0
         super().begin()
 
-    def begin_as(self, state: dict[str, Any]) -> None:
-        """Begin the episodes that `state_dict` tells of."""
-        self._episodes = [self._episode(begun) for begun in state["on_way"]]
-        self._begun = state["begun"]
-
-    def new_episode(self) -> _Episode:
+    def new_episode(self) -> Episode[CandidateState, int]:
         """Begin an episode."""
         self._begun += 1
         on_way = int(self._begun * self.greedy_starts)
         is_on_way = on_way > int((self._begun - 1) * self.greedy_starts)
-        return self._episode(int(on_way * _GOLDEN % 1.0 * len(self._way)) if is_on_way else 0)
+        return self._after(int(on_way * _GOLDEN % 1.0 * len(self._greedy)) if is_on_way else 0)
 
-    def _episode(self, begun: int) -> _Episode:
-        return _Episode(begun, self._way[: begun + 1])
-
-    def choice(self, episode: _Episode, action: int) -> int:
-        """Return the candidate of an action."""
-        return action if action < len(episode.state.candidates) else NOTHING
-
-    def take(self, episode: _Episode, choice: int) -> CandidateState:
-        """Make a candidate the current graph."""
-        return self.process.step(episode.state, choice)
-
-    def observation(self, episode: _Episode) -> np.ndarray:
-        """(1,) int64: the name of the state."""
-        return np.array([self.memory.keep(episode.state, self.scale)], np.int64)
+    def _after(self, steps: int) -> Episode[CandidateState, int]:
+        """Begin an episode after so many steps of greedy search."""
+        return self.episode_after(self._greedy[: steps + 1])
 
     def state_dict(self) -> dict[str, Any]:
         """Return where each episode began, what it took, and the rewrites, those of candidates included."""
-        begun = {"on_way": [episode.begun for episode in self._episodes], "begun": self._begun}
+        accepted = [sum(choice is not None for choice in episode.taken) for episode in self._episodes]
+        on_way = [len(episode.visited) - steps - 1 for episode, steps in zip(self._episodes, accepted, strict=True)]
+        begun = {"on_way": on_way, "begun": self._begun}
         return super().state_dict() | begun | {"process_rewrites": self.process.evaluator.effort.rewrites}
+
+    def begin_as(self, state: dict[str, Any]) -> None:
+        """Begin the episodes that `state_dict` tells of."""
+        self._episodes = [self._after(steps) for steps in state["on_way"]]
+        self._begun = state["begun"]
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Go on from what `state_dict` returned, with the states of all episodes in the memory."""

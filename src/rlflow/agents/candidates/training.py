@@ -13,7 +13,7 @@ import hashlib
 from pathlib import Path
 
 from rlflow.agents.candidates.candidate_policy import CandidatePolicy
-from rlflow.agents.candidates.candidate_search import CandidatePlayer
+from rlflow.agents.candidates.candidate_search import player_of
 from rlflow.agents.candidates.config import CandidateControllerConfig, CandidateNetworkConfig
 from rlflow.agents.candidates.controller import (
     CandidateController,
@@ -72,7 +72,9 @@ def train_on_candidates(
         env,
         CandidatePolicy,
         settings,
-        scaled_to(config, process.percent(max(scale.unit_ms, process.start_ms - process.greedy_way()[-1].runtime_ms))),
+        scaled_to(
+            config, process.percent(max(scale.unit_ms, process.start_ms - process.greedy_states()[-1].runtime_ms))
+        ),
         seed=seed,
         fingerprint=_fingerprint(process, arguments, paid),
         on_update=told,
@@ -85,7 +87,7 @@ def train_on_candidates(
 def trial(process: CandidateProcess, controller: CandidateController) -> Trial:
     """The improvement by one episode of the most probable actions, and the rewrites that were carried out for it."""
     before = process.evaluator.effort.rewrites
-    best = CandidatePlayer.of(process, controller).play(None, candidates=1)
+    best = player_of(process, controller).play(None, candidates=1)
     saved_ms = process.start_ms - best.runtime_ms
     return Trial(process.percent(saved_ms), process.evaluator.effort.rewrites - before)
 

@@ -14,9 +14,9 @@ from rlflow.agents.maskable_ppo import OnUpdate, scaled_to, train_policy
 from rlflow.agents.selection import Judge, Selection
 from rlflow.agents.tokens.config import TokenControllerConfig
 from rlflow.agents.tokens.controller import TokenController, TokenControllerArguments, policy_settings
+from rlflow.agents.tokens.match_level_process import RealObserver
 from rlflow.agents.tokens.pointer_policy import PointerPolicy
-from rlflow.agents.tokens.real_env import RealEpisodesConfig, RealTokenEnv
-from rlflow.agents.tokens.real_observation import RealObserver
+from rlflow.agents.tokens.real_env import RealEpisodesConfig, real_episodes
 from rlflow.environments.rewards import Reward, RewardConfig
 from rlflow.environments.token_process import TokenProcess
 from rlflow.ir.structural_hash import structural_hash
@@ -35,13 +35,13 @@ def train_on_graph(
     on_update: OnUpdate | None = None,
     judge: Judge[TokenController] | None = None,
 ) -> TokenController:
-    """Train by MaskablePPO on real episodes, with the reward of `RealTokenEnv` and the options of `train_policy`.
+    """Train by MaskablePPO on real episodes, with the reward of `real_episodes` and the options of `train_policy`.
 
     The metrics of each update hold `rewrites`, those that the training has carried out so far, without
     those of the judge, and the figures of the reward.
     """
     observer = RealObserver(model)
-    env = RealTokenEnv(process, observer, episodes, reward)
+    env = real_episodes(process, observer, episodes, reward)
     arguments = TokenControllerArguments.of(model, config)
     start = process.start()
     saving_percent = observer.best_saving_percent(observer.first(start), process.unit_percent)
