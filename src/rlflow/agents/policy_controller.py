@@ -33,7 +33,7 @@ class PolicyController:
         """
         distribution = self.policy.distribution(torch.from_numpy(observation).reshape(-1, observation.shape[-1]))
         actions: np.ndarray = (distribution.mode() if deterministic else distribution.sample(generator)).numpy()
-        return actions.reshape(*observation.shape[:-1], *actions.shape[1:])
+        return actions.reshape(observation.shape[:-1] + actions.shape[1:])
 
     def choose(self, observation: np.ndarray, generator: torch.Generator | None = None) -> Any:
         """Choose for one observation (size,): the most probable choice or, with a generator, a drawn one."""

@@ -16,6 +16,7 @@ from typing import Any, Generic
 import numpy as np
 from gymnasium import spaces
 
+from rlflow.cost.effort import Effort
 from rlflow.environments.episode import Episode
 from rlflow.environments.process import Process, S
 from rlflow.environments.rewards import Reward, RewardConfig, reward_of
@@ -48,19 +49,12 @@ class RealEpisodes(BatchEnv, Generic[S]):
 
     def begin(self) -> None:
         """Begin all episodes."""
-        self._episodes = [self.new_episode() for _ in range(self.num_envs)]
+        self._numbers, self._begun = [0] * self.num_envs, 0
+        self._episodes = [self._next(place) for place in range(self.num_envs)]
 
-    def begin_as(self, state: dict[str, Any]) -> None:
-        """Begin the episodes that `state_dict` tells of."""
-        self.begin()
-
-    def new_episode(self) -> Episode[S, int]:
-        """Begin an episode."""
-        return self.episode_after([self.process.start()])
-
-    def episode_after(self, visited: list[S]) -> Episode[S, int]:
-        """Begin an episode in the last of these states."""
-        return Episode(self.process, self.reward, self.max_steps, visited)
+    def way_to(self, number: int) -> list[S]:
+        """Return the states up to the one in which the episode of this number, from 1, begins: a curriculum."""
+        return [self.process.start()]
 
     def reset(self) -> np.ndarray:
         """Begin all episodes anew; returns their observations."""
@@ -81,14 +75,17 @@ class RealEpisodes(BatchEnv, Generic[S]):
                     "TimeLimit.truncated": outcome.truncated,
                     "final_graph": episode.state.graph,
                 }
-                self._episodes[place] = self.new_episode()
+                self._episodes[place] = self._next(place)
         return self._observations(), reward, done, infos
 
     def state_dict(self) -> dict[str, Any]:
         """Return what each episode took so far, what observations depend on, what was measured, and the rewrites."""
         return {
+            "numbers": list(self._numbers),
+            "begun": self._begun,
             "taken": [list(episode.taken) for episode in self._episodes],
             "process": self.process.state_dict(),
+            "process_rewrites": self.process.evaluator.effort.rewrites,
             "reward": self.reward.state_dict(),
             "rewrites": self.rewrites,
         }
@@ -97,11 +94,22 @@ class RealEpisodes(BatchEnv, Generic[S]):
         """Go on from what `state_dict` returned; the episodes are played again, which does not count."""
         self.process.load_state_dict(state["process"])
         self.reward.load_state_dict(state["reward"])
-        self.begin_as(state)
+        self._numbers, self._begun, self.rewrites = state["numbers"], state["begun"], state["rewrites"]
+        self._episodes = [self._new(number) for number in self._numbers]
         for episode, taken in zip(self._episodes, state["taken"], strict=True):
             for choice in taken:
                 episode.take(choice)
-        self.rewrites = state["rewrites"]
+        self._observations()
+        tally = self.process.evaluator.tally
+        tally.count(Effort(rewrites=state["process_rewrites"] - tally.effort.rewrites))
+
+    def _next(self, place: int) -> Episode[S, int]:
+        self._begun += 1
+        self._numbers[place] = self._begun
+        return self._new(self._begun)
+
+    def _new(self, number: int) -> Episode[S, int]:
+        return Episode(self.process, self.reward, self.max_steps, self.way_to(number))
 
     def _observations(self) -> np.ndarray:
         return np.stack([self.process.observe(episode.state) for episode in self._episodes])

@@ -20,17 +20,12 @@ from typing import Any
 import numpy as np
 from gymnasium import spaces
 
-from rlflow.cost.base import CostModel
 from rlflow.environments.candidate_process import CandidateConfig, CandidateProcess, CandidateState
-from rlflow.environments.process_env import Observation, ProcessEnv
-from rlflow.environments.rewards import RewardConfig
-from rlflow.ir.graph import Graph
+from rlflow.environments.process_env import ProcessEnv
 from rlflow.representation.vocabulary import Vocabulary
-from rlflow.rules.library import Library
-from rlflow.rules.matching.rewriter import Rewriter
 
 
-class CandidateEnv(ProcessEnv[CandidateState, int]):
+class CandidateEnv(ProcessEnv[CandidateProcess]):
     """Graph substitution over candidates as docs/spaces.md describes it.
 
     Observation: `current`, a graph; `candidates`, at most K graphs; `cost` (K + 1,) float32, the prices of the current
@@ -41,24 +36,12 @@ class CandidateEnv(ProcessEnv[CandidateState, int]):
     rewrites that are no candidates, `matches_beyond_limit` and `matches_alike`.
     """
 
-    def __init__(
-        self,
-        graph: Graph,
-        library: Library,
-        cost_model: CostModel,
-        *,
-        config: CandidateConfig | None = None,
-        reward_config: RewardConfig | None = None,
-        rewriter: Rewriter | None = None,
-        vocabulary: Vocabulary | None = None,
-        render_mode: str | None = None,
-    ) -> None:
-        self.config, rules = config or CandidateConfig(), rewriter or Rewriter(library.rules)
-        self.process = CandidateProcess(graph, rules, cost_model, self.config, vocabulary=vocabulary)
-        self.vocabulary = self.process.writer.vocabulary
-        super().__init__(self.process, library, self.config.max_steps, reward_config, render_mode)
-        self.action_space: spaces.Space[int] = spaces.Discrete(self.terminate + 1)  # type: ignore[assignment]
-        self.observation_space: spaces.Space[Observation] = self._observation_space()  # type: ignore[assignment]
+    formulation, settings = CandidateProcess, CandidateConfig
+
+    @property
+    def vocabulary(self) -> Vocabulary:
+        """The names behind the numbers of nodes and edges."""
+        return self.process.writer.vocabulary
 
     @property
     def terminate(self) -> int:
@@ -72,24 +55,24 @@ class CandidateEnv(ProcessEnv[CandidateState, int]):
         """(K + 1,) bool: the candidates that there are, and terminate."""
         return self.process.action_mask(self.state)
 
-    def details(self, state: CandidateState) -> dict[str, Any]:
-        return {"matches_beyond_limit": state.beyond, "matches_alike": state.alike}
+    def details(self) -> dict[str, Any]:
+        return {"matches_beyond_limit": self.state.beyond, "matches_alike": self.state.alike}
 
-    def lines(self, state: CandidateState) -> Iterator[str]:
+    def lines(self) -> Iterator[str]:
+        state: CandidateState = self.state
         for number, (candidate, saved_ms) in enumerate(zip(state.candidates, state.saving_ms, strict=True)):
             yield f"  {number}: {candidate.match.rule.name} gives {candidate.hash}, saves {saved_ms:.4f} ms"
         if state.beyond:
             yield f"  {state.beyond} more rewrites are beyond the limit"
 
-    def _observation_space(self) -> spaces.Dict:
-        writer = self.process.writer
+    def make_spaces(self) -> tuple[spaces.Discrete, spaces.Dict]:
+        writer, actions = self.process.writer, self.terminate + 1
         node = spaces.Box(0.0, np.inf, (writer.node_width,), np.float32)
         edge = spaces.Box(0.0, np.inf, (writer.edge_width,), np.float32)
-        return spaces.Dict(
-            {
-                "current": spaces.Graph(node, edge),
-                "candidates": spaces.Sequence(spaces.Graph(node, edge)),
-                "cost": spaces.Box(0.0, np.inf, (self.terminate + 1,), np.float32),
-                "action_mask": spaces.MultiBinary(self.terminate + 1),
-            }
-        )
+        observed: dict[str, spaces.Space[Any]] = {
+            "current": spaces.Graph(node, edge),
+            "candidates": spaces.Sequence(spaces.Graph(node, edge)),
+            "cost": spaces.Box(0.0, np.inf, (actions,), np.float32),
+            "action_mask": spaces.MultiBinary(actions),
+        }
+        return spaces.Discrete(actions), spaces.Dict(observed)

@@ -27,7 +27,7 @@ from gymnasium import spaces
 
 from rlflow.cost.base import CostModel
 from rlflow.cost.evaluator import Evaluator
-from rlflow.environments.process import PricedGraph, Process
+from rlflow.environments.process import Process, ProcessState
 from rlflow.errors import InputError
 from rlflow.ir.graph import Graph
 from rlflow.ir.structural_hash import structural_hash
@@ -69,7 +69,7 @@ class Candidate(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class CandidateState(PricedGraph):
+class CandidateState(ProcessState):
     """A graph and its candidates, in the order of rules and locations.
 
     alike: rewrites that give the graph of a candidate, or the current one. beyond: rewrites that were not looked at,
@@ -105,8 +105,8 @@ class CandidateProcess(Process[CandidateState, int]):
         rewriter: Rewriter,
         cost_model: CostModel,
         config: CandidateConfig,
-        evaluator: Evaluator | None = None,
         vocabulary: Vocabulary | None = None,
+        evaluator: Evaluator | None = None,
     ) -> None:
         self.config = config
         self.evaluator = evaluator or Evaluator(rewriter, cost_model)

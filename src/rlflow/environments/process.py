@@ -17,10 +17,11 @@ The invariant: a state depends on the start and on the choices that led to it al
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Sequence
+from copy import copy
+from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any, Generic, Self, TypeVar
 
 import numpy as np
 
@@ -31,28 +32,16 @@ from rlflow.ir.structural_hash import structural_hash
 from rlflow.rules.matching.rewriter import Location
 
 
-class ProcessState(Protocol):
-    """A graph on the way and its price; `hash` is the structural one, `cost` the price with all that belongs to it."""
-
-    @property
-    def graph(self) -> Graph: ...
-
-    @property
-    def hash(self) -> str: ...
-
-    @property
-    def runtime_ms(self) -> float: ...
-
-    @property
-    def cost(self) -> Cost: ...
-
-
 @dataclass(frozen=True, eq=False)
-class PricedGraph:
-    """A state that is hashed and priced when that is first asked for."""
+class ProcessState:
+    """A graph on the way, which is hashed and priced when that is first asked for.
+
+    memory: what a policy remembers of the steps that led there, if it remembers any.
+    """
 
     graph: Graph
     evaluator: Evaluator
+    memory: Any = field(default=None, init=False)
 
     @cached_property
     def hash(self) -> str:
@@ -64,12 +53,18 @@ class PricedGraph:
 
     @cached_property
     def cost(self) -> Cost:
+        """The price with all that belongs to it."""
         return self.evaluator.cost(self.graph)
+
+    def remembering(self, memory: Any) -> Self:
+        """Return the same state with a memory."""
+        other = copy(self)
+        object.__setattr__(other, "memory", memory)
+        return other
 
 
 S = TypeVar("S", bound=ProcessState)
 C = TypeVar("C")
-M = TypeVar("M")
 
 
 class Process(ABC, Generic[S, C]):
@@ -97,6 +92,12 @@ class Process(ABC, Generic[S, C]):
     def location(self, state: S, choice: C) -> Location:
         """Return the rewrite that a choice stands for, as trajectories record it."""
 
+    def observed_by(self, observe: Callable[[S], Any]) -> Self:
+        """Return the same process, observed in another way."""
+        other = copy(self)
+        vars(other)["observe"] = observe
+        return other
+
     def savings(self, state: S, choices: Sequence[C]) -> np.ndarray:
         """(N,) float: what some choices save, in ms or any other unit. They are priced, mostly without carrying out."""
         matches, places = self.evaluator.rewriter.matches(state.graph), [self.location(state, one) for one in choices]
@@ -113,27 +114,3 @@ class Process(ABC, Generic[S, C]):
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Go on from what `state_dict` returned."""
-
-
-@dataclass(frozen=True, eq=False)
-class Remembered(Generic[S, M]):
-    """A state, and what a policy remembers of the steps that led there."""
-
-    at: S
-    memory: M
-
-    @property
-    def graph(self) -> Graph:
-        return self.at.graph
-
-    @property
-    def hash(self) -> str:
-        return self.at.hash
-
-    @property
-    def runtime_ms(self) -> float:
-        return self.at.runtime_ms
-
-    @property
-    def cost(self) -> Cost:
-        return self.at.cost

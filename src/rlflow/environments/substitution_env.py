@@ -16,17 +16,13 @@ from typing import Any
 import numpy as np
 from gymnasium import spaces
 
-from rlflow.cost.base import CostModel
-from rlflow.environments.process_env import Observation, ProcessEnv
-from rlflow.environments.rewards import RewardConfig
+from rlflow.environments.process_env import ProcessEnv
 from rlflow.environments.substitution_process import EnvironmentConfig, SubstitutionProcess, SubstitutionState
-from rlflow.ir.graph import Graph
+from rlflow.representation.action_space import ActionSpace
 from rlflow.representation.vocabulary import Vocabulary
-from rlflow.rules.library import Library
-from rlflow.rules.matching.rewriter import Rewriter
 
 
-class SubstitutionEnv(ProcessEnv[SubstitutionState, tuple[int, int]]):
+class SubstitutionEnv(ProcessEnv[SubstitutionProcess]):
     """Graph substitution as docs/spaces.md describes it.
 
     Observation: `op` (N,), `features` (N, F), `edges` (E, 2) of the graph, zero beyond `num_nodes` and `num_edges`;
@@ -36,25 +32,17 @@ class SubstitutionEnv(ProcessEnv[SubstitutionState, tuple[int, int]]):
     `info["matches_beyond_limit"]` counts the matches that lie beyond L.
     """
 
-    def __init__(
-        self,
-        graph: Graph,
-        library: Library,
-        cost_model: CostModel,
-        *,
-        config: EnvironmentConfig | None = None,
-        reward_config: RewardConfig | None = None,
-        rewriter: Rewriter | None = None,
-        vocabulary: Vocabulary | None = None,
-        render_mode: str | None = None,
-    ) -> None:
-        self.config = config or EnvironmentConfig()
-        rules = rewriter or Rewriter(library.rules)
-        self.process = SubstitutionProcess(graph, rules, cost_model, self.config, vocabulary)
-        self.actions, self.vocabulary = self.process.actions, self.process.vocabulary
-        super().__init__(self.process, library, self.config.max_steps, reward_config, render_mode)
-        self.action_space = spaces.MultiDiscrete([self.actions.num_rules + 1, self.actions.max_locations])
-        self.observation_space: spaces.Space[Observation] = self._observation_space()  # type: ignore[assignment]
+    formulation, settings = SubstitutionProcess, EnvironmentConfig
+
+    @property
+    def vocabulary(self) -> Vocabulary:
+        """The names behind the numbers of `op` and `features`."""
+        return self.process.vocabulary
+
+    @property
+    def actions(self) -> ActionSpace:
+        """The actions (rule, location)."""
+        return self.process.actions
 
     def first(self, options: dict[str, Any]) -> SubstitutionState:
         """Go back to the graph, or to a graph up to `start_rewrites` random rewrites away from it.
@@ -87,28 +75,27 @@ class SubstitutionEnv(ProcessEnv[SubstitutionState, tuple[int, int]]):
         widest = np.arange(self.actions.max_locations) < max(1, counts.max(initial=0))
         return np.concatenate([self.actions.rule_mask(counts), widest])
 
-    def details(self, state: SubstitutionState) -> dict[str, Any]:
-        return {"matches_beyond_limit": state.beyond}
+    def details(self) -> dict[str, Any]:
+        return {"matches_beyond_limit": self.state.beyond}
 
-    def lines(self, state: SubstitutionState) -> Iterator[str]:
-        for node in (state.graph.nodes[identifier] for identifier in state.graph.order):
+    def lines(self) -> Iterator[str]:
+        for node in (self.graph.nodes[identifier] for identifier in self.graph.order):
             yield f"{'/'.join(node.names)} = {node.op} {node.types[0]}"
-        for rule, found in zip(self.library.rules, state.matches, strict=True):
+        for rule, found in zip(self.library.rules, self.state.matches, strict=True):
             if found:
                 yield f"  {rule.name}: {len(found)} matches"
 
-    def _observation_space(self) -> spaces.Dict:
+    def make_spaces(self) -> tuple[spaces.MultiDiscrete, spaces.Dict]:
         nodes, edges, rules = self.process.max_nodes, self.process.max_edges, self.actions.num_rules
-        return spaces.Dict(
-            {
-                "op": spaces.Box(0, len(self.vocabulary.operators) - 1, (nodes,), np.int64),
-                "features": spaces.Box(0.0, np.inf, (nodes, len(self.vocabulary.features)), np.float32),
-                "edges": spaces.Box(0, max(1, nodes - 1), (edges, 2), np.int64),
-                "num_nodes": spaces.Box(0, nodes, (1,), np.int64),
-                "num_edges": spaces.Box(0, edges, (1,), np.int64),
-                "counts": spaces.Box(0, self.actions.max_locations, (rules,), np.int64),
-                "rule_mask": spaces.MultiBinary(rules + 1),
-                "location_mask": spaces.MultiBinary([rules, self.actions.max_locations]),
-                "cost": spaces.Box(0.0, np.inf, (1,), np.float32),
-            }
-        )
+        observed: dict[str, spaces.Space[Any]] = {
+            "op": spaces.Box(0, len(self.vocabulary.operators) - 1, (nodes,), np.int64),
+            "features": spaces.Box(0.0, np.inf, (nodes, len(self.vocabulary.features)), np.float32),
+            "edges": spaces.Box(0, max(1, nodes - 1), (edges, 2), np.int64),
+            "num_nodes": spaces.Box(0, nodes, (1,), np.int64),
+            "num_edges": spaces.Box(0, edges, (1,), np.int64),
+            "counts": spaces.Box(0, self.actions.max_locations, (rules,), np.int64),
+            "rule_mask": spaces.MultiBinary(rules + 1),
+            "location_mask": spaces.MultiBinary([rules, self.actions.max_locations]),
+            "cost": spaces.Box(0.0, np.inf, (1,), np.float32),
+        }
+        return spaces.MultiDiscrete([rules + 1, self.actions.max_locations]), spaces.Dict(observed)

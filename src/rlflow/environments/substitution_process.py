@@ -17,7 +17,7 @@ import numpy as np
 
 from rlflow.cost.base import CostModel
 from rlflow.cost.evaluator import Evaluator
-from rlflow.environments.process import PricedGraph, Process
+from rlflow.environments.process import Process, ProcessState
 from rlflow.errors import InputError
 from rlflow.ir.graph import Graph
 from rlflow.representation.action_space import ActionSpace, Locations
@@ -47,7 +47,7 @@ class EnvironmentConfig:
 
 
 @dataclass(frozen=True, eq=False)
-class SubstitutionState(PricedGraph):
+class SubstitutionState(ProcessState):
     """A graph with its price, matches and arrays.
 
     counts: (R,) int64, matches of each rule that can be chosen. beyond: how many matches lie beyond L and cannot.
@@ -90,14 +90,10 @@ class SubstitutionProcess(Process[SubstitutionState, tuple[int, int]]):
         self.evaluator = evaluator or Evaluator(rewriter, cost_model)
         self.actions = ActionSpace(len(rewriter.rules), config.max_locations)
         self._graph, self._featuriser = graph, Featuriser(vocabulary)
+        self.vocabulary = self._featuriser.vocabulary
         edges = sum(len(node.sources) for node in graph.nodes.values())
         self.max_nodes = config.max_nodes or max(_LEAST_NODES, 2 * (len(graph.order) + len(graph.inputs)))
         self.max_edges = config.max_edges or max(_LEAST_EDGES, 2 * edges)
-
-    @property
-    def vocabulary(self) -> Vocabulary:
-        """The names behind the numbers of `op` and `features`."""
-        return self._featuriser.vocabulary
 
     def start(self) -> SubstitutionState:
         return self.at(self._graph)

@@ -22,7 +22,7 @@ import numpy as np
 
 from rlflow.cost.base import CostModel
 from rlflow.cost.evaluator import Evaluator
-from rlflow.environments.process import PricedGraph
+from rlflow.environments.process import ProcessState
 from rlflow.errors import InputError
 from rlflow.ir.graph import Graph
 from rlflow.ir.node import Ref
@@ -41,7 +41,7 @@ Place = tuple[str, tuple[Ref, ...], tuple[tuple[str, Ref], ...], tuple[int, ...]
 
 
 @dataclass(frozen=True, eq=False)
-class MatchLevelState(PricedGraph):
+class MatchLevelState(ProcessState):
     """A graph on the way, with the K kinds of matches that it has."""
 
     start_ms: float

@@ -12,7 +12,6 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from rlflow.agents.candidates.controller import CandidateController
-from rlflow.agents.candidates.real_env import NamedCandidates
 from rlflow.agents.policy_search import Player, PolicySearch
 from rlflow.environments.candidate_process import CandidateProcess, CandidateState
 from rlflow.method import Budget, Ledger, State, Workspace
@@ -44,5 +43,5 @@ def player_of(process: CandidateProcess, controller: CandidateController) -> Can
 def _player(
     work: Workspace, start: State, process: CandidateProcess, controller: CandidateController
 ) -> CandidatePlayer:
-    named = NamedCandidates(process, controller.policy.memory, controller.scale(process))
-    return Player(work, start, named, controller, process.config.max_steps)
+    observer = controller.policy.memory.observer(controller.scale(process))
+    return Player(work, start, process.observed_by(observer), controller, process.config.max_steps)

@@ -20,45 +20,43 @@ import numpy as np
 from rlflow.agents.policy_search import Player, PolicySearch
 from rlflow.agents.pooled.controller import Controller
 from rlflow.agents.pooled.dream_training import untrained
-from rlflow.environments.process import Process, Remembered
+from rlflow.environments.process import Process
 from rlflow.environments.substitution_process import EnvironmentConfig, SubstitutionProcess, SubstitutionState
 from rlflow.errors import InputError
 from rlflow.method import State, Workspace
 from rlflow.representation.action_space import Locations
 from rlflow.rules.matching.rewriter import Location
 from rlflow.world_model.pooled import latent_state
-from rlflow.world_model.pooled.latent_state import LatentState
 from rlflow.world_model.pooled.model import WorldModel
 from rlflow.world_model.pooled.rule_alignment import RuleAlignment
 
-SeenState = Remembered[SubstitutionState, LatentState]
 
-
-class GraphLevelProcess(Process[SeenState, tuple[int, int]]):
+class GraphLevelProcess(Process[SubstitutionState, tuple[int, int]]):
     """The process as V and M see it; choices are (rule, location) in the world model's order of rules."""
 
     def __init__(self, process: SubstitutionProcess, model: WorldModel, alignment: RuleAlignment) -> None:
         self.process, self.evaluator = process, process.evaluator
         self.model, self.alignment = model, alignment
 
-    def start(self) -> SeenState:
+    def start(self) -> SubstitutionState:
         state = self.process.start()
-        return Remembered(state, latent_state.begin(self.model, state.arrays, self._counts(state), state.percent))
+        return state.remembering(latent_state.begin(self.model, state.arrays, self._counts(state), state.percent))
 
-    def choices(self, state: SeenState) -> Collection[tuple[int, int]]:
-        return Locations(self._counts(state.at))
+    def choices(self, state: SubstitutionState) -> Collection[tuple[int, int]]:
+        return Locations(self._counts(state))
 
-    def step(self, state: SeenState, choice: tuple[int, int]) -> SeenState:
-        after = self.process.step(state.at, self.alignment.action(*choice))
+    def step(self, state: SubstitutionState, choice: tuple[int, int]) -> SubstitutionState:
+        after = self.process.step(state, self.alignment.action(*choice))
         counts = self._counts(after)
         memory = latent_state.advance(self.model, state.memory, choice, after.arrays, counts, after.percent)
-        return Remembered(after, memory)
+        return after.remembering(memory)
 
-    def observe(self, state: SeenState) -> np.ndarray:
+    def observe(self, state: SubstitutionState) -> np.ndarray:
         """(size,) float32 of `ObservationLayout`."""
-        return state.memory.observation(latent_state.layout_of(self.model))
+        observation: np.ndarray = state.memory.observation(latent_state.layout_of(self.model))
+        return observation
 
-    def location(self, state: SeenState, choice: tuple[int, int]) -> Location:
+    def location(self, state: SubstitutionState, choice: tuple[int, int]) -> Location:
         return Location(*self.alignment.action(*choice))
 
     def _counts(self, state: SubstitutionState) -> np.ndarray:

@@ -18,7 +18,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from rlflow.environments.process import Process, Remembered
+from rlflow.environments.process import Process
 from rlflow.environments.token_process import MatchLevelState, TokenProcess
 from rlflow.representation.match_token import MatchToken
 from rlflow.representation.token_rollouts import FAR_AWAY, TokenStep, nearness_after
@@ -117,10 +117,7 @@ class RealObserver:
         return np.array([self._number[token.key] for token in tokens], dtype=np.int64)
 
 
-SeenState = Remembered[MatchLevelState, KindsSeen]
-
-
-class MatchLevelProcess(Process[SeenState, int]):
+class MatchLevelProcess(Process[MatchLevelState, int]):
     """The process as an observer sees it; choices are places of the kinds that are shown.
 
     max_kinds: only so many are shown, the foremost ones, and an observation has that many places, the empty ones 0;
@@ -131,17 +128,17 @@ class MatchLevelProcess(Process[SeenState, int]):
         self.process, self.evaluator = process, process.evaluator
         self.observer, self.max_kinds = observer, max_kinds
 
-    def start(self) -> SeenState:
-        return Remembered(self._start, self.observer.first(self._start))
+    def start(self) -> MatchLevelState:
+        return self._start.remembering(self.observer.first(self._start))
 
-    def choices(self, state: SeenState) -> range:
+    def choices(self, state: MatchLevelState) -> range:
         return range(len(self.shown(state)))
 
-    def step(self, state: SeenState, choice: int) -> SeenState:
-        after, step = self.process.step(state.at, self._kind(state, choice))
-        return Remembered(after, self.observer.after(state.memory, step, after))
+    def step(self, state: MatchLevelState, choice: int) -> MatchLevelState:
+        after, step = self.process.step(state, self._kind(state, choice))
+        return after.remembering(self.observer.after(state.memory, step, after))
 
-    def observe(self, state: SeenState) -> np.ndarray:
+    def observe(self, state: MatchLevelState) -> np.ndarray:
         """(size,) float32 of `TokenLayout`: the kinds that are shown, then empty places, then the cost."""
         flat = self.observer.observation(state.memory.rows(self.shown(state)), self.process.unit_percent)
         if self.max_kinds is None:
@@ -149,16 +146,16 @@ class MatchLevelProcess(Process[SeenState, int]):
         empty = np.zeros(TokenLayout(self.max_kinds, self.observer.width).size - len(flat), np.float32)
         return np.concatenate([flat[:-1], empty, flat[-1:]])
 
-    def location(self, state: SeenState, choice: int) -> Location:
-        location, _ = state.at.kinds.matches[state.at.first(self._kind(state, choice))]
+    def location(self, state: MatchLevelState, choice: int) -> Location:
+        location, _ = state.kinds.matches[state.first(self._kind(state, choice))]
         return location
 
-    def savings(self, state: SeenState, choices: Sequence[int]) -> np.ndarray:
+    def savings(self, state: MatchLevelState, choices: Sequence[int]) -> np.ndarray:
         """(N,) float32: what the first matches of some kinds save, in percent of the start's price."""
-        return state.at.saving_of([self._kind(state, choice) for choice in choices])
+        return state.saving_of([self._kind(state, choice) for choice in choices])
 
-    def saved_percent(self, before: SeenState, after: SeenState) -> float:
-        return before.at.percent - after.at.percent
+    def saved_percent(self, before: MatchLevelState, after: MatchLevelState) -> float:
+        return before.percent - after.percent
 
     def state_dict(self) -> dict[str, Any]:
         return self.observer.state_dict()
@@ -166,12 +163,12 @@ class MatchLevelProcess(Process[SeenState, int]):
     def load_state_dict(self, state: dict[str, Any]) -> None:
         self.observer.load_state_dict(state)
 
-    def shown(self, state: SeenState) -> np.ndarray:
+    def shown(self, state: MatchLevelState) -> np.ndarray:
         """(P,) int64: the kinds that are shown."""
-        seen = state.memory
+        seen: KindsSeen = state.memory
         return np.arange(len(seen.token)) if self.max_kinds is None else self.observer.foremost(seen, self.max_kinds)
 
-    def _kind(self, state: SeenState, choice: int) -> int:
+    def _kind(self, state: MatchLevelState, choice: int) -> int:
         return int(self.shown(state)[choice])
 
     @cached_property

@@ -16,9 +16,9 @@ from rlflow.agents.real_episodes import RealEpisodes
 from rlflow.agents.scores import mean_return
 from rlflow.agents.selection import Trial
 from rlflow.agents.tokens.controller import TokenController
-from rlflow.agents.tokens.match_level_process import MatchLevelProcess, RealObserver, SeenState
+from rlflow.agents.tokens.match_level_process import MatchLevelProcess, RealObserver
 from rlflow.environments.rewards import Reward
-from rlflow.environments.token_process import TokenProcess
+from rlflow.environments.token_process import MatchLevelState, TokenProcess
 from rlflow.ir.graph import Graph
 from rlflow.world_model.tokens.model import TokenWorldModel
 from rlflow.world_model.tokens.observation import TokenLayout
@@ -35,7 +35,7 @@ class RealEpisodesConfig:
 
 def real_episodes(
     process: TokenProcess, observer: RealObserver, config: RealEpisodesConfig, reward: Reward | None = None
-) -> RealEpisodes[SeenState]:
+) -> RealEpisodes[MatchLevelState]:
     """Make the environment; observations and actions are those of `TokenDreamEnv`, rewards are in percent."""
     size = TokenLayout(config.max_kinds, observer.width).size
     return RealEpisodes(
