@@ -21,8 +21,7 @@ import numpy as np
 
 from rlflow.agents.random_agent import RandomAgent
 from rlflow.atomic_file import written_whole
-from rlflow.environments.substitution_env import SubstitutionEnv
-from rlflow.environments.substitution_process import SubstitutionState
+from rlflow.environments.substitution_env import SubstitutionEnv, SubstitutionState
 from rlflow.errors import InputError, RLFlowError
 from rlflow.representation.graph_arrays import GraphArrays
 from rlflow.representation.rollouts import Episode, Rollouts

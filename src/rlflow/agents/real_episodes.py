@@ -11,19 +11,22 @@ what was measured.
 
 from __future__ import annotations
 
-from typing import Any, Generic
+import hashlib
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 from gymnasium import spaces
 
 from rlflow.cost.effort import Effort
 from rlflow.environments.episode import Episode
-from rlflow.environments.process import Process, S
+from rlflow.environments.process import Process
 from rlflow.environments.rewards import Reward, RewardConfig, reward_of
 from rlflow.world_model.batch_env import BatchEnv
 
+P = TypeVar("P", bound=Process[Any, int])
 
-class RealEpisodes(BatchEnv, Generic[S]):
+
+class RealEpisodes(BatchEnv, Generic[P]):
     """B episodes from the start of a process; action k is the k-th choice, the last action terminates.
 
     An episode ends by that, and is truncated at `max_steps`; its info has `TimeLimit.truncated`, `terminal_observation`
@@ -33,7 +36,7 @@ class RealEpisodes(BatchEnv, Generic[S]):
 
     def __init__(
         self,
-        process: Process[S, int],
+        process: P,
         *,
         num_envs: int,
         max_steps: int,
@@ -52,9 +55,16 @@ class RealEpisodes(BatchEnv, Generic[S]):
         self._numbers, self._begun = [0] * self.num_envs, 0
         self._episodes = [self._next(place) for place in range(self.num_envs)]
 
-    def way_to(self, number: int) -> list[S]:
+    def way_to(self, number: int) -> list[Any]:
         """Return the states up to the one in which the episode of this number, from 1, begins: a curriculum."""
         return [self.process.start()]
+
+    def fingerprint(self, *settings: object) -> str:
+        """Hash of all that an episode depends on, of which the settings of the process are given."""
+        start, evaluator = self.process.start(), self.process.evaluator
+        prices = (evaluator.cost_model.name, start.runtime_ms, self.reward.config)
+        said = (start.hash, prices, [rule.id for rule in evaluator.rewriter.rules], self.max_steps, *settings)
+        return hashlib.sha256(repr(said).encode()).hexdigest()
 
     def reset(self) -> np.ndarray:
         """Begin all episodes anew; returns their observations."""
@@ -103,12 +113,12 @@ class RealEpisodes(BatchEnv, Generic[S]):
         tally = self.process.evaluator.tally
         tally.count(Effort(rewrites=state["process_rewrites"] - tally.effort.rewrites))
 
-    def _next(self, place: int) -> Episode[S, int]:
+    def _next(self, place: int) -> Episode[Any, int]:
         self._begun += 1
         self._numbers[place] = self._begun
         return self._new(self._begun)
 
-    def _new(self, number: int) -> Episode[S, int]:
+    def _new(self, number: int) -> Episode[Any, int]:
         return Episode(self.process, self.reward, self.max_steps, self.way_to(number))
 
     def _observations(self) -> np.ndarray:

@@ -13,8 +13,8 @@ with needs("learn", "rlflow.environments"):
     from rlflow.environments.candidate_env import CandidateEnv as CandidateEnv
     from rlflow.environments.candidate_process import CandidateConfig as CandidateConfig
     from rlflow.environments.process_env import ProcessEnv as ProcessEnv
+    from rlflow.environments.substitution_env import EnvironmentConfig as EnvironmentConfig
     from rlflow.environments.substitution_env import SubstitutionEnv as SubstitutionEnv
-    from rlflow.environments.substitution_process import EnvironmentConfig as EnvironmentConfig
 
 SUBSTITUTION = "rlflow/Substitution-v0"
 CANDIDATES = "rlflow/Candidates-v0"

@@ -11,7 +11,7 @@ from rlflow.environments.rewards import Reward
 _GOLDEN = 0.618  # of the way further with each episode: places that are spread evenly, however many there are
 
 
-class CandidateEpisodes(RealEpisodes[CandidateState]):
+class CandidateEpisodes(RealEpisodes[CandidateProcess]):
     """B episodes of a process. Action k is the k-th candidate, K terminates.
 
     Their curriculum: they begin at the original, but for a share of `greedy_starts`, which begin at states on greedy

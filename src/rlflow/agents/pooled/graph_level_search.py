@@ -21,7 +21,7 @@ from rlflow.agents.policy_search import Player, PolicySearch
 from rlflow.agents.pooled.controller import Controller
 from rlflow.agents.pooled.dream_training import untrained
 from rlflow.environments.process import Process
-from rlflow.environments.substitution_process import EnvironmentConfig, SubstitutionProcess, SubstitutionState
+from rlflow.environments.substitution_env import EnvironmentConfig, SubstitutionProcess, SubstitutionState
 from rlflow.errors import InputError
 from rlflow.method import State, Workspace
 from rlflow.representation.action_space import Locations

@@ -1,6 +1,6 @@
 """The process that a controller over match tokens acts in: it observes a real graph by the same numbers as a dream.
 
-    process = MatchLevelProcess(TokenProcess(graph, rewriter, cost_model), RealObserver(world_model))
+    process = MatchLevelProcess(TokenProcess(graph, rewriter, cost_model), world_model)
     state = process.start()
     state = process.step(state, int(controller.act(process.observe(state))))
 
@@ -10,9 +10,8 @@ Of the kind of matches that is chosen, the first match is taken. V reads every d
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -21,7 +20,7 @@ from torch import Tensor
 from rlflow.environments.process import Process
 from rlflow.environments.token_process import MatchLevelState, TokenProcess
 from rlflow.representation.match_token import MatchToken
-from rlflow.representation.token_rollouts import FAR_AWAY, TokenStep, nearness_after
+from rlflow.representation.token_rollouts import FAR_AWAY, nearness_after
 from rlflow.rules.matching.rewriter import Location
 from rlflow.world_model.tokens.imagination import KindStates
 from rlflow.world_model.tokens.model import TokenWorldModel
@@ -29,121 +28,64 @@ from rlflow.world_model.tokens.observation import TokenLayout
 from rlflow.world_model.tokens.token_batch import TokenTable
 
 
-@dataclass(frozen=True, eq=False)
-class KindsSeen:
-    """K kinds of matches: token (K,) int64, the observer's numbers of them; count (K,) int64; near (K,) int8.
+class KindsSeen(NamedTuple):
+    """The memory of a state of K kinds of matches, and of how the episode came there.
 
-    percent: the price where they were seen, begun: where the episode began, both in percent of the start's price.
+    token (K,) int64: the numbers of their tokens in the order of V's reading; near (K,) int8: how near they are to the
+    last rewrite. begun: the price where the episode began, in percent of the start's.
     """
 
     token: np.ndarray
-    count: np.ndarray
     near: np.ndarray
-    percent: float
     begun: float
-
-    def rows(self, index: np.ndarray) -> KindsSeen:
-        """The same with the kinds at index alone."""
-        return replace(self, token=self.token[index], count=self.count[index], near=self.near[index])
-
-
-class RealObserver:
-    """Sees the states of any number of episodes, and remembers what V has read."""
-
-    def __init__(self, model: TokenWorldModel) -> None:
-        self._model = model
-        self._number: dict[bytes, int] = {}
-        self.width = model.arguments.config.encoder_width
-        self._embedding, self._saving = torch.zeros(0, self.width), torch.zeros(0)
-
-    def first(self, state: MatchLevelState) -> KindsSeen:
-        """See the state in which an episode begins."""
-        token = self._numbers(state.kinds.tokens)
-        near = np.full(len(token), FAR_AWAY, np.int8)
-        return KindsSeen(token, state.kinds.counts, near, state.percent, state.percent)
-
-    def after(self, before: KindsSeen, step: TokenStep, state: MatchLevelState) -> KindsSeen:
-        """See the state after a step."""
-        token = self._numbers(state.kinds.tokens)
-        near = nearness_after(before.token, step, token)
-        return KindsSeen(token, state.kinds.counts, near, state.percent, before.begun)
-
-    def observation(self, seen: KindsSeen, unit_percent: float) -> np.ndarray:
-        """(size,) float32 of `TokenLayout` for the K kinds; unit_percent: the unit of prices in percent."""
-        kinds = len(seen.token)
-        layout = TokenLayout(kinds, self._embedding.shape[1])
-        of_kinds = torch.from_numpy(seen.token)
-        looks = layout.looks(self._embedding[of_kinds], self._saving[of_kinds])
-        states = KindStates(
-            token=torch.arange(kinds)[None],
-            count=torch.from_numpy(seen.count)[None],
-            distance=torch.zeros(1, kinds, kinds, dtype=torch.int8),  # no part of what is observed
-            near=torch.from_numpy(seen.near)[None],
-            cost=_single(seen.percent),
-            begun=_single(seen.begun),
-            unit=_single(unit_percent),
-        )
-        observation: np.ndarray = layout.flatten(states, looks)[0].numpy()
-        return observation
-
-    def state_dict(self) -> dict[str, Tensor]:
-        """Return what V has read: the last digit of a reading depends on what else was read with it."""
-        keys = torch.tensor([list(key) for key in self._number], dtype=torch.uint8)
-        return {"keys": keys, "embedding": self._embedding, "saving": self._saving}
-
-    def load_state_dict(self, state: dict[str, Tensor]) -> None:
-        """Go on from what `state_dict` returned."""
-        self._number = {bytes(key): number for number, key in enumerate(state["keys"].tolist())}
-        self._embedding, self._saving = state["embedding"], state["saving"]
-
-    def foremost(self, seen: KindsSeen, number: int) -> np.ndarray:
-        """The places of so many kinds, all if there are no more: those nearest to the last rewrite come first.
-
-        Of kinds that are as near, those come first that save most, as V reads it.
-        """
-        return np.lexsort((-self._saving.numpy()[seen.token], seen.near))[:number]
-
-    def best_saving_percent(self, seen: KindsSeen, unit_percent: float) -> float:
-        """Return what the best match saves, as V reads it; 0 if none does."""
-        return unit_percent * float(np.sinh(self._saving.numpy()[seen.token]).max(initial=0.0))
-
-    def _numbers(self, tokens: Sequence[MatchToken]) -> np.ndarray:
-        new = [token for token in tokens if token.key not in self._number]
-        if new:
-            self._number |= {token.key: len(self._number) + count for count, token in enumerate(new)}
-            reading = self._model.encoder.read(TokenTable(new))
-            self._embedding = torch.cat([self._embedding, reading.embedding])
-            self._saving = torch.cat([self._saving, reading.saving])
-        return np.array([self._number[token.key] for token in tokens], dtype=np.int64)
 
 
 class MatchLevelProcess(Process[MatchLevelState, int]):
-    """The process as an observer sees it; choices are places of the kinds that are shown.
+    """A process as V sees it; choices are places of the kinds that are shown.
 
-    max_kinds: only so many are shown, the foremost ones, and an observation has that many places, the empty ones 0;
-    None: all are shown, in the order of their first matches.
+    It remembers what V has read. max_kinds: only so many kinds are shown, the foremost ones, and an observation has
+    that many places, the empty ones 0; None: all are shown, in the order of their first matches.
     """
 
-    def __init__(self, process: TokenProcess, observer: RealObserver, max_kinds: int | None = None) -> None:
+    def __init__(self, process: TokenProcess, model: TokenWorldModel, max_kinds: int | None = None) -> None:
         self.process, self.evaluator = process, process.evaluator
-        self.observer, self.max_kinds = observer, max_kinds
+        self.width, self.max_kinds = model.arguments.config.encoder_width, max_kinds
+        self._model = model
+        self._number: dict[bytes, int] = {}
+        self._embedding, self._saving = torch.zeros(0, self.width), torch.zeros(0)
 
     def start(self) -> MatchLevelState:
-        return self._start.remembering(self.observer.first(self._start))
+        return self._start
 
     def choices(self, state: MatchLevelState) -> range:
         return range(len(self.shown(state)))
 
     def step(self, state: MatchLevelState, choice: int) -> MatchLevelState:
         after, step = self.process.step(state, self._kind(state, choice))
-        return after.remembering(self.observer.after(state.memory, step, after))
+        before: KindsSeen = state.memory
+        token = self._numbers(after.kinds.tokens)
+        near = nearness_after(before.token, step, token)
+        return after.remembering(KindsSeen(token, near, before.begun))
 
     def observe(self, state: MatchLevelState) -> np.ndarray:
         """(size,) float32 of `TokenLayout`: the kinds that are shown, then empty places, then the cost."""
-        flat = self.observer.observation(state.memory.rows(self.shown(state)), self.process.unit_percent)
+        shown, seen = self.shown(state), state.memory
+        kinds, layout = len(shown), TokenLayout(len(shown), self.width)
+        of_kinds = torch.from_numpy(seen.token[shown])
+        looks = layout.looks(self._embedding[of_kinds], self._saving[of_kinds])
+        states = KindStates(
+            token=torch.arange(kinds)[None],
+            count=torch.from_numpy(state.kinds.counts[shown])[None],
+            distance=torch.zeros(1, kinds, kinds, dtype=torch.int8),  # no part of what is observed
+            near=torch.from_numpy(seen.near[shown])[None],
+            cost=_single(state.percent),
+            begun=_single(seen.begun),
+            unit=_single(self.process.unit_percent),
+        )
+        flat: np.ndarray = layout.flatten(states, looks)[0].numpy()
         if self.max_kinds is None:
             return flat
-        empty = np.zeros(TokenLayout(self.max_kinds, self.observer.width).size - len(flat), np.float32)
+        empty = np.zeros(TokenLayout(self.max_kinds, self.width).size - len(flat), np.float32)
         return np.concatenate([flat[:-1], empty, flat[-1:]])
 
     def location(self, state: MatchLevelState, choice: int) -> Location:
@@ -158,22 +100,48 @@ class MatchLevelProcess(Process[MatchLevelState, int]):
         return before.percent - after.percent
 
     def state_dict(self) -> dict[str, Any]:
-        return self.observer.state_dict()
+        """Return what V has read: the last digit of a reading depends on what else was read with it."""
+        keys = torch.tensor([list(key) for key in self._number], dtype=torch.uint8)
+        return {"keys": keys, "embedding": self._embedding, "saving": self._saving}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        self.observer.load_state_dict(state)
+        self._number = {bytes(key): number for number, key in enumerate(state["keys"].tolist())}
+        self._embedding, self._saving = state["embedding"], state["saving"]
+        vars(self).pop("_start", None)  # its tokens have other numbers now
 
     def shown(self, state: MatchLevelState) -> np.ndarray:
-        """(P,) int64: the kinds that are shown."""
+        """(P,) int64: the kinds that are shown; of a limited number, those nearest to the last rewrite come first.
+
+        Of kinds that are as near, those come first that save most, as V reads it.
+        """
         seen: KindsSeen = state.memory
-        return np.arange(len(seen.token)) if self.max_kinds is None else self.observer.foremost(seen, self.max_kinds)
+        if self.max_kinds is None:
+            return np.arange(len(seen.token))
+        return np.lexsort((-self._saving.numpy()[seen.token], seen.near))[: self.max_kinds]
+
+    def best_saving_percent(self) -> float:
+        """Return what the best match of the start saves, as V reads it; 0 if none does."""
+        saving = np.sinh(self._saving.numpy()[self._start.memory.token])
+        return self.process.unit_percent * float(saving.max(initial=0.0))
+
+    @cached_property
+    def _start(self) -> MatchLevelState:
+        state = self.process.start()
+        token = self._numbers(state.kinds.tokens)
+        return state.remembering(KindsSeen(token, np.full(len(token), FAR_AWAY, np.int8), state.percent))
 
     def _kind(self, state: MatchLevelState, choice: int) -> int:
         return int(self.shown(state)[choice])
 
-    @cached_property
-    def _start(self) -> MatchLevelState:
-        return self.process.start()
+    def _numbers(self, tokens: Sequence[MatchToken]) -> np.ndarray:
+        """Return the numbers (K,) of tokens; V reads those that are new."""
+        new = [token for token in tokens if token.key not in self._number]
+        if new:
+            self._number |= {token.key: len(self._number) + count for count, token in enumerate(new)}
+            reading = self._model.encoder.read(TokenTable(new))
+            self._embedding = torch.cat([self._embedding, reading.embedding])
+            self._saving = torch.cat([self._saving, reading.saving])
+        return np.array([self._number[token.key] for token in tokens], dtype=np.int64)
 
 
 def _single(value: float) -> Tensor:

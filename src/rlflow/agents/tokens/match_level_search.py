@@ -16,7 +16,7 @@ import torch
 from rlflow.agents.policy_search import Player, PolicySearch
 from rlflow.agents.tokens.controller import TokenController
 from rlflow.agents.tokens.dream_training import untrained
-from rlflow.agents.tokens.match_level_process import MatchLevelProcess, RealObserver
+from rlflow.agents.tokens.match_level_process import MatchLevelProcess
 from rlflow.environments.token_process import TokenProcess
 from rlflow.errors import InputError
 from rlflow.ir.graph import Graph
@@ -38,7 +38,7 @@ class MatchLevelSearch(PolicySearch):
         if self.controller.arguments.embedding != known.config.encoder_width:
             raise InputError("the controller was trained in the dream of another world model: train them together")
         process = TokenProcess(state.graph, work.rewriter, self.cost_model, known.vocabulary, evaluator=work.evaluator)
-        seen = MatchLevelProcess(process, RealObserver(self.world_model))
+        seen = MatchLevelProcess(process, self.world_model)
         return Player(work, state, seen, self.controller, self.max_steps)
 
     def drawn(self, graph: Graph, episodes: int) -> list[float]:

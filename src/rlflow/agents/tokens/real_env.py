@@ -1,6 +1,6 @@
 """Episodes on a real graph, side by side, which look to a policy as dreams do.
 
-env = real_episodes(process, RealObserver(world_model), RealEpisodesConfig(num_envs=16, max_steps=12))
+env = real_episodes(process, world_model, RealEpisodesConfig(num_envs=16, max_steps=12))
 real_return(process, world_model, controller, max_steps=12)          beside dream_score(dream, controller, seed=0)
 """
 
@@ -16,9 +16,9 @@ from rlflow.agents.real_episodes import RealEpisodes
 from rlflow.agents.scores import mean_return
 from rlflow.agents.selection import Trial
 from rlflow.agents.tokens.controller import TokenController
-from rlflow.agents.tokens.match_level_process import MatchLevelProcess, RealObserver
+from rlflow.agents.tokens.match_level_process import MatchLevelProcess
 from rlflow.environments.rewards import Reward
-from rlflow.environments.token_process import MatchLevelState, TokenProcess
+from rlflow.environments.token_process import TokenProcess
 from rlflow.ir.graph import Graph
 from rlflow.world_model.tokens.model import TokenWorldModel
 from rlflow.world_model.tokens.observation import TokenLayout
@@ -34,12 +34,13 @@ class RealEpisodesConfig:
 
 
 def real_episodes(
-    process: TokenProcess, observer: RealObserver, config: RealEpisodesConfig, reward: Reward | None = None
-) -> RealEpisodes[MatchLevelState]:
+    process: TokenProcess, model: TokenWorldModel, config: RealEpisodesConfig, reward: Reward | None = None
+) -> RealEpisodes[MatchLevelProcess]:
     """Make the environment; observations and actions are those of `TokenDreamEnv`, rewards are in percent."""
-    size = TokenLayout(config.max_kinds, observer.width).size
+    seen = MatchLevelProcess(process, model, config.max_kinds)
+    size = TokenLayout(config.max_kinds, seen.width).size
     return RealEpisodes(
-        MatchLevelProcess(process, observer, config.max_kinds),
+        seen,
         num_envs=config.num_envs,
         max_steps=config.max_steps,
         observed=spaces.Box(-np.inf, np.inf, (size,), np.float32),
@@ -56,13 +57,13 @@ def real_return(
     reward: Reward | None = None,
 ) -> Trial:
     """The return, in percent, of one episode of the controller's most probable actions, with its rewrites."""
-    env = real_episodes(process, RealObserver(model), RealEpisodesConfig(num_envs=1, max_steps=max_steps), reward)
+    env = real_episodes(process, model, RealEpisodesConfig(num_envs=1, max_steps=max_steps), reward)
     return Trial(mean_return(env, controller.act), env.rewrites)
 
 
 def final_graph(process: TokenProcess, model: TokenWorldModel, controller: TokenController, max_steps: int) -> Graph:
     """The graph in which that episode ends."""
-    env = real_episodes(process, RealObserver(model), RealEpisodesConfig(num_envs=1, max_steps=max_steps))
+    env = real_episodes(process, model, RealEpisodesConfig(num_envs=1, max_steps=max_steps))
     observation: Any = env.reset()
     done, infos = np.zeros(1, bool), list[dict[str, Any]]()
     while not done.all():
