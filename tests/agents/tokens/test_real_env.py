@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import torch
+from rlflow.agents.tokens.real_observation import RealObserver
 from support.token_worlds import SMALL, small_process, small_token_rollouts
 from support.walks import LIBRARY
 
@@ -10,7 +11,6 @@ from rlflow.agents.tokens.config import TokenControllerConfig
 from rlflow.agents.tokens.controller import TokenControllerArguments
 from rlflow.agents.tokens.dream_training import untrained
 from rlflow.agents.tokens.real_env import RealEpisodesConfig, RealTokenEnv, real_return
-from rlflow.agents.tokens.real_observation import RealObserver
 from rlflow.environments.end_to_end import EndToEnd
 from rlflow.environments.rewards import RewardConfig, reward_of
 from rlflow.ir.graph import Graph
