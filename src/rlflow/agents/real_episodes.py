@@ -55,8 +55,8 @@ class RealEpisodes(BatchEnv, Generic[P]):
         self._numbers, self._begun = [0] * self.num_envs, 0
         self._episodes = [self._next(place) for place in range(self.num_envs)]
 
-    def way_to(self, number: int) -> list[Any]:
-        """Return the states up to the one in which the episode of this number, from 1, begins: a curriculum."""
+    def curriculum(self, number: int) -> list[Any]:
+        """Return the states up to the one in which the episode of this number, from 1, begins: here the start alone."""
         return [self.process.start()]
 
     def fingerprint(self, *settings: object) -> str:
@@ -119,7 +119,7 @@ class RealEpisodes(BatchEnv, Generic[P]):
         return self._new(self._begun)
 
     def _new(self, number: int) -> Episode[Any, int]:
-        return Episode(self.process, self.reward, self.max_steps, self.way_to(number))
+        return Episode(self.process, self.reward, self.max_steps, self.curriculum(number))
 
     def _observations(self) -> np.ndarray:
         return np.stack([self.process.observe(episode.state) for episode in self._episodes])

@@ -1,8 +1,10 @@
 """A process as a Gymnasium environment: actions, ends, rewards, trajectories and pictures.
 
-class SubstitutionEnv(ProcessEnv[SubstitutionProcess]):
-    formulation, settings = SubstitutionProcess, EnvironmentConfig
-    ...                                                 its spaces, its masks, and which choice an action means
+    class SubstitutionEnv(ProcessEnv[SubstitutionProcess]):
+        formulation, settings = SubstitutionProcess, EnvironmentConfig
+        ...
+
+A formulation adds its spaces, the masks of its actions, and which choice an action means.
 """
 
 from __future__ import annotations

@@ -15,7 +15,8 @@ class CandidateEpisodes(RealEpisodes[CandidateProcess]):
     """B episodes of a process. Action k is the k-th candidate, K terminates.
 
     Their curriculum: they begin at the original, but for a share of `greedy_starts`, which begin at states on greedy
-    search's way, one after the other: what is to be learned lies beyond its end, and is rarely met from the original.
+    search's descent, one after the other: what is to be learned lies beyond its end, and is rarely met from the
+    original.
 
     Rewards are in percent of the original; by price, unless another reward is given.
     """
@@ -40,9 +41,9 @@ class CandidateEpisodes(RealEpisodes[CandidateProcess]):
             reward=reward,
         )
 
-    def way_to(self, number: int) -> list[CandidateState]:
+    def curriculum(self, number: int) -> list[CandidateState]:
         """Return the states of greedy search up to the one in which the episode of this number begins."""
-        on_way = int(number * self.greedy_starts)
-        is_on_way = on_way > int((number - 1) * self.greedy_starts)
-        steps = int(on_way * _GOLDEN % 1.0 * len(self._greedy)) if is_on_way else 0
+        later = int(number * self.greedy_starts)
+        begins_later = later > int((number - 1) * self.greedy_starts)
+        steps = int(later * _GOLDEN % 1.0 * len(self._greedy)) if begins_later else 0
         return self._greedy[: steps + 1]
