@@ -232,7 +232,7 @@ def test_the_same_seed_gives_the_same_result_and_another_seed_another(name: str)
     one, again, other = search.optimise(graph, Budget()), search.optimise(graph, Budget()), found(name, seed=1)
     assert one.trajectory == again.trajectory == other.trajectory
     assert one.effort.rewrites == other.effort.rewrites > 0
-    drawn = [found(name, seed=seed) for seed in range(6)]
+    drawn = [found(name, seed=seed) for seed in range(3)]
     assert len({(result.trajectory.steps, result.effort.rewrites) for result in drawn}) > 1
     likeliest = [found(name, seed=seed, sampled_episodes=0) for seed in (0, 1)]
     assert likeliest[0].trajectory == likeliest[1].trajectory
@@ -258,16 +258,16 @@ def test_more_episodes_and_tries_are_never_worse(name: str) -> None:
 def test_budgets_are_kept(name: str) -> None:
     """Of episodes, of rewrites, of time, and until it is called off, in the middle of an episode."""
     told = list[float]()
-    search, graph = search_of(name, sampled_episodes=9), graph_of(name)
+    search, graph = search_of(name, sampled_episodes=4), graph_of(name)
     search.optimise(graph, Budget(expansions=2), lambda fraction, _: told.append(fraction))
     assert len(told) == 2
-    most = found(name, sampled_episodes=9).effort.rewrites
-    limited = found(name, Budget(rewrites=most // 2), sampled_episodes=9)
+    most = found(name, sampled_episodes=4).effort.rewrites
+    limited = found(name, Budget(rewrites=most // 2), sampled_episodes=4)
     step = 20 if name == "candidates" else 1
     assert most // 2 <= limited.effort.rewrites < most // 2 + step < most
     assert found(name, Budget(time_s=1e-9)).trajectory.steps == ()
 
     asked = list[int]()
-    called_off = found(name, Budget(is_called_off=lambda: asked.append(0) or len(asked) > 4), sampled_episodes=9)
+    called_off = found(name, Budget(is_called_off=lambda: asked.append(0) or len(asked) > 4), sampled_episodes=4)
     assert called_off.effort.rewrites <= 5 * step
     assert len(asked) < 10

@@ -1,6 +1,7 @@
 """The environment as docs/spaces.md describes it."""
 
 import json
+import os
 import subprocess
 import sys
 from dataclasses import replace
@@ -86,7 +87,7 @@ def test_processes_agree_whatever_their_hash_seed():
     answers = [
         subprocess.run(
             [sys.executable, "-c", SCRIPT],
-            env={"PYTHONHASHSEED": seed, "OMP_NUM_THREADS": "1", "PATH": ""},
+            env={"PYTHONHASHSEED": seed, "OMP_NUM_THREADS": "1", "PATH": "", "PYTHONPATH": os.pathsep.join(sys.path)},
             capture_output=True,
             text=True,
             check=True,
