@@ -7,9 +7,9 @@
 A formulation is a class that says what the choices are and what is observed: a rule and a location, one of some
 candidate graphs, a class of alike matches. All else is there for any process:
 
-    ProcessEnv(process, ...)                 a Gymnasium environment: ends, rewards, trajectories (`process_env`)
-    RealEpisodes(process, ...)               episodes side by side, in which MaskablePPO trains (`agents.real_episodes`)
-    Player(work, state, process, policy)     a trained policy as a search of `rlflow optimise` (`agents.policy_search`)
+    ProcessEnv                                      a Gymnasium environment: ends, rewards, trajectories (`process_env`)
+    RealEpisodes(process, ...)                      episodes side by side, for MaskablePPO (`agents.real_episodes`)
+    Player(work, state, process, controller, ...)   a trained policy as a search (`agents.policy_search`)
 
 The invariant: a state depends on the start and on the choices that led to it alone.
 """
