@@ -99,7 +99,7 @@ def walk(env: SubstitutionEnv, steps: int, visit: Callable[[Graph], None] = lamb
     env.reset(seed=0)
     times: list[float] = []
     for _ in range(steps):
-        counts = env.counts()
+        counts = env.state.counts
         rule = int(rng.choice(np.flatnonzero(counts)))
         action = np.array([rule, rng.integers(counts[rule])])
         start = time.perf_counter_ns()

@@ -76,7 +76,7 @@ def _train(
         alone = school.judge(training.controller)
         on_progress(0.5, "on the graph")
         visits = school.visits(training.controller)
-    record.save(visits.ways, policy / "ways.jsonl")
+    record.save(visits.trajectories, policy / "ways.jsonl")
     metrics = {
         "updates": school.rounds,
         "dream_steps": school.dream_steps,

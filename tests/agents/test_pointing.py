@@ -40,7 +40,7 @@ def test_the_likeliest_come_first_and_those_that_are_masked_never() -> None:
 
 
 class Plain(PointingPolicy):
-    """Things are numbers that are observed; a thing that is 0 is not there."""
+    """Choices are numbers that are observed; one that is 0 is not there."""
 
     def build_networks(self) -> None:
         self.build_heads(4, 2, terminate_bias=-1.5)
@@ -48,9 +48,9 @@ class Plain(PointingPolicy):
     def read(self, observation: Tensor) -> Reading:
         present = observation != 0
         row, place = present.nonzero(as_tuple=True)
-        things = observation[row, place][:, None] * torch.ones(4)
+        choices = observation[row, place][:, None] * torch.ones(4)
         context = torch.stack([observation.sum(1), observation.abs().amax(1)], dim=1)
-        return Reading(things, present, row, context, prior=0.1 * observation[row, place])
+        return Reading(choices, present, row, context, prior=0.1 * observation[row, place])
 
 
 @pytest.fixture

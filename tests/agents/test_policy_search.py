@@ -1,12 +1,17 @@
-"""What every policy's search does with its episodes, shown by players whose episodes are written down."""
+"""Every policy as a search: its order of episodes, shown by players whose episodes are written down, and properties.
+
+Networks are as initialised: what is tested with them holds for any policy.
+"""
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import count
 
 import pytest
 import torch
 from support.detours import COST, INTO, OUT, detour_rules, detours, walked
+from support.formulations import SEARCHES
+from support.searches import CountingRewriter
 from support.token_worlds import small_graph
 from support.walks import LIBRARY, REWRITER
 
@@ -14,7 +19,8 @@ from rlflow import zoo
 from rlflow.agents.policy_search import Player, PolicySearch, judge_on
 from rlflow.cost.analytic import AnalyticCost
 from rlflow.ir.graph import Graph
-from rlflow.method import Budget, Ledger, State, Workspace
+from rlflow.ir.structural_hash import structural_hash
+from rlflow.method import Budget, Ledger, OptimisationResult, State, Workspace
 from rlflow.onnx_io import from_onnx
 from rlflow.rules.library import Library
 from rlflow.rules.matching.rewriter import Location
@@ -136,9 +142,9 @@ def test_visits_are_the_policy_s_own() -> None:
     search = script(0.9, 0.8, 0.7, candidates=4)
     visits = search.visits(graph, drawn=2)
     assert search.played == [(False, 1), (True, 1), (True, 1)]
-    assert (len(visits.ways), visits.rewrites) == (3, 3)
-    (way,) = walk((OUT, INTO)).visits(detours(PLACES), drawn=0).ways
-    assert way == walk((OUT, INTO)).way
+    assert (len(visits.trajectories), visits.rewrites) == (3, 3)
+    (trajectory,) = walk((OUT, INTO)).visits(detours(PLACES), drawn=0).trajectories
+    assert trajectory == walk((OUT, INTO)).way
 
 
 def test_after_greedy_search_a_policy_that_knows_more_is_followed() -> None:
@@ -184,3 +190,84 @@ def test_greedy_search_alone_is_left_where_nothing_else_is_to_be_done(budget: Bu
     graph, search = small_graph("bert"), walk((OUT,), LIBRARY)
     greedy = Greedy(LIBRARY, search.rewriter, COST).optimise(graph, budget)
     assert search.after_greedy().optimise(graph, budget).trajectory == greedy.trajectory
+
+
+@pytest.fixture(params=sorted(SEARCHES))
+def name(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+def search_of(name: str, **options: int) -> PolicySearch:
+    """A search of the formulation, with a rewriter that counts."""
+    search = SEARCHES[name][0](**options)
+    return replace(search, rewriter=CountingRewriter(search.rewriter.rules))
+
+
+def graph_of(name: str) -> Graph:
+    return SEARCHES[name][1]()
+
+
+def found(name: str, budget: Budget | None = None, **options: int) -> OptimisationResult:
+    return search_of(name, **options).optimise(graph_of(name), budget or Budget())
+
+
+def test_it_ends_no_dearer_than_it_began_and_its_record_leads_to_the_best_graph(name: str) -> None:
+    """With tries, so that something is found: not vacuous, since the result is cheaper."""
+    search, graph = search_of(name, candidates=8), graph_of(name)
+    result = search.optimise(graph, Budget())
+    prices = search.cost_model
+    assert prices.runtime_ms(result.best) == result.best_ms < result.start_ms == prices.runtime_ms(graph)
+    assert result.best_ms == min(milestone.runtime_ms for milestone in result.milestones)
+    *_, last = replay(graph, result.trajectory, search.rewriter)
+    assert structural_hash(last) == structural_hash(result.best)
+    assert result.trajectory.steps[-1].runtime_ms == result.best_ms
+    assert (result.trajectory.start_hash, result.trajectory.library) == (structural_hash(graph), search.library.hash)
+    saved = sum(step.reward for step in result.trajectory.steps)
+    assert saved == pytest.approx(result.improvement_percent)
+
+
+def test_the_same_seed_gives_the_same_result_and_another_seed_another(name: str) -> None:
+    """In one search that is used again, too. Without drawn episodes no seed matters."""
+    search, graph = search_of(name, seed=1), graph_of(name)
+    one, again, other = search.optimise(graph, Budget()), search.optimise(graph, Budget()), found(name, seed=1)
+    assert one.trajectory == again.trajectory == other.trajectory
+    assert one.effort.rewrites == other.effort.rewrites > 0
+    drawn = [found(name, seed=seed) for seed in range(3)]
+    assert len({(result.trajectory.steps, result.effort.rewrites) for result in drawn}) > 1
+    likeliest = [found(name, seed=seed, sampled_episodes=0) for seed in (0, 1)]
+    assert likeliest[0].trajectory == likeliest[1].trajectory
+
+
+def test_all_rewrites_are_counted_once(name: str) -> None:
+    search = search_of(name, candidates=3)
+    result = search.optimise(graph_of(name), Budget())
+    assert isinstance(search.rewriter, CountingRewriter)
+    assert result.effort.rewrites == search.rewriter.applied > 0
+
+
+def test_more_episodes_and_tries_are_never_worse(name: str) -> None:
+    """An episode without tries is always among those of which the best is taken."""
+    alone, drawn, helped = (
+        found(name, sampled_episodes=episodes, candidates=tries) for episodes, tries in ((0, 1), (4, 1), (0, 8))
+    )
+    assert max(drawn.best_ms, helped.best_ms) <= alone.best_ms
+    assert drawn.effort.rewrites > alone.effort.rewrites > 0
+    assert helped.effort.rewrites > alone.effort.rewrites or name == "candidates", "all of which are carried out anyway"
+
+
+def test_budgets_are_kept(name: str) -> None:
+    """Of episodes, of rewrites, of time, and until it is called off, in the middle of an episode."""
+    told = list[float]()
+    search, graph = search_of(name, sampled_episodes=4), graph_of(name)
+    search.optimise(graph, Budget(expansions=2), lambda fraction, _: told.append(fraction))
+    assert len(told) == 2
+    most = found(name, sampled_episodes=4).effort.rewrites
+    limited = found(name, Budget(rewrites=most // 2), sampled_episodes=4)
+    step = 20 if name == "candidates" else 1
+    assert most // 2 <= limited.effort.rewrites < most // 2 + step < most
+    assert found(name, Budget(time_s=1e-9)).trajectory.steps == ()
+
+    asked = list[int]()
+    called_off = found(name, Budget(is_called_off=lambda: asked.append(0) or len(asked) > 4), sampled_episodes=4)
+    assert called_off.effort.rewrites <= 5 * step
+    assert len(asked) < 10

@@ -23,7 +23,7 @@ from rlflow.agents.token_collection import (
     play,
     state_of,
 )
-from rlflow.environments.token_process import Situation
+from rlflow.environments.token_process import MatchLevelState
 from rlflow.ir.structural_hash import structural_hash
 from rlflow.representation.token_archive import save
 from rlflow.representation.token_distances import FAR_AWAY
@@ -69,7 +69,7 @@ def test_episodes_are_not_vacuous(collected: TokenRollouts):
 
 def test_episodes_begin_on_the_way_of_greedy(collected: TokenRollouts):
     """With the price of a state of the descent, whose own prices only fall."""
-    costs = [situation.cost for situation in greedy_descent(small_process())]
+    costs = [state.percent for state in greedy_descent(small_process())]
     assert costs[0] == pytest.approx(100)
     assert all(after < before for before, after in pairwise(costs))
     assert {round(cost, 6) for _, cost in starts(collected)} <= {round(cost, 6) for cost in costs}
@@ -118,7 +118,7 @@ def test_a_local_episode_stays_near_its_last_rewrite():
 def test_an_episode_ends_where_there_is_no_match():
     process = small_process()
 
-    def last(situation: Situation, near: np.ndarray, rng: np.random.Generator) -> int:
+    def last(state: MatchLevelState, near: np.ndarray, rng: np.random.Generator) -> int:
         return len(near) - 1
 
     bank, rng = TokenBank(), np.random.default_rng(0)
@@ -128,11 +128,9 @@ def test_an_episode_ends_where_there_is_no_match():
 
 def test_tokens_name_the_first_of_their_rules():
     process, bank = small_process(), TokenBank()
-    situation = process.start()
-    state = state_of(situation, bank)
-    for kind, token in enumerate(state.token.tolist()):
-        _, match = situation.kinds.matches[situation.first(kind)]
-        assert bank.rule_of[token] == match.rule.id
+    state = process.start()
+    for kind, token in enumerate(state_of(state, bank).token.tolist()):
+        assert bank.rule_of[token] == state.match(state.first(kind)).rule.id
     assert set(bank.rule_of) <= {rule.id for rule in LIBRARY.rules}
 
 
@@ -258,20 +256,20 @@ def test_workers_in_processes_of_their_own_write_the_whole(collected: TokenRollo
 def way(steps: int) -> Trajectory:
     """So many rewrites from the start, each of a kind that loses, which greedy search does not take."""
     process, taken = small_process(), list[Step]()
-    situation = process.start()
+    state = process.start()
     for _ in range(steps):
-        number = situation.first(len(situation.kinds.tokens) // 5)
-        location, match = situation.kinds.matches[number]
-        situation, step = process.take(situation, number)
-        taken.append(Step(match.rule.id, location.location, structural_hash(situation.graph), 1.0, step.reward))
+        number = state.first(len(state.kinds.tokens) // 5)
+        location, match = state.kinds.matches[number]
+        state, step = process.take(state, number)
+        taken.append(Step(match.rule.id, location.location, state.hash, 1.0, step.reward))
     return Trajectory(structural_hash(process.start().graph), 1.0, "analytic", LIBRARY.hash, tuple(taken))
 
 
 def test_episodes_begin_on_the_ways_that_are_given():
     """At the start, where a way ends, or anywhere on it; greedy's descent has no part in it."""
     ways = [way(3), way(2)]
-    visited = [[round(at.cost, 6) for at in small_process().follow(each)] for each in ways]
-    assert not set(visited[0][1:]) <= {round(at.cost, 6) for at in greedy_descent(small_process())}, "else vacuous"
+    visited = [[round(at.percent, 6) for at in small_process().follow(each)] for each in ways]
+    assert not set(visited[0][1:]) <= {round(at.percent, 6) for at in greedy_descent(small_process())}, "else vacuous"
 
     def begun(**shares: float) -> set[float]:
         config = replace(EPISODES, episodes=12, steps=1, **shares)

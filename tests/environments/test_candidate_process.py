@@ -95,5 +95,6 @@ def test_it_refuses_what_cannot_be_improved() -> None:
 
     with pytest.raises(InputError, match="price is 0"):
         process(cost=Free())
-    with pytest.raises(InputError, match="max_steps"):
-        CandidateConfig(max_steps=0)
+    for name in ("max_steps", "max_candidates"):
+        with pytest.raises(InputError, match=f"{name} must be at least 1, not 0"):
+            CandidateConfig(**{name: 0})

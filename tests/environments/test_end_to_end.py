@@ -155,8 +155,8 @@ def env(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> SubstitutionEnv:
 
 def fold(env: SubstitutionEnv) -> tuple[int, int]:
     """The action that makes the cheapest graph."""
-    found = [(r, k, match) for r, matches in enumerate(env._now.matches) for k, match in enumerate(matches)]
-    prices = [env.evaluator.runtime_after_ms(env.graph, match) for *_, match in found]
+    found = [(r, k, match) for r, matches in enumerate(env.state.matches) for k, match in enumerate(matches)]
+    prices = [env.process.evaluator.runtime_after_ms(env.graph, match) for *_, match in found]
     return found[int(np.argmin(prices))][:2]
 
 
@@ -191,10 +191,10 @@ def test_all_but_the_rewards_is_as_by_prices(make_env: Callable[..., Substitutio
         env = make_env(from_onnx(zoo.build("tiny_merge")), max_steps=3)
         env.reward = reward
         observation, info = env.reset(seed=3, options={"start_rewrites": 1})
-        steps = [(env.graph_hash(), info["runtime_ms"], observation["cost"].item())]
+        steps = [(env.state.hash, info["runtime_ms"], observation["cost"].item())]
         for _ in range(3):
             rule = int(observation["counts"].argmax())
             observation, _, _, _, info = env.step((rule, 0))
-            steps.append((env.graph_hash(), info["runtime_ms"], observation["cost"].item()))
+            steps.append((env.state.hash, info["runtime_ms"], observation["cost"].item()))
         seen.append(steps)
     assert seen[0] == seen[1]

@@ -17,7 +17,7 @@ from rlflow.agents.token_collection import play
 from rlflow.cost.analytic import AnalyticCost
 from rlflow.cost.base import CostContext, CostModel
 from rlflow.cost.models import COST_MODELS
-from rlflow.environments.token_process import Situation, TokenProcess
+from rlflow.environments.token_process import MatchLevelState, TokenProcess
 from rlflow.errors import InputError
 from rlflow.ir.graph import Graph
 from rlflow.ir.structural_hash import structural_hash
@@ -42,7 +42,7 @@ def process(name: str = "bert", model: CostModel | None = None) -> TokenProcess:
     return TokenProcess(build(name), REWRITER, model or AnalyticCost())
 
 
-def any_kind(situation: Situation, near: np.ndarray, rng: np.random.Generator) -> int:
+def any_kind(state: MatchLevelState, near: np.ndarray, rng: np.random.Generator) -> int:
     return int(rng.integers(len(near)))
 
 
@@ -81,15 +81,15 @@ def test_matches_of_a_model_are_there_gone_turned_or_born(kind: str):
 def test_what_a_kind_saves_is_what_is_earned_by_taking_it(kind: str):
     """Every kind of three states: to the precision of a float32, at the same price after it."""
     one = process(model=MODELS[kind]())
-    situation, rng, saved = one.start(), np.random.default_rng(1), []
+    state, rng, saved = one.start(), np.random.default_rng(1), []
     for _ in range(3):
-        for place in range(len(situation.saving)):
-            after, step = one.step(situation, place)
+        for place in range(len(state.saving)):
+            after, step = one.step(state, place)
             assert step.chosen == place
-            assert step.reward == pytest.approx(float(situation.saving[place]), rel=1e-6, abs=1e-6)
-            assert after.cost == pytest.approx(situation.cost - step.reward)
-        saved += situation.saving.tolist()
-        situation, _ = one.step(situation, any_kind(situation, situation.saving, rng))
+            assert step.reward == pytest.approx(float(state.saving[place]), rel=1e-6, abs=1e-6)
+            assert after.percent == pytest.approx(state.percent - step.reward)
+        saved += state.saving.tolist()
+        state, _ = one.step(state, any_kind(state, state.saving, rng))
     assert len(saved) > 60
     assert len({round(value, 4) for value in saved}) > 10
 
@@ -102,24 +102,22 @@ def test_every_match_of_a_kind_saves_the_same(kind: str):
     region may reach further than a token sees.
     """
     one = TokenProcess(build("bert", layers=3), REWRITER, MODELS[kind]())
-    situation = one.step(one.start(), 3)[0]
+    state = one.step(one.start(), 3)[0]
     others = 0
-    for number, ((_, match), place) in enumerate(
-        zip(situation.kinds.matches, situation.kinds.token_of.tolist(), strict=True)
-    ):
-        after_ms = one.evaluator.cost_model.runtime_ms(REWRITER.apply(situation.graph, match))
-        saved_percent = situation.cost - 100 * after_ms / one.start_ms
+    for number, ((_, match), place) in enumerate(zip(state.kinds.matches, state.kinds.token_of.tolist(), strict=True)):
+        after_ms = one.evaluator.cost_model.runtime_ms(REWRITER.apply(state.graph, match))
+        saved_percent = state.percent - 100 * after_ms / one.start_ms
         tolerance = 1e-4 * (one.unit_percent + abs(saved_percent))
-        assert saved_percent == pytest.approx(float(situation.saving[place]), abs=tolerance)
-        others += number != situation.first(place)
+        assert saved_percent == pytest.approx(float(state.saving[place]), abs=tolerance)
+        others += number != state.first(place)
     assert others > 50
 
 
 def test_the_first_match_of_a_kind_is_the_first():
-    situation = process().start()
-    for kind in range(len(situation.kinds.tokens)):
-        assert situation.first(kind) == np.flatnonzero(situation.kinds.token_of == kind)[0]
-    assert len(situation.kind_at) == len(situation.kinds.matches)
+    state = process().start()
+    for kind in range(len(state.kinds.tokens)):
+        assert state.first(kind) == np.flatnonzero(state.kinds.token_of == kind)[0]
+    assert len(state.kind_at) == len(state.kinds.matches)
 
 
 @pytest.mark.parametrize("name", ["bert", "squeezenet1_1"])
@@ -141,16 +139,16 @@ def test_what_is_far_from_a_rewrite_is_not_touched(name: str):
 
 
 @pytest.mark.parametrize("kind", MODELS)
-def test_a_situation_does_not_depend_on_the_way_to_it(kind: str):
+def test_a_state_does_not_depend_on_the_way_to_it(kind: str):
     one, other = process(model=MODELS[kind]()), process(model=MODELS[kind]())
-    situation = one.start()
+    state = one.start()
     for place in (3, 5, 7):
-        situation, _ = one.step(situation, place)
-    again = other.at(situation.graph)
-    assert [token.key for token in again.kinds.tokens] == [token.key for token in situation.kinds.tokens]
-    assert again.cost == situation.cost
-    assert again.saving.tolist() == situation.saving.tolist()
-    assert again.distance.tolist() == situation.distance.tolist()
+        state, _ = one.step(state, place)
+    again = other.at(state.graph)
+    assert [token.key for token in again.kinds.tokens] == [token.key for token in state.kinds.tokens]
+    assert again.percent == state.percent
+    assert again.saving.tolist() == state.saving.tolist()
+    assert again.distance.tolist() == state.distance.tolist()
 
 
 def test_alike_rewrites_are_tried_once():
@@ -173,11 +171,11 @@ def test_the_unit_of_prices_in_percent():
 
 def test_a_graph_without_matches_has_no_kinds():
     one = TokenProcess(build("bert"), Rewriter([]), AnalyticCost())
-    situation = one.start()
-    assert situation.saving.shape == (0,)
-    assert situation.saving.dtype == np.float32
-    assert situation.distance.shape == (0, 0)
-    assert situation.cost == pytest.approx(100)
+    state = one.start()
+    assert state.saving.shape == (0,)
+    assert state.saving.dtype == np.float32
+    assert state.distance.shape == (0, 0)
+    assert state.percent == pytest.approx(100)
 
 
 def test_what_cannot_be_priced_is_refused():
@@ -190,12 +188,12 @@ def test_what_cannot_be_priced_is_refused():
 def test_a_recorded_way_is_followed():
     """Graph by graph; a step that is not there is refused, and so is one of another rule."""
     one = process()
-    situation, taken, hashes = one.start(), list[Step](), []
+    state, taken, hashes = one.start(), list[Step](), []
     for _ in range(3):
-        number = situation.first(len(situation.kinds.tokens) // 2)
-        location, match = situation.kinds.matches[number]
-        situation, step = one.take(situation, number)
-        hashes.append(structural_hash(situation.graph))
+        number = state.first(len(state.kinds.tokens) // 2)
+        location, match = state.kinds.matches[number]
+        state, step = one.take(state, number)
+        hashes.append(structural_hash(state.graph))
         taken.append(Step(match.rule.id, location.location, hashes[-1], 1.0, step.reward))
     start = structural_hash(one.start().graph)
     way = Trajectory(start, 1.0, "analytic", "any", tuple(taken))

@@ -77,7 +77,7 @@ def run_case(case: Case) -> Row:
     return {
         "seed": case.seed,
         **trained,
-        "estimated_percent": 100.0 - process.at(found).cost,
+        "estimated_percent": 100.0 - process.at(found).percent,
         "latency": {setting: _latency(graph, found, setting, case.timing) for setting in SETTINGS},
     }
 

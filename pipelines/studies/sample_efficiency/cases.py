@@ -122,7 +122,7 @@ def _process(case: Case, rules: Library) -> TokenProcess:
 def _greedy(process: TokenProcess, max_steps: int) -> Row:
     """Follow greedy search for so many rewrites; returns what it saves, and how many rewrites it has tried."""
     way = list(islice(greedy_descent(process), max_steps + 1))
-    return {"result_percent": way[0].cost - way[-1].cost, "interactions": process.rewrites}
+    return {"result_percent": way[0].percent - way[-1].percent, "interactions": process.rewrites}
 
 
 def _dreamt(case: Case, process: TokenProcess, rollouts: TokenRollouts) -> tuple[Row, TokenWorldModel]:

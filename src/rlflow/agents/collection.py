@@ -21,7 +21,7 @@ import numpy as np
 
 from rlflow.agents.random_agent import RandomAgent
 from rlflow.atomic_file import written_whole
-from rlflow.environments.substitution_env import SubstitutionEnv
+from rlflow.environments.substitution_env import SubstitutionEnv, SubstitutionState
 from rlflow.errors import InputError, RLFlowError
 from rlflow.representation.graph_arrays import GraphArrays
 from rlflow.representation.rollouts import Episode, Rollouts
@@ -162,30 +162,27 @@ def _play(
         _go(env, ways[int(rng.integers(len(ways)))], rng)
 
     # T + 1 states, T steps
-    index, counts, cost = [_index(env, collection)], [env.counts()], [_percent(env)]
+    states = [env.state]
     actions: list[tuple[int, int]] = []
     rewards: list[float] = []
     ended = terminated = False
     while not ended:
-        action = agent.act(counts[-1], rule_weights, rng)
-        _, reward, terminated, truncated, info = env.step(action)
+        action = agent.act(env.state.counts, rule_weights, rng)
+        _, reward, terminated, truncated, _ = env.step(action)
         ended = terminated or truncated
-
         actions.append(action)
         rewards.append(reward)
-        index.append(_index(env, collection))
-        counts.append(env.counts())
-        cost.append(_percent(env))
-        collection.matches_beyond_limit += info["matches_beyond_limit"]
+        states.append(env.state)
 
     episode = Episode(
-        graph_index=np.array(index, dtype=np.int64),
+        graph_index=np.array([_place(state, collection) for state in states], dtype=np.int64),
         action=np.array(actions, dtype=np.int64),
         reward=np.array(rewards, dtype=np.float32),
         terminated=np.array([False] * (len(rewards) - 1) + [terminated]),
-        counts=np.array(counts, dtype=np.int64),
-        cost=np.array(cost, dtype=np.float32),
+        counts=np.array([state.counts for state in states], dtype=np.int64),
+        cost=np.array([state.percent for state in states], dtype=np.float32),
     )
+    collection.matches_beyond_limit += sum(state.beyond for state in states[1:])
     collection.episodes.append(episode)
     collection.trajectories.append(env.trajectory())
     return episode
@@ -198,13 +195,9 @@ def _go(env: SubstitutionEnv, way: Trajectory, rng: np.random.Generator) -> None
         env.step((numbers[step.rule], step.location))
 
 
-def _percent(env: SubstitutionEnv) -> float:
-    return 100.0 * env.cost.runtime_ms / env.start_cost.runtime_ms
-
-
-def _index(env: SubstitutionEnv, collection: Collection) -> int:
-    """The place of the present graph among the distinct ones; a new graph is added at their end."""
-    place = collection.places.setdefault(env.graph_hash(), len(collection.graphs))
+def _place(state: SubstitutionState, collection: Collection) -> int:
+    """The place of a graph among the distinct ones; a new graph is added at their end."""
+    place = collection.places.setdefault(state.hash, len(collection.graphs))
     if place == len(collection.graphs):
-        collection.graphs.append(env.graph_arrays())
+        collection.graphs.append(state.arrays)
     return place

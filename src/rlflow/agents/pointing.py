@@ -1,14 +1,14 @@
-"""Policies that point at one of the things that are there, kinds of matches or candidate graphs, or terminate.
+"""Policies that point at one of some choices, such as kinds of matches or candidate graphs, or terminate.
 
-A subclass reads observations: a feature vector for each thing, and a context for all of a row. The heads are the same
+A subclass reads observations: a feature vector for each choice, and a context for all of a row. The heads are the same
 for every such policy:
 
-    things   A, B, C  ->  h_A, h_B, h_C  and a context
+    choices  A, B, C  ->  h_A, h_B, h_C  and a context
     logits   f(h_A, context), f(h_B, context), f(h_C, context), g(context)      the last one is terminate
     value    v(context)
 
-The invariant: things in another order have the same logits in that order, and empty places change nothing, so a policy
-may act where more is there than it was trained on.
+The invariant: choices in another order have the same logits in that order, and empty places change nothing, so a policy
+may act where it has more choices than in its training.
 """
 
 from __future__ import annotations
@@ -25,16 +25,16 @@ from rlflow.nn.mlp import mlp
 
 
 class PointerDistribution(ObservedMaskDistribution):
-    """The distribution over K things and terminate: log_probability (B, K + 1), -inf where masked."""
+    """The distribution over K choices and terminate: log_probability (B, K + 1), -inf where masked."""
 
     def __init__(self, log_probability: Tensor) -> None:
         super().__init__()
         self.log_probability = log_probability
 
     @classmethod
-    def of(cls, things: Tensor, terminate: Tensor, present: Tensor) -> PointerDistribution:
-        """From logits of things (B, K) and of terminate (B, 1), where things are `present` (B, K) bool."""
-        return cls(masked_log_softmax(torch.cat([things, terminate], dim=-1), rule_mask(present)))
+    def of(cls, choices: Tensor, terminate: Tensor, present: Tensor) -> PointerDistribution:
+        """From logits of choices (B, K) and of terminate (B, 1), where choices are `present` (B, K) bool."""
+        return cls(masked_log_softmax(torch.cat([choices, terminate], dim=-1), rule_mask(present)))
 
     def sample(self, generator: torch.Generator | None = None) -> Tensor:
         """Draw one action per row, (B,)."""
@@ -53,7 +53,7 @@ class PointerDistribution(ObservedMaskDistribution):
         return masked_entropy(self.log_probability)
 
     def likeliest(self, number: int, generator: torch.Generator | None = None) -> list[int]:
-        """Return up to `number` places of the first row's things, the most probable first, without terminate.
+        """Return up to `number` places of the first row's choices, the most probable first, without terminate.
 
         With a generator they are drawn without replacement.
         """
@@ -64,12 +64,12 @@ class PointerDistribution(ObservedMaskDistribution):
 
 
 class Reading(NamedTuple):
-    """Features (N, H) of the things that are there, end to end; present (B, K) bool; row (N,); context (B, D).
+    """Features (N, H) of the choices, end to end; present (B, K) bool; row (N,); context (B, D).
 
-    prior: (N,), a logit that a thing has beside what the heads make of it; None: there is none.
+    prior: (N,), a logit that a choice has beside what the heads make of it; None: there is none.
     """
 
-    things: Tensor
+    choices: Tensor
     present: Tensor
     row: Tensor
     context: Tensor
@@ -111,7 +111,7 @@ class PointingPolicy(ObservedMaskPolicy):
 
     def pointer(self, reading: Reading) -> PointerDistribution:
         """The distribution that the heads make of a reading."""
-        mixed = self.of_kind(reading.things) + self.of_context(reading.context).index_select(0, reading.row)
+        mixed = self.of_kind(reading.choices) + self.of_context(reading.context).index_select(0, reading.row)
         scores = self.score(torch.tanh(mixed)).squeeze(-1)
         if reading.prior is not None:
             scores = scores + reading.prior

@@ -13,16 +13,16 @@ The invariant: the result is never worse than the graph it began with, since the
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from abc import abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Generic, Self, TypeVar
+from typing import Any, Generic, Self, TypeVar
 
-import numpy as np
 import torch
 
-from rlflow.agents.pointing_controller import PointingController
+from rlflow.agents.policy_controller import PolicyController
 from rlflow.agents.selection import Judge, Trial
+from rlflow.environments.process import C, Process, S
 from rlflow.ir.graph import Graph
 from rlflow.method import Budget, OnProgress, State, Workspace
 from rlflow.search.base import Search
@@ -30,79 +30,56 @@ from rlflow.search.greedy import Greedy
 from rlflow.trajectory.record import Trajectory
 
 Controller = TypeVar("Controller")
-Seen = TypeVar("Seen")
 
 
 @dataclass(frozen=True)
 class Visits:
-    """The ways to the best graphs of a policy's episodes, and the rewrites that were carried out for them."""
+    """The trajectories to the best graphs of a policy's episodes, and the rewrites that were carried out for them."""
 
-    ways: list[Trajectory]
+    trajectories: list[Trajectory]
     rewrites: int
 
 
-class Player(ABC):
-    """Plays episodes from one state of a workspace, whose evaluator carries out and prices all rewrites."""
+class Player(Generic[S, C]):
+    """Plays episodes of a process from one state of a workspace, whose evaluator carries out and prices all rewrites.
 
-    @abstractmethod
+    max_steps: the horizon of an episode.
+    """
+
+    def __init__(
+        self, work: Workspace, start: State, process: Process[S, C], controller: PolicyController, max_steps: int
+    ) -> None:
+        self.work, self.start, self.process = work, start, process
+        self.controller, self.max_steps = controller, max_steps
+
     def play(self, generator: torch.Generator | None, candidates: int) -> State:
         """Play one episode, with the most probable actions or, with a generator, drawn ones; return its cheapest state.
 
         candidates: the policy's likeliest rewrites that are tried before each step; 1: it acts alone. The episode ends
         as soon as the workspace is spent.
         """
-
-
-class PointingPlayer(Player, Generic[Seen]):
-    """Plays with a policy that points at one of the rewrites that it sees.
-
-    max_steps: the horizon of an episode.
-    """
-
-    def __init__(self, work: Workspace, start: State, controller: PointingController, max_steps: int) -> None:
-        self.work, self.start, self.controller, self.max_steps = work, start, controller, max_steps
-
-    @abstractmethod
-    def begun(self) -> Seen:
-        """Return what is seen before any rewrite."""
-
-    @abstractmethod
-    def choices(self, seen: Seen) -> int:
-        """Return how many rewrites can be chosen; an episode ends where there are none."""
-
-    @abstractmethod
-    def observation(self, seen: Seen) -> np.ndarray:
-        """Return the observation of the policy."""
-
-    @abstractmethod
-    def saving(self, seen: Seen, choices: Sequence[int]) -> np.ndarray:
-        """Return what some rewrites save, in any unit."""
-
-    @abstractmethod
-    def after(self, seen: Seen, choice: int, state: State) -> tuple[Seen, State]:
-        """Carry out a rewrite in a state; return what is seen then, and the state that it leads to."""
-
-    def play(self, generator: torch.Generator | None, candidates: int) -> State:
-        seen, state, best = self.begun(), self.start, self.start
+        process, before, state, best = self.process, self.process.start(), self.start, self.start
         for _ in range(self.max_steps):
-            if not self.choices(seen) or self.work.is_spent:
+            choices = process.choices(before)
+            if not choices or self.work.is_spent:
                 break
-            choice = self._chosen(seen, generator, candidates)
-            if choice >= self.choices(seen):
+            choice = self._chosen(before, generator, candidates)
+            if choice not in choices:
                 break
-            seen, state = self.after(seen, choice, state)
-            best = min(best, state, key=lambda s: s.runtime_ms)
+            location, after = process.location(before, choice), process.step(before, choice)
+            state = State(after.graph, after.runtime_ms, state, location, process.saved_percent(before, after))
+            best, before = min(best, state, key=lambda s: s.runtime_ms), after
         return best
 
-    def _chosen(self, seen: Seen, generator: torch.Generator | None, candidates: int) -> int:
-        """Return the rewrite that is taken next; a number beyond all of them is terminate."""
-        observation = self.observation(seen)
-        action = int(self.controller.act(observation, generator is None, generator))
+    def _chosen(self, state: S, generator: torch.Generator | None, candidates: int) -> C:
+        """Return the choice that is taken next; one that there is not is terminate."""
+        observation = self.process.observe(state)
+        chosen: C = self.controller.choose(observation, generator)
         if candidates == 1:
-            return action
-        likeliest = self.controller.likeliest(observation, candidates, generator)
-        saving = self.saving(seen, likeliest)
-        return likeliest[int(saving.argmax())] if saving.max(initial=0.0) > 0 else action
+            return chosen
+        likeliest: list[C] = self.controller.likeliest(observation, candidates, generator)
+        saving = self.process.savings(state, likeliest)
+        return likeliest[int(saving.argmax())] if saving.max(initial=0.0) > 0 else chosen
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -120,8 +97,8 @@ class PolicySearch(Search):
     name: str = "rlflow"
 
     @abstractmethod
-    def player(self, work: Workspace, state: State) -> Player:
-        """Return what plays from this state. `InputError` if the policy does not belong to what it sees by."""
+    def player(self, work: Workspace, state: State) -> Player[Any, Any]:
+        """Return the player of episodes from this state. `InputError` if the policy does not match what it sees by."""
 
     def improve(self, work: Workspace, state: State, on_progress: OnProgress | None = None) -> State:
         """Return the best state of all episodes, and of the search before them."""

@@ -1,8 +1,9 @@
-"""Episodes on a real graph, side by side, in the interface that a policy knows from its dreams.
+"""Episodes of a process side by side, in the interface that a policy knows from its dreams.
 
-A subclass says how an episode begins, what an action does in it and what is observed of it. Each step is a rewrite that
-is carried out, and `rewrites` counts them. The reward is any of `environments.rewards`; a measured one remembers
-its measurements for all episodes.
+    env = RealEpisodes(process, num_envs=16, max_steps=12, observed=space, max_choices=128)
+
+Each step is a rewrite that is carried out, and `rewrites` counts them. The reward is any of `environments.rewards`; a
+measured one remembers its measurements for all episodes.
 
 The invariant: an episode depends on its beginning and its actions alone, so what is kept of one is what it took, and
 what was measured.
@@ -10,67 +11,60 @@ what was measured.
 
 from __future__ import annotations
 
-from abc import abstractmethod
-from typing import Any, Generic, Protocol, TypeVar
+import hashlib
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 from gymnasium import spaces
 
-from rlflow.environments.rewards import Reward
-from rlflow.environments.transition import State, Transition
+from rlflow.cost.effort import Effort
+from rlflow.environments.episode import Episode
+from rlflow.environments.process import Process
+from rlflow.environments.rewards import Reward, RewardConfig, reward_of
 from rlflow.world_model.batch_env import BatchEnv
 
-NOTHING = -1
-"""What an invalid action takes."""
+P = TypeVar("P", bound=Process[Any, int])
 
 
-class Course(Protocol):
-    """An episode on its way: all that it took so far, and the graphs that it went through, the original first."""
-
-    taken: list[int]
-
-    @property
-    def visited(self) -> list[Any]: ...
-
-
-Episode = TypeVar("Episode", bound=Course)
-
-
-class RealEpisodes(BatchEnv, Generic[Episode]):
-    """B episodes from the original; the last action terminates.
+class RealEpisodes(BatchEnv, Generic[P]):
+    """B episodes from the start of a process; action k is the k-th choice, the last action terminates.
 
     An episode ends by that, and is truncated at `max_steps`; its info has `TimeLimit.truncated`, `terminal_observation`
-    and `final_graph`. An invalid action earns `reward.config.invalid` and changes nothing.
+    and `final_graph`. An invalid action earns `reward.config.invalid` and changes nothing. The reward is by price,
+    unless another is given.
     """
 
-    def __init__(self, num_envs: int, max_steps: int, observed: spaces.Box, max_choices: int, reward: Reward) -> None:
-        self.max_steps, self.max_choices, self.reward = max_steps, max_choices, reward
+    def __init__(
+        self,
+        process: P,
+        *,
+        num_envs: int,
+        max_steps: int,
+        observed: spaces.Box,
+        max_choices: int,
+        reward: Reward | None = None,
+    ) -> None:
+        self.process, self.max_steps, self.max_choices = process, max_steps, max_choices
+        self.reward = reward or reward_of(RewardConfig())
         self.rewrites = 0
         super().__init__(num_envs, observed, spaces.Discrete(max_choices + 1))
-
-    @abstractmethod
-    def new_episode(self) -> Episode:
-        """Begin an episode."""
-
-    @abstractmethod
-    def choice(self, episode: Episode, action: int) -> int:
-        """Return what an action takes, `NOTHING` if it is invalid."""
-
-    @abstractmethod
-    def take(self, episode: Episode, choice: int) -> State:
-        """Carry out what was chosen; returns the graph that it leads to."""
-
-    @abstractmethod
-    def observation(self, episode: Episode) -> np.ndarray:
-        """Return what is observed of an episode."""
+        self.begin()
 
     def begin(self) -> None:
-        """Begin all episodes; a subclass calls it once it can."""
-        self._episodes = [self.new_episode() for _ in range(self.num_envs)]
+        """Begin all episodes."""
+        self._numbers, self._begun = [0] * self.num_envs, 0
+        self._episodes = [self._next(place) for place in range(self.num_envs)]
 
-    def begin_as(self, state: dict[str, Any]) -> None:
-        """Begin the episodes that `state_dict` tells of."""
-        self.begin()
+    def curriculum(self, number: int) -> list[Any]:
+        """Return the states up to the one in which the episode of this number, from 1, begins: here the start alone."""
+        return [self.process.start()]
+
+    def fingerprint(self, *settings: object) -> str:
+        """Hash of all that an episode depends on, of which the settings of the process are given."""
+        start, evaluator = self.process.start(), self.process.evaluator
+        prices = (evaluator.cost_model.name, start.runtime_ms, self.reward.config)
+        said = (start.hash, prices, [rule.id for rule in evaluator.rewriter.rules], self.max_steps, *settings)
+        return hashlib.sha256(repr(said).encode()).hexdigest()
 
     def reset(self) -> np.ndarray:
         """Begin all episodes anew; returns their observations."""
@@ -82,48 +76,50 @@ class RealEpisodes(BatchEnv, Generic[Episode]):
         reward, done = np.zeros(self.num_envs, np.float32), np.zeros(self.num_envs, bool)
         infos: list[dict[str, Any]] = [{} for _ in range(self.num_envs)]
         for place, (action, episode) in enumerate(zip(self._actions.tolist(), self._episodes, strict=True)):
-            terminated = action == self.max_choices
-            done[place] = terminated or len(episode.taken) + 1 >= self.max_steps
-            reward[place] = self._act(episode, action, ended=bool(done[place]))
-            if done[place]:
+            outcome = episode.act(None if action == self.max_choices else action)
+            reward[place], done[place] = outcome.reward, outcome.ended
+            self.rewrites += outcome.valid and not outcome.terminated
+            if outcome.ended:
                 infos[place] = {
-                    "terminal_observation": self.observation(episode),
-                    "TimeLimit.truncated": not terminated,
-                    "final_graph": episode.visited[-1].graph,
+                    "terminal_observation": self.process.observe(episode.state),
+                    "TimeLimit.truncated": outcome.truncated,
+                    "final_graph": episode.state.graph,
                 }
-                self._episodes[place] = self.new_episode()
+                self._episodes[place] = self._next(place)
         return self._observations(), reward, done, infos
 
     def state_dict(self) -> dict[str, Any]:
-        """Return what each episode took so far, what was measured, and the number of rewrites."""
+        """Return what each episode took so far, what observations depend on, what was measured, and the rewrites."""
         return {
+            "numbers": list(self._numbers),
+            "begun": self._begun,
             "taken": [list(episode.taken) for episode in self._episodes],
+            "process": self.process.state_dict(),
+            "process_rewrites": self.process.evaluator.effort.rewrites,
             "reward": self.reward.state_dict(),
             "rewrites": self.rewrites,
         }
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Go on from what `state_dict` returned; the episodes are played again, which does not count."""
+        self.process.load_state_dict(state["process"])
         self.reward.load_state_dict(state["reward"])
-        self.begin_as(state)
+        self._numbers, self._begun, self.rewrites = state["numbers"], state["begun"], state["rewrites"]
+        self._episodes = [self._new(number) for number in self._numbers]
         for episode, taken in zip(self._episodes, state["taken"], strict=True):
             for choice in taken:
-                self._take(episode, choice)
-        self.rewrites = state["rewrites"]
+                episode.take(choice)
+        self._observations()
+        tally = self.process.evaluator.tally
+        tally.count(Effort(rewrites=state["process_rewrites"] - tally.effort.rewrites))
 
-    def _act(self, episode: Episode, action: int, ended: bool) -> float:
-        """Carry out an action; returns its reward."""
-        if action == self.max_choices:
-            return self.reward(Transition([*episode.visited, episode.visited[-1]], ended))
-        choice = self.choice(episode, action)
-        self._take(episode, choice)
-        return self.reward.config.invalid if choice == NOTHING else self.reward(Transition(episode.visited, ended))
+    def _next(self, place: int) -> Episode[Any, int]:
+        self._begun += 1
+        self._numbers[place] = self._begun
+        return self._new(self._begun)
 
-    def _take(self, episode: Episode, choice: int) -> None:
-        episode.taken.append(choice)
-        if choice != NOTHING:
-            episode.visited.append(self.take(episode, choice))
-            self.rewrites += 1
+    def _new(self, number: int) -> Episode[Any, int]:
+        return Episode(self.process, self.reward, self.max_steps, self.curriculum(number))
 
     def _observations(self) -> np.ndarray:
-        return np.stack([self.observation(episode) for episode in self._episodes])
+        return np.stack([self.process.observe(episode.state) for episode in self._episodes])

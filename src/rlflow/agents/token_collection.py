@@ -24,7 +24,7 @@ from pathlib import Path
 import numpy as np
 
 from rlflow.agents.episode_shards import Collected, EpisodeShards, put_together
-from rlflow.environments.token_process import Situation, TokenProcess
+from rlflow.environments.token_process import MatchLevelState, TokenProcess
 from rlflow.representation.token_rollouts import (
     FAR_AWAY,
     TokenEpisode,
@@ -57,7 +57,7 @@ class TokenCollectionConfig:
     nearby: int = 1
 
 
-Choose = Callable[[Situation, np.ndarray, np.random.Generator], int]
+Choose = Callable[[MatchLevelState, np.ndarray, np.random.Generator], int]
 """Choose a kind of match, given how near each kind is to the last rewrite (K,) int8."""
 
 
@@ -82,7 +82,7 @@ def collect_tokens(
     nothing = TokenRollouts((), (), (), (graph,), process.vocabulary, library_hash)
     run = {"seed": seed, "config": asdict(replace(config, episodes=0)), "ways": [way.digest for way in ways]}
     shards = None if checkpoint is None else EpisodeShards.of(checkpoint, run, nothing)
-    parts, visited = [Collected(nothing, 0, 0.0)], list[list[Situation]]()
+    parts, visited = [Collected(nothing, 0, 0.0)], list[list[MatchLevelState]]()
     for number in range(config.episodes) if numbers is None else numbers:
         part = shards.find(number) if shards is not None else None
         if part is None:
@@ -102,7 +102,7 @@ def collect_tokens(
 def _episode(
     process: TokenProcess,
     bank: TokenBank,
-    ways: Sequence[Sequence[Situation]],
+    ways: Sequence[Sequence[MatchLevelState]],
     config: TokenCollectionConfig,
     rng: np.random.Generator,
 ) -> TokenEpisode:
@@ -117,42 +117,40 @@ def _episode(
 
 
 def play(
-    process: TokenProcess, bank: TokenBank, start: Situation, choose: Choose, steps: int, rng: np.random.Generator
+    process: TokenProcess, bank: TokenBank, start: MatchLevelState, choose: Choose, steps: int, rng: np.random.Generator
 ) -> TokenEpisode:
     """Play one episode of at most `steps` rewrites, which ends early where there is no match."""
-    situation, states, taken = start, [state_of(start, bank)], list[TokenStep]()
+    state, states, taken = start, [state_of(start, bank)], list[TokenStep]()
     near = np.full(len(start.kinds.tokens), FAR_AWAY, dtype=np.int8)
-    while len(taken) < steps and len(situation.kinds.tokens):
-        situation, step = process.step(situation, choose(situation, near, rng))
-        states.append(state_of(situation, bank))
+    while len(taken) < steps and len(state.kinds.tokens):
+        state, step = process.step(state, choose(state, near, rng))
+        states.append(state_of(state, bank))
         near = nearness_after(states[-2].token, step, states[-1].token)
         taken.append(step)
     return TokenEpisode(0, process.unit_percent, tuple(states), tuple(taken), terminated=False)
 
 
-def state_of(situation: Situation, bank: TokenBank) -> TokenState:
-    """Write a situation down, with its tokens told by their places in the bank."""
-    kinds = situation.kinds
-    rules = (kinds.matches[situation.first(kind)][1].rule.id for kind in range(len(kinds.tokens)))
+def state_of(state: MatchLevelState, bank: TokenBank) -> TokenState:
+    """Write a state down, with its tokens told by their places in the bank."""
+    kinds = state.kinds
+    rules = (state.match(state.first(kind)).rule.id for kind in range(len(kinds.tokens)))
     token = [bank.place(token, rule) for token, rule in zip(kinds.tokens, rules, strict=True)]
-    return TokenState(
-        np.array(token, dtype=np.int64), kinds.counts, situation.distance, situation.saving, situation.cost
-    )
+    return TokenState(np.array(token, dtype=np.int64), kinds.counts, state.distance, state.saving, state.percent)
 
 
-def greedy_descent(process: TokenProcess) -> Iterator[Situation]:
-    """Yield the situations on greedy's way, the start first."""
-    situation = process.start()
-    yield situation
-    while situation.saving.max(initial=0.0) > _LEAST_SAVING_PERCENT:
-        situation, _ = process.step(situation, int(situation.saving.argmax()))
-        yield situation
+def greedy_descent(process: TokenProcess) -> Iterator[MatchLevelState]:
+    """Yield the states on greedy's way, the start first."""
+    state = process.start()
+    yield state
+    while state.saving.max(initial=0.0) > _LEAST_SAVING_PERCENT:
+        state, _ = process.step(state, int(state.saving.argmax()))
+        yield state
 
 
 def _mixed(config: TokenCollectionConfig, greedy: float) -> Choose:
-    def choose(situation: Situation, near: np.ndarray, rng: np.random.Generator) -> int:
+    def choose(state: MatchLevelState, near: np.ndarray, rng: np.random.Generator) -> int:
         if rng.random() < greedy:
-            return int(situation.saving.argmax())
+            return int(state.saving.argmax())
         nearby = np.flatnonzero(near <= config.nearby)
         pool = nearby if len(nearby) and rng.random() < config.local else np.arange(len(near))
         return int(rng.choice(pool))

@@ -12,24 +12,26 @@ with needs("learn", "rlflow.environments"):
 
     from rlflow.environments.candidate_env import CandidateEnv as CandidateEnv
     from rlflow.environments.candidate_process import CandidateConfig as CandidateConfig
+    from rlflow.environments.process_env import ProcessEnv as ProcessEnv
     from rlflow.environments.substitution_env import EnvironmentConfig as EnvironmentConfig
     from rlflow.environments.substitution_env import SubstitutionEnv as SubstitutionEnv
 
 SUBSTITUTION = "rlflow/Substitution-v0"
 CANDIDATES = "rlflow/Candidates-v0"
 PASS_ORDERING = "rlflow/PassOrdering-v0"
-_MADE_BY = {
-    SUBSTITUTION: "rlflow.environments.make:substitution_env",
-    CANDIDATES: "rlflow.environments.make:candidate_env",
-    PASS_ORDERING: "rlflow.passes.environment.pass_ordering_env:pass_ordering_env",
+_PROCESS_ENV = "rlflow.environments.make:process_env"
+_MADE_BY: dict[str, tuple[str, dict[str, str]]] = {
+    SUBSTITUTION: (_PROCESS_ENV, {"formulation": "substitution"}),
+    CANDIDATES: (_PROCESS_ENV, {"formulation": "candidates"}),
+    PASS_ORDERING: ("rlflow.passes.environment.pass_ordering_env:pass_ordering_env", {}),
 }
 
 
 def register() -> None:
     """Make the environments known to `gymnasium.make`."""
-    for name, factory in _MADE_BY.items():
+    for name, (factory, settings) in _MADE_BY.items():
         if name not in gymnasium.registry:
-            gymnasium.register(name, entry_point=factory)
+            gymnasium.register(name, entry_point=factory, kwargs=settings)
 
 
 register()

@@ -16,22 +16,27 @@ the way to the graph.
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import zip_longest
-from typing import NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
+from gymnasium import spaces
 
-from rlflow.cost.base import Cost, CostModel
+from rlflow.cost.base import CostModel
 from rlflow.cost.evaluator import Evaluator
+from rlflow.environments.process import Process, ProcessState
 from rlflow.errors import InputError
 from rlflow.ir.graph import Graph
 from rlflow.ir.structural_hash import structural_hash
+from rlflow.representation.candidate_arrays import CandidateWriter
+from rlflow.representation.vocabulary import Vocabulary
 from rlflow.rules.matching.match import Match
 from rlflow.rules.matching.rewriter import Location, Matches, Rewriter
-from rlflow.trajectory.record import Step
+
+T = TypeVar("T", float, np.ndarray)
 
 _LEAST_SHARE = 1e-9  # of the start's price: a saving below this is rounding
 _MAX_STATES = 64  # that are kept, with all graphs of their candidates
@@ -64,37 +69,22 @@ class Candidate(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class CandidateState:
+class CandidateState(ProcessState):
     """A graph and its candidates, in the order of rules and locations.
 
     alike: rewrites that give the graph of a candidate, or the current one. beyond: rewrites that were not looked at,
-    since there were K candidates. price and price_ms: price the graph, and `prices_ms` its candidates, by the cost
-    model.
+    since there were K candidates.
     """
 
-    graph: Graph
-    hash: str
     candidates: tuple[Candidate, ...]
     alike: int
     beyond: int
-    price: Callable[[], Cost]
-    price_ms: Callable[[], float]
-    prices_ms: Callable[[], list[float]]
-
-    @cached_property
-    def cost(self) -> Cost:
-        """The whole cost of the graph, worked out when a reward asks."""
-        return self.price()
-
-    @cached_property
-    def runtime_ms(self) -> float:
-        """The price of the graph, worked out when asked."""
-        return self.price_ms()
 
     @cached_property
     def saving_ms(self) -> np.ndarray:
         """(K,) float64: what each candidate saves, worked out when asked."""
-        return self.runtime_ms - np.array(self.prices_ms(), np.float64)
+        matches = (candidate.match for candidate in self.candidates)
+        return self.runtime_ms - np.array(self.evaluator.runtimes_after_ms(self.graph, matches), np.float64)
 
     @property
     def graphs(self) -> list[Graph]:
@@ -102,10 +92,11 @@ class CandidateState:
         return [candidate.graph for candidate in self.candidates]
 
 
-class CandidateProcess:
-    """Rewrites one graph. `InputError` for a graph whose price is 0.
+class CandidateProcess(Process[CandidateState, int]):
+    """Rewrites one graph; choices are numbers of candidates. `InputError` for a graph whose price is 0.
 
     evaluator: that of the search for which it does so, with the same rewriter and cost model; None: one of its own.
+    Observations are written in `vocabulary`, today's by default.
     """
 
     def __init__(
@@ -114,48 +105,76 @@ class CandidateProcess:
         rewriter: Rewriter,
         cost_model: CostModel,
         config: CandidateConfig,
+        vocabulary: Vocabulary | None = None,
         evaluator: Evaluator | None = None,
     ) -> None:
         self.config = config
         self.evaluator = evaluator or Evaluator(rewriter, cost_model)
-        self._graph = graph
+        self._graph, self._vocabulary = graph, vocabulary
         self._states: OrderedDict[str, CandidateState] = OrderedDict()
         self.start_ms = self.evaluator.confirmed_ms(graph)
         if not self.start_ms > 0:
             raise InputError("nothing can be saved of a graph whose price is 0: choose another cost model")
 
-    def start(self) -> CandidateState:
-        """The graph before any rewrite."""
-        return self.at(self._graph)
+    @cached_property
+    def writer(self) -> CandidateWriter:
+        """The writer of observed graphs."""
+        return CandidateWriter(self._vocabulary)
 
-    def step(self, state: CandidateState, number: int) -> CandidateState:
-        """Make a candidate the current graph."""
-        chosen = state.candidates[number]
-        return self._remembered(chosen.hash, chosen.graph)
+    def start(self) -> CandidateState:
+        return self.at(self._graph)
 
     def at(self, graph: Graph) -> CandidateState:
         """The state of a graph that rewriting has led to."""
         return self._remembered(structural_hash(graph), graph)
 
-    def percent(self, ms: float) -> float:
-        """Return a time in percent of the start's."""
+    def choices(self, state: CandidateState) -> range:
+        return range(len(state.candidates))
+
+    def step(self, state: CandidateState, choice: int) -> CandidateState:
+        chosen = state.candidates[choice]
+        return self._remembered(chosen.hash, chosen.graph)
+
+    def location(self, state: CandidateState, choice: int) -> Location:
+        return state.candidates[choice].location
+
+    def savings(self, state: CandidateState, choices: Sequence[int]) -> np.ndarray:
+        """(N,) float64 in ms; all candidates of a state are priced at once."""
+        return state.saving_ms[list(choices)]
+
+    def observe(self, state: CandidateState) -> dict[str, Any]:
+        """The observation of docs/spaces.md."""
+        prices_ms = np.array([state.runtime_ms, *(state.runtime_ms - state.saving_ms)])
+        cost = np.zeros(self.config.max_candidates + 1, np.float32)
+        cost[: len(prices_ms)] = self.percent(prices_ms)
+        return {
+            "current": self._instance(state.graph),
+            "candidates": tuple(self._instance(graph) for graph in state.graphs),
+            "cost": cost,
+            "action_mask": self.action_mask(state).astype(np.int8),
+        }
+
+    def action_mask(self, state: CandidateState) -> np.ndarray:
+        """(K + 1,) bool: the candidates that there are, and terminate."""
+        mask = np.arange(self.config.max_candidates + 1) < len(state.candidates)
+        mask[-1] = True
+        return mask
+
+    def percent(self, ms: T) -> T:
+        """Return times in percent of the start's."""
         return 100.0 * ms / self.start_ms
 
-    def recorded(self, before: CandidateState, number: int, after: CandidateState) -> Step:
-        """Write down a step that has made a candidate the current graph."""
-        candidate = before.candidates[number]
-        saved = self.percent(before.runtime_ms - after.runtime_ms)
-        return Step(candidate.match.rule.id, candidate.location.location, candidate.hash, after.runtime_ms, saved)
-
-    def greedy_way(self) -> list[CandidateState]:
+    def greedy_states(self) -> list[CandidateState]:
         """The states along which the candidate that saves most is taken, from the start to where none saves anything.
 
-        It may be shorter or end elsewhere than a greedy search, which looks at every rewrite.
+        They may be fewer or end elsewhere than a greedy search, which looks at every rewrite.
         """
-        way = [self.start()]
-        while len(way) <= self.config.max_steps and way[-1].saving_ms.max(initial=0.0) > _LEAST_SHARE * self.start_ms:
-            way.append(self.step(way[-1], int(way[-1].saving_ms.argmax())))
-        return way
+        states = [self.start()]
+        while len(states) <= self.config.max_steps and (
+            states[-1].saving_ms.max(initial=0.0) > _LEAST_SHARE * self.start_ms
+        ):
+            states.append(self.step(states[-1], int(states[-1].saving_ms.argmax())))
+        return states
 
     def _remembered(self, hash_: str, graph: Graph) -> CandidateState:
         state = self._states.get(hash_)
@@ -181,21 +200,17 @@ class CandidateProcess:
                 found.setdefault(made, Candidate(location, match, child, made))
 
         candidates = tuple(sorted(found.values(), key=lambda candidate: candidate.location))
-        return CandidateState(
-            graph,
-            hash_,
-            candidates,
-            alike=looked_at - len(candidates),
-            beyond=sum(matches.counts) - looked_at,
-            price=lambda: self.evaluator.cost(graph),
-            price_ms=lambda: self.evaluator.confirmed_ms(graph),
-            prices_ms=lambda: self._priced(graph, candidates),
-        )
+        alike, beyond = looked_at - len(candidates), sum(matches.counts) - looked_at
+        return CandidateState(graph, self.evaluator, candidates, alike, beyond)
 
-    def _priced(self, graph: Graph, candidates: tuple[Candidate, ...]) -> list[float]:
-        places = ((candidate, candidate.match) for candidate in candidates)
-        foreseen = self.evaluator.foreseen(graph, places)
-        return [self.evaluator.runtime_after_ms(graph, match) for _, match in foreseen]
+    def _instance(self, graph: Graph) -> spaces.GraphInstance:
+        whole = self.writer.arrays(graph, [])
+        forward = ~whole.backward
+        return spaces.GraphInstance(
+            nodes=self.writer.node_rows()[whole.look],
+            edges=self.writer.edge_rows()[whole.edge[forward]],
+            edge_links=whole.messages[forward],
+        )
 
 
 def in_turn(matches: Matches, rng: np.random.Generator) -> Iterator[tuple[Location, Match]]:

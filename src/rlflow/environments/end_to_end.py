@@ -18,8 +18,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import astuple
 from typing import Any
 
+from rlflow.environments.process import ProcessState
 from rlflow.environments.reward_config import RewardConfig
-from rlflow.environments.transition import State, Transition
+from rlflow.environments.transition import Transition
 from rlflow.ir.graph import Graph
 from rlflow.ir.structural_hash import structural_hash
 from rlflow.onnx_io import to_onnx
@@ -90,7 +91,7 @@ class EndToEnd:
     def _is_measured(self, step: int) -> bool:
         return self.config.every is not None and step % self.config.every == 0
 
-    def _counting(self, states: Sequence[State]) -> Saving:
+    def _counting(self, states: Sequence[ProcessState]) -> Saving:
         """The saving that counts after these states, all measured ones of which are remembered."""
         counting = NO_SAVING
         for step, state in enumerate(states):
@@ -99,7 +100,7 @@ class EndToEnd:
                 counting = found if tells_apart(counting, found) else counting
         return counting
 
-    def _saving(self, start: State, state: State) -> Saving:
+    def _saving(self, start: ProcessState, state: ProcessState) -> Saving:
         """Measure what a graph saves, unless that is known."""
         key = structural_hash(start.graph), structural_hash(state.graph)
         if key[0] == key[1]:

@@ -9,57 +9,40 @@ from rlflow import zoo
 from rlflow.cost.base import CostContext, CostModel
 from rlflow.cost.models import COST_MODELS
 from rlflow.environments.candidate_env import CandidateEnv
-from rlflow.environments.candidate_process import CandidateConfig
+from rlflow.environments.process_env import ProcessEnv
 from rlflow.environments.rewards import RewardConfig
-from rlflow.environments.substitution_env import EnvironmentConfig, SubstitutionEnv
+from rlflow.environments.substitution_env import SubstitutionEnv
 from rlflow.ir.graph import Graph
 from rlflow.onnx_io import from_onnx
 from rlflow.rules import library as rule_library
 from rlflow.rules.library import Library
 
+FORMULATIONS: dict[str, type[ProcessEnv[Any]]] = {"substitution": SubstitutionEnv, "candidates": CandidateEnv}
 
-def substitution_env(
+
+def process_env(
+    formulation: str,
     model: Any = "tiny_chain",
     library: Library | Path | None = None,
     cost_model: CostModel | str = "analytic",
     reward: RewardConfig | str = "incremental",
     render_mode: str | None = None,
     **settings: Any,
-) -> SubstitutionEnv:
-    """`rlflow/Substitution-v0`.
+) -> ProcessEnv[Any]:
+    """`rlflow/Substitution-v0` and `rlflow/Candidates-v0`, as the name of the formulation says.
 
     `model` is a `Graph`, an `onnx.ModelProto`, a path, or the name of a zoo model; `library` a rule library or its
     file, the shipped one by default; `cost_model` an object or a name; `reward` a name or its settings. `settings` are
-    those of `EnvironmentConfig`. Raises `InputError` for what cannot be used.
+    those of `EnvironmentConfig` or of `CandidateConfig`. Raises `InputError` for what cannot be used.
     """
-    return SubstitutionEnv(
-        *_parts(model, library, cost_model),
-        config=EnvironmentConfig(**settings),
-        reward_config=RewardConfig(kind=reward) if isinstance(reward, str) else reward,
-        render_mode=render_mode,
-    )
-
-
-def candidate_env(
-    model: Any = "tiny_chain",
-    library: Library | Path | None = None,
-    cost_model: CostModel | str = "analytic",
-    reward: RewardConfig | str = "incremental",
-    render_mode: str | None = None,
-    **settings: Any,
-) -> CandidateEnv:
-    """`rlflow/Candidates-v0`: arguments as those of `substitution_env`, settings those of `CandidateConfig`."""
-    return CandidateEnv(
-        *_parts(model, library, cost_model),
-        config=CandidateConfig(**settings),
-        reward_config=RewardConfig(kind=reward) if isinstance(reward, str) else reward,
-        render_mode=render_mode,
-    )
-
-
-def _parts(model: Any, library: Library | Path | None, cost_model: CostModel | str) -> tuple[Graph, Library, CostModel]:
     if isinstance(model, str) and model in zoo.names():
         model = zoo.build(model)
-    graph = model if isinstance(model, Graph) else from_onnx(model)
-    prices = COST_MODELS.get(cost_model)(CostContext()) if isinstance(cost_model, str) else cost_model
-    return graph, library if isinstance(library, Library) else rule_library.load(library), prices
+    made = FORMULATIONS[formulation]
+    return made(
+        model if isinstance(model, Graph) else from_onnx(model),
+        library if isinstance(library, Library) else rule_library.load(library),
+        COST_MODELS.get(cost_model)(CostContext()) if isinstance(cost_model, str) else cost_model,
+        config=made.settings(**settings),
+        reward_config=RewardConfig(kind=reward) if isinstance(reward, str) else reward,
+        render_mode=render_mode,
+    )

@@ -5,7 +5,7 @@
     after, step = process.step(before, int(before.saving.argmax()))      # a kind of match; the first of that kind
     step.reward, step.born
 
-Asked for what can be saved, a situation has every kind of match priced, whether it is taken or not; alike ones are
+Asked for what can be saved, a state has every kind of match priced, whether it is taken or not; alike ones are
 priced once. `rewrites` counts those that had to be carried out for that.
 
 The invariant: rewards of consecutive steps add up to the drop of the price, in percent of the start's.
@@ -14,15 +14,15 @@ The invariant: rewards of consecutive steps add up to the drop of the price, in 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TypeVar
 
 import numpy as np
 
 from rlflow.cost.base import CostModel
 from rlflow.cost.evaluator import Evaluator
+from rlflow.environments.process import ProcessState
 from rlflow.errors import InputError
 from rlflow.ir.graph import Graph
 from rlflow.ir.node import Ref
@@ -37,27 +37,30 @@ from rlflow.rules.matching.rewriter import Location, Rewriter
 from rlflow.rules.rule import Rule
 from rlflow.trajectory.record import Step, Trajectory
 
-T = TypeVar("T", float, np.ndarray)
-
-
 Place = tuple[str, tuple[Ref, ...], tuple[tuple[str, Ref], ...], tuple[int, ...]]
 
 
 @dataclass(frozen=True, eq=False)
-class Situation:
-    """A graph on the way, with the K kinds of matches that it has; cost: its price in percent of the start's.
+class MatchLevelState(ProcessState):
+    """A graph on the way, with the K kinds of matches that it has."""
 
-    saving_of: what a rewrite of each of some kinds saves, in the same percent.
-    """
-
-    graph: Graph
-    cost: float
+    start_ms: float
     kinds: StateTokens
-    saving_of: Callable[[Sequence[int]], np.ndarray]
+
+    @property
+    def percent(self) -> float:
+        """The price in percent of the start's."""
+        return 100.0 * self.runtime_ms / self.start_ms
+
+    def saving_of(self, kinds: Sequence[int]) -> np.ndarray:
+        """(N,) float32: what a rewrite of each of some kinds saves, in percent of the start's price."""
+        matches = (self.match(self.first(kind)) for kind in kinds)
+        after_ms = np.array(self.evaluator.runtimes_after_ms(self.graph, matches), np.float64)
+        return (100.0 * (self.runtime_ms - after_ms) / self.start_ms).astype(np.float32)
 
     @cached_property
     def saving(self) -> np.ndarray:
-        """(K,) float32: what a rewrite of each kind saves, in percent of the start's price; worked out when asked."""
+        """(K,) float32: what a rewrite of each kind saves, worked out when asked."""
         return self.saving_of(range(len(self.kinds.tokens)))
 
     @cached_property
@@ -82,13 +85,18 @@ class Situation:
         """The number of each match, by its rule and its location."""
         return {location: number for number, (location, _) in enumerate(self.kinds.matches)}
 
+    def match(self, number: int) -> Match:
+        """Return a match by its number, in the order of rules and locations."""
+        return self.kinds.matches[number][1]
+
     def first(self, kind: int) -> int:
-        """Return the number of the first match of a kind, in the order of rules and locations."""
+        """Return the number of the first match of a kind."""
         return self._firsts[kind]
 
     @cached_property
     def _firsts(self) -> list[int]:
-        return _firsts(self.kinds)
+        """The first match of each kind; kinds are numbered in the order in which they are met."""
+        return np.unique(self.kinds.token_of, return_index=True)[1].tolist()  # type: ignore[no-any-return]
 
     @cached_property
     def _distances(self) -> MatchDistances:
@@ -137,35 +145,24 @@ class TokenProcess:
         """The rewrites that were carried out so far."""
         return self.evaluator.effort.rewrites
 
-    def start(self) -> Situation:
-        """The situation before any rewrite."""
+    def start(self) -> MatchLevelState:
+        """The state before any rewrite."""
         return self.at(self._graph)
 
-    def at(self, graph: Graph) -> Situation:
-        """The situation in a graph that rewriting has led to."""
-        kinds = self._tokeniser.tokens(graph, self.profile)
-        runtime_ms = self.evaluator.confirmed_ms(graph)
+    def at(self, graph: Graph) -> MatchLevelState:
+        """The state of a graph that rewriting has led to."""
+        return MatchLevelState(graph, self.evaluator, self.start_ms, self._tokeniser.tokens(graph, self.profile))
 
-        def saving_of(numbers: Sequence[int]) -> np.ndarray:
-            firsts = _firsts(kinds)
-            places = ((number, kinds.matches[firsts[number]][1]) for number in numbers)
-            foreseen = self.evaluator.foreseen(graph, places)
-            after_ms = [self.evaluator.runtime_after_ms(graph, match) for _, match in foreseen]
-            return self._percent(runtime_ms - np.array(after_ms)).astype(np.float32)
-
-        return Situation(graph, self._percent(runtime_ms), kinds, saving_of)
-
-    def step(self, before: Situation, kind: int) -> tuple[Situation, TokenStep]:
-        """Carry out the first match of a kind; return the situation after it, and what became of the matches."""
+    def step(self, before: MatchLevelState, kind: int) -> tuple[MatchLevelState, TokenStep]:
+        """Carry out the first match of a kind; return the state after it, and what became of the matches."""
         return self.take(before, before.first(kind))
 
-    def take(self, before: Situation, number: int) -> tuple[Situation, TokenStep]:
-        """Carry out one match, by its number in the situation; return what `step` does."""
-        _, match = before.kinds.matches[number]
-        after = self.at(self.evaluator.rewritten(before.graph, match))
+    def take(self, before: MatchLevelState, number: int) -> tuple[MatchLevelState, TokenStep]:
+        """Carry out one match, by its number in the state; return what `step` does."""
+        after = self.at(self.evaluator.rewritten(before.graph, before.match(number)))
         return after, _what_became(before, after, number)
 
-    def recorded(self, before: Situation, step: Step) -> int:
+    def recorded(self, before: MatchLevelState, step: Step) -> int:
         """Return the number of the match that a recorded step took. `InputError` where there is none like it."""
         location = Location(self._numbers.get(step.rule, -1), step.location)
         if location not in before.number_at:
@@ -174,34 +171,26 @@ class TokenProcess:
             )
         return before.number_at[location]
 
-    def follow(self, trajectory: Trajectory) -> Iterator[Situation]:
-        """Yield the situations that a trajectory from the start leads through, the start first."""
-        situation = self.start()
-        yield situation
+    def follow(self, trajectory: Trajectory) -> Iterator[MatchLevelState]:
+        """Yield the states that a trajectory from the start leads through, the start first."""
+        state = self.start()
+        yield state
         for step in trajectory.steps:
-            _, match = situation.kinds.matches[self.recorded(situation, step)]
-            situation = self.at(self.evaluator.rewritten(situation.graph, match))
-            yield situation
+            match = state.match(self.recorded(state, step))
+            state = self.at(self.evaluator.rewritten(state.graph, match))
+            yield state
 
     @cached_property
     def _numbers(self) -> dict[str, int]:
         return {rule.id: number for number, rule in enumerate(self.rules)}
 
-    def _percent(self, ms: T) -> T:
-        return 100.0 * ms / self.start_ms
 
-
-def _firsts(kinds: StateTokens) -> list[int]:
-    """The place of the first match of each kind; kinds are numbered in the order in which they are met."""
-    return np.unique(kinds.token_of, return_index=True)[1].tolist()  # type: ignore[no-any-return]
-
-
-def _what_became(before: Situation, after: Situation, taken: int) -> TokenStep:
-    """Compare the matches of two situations, between which match number `taken` was carried out."""
+def _what_became(before: MatchLevelState, after: MatchLevelState, taken: int) -> TokenStep:
+    """Compare the matches of two states, between which match number `taken` was carried out."""
     was, now = dict(before.kind_at), after.kind_at
     gone = np.zeros(len(before.kinds.tokens), dtype=np.int64)
     turned: Counter[tuple[int, int]] = Counter()
-    was.pop(place_of(before.kinds.matches[taken][1]))
+    was.pop(place_of(before.match(taken)))
     for place, old in was.items():
         if place not in now:
             gone[old] += 1
@@ -210,7 +199,7 @@ def _what_became(before: Situation, after: Situation, taken: int) -> TokenStep:
     born = Counter(new for place, new in now.items() if place not in was)
     return TokenStep(
         chosen=int(before.kinds.token_of[taken]),
-        reward=before.cost - after.cost,
+        reward=before.percent - after.percent,
         distance=before.distance_from(taken),
         gone=gone,
         turned=np.array([(*kinds, number) for kinds, number in sorted(turned.items())], np.int64).reshape(-1, 3),

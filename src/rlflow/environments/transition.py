@@ -4,20 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol
 
 from rlflow.cost.base import Cost
-from rlflow.ir.graph import Graph
-
-
-class State(Protocol):
-    """A graph on the way, and what it costs."""
-
-    @property
-    def graph(self) -> Graph: ...
-
-    @property
-    def cost(self) -> Cost: ...
+from rlflow.environments.process import ProcessState
 
 
 @dataclass(frozen=True)
@@ -28,7 +17,7 @@ class Transition:
     and actions that were refused have none. ended: true if the episode is over, for whatever reason.
     """
 
-    states: Sequence[State]
+    states: Sequence[ProcessState]
     ended: bool
 
     @property

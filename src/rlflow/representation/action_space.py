@@ -1,10 +1,30 @@
 """The action space (rule, location), whose whole mask follows from the match counts."""
 
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
 import numpy as np
 
 from rlflow.errors import InputError
+
+
+@dataclass(frozen=True, eq=False)
+class Locations(Collection[tuple[int, int]]):
+    """The valid (rule, location): of each rule the first `counts` (R,) of its locations."""
+
+    counts: np.ndarray
+
+    def __contains__(self, choice: object) -> bool:
+        if not isinstance(choice, tuple):
+            return False
+        rule, location = choice
+        return 0 <= rule < len(self.counts) and 0 <= location < int(self.counts[rule])
+
+    def __iter__(self) -> Iterator[tuple[int, int]]:
+        return ((rule, place) for rule, count in enumerate(self.counts.tolist()) for place in range(count))
+
+    def __len__(self) -> int:
+        return int(self.counts.sum())
 
 
 @dataclass(frozen=True)
@@ -42,4 +62,4 @@ class ActionSpace:
         """Return True if (rule, location) may be taken when the rules match counts (R,) times."""
         if rule == self.terminate:
             return location == 0
-        return 0 <= rule < self.num_rules and 0 <= location < min(int(counts[rule]), self.max_locations)
+        return (rule, location) in Locations(np.minimum(counts, self.max_locations))

@@ -7,7 +7,7 @@ import pytest
 import torch
 from support.candidate_agents import NETWORK, small_candidates, untaught
 
-from rlflow.agents.candidates.candidate_search import CandidatePlayer
+from rlflow.agents.candidates.candidate_search import player_of
 from rlflow.agents.candidates.controller import CandidateController
 from rlflow.agents.candidates.training import trial
 from rlflow.errors import InputError
@@ -19,7 +19,7 @@ def test_what_is_read_acts_as_what_was_written(tmp_path: Path) -> None:
     read = CandidateController.load(tmp_path / "one")
     assert read.arguments == controller.arguments
     assert trial(process, read).score_percent == trial(process, controller).score_percent
-    players = [CandidatePlayer.of(process, of) for of in (controller, read)]
+    players = [player_of(process, of) for of in (controller, read)]
     found = [player.play(torch.Generator().manual_seed(1), candidates=1) for player in players]
     ways = [[state.hash for state in best.path()] for best in found]
     assert ways[0] == ways[1]

@@ -51,25 +51,25 @@ def test_one_observation_gives_one_action(controller: Controller) -> None:
     np.testing.assert_array_equal(controller.act(batch)[1], controller.act(batch[1]))
 
 
-def test_the_likeliest_rewrites_are_the_valid_ones_in_order_of_their_probability(controller: Controller) -> None:
+def test_the_likeliest_are_the_valid_ones_in_order_of_their_probability(controller: Controller) -> None:
     for observation in observations(20):
         counts = observation[5:7].astype(int)
-        found = controller.likeliest_rewrites(observation, 100)
+        found = controller.likeliest(observation, 100)
         assert sorted(found) == [(r, i) for r in (0, 1) for i in range(min(counts[r], ARGUMENTS.max_locations))]
         flat = torch.from_numpy(observation).expand(len(found), -1)
         log_probability = controller.policy.distribution(flat).log_prob(torch.tensor(found).reshape(-1, 2))
         assert (log_probability.diff() <= 1e-6).all()
-        assert controller.likeliest_rewrites(observation, 3) == found[:3]
+        assert controller.likeliest(observation, 3) == found[:3]
 
 
 def test_drawn_rewrites_are_distinct_and_come_as_often_as_they_are_likely(controller: Controller) -> None:
     observation = observations(1)[0]
     observation[5:7] = 2
-    every = controller.likeliest_rewrites(observation, 4)
+    every = controller.likeliest(observation, 4)
     flat = torch.from_numpy(observation).expand(4, -1)
     chances = controller.policy.distribution(flat).log_prob(torch.tensor(every)).softmax(dim=0).detach().numpy()
     generator, draws = torch.Generator().manual_seed(0), 2000
-    drawn = [controller.likeliest_rewrites(observation, 2, generator) for _ in range(draws)]
+    drawn = [controller.likeliest(observation, 2, generator) for _ in range(draws)]
     assert all(len(set(pair)) == 2 for pair in drawn)
     firsts = np.array([sum(pair[0] == rewrite for pair in drawn) for rewrite in every]) / draws
     # five standard deviations of a share of so many draws

@@ -163,7 +163,7 @@ def _played(player: Callable[[], tuple[PolicySearch, Graph]]) -> Value:
     return {
         **{f"alone_{name}": value for name, value in digests.search(alone.optimise(graph, BUDGET)).items()},
         **{f"after_greedy_{name}": value for name, value in digests.search(after).items()},
-        "ways": digest([trajectory(way) for way in visits.ways]),
+        "ways": digest([trajectory(way) for way in visits.trajectories]),
         "ways_rewrites": visits.rewrites,
     }
 

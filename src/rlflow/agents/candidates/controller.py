@@ -13,7 +13,7 @@ from rlflow.agents.candidates.candidate_policy import CandidatePolicy
 from rlflow.agents.candidates.config import CandidateNetworkConfig
 from rlflow.agents.candidates.memory import CandidateMemory, PriceScale
 from rlflow.agents.dream_training import untrained_network
-from rlflow.agents.pointing_controller import PointingController
+from rlflow.agents.policy_controller import PolicyController
 from rlflow.environments.candidate_process import CandidateConfig, CandidateProcess
 from rlflow.representation.candidate_arrays import CandidateWriter, todays_candidate_vocabulary
 from rlflow.representation.vocabulary import Vocabulary
@@ -55,7 +55,7 @@ class CandidateControllerArguments(Arguments):
 
 
 @dataclass(frozen=True)
-class CandidateController(PointingController):
+class CandidateController(PolicyController):
     """A policy over candidates, with what it was made of. An observation is the name of a state, see `observe`."""
 
     policy: CandidatePolicy

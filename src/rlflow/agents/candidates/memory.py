@@ -14,7 +14,7 @@ states again, and states of several processes may be in one memory.
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from hashlib import blake2b
 from itertools import accumulate
@@ -134,6 +134,10 @@ class CandidateMemory:
                 self._views.popitem(last=False)
         self._views.move_to_end(name)
         return name
+
+    def observer(self, scale: PriceScale | None) -> Callable[[CandidateState], np.ndarray]:
+        """Return a function that observes a state, which is kept, by its name, (1,) int64."""
+        return lambda state: np.array([self.keep(state, scale)], np.int64)
 
     def batch(self, names: Tensor, max_candidates: int) -> tuple[CandidateBatch, Tensor]:
         """Put the states of names (B, 1) together, each distinct one once; return them and the place of each (B,).

@@ -9,11 +9,10 @@ returned, the untrained one among them, so that a training never ends with less 
 
 from __future__ import annotations
 
-import hashlib
 from pathlib import Path
 
 from rlflow.agents.candidates.candidate_policy import CandidatePolicy
-from rlflow.agents.candidates.candidate_search import CandidatePlayer
+from rlflow.agents.candidates.candidate_search import player_of
 from rlflow.agents.candidates.config import CandidateControllerConfig, CandidateNetworkConfig
 from rlflow.agents.candidates.controller import (
     CandidateController,
@@ -24,7 +23,7 @@ from rlflow.agents.candidates.real_env import CandidateEpisodes
 from rlflow.agents.maskable_ppo import OnUpdate, scaled_to, train_policy
 from rlflow.agents.selection import Selection, Trial
 from rlflow.environments.candidate_process import CandidateProcess
-from rlflow.environments.rewards import Reward, RewardConfig, reward_of
+from rlflow.environments.rewards import Reward
 from rlflow.errors import InputError
 
 
@@ -58,8 +57,7 @@ def train_on_candidates(
     memory: CandidateMemory = settings["memory"]
     scale = PriceScale.of(process)
     shown = scale if network.priced else None
-    paid = reward or reward_of(RewardConfig())
-    env = CandidateEpisodes(process, memory, shown, config.num_envs, config.greedy_starts, paid)
+    env = CandidateEpisodes(process, memory, shown, config.num_envs, config.greedy_starts, reward)
 
     def told(update: int, metrics: dict[str, float]) -> None:
         if on_update is not None:
@@ -72,9 +70,11 @@ def train_on_candidates(
         env,
         CandidatePolicy,
         settings,
-        scaled_to(config, process.percent(max(scale.unit_ms, process.start_ms - process.greedy_way()[-1].runtime_ms))),
+        scaled_to(
+            config, process.percent(max(scale.unit_ms, process.start_ms - process.greedy_states()[-1].runtime_ms))
+        ),
         seed=seed,
-        fingerprint=_fingerprint(process, arguments, paid),
+        fingerprint=env.fingerprint(arguments),
         on_update=told,
         checkpoint=checkpoint,
         selection=Selection(judged, tries_untrained=True),
@@ -85,14 +85,6 @@ def train_on_candidates(
 def trial(process: CandidateProcess, controller: CandidateController) -> Trial:
     """The improvement by one episode of the most probable actions, and the rewrites that were carried out for it."""
     before = process.evaluator.effort.rewrites
-    best = CandidatePlayer.of(process, controller).play(None, candidates=1)
+    best = player_of(process, controller).play(None, candidates=1)
     saved_ms = process.start_ms - best.runtime_ms
     return Trial(process.percent(saved_ms), process.evaluator.effort.rewrites - before)
-
-
-def _fingerprint(process: CandidateProcess, arguments: CandidateControllerArguments, reward: Reward) -> str:
-    """Hash of all that an episode depends on."""
-    rules = [rule.id for rule in process.evaluator.rewriter.rules]
-    prices = (process.evaluator.cost_model.name, process.start_ms, reward.config)
-    said = (process.start().hash, prices, rules, arguments)
-    return hashlib.sha256(repr(said).encode()).hexdigest()

@@ -8,6 +8,7 @@ import numpy as np
 import torch
 from gymnasium import spaces
 
+from rlflow.agents.policy_controller import PolicyController
 from rlflow.agents.pooled.config import ControllerConfig
 from rlflow.agents.pooled.factored_policy import FactoredPolicy
 from rlflow.nn.masking import perturbed
@@ -52,36 +53,17 @@ class ControllerArguments(Arguments):
 
 
 @dataclass(frozen=True)
-class Controller:
+class Controller(PolicyController):
     """A policy, with the stable ids of the rules that its actions stand for."""
 
     policy: FactoredPolicy
     arguments: ControllerArguments
 
     @torch.no_grad()
-    def act(
-        self,
-        observation: np.ndarray,
-        deterministic: bool = True,
-        generator: torch.Generator | None = None,
-    ) -> np.ndarray:
-        """Choose actions (..., 2) int64 for observations (..., size): the most probable ones, or drawn ones.
-
-        Unless `deterministic`, they are drawn with the generator.
-        """
-        flat = torch.from_numpy(observation).reshape(-1, self.arguments.layout.size)
-        distribution = self.policy.distribution(flat)
-        actions = distribution.mode() if deterministic else distribution.sample(generator)
-        return actions.numpy().reshape(*observation.shape[:-1], 2)
-
-    @torch.no_grad()
-    def likeliest_rewrites(
+    def likeliest(
         self, observation: np.ndarray, number: int, generator: torch.Generator | None = None
     ) -> list[tuple[int, int]]:
-        """Return up to `number` valid (rule, location), the most probable first, without terminate.
-
-        The observation is (size,). With a generator they are drawn without replacement.
-        """
+        """Return up to `number` valid (rule, location), the most probable first, as `PolicyController` does."""
         rules = torch.arange(len(self.arguments.rule_ids))
         distribution = self.policy.distribution(torch.from_numpy(observation).expand(len(rules), -1))
         rule = distribution.rule_log_probability[0, :-1, None]

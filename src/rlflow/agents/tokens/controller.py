@@ -9,7 +9,7 @@ from typing import Any, Self
 import numpy as np
 from gymnasium import spaces
 
-from rlflow.agents.pointing_controller import PointingController
+from rlflow.agents.policy_controller import PolicyController
 from rlflow.agents.tokens.config import CmaEsConfig, TokenControllerConfig
 from rlflow.agents.tokens.linear_pointer import LinearPointer
 from rlflow.agents.tokens.pointer_policy import PointerPolicy
@@ -64,7 +64,7 @@ class TokenControllerArguments(Arguments):
 
 
 @dataclass(frozen=True)
-class TokenController(PointingController):
+class TokenController(PolicyController):
     """A policy over kinds of matches, with what it was made of. An observation has K kinds, K may be any number."""
 
     policy: PointerPolicy | LinearPointer

@@ -17,7 +17,7 @@ from itertools import pairwise
 import numpy as np
 
 from rlflow.agents.token_collection import state_of
-from rlflow.environments.token_process import Place, Situation, TokenProcess, place_of
+from rlflow.environments.token_process import MatchLevelState, Place, TokenProcess, place_of
 from rlflow.ir.graph import Graph
 from rlflow.representation.token_rollouts import Demonstration, TokenEpisode, TokenStep
 from rlflow.representation.token_shards import TokenBank
@@ -35,26 +35,26 @@ class GainConfig:
 
 def demonstrate(process: TokenProcess, bank: TokenBank, trajectory: Trajectory, config: GainConfig) -> TokenEpisode:
     """Follow a trajectory from the process's start; what it was recorded with must match as the process does."""
-    situations, steps, taken = [process.start()], list[TokenStep](), list[Match]()
+    visited, steps, taken = [process.start()], list[TokenStep](), list[Match]()
     for recorded in trajectory.steps:
-        before = situations[-1]
+        before = visited[-1]
         number = process.recorded(before, recorded)
-        taken.append(before.kinds.matches[number][1])
+        taken.append(before.match(number))
         after, step = process.take(before, number)
-        situations.append(after)
+        visited.append(after)
         steps.append(step)
 
-    gains = _gains(situations, taken, config)
-    states = tuple(state_of(situation, bank) for situation in situations)
+    gains = _gains(visited, taken, config)
+    states = tuple(state_of(state, bank) for state in visited)
     left = {place_of(match): (number, gain) for number, (match, gain) in enumerate(zip(taken, gains, strict=True))}
-    labels = [_labels(situation, number, left) for number, situation in enumerate(situations)]
+    labels = [_labels(state, number, left) for number, state in enumerate(visited)]
     told = Demonstration(tuple(share for share, _ in labels), tuple(gain for _, gain in labels))
     return TokenEpisode(0, process.unit_percent, states, tuple(steps), terminated=True, demonstration=told)
 
 
-def _labels(situation: Situation, now: int, left: Mapping[Place, tuple[int, float]]) -> tuple[np.ndarray, np.ndarray]:
+def _labels(state: MatchLevelState, now: int, left: Mapping[Place, tuple[int, float]]) -> tuple[np.ndarray, np.ndarray]:
     """The share of each kind's matches among the steps from `now` on, and the greatest gain of these."""
-    kinds = situation.kinds
+    kinds = state.kinds
     taken, gain = np.zeros(len(kinds.tokens), np.float32), np.zeros(len(kinds.tokens), np.float32)
     for kind, (_, match) in zip(kinds.token_of.tolist(), kinds.matches, strict=True):
         number, worth = left.get(place_of(match), (-1, 0.0))
@@ -64,11 +64,11 @@ def _labels(situation: Situation, now: int, left: Mapping[Place, tuple[int, floa
     return taken / kinds.counts, gain
 
 
-def _gains(situations: Sequence[Situation], taken: Sequence[Match], config: GainConfig) -> list[float]:
+def _gains(visited: Sequence[MatchLevelState], taken: Sequence[Match], config: GainConfig) -> list[float]:
     """The gain of each step, in percent, by the steps that depend on it."""
-    saved = [before.cost - after.cost for before, after in pairwise(situations)]
-    made = [_made(before.graph, after.graph) for before, after in pairwise(situations)]
-    read = [_read(before.graph, match) for before, match in zip(situations, taken, strict=False)]
+    saved = [before.percent - after.percent for before, after in pairwise(visited)]
+    made = [_made(before.graph, after.graph) for before, after in pairwise(visited)]
+    read = [_read(before.graph, match) for before, match in zip(visited, taken, strict=False)]
     gains = []
     for step in range(len(taken)):
         reach, total, best, depth = set(made[step]), saved[step], saved[step], 0

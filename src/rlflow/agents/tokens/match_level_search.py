@@ -3,24 +3,21 @@
     search = MatchLevelSearch(library, rewriter, cost_model, world_model, controller, max_steps=150)
     result = search.optimise(graph, Budget())
 
-Before each action V reads the matches of the real graph, which gives the same table of kinds that a dream gives. Of the
-kind that is chosen, the first match is taken.
+Before each action V reads the matches of the real graph, which gives the same table of kinds that a dream gives.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from typing import Any
 
-import numpy as np
 import torch
 
-from rlflow.agents.policy_search import Player, PointingPlayer, PolicySearch
+from rlflow.agents.policy_search import Player, PolicySearch
 from rlflow.agents.tokens.controller import TokenController
 from rlflow.agents.tokens.dream_training import untrained
-from rlflow.agents.tokens.real_observation import RealObserver, Seen
-from rlflow.environments.token_process import Situation, TokenProcess
+from rlflow.agents.tokens.match_level_process import MatchLevelProcess
+from rlflow.environments.token_process import TokenProcess
 from rlflow.errors import InputError
 from rlflow.ir.graph import Graph
 from rlflow.method import Budget, State, Workspace
@@ -35,13 +32,14 @@ class MatchLevelSearch(PolicySearch):
     controller: TokenController
     max_steps: int
 
-    def player(self, work: Workspace, state: State) -> Player:
+    def player(self, work: Workspace, state: State) -> Player[Any, int]:
         """`InputError` if controller and world model do not belong together, or the graph's price is 0."""
         known = self.world_model.arguments
         if self.controller.arguments.embedding != known.config.encoder_width:
             raise InputError("the controller was trained in the dream of another world model: train them together")
         process = TokenProcess(state.graph, work.rewriter, self.cost_model, known.vocabulary, evaluator=work.evaluator)
-        return _TokenPlayer(work, state, self.controller, self.max_steps, process, RealObserver(self.world_model))
+        seen = MatchLevelProcess(process, self.world_model)
+        return Player(work, state, seen, self.controller, self.max_steps)
 
     def drawn(self, graph: Graph, episodes: int) -> list[float]:
         """The improvement in percent by each of so many episodes of drawn actions."""
@@ -53,48 +51,3 @@ class MatchLevelSearch(PolicySearch):
     def untrained(self) -> MatchLevelSearch:
         """The same with the controller as it was before its training."""
         return replace(self, controller=untrained(self.controller.arguments, seed=self.seed))
-
-
-class _View(NamedTuple):
-    """A situation, and the view of it."""
-
-    situation: Situation
-    seen: Seen
-
-
-class _TokenPlayer(PointingPlayer[_View]):
-    """The choices are kinds of matches."""
-
-    def __init__(
-        self,
-        work: Workspace,
-        start: State,
-        controller: TokenController,
-        max_steps: int,
-        process: TokenProcess,
-        observer: RealObserver,
-    ) -> None:
-        super().__init__(work, start, controller, max_steps)
-        self.process, self.observer = process, observer
-        first = process.start()
-        self._begun = _View(first, observer.first(first))
-
-    def begun(self) -> _View:
-        return self._begun
-
-    def choices(self, seen: _View) -> int:
-        return len(seen.seen.token)
-
-    def observation(self, seen: _View) -> np.ndarray:
-        return self.observer.observation(seen.seen, self.process.unit_percent)
-
-    def saving(self, seen: _View, choices: Sequence[int]) -> np.ndarray:
-        return seen.situation.saving_of(choices)
-
-    def after(self, seen: _View, choice: int, state: State) -> tuple[_View, State]:
-        before = seen.situation
-        location, _ = before.kinds.matches[before.first(choice)]
-        situation, step = self.process.step(before, choice)
-        runtime_ms = self.work.evaluator.confirmed_ms(situation.graph)
-        now = _View(situation, self.observer.after(seen.seen, step, situation))
-        return now, State(situation.graph, runtime_ms, state, location, step.reward)
