@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -41,13 +42,13 @@ def config(repository: Path) -> DictConfig:
 
 @pytest.mark.parametrize("program", ["learned", "learned_planned", "learned_priced"])
 def test_whatever_is_named_is_there(program: str, repository: Path):
-    config = study_settings(program)
+    config, graphs = study_settings(program), composed_graphs(repository)
     assert {*config.graphs, *config.headless, *config.delivered.graphs} <= set(config.cases)
     known = {group: {file.stem for file in (repository / "conf" / group).glob("*.yaml")} for group in ("graph", "cost")}
     for case in config.cases.values():
         assert case.graph in known["graph"]
         assert {case.cost, case.taught_at} <= known["cost"]
-        assert case.family == compose_graph(repository, case.graph).entry, "what is left out is the graph's own family"
+        assert case.family == graphs[case.graph].entry, "what is left out is the graph's own family"
         assert case.small is None or case.small in config.cases
     methods = {*config.once, *config.drawn}
     assert {*methods, *config.options, *config.long} <= {*BASELINES, *METHODS.names()}
@@ -55,8 +56,10 @@ def test_whatever_is_named_is_there(program: str, repository: Path):
     assert read_config(TokenModelConfig, config.policy).encoder_layers == config.policy.encoder_layers
 
 
-def compose_graph(repository: Path, graph: str) -> DictConfig:
-    return study_settings("learned", [f"+graph={graph}"]).graph
+@cache
+def composed_graphs(repository: Path) -> DictConfig:
+    names = sorted(file.stem for file in (repository / "conf/graph").glob("*.yaml"))
+    return study_settings("learned", [f"+graph@tried.{name}={name}" for name in names]).tried
 
 
 def test_the_protocol_has_every_baseline(config: DictConfig):

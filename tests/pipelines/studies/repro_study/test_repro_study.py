@@ -5,24 +5,18 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from tracking.declaration import read_declaration, stage_names
+from tracking.declaration import read_declarations, stage_names
 
 from rlflow.schemas.results import check_results
 
 
 def test_every_stage_comes_after_those_that_it_depends_on(repository: Path) -> None:
     """In the order of which the study runs them one by one."""
-    written: set[str] = {"conf"}
+    stages, written = read_declarations(repository), {"conf"}
     for name in stage_names(repository):
-        stage = read_declaration(name, repository)
-        made_later = {
-            path
-            for later in stage_names(repository)
-            for path in read_declaration(later, repository).outputs
-            if path not in written
-        }
-        assert not made_later & {*stage.dependencies}
-        written |= {*stage.outputs}
+        made_later = {path for later in stages.values() for path in later.outputs} - written
+        assert not made_later & {*stages[name].dependencies}
+        written |= {*stages[name].outputs}
     assert len(written) > 10
 
 
