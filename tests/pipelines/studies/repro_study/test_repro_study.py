@@ -7,8 +7,6 @@ from pathlib import Path
 import pytest
 from tracking.declaration import read_declarations, stage_names
 
-from rlflow.schemas.results import check_results
-
 
 def test_every_stage_comes_after_those_that_it_depends_on(repository: Path) -> None:
     """In the order of which the study runs them one by one."""
@@ -24,17 +22,10 @@ def test_every_stage_comes_after_those_that_it_depends_on(repository: Path) -> N
 @pytest.mark.parametrize(
     "controller", [[], ["controller=cma_es", "controller.cma_es.generations=2"]], ids=["trained", "evolved"]
 )
-def test_a_tiny_study(repository: Path, store_root: Path, command: Callable, controller: list[str]) -> None:
+def test_a_tiny_study(repository: Path, study: Callable[..., Path], controller: list[str]) -> None:
     """Of the last commit: rules, rollouts and searches of both runs are equal byte for byte."""
-    program = (
-        "python",
-        str(repository / "pipelines/study.py"),
-        "repro_study",
-        f"overrides={['experiment=smoke', *controller]}",
-    )
-    command(*program, f"repository={repository}", cwd=store_root)
-    results = store_root / "data/results"
-    assert check_results(results) == []
+    overrides = f"overrides={['experiment=smoke', *controller]}"
+    results = study("repro_study", overrides, f"repository={repository}")
     found = json.loads((results / "repro_study/metrics.json").read_text())
     assert found["unlike"] == found["faults"] == []
     assert found["reproduced"]
