@@ -28,15 +28,18 @@ def started(repository: Path, store_root: Path, command: Callable[..., Ended]) -
 def study(started: Callable[..., Ended], store_root: Path) -> Callable[..., Path]:
     """Run the program of a study to its end; returns the folder of results.
 
-    What it has published, if anything, is what its document types admit, and nothing is left to go on from.
+    What it has published, if anything, is what its document types admit, and of the run itself nothing is left to go
+    on from.
     """
 
     def study(name: str, *arguments: str) -> Path:
+        kept = store_root / ".checkpoints" / name.partition(".")[0]
+        before = {*kept.glob("*")}
         ended = started(name, *arguments)
         assert ended.returncode == 0, f"{ended.stdout}\n{ended.stderr}"
         results = store_root / "data/results"
         assert not results.exists() or check_results(results) == []
-        assert not list((store_root / ".checkpoints" / name.partition(".")[0]).glob("*"))
+        assert {*kept.glob("*")} <= before
         return results
 
     return study

@@ -85,3 +85,4 @@ def test_a_run_whose_time_is_over_goes_on(
     study("prices", *TINY)
     records = read_records(store_root / "data/regions/regions.jsonl.xz")
     assert {record.family for record in records} == {"tiny"}
+    assert not list((store_root / ".checkpoints/prices").iterdir())
